@@ -25,15 +25,16 @@ mod schemata;
 mod sites;
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use crate::{namespace, nightly};
-use copy::Copy;
+use copy::{Copy, Group};
 use judge::{Runner, Tests, Verdict};
 use page::Sample;
 use sites::{CRATES, Site};
@@ -66,7 +67,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let list = request.crates.join(", ");
     println!("{} places to mutate in {list}", places.len());
     places.sort_by_cached_key(|site| rank(&site.identity, request.seed));
-    let (sample, programs) = copy.build(&places, request.sample)?;
+    let sample = copy.draw(&places, request.sample)?;
     let runner = Runner {
         scratch: copy.scratch(),
         measured: copy.kept("measured"),
@@ -75,9 +76,19 @@ pub fn run(arguments: &[String]) -> Result<()> {
             .inspect_err(|why| println!("without private networks: {why}"))
             .is_ok(),
     };
-    let tests = Tests::measure(&programs, &runner)?;
-    println!("{} tests in {} programs", tests.len(), programs.len());
-    let verdicts = judge(&request, &tests, &sample, &copy.kept("verdicts"))?;
+    let mut verdicts = Verdicts::open(&sample, &copy.kept("verdicts"), request.resumes)?;
+    let mut tests_run = 0;
+    for group in Group::ALL {
+        if verdicts.open_mutants().is_empty() {
+            break;
+        }
+        let programs = copy.programs(group)?;
+        let tests = Tests::measure(&programs, &runner)?;
+        tests_run += tests.len();
+        println!("{} tests in {} programs", tests.len(), programs.len());
+        verdicts.judge(&tests)?;
+    }
+    let verdicts = verdicts.end()?;
     let judged: Vec<_> = sample.iter().zip(verdicts).collect();
     let noticed = judged
         .iter()
@@ -99,7 +110,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             date: on.date,
             commit: on.commit.trim_end_matches('+').into(),
             places: places.len(),
-            tests: tests.len(),
+            tests: tests_run,
             judged,
         })?;
         println!(
@@ -110,39 +121,77 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Judges a sample, and keeps each verdict in a file at once.
-fn judge(request: &Request, tests: &Tests, sample: &[Site], kept: &Path) -> Result<Vec<Verdict>> {
-    let mut known = BTreeMap::new();
-    if request.resumes {
-        known = noticed_before(&std::fs::read_to_string(kept).unwrap_or_default());
-    } else {
-        let _ = std::fs::remove_file(kept);
+/// The verdicts on a sample. Those that are final are kept in a file at once.
+struct Verdicts<'s> {
+    sample: &'s [Site],
+    /// By mutant. Unnoticed ones are open.
+    of: BTreeMap<usize, Verdict>,
+    kept: Mutex<File>,
+}
+
+impl<'s> Verdicts<'s> {
+    fn open(sample: &'s [Site], kept: &Path, resumes: bool) -> Result<Self> {
+        let before = std::fs::read_to_string(kept).unwrap_or_default();
+        let known = noticed_before(if resumes { &before } else { "" });
+        if !resumes {
+            let _ = std::fs::remove_file(kept);
+        }
+        let of = (1..)
+            .zip(sample)
+            .filter_map(|(number, site)| Some((number, *known.get(&site.identity)?)))
+            .collect();
+        let file = OpenOptions::new().create(true).append(true).open(kept)?;
+        Ok(Self {
+            sample,
+            of,
+            kept: Mutex::new(file),
+        })
     }
-    let open: Vec<(usize, &str)> = (1..)
-        .zip(sample)
-        .filter(|(_, site)| !known.contains_key(&site.identity))
-        .map(|(number, site)| (number, site.crate_name))
-        .collect();
-    println!("{} of {} mutants to judge", open.len(), sample.len());
-    let file = OpenOptions::new().create(true).append(true).open(kept)?;
-    let file = Mutex::new(file);
-    let verdicts = tests.judge(&open, |number, verdict, time| {
-        let Some(site) = sample.get(number - 1) else {
+
+    /// Those that nothing has noticed, with their crates.
+    fn open_mutants(&self) -> Vec<(usize, &'s str)> {
+        let is_noticed = |number: &usize| self.of.get(number).is_some_and(|v| v.is_noticed());
+        (1..)
+            .zip(self.sample)
+            .filter(|(number, _)| !is_noticed(number))
+            .map(|(number, site)| (number, site.crate_name))
+            .collect()
+    }
+
+    /// Runs tests on the open mutants.
+    fn judge(&mut self, tests: &Tests) -> Result<()> {
+        let open = self.open_mutants();
+        println!("{} of {} mutants to judge", open.len(), self.sample.len());
+        let verdicts = tests.judge(&open, |number, verdict, time| {
+            self.keep(number, verdict, time);
+        })?;
+        for ((number, _), verdict) in open.into_iter().zip(verdicts) {
+            let before = self.of.insert(number, verdict);
+            if verdict == Verdict::Unreached && before == Some(Verdict::Unnoticed) {
+                self.of.insert(number, Verdict::Unnoticed);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&self, number: usize, verdict: Verdict, time: Duration) {
+        let Some(site) = self.sample.get(number - 1) else {
             return;
         };
         let seconds = time.as_secs_f64();
         println!("{number}: {verdict:?} ({seconds:.1} s): {}", site.title());
-        if let Ok(mut file) = file.lock() {
+        if let Ok(mut file) = self.kept.lock() {
+            // Without it a resumed run judges the mutant again.
             let _ = writeln!(file, "{verdict:?} {}", site.identity);
         }
-    })?;
-    let judged = open.iter().map(|(number, _)| *number).zip(verdicts);
-    let judged: BTreeMap<usize, Verdict> = judged.collect();
-    let verdict = |(number, site): (usize, &Site)| {
-        let now = judged.get(&number).or_else(|| known.get(&site.identity));
-        now.copied().unwrap_or(Verdict::Unnoticed)
-    };
-    Ok((1..).zip(sample).map(verdict).collect())
+    }
+
+    /// The verdicts in the order of the sample.
+    fn end(self) -> Result<Vec<Verdict>> {
+        let verdict = |number| self.of.get(&number).copied();
+        let all = (1..=self.sample.len()).map(verdict).collect::<Option<_>>();
+        all.context("no tests were built for the mutants")
+    }
 }
 
 /// The mutants that the last run noticed, by identity.

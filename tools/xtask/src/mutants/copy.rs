@@ -23,39 +23,53 @@ const ROUNDS_MAX: usize = 30;
 /// The simulator, whose tests notice what those of the crates do not.
 const SIMULATOR: &str = "sim";
 
-/// Test programs outside of the crates with mutants. Those of the API come to what
-/// needs threads, sockets and several processes. What measures time or memory, or
-/// needs minutes, is left out.
-const OTHER_PROGRAMS: &[(&str, &[&str])] = &[
-    (
-        "pteros",
-        &[
-            "conformance",
-            "durable_restart",
-            "executors",
-            "guard_conditions",
-            "loans",
-            "processes",
-            "pub_sub",
-            "secured",
-            "traces",
-            "wait_sets",
-            "warnings",
-        ],
-    ),
-    (
-        "pteros-sim",
-        &[
-            "forgery",
-            "networks",
-            "nodes",
-            "quick",
-            "scenarios",
-            "seeds",
-            "wires",
-        ],
-    ),
-];
+/// Test programs in the order in which mutants run them. A group is not even built if
+/// those before it noticed every mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// All of the crates with mutants.
+    Crates,
+    /// Some of the API, which come to what needs threads, sockets and several
+    /// processes.
+    Api,
+    /// Some of the simulator.
+    Simulator,
+}
+
+impl Group {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Crates, Self::Api, Self::Simulator];
+
+    /// The test programs of another crate. What measures time or memory, or needs
+    /// minutes, is left out.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Crates => &[],
+            Self::Api => &[
+                "conformance",
+                "durable_restart",
+                "executors",
+                "guard_conditions",
+                "loans",
+                "processes",
+                "pub_sub",
+                "secured",
+                "traces",
+                "wait_sets",
+                "warnings",
+            ],
+            Self::Simulator => &[
+                "forgery",
+                "networks",
+                "nodes",
+                "quick",
+                "scenarios",
+                "seeds",
+                "wires",
+            ],
+        }
+    }
+}
 
 /// A program of tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -134,9 +148,9 @@ impl Copy {
         sites_of(&self.plain, crate_name)
     }
 
-    /// Draws the first `count` places in this order that compile, and builds all
-    /// tests with them. Mutant 1 is the first of the result.
-    pub fn build(&self, sites: &[Site], count: usize) -> Result<(Vec<Site>, Vec<Program>)> {
+    /// Draws the first `count` places in this order that compile. Mutant 1 is the
+    /// first of the result.
+    pub fn draw(&self, sites: &[Site], count: usize) -> Result<Vec<Site>> {
         let list = self.kept("refused");
         let before = std::fs::read_to_string(&list).unwrap_or_default();
         let mut invalid: BTreeSet<String> = before.lines().map(Into::into).collect();
@@ -145,12 +159,10 @@ impl Copy {
             let valid = valid.filter(|site| !invalid.contains(&site.identity));
             let drawn: Vec<&Site> = valid.take(count).collect();
             let sources = self.write(&drawn)?;
-            let mut cargo = self.cargo(&["build"]);
+            let mut cargo = self.cargo(Group::Crates)?;
             let output = run_limited(&mut cargo, BUILD_MAX, false)?;
             if output.succeeded {
-                let programs = self.programs()?;
-                let sample = drawn.into_iter().cloned().collect();
-                return Ok((sample, programs));
+                return Ok(drawn.into_iter().cloned().collect());
             }
             let refused = refused_mutants(&output.text, &sources);
             println!("{} of {} do not compile", refused.len(), drawn.len());
@@ -211,40 +223,34 @@ impl Copy {
         Ok(sources)
     }
 
-    /// Cargo for these packages and programs.
-    fn cargo(&self, words: &[&str]) -> Command {
+    /// Cargo that builds the tests of a group. It always names all packages, so that
+    /// features are the same and nothing is built twice.
+    fn cargo(&self, group: Group) -> Result<Command> {
         let mut command = Command::new("cargo");
         command
-            .args(words)
-            .args(["--message-format=json", "--lib"])
+            .args(["test", "--no-run", "--message-format=json"])
             .args(CRATES.iter().map(|name| format!("-ppteros-{name}")))
+            .args(["-ppteros", "-ppteros-sim"])
+            .args(group.programs().iter().map(|name| format!("--test={name}")))
             .current_dir(&self.tree)
             .env("RUSTFLAGS", "--cap-lints=allow")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TARGET_DIR", &self.build);
-        command
+        if group == Group::Crates {
+            for name in CRATES {
+                let package = format!("pteros-{name}");
+                let programs = test_programs(&self.tree.join("crates").join(name).join("tests"))?;
+                let quick = programs.iter().filter(|name| !is_long(&package, name));
+                command.args(quick.map(|name| format!("--test={name}")));
+            }
+            command.arg("--lib");
+        }
+        Ok(command)
     }
 
-    /// Cargo's words for the other packages and all test programs.
-    fn test_words(&self) -> Result<Vec<String>> {
-        let mut words = Vec::new();
-        for name in CRATES {
-            let package = format!("pteros-{name}");
-            let programs = test_programs(&self.tree.join("crates").join(name).join("tests"))?;
-            let quick = programs.iter().filter(|name| !is_long(&package, name));
-            words.extend(quick.map(|name| format!("--test={name}")));
-        }
-        for (package, programs) in OTHER_PROGRAMS {
-            words.push(format!("-p{package}"));
-            words.extend(programs.iter().map(|name| format!("--test={name}")));
-        }
-        Ok(words)
-    }
-
-    /// Builds the tests.
-    fn programs(&self) -> Result<Vec<Program>> {
-        let mut cargo = self.cargo(&["test", "--no-run"]);
-        cargo.args(self.test_words()?);
+    /// Builds the tests of a group.
+    pub fn programs(&self, group: Group) -> Result<Vec<Program>> {
+        let mut cargo = self.cargo(group)?;
         let output = run_limited(&mut cargo, BUILD_MAX, false)?;
         if !output.succeeded {
             bail!("the tests do not build:\n{}", rendered(&output.text));
@@ -376,14 +382,13 @@ mod tests {
 
     #[test]
     fn every_program_that_is_to_notice_mutants_exists() {
-        for (package, programs) in OTHER_PROGRAMS {
-            let folder = match *package {
-                "pteros" => "crates/pteros/tests",
-                _ => "verify/sim/tests",
-            };
+        for (group, folder) in [
+            (Group::Api, "crates/pteros/tests"),
+            (Group::Simulator, "verify/sim/tests"),
+        ] {
             let all = test_programs(&root().join(folder)).unwrap();
-            for name in *programs {
-                assert!(all.iter().any(|known| known == name), "{package} {name}");
+            for name in group.programs() {
+                assert!(all.iter().any(|known| known == name), "{group:?} {name}");
             }
         }
     }

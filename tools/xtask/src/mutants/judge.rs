@@ -17,7 +17,7 @@ use crate::limited_command::{Output, run_limited};
 use crate::namespace;
 
 /// A test without a mutant may take so long; one that takes longer is left out.
-const TEST_MAX: Duration = Duration::from_secs(120);
+const TEST_MAX: Duration = Duration::from_secs(60);
 
 /// With a mutant tests may take this many times as long, and so much longer. Then they
 /// hang, which is noticed too.
@@ -218,10 +218,12 @@ impl Runner {
             let output = run_limited(&mut command, TEST_MAX, false)?;
             let seconds = began.elapsed().as_secs_f64();
             if !output.succeeded {
-                println!(
-                    "left out: {} {name} fails without a mutant",
-                    program.title()
-                );
+                let why = if output.ended_early {
+                    "takes too long"
+                } else {
+                    "fails without a mutant"
+                };
+                println!("left out: {} {name} {why}", program.title());
                 return Ok(None);
             }
             let lines = std::fs::read_to_string(&reached).unwrap_or_default();
