@@ -1,4 +1,4 @@
-//! `cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--resume]`:
+//! `cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume]`:
 //! generated mutants.
 //!
 //! A mutant is the source with one operator or word changed: `<` to `<=`, `&&` to
@@ -12,8 +12,9 @@
 //! mutant runs only the tests that come to its place (judge.rs).
 //!
 //! A seed gives every place its rank by its own words, so a change of one file leaves
-//! the rest of the sample as it was. `--resume` goes on with the last run, after it was
-//! stopped or tests were added: a mutant that it noticed is not judged again.
+//! the rest of the sample as it was. `--minutes` ends a run early; the page then has the
+//! mutants that were judged. `--resume` goes on with the last run, after it was stopped
+//! or tests were added: a mutant that it noticed is not judged again.
 //!
 //! The mutants of `verify/sim/src/fault_points.rs` are written by hand, and need
 //! knowledge of the protocol. These need none, and find what nobody thought of.
@@ -29,7 +30,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
@@ -39,8 +40,7 @@ use judge::{Runner, Tests, Verdict};
 use page::Sample;
 use sites::{CRATES, Site};
 
-const USAGE: &str =
-    "usage: cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--resume]";
+const USAGE: &str = "usage: cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume]";
 
 /// Mutants of a sample.
 const SAMPLE_DEFAULT: usize = 300;
@@ -52,12 +52,18 @@ struct Request {
     crates: Vec<&'static str>,
     /// Mutants that are judged at once.
     jobs: usize,
+    /// After so many minutes no further mutant is judged.
+    minutes: Option<u64>,
     resumes: bool,
 }
 
 /// Runs the command.
 pub fn run(arguments: &[String]) -> Result<()> {
     let request = parse_arguments(arguments)?;
+    let minutes = request
+        .minutes
+        .map(|minutes| Duration::from_secs(60 * minutes));
+    let end = minutes.and_then(|span| Instant::now().checked_add(span));
     let on = nightly::occasion()?;
     let copy = Copy::make()?;
     let mut places = Vec::new();
@@ -72,6 +78,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         scratch: copy.scratch(),
         measured: copy.kept("measured"),
         jobs: request.jobs,
+        end,
         has_private_network: namespace::available()
             .inspect_err(|why| println!("without private networks: {why}"))
             .is_ok(),
@@ -79,7 +86,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut verdicts = Verdicts::open(&sample, &copy.kept("verdicts"), request.resumes)?;
     let mut tests_run = 0;
     for group in Group::ALL {
-        if verdicts.open_mutants().is_empty() {
+        let is_over = end.is_some_and(|end| Instant::now() >= end);
+        if verdicts.open_mutants().is_empty() || is_over {
             break;
         }
         let programs = copy.programs(group)?;
@@ -88,8 +96,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         println!("{} tests in {} programs", tests.len(), programs.len());
         verdicts.judge(&tests)?;
     }
-    let verdicts = verdicts.end()?;
-    let judged: Vec<_> = sample.iter().zip(verdicts).collect();
+    let judged = verdicts.end();
     let noticed = judged
         .iter()
         .filter(|(_, verdict)| verdict.is_noticed())
@@ -99,9 +106,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
         judged.len(),
         request.seed
     );
-    for (number, (site, verdict)) in (1..).zip(&judged) {
+    for (site, verdict) in &judged {
         if !verdict.is_noticed() {
-            println!("  {verdict:?}: {number}: {}", site.title());
+            println!("  {verdict:?}: {}", site.title());
         }
     }
     if request.crates == CRATES {
@@ -111,6 +118,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             commit: on.commit.trim_end_matches('+').into(),
             places: places.len(),
             tests: tests_run,
+            size: sample.len(),
             judged,
         })?;
         println!(
@@ -165,7 +173,8 @@ impl<'s> Verdicts<'s> {
         let verdicts = tests.judge(&open, |number, verdict, time| {
             self.keep(number, verdict, time);
         })?;
-        for ((number, _), verdict) in open.into_iter().zip(verdicts) {
+        let judged = open.into_iter().zip(verdicts);
+        for ((number, _), verdict) in judged.filter_map(|(of, verdict)| Some((of, verdict?))) {
             let before = self.of.insert(number, verdict);
             if verdict == Verdict::Unreached && before == Some(Verdict::Unnoticed) {
                 self.of.insert(number, Verdict::Unnoticed);
@@ -186,11 +195,12 @@ impl<'s> Verdicts<'s> {
         }
     }
 
-    /// The verdicts in the order of the sample.
-    fn end(self) -> Result<Vec<Verdict>> {
-        let verdict = |number| self.of.get(&number).copied();
-        let all = (1..=self.sample.len()).map(verdict).collect::<Option<_>>();
-        all.context("no tests were built for the mutants")
+    /// The mutants that were judged, in the order of the sample.
+    fn end(self) -> Vec<(&'s Site, Verdict)> {
+        (1..)
+            .zip(self.sample)
+            .filter_map(|(number, site)| Some((site, *self.of.get(&number)?)))
+            .collect()
     }
 }
 
@@ -209,6 +219,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
         seed: 1,
         crates: Vec::new(),
         jobs: std::thread::available_parallelism().map_or(1, |n| n.get()),
+        minutes: None,
         resumes: false,
     };
     let mut rest = arguments.iter();
@@ -235,6 +246,13 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
                 request.jobs = parsed
                     .with_context(|| format!("--jobs {number}: give a whole number above zero"))?;
             }
+            ("--minutes", Some(number)) => {
+                let parsed = number.parse().ok().filter(|n| (1..100_000).contains(n));
+                let parsed = parsed.with_context(|| {
+                    format!("--minutes {number}: give a whole number above zero")
+                })?;
+                request.minutes = Some(parsed);
+            }
             ("--crate", Some(name)) => {
                 let known = CRATES.iter().find(|known| *known == name);
                 request.crates.push(
@@ -243,7 +261,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
                     })?,
                 );
             }
-            ("--sample" | "--seed" | "--crate" | "--jobs", None) => {
+            ("--sample" | "--seed" | "--crate" | "--jobs" | "--minutes", None) => {
                 bail!("{word}: a value is missing\n{USAGE}")
             }
             _ => bail!("{word}: not an option\n{USAGE}"),
@@ -284,14 +302,15 @@ mod tests {
         let request = read("--sample 5 --seed 7 --crate shm").unwrap();
         assert_eq!((request.sample, request.seed), (5, 7));
         assert_eq!(request.crates, ["shm"]);
-        let request = read("--resume --jobs 3").unwrap();
-        assert!(request.resumes && request.jobs == 3);
+        let request = read("--resume --jobs 3 --minutes 20").unwrap();
+        assert!(request.resumes && request.jobs == 3 && request.minutes == Some(20));
         for (line, named) in [
             ("--sample", "missing"),
             ("--sample none", "none"),
             ("--sample 0", "above zero"),
             ("--seed x", "x"),
             ("--jobs 0", "above zero"),
+            ("--minutes x", "x"),
             ("--crate cli", "rtps"),
             ("--all", "--all"),
         ] {

@@ -91,6 +91,8 @@ pub struct Runner {
     pub measured: PathBuf,
     /// How many run at once.
     pub jobs: usize,
+    /// When no further mutant is judged.
+    pub end: Option<Instant>,
     /// Whether each call of a program has a private network.
     pub has_private_network: bool,
 }
@@ -132,17 +134,20 @@ impl Tests {
     }
 
     /// Judges mutants, each with its number and the name of its crate, in parallel.
-    /// Tells each verdict.
+    /// Tells each verdict. One for which there was no time has none.
     pub fn judge(
         &self,
         mutants: &[(usize, &str)],
         tell: impl Fn(usize, Verdict, Duration) + Sync,
-    ) -> Result<Vec<Verdict>> {
+    ) -> Result<Vec<Option<Verdict>>> {
         in_parallel(mutants, self.runner.jobs, |_, (mutant, crate_name)| {
             let began = Instant::now();
+            if self.runner.end.is_some_and(|end| began >= end) {
+                return Ok(None);
+            }
             let verdict = self.verdict(*mutant, crate_name)?;
             tell(*mutant, verdict, began.elapsed());
-            Ok(verdict)
+            Ok(Some(verdict))
         })
     }
 
@@ -433,6 +438,7 @@ mod tests {
             scratch: folder.join("scratch"),
             measured: folder.join("measured"),
             jobs: 2,
+            end: None,
             has_private_network: false,
         };
         let own = program.crate_name();
@@ -444,10 +450,16 @@ mod tests {
             let mutants = [(1, own), (2, own), (3, own)];
             let verdicts = tests.judge(&mutants, |_, _, _| {}).unwrap();
             let wanted = [Verdict::Unnoticed, Verdict::ByItsCrate, Verdict::Unreached];
-            assert_eq!(verdicts, wanted);
+            assert_eq!(verdicts, wanted.map(Some));
             let verdicts = tests.judge(&[(2, "rtps")], |_, _, _| {}).unwrap();
-            assert_eq!(verdicts, [Verdict::ByAnotherCrate]);
+            assert_eq!(verdicts, [Some(Verdict::ByAnotherCrate)]);
         }
+        let late = Runner {
+            end: Some(Instant::now()),
+            ..runner.clone()
+        };
+        let tests = Tests::measure(std::slice::from_ref(&program), &late).unwrap();
+        assert_eq!(tests.judge(&[(2, own)], |_, _, _| {}).unwrap(), [None]);
         assert_eq!(std::fs::read_dir(&runner.measured).unwrap().count(), 1);
         std::fs::remove_dir_all(&folder).unwrap();
     }

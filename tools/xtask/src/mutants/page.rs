@@ -25,7 +25,9 @@ pub struct Sample<'s> {
     pub places: usize,
     /// Tests that ran.
     pub tests: usize,
-    /// The mutants.
+    /// Mutants of the sample.
+    pub size: usize,
+    /// Those that were judged.
     pub judged: Vec<(&'s Site, Verdict)>,
 }
 
@@ -60,6 +62,13 @@ fn page(sample: &Sample, before: &str) -> String {
         sample.places,
         sample.tests,
     );
+    if all < sample.size {
+        page += &format!(
+            "These are {all} mutants of the sample of {}; the run ended there. Those that only some of the test programs\n\
+             have run count as unnoticed.\n\n",
+            sample.size
+        );
+    }
     page += "| crate | mutants | noticed by its tests | by another crate's | by the simulator's | unnoticed |\n";
     page += "|---|---|---|---|---|---|\n";
     for name in CRATES {
@@ -139,6 +148,7 @@ mod tests {
             commit: "abc1234".into(),
             places: 900,
             tests: 80,
+            size: 3,
             judged: sites.iter().map(|site| (site, verdict)).collect(),
         };
         let first = page(&sample(Verdict::Unreached), "");
@@ -147,6 +157,15 @@ mod tests {
             "{first}"
         );
         assert!(first.contains("| shm | 3 | 0 | 0 | 0 | 3 |"), "{first}");
+        assert!(!first.contains("the run ended"));
+        let part = page(
+            &Sample {
+                size: 4,
+                ..sample(Verdict::Unnoticed)
+            },
+            "",
+        );
+        assert!(part.contains("3 mutants of the sample of 4"), "{part}");
         let line = "- `a.rs:1: < becomes <= in f`: ";
         assert!(first.contains(&format!("{line}not explained; no test comes to it\n")));
         let edited = first.replace(
