@@ -174,6 +174,7 @@ impl StatelessPeer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::locator::Locator;
     use crate::receiver::MessageReader;
     use alloc::vec;
     use alloc::vec::Vec;
