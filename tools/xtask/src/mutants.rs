@@ -14,7 +14,8 @@
 //! A seed gives every place its rank by its own words, so a change of one file leaves
 //! the rest of the sample as it was. `--minutes` ends a run early; the page then has the
 //! mutants that were judged. `--resume` goes on with the last run, after it was stopped
-//! or tests were added: a mutant that it noticed is not judged again.
+//! or tests were added: a mutant that it noticed is not judged again, nor one that passed
+//! the same tests.
 //!
 //! The mutants of `verify/sim/src/fault_points.rs` are written by hand, and need
 //! knowledge of the protocol. These need none, and find what nobody thought of.
@@ -28,6 +29,7 @@ mod sites;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -44,6 +46,9 @@ const USAGE: &str = "usage: cargo xtask mutants [--sample N] [--seed S] [--crate
 
 /// Mutants of a sample.
 const SAMPLE_DEFAULT: usize = 300;
+
+/// Mutants that one group of tests runs before the next one does.
+const BATCH: usize = 50;
 
 #[derive(Debug, PartialEq)]
 struct Request {
@@ -84,18 +89,29 @@ pub fn run(arguments: &[String]) -> Result<()> {
             .is_ok(),
     };
     let mut verdicts = Verdicts::open(&sample, &copy.kept("verdicts"), request.resumes)?;
-    let mut tests_run = 0;
-    for group in Group::ALL {
-        let is_over = end.is_some_and(|end| Instant::now() >= end);
-        if verdicts.open_mutants().is_empty() || is_over {
-            break;
+    let mut groups: Vec<Tests> = Vec::new();
+    // In batches, so that a run that ends early has the whole verdict on most.
+    'all: for first in (1..=sample.len()).step_by(BATCH) {
+        let batch = first..first + BATCH;
+        for (at, group) in Group::ALL.into_iter().enumerate() {
+            if end.is_some_and(|end| Instant::now() >= end) {
+                break 'all;
+            }
+            if verdicts.open_mutants(&batch).is_empty() {
+                break;
+            }
+            if at == groups.len() {
+                let programs = copy.programs(group)?;
+                let tests = Tests::measure(&programs, &runner)?;
+                println!("{} tests in {} programs", tests.len(), programs.len());
+                groups.push(tests);
+            }
+            if let Some(tests) = groups.get(at) {
+                verdicts.judge(tests, &batch)?;
+            }
         }
-        let programs = copy.programs(group)?;
-        let tests = Tests::measure(&programs, &runner)?;
-        tests_run += tests.len();
-        println!("{} tests in {} programs", tests.len(), programs.len());
-        verdicts.judge(&tests)?;
     }
+    let tests_run = groups.iter().map(Tests::len).sum();
     let judged = verdicts.end();
     let noticed = judged
         .iter()
@@ -129,61 +145,80 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The verdicts on a sample. Those that are final are kept in a file at once.
+/// The verdicts on a sample. Each is kept in a file at once.
 struct Verdicts<'s> {
     sample: &'s [Site],
     /// By mutant. Unnoticed ones are open.
     of: BTreeMap<usize, Verdict>,
+    /// What the last run found, by the key of its tests and the mutant's identity.
+    before: BTreeMap<(String, String), Verdict>,
     kept: Mutex<File>,
 }
 
 impl<'s> Verdicts<'s> {
     fn open(sample: &'s [Site], kept: &Path, resumes: bool) -> Result<Self> {
-        let before = std::fs::read_to_string(kept).unwrap_or_default();
-        let known = noticed_before(if resumes { &before } else { "" });
-        if !resumes {
+        let mut before = BTreeMap::new();
+        if resumes {
+            before = verdicts_before(&std::fs::read_to_string(kept).unwrap_or_default());
+        } else {
             let _ = std::fs::remove_file(kept);
         }
+        let noticed = before.iter().filter(|(_, verdict)| verdict.is_noticed());
+        let noticed: BTreeMap<&str, Verdict> = noticed
+            .map(|((_, identity), verdict)| (identity.as_str(), *verdict))
+            .collect();
         let of = (1..)
             .zip(sample)
-            .filter_map(|(number, site)| Some((number, *known.get(&site.identity)?)))
+            .filter_map(|(number, site)| Some((number, *noticed.get(site.identity.as_str())?)))
             .collect();
         let file = OpenOptions::new().create(true).append(true).open(kept)?;
         Ok(Self {
             sample,
             of,
+            before,
             kept: Mutex::new(file),
         })
     }
 
-    /// Those that nothing has noticed, with their crates.
-    fn open_mutants(&self) -> Vec<(usize, &'s str)> {
+    /// Those with these numbers that nothing has noticed.
+    fn open_mutants(&self, numbers: &Range<usize>) -> Vec<(usize, &'s Site)> {
         let is_noticed = |number: &usize| self.of.get(number).is_some_and(|v| v.is_noticed());
         (1..)
             .zip(self.sample)
-            .filter(|(number, _)| !is_noticed(number))
-            .map(|(number, site)| (number, site.crate_name))
+            .filter(|(number, _)| numbers.contains(number) && !is_noticed(number))
             .collect()
     }
 
-    /// Runs tests on the open mutants.
-    fn judge(&mut self, tests: &Tests) -> Result<()> {
-        let open = self.open_mutants();
-        println!("{} of {} mutants to judge", open.len(), self.sample.len());
+    /// Runs tests on the open mutants, but not those that it passed before.
+    fn judge(&mut self, tests: &Tests, numbers: &Range<usize>) -> Result<()> {
+        let mut open = Vec::new();
+        for (number, site) in self.open_mutants(numbers) {
+            let ran = (tests.key().to_string(), site.identity.clone());
+            match self.before.get(&ran).copied() {
+                Some(verdict) => self.note(number, verdict),
+                None => open.push((number, site.crate_name)),
+            }
+        }
+        println!("{} mutants to judge", open.len());
         let verdicts = tests.judge(&open, |number, verdict, time| {
-            self.keep(number, verdict, time);
+            self.keep(tests.key(), number, verdict, time);
         })?;
-        let judged = open.into_iter().zip(verdicts);
-        for ((number, _), verdict) in judged.filter_map(|(of, verdict)| Some((of, verdict?))) {
-            let before = self.of.insert(number, verdict);
-            if verdict == Verdict::Unreached && before == Some(Verdict::Unnoticed) {
-                self.of.insert(number, Verdict::Unnoticed);
+        for ((number, _), verdict) in open.into_iter().zip(verdicts) {
+            if let Some(verdict) = verdict {
+                self.note(number, verdict);
             }
         }
         Ok(())
     }
 
-    fn keep(&self, number: usize, verdict: Verdict, time: Duration) {
+    fn note(&mut self, number: usize, verdict: Verdict) {
+        let before = self.of.insert(number, verdict);
+        if verdict == Verdict::Unreached && before == Some(Verdict::Unnoticed) {
+            self.of.insert(number, Verdict::Unnoticed);
+        }
+    }
+
+    fn keep(&self, key: &str, number: usize, verdict: Verdict, time: Duration) {
         let Some(site) = self.sample.get(number - 1) else {
             return;
         };
@@ -191,7 +226,7 @@ impl<'s> Verdicts<'s> {
         println!("{number}: {verdict:?} ({seconds:.1} s): {}", site.title());
         if let Ok(mut file) = self.kept.lock() {
             // Without it a resumed run judges the mutant again.
-            let _ = writeln!(file, "{verdict:?} {}", site.identity);
+            let _ = writeln!(file, "{verdict:?} {key} {}", site.identity);
         }
     }
 
@@ -204,13 +239,14 @@ impl<'s> Verdicts<'s> {
     }
 }
 
-/// The mutants that the last run noticed, by identity.
-fn noticed_before(text: &str) -> BTreeMap<String, Verdict> {
-    let lines = text.lines().filter_map(|line| {
-        let (word, identity) = line.split_once(' ')?;
-        Some((identity.to_string(), Verdict::parse(word)?))
-    });
-    lines.filter(|(_, verdict)| verdict.is_noticed()).collect()
+/// The lines of a file of verdicts. One that was cut is left out.
+fn verdicts_before(text: &str) -> BTreeMap<(String, String), Verdict> {
+    let verdict_of = |line: &str| {
+        let (word, rest) = line.split_once(' ')?;
+        let (key, identity) = rest.split_once(' ')?;
+        Some(((key.into(), identity.into()), Verdict::parse(word)?))
+    };
+    text.lines().filter_map(verdict_of).collect()
 }
 
 fn parse_arguments(arguments: &[String]) -> Result<Request> {
@@ -337,11 +373,33 @@ mod tests {
 
     #[test]
     fn a_run_goes_on_without_those_that_the_last_one_noticed() {
-        let text = "ByItsCrate a < b #1\nUnnoticed c #1\nUnreached d #1\nBySimulator c #1\ncut";
-        let known = noticed_before(text);
-        assert_eq!(known.len(), 2);
-        assert_eq!(known["a < b #1"], Verdict::ByItsCrate);
-        assert_eq!(known["c #1"], Verdict::BySimulator);
+        let source = "fn f() { a < b; c > d; e == f; }";
+        let sample = sites::sites_in("shm", Path::new("a.rs"), source).unwrap();
+        let text = format!(
+            "ByItsCrate k {}\nUnnoticed k {}\nUnreached l {1}\ncut",
+            sample[0].identity, sample[1].identity
+        );
+        let kept = std::env::temp_dir().join(format!("pteros-verdicts-{}", std::process::id()));
+        std::fs::write(&kept, text).unwrap();
+        let verdicts = Verdicts::open(&sample, &kept, true).unwrap();
+        let open = |verdicts: &Verdicts| -> Vec<usize> {
+            let open = verdicts.open_mutants(&(1..4));
+            open.into_iter().map(|(number, _)| number).collect()
+        };
+        assert_eq!(open(&verdicts), [2, 3]);
+        let of = |key: &str| {
+            verdicts
+                .before
+                .get(&(key.into(), sample[1].identity.clone()))
+        };
+        assert_eq!(of("k"), Some(&Verdict::Unnoticed));
+        assert_eq!(of("l"), Some(&Verdict::Unreached));
+        assert_eq!(of("m"), None);
+        assert_eq!(verdicts.end(), [(&sample[0], Verdict::ByItsCrate)]);
+        // A run that does not go on begins anew.
+        let verdicts = Verdicts::open(&sample, &kept, false).unwrap();
+        assert_eq!(open(&verdicts), [1, 2, 3]);
+        std::fs::remove_file(&kept).unwrap();
     }
 
     #[test]

@@ -79,6 +79,8 @@ struct Test {
 /// All tests.
 pub struct Tests {
     tests: Vec<Test>,
+    /// A name for the contents of their programs.
+    key: String,
     runner: Runner,
 }
 
@@ -104,8 +106,11 @@ impl Tests {
         std::fs::create_dir_all(&runner.scratch)?;
         std::fs::create_dir_all(&runner.measured)?;
         let mut tests = Vec::new();
+        let mut key = DefaultHasher::new();
         for (number, program) in (1..).zip(programs) {
-            let kept = runner.measured.join(fingerprint(&program.path)?);
+            let name = fingerprint(&program.path)?;
+            key.write(name.as_bytes());
+            let kept = runner.measured.join(name);
             if let Ok(text) = std::fs::read_to_string(&kept) {
                 tests.extend(text.lines().filter_map(|line| Test::parse(program, line)));
                 continue;
@@ -124,6 +129,7 @@ impl Tests {
         }
         Ok(Self {
             tests,
+            key: format!("{:016x}", key.finish()),
             runner: runner.clone(),
         })
     }
@@ -131,6 +137,11 @@ impl Tests {
     /// How many there are.
     pub fn len(&self) -> usize {
         self.tests.len()
+    }
+
+    /// A name for the contents of their programs: the same tests have the same one.
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
     /// Judges mutants, each with its number and the name of its crate, in parallel.
