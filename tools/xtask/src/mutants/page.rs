@@ -125,7 +125,9 @@ A mutant is the engine with one operator or word changed. The tests of its crate
 should notice it. `cargo xtask mutants` draws a sample, writes this page, and keeps the explanations below.
 
 Other crates are the ones of the table and `pteros`: its conformance tests, and those with threads, processes and secured
-nodes. A mutant runs the tests that come to its place, the fastest first: at most 120 s of its own crate and 60 s of others; a test of over 60 s is left out.
+nodes. A mutant runs the tests that come to its place, the fastest first: at most 120 s of its own crate and 60 s of
+others; a test of over 60 s is left out.
+
 Left out of the draw are changes that no test can notice: reserved capacity, `Debug` output, conditions of log lines for
 developers, and comparisons with the present that differ in one nanosecond (`tools/xtask/src/mutants/sites.rs`).
 
