@@ -307,4 +307,139 @@ mod tests {
                 .is_empty()
         );
     }
+
+    const fn own(last: u8) -> OwnAddress {
+        OwnAddress {
+            ip: [10, 0, last, 5],
+            prefix_length: 24,
+        }
+    }
+
+    fn at(ip: [u8; 4]) -> Locator {
+        Locator::udp_v4(ip, 7411)
+    }
+
+    /// 10.0.0.0/24 works, 10.0.1.0/24 is down.
+    fn two_networks() -> NetworkScope {
+        NetworkScope {
+            addresses: alloc::vec![own(0)],
+            down: alloc::vec![own(1)],
+            local_only: false,
+        }
+    }
+
+    #[test]
+    fn only_addresses_of_other_hosts_on_working_links_are_paths() {
+        let network = two_networks();
+        for (ip, may_reach) in [
+            ([10, 0, 0, 9], true),
+            ([192, 168, 7, 1], true),
+            ([10, 0, 0, 5], false),
+            ([10, 0, 1, 5], false),
+            ([10, 0, 1, 9], false),
+            ([10, 0, 0, 255], false),
+            ([127, 0, 0, 1], false),
+            ([239, 255, 0, 1], false),
+            ([0, 0, 0, 0], false),
+        ] {
+            assert_eq!(network.may_reach(&at(ip)), may_reach, "{ip:?}");
+        }
+        let local_only = NetworkScope {
+            local_only: true,
+            ..network
+        };
+        assert!(!local_only.may_reach(&at([10, 0, 0, 9])));
+    }
+
+    #[test]
+    fn addresses_share_a_link_only_in_one_network_that_works() {
+        let mut network = two_networks();
+        network.addresses.push(own(2));
+        let is_same = |one: [u8; 4], other: [u8; 4]| network.is_same_link(&at(one), &at(other));
+        assert!(is_same([10, 0, 0, 5], [10, 0, 0, 9]));
+        assert!(is_same([10, 0, 2, 1], [10, 0, 2, 9]));
+        assert!(!is_same([10, 0, 0, 5], [10, 0, 2, 9]));
+        assert!(!is_same([10, 0, 1, 5], [10, 0, 1, 9]));
+        assert!(!is_same([10, 0, 0, 5], [192, 168, 7, 1]));
+        assert!(network.is_on_down_link(&at([10, 0, 1, 9])));
+        network.addresses.push(own(1));
+        assert!(!network.is_on_down_link(&at([10, 0, 1, 9])));
+    }
+
+    #[test]
+    fn a_route_avoids_links_that_are_down_while_another_address_is_announced() {
+        let network = two_networks();
+        let (down, far) = (at([10, 0, 1, 9]), at([192, 168, 7, 1]));
+        assert_eq!(&*network.choose_route(&[down, far]).locators, &[far]);
+        assert_eq!(&*network.choose_route(&[down]).locators, &[down]);
+        let loopback = at([127, 0, 0, 1]);
+        assert_eq!(
+            network.choose_route(&[loopback]),
+            Route::by_socket(&[loopback], true)
+        );
+        assert_eq!(&*network.choose_route(&[loopback, far]).locators, &[far]);
+        for unusable in [at([10, 0, 0, 255]), at([239, 255, 0, 1]), at([0, 0, 0, 0])] {
+            assert!(network.choose_route(&[unusable]).locators.is_empty());
+        }
+        let local_only = NetworkScope {
+            local_only: true,
+            ..network
+        };
+        assert!(local_only.choose_route(&[far]).locators.is_empty());
+        let here = at([10, 0, 0, 5]);
+        assert_eq!(&*local_only.choose_route(&[far, here]).locators, &[here]);
+    }
+
+    #[test]
+    fn a_network_of_two_addresses_has_no_broadcast_address() {
+        let network = |prefix_length| NetworkScope {
+            addresses: alloc::vec![OwnAddress {
+                ip: [10, 0, 0, 4],
+                prefix_length,
+            }],
+            ..NetworkScope::default()
+        };
+        assert!(network(31).may_reach(&at([10, 0, 0, 5])));
+        assert!(network(30).may_reach(&at([10, 0, 0, 5])));
+        assert!(!network(30).may_reach(&at([10, 0, 0, 7])));
+        // A network of all addresses: the broadcast address is of no host.
+        assert!(!network(0).may_reach(&at([255, 255, 255, 255])));
+    }
+
+    #[test]
+    fn locators_tell_their_kind_by_address_and_port() {
+        assert_eq!(at([1, 2, 3, 4]).to_udp_v4(), Some(([1, 2, 3, 4], 7411)));
+        let without_port = Locator {
+            port: 0,
+            ..at([1, 2, 3, 4])
+        };
+        let too_high = Locator {
+            port: 65_536,
+            ..without_port
+        };
+        for locator in [without_port, too_high] {
+            assert_eq!(locator.to_udp_v4(), None, "{locator}");
+        }
+        for (first, unicast, multicast) in [
+            (0, false, false),
+            (1, true, false),
+            (223, true, false),
+            (224, false, true),
+            (239, false, true),
+            (240, false, false),
+        ] {
+            let locator = at([first, 1, 1, 1]);
+            assert_eq!(locator.is_unicast(), unicast, "{locator}");
+            assert_eq!(locator.is_multicast(), multicast, "{locator}");
+            let v6 = Locator {
+                kind: Locator::KIND_UDP_V6,
+                ..locator
+            };
+            assert!(!v6.is_unicast() && !v6.is_multicast() && !v6.is_loopback());
+            assert_eq!(v6.to_udp_v4(), None);
+        }
+        let connection = Locator::shared_memory(9, GuidPrefix([3; 12]));
+        assert_eq!(connection.to_connection(), Some(9));
+        assert_eq!(at([1, 2, 3, 4]).to_connection(), None);
+    }
 }

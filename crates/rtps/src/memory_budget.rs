@@ -630,4 +630,17 @@ mod tests {
         }
         assert!(budget.records() < 1_000);
     }
+
+    #[test]
+    fn the_records_of_all_participants_have_an_eighth_too() {
+        let budget = MemoryBudget::new(800, 1_600);
+        let accounts = [budget.account(), budget.account(), budget.account()];
+        let first = accounts[0].reserve_record(100);
+        let second = accounts[1].reserve_record(70);
+        assert!(first.is_some() && second.is_some());
+        assert!(accounts[2].reserve_record(31).is_none());
+        assert!(accounts[2].reserve_record(30).is_some());
+        drop(first);
+        assert!(accounts[2].reserve_record(100).is_some());
+    }
 }

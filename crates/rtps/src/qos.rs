@@ -495,4 +495,31 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn only_ordered_groups_and_coherent_sets_hold_samples() {
+        let of = |access_scope, coherent, ordered| Presentation {
+            access_scope,
+            coherent,
+            ordered,
+        };
+        for (presentation, orders_group, holds_samples) in [
+            (of(0, false, false), false, false),
+            (of(1, false, true), false, false),
+            (of(2, false, false), false, false),
+            (of(2, false, true), true, true),
+            (of(0, true, false), false, true),
+        ] {
+            assert_eq!(
+                presentation.orders_group(),
+                orders_group,
+                "{presentation:?}"
+            );
+            assert_eq!(
+                presentation.holds_samples(),
+                holds_samples,
+                "{presentation:?}"
+            );
+        }
+    }
 }

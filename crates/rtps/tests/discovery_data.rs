@@ -99,6 +99,25 @@ fn a_writer_belongs_to_no_publisher_of_another_participant() {
 }
 
 #[test]
+fn a_group_is_named_by_its_entity_id_or_its_guid() {
+    let entity = EntityId::new([0, 0, 7], EntityId::KIND_WRITER_GROUP);
+    let other = EntityId::new([0, 0, 8], EntityId::KIND_WRITER_GROUP);
+    let group = |list: List| EndpointData::parse(&list.end()).unwrap().group;
+    for big in [false, true] {
+        let start = || smallest(WRITER, big);
+        let by_id = |list: List, id: EntityId| list.raw(pid::GROUP_ENTITYID, &id.to_bytes());
+        assert_eq!(group(start()), None);
+        assert_eq!(group(by_id(start(), entity)), Some(PREFIX.with(entity)));
+        assert_eq!(group(by_id(start(), EntityId::UNKNOWN)), None);
+        // The GUID decides, wherever it stands.
+        let guid = start().guid(pid::GROUP_GUID, PREFIX.with(entity));
+        assert_eq!(group(by_id(guid, other)), Some(PREFIX.with(entity)));
+        let guid_last = by_id(start(), other).guid(pid::GROUP_GUID, PREFIX.with(entity));
+        assert_eq!(group(guid_last), Some(PREFIX.with(entity)));
+    }
+}
+
+#[test]
 fn every_policy_survives() {
     let qos = EndpointQos {
         reliability: Reliability::BestEffort,

@@ -8,10 +8,13 @@ use domain::{Domain, address, config, prefix};
 use pair::Pair;
 use pair::net::SubmessageSummary;
 use pteros_rtps::discovery::data::{DataLimits, EndpointData, ParticipantData};
-use pteros_rtps::id::EntityId;
+use pteros_rtps::id::{EntityId, VendorId};
+use pteros_rtps::locator::Route;
 use pteros_rtps::participant::ParticipantLimits;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
-use pteros_rtps::time::Duration;
+use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
+use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::writer::{Writer, WriterConfig};
 
 /// A domain whose first participant has these limits, and `others` more.
 fn domain_with_limits(limits: ParticipantLimits, others: usize) -> Domain {
@@ -286,4 +289,40 @@ fn reordered_samples_of_many_unmatched_writers_have_one_limit() {
     assert_eq!(machine.exceeded_limit(), None);
     // The first of each, and two that were refused by a full buffer.
     assert_eq!(machine.stats().lost, 3 + 2);
+}
+
+#[test]
+fn the_worst_case_of_memory_adds_what_each_match_may_hold() {
+    let entity = |number, kind| prefix(0, 0).with(EntityId::new([0, 0, number], kind));
+    let mut config = ReaderConfig::new(entity(1, EntityId::KIND_READER_NO_KEY), reliable());
+    config.limits.ready_samples_max = 10;
+    config.limits.defrag.sample_bytes_max = 1_000;
+    config.limits.reorder_bytes_max = 30_000;
+    config.limits.defrag.bytes_max = 2_000;
+    let mut reader = Reader::new(config);
+    assert_eq!(reader.worst_case_bytes(), 10_000);
+    for number in 1..=3 {
+        let writer = WriterProxyConfig {
+            guid: prefix(1, 0).with(EntityId::new([0, 0, number], EntityId::KIND_WRITER_NO_KEY)),
+            qos: reliable().into(),
+            route: Route::by_socket(&[address(1)], false),
+            vendor: VendorId::PTEROS,
+        };
+        assert!(reader.match_writer(Instant::ZERO, writer));
+        assert_eq!(
+            reader.worst_case_bytes(),
+            10_000 + usize::from(number) * 32_000
+        );
+    }
+
+    let worst_case = |history_bytes_max, sample_bytes_max| {
+        let guid = entity(2, EntityId::KIND_WRITER_NO_KEY);
+        let mut config = WriterConfig::new(guid, reliable());
+        config.limits.history_bytes_max = history_bytes_max;
+        config.limits.sample_bytes_max = sample_bytes_max;
+        Writer::new(config).worst_case_bytes()
+    };
+    // One sample is always accepted.
+    assert_eq!(worst_case(500, 2_000), 2_000);
+    assert_eq!(worst_case(9_000, 2_000), 9_000);
 }

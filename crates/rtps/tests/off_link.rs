@@ -60,4 +60,10 @@ fn behind_a_tunnel_nothing_is_judged_by_its_address() {
     let mut near = config(0, 0);
     near.network.addresses[0].prefix_length = 32;
     assert_eq!(meet(near).0, 1);
+    // A network of two hosts says nothing either, one of four does.
+    for (prefix_length, peers) in [(31, 1), (30, 0)] {
+        let mut near = config(0, 0);
+        near.network.addresses[0].prefix_length = prefix_length;
+        assert_eq!(meet(near).0, peers, "/{prefix_length}");
+    }
 }

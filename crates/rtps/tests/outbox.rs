@@ -149,3 +149,31 @@ fn a_full_outbox_takes_no_more_until_cleared_and_keeps_its_memory() {
     assert_eq!(fill(&mut outbox), 2);
     assert_eq!(outbox.iter().next().unwrap().parts[0].as_ptr(), place);
 }
+
+#[test]
+fn destination_and_timestamp_are_written_where_they_change_and_fit() {
+    let mut outbox = Outbox::new();
+    let stamp = |nanos| Some(Timestamp::from_nanos(nanos));
+    let mut builder = outbox.begin(OWN, &route(), 20 + 16 + 12);
+    assert_eq!(builder.size_bytes(), 20);
+    // A message begins without either.
+    assert!(builder.info_timestamp(None) && builder.info_destination(GuidPrefix::UNKNOWN));
+    assert_eq!(builder.size_bytes(), 20);
+    assert!(builder.info_destination(PEER) && builder.info_destination(PEER));
+    assert_eq!(builder.size_bytes(), 20 + 16);
+    assert!(builder.info_timestamp(stamp(1)) && builder.info_timestamp(stamp(1)));
+    assert_eq!((builder.size_bytes(), builder.remaining_bytes()), (48, 0));
+    assert!(!builder.info_timestamp(stamp(2)) && !builder.info_destination(OWN));
+    assert_eq!(builder.size_bytes(), 48);
+    // Neither is worth a datagram.
+    assert!(!builder.finish());
+
+    for (budget, fits) in [(20 + 16, true), (20 + 15, false)] {
+        let mut builder = outbox.begin(OWN, &route(), budget);
+        assert_eq!(builder.info_destination(PEER), fits);
+    }
+    for (budget, fits) in [(20 + 12, true), (20 + 11, false)] {
+        let mut builder = outbox.begin(OWN, &route(), budget);
+        assert_eq!(builder.info_timestamp(stamp(1)), fits);
+    }
+}

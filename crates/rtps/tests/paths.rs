@@ -519,3 +519,35 @@ fn an_announced_address_that_never_answers_gets_a_few_questions_and_no_traffic()
     let questions = net.sent_to[&[10, 2, 0, 99]];
     assert!((1..=18).contains(&questions), "{questions} questions");
 }
+
+#[test]
+fn a_foreign_source_is_refused_and_told_once_a_minute() {
+    let mut net = Internet::met();
+    let machine = &mut net.hosts[0].machine;
+    let mut now = net.now;
+    let mut refuse = |now, last| {
+        let from = [10, 9, 0, last];
+        let at = Some(Locator::udp_v4(from, 7410));
+        assert!(!machine.accepts_source(now, prefix(1), at));
+        let mut told = Vec::new();
+        while let Some(event) = machine.poll_event() {
+            if let ParticipantEvent::SourceRefused { prefix, from } = event {
+                told.push((prefix, from));
+            }
+        }
+        assert!(told.is_empty() || told == [(prefix(1), from)], "{told:?}");
+        !told.is_empty()
+    };
+    assert!(refuse(now, 1));
+    assert!(!refuse(now, 1) && !refuse(now, 2));
+    now = now + millis(60_000);
+    assert!(!refuse(now, 1), "told already");
+    assert!(refuse(now, 2));
+    assert!(!refuse(now, 1));
+    // Its own addresses, and participants that are unknown, may send.
+    let machine = &mut net.hosts[0].machine;
+    for (of, from) in [(1, ip(1, 1)), (1, ip(2, 1)), (7, [10, 9, 0, 1])] {
+        let from = Some(Locator::udp_v4(from, 7410));
+        assert!(machine.accepts_source(now, prefix(of), from), "{from:?}");
+    }
+}

@@ -724,6 +724,34 @@ mod tests {
     }
 
     #[test]
+    fn a_domain_that_is_no_number_is_told_from_one_that_is_too_high() {
+        let message = |value| config(&[("ROS_DOMAIN_ID", value)]).unwrap_err().to_string();
+        for value in ["one", "12a", "-1", "1.5"] {
+            assert!(message(value).contains("not a whole number"), "{value}");
+        }
+        for value in ["233", "4294967296", "99999999999999999999999"] {
+            assert!(message(value).contains("above 65535"), "{value}");
+        }
+        assert_eq!(config(&[("ROS_DOMAIN_ID", "232")]).unwrap().domain_id, 232);
+    }
+
+    #[test]
+    fn as_many_static_peers_as_the_limit_are_taken() {
+        let peers = |count: usize, bytes: usize| -> String {
+            (0..count).map(|n| format!("{n:0>bytes$};")).collect()
+        };
+        let taken =
+            |list: &str| config(&[("ROS_STATIC_PEERS", list)]).map(|c| c.static_peers.len());
+        assert_eq!(
+            taken(&peers(STATIC_PEERS_MAX, 3)).unwrap(),
+            STATIC_PEERS_MAX
+        );
+        assert!(taken(&peers(STATIC_PEERS_MAX + 1, 3)).is_err());
+        assert_eq!(taken(&peers(1, STATIC_PEER_BYTES_MAX)).unwrap(), 1);
+        assert!(taken(&peers(1, STATIC_PEER_BYTES_MAX + 1)).is_err());
+    }
+
+    #[test]
     fn another_middleware_is_a_warning_and_invalid_security_values_are_errors() {
         for name in ["rmw_zenoh_cpp", "rmw_email"] {
             let config = config(&[("RMW_IMPLEMENTATION", name)]).unwrap();

@@ -402,6 +402,19 @@ mod tests {
     }
 
     #[test]
+    fn a_context_of_this_host_alone_announces_loopback() {
+        let mut follower = follower();
+        let list = [interface("eth0", 2, [10, 0, 0, 5], true)];
+        let wired = Locator::udp_v4([10, 0, 0, 5], 7410);
+        assert_eq!(follower.announced(&list), [wired]);
+        follower.settings.local_only = true;
+        assert_eq!(
+            follower.announced(&list),
+            [Locator::udp_v4([127, 0, 0, 1], 7410)]
+        );
+    }
+
+    #[test]
     fn each_change_is_described_once() {
         let before = [
             interface("eth0", 2, [10, 0, 0, 5], true),

@@ -341,4 +341,28 @@ mod tests {
                 .contains("\"1 x\"")
         );
     }
+
+    #[test]
+    fn a_message_that_was_not_sent_counts_under_its_reason() {
+        let mut counts = ConnectionCounts::default();
+        counts.connections = 1;
+        (counts.sent, counts.received) = (2, 3);
+        counts.refused_ring_full = 4;
+        // Four reasons for which there was no chunk.
+        (counts.refused_pool_share, counts.refused_loans) = (10, 20);
+        (counts.refused_pool_exhausted, counts.refused_segment) = (30, 40);
+        (counts.refused_too_long, counts.refused_disconnected) = (5, 6);
+        let totals = ConnectionTotals {
+            connections: 1,
+            sent: 2,
+            received: 3,
+            ring_full: 4,
+            pool_exhausted: 100,
+            too_large: 5,
+            connection_down: 6,
+            samples_lost: 0,
+        };
+        assert_eq!(ConnectionTotals::from(&counts), totals);
+        assert_eq!(ConnectionTotals::from_words(totals.to_words()), totals);
+    }
 }

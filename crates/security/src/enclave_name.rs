@@ -54,6 +54,10 @@ mod tests {
             folder("/robot/arm_1").unwrap(),
             PathBuf::from("ks/enclaves/robot/arm_1")
         );
+        let longest = format!("/{}", "a".repeat(254));
+        assert!(folder(&longest).is_ok());
+        let too_long = format!("{longest}a");
+        assert!(folder(&too_long).is_err());
         for name in [
             "", "arm", "/../arm", "/arm/", "//arm", "/1arm", "/a b", "/ä",
         ] {

@@ -213,6 +213,8 @@ mod tests {
             ("a[^0-9]", "ax", true),
             ("a[]x]", "a]", true),
             ("a[x-]", "a-", true),
+            ("a[b-b]", "ab", true),
+            ("a[b-d]", "ae", false),
             ("[[:alpha:]_]x", "_x", true),
             ("[[:digit:]]", "a", false),
             ("a\\*", "a*", true),
@@ -222,6 +224,20 @@ mod tests {
         ] {
             let compiled = Expression::parse(expression).unwrap();
             assert_eq!(compiled.matches(text), expected, "{expression} {text}");
+        }
+    }
+
+    #[test]
+    fn only_stars_match_everything() {
+        for (expression, is_everything) in [
+            ("*", true),
+            ("***", true),
+            ("", false),
+            ("*a", false),
+            ("?", false),
+        ] {
+            let compiled = Expression::parse(expression).unwrap();
+            assert_eq!(compiled.is_everything(), is_everything, "{expression}");
         }
     }
 

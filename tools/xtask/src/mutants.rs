@@ -1,4 +1,5 @@
-//! `cargo xtask mutants [--sample N] [--seed S] [--crate NAME …]`: generated mutants.
+//! `cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume]`:
+//! generated mutants.
 //!
 //! A mutant is the source with one operator or word changed: `<` to `<=`, `&&` to
 //! `||`, `true` to `false`. A test should notice it. The command draws a sample, runs
@@ -10,6 +11,12 @@
 //! `target/mutants` (copy.rs). An environment variable says which one a process is. A
 //! mutant runs only the tests that come to its place (judge.rs).
 //!
+//! A seed gives every place its rank by its own words, so a change of one file leaves
+//! the rest of the sample as it was. `--minutes` ends a run early; the page then has the
+//! mutants that were judged. `--resume` goes on with the last run, after it was stopped
+//! or tests were added: a mutant that it noticed is not judged again, nor one that passed
+//! the same tests.
+//!
 //! The mutants of `verify/sim/src/fault_points.rs` are written by hand, and need
 //! knowledge of the protocol. These need none, and find what nobody thought of.
 
@@ -19,29 +26,49 @@ mod page;
 mod schemata;
 mod sites;
 
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, bail};
 
-use crate::nightly;
-use copy::Copy;
-use judge::Tests;
+use crate::{namespace, nightly};
+use copy::{Copy, Group};
+use judge::{Runner, Tests, Verdict};
 use page::Sample;
-use sites::CRATES;
+use sites::{CRATES, Site};
 
-const USAGE: &str = "usage: cargo xtask mutants [--sample N] [--seed S] [--crate NAME …]";
+const USAGE: &str = "usage: cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume]";
 
 /// Mutants of a sample.
 const SAMPLE_DEFAULT: usize = 300;
+
+/// Mutants that one group of tests runs before the next one does.
+const BATCH: usize = 50;
 
 #[derive(Debug, PartialEq)]
 struct Request {
     sample: usize,
     seed: u64,
     crates: Vec<&'static str>,
+    /// Mutants that are judged at once.
+    jobs: usize,
+    /// After so many minutes no further mutant is judged.
+    minutes: Option<u64>,
+    resumes: bool,
 }
 
 /// Runs the command.
 pub fn run(arguments: &[String]) -> Result<()> {
     let request = parse_arguments(arguments)?;
+    let minutes = request
+        .minutes
+        .map(|minutes| Duration::from_secs(60 * minutes));
+    let end = minutes.and_then(|span| Instant::now().checked_add(span));
     let on = nightly::occasion()?;
     let copy = Copy::make()?;
     let mut places = Vec::new();
@@ -50,24 +77,42 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     let list = request.crates.join(", ");
     println!("{} places to mutate in {list}", places.len());
-    let order = shuffled(places.len(), request.seed);
-    let order: Vec<_> = order
-        .iter()
-        .filter_map(|index| places.get(*index).cloned())
-        .collect();
-    let (sample, programs) = copy.build(&order, request.sample)?;
-    let tests = Tests::measure(&programs, &copy.scratch())?;
-    println!("{} tests in {} programs", tests.len(), programs.len());
-    let crates: Vec<&str> = sample.iter().map(|site| site.crate_name).collect();
-    let verdicts = tests.judge(&crates, |mutant, verdict, time| {
-        let title = sample.get(mutant - 1).map(|site| site.title());
-        let seconds = time.as_secs_f64();
-        println!(
-            "{mutant}: {verdict:?} ({seconds:.1} s): {}",
-            title.unwrap_or_default()
-        );
-    })?;
-    let judged: Vec<_> = sample.iter().zip(verdicts).collect();
+    places.sort_by_cached_key(|site| rank(&site.identity, request.seed));
+    let sample = copy.draw(&places, request.sample)?;
+    let runner = Runner {
+        scratch: copy.scratch(),
+        measured: copy.kept("measured"),
+        jobs: request.jobs,
+        end,
+        has_private_network: namespace::available()
+            .inspect_err(|why| println!("without private networks: {why}"))
+            .is_ok(),
+    };
+    let mut verdicts = Verdicts::open(&sample, &copy.kept("verdicts"), request.resumes)?;
+    let mut groups: Vec<Tests> = Vec::new();
+    // In batches, so that a run that ends early has the whole verdict on most.
+    'all: for first in (1..=sample.len()).step_by(BATCH) {
+        let batch = first..first + BATCH;
+        for (at, group) in Group::ALL.into_iter().enumerate() {
+            if end.is_some_and(|end| Instant::now() >= end) {
+                break 'all;
+            }
+            if verdicts.open_mutants(&batch).is_empty() {
+                break;
+            }
+            if at == groups.len() {
+                let programs = copy.programs(group)?;
+                let tests = Tests::measure(&programs, &runner)?;
+                println!("{} tests in {} programs", tests.len(), programs.len());
+                groups.push(tests);
+            }
+            if let Some(tests) = groups.get(at) {
+                verdicts.judge(tests, &batch)?;
+            }
+        }
+    }
+    let tests_run = groups.iter().map(Tests::len).sum();
+    let judged = verdicts.end();
     let noticed = judged
         .iter()
         .filter(|(_, verdict)| verdict.is_noticed())
@@ -77,9 +122,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
         judged.len(),
         request.seed
     );
-    for (number, (site, verdict)) in (1..).zip(&judged) {
+    for (site, verdict) in &judged {
         if !verdict.is_noticed() {
-            println!("  {verdict:?}: {number}: {}", site.title());
+            println!("  {verdict:?}: {}", site.title());
         }
     }
     if request.crates == CRATES {
@@ -88,7 +133,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
             date: on.date,
             commit: on.commit.trim_end_matches('+').into(),
             places: places.len(),
-            tests: tests.len(),
+            tests: tests_run,
+            size: sample.len(),
             judged,
         })?;
         println!(
@@ -99,14 +145,125 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// The verdicts on a sample. Each is kept in a file at once.
+struct Verdicts<'s> {
+    sample: &'s [Site],
+    /// By mutant. Unnoticed ones are open.
+    of: BTreeMap<usize, Verdict>,
+    /// What the last run found, by the key of its tests and the mutant's identity.
+    before: BTreeMap<(String, String), Verdict>,
+    kept: Mutex<File>,
+}
+
+impl<'s> Verdicts<'s> {
+    fn open(sample: &'s [Site], kept: &Path, resumes: bool) -> Result<Self> {
+        let mut before = BTreeMap::new();
+        if resumes {
+            before = verdicts_before(&std::fs::read_to_string(kept).unwrap_or_default());
+        } else {
+            let _ = std::fs::remove_file(kept);
+        }
+        let noticed = before.iter().filter(|(_, verdict)| verdict.is_noticed());
+        let noticed: BTreeMap<&str, Verdict> = noticed
+            .map(|((_, identity), verdict)| (identity.as_str(), *verdict))
+            .collect();
+        let of = (1..)
+            .zip(sample)
+            .filter_map(|(number, site)| Some((number, *noticed.get(site.identity.as_str())?)))
+            .collect();
+        let file = OpenOptions::new().create(true).append(true).open(kept)?;
+        Ok(Self {
+            sample,
+            of,
+            before,
+            kept: Mutex::new(file),
+        })
+    }
+
+    /// Those with these numbers that nothing has noticed.
+    fn open_mutants(&self, numbers: &Range<usize>) -> Vec<(usize, &'s Site)> {
+        let is_noticed = |number: &usize| self.of.get(number).is_some_and(|v| v.is_noticed());
+        (1..)
+            .zip(self.sample)
+            .filter(|(number, _)| numbers.contains(number) && !is_noticed(number))
+            .collect()
+    }
+
+    /// Runs tests on the open mutants, but not those that it passed before.
+    fn judge(&mut self, tests: &Tests, numbers: &Range<usize>) -> Result<()> {
+        let mut open = Vec::new();
+        for (number, site) in self.open_mutants(numbers) {
+            let ran = (tests.key().to_string(), site.identity.clone());
+            match self.before.get(&ran).copied() {
+                Some(verdict) => self.note(number, verdict),
+                None => open.push((number, site.crate_name)),
+            }
+        }
+        println!("{} mutants to judge", open.len());
+        let verdicts = tests.judge(&open, |number, verdict, time| {
+            self.keep(tests.key(), number, verdict, time);
+        })?;
+        for ((number, _), verdict) in open.into_iter().zip(verdicts) {
+            if let Some(verdict) = verdict {
+                self.note(number, verdict);
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, number: usize, verdict: Verdict) {
+        let before = self.of.insert(number, verdict);
+        if verdict == Verdict::Unreached && before == Some(Verdict::Unnoticed) {
+            self.of.insert(number, Verdict::Unnoticed);
+        }
+    }
+
+    fn keep(&self, key: &str, number: usize, verdict: Verdict, time: Duration) {
+        let Some(site) = self.sample.get(number - 1) else {
+            return;
+        };
+        let seconds = time.as_secs_f64();
+        println!("{number}: {verdict:?} ({seconds:.1} s): {}", site.title());
+        if let Ok(mut file) = self.kept.lock() {
+            // Without it a resumed run judges the mutant again.
+            let _ = writeln!(file, "{verdict:?} {key} {}", site.identity);
+        }
+    }
+
+    /// The mutants that were judged, in the order of the sample.
+    fn end(self) -> Vec<(&'s Site, Verdict)> {
+        (1..)
+            .zip(self.sample)
+            .filter_map(|(number, site)| Some((site, *self.of.get(&number)?)))
+            .collect()
+    }
+}
+
+/// The lines of a file of verdicts. One that was cut is left out.
+fn verdicts_before(text: &str) -> BTreeMap<(String, String), Verdict> {
+    let verdict_of = |line: &str| {
+        let (word, rest) = line.split_once(' ')?;
+        let (key, identity) = rest.split_once(' ')?;
+        Some(((key.into(), identity.into()), Verdict::parse(word)?))
+    };
+    text.lines().filter_map(verdict_of).collect()
+}
+
 fn parse_arguments(arguments: &[String]) -> Result<Request> {
     let mut request = Request {
         sample: SAMPLE_DEFAULT,
         seed: 1,
         crates: Vec::new(),
+        jobs: std::thread::available_parallelism().map_or(1, |n| n.get()),
+        minutes: None,
+        resumes: false,
     };
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
+        if word == "--resume" {
+            request.resumes = true;
+            continue;
+        }
         let value = rest.next();
         match (word.as_str(), value) {
             ("--sample", Some(number)) => {
@@ -120,6 +277,18 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
                 request.seed =
                     parsed.with_context(|| format!("--seed {number}: give a whole number"))?;
             }
+            ("--jobs", Some(number)) => {
+                let parsed = number.parse().ok().filter(|n| *n > 0);
+                request.jobs = parsed
+                    .with_context(|| format!("--jobs {number}: give a whole number above zero"))?;
+            }
+            ("--minutes", Some(number)) => {
+                let parsed = number.parse().ok().filter(|n| (1..100_000).contains(n));
+                let parsed = parsed.with_context(|| {
+                    format!("--minutes {number}: give a whole number above zero")
+                })?;
+                request.minutes = Some(parsed);
+            }
             ("--crate", Some(name)) => {
                 let known = CRATES.iter().find(|known| *known == name);
                 request.crates.push(
@@ -128,7 +297,7 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
                     })?,
                 );
             }
-            ("--sample" | "--seed" | "--crate", None) => {
+            ("--sample" | "--seed" | "--crate" | "--jobs" | "--minutes", None) => {
                 bail!("{word}: a value is missing\n{USAGE}")
             }
             _ => bail!("{word}: not an option\n{USAGE}"),
@@ -140,23 +309,17 @@ fn parse_arguments(arguments: &[String]) -> Result<Request> {
     Ok(request)
 }
 
-/// The numbers below `count` in an order that the seed decides (splitmix64, then
-/// Fisher and Yates).
-fn shuffled(count: usize, seed: u64) -> Vec<usize> {
-    let mut state = seed;
-    let mut random = move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    let mut order: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        let other = usize::try_from(random() % (last as u64 + 1)).unwrap_or(0);
-        order.swap(last, other);
+/// The rank of a place in a sample: a hash of its words (FNV-1a), mixed with the seed
+/// (splitmix64).
+fn rank(identity: &str, seed: u64) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in identity.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
-    order
+    let mut z = hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 #[cfg(test)]
@@ -175,11 +338,15 @@ mod tests {
         let request = read("--sample 5 --seed 7 --crate shm").unwrap();
         assert_eq!((request.sample, request.seed), (5, 7));
         assert_eq!(request.crates, ["shm"]);
+        let request = read("--resume --jobs 3 --minutes 20").unwrap();
+        assert!(request.resumes && request.jobs == 3 && request.minutes == Some(20));
         for (line, named) in [
             ("--sample", "missing"),
             ("--sample none", "none"),
             ("--sample 0", "above zero"),
             ("--seed x", "x"),
+            ("--jobs 0", "above zero"),
+            ("--minutes x", "x"),
             ("--crate cli", "rtps"),
             ("--all", "--all"),
         ] {
@@ -190,11 +357,49 @@ mod tests {
 
     #[test]
     fn a_seed_decides_the_order() {
-        let mut order = shuffled(100, 3);
-        assert_eq!(order, shuffled(100, 3));
-        assert_ne!(order, shuffled(100, 4));
-        order.sort_unstable();
-        assert_eq!(order, (0..100).collect::<Vec<_>>());
+        let order = |names: &[&'static str], seed| {
+            let mut names = names.to_vec();
+            names.sort_by_cached_key(|name| rank(name, seed));
+            names
+        };
+        let names = ["a.rs f < #1", "a.rs f < #2", "b.rs g + #1", "c.rs h || #1"];
+        let one = order(&names, 1);
+        assert!((2..20).any(|seed| order(&names, seed) != one));
+        // A place that goes leaves the order of the others.
+        let fewer: Vec<_> = names[1..].to_vec();
+        let rest: Vec<_> = one.into_iter().filter(|name| *name != names[0]).collect();
+        assert_eq!(order(&fewer, 1), rest);
+    }
+
+    #[test]
+    fn a_run_goes_on_without_those_that_the_last_one_noticed() {
+        let source = "fn f() { a < b; c > d; e == f; }";
+        let sample = sites::sites_in("shm", Path::new("a.rs"), source).unwrap();
+        let text = format!(
+            "ByItsCrate k {}\nUnnoticed k {}\nUnreached l {1}\ncut",
+            sample[0].identity, sample[1].identity
+        );
+        let kept = std::env::temp_dir().join(format!("pteros-verdicts-{}", std::process::id()));
+        std::fs::write(&kept, text).unwrap();
+        let verdicts = Verdicts::open(&sample, &kept, true).unwrap();
+        let open = |verdicts: &Verdicts| -> Vec<usize> {
+            let open = verdicts.open_mutants(&(1..4));
+            open.into_iter().map(|(number, _)| number).collect()
+        };
+        assert_eq!(open(&verdicts), [2, 3]);
+        let of = |key: &str| {
+            verdicts
+                .before
+                .get(&(key.into(), sample[1].identity.clone()))
+        };
+        assert_eq!(of("k"), Some(&Verdict::Unnoticed));
+        assert_eq!(of("l"), Some(&Verdict::Unreached));
+        assert_eq!(of("m"), None);
+        assert_eq!(verdicts.end(), [(&sample[0], Verdict::ByItsCrate)]);
+        // A run that does not go on begins anew.
+        let verdicts = Verdicts::open(&sample, &kept, false).unwrap();
+        assert_eq!(open(&verdicts), [1, 2, 3]);
+        std::fs::remove_file(&kept).unwrap();
     }
 
     #[test]

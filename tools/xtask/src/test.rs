@@ -53,6 +53,11 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("tutorials", "programs"),
 ];
 
+/// Whether only `--all` runs a test program.
+pub fn is_long(package: &str, name: &str) -> bool {
+    LONG_TESTS.contains(&(package, name))
+}
+
 /// Tests whose engine is built with fault points.
 const FAULT_RUNS: [&str; 7] = [
     "test",

@@ -170,3 +170,99 @@ impl StatelessPeer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locator::Locator;
+    use crate::receiver::MessageReader;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    const OWN: GuidPrefix = GuidPrefix([1; 12]);
+    const PEER: GuidPrefix = GuidPrefix([2; 12]);
+    const OTHER: GuidPrefix = GuidPrefix([3; 12]);
+
+    fn met(own: GuidPrefix, peers: &[GuidPrefix]) -> Stateless {
+        let mut machine = Stateless::new(own);
+        for peer in peers {
+            let at = Locator::udp_v4([10, 0, 0, peer.0[0]], 7410);
+            machine.add_peer(*peer, Route::by_socket(&[at], false));
+        }
+        machine
+    }
+
+    fn payload(number: usize) -> Bytes {
+        Bytes::from(number.to_le_bytes().to_vec())
+    }
+
+    /// Sends everything; the datagrams.
+    fn datagrams(from: &mut Stateless) -> Vec<Vec<u8>> {
+        let mut sent = Vec::new();
+        loop {
+            let mut out = Outbox::new();
+            let more = from.poll_transmit(&mut out);
+            sent.extend(out.iter().map(|datagram| datagram.to_vec()));
+            if !more {
+                return sent;
+            }
+        }
+    }
+
+    fn receive(to: &mut Stateless, own: GuidPrefix, datagram: &[u8]) {
+        for (source, message) in MessageReader::new(datagram, own).unwrap() {
+            to.handle(&source, &message);
+        }
+    }
+
+    #[test]
+    fn a_queue_takes_messages_up_to_its_limit_and_none_that_is_too_large() {
+        let mut machine = met(OWN, &[PEER]);
+        assert!(!machine.send(PEER, vec![0; MESSAGE_BYTES_MAX + 1].into()));
+        assert!(machine.send(PEER, vec![0; MESSAGE_BYTES_MAX].into()));
+        for number in 1..WAITING_MAX {
+            assert!(machine.send(PEER, payload(number)), "{number}");
+        }
+        assert!(!machine.send(PEER, payload(0)));
+        assert_eq!(datagrams(&mut machine).len(), WAITING_MAX);
+        assert!(machine.send(PEER, payload(0)));
+    }
+
+    #[test]
+    fn received_messages_wait_up_to_the_limit_in_their_order() {
+        let mut sender = met(OWN, &[PEER]);
+        let mut receiver = met(PEER, &[OWN]);
+        for number in 0..=WAITING_MAX {
+            sender.send(PEER, payload(number));
+            for datagram in datagrams(&mut sender) {
+                receive(&mut receiver, PEER, &datagram);
+            }
+        }
+        for number in 0..WAITING_MAX {
+            assert_eq!(receiver.poll_message(), Some((OWN, payload(number))));
+        }
+        assert_eq!(receiver.poll_message(), None, "the newest was dropped");
+    }
+
+    #[test]
+    fn only_messages_of_known_peers_to_us_are_received() {
+        let mut sender = met(OWN, &[PEER, OTHER]);
+        sender.send(PEER, payload(1));
+        sender.send(OTHER, payload(2));
+        let all = datagrams(&mut sender);
+        let mut receiver = met(PEER, &[OWN]);
+        let mut stranger = met(PEER, &[OTHER]);
+        for datagram in &all {
+            receive(&mut receiver, PEER, datagram);
+            receive(&mut stranger, PEER, datagram);
+        }
+        assert_eq!(receiver.poll_message(), Some((OWN, payload(1))));
+        assert_eq!(receiver.poll_message(), None);
+        assert_eq!(stranger.poll_message(), None);
+        // Nothing is sent to a peer that left, or was never there.
+        sender.send(PEER, payload(3));
+        sender.send(OTHER, payload(4));
+        sender.remove_peer(PEER);
+        assert_eq!(datagrams(&mut sender).len(), 1);
+    }
+}

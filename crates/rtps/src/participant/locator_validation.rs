@@ -145,3 +145,85 @@ impl UnvalidatedLocators {
         self.list.iter().map(due).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Duration;
+
+    const PEER: GuidPrefix = GuidPrefix([1; 12]);
+    const OTHER: GuidPrefix = GuidPrefix([2; 12]);
+
+    fn at(host: u8) -> Locator {
+        Locator::udp_v4([10, 0, 0, host], 7411)
+    }
+
+    fn second(count: i64) -> Instant {
+        Instant::ZERO + Duration::from_secs(count)
+    }
+
+    fn limits() -> ParticipantLimits {
+        ParticipantLimits {
+            unvalidated_participants: 3,
+            amplification_factor: 3,
+            unvalidated_age: Duration::from_secs(1_000),
+            ..ParticipantLimits::default()
+        }
+    }
+
+    #[test]
+    fn probes_pause_longer_each_time_and_stay_within_the_budget() {
+        let mut list = UnvalidatedLocators::default();
+        list.note(second(1), &limits(), PEER, at(1), 100);
+        assert_eq!(list.next_timeout(&limits()), Some(second(1)));
+        let mut now = second(1);
+        for sent in 0..3 {
+            assert_eq!(list.next_probe(now, &limits(), 100), Some((PEER, at(1))));
+            assert_eq!(list.next_probe(now, &limits(), 100), None, "at once");
+            now = now + probe_period(sent);
+            assert_eq!(list.next_timeout(&limits()), Some(now));
+        }
+        assert_eq!(list.next_probe(now, &limits(), 100), None, "three times");
+        // Another announcement pays for more.
+        list.note(now, &limits(), PEER, at(1), 100);
+        let later = now + probe_period(3);
+        assert_eq!(list.next_probe(later, &limits(), 100), Some((PEER, at(1))));
+    }
+
+    #[test]
+    fn an_answer_validates_one_address_of_its_participant() {
+        let mut list = UnvalidatedLocators::default();
+        for (peer, host) in [(PEER, 1), (PEER, 2), (OTHER, 1)] {
+            list.note(second(1), &limits(), peer, at(host), 100);
+        }
+        assert!(!list.note_validated(OTHER, at(2).address));
+        assert!(list.note_validated(PEER, at(1).address));
+        assert!(!list.note_validated(PEER, at(1).address), "once");
+        list.remove_participant(PEER);
+        assert!(!list.note_validated(PEER, at(2).address));
+        assert!(list.note_validated(OTHER, at(1).address));
+        assert!(list.is_empty());
+    }
+
+    #[test]
+    fn the_list_has_two_addresses_of_a_participant_and_drops_the_oldest() {
+        let mut list = UnvalidatedLocators::default();
+        for host in 1..=3 {
+            list.note(second(1), &limits(), PEER, at(host), 100);
+        }
+        assert!(!list.note_validated(PEER, at(3).address));
+        list.note(second(2), &limits(), PEER, at(1), 100);
+        list.note(second(3), &limits(), OTHER, at(4), 100);
+        // Full: the address that was announced longest ago goes.
+        list.note(second(4), &limits(), OTHER, at(5), 100);
+        assert!(!list.note_validated(PEER, at(2).address));
+        assert!(list.note_validated(PEER, at(1).address));
+        // Announced at 3 and 4.
+        list.expire(second(1_002), &limits());
+        assert!(!list.is_empty());
+        list.expire(second(1_003), &limits());
+        assert!(!list.note_validated(OTHER, at(4).address));
+        list.expire(second(1_004), &limits());
+        assert!(list.is_empty());
+    }
+}

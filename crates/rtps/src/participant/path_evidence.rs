@@ -324,3 +324,177 @@ impl Paths {
         self.next_turn
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HERE: Ip = [10, 0, 0, 1];
+    const THERE: Ip = [10, 0, 1, 1];
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos((10_000 + ms) * 1_000_000)
+    }
+
+    fn millis(count: i64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    #[test]
+    fn only_an_answer_counts_once_an_address_is_asked() {
+        let mut address = Address::NEW;
+        address.note_heard(at(5));
+        assert!(address.is_heard_after(at(4)) && !address.is_heard_after(at(5)));
+        assert!(!address.is_answered_after(Instant::ZERO));
+        address.note_asked(at(10));
+        address.note_heard(at(11));
+        assert!(!address.is_heard_after(at(5)));
+        address.note_answer(at(12));
+        assert!(address.is_heard_after(at(11)) && address.is_answered_after(at(11)));
+        assert!(!address.is_answered_after(at(12)));
+        assert_eq!((address.asked, address.good_since), (0, Some(at(12))));
+        // Since when it answers stays, until five questions have failed.
+        address.note_asked(at(20));
+        address.note_answer(at(21));
+        assert_eq!(address.good_since, Some(at(12)));
+        for question in 0..RETRIES_MAX {
+            assert_eq!(address.good_since, Some(at(12)), "{question}");
+            address.note_asked(at(30));
+        }
+        assert_eq!(address.good_since, None);
+    }
+
+    #[test]
+    fn a_quiet_address_is_asked_quickly_and_later_slowly() {
+        let mut address = Address::NEW;
+        assert_eq!(address.ask_at(at(0), QUIET), Instant::ZERO, "never heard");
+        address.note_heard(at(0));
+        assert_eq!(address.ask_at(at(1), QUIET), at(250));
+        assert_eq!(address.ask_at(at(1), QUIET_IDLE), at(2_000));
+        for number in 1..=12 {
+            address.note_asked(at(number));
+            let pause = if number <= 10 { 80 } else { 1_000 };
+            assert_eq!(
+                address.ask_at(at(number), QUIET),
+                at(number + pause),
+                "{number}"
+            );
+        }
+        assert_eq!(address.first_asked_at, at(1));
+        address.note_answer(at(900));
+        assert_eq!(address.ask_at(at(901), QUIET), at(900 + 250));
+        address.note_asked(at(1_200));
+        assert_eq!(address.first_asked_at, at(1_200), "of the present doubt");
+    }
+
+    #[test]
+    fn a_doubted_address_is_asked_at_once() {
+        let mut address = Address::NEW;
+        address.note_answer(at(0));
+        address.doubted_until = at(100);
+        assert!(address.is_doubted(at(99)) && !address.is_doubted(at(100)));
+        assert_eq!(address.ask_at(at(50), QUIET), at(50));
+        assert_eq!(address.ask_at(at(100), QUIET), at(250));
+        address.note_asked(at(50));
+        assert_eq!(address.ask_at(at(51), QUIET), at(130), "not again");
+    }
+
+    #[test]
+    fn an_address_is_silent_when_the_fifth_question_has_failed() {
+        let mut address = Address::NEW;
+        for number in 1..=5 {
+            assert!(!address.is_silent(at(10_000)), "{number}");
+            address.note_asked(at(80 * number));
+        }
+        assert!(!address.is_silent(at(479)));
+        assert!(address.is_silent(at(480)));
+        address.note_answer(at(490));
+        assert!(!address.is_silent(at(10_000)));
+    }
+
+    #[test]
+    fn an_address_is_back_if_it_answers_after_the_others_last_question() {
+        let (mut one, mut other) = (Address::NEW, Address::NEW);
+        other.note_asked(at(10));
+        other.note_asked(at(20));
+        assert!(!one.is_back_after(&other));
+        one.note_answer(at(20));
+        assert!(!one.is_back_after(&other));
+        let mut one = Address::NEW;
+        one.note_answer(at(21));
+        assert!(one.is_back_after(&other));
+    }
+
+    #[test]
+    fn each_loss_doubles_how_long_a_better_address_must_answer() {
+        let mut path = PeerPath::at(SourceCheck::Address(HERE));
+        assert_eq!((path.in_use, path.hold()), (Some(HERE), Duration::ZERO));
+        // The first choice is no move.
+        assert!(!path.note_moved(at(0), THERE, PathReason::Better));
+        assert_eq!((path.in_use, path.reason), (Some(THERE), None));
+        assert_eq!(path.hold(), Duration::ZERO);
+        assert!(path.note_moved(at(0), HERE, PathReason::Silent));
+        assert_eq!(path.hold(), millis(2_000));
+        assert!(path.note_moved(at(2_000), THERE, PathReason::Better));
+        assert_eq!(path.hold(), millis(2_000), "the way back is no loss");
+        for (loss, hold) in [(1, 4), (2, 8), (3, 16), (4, 32), (5, 60), (6, 60), (7, 60)] {
+            assert!(path.note_moved(at(2_000 + loss), HERE, PathReason::LinkDown));
+            assert_eq!(path.hold(), millis(hold * 1_000), "{loss}");
+        }
+        // Two minutes later the link is no longer considered to flap.
+        let moved = 2_007 + 120_000;
+        let mut still = path.clone();
+        assert!(still.note_moved(at(moved), THERE, PathReason::Silent));
+        assert_eq!(still.hold(), millis(60_000));
+        assert!(path.note_moved(at(moved + 1), THERE, PathReason::Silent));
+        assert_eq!(path.hold(), millis(2_000));
+    }
+
+    #[test]
+    fn questions_to_unproven_addresses_are_paid_by_announcements() {
+        let mut path = PeerPath::at(SourceCheck::Address(HERE));
+        let paid = |path: &mut PeerPath| {
+            let mut questions = 0;
+            while path.spend(QUESTION_BYTES) {
+                questions += 1;
+            }
+            questions
+        };
+        assert_eq!(paid(&mut path), BUDGET_FIRST / QUESTION_BYTES);
+        let limits = ParticipantLimits {
+            amplification_factor: 3,
+            ..ParticipantLimits::default()
+        };
+        // What is left of the first budget and three times the announcement.
+        path.note_announcement(100, &limits);
+        assert_eq!(
+            paid(&mut path),
+            (BUDGET_FIRST % QUESTION_BYTES + 300) / QUESTION_BYTES
+        );
+        path.note_announcement(1 << 20, &limits);
+        assert_eq!(paid(&mut path), BUDGET_MAX / QUESTION_BYTES);
+        assert!(PeerPath::default().spend(0) && !PeerPath::default().spend(1));
+        let mut exact = PeerPath::at(SourceCheck::Address(HERE));
+        assert!(exact.spend(BUDGET_FIRST) && !exact.spend(1));
+    }
+
+    #[test]
+    fn a_question_soon_after_another_of_the_same_path_repeats_it() {
+        let mut path = PeerPath::default();
+        assert!(!path.note_questioned(at(0), HERE));
+        assert!(path.note_questioned(at(149), HERE));
+        assert!(!path.note_questioned(at(150), THERE));
+        assert!(!path.note_questioned(at(151), HERE));
+        assert!(!path.note_questioned(at(151 + 150), HERE));
+    }
+
+    #[test]
+    fn the_earliest_look_counts() {
+        let mut paths = Paths::default();
+        assert_eq!(paths.next_timeout(), None);
+        for (look, next) in [(20, 20), (30, 20), (10, 10)] {
+            paths.look_at(at(look));
+            assert_eq!(paths.next_timeout(), Some(at(next)));
+        }
+    }
+}

@@ -329,4 +329,17 @@ mod tests {
         assert_eq!(parse(-1, 0, 0), Err(WireError::InvalidSet));
         assert_eq!(parse(i32::MAX, u32::MAX, 10), Err(WireError::InvalidSet));
     }
+
+    #[test]
+    fn fragment_sets_begin_at_one_and_end_within_their_numbers() {
+        let parse = |base: u32, bits: u32| {
+            let words = [base, bits, 0];
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            FragmentSet::parse(&mut Cursor::new(&bytes, Endianness::Little))
+        };
+        assert!(parse(1, 32).is_ok() && parse(u32::MAX - 32, 32).is_ok());
+        for (base, bits) in [(0, 0), (0, 32), (u32::MAX, 1), (u32::MAX - 31, 32)] {
+            assert!(parse(base, bits).is_err(), "{base} {bits}");
+        }
+    }
 }

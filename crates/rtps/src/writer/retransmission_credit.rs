@@ -320,3 +320,192 @@ impl FormerCredits {
         Some(self.0.remove(at).1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seq::FragmentNumber;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(1_000_000_000 + ms * 1_000_000)
+    }
+
+    fn millis(count: i64) -> Duration {
+        Duration::from_millis(count)
+    }
+
+    const fn run(first: i64, last: i64) -> NumberRun {
+        NumberRun { first, last }
+    }
+
+    fn set(numbers: &[i64]) -> SequenceSet {
+        let mut set = SequenceSet::empty(SequenceNumber(numbers[0]));
+        for number in numbers {
+            assert!(set.insert(SequenceNumber(*number)));
+        }
+        set
+    }
+
+    #[test]
+    fn without_credit_probes_come_less_and_less_often() {
+        let mut credit = RetransmissionCredit::INITIAL;
+        credit.spend(at(0), 0);
+        assert_eq!(credit.available(at(0)), INITIAL_BYTES);
+        credit.spend(at(0), INITIAL_BYTES - 1);
+        assert_eq!(credit.available(at(0)), PROBE_BYTES, "at least a probe");
+        let mut now = 0;
+        for pause in [2, 4, 8, 16, 32, 64, 128, 200, 200] {
+            credit.spend(at(now), PROBE_BYTES);
+            assert_eq!(credit.available(at(now + pause - 1)), 0);
+            assert_eq!(credit.next_at(at(now + 1)), at(now + pause));
+            now += pause;
+            assert_eq!(credit.available(at(now)), PROBE_BYTES);
+            assert_eq!(credit.next_at(at(now)), at(now));
+        }
+        // Progress begins anew.
+        credit.earn(0, 1_000);
+        credit.spend(at(now), PROBE_BYTES);
+        credit.earn(1, 1_000);
+        assert_eq!(credit.available(at(now)), PROBE_BYTES);
+        credit.spend(at(now), PROBE_BYTES);
+        assert_eq!(credit.next_at(at(now)), at(now + 2));
+    }
+
+    #[test]
+    fn each_proved_byte_allows_two_up_to_a_limit() {
+        let mut credit = RetransmissionCredit::INITIAL;
+        credit.spend(at(0), INITIAL_BYTES);
+        credit.earn(50_000, 100);
+        assert_eq!(credit.available(at(0)), 100_000);
+        credit.earn(CREDIT_MAX, 100);
+        assert_eq!(credit.available(at(0)), CREDIT_MAX);
+        // Large samples: two of them.
+        credit.earn(CREDIT_MAX, CREDIT_MAX);
+        assert_eq!(credit.available(at(0)), 2 * CREDIT_MAX);
+    }
+
+    #[test]
+    fn numbers_sent_to_all_count_once_and_those_sent_alone_each_time() {
+        let mut credit = RetransmissionCredit::INITIAL;
+        assert_eq!(credit.newly_proved(run(1, 10), 0), 10);
+        assert_eq!(credit.newly_proved(run(1, 10), 0), 0);
+        assert_eq!(credit.newly_proved(run(5, 14), 0), 4);
+        // 1 to 5 were sent to this reader alone.
+        assert_eq!(credit.newly_proved(run(1, 14), 6), 5);
+        assert_eq!(credit.newly_proved(run(1, 16), 6), 5 + 2);
+        assert_eq!(credit.newly_proved(run(1, 3), 100), 3);
+        assert_eq!(credit.newly_proved(run(17, 20), 100), 4);
+        assert_eq!(credit.newly_proved(run(17, 21), 0), 1);
+    }
+
+    #[test]
+    fn bytes_sent_to_one_reader_are_proved_once() {
+        let mut proof = RetransmissionProof::new(5);
+        proof.note_sent(1_000);
+        assert_eq!(proof.note_acked(7, 1, 100), 300);
+        assert_eq!(proof.note_acked(7, 1, 100), 0);
+        assert_eq!(proof.note_acked(6, 0, 100), 0, "an older one");
+        assert_eq!(proof.note_acked(9, 0, 100), 100);
+        proof.note_fragments(50);
+        assert_eq!(
+            proof.note_acked(1_000, 0, 100),
+            550,
+            "no more than was sent"
+        );
+        // All of it earned credit already.
+        assert_eq!(proof.without_known(900), 0);
+        assert_eq!(proof.without_known(100), 50);
+        assert_eq!(proof.without_known(100), 100);
+        proof.note_sent(500);
+        assert_eq!(proof.note_acked(1_000, 5, 100), 500);
+        proof.limit_known(3, 100);
+        assert_eq!(proof.without_known(400), 100);
+    }
+
+    #[test]
+    fn a_round_trip_falls_at_once_and_grows_slowly() {
+        let mut trip = AckRoundTrip::UNKNOWN;
+        let shortest = millis(1);
+        trip.note_acknack(at(0), 5, false);
+        trip.note_sent(at(0), 5);
+        trip.note_sent(at(40), 6);
+        trip.note_acknack(at(50), 5, false);
+        trip.note_acknack(at(100), 6, false);
+        assert_eq!(
+            trip.crossing_time(shortest),
+            shortest,
+            "one is not believed"
+        );
+        trip.note_sent(at(200), 7);
+        trip.note_acknack(at(380), 8, false);
+        // 100 ms and an eighth of the 80 ms more; three quarters of that.
+        assert_eq!(trip.crossing_time(shortest), Duration::from_micros(82_500));
+        assert_eq!(trip.crossing_time(millis(90)), millis(90));
+        // A lost change gives none.
+        trip.note_sent(at(400), 9);
+        trip.note_acknack(at(401), 9, true);
+        trip.note_acknack(at(402), 10, false);
+        assert_eq!(trip.crossing_time(shortest), Duration::from_micros(82_500));
+        trip.note_sent(at(500), 10);
+        trip.note_acknack(at(504), 11, false);
+        assert_eq!(trip.crossing_time(shortest), millis(3));
+    }
+
+    #[test]
+    fn a_request_that_crossed_its_answer_is_not_served_again() {
+        let mut served = RecentlyServed::default();
+        let crossing = millis(10);
+        let without = |served: &RecentlyServed, ms, numbers: &[i64]| -> Vec<i64> {
+            let rest = served.without_samples(at(ms), crossing, set(numbers));
+            rest.iter().map(|number| number.0).collect()
+        };
+        assert_eq!(without(&served, 0, &[4, 5]), [4, 5]);
+        served.note_sample(at(0), crossing, SequenceNumber(5));
+        served.note_sample(at(9), crossing, SequenceNumber(6));
+        assert_eq!(without(&served, 9, &[4, 5, 6, 7]), [4, 7]);
+        assert_eq!(without(&served, 10, &[4, 5, 6, 7]), [4, 5, 6, 7]);
+        // After that time a new set begins.
+        served.note_sample(at(10), crossing, SequenceNumber(6));
+        assert_eq!(without(&served, 11, &[5, 6]), [5]);
+    }
+
+    #[test]
+    fn fragments_that_were_just_served_are_not_served_again() {
+        let mut served = RecentlyServed::default();
+        let crossing = millis(10);
+        let fragments = |numbers: &[u32]| {
+            let numbers = numbers.iter().copied().map(FragmentNumber);
+            FragmentSet::from_numbers(FragmentNumber(1), numbers)
+        };
+        served.note_fragments(at(0), SequenceNumber(3), fragments(&[1, 2]));
+        let without = |ms, sequence| -> Vec<u32> {
+            let requested = fragments(&[1, 2, 4]);
+            let sequence = SequenceNumber(sequence);
+            let rest = served.without_fragments(at(ms), crossing, sequence, requested);
+            rest.iter().map(|number| number.0).collect()
+        };
+        assert_eq!(without(9, 3), [4]);
+        assert_eq!(without(10, 3), [1, 2, 4]);
+        assert_eq!(without(9, 4), [1, 2, 4]);
+    }
+
+    #[test]
+    fn a_participant_that_matches_again_has_its_former_credit() {
+        let peer = |number: u8| GuidPrefix([number; 12]);
+        let mut former = FormerCredits::default();
+        let mut credit = RetransmissionCredit::INITIAL;
+        former.note(peer(0), credit);
+        assert!(former.take(peer(0)).is_none(), "a full window is no debt");
+        credit.spend(at(0), 1);
+        for number in 0..=64 {
+            former.note(peer(number), credit);
+        }
+        assert!(former.take(peer(0)).is_none(), "the oldest is forgotten");
+        assert!(former.take(peer(64)).is_some() && former.take(peer(64)).is_none());
+        credit.spend(at(0), 5);
+        former.note(peer(1), credit);
+        let taken = former.take(peer(1)).unwrap();
+        assert_eq!(taken.available(at(0)), INITIAL_BYTES - 6);
+        assert!(former.take(peer(1)).is_none(), "kept once");
+    }
+}

@@ -88,3 +88,64 @@ impl SourceChecks {
         self.checks.insert(key, (now, accepted));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: GuidPrefix = GuidPrefix([1; 12]);
+    const OTHER: GuidPrefix = GuidPrefix([2; 12]);
+
+    fn at(host: u8, port: u16) -> Locator {
+        Locator::udp_v4([10, 0, 0, host], port)
+    }
+
+    fn millis(count: i64) -> Instant {
+        Instant::ZERO + Duration::from_secs(1) + Duration::from_millis(count)
+    }
+
+    #[test]
+    fn an_answer_is_kept_for_a_moment_by_participant_and_address() {
+        let mut checks = SourceChecks::default();
+        let mut check = |now, changed, from, answer: Option<bool>| {
+            let ask = || answer.expect("asked again");
+            let SourceCheck { accepted, is_new } = checks.check(now, changed, from, ask);
+            assert_eq!(is_new, answer.is_some());
+            accepted
+        };
+        assert!(check(millis(0), 0, (PEER, at(1, 7411)), Some(true)));
+        assert!(!check(millis(0), 0, (PEER, at(2, 7411)), Some(false)));
+        assert!(!check(millis(0), 0, (OTHER, at(1, 7411)), Some(false)));
+        // Ports of one address are alike, and a refusal is kept too.
+        assert!(check(millis(199), 0, (PEER, at(1, 9999)), None));
+        assert!(!check(millis(199), 0, (PEER, at(2, 7411)), None));
+        assert!(!check(millis(200), 0, (PEER, at(1, 7411)), Some(false)));
+        // A participant that came or went may change every answer.
+        assert!(check(millis(201), 1, (PEER, at(1, 7411)), Some(true)));
+        assert!(check(millis(202), 1, (PEER, at(1, 7411)), None));
+    }
+
+    #[test]
+    fn shared_memory_renews_a_lease_five_times_a_second() {
+        let mut checks = SourceChecks::default();
+        let times = [0, 1, 199, 200, 399, 400].map(|at| checks.renews(millis(at), PEER));
+        assert_eq!(times, [true, false, false, true, false, true]);
+        assert!(checks.renews(millis(400), OTHER));
+    }
+
+    #[test]
+    fn a_full_table_forgets_all_answers() {
+        let mut checks = SourceChecks::default();
+        let peer = |number: usize| {
+            let [high, low] = u16::try_from(number).unwrap().to_be_bytes();
+            GuidPrefix([high, low, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
+        };
+        for number in 0..CHECKS_MAX {
+            assert!(checks.renews(millis(0), peer(number)));
+        }
+        assert!(!checks.renews(millis(1), peer(0)));
+        assert!(checks.renews(millis(1), peer(CHECKS_MAX)));
+        assert_eq!(checks.checks.len(), 1);
+        assert!(checks.renews(millis(1), peer(0)));
+    }
+}

@@ -79,3 +79,20 @@ fn both_sides(own: GuidPrefix, writer: &EndpointData) -> &'static str {
         "another process's publisher and our"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::id::Guid;
+    use pteros_rtps::qos::EndpointQos;
+
+    use super::*;
+
+    #[test]
+    fn a_warning_says_whose_publisher_it_is() {
+        let prefix = GuidPrefix([1; 12]);
+        let guid = Guid::from_bytes([1; 16]);
+        let writer = EndpointData::new(guid, "rt/a", "T", EndpointQos::default());
+        assert!(both_sides(prefix, &writer).starts_with("this process's"));
+        assert!(both_sides(GuidPrefix([2; 12]), &writer).starts_with("another process's"));
+    }
+}

@@ -394,3 +394,154 @@ fn prefix_of(high: u64, low: u64) -> GuidPrefix {
     prefix.copy_from_slice(&bytes[..12]);
     GuidPrefix(prefix)
 }
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::id::Guid;
+
+    use super::super::record::TraceEvent;
+    use super::*;
+    use crate::sample::DeliveryPath;
+
+    const HEADER: TraceHeader = TraceHeader {
+        process: 4_711,
+        prefix: GuidPrefix([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+        origin: 17,
+        wall: -18,
+        clock_read_picos: 19,
+    };
+
+    fn record(sequence: i64) -> TraceRecord {
+        TraceRecord {
+            event: TraceEvent::Arrived,
+            path: DeliveryPath::Network,
+            bytes: 3,
+            first_time: 5,
+            later_times: [None; 4],
+            writer: Guid::from_bytes([7; 16]),
+            sequence,
+            entity: 1,
+            thread: 2,
+            span: 0,
+            cause: 0,
+        }
+    }
+
+    fn sequences(recording: &Recording) -> Vec<i64> {
+        recording.records.iter().map(|r| r.sequence).collect()
+    }
+
+    fn file_words(path: &Path) -> Vec<u64> {
+        let bytes = std::fs::read(path).unwrap();
+        let words = bytes.chunks_exact(8).map(|word| word.try_into().unwrap());
+        words.map(u64::from_le_bytes).collect()
+    }
+
+    #[test]
+    fn a_ring_fills_the_size_that_it_was_given() {
+        for bytes in [BYTES_MIN, 1 << 20, (1 << 20) + 8 * WORDS - 1] {
+            let ring = TraceRing::create(bytes, None, &HEADER).unwrap();
+            let all = ring.copy().len() * 8;
+            assert!(
+                all <= bytes && bytes - all < 8 * (WORDS + 1),
+                "{all} of {bytes}"
+            );
+            let names = ring.words.names_words * 8;
+            assert!(
+                names <= bytes / 16 && names + 8 > bytes / 16,
+                "{names} of {bytes}"
+            );
+        }
+        let tiny = TraceRing::create(64, None, &HEADER).unwrap();
+        tiny.push(record(1));
+        tiny.append_name("n");
+        let recording = Recording::read(&tiny.copy()).unwrap();
+        assert_eq!((recording.records.len(), recording.names_lost), (0, 1));
+    }
+
+    #[test]
+    fn the_oldest_records_are_overwritten_and_counted() {
+        let ring = TraceRing::create(BYTES_MIN, None, &HEADER).unwrap();
+        let capacity = i64::try_from(ring.words.capacity()).unwrap();
+        for last in [1, capacity - 1, capacity, capacity + 1, 3 * capacity + 2] {
+            let ring = TraceRing::create(BYTES_MIN, None, &HEADER).unwrap();
+            (1..=last).for_each(|sequence| ring.push(record(sequence)));
+            let recording = Recording::read(&ring.copy()).unwrap();
+            let first = 1.max(last - capacity + 1);
+            assert_eq!(sequences(&recording), (first..=last).collect::<Vec<_>>());
+            assert_eq!(recording.lost, u64::try_from(first - 1).unwrap());
+            assert_eq!(recording.header, HEADER);
+        }
+    }
+
+    #[test]
+    fn a_name_that_does_not_fit_is_counted_and_others_are_kept() {
+        let ring = TraceRing::create(BYTES_MIN, None, &HEADER).unwrap();
+        let space = ring.words.names_words * 8;
+        ring.append_name("first");
+        let rest = "x".repeat(space - "first\n".len() - 1);
+        ring.append_name(&format!("{rest}x"));
+        assert_eq!(Recording::read(&ring.copy()).unwrap().names, "first\n");
+        ring.append_name(&rest);
+        ring.append_name("");
+        let recording = Recording::read(&ring.copy()).unwrap();
+        assert_eq!(recording.names, format!("first\n{rest}\n"));
+        assert_eq!(recording.names_lost, 2);
+        assert!(recording.records.is_empty());
+    }
+
+    #[test]
+    fn the_file_has_after_each_write_what_memory_has() {
+        let path = std::env::temp_dir().join(format!("pteros-ring-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let ring = TraceRing::create(BYTES_MIN, Some(&path), &HEADER).unwrap();
+        assert!(ring.has_file());
+        assert_eq!(file_words(&path), ring.copy());
+        let capacity = i64::try_from(ring.words.capacity()).unwrap();
+        let mut sequence = 0;
+        for count in [1, 2, capacity - 3, 1, capacity, 2 * capacity + 5, 0, 7] {
+            for _ in 0..count {
+                sequence += 1;
+                ring.push(record(sequence));
+            }
+            ring.append_name(&format!("line {sequence}"));
+            ring.write_file();
+            assert_eq!(file_words(&path), ring.copy(), "after {count} more");
+        }
+        // A shorter file is made whole again.
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(100).unwrap();
+        ring.write_file();
+        assert_eq!(file_words(&path), ring.copy());
+        // What was recorded since the last write is written at the end.
+        ring.push(record(sequence + 1));
+        let all = ring.copy();
+        drop(ring);
+        assert_eq!(file_words(&path), all);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn the_file_waits_for_a_record_that_is_being_written() {
+        let path = std::env::temp_dir().join(format!("pteros-slow-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let ring = TraceRing::create(BYTES_MIN, Some(&path), &HEADER).unwrap();
+        let in_file = || Recording::read(&file_words(&path)).unwrap();
+        ring.push(record(1));
+        // Another thread has taken the second ticket, and nothing more.
+        let next = &ring.words.words[header_word::NEXT];
+        next.fetch_add(1, Ordering::Relaxed);
+        ring.push(record(3));
+        ring.write_file();
+        assert_eq!((sequences(&in_file()), in_file().lost), (vec![1], 0));
+        // A whole ring later that record is given up.
+        let capacity = i64::try_from(ring.words.capacity()).unwrap();
+        (4..capacity + 3).for_each(|sequence| ring.push(record(sequence)));
+        ring.write_file();
+        let recording = in_file();
+        assert_eq!(sequences(&recording), (3..capacity + 3).collect::<Vec<_>>());
+        assert_eq!(recording.lost, 2);
+        drop(ring);
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -118,3 +118,57 @@ impl DropCounts {
         self.state.lock().told.retain(|(from, _)| *from != prefix);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(number: u8) -> GuidPrefix {
+        GuidPrefix([number; 12])
+    }
+
+    #[test]
+    fn each_peer_and_reason_is_reported_once_and_counted_always() {
+        let counts = DropCounts::default();
+        assert!(counts.take_unreported().is_empty());
+        for _ in 0..3 {
+            counts.record(peer(1), DropReason::Forged);
+        }
+        counts.record(peer(1), DropReason::Key);
+        counts.record(peer(2), DropReason::Key);
+        let reported = [
+            (peer(1), DropReason::Forged),
+            (peer(1), DropReason::Key),
+            (peer(2), DropReason::Key),
+        ];
+        assert_eq!(counts.take_unreported(), reported);
+        counts.record(peer(2), DropReason::Key);
+        assert!(counts.take_unreported().is_empty());
+        // One that left and came back is reported again.
+        counts.forget(peer(2));
+        counts.record(peer(1), DropReason::Key);
+        counts.record(peer(2), DropReason::Key);
+        assert_eq!(counts.take_unreported(), [(peer(2), DropReason::Key)]);
+        for reason in DropReason::ALL {
+            let wanted = match reason {
+                DropReason::Forged => 3,
+                DropReason::Key => 5,
+                _ => 0,
+            };
+            assert_eq!(counts.count(reason), wanted, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_crowd_of_peers_is_reported_up_to_the_limit() {
+        let counts = DropCounts::default();
+        for number in 0..=REPORTED_MAX {
+            let [high, low] = u16::try_from(number).unwrap().to_be_bytes();
+            let from = GuidPrefix([high, low, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            counts.record(from, DropReason::Unauthenticated);
+        }
+        assert_eq!(counts.take_unreported().len(), REPORTED_MAX);
+        let count = u64::try_from(REPORTED_MAX).unwrap() + 1;
+        assert_eq!(counts.count(DropReason::Unauthenticated), count);
+    }
+}

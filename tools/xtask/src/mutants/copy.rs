@@ -12,6 +12,7 @@ use super::schemata::{Instrumented, instrument, switch};
 use super::sites::{CRATES, Site, sites_in};
 use crate::checkout::root;
 use crate::limited_command::run_limited;
+use crate::test::is_long;
 
 /// The longest build.
 const BUILD_MAX: Duration = Duration::from_secs(3_600);
@@ -21,6 +22,54 @@ const ROUNDS_MAX: usize = 30;
 
 /// The simulator, whose tests notice what those of the crates do not.
 const SIMULATOR: &str = "sim";
+
+/// Test programs in the order in which mutants run them. A group is not even built if
+/// those before it noticed every mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// All of the crates with mutants.
+    Crates,
+    /// Some of the API, which come to what needs threads, sockets and several
+    /// processes.
+    Api,
+    /// Some of the simulator.
+    Simulator,
+}
+
+impl Group {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Crates, Self::Api, Self::Simulator];
+
+    /// The test programs of another crate. What measures time or memory, or needs
+    /// minutes, is left out.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Crates => &[],
+            Self::Api => &[
+                "conformance",
+                "durable_restart",
+                "executors",
+                "guard_conditions",
+                "loans",
+                "processes",
+                "pub_sub",
+                "secured",
+                "traces",
+                "wait_sets",
+                "warnings",
+            ],
+            Self::Simulator => &[
+                "forgery",
+                "networks",
+                "nodes",
+                "quick",
+                "scenarios",
+                "seeds",
+                "wires",
+            ],
+        }
+    }
+}
 
 /// A program of tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +85,13 @@ impl Program {
     pub fn crate_name(&self) -> String {
         let name = self.folder.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
+    }
+
+    /// The crate and the program, without cargo's suffix.
+    pub fn title(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
+        format!("{} {name}", self.crate_name())
     }
 
     /// Whether its tests are of the simulator.
@@ -82,43 +138,50 @@ impl Copy {
         self.build.with_file_name("scratch")
     }
 
+    /// A file with what a later run may use again.
+    pub fn kept(&self, name: &str) -> PathBuf {
+        self.build.with_file_name(name)
+    }
+
     /// The places in a crate's sources, in the order of their files.
     pub fn sites_of(&self, crate_name: &'static str) -> Result<Vec<Site>> {
         sites_of(&self.plain, crate_name)
     }
 
-    /// Draws the first `count` places in this order that compile, and builds all
-    /// tests with them. Mutant 1 is the first of the result.
-    pub fn build(&self, sites: &[Site], count: usize) -> Result<(Vec<Site>, Vec<Program>)> {
-        let mut invalid = BTreeSet::new();
+    /// Draws the first `count` places in this order that compile. Mutant 1 is the
+    /// first of the result.
+    pub fn draw(&self, sites: &[Site], count: usize) -> Result<Vec<Site>> {
+        let list = self.kept("refused");
+        let before = std::fs::read_to_string(&list).unwrap_or_default();
+        let mut invalid: BTreeSet<String> = before.lines().map(Into::into).collect();
         for _ in 0..ROUNDS_MAX {
-            let valid = sites.iter().enumerate();
-            let valid = valid.filter(|(index, _)| !invalid.contains(index));
-            let drawn: Vec<(usize, &Site)> = valid.take(count).collect();
+            let valid = sites.iter();
+            let valid = valid.filter(|site| !invalid.contains(&site.identity));
+            let drawn: Vec<&Site> = valid.take(count).collect();
             let sources = self.write(&drawn)?;
-            let mut cargo = self.cargo(&["check", "--tests"]);
+            let mut cargo = self.cargo(Group::Crates)?;
             let output = run_limited(&mut cargo, BUILD_MAX, false)?;
             if output.succeeded {
-                let programs = self.programs()?;
-                let sample = drawn.iter().map(|(_, site)| (*site).clone()).collect();
-                return Ok((sample, programs));
+                return Ok(drawn.into_iter().cloned().collect());
             }
             let refused = refused_mutants(&output.text, &sources);
             println!("{} of {} do not compile", refused.len(), drawn.len());
             if refused.is_empty() {
                 bail!("the mutants do not build:\n{}", rendered(&output.text));
             }
-            let indexes = refused.iter().filter_map(|number| drawn.get(number - 1));
-            invalid.extend(indexes.map(|(index, _)| *index));
+            let sites = refused.iter().filter_map(|number| drawn.get(number - 1));
+            invalid.extend(sites.map(|site| site.identity.clone()));
+            let lines: String = invalid.iter().map(|line| format!("{line}\n")).collect();
+            std::fs::write(&list, lines)?;
         }
         bail!("the mutants do not build in {ROUNDS_MAX} rounds")
     }
 
     /// Brings the tree to the commit with these mutants. A file that stays the same is
     /// not written, so that cargo does not build it again.
-    fn write(&self, drawn: &[(usize, &Site)]) -> Result<BTreeMap<PathBuf, Instrumented>> {
+    fn write(&self, drawn: &[&Site]) -> Result<BTreeMap<PathBuf, Instrumented>> {
         let mut by_file: BTreeMap<&Path, Vec<(usize, &Site)>> = BTreeMap::new();
-        for (number, (_, site)) in (1..).zip(drawn) {
+        for (number, site) in (1..).zip(drawn) {
             by_file.entry(&site.file).or_default().push((number, site));
         }
         let mut sources = BTreeMap::new();
@@ -126,7 +189,7 @@ impl Copy {
             let text = std::fs::read_to_string(self.plain.join(file))?;
             sources.insert(file.to_path_buf(), instrument(&text, sites));
         }
-        let crates: BTreeSet<&str> = drawn.iter().map(|(_, site)| site.crate_name).collect();
+        let crates: BTreeSet<&str> = drawn.iter().map(|site| site.crate_name).collect();
         let roots: Vec<PathBuf> = crates
             .iter()
             .map(|name| Path::new("crates").join(name).join("src/lib.rs"))
@@ -160,23 +223,34 @@ impl Copy {
         Ok(sources)
     }
 
-    /// Cargo for all crates with mutants and the simulator.
-    fn cargo(&self, words: &[&str]) -> Command {
+    /// Cargo that builds the tests of a group. It always names all packages, so that
+    /// features are the same and nothing is built twice.
+    fn cargo(&self, group: Group) -> Result<Command> {
         let mut command = Command::new("cargo");
         command
-            .args(words)
-            .args(["--message-format=json", "--features=pteros-sim/faults"])
+            .args(["test", "--no-run", "--message-format=json"])
             .args(CRATES.iter().map(|name| format!("-ppteros-{name}")))
-            .arg(format!("-ppteros-{SIMULATOR}"))
+            .args(["-ppteros", "-ppteros-sim"])
+            .args(group.programs().iter().map(|name| format!("--test={name}")))
             .current_dir(&self.tree)
             .env("RUSTFLAGS", "--cap-lints=allow")
+            .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TARGET_DIR", &self.build);
-        command
+        if group == Group::Crates {
+            for name in CRATES {
+                let package = format!("pteros-{name}");
+                let programs = test_programs(&self.tree.join("crates").join(name).join("tests"))?;
+                let quick = programs.iter().filter(|name| !is_long(&package, name));
+                command.args(quick.map(|name| format!("--test={name}")));
+            }
+            command.arg("--lib");
+        }
+        Ok(command)
     }
 
-    /// Builds the tests.
-    fn programs(&self) -> Result<Vec<Program>> {
-        let mut cargo = self.cargo(&["test", "--no-run", "--lib", "--tests"]);
+    /// Builds the tests of a group.
+    pub fn programs(&self, group: Group) -> Result<Vec<Program>> {
+        let mut cargo = self.cargo(group)?;
         let output = run_limited(&mut cargo, BUILD_MAX, false)?;
         if !output.succeeded {
             bail!("the tests do not build:\n{}", rendered(&output.text));
@@ -217,6 +291,20 @@ pub fn is_of_tests(path: &Path) -> bool {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let in_folder = path.components().any(|part| part.as_os_str() == "tests");
     name.ends_with("tests") || name.starts_with("fault") || in_folder
+}
+
+/// The names of the test programs in a folder `tests`.
+fn test_programs(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry?.path();
+        let is_source = path.extension().is_some_and(|end| end == "rs");
+        if is_source || path.join("main.rs").exists() {
+            names.extend(path.file_stem().map(|name| name.to_string_lossy().into()));
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// All files below a folder.
@@ -290,5 +378,18 @@ mod tests {
         let text = format!("Compiling\n{}\n", line("error"));
         assert_eq!(refused_mutants(&text, &sources), BTreeSet::from([7]));
         assert!(refused_mutants(&line("warning"), &sources).is_empty());
+    }
+
+    #[test]
+    fn every_program_that_is_to_notice_mutants_exists() {
+        for (group, folder) in [
+            (Group::Api, "crates/pteros/tests"),
+            (Group::Simulator, "verify/sim/tests"),
+        ] {
+            let all = test_programs(&root().join(folder)).unwrap();
+            for name in group.programs() {
+                assert!(all.iter().any(|known| known == name), "{group:?} {name}");
+            }
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! first, up to the first that notices it.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -13,9 +14,10 @@ use anyhow::{Context, Result};
 use super::copy::Program;
 use super::schemata::{MUTANT, REACHED};
 use crate::limited_command::{Output, run_limited};
+use crate::namespace;
 
 /// A test without a mutant may take so long; one that takes longer is left out.
-const TEST_MAX: Duration = Duration::from_secs(120);
+const TEST_MAX: Duration = Duration::from_secs(60);
 
 /// With a mutant tests may take this many times as long, and so much longer. Then they
 /// hang, which is noticed too.
@@ -25,7 +27,10 @@ const LONGER_MAX: f64 = 15.0;
 /// Tests of the first call of a program; each further call has twice as many.
 const CALL_TESTS: usize = 8;
 
-/// Tests of other crates and of the simulator that a mutant runs, in seconds without it.
+/// Tests of its crate that a mutant runs, in seconds without it. The fastest are first.
+const OWN_SECONDS: f64 = 120.0;
+
+/// Tests of other crates and of the simulator that a mutant runs besides.
 const OTHERS_SECONDS: f64 = 60.0;
 
 /// The verdict on a mutant.
@@ -44,6 +49,19 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All, by the words that `{:?}` prints.
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [
+            Self::ByItsCrate,
+            Self::ByAnotherCrate,
+            Self::BySimulator,
+            Self::Unnoticed,
+            Self::Unreached,
+        ];
+        all.into_iter()
+            .find(|verdict| format!("{verdict:?}") == word)
+    }
+
     /// A test noticed it.
     pub fn is_noticed(self) -> bool {
         !matches!(self, Self::Unnoticed | Self::Unreached)
@@ -61,50 +79,59 @@ struct Test {
 /// All tests.
 pub struct Tests {
     tests: Vec<Test>,
-    scratch: PathBuf,
+    /// A name for the contents of their programs.
+    key: String,
+    runner: Runner,
+}
+
+/// How tests are run.
+#[derive(Clone)]
+pub struct Runner {
+    /// A folder for their files.
+    pub scratch: PathBuf,
+    /// What was measured of a program is kept here, and used again for the same one.
+    pub measured: PathBuf,
+    /// How many run at once.
+    pub jobs: usize,
+    /// When no further mutant is judged.
+    pub end: Option<Instant>,
+    /// Whether each call of a program has a private network.
+    pub has_private_network: bool,
 }
 
 impl Tests {
     /// Runs each test alone, to learn how long it takes and to which places it comes.
     /// A test that fails is left out, with a line.
-    pub fn measure(programs: &[Program], scratch: &Path) -> Result<Self> {
-        std::fs::create_dir_all(scratch)?;
-        let mut tests = Self {
-            tests: Vec::new(),
-            scratch: scratch.to_owned(),
-        };
-        let mut names = Vec::new();
-        for program in programs {
-            let all = tests.names(program, &[])?;
-            let ignored = tests.names(program, &["--ignored"])?;
-            let run = all.into_iter().filter(|name| !ignored.contains(name));
-            names.extend(run.map(|name| (program.clone(), name)));
-        }
-        let measured = in_parallel(&names, |index, (program, name)| {
-            let reached = scratch.join(format!("reached-{index}"));
-            let _ = std::fs::remove_file(&reached);
-            let mut command = tests.command(program, &[name]);
-            command.env(REACHED, &reached);
-            let began = Instant::now();
-            let output = run_limited(&mut command, TEST_MAX, false)?;
-            let seconds = began.elapsed().as_secs_f64();
-            if !output.succeeded {
-                println!(
-                    "left out: {} {name} fails without a mutant",
-                    program.crate_name()
-                );
-                return Ok(None);
+    pub fn measure(programs: &[Program], runner: &Runner) -> Result<Self> {
+        std::fs::create_dir_all(&runner.scratch)?;
+        std::fs::create_dir_all(&runner.measured)?;
+        let mut tests = Vec::new();
+        let mut key = DefaultHasher::new();
+        for (number, program) in (1..).zip(programs) {
+            let name = fingerprint(&program.path)?;
+            key.write(name.as_bytes());
+            let kept = runner.measured.join(name);
+            if let Ok(text) = std::fs::read_to_string(&kept) {
+                tests.extend(text.lines().filter_map(|line| Test::parse(program, line)));
+                continue;
             }
-            let lines = std::fs::read_to_string(&reached).unwrap_or_default();
-            Ok(Some(Test {
-                program: program.clone(),
-                name: name.clone(),
-                seconds,
-                reached: lines.lines().filter_map(|line| line.parse().ok()).collect(),
-            }))
-        })?;
-        tests.tests = measured.into_iter().flatten().collect();
-        Ok(tests)
+            let measured = runner.measure(program)?;
+            let seconds: f64 = measured.iter().map(|test| test.seconds).sum();
+            println!(
+                "{number} of {} programs: {} tests of {}, {seconds:.0} s",
+                programs.len(),
+                measured.len(),
+                program.title(),
+            );
+            let lines: String = measured.iter().map(Test::line).collect();
+            std::fs::write(kept, lines)?;
+            tests.extend(measured);
+        }
+        Ok(Self {
+            tests,
+            key: format!("{:016x}", key.finish()),
+            runner: runner.clone(),
+        })
     }
 
     /// How many there are.
@@ -112,39 +139,26 @@ impl Tests {
         self.tests.len()
     }
 
-    fn names(&self, program: &Program, words: &[&str]) -> Result<Vec<String>> {
-        let mut command = Command::new(&program.path);
-        command.args(["--list", "--format=terse"]).args(words);
-        let output = run_limited(command.current_dir(&program.folder), TEST_MAX, false)?;
-        let names = output
-            .text
-            .lines()
-            .filter_map(|line| line.strip_suffix(": test"));
-        Ok(names.map(Into::into).collect())
+    /// A name for the contents of their programs: the same tests have the same one.
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
-    fn command(&self, program: &Program, names: &[impl AsRef<std::ffi::OsStr>]) -> Command {
-        let mut command = Command::new(&program.path);
-        command
-            .args(["--exact", "--test-threads=2"])
-            .args(names)
-            .current_dir(&program.folder)
-            .env("CARGO_MANIFEST_DIR", &program.folder)
-            .env("ROS_LOG_DIR", self.scratch.join("log"));
-        command
-    }
-
-    /// Judges mutants, each with the name of its crate, in parallel. Tells each verdict.
+    /// Judges mutants, each with its number and the name of its crate, in parallel.
+    /// Tells each verdict. One for which there was no time has none.
     pub fn judge(
         &self,
-        crates: &[&str],
+        mutants: &[(usize, &str)],
         tell: impl Fn(usize, Verdict, Duration) + Sync,
-    ) -> Result<Vec<Verdict>> {
-        in_parallel(crates, |index, crate_name| {
+    ) -> Result<Vec<Option<Verdict>>> {
+        in_parallel(mutants, self.runner.jobs, |_, (mutant, crate_name)| {
             let began = Instant::now();
-            let verdict = self.verdict(index + 1, crate_name)?;
-            tell(index + 1, verdict, began.elapsed());
-            Ok(verdict)
+            if self.runner.end.is_some_and(|end| began >= end) {
+                return Ok(None);
+            }
+            let verdict = self.verdict(*mutant, crate_name)?;
+            tell(*mutant, verdict, began.elapsed());
+            Ok(Some(verdict))
         })
     }
 
@@ -153,17 +167,13 @@ impl Tests {
             .tests
             .iter()
             .filter(|test| test.reached.contains(&mutant));
-        let (own, mut others): (Vec<&Test>, Vec<&Test>) =
+        let (own, others): (Vec<&Test>, Vec<&Test>) =
             reaching.partition(|test| test.program.crate_name() == crate_name);
         if own.is_empty() && others.is_empty() {
             return Ok(Verdict::Unreached);
         }
-        others.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-        let mut seconds = 0.0;
-        others.retain(|test| {
-            seconds += test.seconds;
-            seconds <= OTHERS_SECONDS
-        });
+        let own = fastest(own, OWN_SECONDS);
+        let others = fastest(others, OTHERS_SECONDS);
         let (simulator, others): (Vec<&Test>, Vec<&Test>) = others
             .into_iter()
             .partition(|test| test.program.is_simulator());
@@ -191,7 +201,7 @@ impl Tests {
         let seconds: f64 = tests.iter().map(|test| test.seconds).sum();
         let limit = Duration::from_secs_f64(seconds * SLOWER_MAX + LONGER_MAX);
         let run = |names: &[&str]| -> Result<Output> {
-            let mut command = self.command(program, names);
+            let mut command = self.runner.command(program, names)?;
             run_limited(command.env(MUTANT, mutant.to_string()), limit, false)
         };
         let output = run(&names)?;
@@ -207,6 +217,108 @@ impl Tests {
         let again = run(if failed.is_empty() { &names } else { &failed })?;
         Ok(!again.succeeded)
     }
+}
+
+impl Runner {
+    /// Runs each test of a program alone.
+    fn measure(&self, program: &Program) -> Result<Vec<Test>> {
+        let ignored = self.names(program, &["--ignored"])?;
+        let mut names = self.names(program, &[])?;
+        names.retain(|name| !ignored.contains(name));
+        let measured = in_parallel(&names, self.jobs, |index, name| {
+            let reached = self.scratch.join(format!("reached-{index}"));
+            let _ = std::fs::remove_file(&reached);
+            let mut command = self.command(program, &[name])?;
+            command.env(REACHED, &reached);
+            let began = Instant::now();
+            let output = run_limited(&mut command, TEST_MAX, false)?;
+            let seconds = began.elapsed().as_secs_f64();
+            if !output.succeeded {
+                let why = if output.ended_early {
+                    "takes too long"
+                } else {
+                    "fails without a mutant"
+                };
+                println!("left out: {} {name} {why}", program.title());
+                return Ok(None);
+            }
+            let lines = std::fs::read_to_string(&reached).unwrap_or_default();
+            Ok(Some(Test {
+                program: program.clone(),
+                name: name.clone(),
+                seconds,
+                reached: lines.lines().filter_map(|line| line.parse().ok()).collect(),
+            }))
+        })?;
+        Ok(measured.into_iter().flatten().collect())
+    }
+
+    fn names(&self, program: &Program, words: &[&str]) -> Result<Vec<String>> {
+        let mut command = Command::new(&program.path);
+        command.args(["--list", "--format=terse"]).args(words);
+        let output = run_limited(command.current_dir(&program.folder), TEST_MAX, false)?;
+        let names = output
+            .text
+            .lines()
+            .filter_map(|line| line.strip_suffix(": test"));
+        Ok(names.map(Into::into).collect())
+    }
+
+    fn command(&self, program: &Program, names: &[impl AsRef<std::ffi::OsStr>]) -> Result<Command> {
+        let mut command = if self.has_private_network {
+            namespace::command(true, &program.path.to_string_lossy())?
+        } else {
+            Command::new(&program.path)
+        };
+        command
+            .args(["--exact", "--test-threads=2"])
+            .args(names)
+            .current_dir(&program.folder)
+            .env("CARGO_MANIFEST_DIR", &program.folder)
+            .env("ROS_LOG_DIR", self.scratch.join("log"));
+        Ok(command)
+    }
+}
+
+impl Test {
+    /// A line of the file in which measurements are kept.
+    fn line(&self) -> String {
+        let reached: Vec<String> = self.reached.iter().map(ToString::to_string).collect();
+        format!("{}\t{}\t{}\n", self.name, self.seconds, reached.join(" "))
+    }
+
+    fn parse(program: &Program, line: &str) -> Option<Self> {
+        let mut parts = line.split('\t');
+        Some(Self {
+            program: program.clone(),
+            name: parts.next()?.into(),
+            seconds: parts.next()?.parse().ok()?,
+            reached: parts
+                .next()?
+                .split_whitespace()
+                .filter_map(|number| number.parse().ok())
+                .collect(),
+        })
+    }
+}
+
+/// A name for the contents of a program.
+fn fingerprint(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).with_context(|| path.display().to_string())?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+/// The fastest tests, so many as take so long together.
+fn fastest(mut tests: Vec<&Test>, seconds_max: f64) -> Vec<&Test> {
+    tests.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let mut seconds = 0.0;
+    tests.retain(|test| {
+        seconds += test.seconds;
+        seconds <= seconds_max
+    });
+    tests
 }
 
 /// Tests in the order of their programs' times, divided into calls.
@@ -239,16 +351,16 @@ fn calls(mut tests: Vec<&Test>) -> Vec<Vec<&Test>> {
     calls
 }
 
-/// Applies a function to each, on all cores. The results keep the order.
+/// Applies a function to each, in so many threads. The results keep the order.
 fn in_parallel<T: Sync, R: Send>(
     items: &[T],
+    jobs: usize,
     apply: impl Fn(usize, &T) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::new());
-    let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
     std::thread::scope(|scope| {
-        for _ in 0..cores {
+        for _ in 0..jobs {
             scope.spawn(|| {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
@@ -280,6 +392,21 @@ mod tests {
             seconds,
             reached: BTreeSet::from([1]),
         }
+    }
+
+    #[test]
+    fn the_fastest_tests_are_chosen_within_a_limit() {
+        let tests = [
+            test("p", "a", 2.0),
+            test("p", "b", 0.5),
+            test("p", "c", 9.0),
+        ];
+        let names = |seconds| -> Vec<String> {
+            let chosen = fastest(tests.iter().collect(), seconds);
+            chosen.iter().map(|test| test.name.clone()).collect()
+        };
+        assert_eq!(names(3.0), ["b", "a"]);
+        assert_eq!(names(20.0), ["b", "a", "c"]);
     }
 
     #[test]
@@ -318,15 +445,33 @@ mod tests {
             .arg(&script)
             .status()
             .unwrap();
-        let tests =
-            Tests::measure(std::slice::from_ref(&program), &folder.join("scratch")).unwrap();
-        assert_eq!(tests.len(), 2);
+        let runner = Runner {
+            scratch: folder.join("scratch"),
+            measured: folder.join("measured"),
+            jobs: 2,
+            end: None,
+            has_private_network: false,
+        };
         let own = program.crate_name();
-        let verdicts = tests.judge(&[&own, &own, &own], |_, _, _| {}).unwrap();
-        let wanted = [Verdict::Unnoticed, Verdict::ByItsCrate, Verdict::Unreached];
-        assert_eq!(verdicts, wanted);
-        let verdicts = tests.judge(&["rtps", "rtps"], |_, _, _| {}).unwrap();
-        assert_eq!(verdicts[1], Verdict::ByAnotherCrate);
+        let own = own.as_str();
+        // The second time what was measured is used again.
+        for _ in 0..2 {
+            let tests = Tests::measure(std::slice::from_ref(&program), &runner).unwrap();
+            assert_eq!(tests.len(), 2);
+            let mutants = [(1, own), (2, own), (3, own)];
+            let verdicts = tests.judge(&mutants, |_, _, _| {}).unwrap();
+            let wanted = [Verdict::Unnoticed, Verdict::ByItsCrate, Verdict::Unreached];
+            assert_eq!(verdicts, wanted.map(Some));
+            let verdicts = tests.judge(&[(2, "rtps")], |_, _, _| {}).unwrap();
+            assert_eq!(verdicts, [Some(Verdict::ByAnotherCrate)]);
+        }
+        let late = Runner {
+            end: Some(Instant::now()),
+            ..runner.clone()
+        };
+        let tests = Tests::measure(std::slice::from_ref(&program), &late).unwrap();
+        assert_eq!(tests.judge(&[(2, own)], |_, _, _| {}).unwrap(), [None]);
+        assert_eq!(std::fs::read_dir(&runner.measured).unwrap().count(), 1);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

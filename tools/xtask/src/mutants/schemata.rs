@@ -88,7 +88,8 @@ impl Instrumented {
         self.text += source.get(at..part.end).unwrap_or_default();
     }
 
-    /// The mutant at a byte: the innermost one, or else the nearest before it.
+    /// The mutant at a byte: the innermost one, or else the nearest before it in the
+    /// same item.
     pub fn mutant_at(&self, byte: usize) -> Option<usize> {
         let around = self
             .ranges
@@ -97,7 +98,11 @@ impl Instrumented {
         let innermost = around.min_by_key(|(range, _)| range.len());
         let before = || {
             let ended = self.ranges.iter().filter(|(range, _)| range.end <= byte);
-            ended.max_by_key(|(range, _)| range.end)
+            let nearest = ended.max_by_key(|(range, _)| range.end);
+            nearest.filter(|(range, _)| {
+                let between = self.text.get(range.end..byte).unwrap_or_default();
+                !between.contains("\n}")
+            })
         };
         innermost.or_else(before).map(|(_, mutant)| *mutant)
     }
@@ -134,5 +139,8 @@ mod tests {
         assert_eq!(of("a - 1"), Some(inner));
         assert_eq!(of("<= 3"), Some(outer));
         assert_eq!(result.mutant_at(0), None);
+        let after = instrument(&format!("{source}\nfn g() {{\n}}\nfn h() {{}}"), &numbered);
+        let of = |word: &str| after.mutant_at(after.text.find(word).unwrap());
+        assert_eq!((of("g()"), of("h()")), (Some(outer), None));
     }
 }

@@ -3,7 +3,15 @@
 //! They are expressions of the syntax tree, so comments, strings, patterns and the
 //! arguments of macros (asserts, log lines) are left alone. Code of tests and code
 //! that this build leaves out does not count.
+//!
+//! A change that no test can notice is not made:
+//! - the capacity that a collection of the standard library reserves;
+//! - an implementation of `Debug`;
+//! - the condition of a block that only writes log lines for developers (debug, trace);
+//! - a comparison with the present instant by its neighbour, `now < at` by `now <= at`:
+//!   they differ in one nanosecond. Its opposite, `now >= at`, takes the place.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +31,11 @@ pub struct Site {
     pub file: PathBuf,
     /// From 1.
     pub line: usize,
+    /// The function that contains the expression; empty outside of functions.
+    pub function: String,
+    /// The place in words that stay the same when other parts of the file change: the
+    /// order of a sample depends on it.
+    pub identity: String,
     /// Bytes of the expression.
     pub range: Range<usize>,
     /// The expression with the change.
@@ -47,6 +60,9 @@ const OPERATORS: &[(&str, &str)] = &[
     ("-=", "+="),
 ];
 
+/// Comparisons with the present instant and what they become.
+const CLOCK_COMPARISONS: &[(&str, &str)] = &[("<", ">="), ("<=", ">"), (">", "<="), (">=", "<")];
+
 /// Methods and what they become.
 const METHODS: &[(&str, &str)] = &[
     ("min", "max"),
@@ -62,20 +78,35 @@ const METHODS: &[(&str, &str)] = &[
     ("first", "last"),
 ];
 
+/// Collections whose capacity is a matter of speed alone.
+const COLLECTIONS: &[&str] = &[
+    "Vec",
+    "VecDeque",
+    "String",
+    "BytesMut",
+    "HashMap",
+    "HashSet",
+    "BinaryHeap",
+];
+
+/// Functions of [`COLLECTIONS`] that reserve or return memory.
+const CAPACITY_METHODS: &[&str] = &["reserve", "reserve_exact", "shrink_to", "with_capacity"];
+
+/// Macros that write log lines for developers.
+const DEVELOPER_LOGS: &[&str] = &["debug", "trace"];
+
 /// Words of a `cfg` whose code this build leaves out, or which are of tests.
 const CONDITIONS_LEFT_OUT: &[&str] = &["test", "loom", "faults", "not"];
 
 impl Site {
-    /// `crates/rtps/src/seq.rs:12: < becomes <=`.
+    /// `crates/rtps/src/seq.rs:12: < becomes <= in next`.
     pub fn title(&self) -> String {
-        let Self {
-            file,
-            line,
-            from,
-            to,
-            ..
-        } = self;
-        format!("{}:{line}: {from} becomes {to}", file.display())
+        let (file, line) = (self.file.display(), self.line);
+        let (from, to) = (self.from, self.to);
+        match self.function.as_str() {
+            "" => format!("{file}:{line}: {from} becomes {to}"),
+            function => format!("{file}:{line}: {from} becomes {to} in {function}"),
+        }
     }
 }
 
@@ -86,17 +117,30 @@ pub fn sites_in(crate_name: &'static str, file: &Path, source: &str) -> Result<V
         crate_name,
         file,
         source,
+        function: String::new(),
         sites: Vec::new(),
     };
     finder.visit_file(&tree);
     finder.sites.sort_by_key(|site| site.range.start);
+    number_alike(&mut finder.sites);
     Ok(finder.sites)
+}
+
+/// Completes identities: two places of a function may have the same words.
+fn number_alike(sites: &mut [Site]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for site in sites {
+        let count = seen.entry(site.identity.clone()).or_default();
+        *count += 1;
+        site.identity += &format!(" #{count}");
+    }
 }
 
 struct Finder<'s> {
     crate_name: &'static str,
     file: &'s Path,
     source: &'s str,
+    function: String,
     sites: Vec<Site>,
 }
 
@@ -116,15 +160,26 @@ impl Finder<'_> {
             "&&" | "||" => format!("({before}) {to} ({after})"),
             _ => format!("{before}{to}{after}"),
         };
+        let words: Vec<&str> = text(range.clone()).split_whitespace().collect();
+        let (file, function) = (self.file.display(), &self.function);
         self.sites.push(Site {
             crate_name: self.crate_name,
             file: self.file.to_owned(),
             line: word.span().start().line,
+            function: function.clone(),
+            identity: format!("{file} {function} {from} {to} {}", words.join(" ")),
             range,
             mutated,
             from,
             to,
         });
+    }
+
+    /// Visits a function, whose name its places have.
+    fn within(&mut self, name: &syn::Ident, visit: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.function, name.to_string());
+        visit(self);
+        self.function = outer;
     }
 }
 
@@ -139,8 +194,16 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             // Types, constants and macros.
             _ => return,
         };
-        if !left_out && !is_left_out(attributes) {
-            visit::visit_item(self, item);
+        if left_out || is_left_out(attributes) {
+            return;
+        }
+        match item {
+            Item::Fn(function) => {
+                self.within(&function.sig.ident, |finder| {
+                    visit::visit_item(finder, item)
+                });
+            }
+            _ => visit::visit_item(self, item),
         }
     }
 
@@ -149,13 +212,17 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             && function.sig.constness.is_none()
             && !is_left_out(&function.attrs)
         {
-            visit::visit_impl_item_fn(self, function);
+            self.within(&function.sig.ident, |finder| {
+                visit::visit_impl_item_fn(finder, function);
+            });
         }
     }
 
     fn visit_trait_item(&mut self, item: &'ast syn::TraitItem) {
         if let syn::TraitItem::Fn(function) = item {
-            visit::visit_trait_item_fn(self, function);
+            self.within(&function.sig.ident, |finder| {
+                visit::visit_trait_item_fn(finder, function);
+            });
         }
     }
 
@@ -166,8 +233,12 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             syn::Stmt::Expr(syn::Expr::If(branch), _) => &branch.attrs,
             _ => &[],
         };
-        if !is_left_out(attributes) {
-            visit::visit_stmt(self, statement);
+        match statement {
+            // Calls of this name that decide something have a result.
+            syn::Stmt::Expr(syn::Expr::MethodCall(call), Some(_))
+                if CAPACITY_METHODS.iter().any(|name| call.method == name) => {}
+            _ if !is_left_out(attributes) => visit::visit_stmt(self, statement),
+            _ => {}
         }
     }
 
@@ -184,7 +255,14 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
         if !has_let(&binary.left) && !has_let(&binary.right) {
-            self.add(binary, &binary.op, OPERATORS);
+            let compares_with_now = is_present(&binary.left) || is_present(&binary.right);
+            let op = self.source.get(binary.op.span().byte_range());
+            let is_order = CLOCK_COMPARISONS.iter().any(|(from, _)| Some(*from) == op);
+            if compares_with_now && is_order {
+                self.add(binary, &binary.op, CLOCK_COMPARISONS);
+            } else {
+                self.add(binary, &binary.op, OPERATORS);
+            }
         }
         visit::visit_expr_binary(self, binary);
     }
@@ -192,6 +270,18 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         self.add(call, &call.method, METHODS);
         visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        if !reserves_memory(&call.func) {
+            visit::visit_expr_call(self, call);
+        }
+    }
+
+    fn visit_expr_if(&mut self, branch: &'ast syn::ExprIf) {
+        if branch.else_branch.is_some() || !only_logs(&branch.then_branch) {
+            visit::visit_expr_if(self, branch);
+        }
     }
 
     fn visit_expr_lit(&mut self, literal: &'ast syn::ExprLit) {
@@ -215,6 +305,49 @@ fn has_let(expression: &syn::Expr) -> bool {
         syn::Expr::Binary(binary) => has_let(&binary.left) || has_let(&binary.right),
         _ => false,
     }
+}
+
+/// The present instant, or a time since or until it.
+fn is_present(expression: &syn::Expr) -> bool {
+    use syn::Expr;
+    match expression {
+        Expr::Path(path) => path.path.is_ident("now"),
+        Expr::Field(field) => matches!(&field.member, syn::Member::Named(name) if name == "now"),
+        Expr::MethodCall(call) => call.method == "now" || call.method == "elapsed",
+        Expr::Paren(inner) => is_present(&inner.expr),
+        Expr::Unary(inner) => is_present(&inner.expr),
+        Expr::Binary(sum) => is_present(&sum.left) || is_present(&sum.right),
+        _ => false,
+    }
+}
+
+/// `Vec::with_capacity` and the like.
+fn reserves_memory(function: &syn::Expr) -> bool {
+    let syn::Expr::Path(path) = function else {
+        return false;
+    };
+    let mut names = path
+        .path
+        .segments
+        .iter()
+        .rev()
+        .map(|segment| &segment.ident);
+    let is_named = |name: Option<&syn::Ident>, list: &[&str]| {
+        name.is_some_and(|name| list.iter().any(|listed| name == listed))
+    };
+    is_named(names.next(), CAPACITY_METHODS) && is_named(names.next(), COLLECTIONS)
+}
+
+/// Whether a block writes log lines for developers and does nothing else.
+fn only_logs(block: &syn::Block) -> bool {
+    let is_log = |statement: &syn::Stmt| {
+        let syn::Stmt::Macro(call) = statement else {
+            return false;
+        };
+        let name = call.mac.path.segments.last().map(|segment| &segment.ident);
+        name.is_some_and(|name| DEVELOPER_LOGS.iter().any(|log| name == log))
+    };
+    !block.stmts.is_empty() && block.stmts.iter().all(is_log)
 }
 
 fn is_debug(item: &syn::ItemImpl) -> bool {
@@ -270,15 +403,15 @@ mod tests { fn h() -> bool { true } }
         assert_eq!(
             titles,
             [
-                "a.rs:11: any becomes all",
-                "a.rs:5: + becomes -",
-                "a.rs:5: < becomes <=",
-                "a.rs:5: == becomes !=",
-                "a.rs:5: || becomes &&",
-                "a.rs:6: true becomes false",
-                "a.rs:8: < becomes <=",
-                "a.rs:8: == becomes !=",
-                "a.rs:8: first becomes last",
+                "a.rs:11: any becomes all in f",
+                "a.rs:5: + becomes - in f",
+                "a.rs:5: < becomes <= in f",
+                "a.rs:5: == becomes != in f",
+                "a.rs:5: || becomes && in f",
+                "a.rs:6: true becomes false in f",
+                "a.rs:8: < becomes <= in f",
+                "a.rs:8: == becomes != in f",
+                "a.rs:8: first becomes last in f",
             ]
         );
     }
@@ -294,5 +427,57 @@ mod tests { fn h() -> bool { true } }
         assert_eq!(whole, "größe.len() < 3 || a + 1 == 2");
         assert_eq!(changed, "(größe.len() < 3 ) && ( a + 1 == 2)");
         assert_eq!(mutated("first").1, "b.last()");
+    }
+
+    fn titles(body: &str) -> Vec<String> {
+        let sites = sites_in("shm", Path::new("a.rs"), &format!("fn f() {{ {body} }}")).unwrap();
+        let titles = sites.iter().map(Site::title);
+        titles
+            .map(|title| title.replace("a.rs:1: ", "").replace(" in f", ""))
+            .collect()
+    }
+
+    #[test]
+    fn changes_that_no_test_can_notice_are_not_made() {
+        for unnoticeable in [
+            "let v = Vec::with_capacity(a + 1);",
+            "v.reserve(a.max(2));",
+            "if a > 1 { tracing::debug!(a); trace!(b); }",
+        ] {
+            assert!(titles(unnoticeable).is_empty(), "{unnoticeable}");
+        }
+        for (noticeable, title) in [
+            ("let v = Ring::with_capacity(a + 1);", "+ becomes -"),
+            ("budget.reserve(a + 1)?;", "+ becomes -"),
+            ("if a > 1 { warn!(a); }", "> becomes >="),
+            ("if a > 1 { debug!(a); return; }", "> becomes >="),
+            ("if a > 1 { debug!(a) } else { g() }", "> becomes >="),
+        ] {
+            assert_eq!(titles(noticeable), [title], "{noticeable}");
+        }
+    }
+
+    #[test]
+    fn a_comparison_with_the_present_becomes_its_opposite() {
+        assert_eq!(titles("now < at;"), ["< becomes >="]);
+        assert_eq!(titles("at <= self.now;"), ["<= becomes >"]);
+        assert_eq!(titles("clock.now() == at;"), ["== becomes !="]);
+        assert_eq!(titles("since.elapsed() >= limit;"), [">= becomes <"]);
+        assert_eq!(
+            titles("now - since > limit;"),
+            ["> becomes <=", "- becomes +"]
+        );
+    }
+
+    #[test]
+    fn an_identity_survives_changes_elsewhere() {
+        let identities = |source: &str| -> Vec<String> {
+            let sites = sites_in("shm", Path::new("a.rs"), source).unwrap();
+            sites.into_iter().map(|site| site.identity).collect()
+        };
+        let before = identities("fn f() { a < b; a < b; }");
+        let after = identities("// A line.\nfn g() { c == d; }\nfn f() {\n a  < b; a < b; }");
+        assert_eq!(before, after[1..]);
+        assert_ne!(before[0], before[1]);
     }
 }

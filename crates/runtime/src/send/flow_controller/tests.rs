@@ -169,6 +169,8 @@ fn invalid_controllers_are_errors_with_their_name() {
     assert!(error_text(&[one(), one()]).contains("\"a\""));
     assert!(error_text(&[one().bytes_per_period(0)]).contains("\"a\": 0 bytes"));
     assert!(error_text(&[one().period(Span::from_nanos(5))]).contains("5ns"));
+    assert!(FlowController::validate(&[one().period(FLOW_PERIOD_MIN)]).is_ok());
+    assert!(error_text(&[one().period(FLOW_PERIOD_MIN - Span::from_nanos(1))]).contains("99.999"));
     assert!(error_text(&[FlowController::new("")]).contains("no name"));
     let many: Vec<_> = (0..65)
         .map(|n| FlowController::new(format!("{n}")))
