@@ -54,7 +54,7 @@ impl StallReport {
                 publisher = %writer.guid,
                 "topic \"{topic}\": {stalled} {subscriptions} nothing for 2 s although messages \
                  are outstanding: their process may be stopped or slow, or the network carries \
-                 nothing in one direction (`pteros topic info -v {topic}` lists the matched ones)"
+                 nothing in one direction (`pteros topic info --details {topic}` lists the matched ones)"
             );
         } else if stalled == 0 {
             tracing::info!(
