@@ -579,7 +579,7 @@ mod tests {
             ("int32[] a [1,,3]", "extra comma"),
             ("Other a 3", "only numbers"),
             ("int32[] A=3", "cannot have the type"),
-            ("int32[0] a", "no length"),
+            ("int32[0] a", "not a length"),
             ("int32<=4 a", "int32[<=N]"),
             ("int32[2][2] a", "array of arrays"),
             ("a/b/c/D a", "package/Name"),
