@@ -139,9 +139,10 @@ impl ServiceEndpoint {
     fn type_hash(&self, library: &InterfaceLibrary) -> Option<String> {
         let announced = self.reader.type_hash?;
         let of_part = library.type_hash(&self.reader.topic_type).ok();
-        let hash = match of_part == Some(announced) {
-            true => library.type_hash(self.service_type()).unwrap_or(announced),
-            false => announced,
+        let hash = if of_part == Some(announced) {
+            library.type_hash(self.service_type()).unwrap_or(announced)
+        } else {
+            announced
         };
         Some(hash.to_string())
     }

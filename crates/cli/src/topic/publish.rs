@@ -128,9 +128,10 @@ impl Publish {
         let period = Duration::try_from_secs_f64(1.0 / self.rate)
             .with_context(|| format!("--rate {}: the period is too long for a clock", self.rate))?;
         let mut pace = Pace::new(period, Instant::now());
-        let mut simulated_pace = match clock.is_simulated() {
-            true => Some(SimulatedPace::new(&session, period)?),
-            false => None,
+        let mut simulated_pace = if clock.is_simulated() {
+            Some(SimulatedPace::new(&session, period)?)
+        } else {
+            None
         };
         let mut count = 0;
         while !session.context.is_shut_down() {
