@@ -1,22 +1,25 @@
 //! Command line grammar: nouns, verbs and the global flags.
 
 use crate::action::ActionVerb;
+use crate::bag::Bag;
 use crate::cli_context::CliContext;
 use crate::completion::Completion;
 use crate::component::ComponentVerb;
+use crate::daemon::DaemonVerb;
 use crate::demo::Demo;
 use crate::doctor::Doctor;
 use crate::interface::InterfaceVerb;
 use crate::lab::Lab;
 use crate::launch::Launch;
 use crate::lifecycle::LifecycleVerb;
+use crate::multicast::MulticastVerb;
 use crate::new::New;
 use crate::node::NodeVerb;
 use crate::param::ParamVerb;
 use crate::pkg::PkgVerb;
 use crate::run::Run;
 use crate::security::SecurityVerb;
-use crate::service::ServiceVerb;
+use crate::service::Service;
 use crate::store::StoreVerb;
 use crate::tf::TfVerb;
 use crate::topic::Topic;
@@ -48,8 +51,39 @@ impl CommandLine {
     /// parsed as its value, so that the error is about the number.
     pub fn read(words: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
         let command = with_negative_numbers(Self::command());
+        let words = with_long_forms(words.into_iter().collect());
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
     }
+}
+
+/// Short forms of two letters that ros2 doctor has: whether of `doctor hello`, the
+/// short form, the long form.
+pub const SHORT_FORMS: [(bool, &str, &str); 5] = [
+    (false, "-rf", "--report-failed"),
+    (false, "-iw", "--include-warnings"),
+    (false, "-ep", "--exclude-packages"),
+    (true, "-ep", "--emit-period"),
+    (true, "-pp", "--print-period"),
+];
+
+/// Replaces the short forms of two letters of `doctor` by the long forms, since
+/// `clap` has none.
+fn with_long_forms(mut words: Vec<String>) -> Vec<String> {
+    let is_noun = |word: &String| word == "doctor" || word == "wtf";
+    let mut nouns = words.iter().skip(1).filter(|word| !word.starts_with('-'));
+    if !nouns.next().is_some_and(is_noun) {
+        return words;
+    }
+    let is_hello = nouns.next().is_some_and(|word| word == "hello");
+    for word in &mut words {
+        let long = SHORT_FORMS
+            .iter()
+            .find(|(of_hello, short, _)| *of_hello == is_hello && word == short);
+        if let Some((.., long)) = long {
+            *word = (*long).into();
+        }
+    }
+    words
 }
 
 fn with_negative_numbers(command: Command) -> Command {
@@ -87,7 +121,7 @@ pub enum Noun {
     /// Run a program of a package
     #[command(arg_required_else_help = true)]
     Run(Run),
-    /// List packages and their programs
+    /// List packages and their programs, and create packages
     #[command(subcommand, arg_required_else_help = true)]
     Pkg(PkgVerb),
     /// Create a Rust package with one node
@@ -102,9 +136,9 @@ pub enum Noun {
     /// List, print and set the parameters of nodes
     #[command(subcommand, arg_required_else_help = true)]
     Param(ParamVerb),
-    /// List and call services
-    #[command(subcommand, arg_required_else_help = true)]
-    Service(ServiceVerb),
+    /// List, show and call services
+    #[command(arg_required_else_help = true)]
+    Service(Box<Service>),
     /// List actions and send goals
     #[command(subcommand, arg_required_else_help = true)]
     Action(ActionVerb),
@@ -134,6 +168,14 @@ pub enum Noun {
     /// Find problems that keep nodes from communicating, and suggest fixes
     #[command(visible_alias = "wtf")]
     Doctor(Doctor),
+    /// Send or receive one UDP multicast datagram, to test the network
+    #[command(subcommand, arg_required_else_help = true)]
+    Multicast(MulticastVerb),
+    /// Verbs of ros2's daemon, for scripts: Pteros has none
+    #[command(subcommand, arg_required_else_help = true)]
+    Daemon(DaemonVerb),
+    /// Say how to record without ros2 bag: Pteros does not record yet
+    Bag(Bag),
     /// Print a completion script for a shell
     Completion(Completion),
     /// Write man pages
@@ -165,9 +207,44 @@ impl Noun {
             Self::Lab(verb) => verb.run(cli),
             Self::Trace(verb) => verb.run(cli),
             Self::Doctor(verb) => verb.run(cli),
+            Self::Multicast(verb) => verb.run(cli),
+            Self::Daemon(verb) => verb.run(cli),
+            Self::Bag(verb) => verb.run(cli),
             Self::Completion(verb) => verb.run(cli),
             #[cfg(feature = "man")]
             Self::Man(verb) => verb.run(cli),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(String::from).collect()
+    }
+
+    #[test]
+    fn short_forms_of_two_letters_are_those_of_ros2_doctor() {
+        for (short, long) in [
+            (
+                "x doctor -iw -ep",
+                "x doctor --include-warnings --exclude-packages",
+            ),
+            ("x --json wtf -rf", "x --json wtf --report-failed"),
+            (
+                "x doctor hello -ep 1 -pp 2",
+                "x doctor hello --emit-period 1 --print-period 2",
+            ),
+            ("x topic pub /t T -ep", "x topic pub /t T -ep"),
+        ] {
+            assert_eq!(with_long_forms(words(short)), words(long));
+        }
+    }
+
+    #[test]
+    fn the_grammar_is_consistent() {
+        CommandLine::command().debug_assert();
     }
 }

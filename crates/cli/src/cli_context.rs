@@ -18,6 +18,9 @@ pub struct CliContext {
     pub arguments: Arguments,
     /// Topics are named as DDS names them (`topic --dds-names`).
     pub dds_names: bool,
+    /// Hidden topics or services are listed (`--include-hidden-topics`,
+    /// `--include-hidden-services`).
+    pub include_hidden: bool,
 }
 
 /// The hint of every "unknown type" error.

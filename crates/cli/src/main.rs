@@ -9,10 +9,14 @@
 
 mod action;
 mod arguments;
+mod bag;
 mod cli_context;
+#[cfg(test)]
+mod command_table;
 mod completion;
 mod component;
 mod console;
+mod daemon;
 mod dds_flags;
 mod demo;
 mod doctor;
@@ -25,6 +29,7 @@ mod lifecycle;
 mod log_line;
 #[cfg(feature = "man")]
 mod man;
+mod multicast;
 mod network_paths;
 mod new;
 mod node;
@@ -39,6 +44,7 @@ mod security;
 mod server_type;
 mod service;
 mod session;
+mod sim_time;
 mod store;
 mod tf;
 mod topic;
@@ -95,6 +101,7 @@ fn main() -> ExitCode {
         interface_folders: command_line.global.interfaces,
         arguments,
         dds_names: false,
+        include_hidden: false,
     };
     match log_line::install(&cli).and_then(|()| command_line.noun.run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -145,7 +152,23 @@ fn error_text(error: &anyhow::Error) -> String {
             text += &cause;
         }
     }
-    text.trim().to_string()
+    without_codes(text.trim())
+}
+
+/// The text without the operating system's error numbers, which say nothing to users.
+fn without_codes(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => out += rest,
+            _ => {
+                out += " (os error ";
+                out += part;
+            }
+        }
+    }
+    out
 }
 
 /// Whether the error is a closed standard output.
@@ -154,4 +177,18 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_numbers_of_the_operating_system_are_left_out() {
+        assert_eq!(
+            without_codes("a: No such file (os error 2); b: denied (os error 13)"),
+            "a: No such file; b: denied"
+        );
+        assert_eq!(without_codes("x (os error ?) y"), "x (os error ?) y");
+    }
 }

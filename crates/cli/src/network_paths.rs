@@ -1,5 +1,5 @@
 //! Network paths: which address of each remote process is in use, as `pteros topic
-//! info -v` and `pteros doctor` show it. They are those of the command's own context,
+//! info --details` and `pteros doctor` show it. They are those of the command's own context,
 //! which chooses by the same rules as every process of this host.
 
 use std::collections::BTreeMap;

@@ -1,21 +1,41 @@
 //! Messages as Python's `repr()`, which `ros2 topic pub` prints:
 //! `std_msgs.msg.String(data='Hello')`.
 //!
+//! Python has doubles only. A `float32` that was received is printed with the digits
+//! of a double: `0.10000000149011612` for 0.1. A message that the user wrote keeps
+//! the digits of the user, except within sequences, which rclpy stores as `float32`.
+//!
 //! Fixed-size arrays of numbers are printed as lists; numpy's format with line
 //! breaks is not reproduced.
 
 use pteros::msg::dynamic::{DynamicMessage, Element, MessageField, Shape, Value, is_bidi_control};
 use std::fmt::Write;
 
-/// A whole message.
+/// Origin of a message, which decides the digits of its `float32` values.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Written,
+    Received,
+}
+
+/// A message that the user wrote on the command line.
 pub fn message(message: &DynamicMessage) -> String {
+    message_of(message, Origin::Written)
+}
+
+/// A message of another process.
+pub fn received_message(message: &DynamicMessage) -> String {
+    message_of(message, Origin::Received)
+}
+
+fn message_of(message: &DynamicMessage, origin: Origin) -> String {
     let class = message.ty().name().replace('/', ".");
     let fields: Vec<String> = message
         .ty()
         .user_fields()
         .iter()
         .map(|field| match message.get(&field.name) {
-            Ok(value) => format!("{}={}", field.name, value_of(&value, Some(field))),
+            Ok(value) => format!("{}={}", field.name, value_of(&value, Some(field), origin)),
             // A message holds every field of its type.
             Err(error) => format!("{}=<{error}>", field.name),
         })
@@ -23,13 +43,14 @@ pub fn message(message: &DynamicMessage) -> String {
     format!("{class}({})", fields.join(", "))
 }
 
-/// One value as `print()` shows it: strings without quotes, nothing truncated.
+/// One received value as `print()` shows it: strings without quotes, nothing
+/// truncated.
 pub fn value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::WString(text) => text.to_string(),
-        Value::Message(inner) => message(inner),
-        other => value_of(other, None),
+        Value::Message(inner) => received_message(inner),
+        other => value_of(other, None, Origin::Received),
     }
 }
 
@@ -54,27 +75,38 @@ pub fn bytes(bytes: &[u8]) -> String {
     out
 }
 
-fn value_of(value: &Value, field: Option<&MessageField>) -> String {
+fn value_of(value: &Value, field: Option<&MessageField>, origin: Origin) -> String {
     let is_byte = field.is_some_and(|field| field.element == Element::Byte);
     match value {
         Value::Bool(value) => boolean(*value).into(),
         Value::String(value) => text(value),
         Value::WString(value) => text(&value.to_string()),
-        Value::Message(value) => message(value),
-        Value::F32(value) => float(f64::from(*value), &format!("{value:?}")),
+        Value::Message(value) => message_of(value, origin),
+        Value::F32(value) if origin == Origin::Written => {
+            float(f64::from(*value), &format!("{value:?}"))
+        }
+        Value::F32(value) => {
+            let value = f64::from(*value);
+            float(value, &format!("{value:?}"))
+        }
         Value::F64(value) => float(*value, &format!("{value:?}")),
         Value::U8(value) if is_byte => bytes(&[*value]),
         single if single.len().is_none() => single
             .as_integer()
             .map_or_else(String::new, |value| value.to_string()),
         many => {
+            let is_array = field.is_some_and(|field| matches!(field.shape, Shape::Array(_)));
+            let origin = match many {
+                Value::F32s(_) if !is_array => Origin::Received,
+                _ => origin,
+            };
             let element = field.map(|field| MessageField {
                 shape: Shape::Single,
                 ..field.clone()
             });
             let elements: Vec<String> = (0..many.len().unwrap_or(0))
                 .filter_map(|index| many.element(index))
-                .map(|one| value_of(&one, element.as_ref()))
+                .map(|one| value_of(&one, element.as_ref(), origin))
                 .collect();
             format!("[{}]", elements.join(", "))
         }
@@ -201,6 +233,20 @@ mod tests {
             text.contains("name=['a', 'b'], position=[0.5, 2.0], velocity=[]"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_received_float32_has_the_digits_of_a_double() {
+        let number = made("std_msgs/msg/Float32", "data: 0.1");
+        assert_eq!(message(&number), "std_msgs.msg.Float32(data=0.1)");
+        assert_eq!(
+            received_message(&number),
+            "std_msgs.msg.Float32(data=0.10000000149011612)"
+        );
+        let data = number.get("data").unwrap();
+        assert_eq!(value(&data), "0.10000000149011612");
+        let text = message(&made("sensor_msgs/msg/LaserScan", "ranges: [0.1, 0.5]"));
+        assert!(text.contains("ranges=[0.10000000149011612, 0.5]"), "{text}");
     }
 
     #[test]

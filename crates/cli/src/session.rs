@@ -7,12 +7,14 @@
 use crate::cli_context::CliContext;
 use anyhow::{Context as _, Result};
 use clap::Args;
+use pteros::NamedQosExt;
 use pteros::args::{Arguments, resolve_name};
+use pteros::interfaces::rcl_interfaces::msg::{Log, ParameterEvent};
 use pteros::names::{NameKind, validate_dds_topic};
 use pteros::qos::QosProfile;
 use pteros::{
-    Context, ContextOptions, Graph, Node, NodeOptions, executors::SingleThreadedExecutor,
-    graph::TopicInfo,
+    Context, ContextOptions, Graph, Node, NodeOptions, Publisher,
+    executors::SingleThreadedExecutor, graph::TopicInfo,
 };
 use std::time::{Duration, Instant};
 
@@ -27,6 +29,20 @@ pub struct DiscoveryFlags {
     #[arg(long)]
     no_daemon: bool,
     /// Accepted for compatibility with ros2: the verb does not use the graph's time
+    #[arg(short = 's', long)]
+    use_sim_time: bool,
+}
+
+/// ros2's discovery flags of a verb that does not read the graph.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct UnusedGraphFlags {
+    /// Accepted for compatibility with ros2: the verb does not wait for discovery
+    #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
+    spin_time: Option<Duration>,
+    /// Accepted for compatibility with ros2: there is no daemon
+    #[arg(long)]
+    no_daemon: bool,
+    /// Accepted for compatibility with ros2: give the component -p use_sim_time:=true
     #[arg(short = 's', long)]
     use_sim_time: bool,
 }
@@ -46,6 +62,24 @@ pub struct Session {
     executor: SingleThreadedExecutor,
     arguments: Arguments,
     dds_names: bool,
+    standard_topics: Option<StandardTopics>,
+}
+
+/// Publishers of the topics that every ROS 2 node has. Nothing is published: they
+/// are listed, as those of ros2's own node are.
+struct StandardTopics {
+    _parameter_events: Publisher<ParameterEvent>,
+    _rosout: Publisher<Log>,
+}
+
+impl StandardTopics {
+    fn create(node: &Node) -> Result<Self> {
+        let events = "/parameter_events".qos(QosProfile::preset("parameter_events")?);
+        Ok(Self {
+            _parameter_events: node.create_publisher(events)?,
+            _rosout: node.create_publisher("/rosout".qos(QosProfile::rosout()))?,
+        })
+    }
 }
 
 impl Session {
@@ -53,6 +87,20 @@ impl Session {
     /// a hidden one.
     pub fn open(cli: &CliContext, node_name: Option<&str>) -> Result<Self> {
         Self::open_with(cli, node_name, Ok)
+    }
+
+    /// As [`Session::open`], with the topics that every ROS 2 node has: `ros2 topic
+    /// list` shows `/parameter_events` and `/rosout` on an empty graph too. Access
+    /// control may forbid them; then the graph is shown without.
+    pub fn open_with_standard_topics(cli: &CliContext) -> Result<Self> {
+        let mut session = Self::open(cli, None)?;
+        if !session.dds_names {
+            match StandardTopics::create(&session.node) {
+                Ok(topics) => session.standard_topics = Some(topics),
+                Err(error) => tracing::debug!("/parameter_events and /rosout: {error:#}"),
+            }
+        }
+        Ok(session)
     }
 
     /// Joins the graph as an ordinary node with parameters.
@@ -95,6 +143,7 @@ impl Session {
             executor,
             arguments: cli.arguments.clone(),
             dds_names: cli.dds_names,
+            standard_topics: None,
         })
     }
 

@@ -25,12 +25,14 @@ fn a_running_graph_is_listed_within_half_a_second() {
         let started = Instant::now();
         assert_eq!(
             domain.run("topic list -t").ok(),
-            "/chatter [std_msgs/msg/String]\n"
+            "/chatter [std_msgs/msg/String]\n\
+             /parameter_events [rcl_interfaces/msg/ParameterEvent]\n\
+             /rosout [rcl_interfaces/msg/Log]\n"
         );
         best = best.min(started.elapsed());
     }
     assert!(best < Duration::from_millis(500), "{best:?}");
-    assert_eq!(domain.run("topic list -c").ok(), "1\n");
+    assert_eq!(domain.run("topic list -c").ok(), "3\n");
     assert_eq!(
         domain.run("topic type /chatter").ok(),
         "std_msgs/msg/String\n"
@@ -64,10 +66,19 @@ fn nodes_and_endpoints_are_described_as_in_ros2() {
         "Endpoint type: PUBLISHER\n",
         "  Durability: TRANSIENT_LOCAL\n",
         "  Lifespan: Infinite\n",
+    ] {
+        assert!(verbose.contains(line), "{line}{verbose}");
+    }
+    assert!(
+        verbose.ends_with("  Liveliness lease duration: Infinite\n\nSubscription count: 0\n\n"),
+        "ros2 prints no more: {verbose}"
+    );
+    let details = domain.run("topic info --details /chatter").ok();
+    for line in [
         "Shared-memory connections of each process:\n  /greeter: ",
         " sent, 0 received, nothing dropped\n",
     ] {
-        assert!(verbose.contains(line), "{line}{verbose}");
+        assert!(details.contains(line), "{line}{details}");
     }
     let json = domain.run("topic info /chatter --json").json();
     assert_eq!(json["publishers"][0]["qos"]["reliability"], "RELIABLE");
@@ -91,6 +102,70 @@ fn messages_are_echoed_in_every_format() {
     assert_eq!(echo("--no-str"), "data: '<string length: <5>>'\n---\n");
     assert!(echo("--raw").starts_with("b'\\x00\\x01"));
     assert!(echo("-i").contains("publication_sequence_number: "));
+}
+
+#[test]
+fn an_empty_graph_lists_the_topics_of_every_ros2_node() {
+    let domain = Domain::new();
+    let list = domain.run("topic list").ok();
+    assert_eq!(list, "/parameter_events\n/rosout\n");
+    assert_eq!(
+        domain.run("topic list -v").ok(),
+        "Published topics:\n \
+         * /parameter_events [rcl_interfaces/msg/ParameterEvent] 1 publisher\n \
+         * /rosout [rcl_interfaces/msg/Log] 1 publisher\n\n\
+         Subscribed topics:\n\n"
+    );
+    let info = domain.run("topic info /rosout").ok();
+    assert!(info.contains("Publisher count: 1\n"), "{info}");
+    assert_eq!(domain.run("service list").ok(), "");
+    assert_eq!(domain.run("node list").ok(), "");
+}
+
+#[test]
+fn arrays_and_strings_are_cut_in_json_if_asked() {
+    let domain = Domain::new();
+    let words = "topic pub /scan sensor_msgs/msg/LaserScan -r 20 -p 0";
+    let values = "{header: {frame_id: laser}, ranges: [0.1, 2, 3]}";
+    let mut publisher = domain.start_with(words, values);
+    publisher.line();
+    let echo = |flags: &str| {
+        let words = format!("topic echo /scan --once {flags}");
+        let words = words.trim_end();
+        domain
+            .run_until(words, |answer| answer.code == Some(0))
+            .ok()
+    };
+    let json = |flags: &str| -> serde_json::Value {
+        serde_json::from_str(&echo(&format!("--json {flags}"))).unwrap()
+    };
+    assert_eq!(json("-l 2")["ranges"][2], "...");
+    assert_eq!(json("-l 2")["header"]["frame_id"], "la...");
+    let summary = "<sequence type: float, length: 3>";
+    assert_eq!(json("--no-arr")["ranges"], summary);
+    assert_eq!(json("--no-arr --field ranges"), summary);
+    assert_eq!(json("")["ranges"][2], 3.0);
+    // As rclpy, which has doubles only.
+    assert_contains(&echo(""), "ranges:\n- 0.10000000149011612\n- 2.0\n");
+    assert_eq!(echo("--field ranges[0]"), "0.10000000149011612\n---\n");
+}
+
+#[test]
+fn hidden_topics_and_services_are_listed_if_asked_before_or_after_the_verb() {
+    let domain = Domain::new();
+    let mut publisher = domain.start("topic pub /_hidden std_msgs/msg/Empty -r 20");
+    publisher.line();
+    for words in [
+        "topic --include-hidden-topics list",
+        "topic list --include-hidden-topics",
+        "topic --include-hidden-topics find std_msgs/msg/Empty",
+    ] {
+        let list = domain.run_until(words, |answer| answer.out.contains("/_hidden"));
+        assert_contains(&list.ok(), "/_hidden\n");
+    }
+    let list = domain.run("topic list").ok();
+    assert!(!list.contains("/_hidden"), "{list}");
+    domain.run("service --include-hidden-services list").ok();
 }
 
 #[test]
@@ -175,7 +250,7 @@ fn ros_arguments_rename_node_namespace_and_topic() {
         .args("--ros-args -r __ns:=/robot -r __node:=voice -r chatter:=speech".split(' '));
     let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
     let nodes = domain.run_until("node list", |answer| !answer.out.is_empty());
-    let topics = domain.run("topic list");
+    let topics = domain.run("topic find std_msgs/msg/String");
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(nodes.ok(), "/robot/voice\n");

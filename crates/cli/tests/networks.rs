@@ -9,6 +9,8 @@
 mod namespaces;
 
 use namespaces::{FLOW, Lab, Namespace, Program, echo, publish};
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 /// Hosts on both networks, with a flow in each direction.
 fn with_flows(lab: &Lab, reliability: &str) -> Flows {
@@ -54,7 +56,7 @@ fn a_lost_carrier_moves_both_directions_to_the_other_network_and_back() {
     flows.publishers[0].logs("traffic to 10.1.0.2 goes to 10.2.0.2");
     flows.publishers[1].logs("traffic to 10.1.0.1 goes to 10.2.0.1");
 
-    let mut info = flows.hosts[0].pteros(&["topic", "info", "-v", "/from_a"]);
+    let mut info = flows.hosts[0].pteros(&["topic", "info", "--details", "/from_a"]);
     let shown = String::from_utf8(info.output().expect("info").stdout).expect("text");
     assert!(
         shown.contains("10.2.0.2 is in use; 10.1.0.2 is behind a link of this host that is down"),
@@ -135,4 +137,30 @@ fn a_changed_address_is_announced_to_newcomers_and_old_peers() {
     lab.attach(&there, 'b', 1, 55);
     old.hears(FLOW);
     publisher.logs("goes to 10.1.0.55");
+}
+
+#[test]
+fn a_multicast_datagram_goes_from_host_to_host() {
+    let Some(lab) = Lab::new() else { return };
+    let hosts = [lab.host(), lab.host()];
+    lab.attach(&hosts[0], 'a', 1, 1);
+    lab.attach(&hosts[1], 'b', 1, 2);
+    let mut command = hosts[0].pteros(&["multicast", "receive", "--timeout", "60"]);
+    let mut receiver = command.stdout(Stdio::piped()).spawn().expect("receive");
+    let mut lines = BufReader::new(receiver.stdout.take().expect("its output")).lines();
+    let mut line = || lines.next().expect("a line").expect("text");
+    assert_eq!(line(), "Waiting for UDP multicast datagram...");
+    let sent = hosts[1].pteros(&["multicast", "send"]).output();
+    let sent = sent.expect("send");
+    assert_eq!(
+        String::from_utf8(sent.stdout).expect("text"),
+        "Sending one UDP multicast datagram...\n"
+    );
+    assert!(sent.status.success());
+    let received = line();
+    assert!(
+        received.starts_with("Received from 10.1.0.2:") && received.ends_with(": 'Hello World!'"),
+        "{received}"
+    );
+    assert!(receiver.wait().expect("its end").success());
 }

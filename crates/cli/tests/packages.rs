@@ -169,3 +169,107 @@ fn a_new_package_builds_tests_and_runs_by_its_launch_file() {
     );
     launch.signal("INT");
 }
+
+#[test]
+fn a_created_package_has_a_manifest_that_xml_prints() {
+    let folder = Folder::new("create");
+    let words = [
+        "pkg",
+        "create",
+        "arm_driver",
+        "--dependencies",
+        "std_msgs",
+        "sensor_msgs",
+        "--license",
+        "Apache-2.0",
+        "--description",
+        "drives <an> arm",
+        "--maintainer-name",
+        "A. Smith",
+        "--maintainer-email",
+        "a@example.org",
+        "--node-name",
+        "arm",
+        "--library-name",
+        "arm_library",
+    ];
+    let made = run(&folder, &words).ok();
+    assert_contains(&made, "created ./arm_driver");
+    let package = folder.path().join("arm_driver");
+    let read = |file: &str| std::fs::read_to_string(package.join(file)).unwrap();
+    let manifest = read("Cargo.toml");
+    for part in [
+        "description = \"drives <an> arm\"\nlicense = \"Apache-2.0\"\n",
+        "[lib]\nname = \"arm_library\"\n",
+        "[[bin]]\nname = \"arm\"\npath = \"src/main.rs\"\n\n[dependencies]\n",
+    ] {
+        assert_contains(&manifest, part);
+    }
+    assert_contains(&read("src/main.rs"), "arm_library::Arm::new");
+    assert_contains(
+        &read("launch/arm_driver.launch.xml"),
+        "exec=\"arm\" name=\"arm\"",
+    );
+    let within = |words: &[&str]| {
+        let mut command = pteros();
+        command
+            .args(words)
+            .current_dir(&package)
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "OFF");
+        finish(command)
+    };
+    let xml = within(&["pkg", "xml", "arm_driver"]).ok();
+    assert!(
+        xml.starts_with("<package format=\"3\">\n  <name>arm_driver</name>\n"),
+        "{xml}"
+    );
+    for (tag, text) in [
+        ("depend", "std_msgs\nsensor_msgs\n"),
+        ("description", "drives <an> arm\n"),
+        ("maintainer", "A. Smith\n"),
+        ("version", "0.1.0\n"),
+        ("export/build_type", "ament_cargo\n"),
+    ] {
+        assert_eq!(
+            within(&["pkg", "xml", "arm_driver", "-t", tag]).ok(),
+            text,
+            "{tag}"
+        );
+    }
+    let report = within(&["doctor", "--report", "--json"]).json();
+    let rows = report["packages"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["name"] == "arm_driver").unwrap();
+    assert_eq!(row["version"], "0.1.0");
+    let report = within(&["doctor", "--report", "--json", "-ep"]).json();
+    assert!(report["packages"].is_null(), "{report:#}");
+    let error = within(&["pkg", "xml", "arm_driver", "-t", "licence"]).failed(1);
+    assert_contains(&error, "has no tag 'licence'");
+    let error = run(
+        &folder,
+        &["pkg", "create", "more", "--build-type", "ament_cmake"],
+    );
+    assert_contains(
+        &error.failed(1),
+        "Pteros creates Rust packages, of build type ament_cargo",
+    );
+}
+
+#[test]
+fn scripts_that_restart_the_daemon_go_on() {
+    let folder = Folder::new("daemon");
+    assert_eq!(
+        run(&folder, &["daemon", "stop"]).ok(),
+        "The daemon is not running\n"
+    );
+    assert_contains(
+        &run(&folder, &["daemon", "start"]).ok(),
+        "There is no daemon to start",
+    );
+    let status = run(&folder, &["daemon", "status", "--json"]).json();
+    assert_eq!(status["running"], false);
+    let error = run(&folder, &["bag", "record", "-a", "-o", "out"]).failed(1);
+    assert_contains(
+        &error,
+        "bag record: Pteros does not record or play bags yet; use ros2 bag",
+    );
+}

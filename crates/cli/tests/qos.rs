@@ -73,7 +73,7 @@ fn policies_that_ros2_does_not_show_are_printed_if_they_are_not_default() {
          --qos-deadline-seconds 2 --qos-user-data mine --qos-topic-data its \
          --qos-representation xcdr2",
     );
-    let text = domain.run("topic info -v /chatter").ok();
+    let text = domain.run("topic info --details /chatter").ok();
     for line in [
         "  Deadline: 2000000000 nanoseconds\n",
         "  Partition: arm\n",
@@ -188,7 +188,7 @@ fn a_content_filter_is_applied_and_shown() {
     for _ in 0..10 {
         assert_eq!(echo.line(), "near");
     }
-    let info = domain.run("topic info -v /chatter").ok();
+    let info = domain.run("topic info --details /chatter").ok();
     let shown = "Content filter: data LIKE %0 AND data <> 'x', %0 = 'n%'";
     assert!(info.contains(shown), "{info}");
     let raw =

@@ -41,6 +41,24 @@ fn services_are_listed_found_and_described() {
     assert_eq!(domain.run("service list -c").ok(), "8\n");
     let ty = domain.run("service type /add_two_ints").ok();
     assert_eq!(ty, "example_interfaces/srv/AddTwoInts\n");
+    let info = domain.run("service info /add_two_ints").ok();
+    assert_eq!(
+        info,
+        "Type: example_interfaces/srv/AddTwoInts\nClients count: 0\nServices count: 1\n"
+    );
+    let verbose = domain.run("service info -v /add_two_ints").ok();
+    for part in [
+        "Type: example_interfaces/srv/AddTwoInts\nClients count: 0\n\nServices count: 1\n\nNode name: adder\nNode namespace: /\nService type: example_interfaces/srv/AddTwoInts\n",
+        "Service type hash: RIHS01_e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a\n",
+        "Endpoint type: SERVER\nEndpoint count: 2\nGIDs:\n- Request Reader : ",
+        "\n- Response Writer : ",
+        "QoS profiles:\n- Request Reader :\n      Reliability: RELIABLE\n",
+    ] {
+        assert_contains(&verbose, part);
+    }
+    let json = domain.run("service info /add_two_ints --json").json();
+    assert_eq!(json["servers"][0]["node_name"], "adder");
+    assert_eq!(json["clients"], serde_json::json!([]));
     let found = domain
         .run("service find example_interfaces/AddTwoInts")
         .ok();

@@ -225,7 +225,7 @@ impl Arguments {
         } else {
             Some(level.parse().map_err(|_| {
                 wrong(
-                    format!("{level:?} is no log level"),
+                    format!("{level:?} is not a log level"),
                     "use debug, info, warn, error or fatal, or unset",
                 )
             })?)

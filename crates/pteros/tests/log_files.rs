@@ -143,7 +143,7 @@ fn a_configuration_file_sets_what_the_program_leaves_unset() {
     });
     let error = refused.unwrap_err().to_string();
     assert!(
-        error.contains("config.yaml\", line 2: \"file_max\" is no key"),
+        error.contains("config.yaml\", line 2: \"file_max\" is not a key"),
         "{error}"
     );
 }

@@ -135,7 +135,7 @@ fn logger_level_services_exist_where_enabled() {
         results.iter().map(|r| r.successful).collect::<Vec<_>>(),
         [true, true, false]
     );
-    assert!(results[2].reason.contains("7 is no log level"));
+    assert!(results[2].reason.contains("7 is not a log level"));
     assert_eq!(node.logger().level(), Severity::Debug);
     assert_eq!(node.logger().child("gripper").level(), Severity::Error);
     let get = asker

@@ -379,7 +379,7 @@ fn algorithm(
 fn whole_bytes(bits: &BitString) -> Result<Vec<u8>, String> {
     bits.as_bytes()
         .map(<[u8]>::to_vec)
-        .ok_or_else(|| "malformed: a bit string that is no whole bytes".into())
+        .ok_or_else(|| "malformed: a bit string that is not whole bytes".into())
 }
 
 /// The first element of a SEQUENCE as received: the signed part.

@@ -53,7 +53,7 @@ impl SignedDocument {
             let signer = authority.subject();
             return Err(fault(format!("the signer '{signer}' is {reason}")));
         }
-        let text = String::from_utf8(signed).map_err(|_| fault("it is no UTF-8".into()))?;
+        let text = String::from_utf8(signed).map_err(|_| fault("it is not UTF-8".into()))?;
         let (text, header_lines) = without_headers(&text);
         Ok(Self {
             text: text.into(),
@@ -86,12 +86,12 @@ impl<'a> SignedParts<'a> {
         if content.len() > FILE_BYTES_MAX {
             return Err(format!("the file is larger than {FILE_BYTES_MAX} bytes"));
         }
-        let text = std::str::from_utf8(content).map_err(|_| "the file is no text".to_owned())?;
+        let text = std::str::from_utf8(content).map_err(|_| "the file is not text".to_owned())?;
         if text.trim_start().starts_with('<') {
             return Err("the file is not signed; it is the bare document".into());
         }
         let (headers, _) = headers_of(text);
-        let kind = header(&headers, "content-type").ok_or("the file is no S/MIME message")?;
+        let kind = header(&headers, "content-type").ok_or("the file is not an S/MIME message")?;
         if kind.to_ascii_lowercase().starts_with("application/") {
             return Err("the signature is not detached; sign without -nodetach".into());
         }
@@ -212,7 +212,7 @@ fn verify(signed: &[u8], signature: &[u8], authority: &Certificate) -> Result<()
     let malformed = |error: der::Error| format!("the signature is malformed: {error}");
     let content = ContentInfo::from_der(signature).map_err(malformed)?;
     if content.content_type.to_string() != SIGNED_DATA {
-        return Err("the signature is no PKCS#7 SignedData".into());
+        return Err("the signature is not PKCS#7 SignedData".into());
     }
     let data: SignedData = content.content.decode_as().map_err(malformed)?;
     if data.encap_content_info.econtent.is_some() {

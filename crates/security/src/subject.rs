@@ -223,7 +223,7 @@ fn unescaped(value: &str) -> Result<String, String> {
             _ => bytes.extend(c.to_string().bytes()),
         }
     }
-    String::from_utf8(bytes).map_err(|_| "the escaped bytes are no UTF-8".into())
+    String::from_utf8(bytes).map_err(|_| "the escaped bytes are not UTF-8".into())
 }
 
 /// Of two names for one type, the first is displayed.

@@ -14,7 +14,7 @@ use serde_json::json;
 pub struct Load {
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Print only the number of the component
+    /// Print only the number and the name of the component
     #[arg(short = 'q', long)]
     quiet: bool,
     /// Full name of the container (e.g. /ComponentManager)
@@ -44,7 +44,7 @@ impl Load {
             return Ok(console.json(&row)?);
         }
         let text = if self.quiet {
-            id.to_string()
+            format!("{id}  {node}")
         } else {
             format!("Loaded component {id} into '{name}' container node as '{node}'")
         };

@@ -3,6 +3,7 @@
 use super::container::ContainerFlags;
 use super::load_flags::LoadFlags;
 use crate::cli_context::CliContext;
+use crate::session::UnusedGraphFlags;
 use anyhow::Result;
 use clap::Args;
 
@@ -12,6 +13,8 @@ pub struct Standalone {
     /// Name of the container's node [default: standalone_container_ and a number]
     #[arg(short = 'c', long, value_name = "NAME")]
     container_node_name: Option<String>,
+    #[command(flatten)]
+    unused: UnusedGraphFlags,
     #[command(flatten)]
     container: ContainerFlags,
     #[command(flatten)]

@@ -14,6 +14,9 @@ use serde_json::{Value, json};
 pub struct Unload {
     #[command(flatten)]
     discovery: DiscoveryFlags,
+    /// Print only the numbers of the unloaded components
+    #[arg(short = 'q', long)]
+    quiet: bool,
     /// Full name of the container (e.g. /ComponentManager)
     container_node_name: String,
     /// Numbers of the components, as component list shows them
@@ -35,6 +38,8 @@ impl Unload {
             failed |= !success;
             if console.json {
                 rows.push(json!({ "unique_id": unique_id, "success": success, "error": why }));
+            } else if success && self.quiet {
+                console.line(unique_id.to_string())?;
             } else if success {
                 console.line(format!(
                     "Unloaded component {unique_id} from '{name}' container node"

@@ -38,12 +38,15 @@ pub struct Doctor {
     /// environment, graph
     #[arg(short = 'r', long)]
     report: bool,
-    /// Print only warnings and errors
-    #[arg(short = 'f', long)]
+    /// Print only warnings and errors (also -rf)
+    #[arg(short = 'f', long, conflicts_with = "report")]
     report_failed: bool,
-    /// Fail if there is a warning
+    /// Fail if there is a warning (also -iw)
     #[arg(short = 'w', long)]
     include_warnings: bool,
+    /// Leave the installed packages out of the report (also -ep)
+    #[arg(short = 'e', long)]
+    exclude_packages: bool,
 }
 
 /// Other verbs of `doctor`.
@@ -62,7 +65,8 @@ impl Doctor {
         }
         if self.report {
             let session = Session::open(cli, None)?;
-            let facts = report::facts(&session, &session.discover(&self.discovery));
+            let graph = session.discover(&self.discovery);
+            let facts = report::facts(&session, &graph, !self.exclude_packages);
             if cli.console.json {
                 cli.console.json(&facts)?
             } else {

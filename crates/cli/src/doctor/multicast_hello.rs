@@ -28,10 +28,10 @@ pub struct Hello {
     /// Topic of the greetings
     #[arg(long, short = 't', default_value = "/canyouhearme")]
     topic: String,
-    /// Seconds between two greetings
+    /// Seconds between two greetings (also -ep)
     #[arg(long, short = 'e', value_name = "SECONDS", value_parser = positive_seconds, default_value = "0.1")]
     emit_period: Duration,
-    /// Seconds between two summaries
+    /// Seconds between two summaries (also -pp)
     #[arg(long, short = 'p', value_name = "SECONDS", value_parser = positive_seconds, default_value = "1.0")]
     print_period: Duration,
     /// TTL of multicast greetings: largest number of routers they pass

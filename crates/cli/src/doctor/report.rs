@@ -3,15 +3,18 @@
 use super::host::read_kernel_file;
 use super::stacks;
 use crate::node::list::node_names;
+use crate::pkg::manifest::PackageManifest;
 use crate::session::Session;
 use crate::topic::lookup::shown_topics;
 use pteros::config::{Config, VARIABLES};
 use pteros::{Graph, graph::NodeInfo};
+use pteros_container::ComponentIndex;
 use pteros_net::interfaces;
 use serde_json::{Map, Value, json};
+use std::path::Path;
 
-/// All sections as one JSON document.
-pub fn facts(session: &Session, graph: &Graph) -> Value {
+/// All sections as one JSON document; the installed packages only if asked.
+pub fn facts(session: &Session, graph: &Graph, with_packages: bool) -> Value {
     let topics: Vec<Value> = shown_topics(session, graph, false)
         .into_iter()
         .map(|topic| {
@@ -28,7 +31,7 @@ pub fn facts(session: &Session, graph: &Graph) -> Value {
         .into_iter()
         .map(|service| json!({ "name": service.name, "types": service.types }))
         .collect();
-    json!({
+    let mut facts = json!({
         "platform": platform(),
         "pteros": { "version": env!("CARGO_PKG_VERSION"), "domain": session.context.domain_id() },
         "environment": environment(),
@@ -37,7 +40,43 @@ pub fn facts(session: &Session, graph: &Graph) -> Value {
         "nodes": node_names(graph, false),
         "topics": topics,
         "services": services,
-    })
+    });
+    if let (true, Some(sections)) = (with_packages, facts.as_object_mut()) {
+        sections.insert("packages".into(), packages());
+    }
+    facts
+}
+
+/// The installed packages with the versions of their manifests.
+fn packages() -> Value {
+    let packages = crate::launch::packages(&ComponentIndex::from_environment());
+    let names = packages.names().into_iter();
+    let rows = names.filter_map(|name| {
+        let package = packages.find(&name).ok()?;
+        let version = manifest_version(&package.share);
+        Some(json!({ "name": name, "version": version }))
+    });
+    rows.collect()
+}
+
+/// The version in a package's `package.xml`, else in its `Cargo.toml`.
+fn manifest_version(folder: &Path) -> Option<String> {
+    if let Ok(manifest) = PackageManifest::read(&folder.join("package.xml")) {
+        return manifest
+            .values("version")
+            .into_iter()
+            .flatten()
+            .next()
+            .map(Into::into);
+    }
+    let text = read_kernel_file(folder.join("Cargo.toml"))?;
+    let package = text.split("[package]").nth(1)?;
+    let package = package.split("\n[").next()?;
+    let line = package
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("version"))?;
+    let value = line.trim().strip_prefix('=')?.trim();
+    Some(value.trim_matches('"').to_owned())
 }
 
 /// The same as text.

@@ -31,6 +31,18 @@ pub struct New {
     destination_directory: PathBuf,
 }
 
+impl New {
+    /// Writes the files.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let package = NewPackage {
+            pteros: self.pteros,
+            destination: self.destination_directory,
+            ..NewPackage::named(&self.name)
+        };
+        package.create(cli)
+    }
+}
+
 /// File names and texts of a package. `@NAME@` and similar placeholders are
 /// replaced.
 const TEMPLATE_FILES: [(&str, &str); 7] = [
@@ -46,12 +58,45 @@ const TEMPLATE_FILES: [(&str, &str); 7] = [
     (".gitignore", "/target\n"),
 ];
 
-impl New {
-    /// Writes the files.
-    pub fn run(self, cli: &CliContext) -> Result<()> {
+/// A package to create: of `pteros new`, or of `pteros pkg create`.
+pub struct NewPackage {
+    /// Name of the package and of its folder.
+    pub name: String,
+    /// Name of its program and of the node.
+    pub node: String,
+    /// Name of its library.
+    pub library: String,
+    /// Further lines of `[package]` in `Cargo.toml`, each with a line break.
+    pub fields: String,
+    /// Files beside those of the template, with their texts.
+    pub more_files: Vec<(&'static str, String)>,
+    /// Checkout of Pteros to build with.
+    pub pteros: Option<PathBuf>,
+    /// The folder for the package's folder.
+    pub destination: PathBuf,
+}
+
+impl NewPackage {
+    /// A package whose node and library have its name, in the current folder.
+    pub fn named(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            node: name.into(),
+            library: name.into(),
+            fields: String::new(),
+            more_files: Vec::new(),
+            pteros: None,
+            destination: ".".into(),
+        }
+    }
+
+    /// Writes the files and prints what to do next.
+    pub fn create(self, cli: &CliContext) -> Result<()> {
         let name = &self.name;
-        self.check_name()?;
-        let folder = self.destination_directory.join(name);
+        check_name("package", name)?;
+        check_name("node", &self.node)?;
+        check_name("library", &self.library)?;
+        let folder = self.destination.join(name);
         if folder.exists() {
             bail!(
                 "{} exists already; choose another name, or remove it",
@@ -59,23 +104,29 @@ impl New {
             );
         }
         let dependency = self.dependency()?;
-        for (file, text) in TEMPLATE_FILES {
-            let file = folder.join(file.replace("@NAME@", name));
-            let text = text
+        let filled = |text: &str| {
+            text.replace("@FIELDS@\n", &self.cargo_lines())
                 .replace("@NAME@", name)
-                .replace("@TYPE@", &type_name(name))
-                .replace("@PTEROS@", &dependency);
+                .replace("@NODE@", &self.node)
+                .replace("@LIBRARY@", &self.library)
+                .replace("@TYPE@", &type_name(&self.node))
+                .replace("@PTEROS@", &dependency)
+        };
+        let files = TEMPLATE_FILES.map(|(file, text)| (filled(file), filled(text)));
+        let more = self.more_files.iter();
+        let more = more.map(|(file, text)| ((*file).to_owned(), text.clone()));
+        let files: Vec<(String, String)> = files.into_iter().chain(more).collect();
+        for (file, text) in &files {
+            let file = folder.join(file);
             let parent = file.parent().unwrap_or(&folder);
-            fs::create_dir_all(parent).with_context(|| format!("make {}", parent.display()))?;
-            fs::write(&file, text).with_context(|| format!("write {}", file.display()))?;
+            fs::create_dir_all(parent)
+                .with_context(|| format!("cannot make the folder {}", parent.display()))?;
+            fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
         }
         let console = cli.console;
         let shown = folder.display().to_string();
         if console.json {
-            let files: Vec<String> = TEMPLATE_FILES
-                .iter()
-                .map(|(f, _)| f.replace("@NAME@", name))
-                .collect();
+            let files: Vec<&String> = files.iter().map(|(file, _)| file).collect();
             let row =
                 json!({ "package": name, "folder": shown, "files": files, "pteros": dependency });
             return Ok(console.json(&row)?);
@@ -85,32 +136,19 @@ impl New {
         ))?)
     }
 
-    /// Checks the name for Cargo and ROS: lower-case letters, digits and
-    /// underscores.
-    fn check_name(&self) -> Result<()> {
-        let name = &self.name;
-        let is_plain =
-            |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
-        let is_good = name.starts_with(|letter: char| letter.is_ascii_lowercase())
-            && name.chars().all(is_plain)
-            && !name.contains("__")
-            && !name.ends_with('_')
-            && validate_node(name).is_ok();
-        if !is_good {
-            bail!(
-                "'{name}' is not a valid package name; write lower-case letters, digits and single underscores, a letter first, as my_robot"
+    /// The lines of `Cargo.toml` behind name, version and edition.
+    fn cargo_lines(&self) -> String {
+        let mut lines = self.fields.clone();
+        if self.library != self.name {
+            lines += &format!("\n[lib]\nname = {:?}\n", self.library);
+        }
+        if self.node != self.name {
+            lines += &format!(
+                "\n[[bin]]\nname = {:?}\npath = \"src/main.rs\"\n",
+                self.node
             );
         }
-        // Cargo refuses keywords of Rust and its own names; these are the likely
-        // ones.
-        const TAKEN: [&str; 13] = [
-            "test", "core", "std", "alloc", "self", "crate", "super", "fn", "mod", "type", "move",
-            "loop", "pteros",
-        ];
-        if TAKEN.contains(&name.as_str()) {
-            bail!("'{name}' is reserved by Cargo or Rust; choose another name, as {name}_node");
-        }
-        Ok(())
+        lines + "\n"
     }
 
     /// The value of `pteros =` in `Cargo.toml`.
@@ -124,7 +162,7 @@ impl New {
             return match by_path(&checkout) {
                 Some(path) => Ok(format!("{{ path = {} }}", toml_string(&path)?)),
                 None => bail!(
-                    "--pteros {}: this is not a checkout of Pteros (it has crates/pteros/Cargo.toml)",
+                    "--pteros {}: this is not a checkout of Pteros, which has crates/pteros/Cargo.toml; name the folder that git cloned",
                     checkout.display()
                 ),
             };
@@ -154,6 +192,31 @@ fn toml_string(path: &Path) -> Result<String> {
         }
     }
     Ok(quoted + "\"")
+}
+
+/// Checks a name for Cargo and ROS: lower-case letters, digits and underscores.
+fn check_name(what: &str, name: &str) -> Result<()> {
+    let is_plain =
+        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+    let is_good = name.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && name.chars().all(is_plain)
+        && !name.contains("__")
+        && !name.ends_with('_')
+        && validate_node(name).is_ok();
+    if !is_good {
+        bail!(
+            "'{name}' is not a valid {what} name; write lower-case letters, digits and single underscores, a letter first, as my_robot"
+        );
+    }
+    // Cargo refuses keywords of Rust and its own names; these are the likely ones.
+    const TAKEN: [&str; 13] = [
+        "test", "core", "std", "alloc", "self", "crate", "super", "fn", "mod", "type", "move",
+        "loop", "pteros",
+    ];
+    if TAKEN.contains(&name) {
+        bail!("'{name}' is reserved by Cargo or Rust; choose another {what} name, as {name}_node");
+    }
+    Ok(())
 }
 
 /// `my_robot` as `MyRobot`.

@@ -2,7 +2,7 @@
 
 use super::nodes::{NodeFailure, NodeFlags, NodeResponse, PerNode, TargetNodes, split_responses};
 use crate::cli_context::CliContext;
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
 use pteros::parameter::{Parameter, ParameterValue, SetParameterResult};
 use serde_json::{Map, json};
@@ -24,7 +24,14 @@ pub struct Set {
 impl Set {
     /// Sets the parameter of each node.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let value = ParameterValue::from_yaml(&self.value).map_err(|error| anyhow!(error))?;
+        let value = ParameterValue::from_yaml(&self.value)
+            .map_err(|error| anyhow!(error))
+            .with_context(|| {
+                format!(
+                    "value '{}' of parameter {}",
+                    self.value, self.parameter_name
+                )
+            })?;
         let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let responses = nodes.call_all(|client, timeout| {
             let parameter = Parameter::new(&self.parameter_name, value.clone());

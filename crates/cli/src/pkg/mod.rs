@@ -1,8 +1,11 @@
-//! `pteros pkg`: lists packages and their programs.
+//! `pteros pkg`: lists packages and their programs, and creates packages.
 
+mod create;
 mod executables;
 mod list;
+pub mod manifest;
 mod prefix;
+mod xml;
 
 use crate::cli_context::CliContext;
 use anyhow::Result;
@@ -18,6 +21,10 @@ pub enum PkgVerb {
     Prefix(prefix::Prefix),
     /// List the programs of packages
     Executables(executables::Executables),
+    /// Create a Rust package with one node and a package.xml
+    Create(Box<create::Create>),
+    /// Print the package.xml of a package, or one tag of it
+    Xml(xml::Xml),
 }
 
 impl PkgVerb {
@@ -27,6 +34,8 @@ impl PkgVerb {
             Self::List(verb) => verb.run(cli),
             Self::Prefix(verb) => verb.run(cli),
             Self::Executables(verb) => verb.run(cli),
+            Self::Create(verb) => verb.run(cli),
+            Self::Xml(verb) => verb.run(cli),
         }
     }
 }

@@ -27,8 +27,9 @@ pub enum SecurityVerb {
     /// Create a keystore: two certificate authorities and the signed governance
     #[command(name = "create_keystore", alias = "create-keystore")]
     CreateKeystore(create_keystore::CreateKeystore),
-    /// Create an enclave: key, certificate and permissions
-    #[command(name = "create_enclave", alias = "create-enclave")]
+    /// Create an enclave: key, certificate and permissions (create_key in older
+    /// scripts)
+    #[command(name = "create_enclave", aliases = ["create-enclave", "create_key"])]
     CreateEnclave(create_enclave::CreateEnclave),
     /// Replace the permissions of an enclave by those of a policy
     #[command(name = "create_permission", alias = "create-permission")]
@@ -40,8 +41,8 @@ pub enum SecurityVerb {
     /// it is missing
     #[command(name = "generate_artifacts", alias = "generate-artifacts")]
     GenerateArtifacts(generate_artifacts::GenerateArtifacts),
-    /// List the enclaves of a keystore
-    #[command(name = "list_enclaves", alias = "list-enclaves")]
+    /// List the enclaves of a keystore (list_keys in older scripts)
+    #[command(name = "list_enclaves", aliases = ["list-enclaves", "list_keys"])]
     ListEnclaves(list_enclaves::ListEnclaves),
     /// Sign governance and permissions again after changes
     Sign(sign::Sign),

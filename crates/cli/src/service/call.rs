@@ -111,7 +111,8 @@ impl Call {
                 let service = client.service_name();
                 console.json_line(&json!({ "service": service, "response": response }))?;
             } else {
-                console.line(format!("response:\n{}\n", python_repr::message(&response)))?;
+                let text = python_repr::received_message(&response);
+                console.line(format!("response:\n{text}\n"))?;
             }
             let Some(pace) = &mut pace else {
                 return Ok(());

@@ -15,9 +15,6 @@ pub struct Find {
     /// Only print how many services there are
     #[arg(short = 'c', long)]
     count_services: bool,
-    /// Include hidden services
-    #[arg(long)]
-    include_hidden_services: bool,
     /// Type to look for (e.g. example_interfaces/srv/AddTwoInts)
     service_type: String,
 }
@@ -31,7 +28,7 @@ impl Find {
         let wanted = full(&self.service_type);
         let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
-        let names: Vec<String> = shown_services(&graph, self.include_hidden_services)
+        let names: Vec<String> = shown_services(&graph, cli.include_hidden)
             .into_iter()
             .filter(|service| service.types.iter().any(|name| full(name) == wanted))
             .map(|service| service.name)

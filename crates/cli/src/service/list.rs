@@ -17,9 +17,6 @@ pub struct List {
     /// Only print how many services there are
     #[arg(short = 'c', long)]
     count_services: bool,
-    /// Include hidden services, such as those of actions
-    #[arg(long)]
-    include_hidden_services: bool,
 }
 
 impl List {
@@ -27,7 +24,7 @@ impl List {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let session = Session::open(cli, None)?;
         let graph = session.discover(&self.discovery);
-        let services = shown_services(&graph, self.include_hidden_services);
+        let services = shown_services(&graph, cli.include_hidden);
         let rows = services
             .iter()
             .map(|s| (s.name.as_str(), s.types.as_slice()));

@@ -5,12 +5,11 @@ use super::sampling::{
 };
 use super::window::{SlidingWindow, Summary};
 use crate::cli_context::CliContext;
-use crate::session::Session;
+use crate::sim_time::SessionClock;
 use crate::value_parsers::positive_count;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use std::time::Instant;
 
 /// Arguments of `topic bw`.
 #[derive(Debug, Args)]
@@ -26,19 +25,22 @@ pub struct Bandwidth {
 
 struct BandwidthState {
     samples: TopicSamples,
-    started: Instant,
-    /// Reception times in seconds since `started`, parallel to the sizes.
+    clock: SessionClock,
+    /// Reception times in seconds, parallel to the sizes.
     times: SlidingWindow,
     sizes: SlidingWindow,
+    newest: Option<f64>,
 }
 
 impl Bandwidth {
     /// Prints the bandwidth every second until Ctrl-C.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let session = Session::open(cli, None)?;
+        let session = self.sampling.sim_time.open(cli)?;
+        let clock = self.sampling.sim_time.clock(&session);
         let end = self.sampling.end();
         let topics = [self.topic_name];
-        let Some(listening) = subscribe_when_published(&session, cli, &topics[0], end)? else {
+        let Some(listening) = subscribe_when_published(&session, &clock, cli, &topics[0], end)?
+        else {
             return end.map_or(Ok(()), |_| no_messages_error(&session, &topics));
         };
         if !cli.console.json {
@@ -47,14 +49,14 @@ impl Bandwidth {
         }
         let mut flow = BandwidthState {
             samples: listening,
-            started: Instant::now(),
+            clock: clock.clone(),
             times: SlidingWindow::new(self.window),
             sizes: SlidingWindow::new(self.window),
+            newest: None,
         };
         let topic = [flow.samples.topic.clone()];
-        run_every_second(&session, cli, &topic, end, &mut flow, take, |flow| {
-            print(cli, flow)
-        })?;
+        let show = |flow: &mut BandwidthState| print(cli, flow);
+        run_every_second(&session, &clock, cli, &topic, end, &mut flow, take, show)?;
         if end.is_some() && flow.sizes.summary().is_none() {
             return no_messages_error(&session, &topics);
         }
@@ -63,10 +65,18 @@ impl Bandwidth {
 }
 
 fn take(flow: &mut BandwidthState) -> Result<()> {
-    while let Ok(sample) = flow.samples.samples.try_recv() {
-        flow.times
-            .push_or_drop_oldest(flow.started.elapsed().as_secs_f64());
-        flow.sizes.push_or_drop_oldest(sample.len() as f64);
+    while let Ok(timed) = flow.samples.samples.try_recv() {
+        let Some(now) = timed.steady_seconds else {
+            continue;
+        };
+        if flow.newest.is_some_and(|newest| now < newest) {
+            // Simulated time was reset.
+            flow.times.clear();
+            flow.sizes.clear();
+        }
+        flow.newest = Some(now);
+        flow.times.push_or_drop_oldest(now);
+        flow.sizes.push_or_drop_oldest(timed.sample.len() as f64);
     }
     Ok(())
 }
@@ -75,7 +85,7 @@ fn print(cli: &CliContext, flow: &mut BandwidthState) -> Result<()> {
     let (Some(sizes), Some(oldest)) = (flow.sizes.summary(), flow.times.oldest()) else {
         return Ok(());
     };
-    let seconds = flow.started.elapsed().as_secs_f64() - oldest;
+    let seconds = flow.clock.steady_seconds().unwrap_or(oldest) - oldest;
     if sizes.count < 2 || seconds <= 0.0 {
         return Ok(());
     }

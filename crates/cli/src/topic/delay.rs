@@ -6,13 +6,11 @@ use super::sampling::{
 use super::window::SlidingWindow;
 use crate::cli_context::CliContext;
 use crate::interface::type_names::full_or_as_written;
-use crate::session::Session;
 use crate::value_parsers::positive_count;
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType};
 use serde_json::json;
-use std::time::UNIX_EPOCH;
 
 /// Arguments of `topic delay`.
 #[derive(Debug, Args)]
@@ -37,10 +35,12 @@ impl Delay {
     /// Prints the delay every second until Ctrl-C.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let library = cli.library()?;
-        let session = Session::open(cli, None)?;
+        let session = self.sampling.sim_time.open(cli)?;
+        let clock = self.sampling.sim_time.clock(&session);
         let end = self.sampling.end();
         let topics = [self.topic_name];
-        let Some(listening) = subscribe_when_published(&session, cli, &topics[0], end)? else {
+        let Some(listening) = subscribe_when_published(&session, &clock, cli, &topics[0], end)?
+        else {
             return end.map_or(Ok(()), |_| no_messages_error(&session, &topics));
         };
         let description = library.describe(&full_or_as_written(&library, &listening.type_name))?;
@@ -62,9 +62,8 @@ impl Delay {
             is_new: false,
         };
         let topic = [ages.samples.topic.clone()];
-        run_every_second(&session, cli, &topic, end, &mut ages, take, |ages| {
-            print(cli, ages)
-        })?;
+        let show = |ages: &mut DelayState| print(cli, ages);
+        run_every_second(&session, &clock, cli, &topic, end, &mut ages, take, show)?;
         if end.is_some() && ages.seconds.summary().is_none() {
             return no_messages_error(&session, &topics);
         }
@@ -73,17 +72,18 @@ impl Delay {
 }
 
 fn take(ages: &mut DelayState) -> Result<()> {
-    while let Ok(sample) = ages.samples.samples.try_recv() {
+    while let Ok(timed) = ages.samples.samples.try_recv() {
+        let Some(now) = timed.seconds else {
+            continue;
+        };
         // A message that cannot be decoded is an error of the publisher. It is
         // skipped.
-        let Ok(message) = DynamicMessage::from_payload(&ages.message_type, &sample) else {
+        let Ok(message) = DynamicMessage::from_payload(&ages.message_type, &timed.sample) else {
             continue;
         };
         let stamp =
             number(&message, "header.stamp.sec") + number(&message, "header.stamp.nanosec") * 1e-9;
-        let time = sample.info().received_timestamp;
-        let now = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-        ages.seconds.push_or_drop_oldest(now.as_secs_f64() - stamp);
+        ages.seconds.push_or_drop_oldest(now - stamp);
         ages.is_new = true;
     }
     Ok(())

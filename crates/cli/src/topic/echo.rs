@@ -61,12 +61,13 @@ pub struct EchoFlags {
     #[arg(short = 'f', long)]
     full_length: bool,
     /// Print at most this many elements of arrays and characters of strings
-    #[arg(short = 'l', long, value_name = "N", default_value = "128", value_parser = count::<usize>)]
-    truncate_length: usize,
-    /// Leave out the contents of arrays
+    /// [default: 128; with --json all of them]
+    #[arg(short = 'l', long, value_name = "N", value_parser = count::<usize>)]
+    truncate_length: Option<usize>,
+    /// Leave out the contents of arrays, also with --json
     #[arg(long)]
     no_arr: bool,
-    /// Leave out the contents of strings
+    /// Leave out the contents of strings, also with --json
     #[arg(long)]
     no_str: bool,
     /// Print each array in one line
@@ -290,6 +291,8 @@ impl Echo {
     }
 }
 
+/// Printed length of arrays and strings in text, as in ros2.
+const TRUNCATE_LENGTH: usize = 128;
 /// Largest time between two checks of the clock and of Ctrl-C.
 const POLL_PERIOD: Duration = Duration::from_millis(100);
 
@@ -304,11 +307,13 @@ struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn new(echo: &'a Echo, cli: &'a CliContext, message_type: Option<DynamicType>) -> Self {
+        let by_default = (!cli.console.json).then_some(TRUNCATE_LENGTH);
+        let truncate_length = echo.flags.truncate_length.or(by_default);
         let options = YamlOptions {
             flow_style: echo.flags.flow_style,
             no_arr: echo.flags.no_arr,
             no_str: echo.flags.no_str,
-            truncate_length: (!echo.flags.full_length).then_some(echo.flags.truncate_length),
+            truncate_length: truncate_length.filter(|_| !echo.flags.full_length),
         };
         Self {
             echo,
@@ -322,37 +327,33 @@ impl<'a> Printer<'a> {
 
     fn print(&mut self, sample: &Sample<SerializedMessage>) -> Result<()> {
         self.received += 1;
-        let value = match &self.message_type {
+        let message = match &self.message_type {
             None => None,
-            Some(ty) => {
-                let message = match DynamicMessage::from_payload(ty, sample) {
-                    Ok(message) => message,
-                    Err(error) => {
-                        // An error of the publisher. Later messages may be valid.
-                        self.cli.console.note(format!(
-                            "a message of {} bytes cannot be decoded as {}: {error}",
-                            sample.len(),
-                            ty.name()
-                        ));
-                        return Ok(());
-                    }
-                };
-                Some(match &self.echo.flags.field {
-                    Some(path) => message
-                        .get(path.trim_matches('.'))
-                        .context("--field")?
-                        .into_owned(),
-                    None => Value::Message(message),
-                })
-            }
+            Some(ty) => match DynamicMessage::from_payload(ty, sample) {
+                Ok(message) => Some(message),
+                Err(error) => {
+                    // An error of the publisher. Later messages may be valid.
+                    self.cli.console.note(format!(
+                        "a message of {} bytes cannot be decoded as {}: {error}",
+                        sample.len(),
+                        ty.name()
+                    ));
+                    return Ok(());
+                }
+            },
         };
         if self.echo.flags.clear {
             self.cli.console.styled("\x1b[H\x1b[2J")?;
         }
         let info = MessageInfo::new(sample.info(), self.received);
         if self.cli.console.json {
-            return self.print_json(sample, value.as_ref(), &info);
+            return self.print_json(sample, message.as_ref(), &info);
         }
+        let value = match (message, self.field()) {
+            (None, _) => None,
+            (Some(message), None) => Some(Value::Message(message)),
+            (Some(message), Some(path)) => Some(message.get(path).context("--field")?.into_owned()),
+        };
         self.cli
             .console
             .text(&self.text(sample, value.as_ref(), &info))?;
@@ -421,10 +422,25 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn print_json(&self, bytes: &[u8], value: Option<&Value>, info: &MessageInfo) -> Result<()> {
-        let message = match value {
-            None => json!({ "raw": hex(bytes) }),
-            Some(value) => serde_json::from_str(&value.to_json())?,
+    /// The path of `--field`.
+    fn field(&self) -> Option<&str> {
+        let path = self.echo.flags.field.as_deref();
+        path.map(|path| path.trim_matches('.'))
+    }
+
+    fn print_json(
+        &self,
+        bytes: &[u8],
+        message: Option<&DynamicMessage>,
+        info: &MessageInfo,
+    ) -> Result<()> {
+        let message = match (message, self.field()) {
+            (None, _) => json!({ "raw": hex(bytes) }),
+            (Some(message), None) => serde_json::from_str(&message.to_json_with(&self.options))?,
+            (Some(message), Some(path)) => {
+                let text = message.to_json_at(path, &self.options).context("--field")?;
+                serde_json::from_str(&text)?
+            }
         };
         let output = if self.echo.flags.include_message_info {
             json!({ "info": info.json(), "message": message })

@@ -15,9 +15,6 @@ pub struct Find {
     /// Only print how many topics there are
     #[arg(short = 'c', long)]
     count_topics: bool,
-    /// Include hidden topics
-    #[arg(long)]
-    include_hidden_topics: bool,
     /// Type to look for (e.g. std_msgs/msg/String)
     topic_type: String,
 }
@@ -28,9 +25,9 @@ impl Find {
         let library = cli.library()?;
         let full = |name: &str| full_or_as_written(&library, name);
         let wanted = full(&self.topic_type);
-        let session = Session::open(cli, None)?;
+        let session = Session::open_with_standard_topics(cli)?;
         let graph = session.discover(&self.discovery);
-        let names: Vec<String> = shown_topics(&session, &graph, self.include_hidden_topics)
+        let names: Vec<String> = shown_topics(&session, &graph, cli.include_hidden)
             .into_iter()
             .filter(|topic| topic.types.iter().any(|name| full(name) == wanted))
             .map(|topic| topic.name)

@@ -6,12 +6,11 @@ use super::sampling::{
 };
 use super::window::{SlidingWindow, Summary};
 use crate::cli_context::CliContext;
-use crate::session::Session;
+use crate::sim_time::SimTimeFlag;
 use crate::value_parsers::positive_count;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use std::time::UNIX_EPOCH;
 
 /// Arguments of `topic hz`.
 #[derive(Debug, Args)]
@@ -19,7 +18,7 @@ pub struct Hz {
     /// Average over at most this many messages
     #[arg(short = 'w', long, value_name = "N", default_value = "10000", value_parser = positive_count)]
     window: usize,
-    /// Accepted for compatibility with ros2: intervals are always wall time
+    /// Measure in wall time, whatever --use-sim-time says
     #[arg(long)]
     wall_time: bool,
     #[command(flatten)]
@@ -39,12 +38,19 @@ struct RateState {
 impl Hz {
     /// Prints the rate every second until Ctrl-C.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let session = Session::open(cli, None)?;
+        let sim_time = if self.wall_time {
+            SimTimeFlag::default()
+        } else {
+            self.sampling.sim_time
+        };
+        let session = sim_time.open(cli)?;
+        let clock = sim_time.clock(&session);
         let end = self.sampling.end();
         let several = self.topic_name.len() > 1;
         let mut rates = Vec::new();
         for topic in &self.topic_name {
-            let Some(listening) = subscribe_when_published(&session, cli, topic, end)? else {
+            let Some(listening) = subscribe_when_published(&session, &clock, cli, topic, end)?
+            else {
                 return self
                     .sampling
                     .end()
@@ -66,7 +72,7 @@ impl Hz {
             .iter()
             .map(|rate| rate.samples.topic.clone())
             .collect();
-        run_every_second(&session, cli, &topics, end, &mut rates, take, print)?;
+        run_every_second(&session, &clock, cli, &topics, end, &mut rates, take, print)?;
         if end.is_some() && rates.iter().all(|rate| rate.last.is_none()) {
             return no_messages_error(&session, &self.topic_name);
         }
@@ -80,12 +86,10 @@ impl Hz {
 )]
 fn take(rates: &mut Vec<RateState>) -> Result<()> {
     for rate in rates {
-        while let Ok(sample) = rate.samples.samples.try_recv() {
-            let time = sample.info().received_timestamp;
-            let now = time
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default()
-                .as_secs_f64();
+        while let Ok(timed) = rate.samples.samples.try_recv() {
+            let Some(now) = timed.seconds else {
+                continue;
+            };
             match rate.last {
                 // The clock was set back, so the intervals are invalid.
                 Some(last) if now < last => rate.intervals.clear(),

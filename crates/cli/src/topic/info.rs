@@ -27,10 +27,14 @@ pub struct Info {
     #[command(flatten)]
     discovery: DiscoveryFlags,
     /// Show node, type, type hash, GID and QoS of every publisher and subscription,
-    /// the delivery path of every match, subscriptions that acknowledge nothing, and
-    /// what shared memory has carried and dropped, up to four seconds ago
+    /// as ros2 does
     #[arg(short = 'v', long)]
     verbose: bool,
+    /// As --verbose, with all QoS policies and content filters, the delivery path of
+    /// every match, network paths, subscriptions that acknowledge nothing, and what
+    /// shared memory has carried and dropped, up to four seconds ago
+    #[arg(long)]
+    details: bool,
     /// Name of the topic (e.g. /chatter)
     topic_name: String,
 }
@@ -38,7 +42,7 @@ pub struct Info {
 impl Info {
     /// Prints the type and the endpoints of the topic.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let session = Session::open(cli, None)?;
+        let session = Session::open_with_standard_topics(cli)?;
         let name = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.discovery);
         let topic = find_topic(&session, &graph, &name)?;
@@ -66,7 +70,8 @@ impl Info {
             several => format!("{several:?}").replace('"', "'"),
         };
         let types = escape_line(&types);
-        let end = if self.verbose { "\n\n" } else { "\n" };
+        let verbose = self.verbose || self.details;
+        let end = if verbose { "\n\n" } else { "\n" };
         let mut text = format!("Type: {types}{end}");
         let blocks = [
             ("Publisher", "PUBLISHER", &publishers),
@@ -74,12 +79,12 @@ impl Info {
         ];
         for (noun, kind, endpoints) in blocks {
             text += &format!("{noun} count: {}{end}", endpoints.len());
-            for endpoint in endpoints.iter().filter(|_| self.verbose) {
-                text += &endpoint_text(endpoint, kind);
+            for endpoint in endpoints.iter().filter(|_| verbose) {
+                text += &endpoint_text(endpoint, kind, self.details);
                 text += end;
             }
         }
-        if self.verbose {
+        if self.details {
             text += &matches_text(&graph.match_reports(&name));
             let endpoints = || publishers.iter().chain(&subscriptions);
             text += &paths_text(&session.context, endpoints());
@@ -238,10 +243,9 @@ fn match_json(pair: &MatchReport, path: &str) -> Value {
     })
 }
 
-/// An endpoint in rclpy's format. Other policies follow if they differ from the
-/// default.
-fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
-    let qos = &endpoint.qos;
+/// An endpoint in rclpy's format. With `details`, other policies follow if they
+/// differ from the default.
+fn endpoint_text(endpoint: &EndpointInfo, kind: &str, details: bool) -> String {
     let mut lines = vec![
         format!(
             "Node name: {}",
@@ -265,23 +269,37 @@ fn endpoint_text(endpoint: &EndpointInfo, kind: &str) -> String {
         format!("Endpoint type: {kind}"),
         format!("GID: {}", gid_text(endpoint)),
         "QoS profile:".into(),
-        format!("  Reliability: {}", qos.reliability),
-        format!("  History (Depth): {}", history_text(endpoint)),
-        format!("  Durability: {}", qos.durability),
-        format!("  Lifespan: {}", duration_text(qos.lifespan)),
-        format!("  Deadline: {}", duration_text(qos.deadline)),
-        format!("  Liveliness: {}", qos.liveliness),
-        format!(
-            "  Liveliness lease duration: {}",
-            duration_text(qos.liveliness_lease)
-        ),
     ];
-    lines.extend(unusual_policies(qos));
-    if let Some(filter) = &endpoint.content_filter {
-        lines.push(format!("Content filter: {filter}"));
+    lines.extend(
+        qos_lines(endpoint)
+            .into_iter()
+            .map(|line| format!("  {line}")),
+    );
+    if details {
+        lines.extend(unusual_policies(&endpoint.qos));
+        if let Some(filter) = &endpoint.content_filter {
+            lines.push(format!("Content filter: {filter}"));
+        }
     }
     let lines: Vec<_> = lines.iter().map(|line| escape_line(line)).collect();
     lines.join("\n")
+}
+
+/// The QoS policies that rclpy prints, in its order.
+pub fn qos_lines(endpoint: &EndpointInfo) -> [String; 7] {
+    let qos = &endpoint.qos;
+    [
+        format!("Reliability: {}", qos.reliability),
+        format!("History (Depth): {}", history_text(endpoint)),
+        format!("Durability: {}", qos.durability),
+        format!("Lifespan: {}", duration_text(qos.lifespan)),
+        format!("Deadline: {}", duration_text(qos.deadline)),
+        format!("Liveliness: {}", qos.liveliness),
+        format!(
+            "Liveliness lease duration: {}",
+            duration_text(qos.liveliness_lease)
+        ),
+    ]
 }
 
 fn unusual_policies(qos: &QosProfile) -> Vec<String> {
@@ -394,7 +412,8 @@ pub fn endpoint_json(endpoint: &EndpointInfo) -> Value {
     })
 }
 
-fn qos_json(endpoint: &EndpointInfo) -> Value {
+/// The QoS policies of an endpoint as JSON.
+pub fn qos_json(endpoint: &EndpointInfo) -> Value {
     let qos = &endpoint.qos;
     let nanoseconds = |time: Option<Duration>| time.map(|time| u64::try_from(time.as_nanos()).ok());
     json!({
@@ -447,7 +466,7 @@ fn hash_text(endpoint: &EndpointInfo) -> Option<String> {
 }
 
 /// Bytes in hexadecimal, separated by dots.
-fn gid_text(endpoint: &EndpointInfo) -> String {
+pub fn gid_text(endpoint: &EndpointInfo) -> String {
     let bytes = endpoint.gid.to_bytes();
     let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     bytes.join(".")

@@ -19,9 +19,6 @@ pub struct List {
     /// Only print how many topics there are
     #[arg(short = 'c', long)]
     count_topics: bool,
-    /// Include hidden topics
-    #[arg(long)]
-    include_hidden_topics: bool,
     /// Show types and numbers of publishers and subscriptions
     #[arg(short = 'v', long)]
     verbose: bool,
@@ -37,9 +34,9 @@ struct Row {
 impl List {
     /// Prints the topics, sorted.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let session = Session::open(cli, None)?;
+        let session = Session::open_with_standard_topics(cli)?;
         let graph = session.discover(&self.discovery);
-        let rows: Vec<Row> = shown_topics(&session, &graph, self.include_hidden_topics)
+        let rows: Vec<Row> = shown_topics(&session, &graph, cli.include_hidden)
             .into_iter()
             .map(|topic| Row {
                 publisher_count: graph.publishers(&topic.name).len(),

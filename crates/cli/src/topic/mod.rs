@@ -31,6 +31,10 @@ pub struct Topic {
     /// Square, rt/chatter)
     #[arg(long, global = true)]
     dds_names: bool,
+    /// List and find hidden topics too, whose names have a part that begins with _;
+    /// the other verbs always accept them
+    #[arg(long, global = true)]
+    include_hidden_topics: bool,
     #[command(subcommand)]
     verb: TopicVerb,
 }
@@ -40,6 +44,7 @@ impl Topic {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         self.verb.run(&CliContext {
             dds_names: self.dds_names,
+            include_hidden: self.include_hidden_topics,
             ..cli.clone()
         })
     }

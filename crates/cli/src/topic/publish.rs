@@ -9,6 +9,7 @@ use crate::pace::Pace;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
 use crate::session::Session;
+use crate::sim_time::{SimTimeFlag, SimulatedPace};
 use crate::topic::message_template::MessageTemplate;
 use crate::value_parsers::{count, positive_float, positive_seconds};
 use anyhow::{Context as _, Result, bail};
@@ -22,7 +23,7 @@ use pteros::store::default_name;
 use pteros::{Publisher, PublisherOptions};
 use serde_json::json;
 use std::io::Read;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 /// Arguments of `topic pub`.
 #[derive(Debug, Args)]
@@ -63,6 +64,8 @@ pub struct Publish {
     /// Accepted for compatibility with ros2: the graph is watched all the time
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     spin_time: Option<Duration>,
+    #[command(flatten)]
+    sim_time: SimTimeFlag,
     /// Read the values from standard input
     #[arg(long, conflicts_with = "values")]
     stdin: bool,
@@ -99,7 +102,11 @@ impl Publish {
             );
         }
         let name = self.node_name.as_deref();
-        let session = Session::open_with(cli, name, |options| self.mode.context(options))?;
+        let session = Session::open_with(cli, name, |options| {
+            self.mode.context(self.sim_time.apply(options))
+        })?;
+        let clock = self.sim_time.clock(&session);
+        let mut clock_warner = clock.warner();
         let topic = session.topic(&self.topic_name)?;
         let name = self.store_name(&qos, &session, &topic)?;
         let options = PublisherOptions::of_type(
@@ -121,10 +128,20 @@ impl Publish {
         let period = Duration::try_from_secs_f64(1.0 / self.rate)
             .with_context(|| format!("--rate {}: the period is too long for a clock", self.rate))?;
         let mut pace = Pace::new(period, Instant::now());
+        let mut simulated_pace = if clock.is_simulated() {
+            Some(SimulatedPace::new(&session, period)?)
+        } else {
+            None
+        };
         let mut count = 0;
         while !session.context.is_shut_down() {
+            if let Some(pace) = &mut simulated_pace
+                && !pace.wait(&session, || clock_warner.check(cli))
+            {
+                break;
+            }
             count += 1;
-            let message = template.stamped(SystemTime::now())?;
+            let message = template.stamped(clock.stamp())?;
             if self.print != 0 && count % self.print == 0 {
                 if cli.console.json {
                     let sent: serde_json::Value = serde_json::from_str(&message.to_json())?;
@@ -149,8 +166,10 @@ impl Publish {
                 break;
             }
             mismatches.report(cli.console);
-            spin_until(&session, pace.next());
-            pace.take(Instant::now());
+            if simulated_pace.is_none() {
+                spin_until(&session, pace.next());
+                pace.take(Instant::now());
+            }
         }
         if count < times {
             return Err(Interrupted.into());

@@ -7,6 +7,7 @@ use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
 use crate::pace::Pace;
 use crate::session::Session;
+use crate::sim_time::{SessionClock, SimTimeFlag};
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::NamedQosExt;
@@ -26,6 +27,19 @@ pub struct SamplingFlags {
     /// Accepted for compatibility with ros2: the graph is watched all the time
     #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
     spin_time: Option<Duration>,
+    #[command(flatten)]
+    pub sim_time: SimTimeFlag,
+}
+
+/// A serialized message with its reception times.
+pub struct TimedSample {
+    /// The message.
+    pub sample: Sample<SerializedMessage>,
+    /// Reception in seconds since 1970, or in simulated time; `None` before the first
+    /// `/clock` message.
+    pub seconds: Option<f64>,
+    /// The same by a clock that never jumps, unless the time is simulated.
+    pub steady_seconds: Option<f64>,
 }
 
 /// Serialized messages of one topic.
@@ -35,7 +49,7 @@ pub struct TopicSamples {
     /// Its type.
     pub type_name: String,
     /// Its messages, serialized, in order.
-    pub samples: Receiver<Sample<SerializedMessage>>,
+    pub samples: Receiver<TimedSample>,
     /// Ends the subscription when dropped.
     _subscription: Subscription<SerializedMessage>,
 }
@@ -52,6 +66,7 @@ impl SamplingFlags {
 /// Ctrl-C.
 pub fn subscribe_when_published(
     session: &Session,
+    clock: &SessionClock,
     cli: &CliContext,
     name: &str,
     end: Option<Instant>,
@@ -90,6 +105,7 @@ pub fn subscribe_when_published(
     // Deeper than the 5 of sensor_data, so that no measured message is dropped
     // here.
     let qos = QosProfile::sensor_data().keep_last(DEPTH);
+    let clock = clock.clone();
     let subscription = session.node.create_subscription::<SerializedMessage>(
         SubscriptionOptions::of_type(
             &SerializedType::new(&type_name, type_hash),
@@ -97,7 +113,11 @@ pub fn subscribe_when_published(
         ),
         move |sample| {
             // The receiver lives as long as the subscription.
-            let _ = sender.send(sample);
+            let _ = sender.send(TimedSample {
+                seconds: clock.seconds_at(sample.info().received_timestamp),
+                steady_seconds: clock.steady_seconds(),
+                sample,
+            });
         },
     )?;
     Ok(Some(TopicSamples {
@@ -110,8 +130,10 @@ pub fn subscribe_when_published(
 
 /// Spins until the end time or Ctrl-C. Calls `take` whenever messages may have
 /// arrived, `print` every second, and `print` at the end time.
+#[allow(clippy::too_many_arguments, reason = "a loop and its three callbacks")]
 pub fn run_every_second<T>(
     session: &Session,
+    clock: &SessionClock,
     cli: &CliContext,
     topics: &[String],
     end: Option<Instant>,
@@ -124,6 +146,7 @@ pub fn run_every_second<T>(
         .iter()
         .map(|topic| MismatchReporter::new(&graph, topic))
         .collect();
+    let mut clock_warner = clock.warner();
     let mut pace = Pace::new(PRINT_PERIOD, Instant::now());
     while !session.context.is_shut_down() && !is_over(end) {
         let stop = end.map_or(pace.next(), |end| end.min(pace.next()));
@@ -134,6 +157,7 @@ pub fn run_every_second<T>(
                 mismatches.report(cli.console);
             }
             print(state)?;
+            clock_warner.check(cli);
         }
     }
     if is_over(end) {

@@ -13,9 +13,6 @@ use serde_json::json;
 pub struct TypeOf {
     #[command(flatten)]
     discovery: DiscoveryFlags,
-    /// Accepted for compatibility with ros2: hidden topics are always included
-    #[arg(long)]
-    include_hidden_topics: bool,
     /// Name of the topic (e.g. /chatter)
     topic_name: String,
 }
@@ -23,7 +20,7 @@ pub struct TypeOf {
 impl TypeOf {
     /// Prints the types of the topic, one per line.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let session = Session::open(cli, None)?;
+        let session = Session::open_with_standard_topics(cli)?;
         let name = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.discovery);
         let topic = find_topic(&session, &graph, &name)?;

@@ -5,10 +5,14 @@
 //! infinities and no NaN: they are the strings `"inf"`, `"-inf"`, `"nan"`, which
 //! `from_yaml` accepts for floats. One line, no spaces.
 
+use super::error::ValueError;
 use super::message::DynamicMessage;
+use super::path;
+use super::types::MessageField;
 use super::value::{Value, with_numbers};
+use super::yaml::{YamlOptions, limited_len, limited_string, list_summary};
 use crate::message::WString;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::fmt::{Debug, Write};
 
 impl DynamicMessage {
@@ -17,6 +21,27 @@ impl DynamicMessage {
         let mut out = String::new();
         write_message(&mut out, self);
         out
+    }
+
+    /// As [`to_json`](Self::to_json), with arrays and strings left out or cut as
+    /// [`to_yaml`](Self::to_yaml) does; `flow_style` is ignored. A cut array ends
+    /// in the string `"..."`, and a left-out one is a string with type and length,
+    /// so the result no longer parses back to the message.
+    pub fn to_json_with(&self, options: &YamlOptions) -> String {
+        let mut out = String::new();
+        write_limited_message(&mut out, self, options);
+        out
+    }
+
+    /// The value at a path as JSON, with the same options.
+    ///
+    /// # Errors
+    /// The path leads to no value.
+    pub fn to_json_at(&self, path: &str, options: &YamlOptions) -> Result<String, ValueError> {
+        let value = self.get(path)?;
+        let mut out = String::new();
+        write_limited(&mut out, &path::field_at(self.ty(), path)?, &value, options);
+        Ok(out)
     }
 }
 
@@ -40,6 +65,64 @@ fn write_message(out: &mut String, message: &DynamicMessage) {
         write_value(out, value);
     }
     out.push('}');
+}
+
+fn write_limited_message(out: &mut String, message: &DynamicMessage, options: &YamlOptions) {
+    out.push('{');
+    for (index, (field, value)) in message.fields().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_string(out, &field.name);
+        out.push(':');
+        write_limited(out, field, value, options);
+    }
+    out.push('}');
+}
+
+fn write_limited(out: &mut String, field: &MessageField, value: &Value, options: &YamlOptions) {
+    let Some(len) = value.len() else {
+        return write_limited_one(out, value, options);
+    };
+    if options.no_arr {
+        return write_string(out, &list_summary(field, len));
+    }
+    let (shown, cut) = limited_len(len, options);
+    out.push('[');
+    for index in 0..shown {
+        if index > 0 {
+            out.push(',');
+        }
+        match value {
+            Value::Messages(messages) => {
+                if let Some(message) = messages.get(index) {
+                    write_limited_message(out, message, options);
+                }
+            }
+            _ => {
+                if let Some(element) = value.element(index) {
+                    write_limited_one(out, &element, options);
+                }
+            }
+        }
+    }
+    if cut {
+        out.push_str(if shown > 0 { ",\"...\"" } else { "\"...\"" });
+    }
+    out.push(']');
+}
+
+fn write_limited_one(out: &mut String, value: &Value, options: &YamlOptions) {
+    let short = match value {
+        Value::Message(message) => return write_limited_message(out, message, options),
+        Value::String(text) => limited_string(text, options),
+        Value::WString(text) => limited_string(&text.to_string(), options),
+        _ => None,
+    };
+    match short {
+        Some(short) => write_string(out, &short),
+        None => write_value(out, value),
+    }
 }
 
 fn write_list<T>(out: &mut String, items: &[T], write: impl Fn(&mut String, &T)) {

@@ -1,14 +1,13 @@
 //! Floats as Python writes them, which is how ROS 2's tools print them.
 //!
-//! Shortest digits that read back to the same number, of its own width:
-//! a `float32` of 0.1 is `0.1`. Exponents below -4 and from 16 on.
+//! Python has doubles only, so a `float32` is printed as the double that it is: 0.1
+//! is `0.10000000149011612`. Read back, it is the same `float32`. Exponents below -4
+//! and from 16 on.
 
 use alloc::format;
 use alloc::string::String;
-use core::fmt::LowerExp;
-
 /// `1.0`, `1e+16`, `1e-05`, `nan`, `inf`, `-inf`.
-pub(super) fn python_float<T: LowerExp + Into<f64> + Copy>(value: T) -> String {
+pub(super) fn python_float(value: impl Into<f64>) -> String {
     let wide: f64 = value.into();
     if wide.is_nan() {
         return "nan".into();
@@ -16,7 +15,7 @@ pub(super) fn python_float<T: LowerExp + Into<f64> + Copy>(value: T) -> String {
     if wide.is_infinite() {
         return if wide > 0.0 { "inf" } else { "-inf" }.into();
     }
-    let scientific = format!("{value:e}");
+    let scientific = format!("{wide:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if !(-4..16).contains(&exponent) {
@@ -44,7 +43,7 @@ pub(super) fn python_float<T: LowerExp + Into<f64> + Copy>(value: T) -> String {
 }
 
 /// As PyYAML writes a float: `.nan`, `.inf`, and a point before an exponent.
-pub(super) fn yaml_float<T: LowerExp + Into<f64> + Copy>(value: T) -> String {
+pub(super) fn yaml_float(value: impl Into<f64>) -> String {
     let text = python_float(value);
     match text.as_str() {
         "nan" => ".nan".into(),
@@ -80,7 +79,9 @@ mod tests {
         ] {
             assert_eq!(yaml_float(value), text);
         }
-        assert_eq!(yaml_float(0.1f32), "0.1");
+        assert_eq!(yaml_float(0.1f32), "0.10000000149011612");
+        assert_eq!(yaml_float(0.5f32), "0.5");
+        assert_eq!(python_float(1e-7f32), "1.0000000116860974e-07");
         assert_eq!(python_float(1e16f64), "1e+16");
     }
 }

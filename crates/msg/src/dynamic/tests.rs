@@ -269,7 +269,10 @@ fn not_a_number_and_bytes_survive_text() {
         yaml.contains("b:\n- A\n- '1'\n- \"\\x01\"\n- \"\\0\"\n- ÿ\n"),
         "{yaml}"
     );
-    assert!(yaml.contains("l:\n- .nan\n- -.inf\n- 0.1\n"), "{yaml}");
+    assert!(
+        yaml.contains("l:\n- .nan\n- -.inf\n- 0.10000000149011612\n"),
+        "{yaml}"
+    );
     assert_eq!(
         DynamicMessage::from_yaml(&ty, &yaml).unwrap().to_json(),
         json
@@ -326,6 +329,31 @@ fn yaml_looks_as_ros2_topic_echo_prints_it() {
         "{flow}"
     );
     assert!(flow.contains("data: [1, 2, '...']\n"), "{flow}");
+    let json = cloud.to_json_with(&options);
+    assert!(json.contains(r#""frame_id":"He...""#), "{json}");
+    assert!(json.contains(r#""data":[1,2,"..."]"#), "{json}");
+    assert_eq!(
+        cloud.to_json_at("data", &options).unwrap(),
+        r#"[1,2,"..."]"#
+    );
+    let without = YamlOptions {
+        no_arr: true,
+        no_str: true,
+        ..YamlOptions::default()
+    };
+    let json = cloud.to_json_with(&without);
+    assert!(
+        json.contains(r#""frame_id":"<string length: <14>>""#),
+        "{json}"
+    );
+    let summary = r#""<sequence type: uint8, length: 3>""#;
+    assert!(json.contains(&format!("\"data\":{summary}")), "{json}");
+    assert_eq!(cloud.to_json_at("data", &without).unwrap(), summary);
+    assert_eq!(
+        cloud.to_json_with(&YamlOptions::default()),
+        cloud.to_json(),
+        "nothing is left out unless asked"
+    );
 
     let empty = DynamicMessage::new(&ty("std_msgs/msg/Empty"));
     assert_eq!(empty.to_yaml(&YamlOptions::default()), "{}\n");

@@ -1,9 +1,8 @@
 //! YAML as `ros2 topic echo` prints it.
 //!
 //! Two spaces per level, lists at the level of their field, strings quoted
-//! when YAML needs it. `byte` values are characters there, as in rclpy. One
-//! difference, for exact round trips: `float32` has its own shortest digits
-//! (0.1), not those of the double nearest to it (0.10000000149011612).
+//! when YAML needs it. `byte` values are characters there, and a `float32` has the
+//! digits of a double (0.10000000149011612 for 0.1), as in rclpy.
 
 use super::error::ValueError;
 use super::message::DynamicMessage;

@@ -237,7 +237,7 @@ impl<'a> Lexer<'a> {
             return Ok(Literal::Float(value));
         }
         let message = if is_number && is_whole && hex != Some("") {
-            format!("{text} is no number of 64 bits")
+            format!("{text} is not a number of 64 bits")
         } else {
             format!("expected a number such as 5, -0.5, 1e-3 or 0xff, found \"{text}\"")
         };

@@ -220,7 +220,7 @@ const MISTAKES: &[Mistaken] = &[
         "last = 18446744073709551616",
         &[],
         8,
-        "is no number of 64 bits",
+        "is not a number of 64 bits",
     ),
     ("last = 1e999", &[], 8, "expected a number such as 5"),
     ("last = --9", &[], 8, "expected a number such as 5"),

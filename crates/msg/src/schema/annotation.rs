@@ -70,7 +70,7 @@ fn check_dds_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "@dds_name \"{name}\" is no type name in DDS; write words of letters, digits and underscores with \"::\" between them, as in @dds_name ShapeType"
+        "@dds_name \"{name}\" is not a type name of DDS; write words of letters, digits and underscores with \"::\" between them, as in @dds_name ShapeType"
     ))
 }
 

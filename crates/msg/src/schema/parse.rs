@@ -66,12 +66,12 @@ pub fn parse(
 fn check_file_names(package: &str, name: &str, kind: InterfaceKind) -> Result<(), String> {
     if !is_package_name(package) {
         return Err(format!(
-            "\"{package}\" is no package name; use lower-case letters, digits and single underscores"
+            "\"{package}\" is not a package name; use lower-case letters, digits and single underscores"
         ));
     }
     if !is_interface_name(name) {
         return Err(format!(
-            "\"{name}\" is no {kind} name; use CamelCase letters and digits, as in MyState.{kind}"
+            "\"{name}\" is not a {kind} name; use CamelCase letters and digits, as in MyState.{kind}"
         ));
     }
     Ok(())
@@ -224,7 +224,9 @@ fn read_constant(
                 name.to_ascii_uppercase()
             )
         } else {
-            format!("\"{name}\" is no constant name; use capitals, digits and single underscores")
+            format!(
+                "\"{name}\" is not a constant name; use capitals, digits and single underscores"
+            )
         });
     }
     if ty.shape != Shape::Single || matches!(ty.base, BaseType::Nested { .. }) {
@@ -246,11 +248,11 @@ fn bad_field_name(name: &str) -> String {
     let snake = name.to_ascii_lowercase();
     if is_field_name(&snake) {
         format!(
-            "\"{name}\" is no field name; write {snake} (or {name}=value if a constant is meant)"
+            "\"{name}\" is not a field name; write {snake} (or {name}=value if a constant is meant)"
         )
     } else {
         format!(
-            "\"{name}\" is no field name; use lower-case letters, digits and single underscores, a letter first"
+            "\"{name}\" is not a field name; use lower-case letters, digits and single underscores, a letter first"
         )
     }
 }
@@ -287,7 +289,7 @@ fn read_count(digits: &str, whole: &str) -> Result<u32, String> {
     match digits.parse::<u32>() {
         Ok(count) if count > 0 && !digits.starts_with('+') => Ok(count),
         _ => Err(format!(
-            "\"{digits}\" in {whole} is no length; write a whole number from 1 to {}",
+            "\"{digits}\" in {whole} is not a length; write a whole number from 1 to {}",
             u32::MAX
         )),
     }
@@ -333,7 +335,7 @@ fn read_nested(text: &str, own_package: &str) -> Result<BaseType, String> {
         (Some(package), Some("msg"), Some(name), None) => (package, name),
         _ => {
             return Err(format!(
-                "\"{text}\" is no type; other messages are written package/Name"
+                "\"{text}\" is not a type; other messages are written package/Name"
             ));
         }
     };
@@ -577,7 +579,7 @@ mod tests {
             ("int32[] a [1,,3]", "extra comma"),
             ("Other a 3", "only numbers"),
             ("int32[] A=3", "cannot have the type"),
-            ("int32[0] a", "no length"),
+            ("int32[0] a", "not a length"),
             ("int32<=4 a", "int32[<=N]"),
             ("int32[2][2] a", "array of arrays"),
             ("a/b/c/D a", "package/Name"),
@@ -591,10 +593,10 @@ mod tests {
             ("int32 a # @appendable", "@appendable stands before"),
             ("# @key\nint32 a", "@key stands on the line of its field"),
             ("int32 A=1 # @key", "@key stands on no constant"),
-            ("# @dds_name\nint32 a", "@dds_name \"\" is no type name"),
+            ("# @dds_name\nint32 a", "@dds_name \"\" is not a type name"),
             (
                 "# @dds_name a::3\nint32 a",
-                "@dds_name \"a::3\" is no type name",
+                "@dds_name \"a::3\" is not a type name",
             ),
         ];
         for (text, expected) in cases {

@@ -82,7 +82,7 @@ pub fn type_description(
         done: BTreeMap::new(),
     };
     let Resolved::Structure(name) = reading.resolve(id, 0)? else {
-        return Err(unsupported("", "a type that is no structure"));
+        return Err(unsupported("", "a type that is not a structure"));
     };
     let mut types: BTreeMap<String, IndividualTypeDescription> = reading
         .done
@@ -213,10 +213,10 @@ impl TypeObjectReader<'_> {
                 self.resolve(*id, depth.saturating_add(1))?;
                 match self.done.get(id) {
                     Some(ResolvedState::Structure(base)) => Ok(base.fields.clone()),
-                    _ => Err(unsupported(name, "a base that is no structure")),
+                    _ => Err(unsupported(name, "a base that is not a structure")),
                 }
             }
-            _ => Err(unsupported(name, "a base that is no structure")),
+            _ => Err(unsupported(name, "a base that is not a structure")),
         }
     }
 

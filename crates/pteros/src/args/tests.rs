@@ -105,7 +105,7 @@ fn invalid_arguments_are_named_with_a_hint() {
         ),
         (
             "--ros-args --log-level loud",
-            "--ros-args: --log-level \"loud\": \"loud\" is no log level; use debug, info, warn, \
+            "--ros-args: --log-level \"loud\": \"loud\" is not a log level; use debug, info, warn, \
              error or fatal, or unset",
         ),
         (

@@ -173,7 +173,7 @@ impl LogFileOptions {
                     options.files_max = Some(files.ok_or_else(|| refuse(FILES_RANGE))?);
                 }
                 key => {
-                    let problem = format!("{key:?} is no key of log files");
+                    let problem = format!("{key:?} is not a key of log files");
                     return Err(wrong(entry.place, problem, KEYS));
                 }
             }
@@ -225,7 +225,7 @@ mod tests {
             (
                 "format: json\nlevel: 3\n",
                 2,
-                "\"level\" is no key of log files",
+                "\"level\" is not a key of log files",
             ),
             ("format: xml", 1, "format is \"xml\"; write text or json"),
             (

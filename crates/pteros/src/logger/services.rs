@@ -64,7 +64,7 @@ fn set_level(outputs: &Arc<LogOutputs>, wanted: &msg::LoggerLevel) -> msg::SetLo
         number => match u8::try_from(number).map(Severity::try_from) {
             Ok(Ok(level)) => Ok(Some(level)),
             _ => Err(format!(
-                "{number} is no log level; use 10, 20, 30, 40 or 50, or 0 to remove the level"
+                "{number} is not a log level; use 10, 20, 30, 40 or 50, or 0 to remove the level"
             )),
         },
     };

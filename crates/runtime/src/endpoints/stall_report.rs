@@ -63,7 +63,7 @@ impl StallReport {
                 publisher = %writer.guid,
                 "topic \"{topic}\": {stalled} {subscriptions} nothing for 2 s although messages \
                  are outstanding: their process may be stopped or slow, or the network carries \
-                 nothing in one direction (`pteros topic info -v {topic}` names them)"
+                 nothing in one direction (`pteros topic info --details {topic}` names them)"
             );
         } else if stalled == 0 {
             tracing::info!(

@@ -130,7 +130,7 @@ impl fmt::Display for SupervisorEvent {
             ),
             Self::ChangedExternally { node, state } => write!(
                 f,
-                "{node} is {}: changed by another client, so it is no longer managed",
+                "{node} is {}: changed by another client, so it is not managed any more",
                 state.label()
             ),
             Self::Unresponsive {
