@@ -5,6 +5,7 @@ mod bench;
 mod book;
 mod build_time;
 mod checkout;
+mod corpus;
 mod coverage;
 mod dist;
 mod documents;
@@ -59,10 +60,11 @@ fn main() -> Result<()> {
         flood::ATTACKER_TASK => flood::attack(&rest)?,
         "namespace" => exit_as(namespace::run(&rest)?),
         "sim" => exit_as(sim::run(&rest)?),
+        "corpus" => exit_as(corpus::run(&rest)?),
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR… | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

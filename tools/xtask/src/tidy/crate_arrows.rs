@@ -101,6 +101,11 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-security",
         ],
     ),
+    // Reads files of other repositories with the launch system.
+    (
+        "pteros-corpus",
+        &["pteros", "pteros-container", "pteros-launch"],
+    ),
     // Renders docs/, a separate workspace.
     ("pteros-book", &[]),
     // Programs over other stacks.
