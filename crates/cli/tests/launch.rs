@@ -307,6 +307,43 @@ fn the_tours_launch_file_starts_a_talker_and_a_listener_that_communicate() {
 }
 
 #[test]
+fn python_launch_files_are_named_and_left_out_of_a_check() {
+    let folder = Folder::new("python");
+    folder.write(
+        "prefix/share/ament_index/resource_index/packages/bringup",
+        "",
+    );
+    folder.write("prefix/share/bringup/launch/robot.launch.py", "");
+    folder.write("prefix/share/bringup/launch/other.launch.xml", "<launch/>");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch><executable cmd="echo"/><include file="$(find-pkg-share bringup)/launch/robot.launch.py"/></launch>"#,
+    );
+    let prefix = folder.path().join("prefix");
+    let launch = |words: &str| {
+        let mut command = folder.command(words);
+        command.env("AMENT_PREFIX_PATH", &prefix);
+        support::finish(command)
+    };
+    let error = launch("bringup robot.launch.py").failed(1);
+    assert_contains(
+        &error,
+        "bringup/launch/robot.launch.py: Python launch files are not supported yet; the package has in XML or YAML: other.launch.xml",
+    );
+    let error = launch("a.launch.xml").failed(1);
+    assert_contains(
+        &error,
+        "robot.launch.py was left out; Python launch files are not supported yet",
+    );
+    assert_contains(&error, "nothing was started");
+    let checked = launch("a.launch.xml --check").ok();
+    assert_contains(&checked, "no errors; 1 processes, 1 files, 1 left out");
+    let plan = launch("a.launch.xml --dry-run --json").json();
+    assert_eq!(plan["steps"][0]["command"][0], "echo");
+    assert_eq!(plan["left_out"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn a_plan_is_printed_without_starting_anything() {
     let folder = Folder::new("plan");
     folder.write(

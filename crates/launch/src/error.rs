@@ -28,6 +28,15 @@ impl fmt::Debug for SourceLocation {
     }
 }
 
+/// The cause of an error, if it lies elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum KnownCause {
+    /// An error that has been recorded.
+    RecordedError,
+    /// A Python launch file that was left out.
+    LeftOutFile(String),
+}
+
 /// One error: location, value and accepted values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchFileError {
@@ -35,6 +44,8 @@ pub struct LaunchFileError {
     pub location: Option<SourceLocation>,
     /// The problem and the way to fix it.
     pub message: String,
+    /// The cause, if it lies elsewhere.
+    pub(crate) cause: Option<KnownCause>,
 }
 
 impl LaunchFileError {
@@ -43,6 +54,7 @@ impl LaunchFileError {
         Self {
             location: Some(location.clone()),
             message: message.into(),
+            cause: None,
         }
     }
 
@@ -51,6 +63,7 @@ impl LaunchFileError {
         Self {
             location: None,
             message: message.into(),
+            cause: None,
         }
     }
 }
@@ -75,12 +88,23 @@ pub const ERRORS_MAX: usize = 50;
 pub struct LaunchFileErrors {
     list: Vec<LaunchFileError>,
     more: usize,
+    /// Python launch files that were left out, and the parts that need a value of
+    /// theirs. They are no errors.
+    pub(crate) left_out: Vec<String>,
 }
 
 impl LaunchFileErrors {
-    /// Adds an error, unless it is a duplicate.
+    /// Adds an error, unless it is a duplicate or the consequence of something that
+    /// has been reported already.
     pub fn push(&mut self, error: LaunchFileError) {
-        if self.list.contains(&error) {
+        if let Some(KnownCause::LeftOutFile(file)) = &error.cause {
+            let note = format!("{error}; {file}, which was left out, might set that");
+            if !self.left_out.contains(&note) {
+                self.left_out.push(note);
+            }
+            return;
+        }
+        if error.cause.is_some() || self.list.contains(&error) {
             return;
         }
         if self.list.len() < ERRORS_MAX {
@@ -121,7 +145,7 @@ impl From<LaunchFileError> for LaunchFileErrors {
     fn from(error: LaunchFileError) -> Self {
         Self {
             list: vec![error],
-            more: 0,
+            ..Self::default()
         }
     }
 }

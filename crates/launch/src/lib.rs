@@ -19,6 +19,7 @@ pub mod error;
 pub mod launch_state_machine;
 pub mod packages;
 pub mod plan;
+pub mod python;
 pub mod run;
 pub mod substitution;
 

@@ -34,6 +34,9 @@ pub struct LaunchRequest {
     pub host: String,
     /// This process's id, for `$(anon …)`.
     pub process: u32,
+    /// The command that runs `cmd="ros2 …"` where PATH has no `ros2`: `pteros`, which
+    /// has the same verbs. None reports an error then.
+    pub ros2_command: Option<PathBuf>,
 }
 
 /// Everything that a launch will do. Nothing has been started yet.
@@ -47,6 +50,10 @@ pub struct LaunchPlan {
     pub steps: Vec<PlanStep>,
     /// Notes for the user that are not errors.
     pub notes: Vec<String>,
+    /// Python launch files that were left out, and the actions that need a value of
+    /// theirs, each with its location. Unless this is empty, the plan is incomplete
+    /// and should not run.
+    pub left_out: Vec<String>,
     /// All launch files that were read.
     pub files: Vec<PathBuf>,
 }

@@ -1,7 +1,7 @@
 //! Launch scope: arguments, environment, namespace, parameters and remaps that
 //! apply at a position of a launch file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +23,22 @@ pub struct Scope {
     pub loop_variables: BTreeMap<String, String>,
     /// The file being read.
     pub file: Arc<Path>,
+    /// Names without a value because of an error. A use of one is a consequence of
+    /// that error.
+    pub failed: FailedNames,
+}
+
+/// Names whose values are unknown, since an action has failed.
+#[derive(Clone, Debug, Default)]
+pub struct FailedNames {
+    /// Launch configurations.
+    pub configurations: BTreeSet<String>,
+    /// Environment variables.
+    pub environment: BTreeSet<String>,
+    /// Whether any further name may be missing: a group, include or loop has failed.
+    pub any_other: bool,
+    /// The first Python file that was left out. It might set any name.
+    pub left_out: Option<String>,
 }
 
 /// A parameter or parameter file for every node in scope.
@@ -49,13 +65,27 @@ impl Scope {
             remaps: Vec::new(),
             loop_variables: BTreeMap::new(),
             file,
+            failed: FailedNames::default(),
         }
+    }
+
+    /// Sets a launch configuration.
+    pub fn set(&mut self, name: String, value: String) {
+        self.failed.configurations.remove(&name);
+        self.configurations.insert(name, value);
+    }
+
+    /// Marks a launch configuration as unknown.
+    pub fn fail(&mut self, name: String) {
+        self.configurations.remove(&name);
+        self.failed.configurations.insert(name);
     }
 
     /// Drops arguments, namespace, parameters and remaps, as `reset` and a group
     /// without forwarding do. In ROS 2 all of these are launch configurations.
     pub fn reset(&mut self, kept: BTreeMap<String, String>) {
         self.configurations = kept;
+        self.failed.configurations.clear();
         self.namespace.clear();
         self.parameters.clear();
         self.remaps.clear();

@@ -44,6 +44,26 @@ fn all_invalid_attributes_of_a_process_are_reported_at_once() {
 
 /// File name, file text, and a part of the expected error.
 const WRONG: &[(&str, &str, &str)] = &[
+    (
+        "a.launch.xml",
+        "<launch><gz_server world_sdf_file=\"a.sdf\"/></launch>",
+        ":1:9: \"gz_server\" is an element of the package ros_gz_sim",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- group:\n  - trace: {session-name: a}\n",
+        "\"trace\" is an element of the package tracetools_launch",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><log message=\"$(eval '[1, 2][5]')\"/></launch>",
+        ":1:23: message: $(eval): expression \"[1, 2][5]\", character 7: the index 5 is out of range",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><log message=\"$(eval 1 numpy)\"/></launch>",
+        "the module \"numpy\" is not available in expressions; there are math and os",
+    ),
     ("a.launch.xml", "", ":1:1: not valid XML"),
     ("a.launch.xml", "<launch>", "not valid XML"),
     (
@@ -195,7 +215,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.py",
         "import launch",
-        "Python launch files cannot be run here",
+        "Python launch files are not supported yet",
     ),
 ];
 

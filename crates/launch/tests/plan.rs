@@ -3,6 +3,8 @@
 #[path = "plan/reading.rs"]
 mod reading;
 
+use std::collections::BTreeMap;
+
 use pteros_launch::plan::{LaunchPlan, LogLevel, NodeKind, PlanStep, TimerClock};
 use reading::{Folder, both};
 use std::time::Duration;
@@ -51,6 +53,17 @@ fn every_substitution_evaluates_as_in_ros_2() {
         ("$(env E)", "env"),
         ("$(env NO_SUCH_VARIABLE_HERE 'a default')", "a default"),
         ("$(eval '1 + 2')", "3"),
+        ("$(eval 'len([x for x in range(9) if x % 2])')", "4"),
+        (
+            "$(eval \"'$(var x)'.split()[-1] if true else nothing\")",
+            "b",
+        ),
+        ("$(eval 'floor(2.5) + math.ceil(pi)')", "6"),
+        (
+            "$(eval \"os.path.join('a', os.environ['PATH'][1:4])\" os)",
+            "a/bin",
+        ),
+        ("$(eval \"'{:03d}'.format(7) + '%.1f' % 2\")", "0072.0"),
         ("$(eval \"'$(var x)' == 'a b'\")", "True"),
         ("$(param p)", "2.5"),
         ("$(param no 7)", "7"),
@@ -95,7 +108,7 @@ fn substitution_errors_name_the_reason_and_the_accepted_values() {
         ("$(index i)", "there is no loop variable \"i\""),
         (
             "$(eval 'x + 1')",
-            "a text needs quotes: 'x', an argument $(var x)",
+            "expression \"x + 1\", character 1: the name x is not known",
         ),
         (
             "$(find-pkg-share nowhere)",
@@ -366,4 +379,182 @@ fn arguments_have_values_from_the_command_line_choices_and_descriptions() {
     assert_eq!(names, ["mode", "robot"]);
     assert_eq!(declared[0].choices, ["sim", "real"]);
     assert_eq!(declared[1].default, None);
+}
+
+#[test]
+fn one_failed_action_gives_one_error_and_its_consequences_none() {
+    let folder = Folder::new();
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+  <let name="root" value="$(find-pkg-share nowhere)"/>
+  <let name="config" value="$(var root)/config"/>
+  <arg name="map" default="$(var config)/map.yaml"/>
+  <set_env name="MAP" value="$(var map)"/>
+  <executable cmd="echo $(var root) $(env MAP)"/>
+  <log message="$(var other)"/>
+  <group if="$(eval '$(var config)')"><log message="$(var inner)"/></group>
+  <include file="$(var config)/b.launch.xml"><arg name="x" value="$(var map)"/></include>
+  <log message="$(var set_in_b default) $(var set_in_b)"/>
+  <let name="config" value="good"/>
+  <log message="$(var config)"/>
+  <executable cmd="echo" output="nowhere"/>
+</launch>"#,
+    );
+    let errors = folder.plan("a.launch.xml", &[("given", "1")]).unwrap_err();
+    let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    // `other` and `nowhere` have nothing to do with the failed action.
+    assert_eq!(lines.len(), 3, "{lines:#?}");
+    assert!(lines[0].contains(":2:27: value: "), "{lines:#?}");
+    assert!(
+        lines[0].contains("there is no package \"nowhere\""),
+        "{lines:#?}"
+    );
+    assert!(
+        lines[1].contains("there is no argument \"other\""),
+        "{lines:#?}"
+    );
+    assert!(
+        lines[2].contains("\"nowhere\" is not an output destination"),
+        "{lines:#?}"
+    );
+}
+
+#[test]
+fn names_of_a_file_that_cannot_be_read_are_no_errors_of_their_own() {
+    let folder = Folder::new();
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+  <include file="none.launch.xml"/>
+  <log message="$(var declared_there)"/>
+  <executable cmd="echo $(param set_there)"/>
+</launch>"#,
+    );
+    let errors = folder.plan("a.launch.xml", &[("declared_there", "1")]);
+    let errors = errors.unwrap_err().to_string();
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(errors.contains("cannot read launch file"), "{errors}");
+}
+
+#[test]
+fn python_includes_are_left_out_and_the_rest_is_planned() {
+    let folder = Folder::new();
+    folder.write("b.launch.py", "def generate_launch_description(): ...");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+  <executable cmd="echo one"/>
+  <include file="b.launch.py"><arg name="x" value="1"/></include>
+  <executable cmd="echo $(param height)"/>
+  <executable cmd="echo two $(var x)"/>
+</launch>"#,
+    );
+    let plan = folder.plan("a.launch.xml", &[]).unwrap();
+    let commands: Vec<&str> = plan
+        .processes()
+        .iter()
+        .map(|process| process.command[1].as_str())
+        .collect();
+    assert_eq!(commands, ["one", "two"]);
+    assert_eq!(plan.left_out.len(), 2, "{:#?}", plan.left_out);
+    assert!(plan.left_out[0].contains("a.launch.xml:3:18: the Python launch file"));
+    assert!(plan.left_out[0].contains("b.launch.py was left out"));
+    assert!(plan.left_out[1].contains("a.launch.xml:4:20: cmd: $(param height)"));
+    assert!(plan.left_out[1].contains("which was left out, might set that"));
+    let json = plan.to_json(&BTreeMap::new());
+    assert_eq!(json["left_out"].as_array().map(Vec::len), Some(2));
+
+    folder.write(
+        "c.launch.xml",
+        "<launch><include file=\"no.launch.py\"/></launch>",
+    );
+    let errors = folder.plan("c.launch.xml", &[]).unwrap_err().to_string();
+    assert!(
+        errors.contains("no.launch.py: there is no such file"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn ros2_commands_run_pteros_where_no_ros2_is_installed() {
+    let folder = Folder::new();
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+  <executable cmd="ros2 topic list"/>
+  <executable cmd="ros2 topic list | head" shell="true"/>
+  <executable cmd="echo ros2 topic list"/>
+</launch>"#,
+    );
+    let commands = |plan: pteros_launch::LaunchPlan| -> Vec<Vec<String>> {
+        let processes = plan.processes();
+        processes.iter().map(|one| one.command.clone()).collect()
+    };
+    let mut request = folder.request("a.launch.xml", &[]);
+    request
+        .environment
+        .insert("PATH".into(), format!("{}:/bin:/usr/bin", folder.path("")));
+    let found = commands(pteros_launch::LaunchPlan::read(&request).unwrap());
+    assert_eq!(found[0], ["/opt/pteros/bin/pteros", "topic", "list"]);
+    let line = "ros2() { '/opt/pteros/bin/pteros' \"$@\"; }; ros2 topic list | head";
+    assert_eq!(found[1], ["/bin/sh", "-c", line]);
+    assert_eq!(found[2], ["echo", "ros2", "topic", "list"]);
+
+    folder.program("ros2");
+    let found = commands(pteros_launch::LaunchPlan::read(&request).unwrap());
+    assert_eq!(found[0], ["ros2", "topic", "list"]);
+    assert_eq!(found[1], ["/bin/sh", "-c", "ros2 topic list | head"]);
+}
+
+#[test]
+fn the_json_plan_has_the_parameters_of_every_source() {
+    let folder = Folder::new();
+    folder.write("bin/camera", "");
+    folder.program("bin/camera");
+    folder.write(
+        "own.yaml",
+        "/**:\n  ros__parameters:\n    rate: 30\n    names: [left, '2']\n    nested: {on: true}\n",
+    );
+    folder.write(
+        "substituted.yaml",
+        "cam:\n  ros__parameters:\n    frame: $(var frame)_link\n",
+    );
+    folder.write("all.yaml", "/**: {ros__parameters: {gain: 0.5}}\n");
+    let camera = folder.path("bin/camera");
+    folder.write(
+        "a.launch.xml",
+        &format!(
+            r#"<launch>
+  <arg name="frame" default="camera"/>
+  <set_parameter name="use_sim_time" value="true"/>
+  <set_parameters_from_file filename="{0}/all.yaml"/>
+  <node exec="{camera}" name="cam" ros_args="-p hidden:=7">
+    <param name="inline" value="text"/>
+    <param from="{0}/own.yaml"/>
+    <param from="{0}/substituted.yaml" allow_substs="true"/>
+  </node>
+  <executable cmd="{camera} -p not:=one --ros-args -p cam:level:=2.5"/>
+</launch>"#,
+            folder.path("").trim_end_matches('/')
+        ),
+    );
+    let plan = folder.plan("a.launch.xml", &[]).unwrap();
+    let json = plan.to_json(&BTreeMap::new());
+    let sources = &json["steps"][0]["parameters"];
+    let text = sources.to_string();
+    for part in [
+        r#"{"source":"argument","node":null,"name":"hidden","value":7}"#,
+        r#"{"source":"argument","node":null,"name":"use_sim_time","value":true}"#,
+        r#"{"/**":{"ros__parameters":{"gain":0.5}}}"#,
+        r#"{"/cam":{"ros__parameters":{"inline":"text"}}}"#,
+        r#"{"rate":30,"names":["left","2"],"nested":{"on":true}}"#,
+        r#"{"cam":{"ros__parameters":{"frame":"camera_link"}}}"#,
+    ] {
+        assert!(text.contains(part), "{part} in\n{sources:#}");
+    }
+    let other = &json["steps"][1]["parameters"];
+    assert_eq!(other.as_array().map(Vec::len), Some(1), "{other}");
+    assert_eq!(other[0]["node"], "cam");
+    assert_eq!(other[0]["value"], 2.5);
 }

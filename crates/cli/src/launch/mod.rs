@@ -64,6 +64,15 @@ impl Launch {
         for note in &plan.notes {
             cli.console.note(format!("warning: {note}"));
         }
+        if !plan.left_out.is_empty() && !self.check && !self.dry_run && !self.print {
+            bail!(
+                "{}\nnothing was started; --check and --dry-run go on with the rest",
+                plan.left_out.join("\n")
+            );
+        }
+        for left_out in &plan.left_out {
+            cli.console.note(format!("warning: {left_out}"));
+        }
         if self.check {
             return show::print_checked(cli, &plan);
         }

@@ -81,13 +81,16 @@ impl Launch {
             components,
             host,
             process,
+            ros2_command: std::env::current_exe().ok(),
         })
     }
 }
 
 /// Whether a word is the path of an existing launch file, and so not a package.
 fn is_launch_file(word: &str) -> bool {
-    EXTENSIONS.iter().any(|end| word.ends_with(end)) && Path::new(word).is_file()
+    let path = Path::new(word);
+    let is_named = is_python(path) || EXTENSIONS.iter().any(|end| word.ends_with(end));
+    is_named && path.is_file()
 }
 
 /// The environment of this process. Invalid UTF-8 is read with replacement
@@ -118,6 +121,23 @@ fn find_in_package(packages: &Packages, package: &str, name: &str) -> Result<Pat
     collect(&found.share, 0, &mut files);
     let named = |path: &&PathBuf| path.file_name().is_some_and(|file| *file == *name);
     let matching: Vec<&PathBuf> = files.iter().filter(named).collect();
+    if let [path] = matching.as_slice()
+        && is_python(path)
+    {
+        let others: Vec<String> = files
+            .iter()
+            .filter(|path| !is_python(path))
+            .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
+            .collect();
+        let others = match others.len() {
+            0 => "the package has no XML or YAML launch file".to_owned(),
+            _ => format!("the package has in XML or YAML: {}", others.join(", ")),
+        };
+        bail!(
+            "{}: Python launch files are not supported yet; {others}",
+            path.display()
+        );
+    }
     match matching.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
@@ -138,6 +158,11 @@ fn find_in_package(packages: &Packages, package: &str, name: &str) -> Result<Pat
     }
 }
 
+/// Whether a file is a Python launch file.
+fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "py")
+}
+
 /// Collects the launch files below a folder, except cargo's build folder.
 fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     const DEPTH_MAX: usize = 6;
@@ -152,7 +177,9 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             if depth < DEPTH_MAX && name != "target" && !name.starts_with('.') {
                 collect(&path, depth + 1, files);
             }
-        } else if name.contains("launch") && EXTENSIONS.iter().any(|end| name.ends_with(end)) {
+        } else if name.contains("launch")
+            && (is_python(&path) || EXTENSIONS.iter().any(|end| name.ends_with(end)))
+        {
             files.push(path);
         }
     }

@@ -47,12 +47,17 @@ pub fn print_checked(cli: &CliContext, plan: &LaunchPlan) -> Result<()> {
             "faults": [],
             "more": 0,
             "remarks": plan.notes,
+            "left_out": plan.left_out,
             "processes": count,
         }))?);
     }
     let files = plan.files.len();
+    let left_out = match plan.left_out.len() {
+        0 => String::new(),
+        count => format!(", {count} left out"),
+    };
     Ok(console.line(format!(
-        "{file}: no errors; {count} processes, {files} files"
+        "{file}: no errors; {count} processes, {files} files{left_out}"
     ))?)
 }
 

@@ -4,7 +4,7 @@ use super::Builder;
 use super::attributes::literal;
 use crate::close_names::{did_you_mean, listed};
 use crate::document::Element;
-use crate::error::{LaunchFileError, LaunchFileErrors};
+use crate::error::{KnownCause, LaunchFileError, LaunchFileErrors};
 use crate::plan::{LaunchArgument, LaunchRequest};
 
 impl Builder {
@@ -37,11 +37,8 @@ impl Builder {
         if !is_known {
             self.arguments.push(argument);
         }
-        // One error is enough. References to the argument evaluate to an empty
-        // text.
-        let text = value.as_ref().map_or("", String::as_str).to_owned();
-        self.scope.configurations.insert(name, text);
-        value.map(|_| ())
+        self.scope.set(name, value?);
+        Ok(())
     }
 
     fn value_of(
@@ -50,6 +47,12 @@ impl Builder {
         argument: &LaunchArgument,
     ) -> Result<String, LaunchFileError> {
         let LaunchArgument { name, choices, .. } = argument;
+        if self.scope.failed.configurations.contains(name) {
+            let error = format!("the argument {name:?} has no value, since its own action failed");
+            let mut error = LaunchFileError::at(&element.location, error);
+            error.cause = Some(KnownCause::RecordedError);
+            return Err(error);
+        }
         let given = self.scope.configurations.get(name).cloned();
         let value = match given {
             Some(value) => value,

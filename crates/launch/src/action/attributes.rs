@@ -53,12 +53,20 @@ impl Builder {
             )
         };
         let template = Template::parse(text).map_err(error)?;
-        self.substituted(&template).map_err(error)
+        self.substituted(&template)
+            .map_err(|message| self.with_cause(error(message)))
+    }
+
+    /// An error of the last evaluation, with its cause if that is known.
+    pub fn with_cause(&mut self, mut error: LaunchFileError) -> LaunchFileError {
+        error.cause = self.evaluation.known_cause.take();
+        error
     }
 
     /// A template, evaluated in the current scope.
     pub fn substituted(&mut self, template: &Template) -> Result<String, String> {
         self.record_requested_arguments(template);
+        self.evaluation.known_cause = None;
         evaluate::text(template, &mut self.scope, &mut self.evaluation)
     }
 
@@ -153,7 +161,8 @@ impl Builder {
         let template = Template::parse(single(attribute)?).map_err(error)?;
         let words = template.words().map_err(error)?;
         let words = words.iter().map(|word| self.substituted(word));
-        words.collect::<Result<_, _>>().map_err(error)
+        let words: Result<Vec<String>, String> = words.collect();
+        words.map_err(|message| self.with_cause(error(message)))
     }
 }
 

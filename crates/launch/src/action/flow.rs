@@ -20,7 +20,7 @@ impl Builder {
     pub(super) fn set(&mut self, element: &Element) -> Result<(), LaunchFileError> {
         let name = self.required(element, "name")?;
         let value = self.required(element, "value")?;
-        self.scope.configurations.insert(name, value);
+        self.scope.set(name, value);
         Ok(())
     }
 
@@ -85,21 +85,50 @@ impl Builder {
             Err(error) => return Err(error),
         };
         for child in &element.children {
-            let name = self.required(child, "name")?;
-            let value = self.required(child, "value")?;
-            self.scope.configurations.insert(name, value);
+            if let Err(error) = self.set(child) {
+                self.fail(child, error);
+            }
         }
         let location = element
             .attribute("file")
             .map_or(&element.location, |file| &file.location);
+        if path.extension().is_some_and(|end| end == "py") {
+            return self.leave_out(location, &path);
+        }
         self.refuse_recursion(&path)
             .map_err(|message| LaunchFileError::at(location, message))?;
         let document = match self.document(&path) {
             Ok(document) => document,
             Err(_) if self.declares_only => return Ok(()),
-            Err(errors) => return self.refuse_include(location, &errors),
+            Err(errors) => {
+                self.scope.failed.any_other = true;
+                return self.refuse_include(location, &errors);
+            }
         };
         self.file(&document, steps);
+        Ok(())
+    }
+
+    /// Leaves a Python launch file out, with a note. The rest of the launch is still
+    /// checked.
+    fn leave_out(
+        &mut self,
+        location: &crate::error::SourceLocation,
+        path: &Path,
+    ) -> Result<(), LaunchFileError> {
+        let name = path.display();
+        if !path.is_file() {
+            return Err(LaunchFileError::at(
+                location,
+                format!("cannot read launch file {name}: there is no such file; check its path"),
+            ));
+        }
+        if !self.declares_only {
+            self.errors.left_out.push(format!(
+                "{location}: the Python launch file {name} was left out; Python launch files are not supported yet"
+            ));
+        }
+        self.scope.failed.left_out.get_or_insert(name.to_string());
         Ok(())
     }
 

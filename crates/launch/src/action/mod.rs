@@ -26,7 +26,7 @@ use pteros_container::ComponentIndex;
 
 use crate::close_names::{did_you_mean, listed};
 use crate::document::{Document, Element};
-use crate::error::{LaunchFileError, LaunchFileErrors};
+use crate::error::{KnownCause, LaunchFileError, LaunchFileErrors};
 use crate::plan::{LaunchArgument, LaunchPlan, LaunchRequest, NodeKind, PlanStep, ProcessSpec};
 use crate::scope::Scope;
 use crate::substitution::evaluate::EvaluationContext;
@@ -58,6 +58,8 @@ pub(crate) struct Builder {
     containers: BTreeMap<String, String>,
     /// Whether only argument declarations are collected.
     declares_only: bool,
+    /// The command that stands in for `ros2`.
+    ros2_command: Option<PathBuf>,
 }
 
 impl LaunchPlan {
@@ -101,6 +103,7 @@ impl Builder {
                 process: request.process,
                 notes: Vec::new(),
                 anonymous_count: 0,
+                known_cause: None,
             },
             components: request.components.clone(),
             errors: LaunchFileErrors::default(),
@@ -113,6 +116,7 @@ impl Builder {
             written_parameter_files: 0,
             containers: BTreeMap::new(),
             declares_only: false,
+            ros2_command: request.ros2_command.clone(),
         }
     }
 
@@ -124,8 +128,14 @@ impl Builder {
         let mut steps = Vec::new();
         let document = self.document(&request.file)?;
         self.file(&document, &mut steps);
-        self.refuse_unknown_arguments(request);
-        self.refuse_unknown_dependencies(&steps);
+        // A file that was not read may declare them.
+        let is_complete = self.errors.left_out.is_empty() && !self.scope.failed.any_other;
+        if is_complete {
+            self.refuse_unknown_arguments(request);
+        }
+        if self.errors.is_empty() && self.errors.left_out.is_empty() {
+            self.refuse_unknown_dependencies(&steps);
+        }
         if !self.errors.is_empty() {
             self.errors.sort();
             return Err(self.errors);
@@ -135,6 +145,7 @@ impl Builder {
             arguments: self.arguments,
             steps,
             notes: self.evaluation.notes,
+            left_out: self.errors.left_out,
             files: self.documents.into_keys().collect(),
         })
     }
@@ -208,9 +219,41 @@ impl Builder {
                 return;
             }
             self.actions_left -= 1;
-            let outcome = self.action(element, steps);
-            self.errors.ok_or_record(outcome);
+            if let Err(error) = self.action(element, steps) {
+                self.fail(element, error);
+            }
         }
+    }
+
+    /// Records the error of an action. The names that it would set are unknown from
+    /// here on.
+    fn fail(&mut self, element: &Element, error: LaunchFileError) {
+        let name = element.attribute("name").map(attributes::literal);
+        match (element.name.as_str(), name) {
+            ("arg" | "let", Some(name)) => self.scope.fail(name),
+            ("set_env" | "append_env" | "unset_env", Some(name)) => {
+                self.scope.environment.remove(&name);
+                self.scope.failed.environment.insert(name);
+            }
+            (
+                "group"
+                | "include"
+                | "for"
+                | "for_each"
+                | "reset"
+                | "set_parameter"
+                | "set_parameters_from_file",
+                _,
+            ) => match &error.cause {
+                Some(KnownCause::LeftOutFile(file)) => {
+                    let left_out = &mut self.scope.failed.left_out;
+                    left_out.get_or_insert_with(|| file.clone());
+                }
+                _ => self.scope.failed.any_other = true,
+            },
+            _ => {}
+        }
+        self.errors.push(error);
     }
 
     fn action(

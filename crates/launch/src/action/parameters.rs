@@ -229,7 +229,7 @@ impl Builder {
         let text = text.map_err(|error| wrong(format!("cannot read {name}: {error}")))?;
         let template = Template::parse(&text).map_err(|m| wrong(format!("{name}: {m}")))?;
         let text = self.substituted(&template);
-        let text = text.map_err(|m| wrong(format!("{name}: {m}")))?;
+        let text = text.map_err(|m| self.with_cause(wrong(format!("{name}: {m}"))))?;
         ParameterFile::parse(&name.to_string(), &text).map_err(|error| wrong(error.to_string()))?;
         Ok(NodeParameterSource::GeneratedFile(self.new_file(), text))
     }

@@ -33,7 +33,7 @@ impl Builder {
         element: &Element,
         steps: &mut Vec<PlanStep>,
     ) -> Result<(), LaunchFileError> {
-        let words = self.words(element, "cmd")?;
+        let mut words = self.words(element, "cmd")?;
         let location = Self::location_of(element, "cmd");
         let Some(program) = words.first().cloned() else {
             return Err(LaunchFileError::at(
@@ -43,7 +43,10 @@ impl Builder {
         };
         let shell = self.truth(element, "shell")?.unwrap_or(false);
         let folder = self.text(element, "cwd")?;
-        if !shell {
+        let stand_in = self.stand_in_for_ros2();
+        if let (false, "ros2", Some(command)) = (shell, program.as_str(), &stand_in) {
+            words[0] = command.display().to_string();
+        } else if !shell {
             let path = self.scope.environment.get("PATH");
             let path = path.map_or("", String::as_str);
             // A relative path is relative to the working folder.
@@ -61,7 +64,11 @@ impl Builder {
             }
         }
         let words = if shell {
-            let line = self.shell_line(element)?;
+            let mut line = self.shell_line(element)?;
+            if let Some(command) = stand_in.filter(|_| line.contains("ros2 ")) {
+                let command = command.display().to_string().replace('\'', "'\\''");
+                line = format!("ros2() {{ '{command}' \"$@\"; }}; {line}");
+            }
             vec!["/bin/sh".into(), "-c".into(), line]
         } else {
             words
@@ -79,6 +86,13 @@ impl Builder {
         let process = self.process(element, start)?;
         steps.push(PlanStep::Start(Box::new(process)));
         Ok(())
+    }
+
+    /// The command to run in place of `ros2`, if PATH has none.
+    fn stand_in_for_ros2(&self) -> Option<PathBuf> {
+        let path = self.scope.environment.get("PATH");
+        let is_installed = find_program("ros2", path.map_or("", String::as_str)).is_some();
+        self.ros2_command.clone().filter(|_| !is_installed)
     }
 
     /// The command line for a shell: original quotes, evaluated substitutions.

@@ -113,6 +113,18 @@ pub const ACTIONS: &[ElementSchema] = &[
     action("unset_env", &["name"], &[]),
 ];
 
+/// Elements that packages add to launch files: name and package. Each is Python
+/// code, so none of them can run here.
+const EXTENSIONS: &[(&str, &str)] = &[
+    ("gz_server", "ros_gz_sim"),
+    ("gz_spawn_model", "ros_gz_sim"),
+    ("ld_preload", "tracetools_launch"),
+    ("ros_gz_bridge", "ros_gz_bridge"),
+    ("ros_gz_payload_bridge", "ros_gz_payload_bridge"),
+    ("ros_gz_sim", "ros_gz_sim"),
+    ("trace", "tracetools_launch"),
+];
+
 /// Process attributes of `executable`, `node`, `lifecycle_node` and
 /// `node_container`.
 const PROCESS: &[&str] = &[
@@ -240,6 +252,16 @@ fn check_child(child: &Element, owner: &ElementSchema, errors: &mut LaunchFileEr
     let actions: &[ElementSchema] = if owner.holds_actions { ACTIONS } else { &[] };
     if let Some(form) = actions.iter().find(|form| form.name == name) {
         return check_element(child, form, true, errors);
+    }
+    let extension = EXTENSIONS.iter().find(|(element, _)| *element == name);
+    if let (true, Some((_, package))) = (owner.holds_actions, extension) {
+        errors.push(LaunchFileError::at(
+            &child.location,
+            format!(
+                "{name:?} is an element of the package {package}, whose code is Python and cannot run here; start its programs with node, executable or load_composable_node"
+            ),
+        ));
+        return;
     }
     let known = actions.iter().map(|form| form.name);
     let known: Vec<&str> = known.chain(owner.parts.iter().copied()).collect();

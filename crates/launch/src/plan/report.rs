@@ -1,5 +1,7 @@
 //! Launch plan as JSON, for `--dry-run --json`.
 
+mod parameters;
+
 use std::collections::BTreeMap;
 
 use pteros::parameter::ParameterValue;
@@ -19,6 +21,7 @@ impl LaunchPlan {
             "files": self.files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>(),
             "arguments": self.arguments.iter().map(LaunchArgument::to_json).collect::<Vec<_>>(),
             "remarks": self.notes,
+            "left_out": self.left_out,
             "steps": steps(&self.steps, environment),
         })
     }
@@ -131,6 +134,7 @@ fn process(process: &ProcessSpec, environment: &BTreeMap<String, String>) -> Val
         "sigkill_timeout_s": process.sigkill_timeout.as_secs_f64(),
         "on_exit": steps(&process.on_exit, environment),
         "node": node,
+        "parameters": parameters::sources(process),
         "at": process.location.to_string(),
     })
 }
@@ -167,7 +171,7 @@ fn named(values: &[(String, ParameterValue)]) -> Value {
         .into()
 }
 
-fn json(value: &ParameterValue) -> Value {
+pub(super) fn json(value: &ParameterValue) -> Value {
     match value {
         ParameterValue::Bool(value) => json!(value),
         ParameterValue::Integer(value) => json!(value),

@@ -6,10 +6,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::expression;
 use super::template::{SubstitutionCall, Template, TemplatePart};
 use crate::close_names::{did_you_mean, listed};
+use crate::error::KnownCause;
 use crate::packages::{Packages, is_program};
+use crate::python::{Expression, ExpressionError, Names};
 use crate::scope::{GlobalParameter, Scope};
 
 /// Every substitution: name, smallest and largest number of arguments, argument
@@ -62,6 +63,8 @@ pub(crate) struct EvaluationContext {
     pub notes: Vec<String>,
     /// Number of names that `anon` has generated.
     pub anonymous_count: u32,
+    /// Why the last evaluation failed, if the cause is known already.
+    pub known_cause: Option<KnownCause>,
 }
 
 /// Evaluates a template to a text.
@@ -169,8 +172,24 @@ impl LazyArguments<'_> {
         (0..self.arguments.len()).map(|at| self.truth(at)).collect()
     }
 
+    /// The error for a name without a value because of an error that is recorded.
+    fn consequence(&mut self, name: &str) -> String {
+        self.around.known_cause = Some(KnownCause::RecordedError);
+        format!("{name:?} has no value, since its own action failed")
+    }
+
+    /// A name that is missing may be set by something that was not read.
+    fn blame_missing_files(&mut self) {
+        let failed = &self.scope.failed;
+        if failed.any_other {
+            self.around.known_cause = Some(KnownCause::RecordedError);
+        } else if let Some(file) = &failed.left_out {
+            self.around.known_cause = Some(KnownCause::LeftOutFile(file.clone()));
+        }
+    }
+
     /// The second argument if there is one, else the error.
-    fn default_or(&mut self, error: impl FnOnce(&Self) -> String) -> Result<String, String> {
+    fn default_or(&mut self, error: impl FnOnce(&mut Self) -> String) -> Result<String, String> {
         match self.arguments.len() {
             2.. => self.text(1),
             _ => Err(error(self)),
@@ -183,11 +202,7 @@ impl LazyArguments<'_> {
             "env" => self.environment(),
             "param" => self.parameter(),
             "for-var" | "index" => self.loop_variable(),
-            "eval" => {
-                let expression = self.text(0)?;
-                self.text(1)?;
-                expression::evaluate(&expression)
-            }
+            "eval" => self.expression(),
             "find-pkg-share" => self.package(|package| &package.share),
             "find-pkg-prefix" => self.package(|package| &package.prefix),
             "exec-in-pkg" => {
@@ -239,7 +254,11 @@ impl LazyArguments<'_> {
         if let Some(value) = self.scope.configurations.get(&name) {
             return Ok(value.clone());
         }
+        if self.scope.failed.configurations.contains(&name) {
+            return Err(self.consequence(&name));
+        }
         self.default_or(|this| {
+            this.blame_missing_files();
             let known = this.scope.configurations.keys().map(String::as_str);
             let hint = format!(
                 "declare it with arg or let; known: {}",
@@ -248,6 +267,30 @@ impl LazyArguments<'_> {
             let similar = did_you_mean(&name, known, &hint);
             format!("$(var {name}): there is no argument {name:?}{similar}")
         })
+    }
+
+    /// A Python expression. The second argument names modules, separated by commas.
+    fn expression(&mut self) -> Result<String, String> {
+        let expression = self.text(0)?;
+        let modules = match self.arguments.len() {
+            2.. => self.text(1)?,
+            _ => "math".into(),
+        };
+        // Texts of launch files write booleans in lower case, too.
+        let mut names = Names::new()
+            .with("true", true.into())
+            .with("false", false.into());
+        let modules = modules.split(',').map(str::trim);
+        for module in modules.filter(|module| !module.is_empty()) {
+            names = names.with_module(module, self.scope.environment.clone())?;
+        }
+        let explained = |error: ExpressionError| match &error.unknown_name {
+            Some(name) => format!("{error}; an argument is $(var {name})"),
+            None => error.to_string(),
+        };
+        let expression = Expression::parse(&expression).map_err(explained)?;
+        let value = expression.evaluate(&names).map_err(explained)?;
+        Ok(value.to_string())
     }
 
     fn loop_variable(&mut self) -> Result<String, String> {
@@ -266,7 +309,11 @@ impl LazyArguments<'_> {
         if let Some(value) = self.scope.environment.get(&name) {
             return Ok(value.clone());
         }
-        self.default_or(|_| {
+        if self.scope.failed.environment.contains(&name) {
+            return Err(self.consequence(&name));
+        }
+        self.default_or(|this| {
+            this.blame_missing_files();
             format!(
                 "$(env {name}): the environment variable {name:?} is not set; set it, or give a default: $(env {name} VALUE)"
             )
@@ -284,7 +331,8 @@ impl LazyArguments<'_> {
         if let Some(value) = found {
             return Ok(value);
         }
-        self.default_or(|_| {
+        self.default_or(|this| {
+            this.blame_missing_files();
             format!("$(param {name}): no set_parameter above has set {name:?}; set it, or give a default: $(param {name} VALUE)")
         })
     }

@@ -2,9 +2,8 @@
 //!
 //! [`Template`] is the parsed form, with the grammar of ROS 2's
 //! `launch/frontend/grammar.lark`. `evaluate` computes the values. `$(eval …)`
-//! accepts the subset of Python in [`expression`].
+//! evaluates a [Python expression](crate::python).
 
-pub mod expression;
 pub mod template;
 
 pub(crate) mod evaluate;

@@ -58,6 +58,7 @@ impl Folder {
             log_folder: "/nowhere/log".into(),
             host: "host".into(),
             process: 1,
+            ros2_command: Some("/opt/pteros/bin/pteros".into()),
         }
     }
 
