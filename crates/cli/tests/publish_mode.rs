@@ -98,7 +98,9 @@ fn a_paused_subscription_is_named_by_topic_info_and_doctor() {
     assert_eq!(echo.line(), "7");
     echo.signal("STOP");
     let says = "has acknowledged nothing";
-    let info = domain.run_until("topic info --details /drive", |answer| answer.out.contains(says));
+    let info = domain.run_until("topic info --details /drive", |answer| {
+        answer.out.contains(says)
+    });
     assert_contains(&info.ok(), "; it has acknowledged nothing for 2 s\n");
     let json = domain.run("topic info --details --json /drive").json();
     assert_eq!(json["matches"][0]["stalled"], true);
@@ -106,7 +108,9 @@ fn a_paused_subscription_is_named_by_topic_info_and_doctor() {
     assert_contains(&doctor, "topic /drive: ");
     assert_contains(&doctor, "although messages are outstanding");
     echo.signal("CONT");
-    let info = domain.run_until("topic info --details /drive", |answer| !answer.out.contains(says));
+    let info = domain.run_until("topic info --details /drive", |answer| {
+        !answer.out.contains(says)
+    });
     let info = info.ok();
     assert!(!info.contains(says), "{info}");
 }

@@ -123,13 +123,16 @@ fn read(index: usize, file: &Path, installation: &Installation) -> Result<(Outco
         log_folder: installation.log_folder(),
         host: "host".into(),
         process: 1,
+        ros2_command: Some("pteros".into()),
     };
     for round in 1.. {
         let Ok(read) = catch_unwind(AssertUnwindSafe(|| LaunchPlan::read(&request))) else {
             return Ok((Outcome::Refused(PANIC), vec!["the reader panicked".into()]));
         };
-        let Err(errors) = read else {
-            break;
+        let errors = match read {
+            Ok(plan) if plan.left_out.is_empty() => break,
+            Ok(plan) => return Ok((Outcome::NeedsMore(INCLUDED_PYTHON), plan.left_out)),
+            Err(errors) => errors,
         };
         let mut has_new = false;
         for error in errors.iter() {

@@ -326,7 +326,13 @@ impl Keystore {
         let content = read_file(&path)?;
         let file = display_path(&path);
         let text = String::from_utf8(content).map_err(|_| {
-            Diagnostic::new(&*file, "document", "", "it is not UTF-8", "save it as UTF-8")
+            Diagnostic::new(
+                &*file,
+                "document",
+                "",
+                "it is not UTF-8",
+                "save it as UTF-8",
+            )
         })?;
         read(DocumentSource {
             file: &file,
