@@ -65,13 +65,14 @@ impl Receive {
                     let bytes = buffer.get(..received.len).unwrap_or_default();
                     let text = String::from_utf8_lossy(bytes);
                     let from = received.from;
-                    return Ok(if cli.console.json {
+                    if cli.console.json {
                         let output = json!({ "from": from.to_string(), "text": text });
-                        cli.console.json(&output)?
+                        cli.console.json(&output)?;
                     } else {
                         cli.console
-                            .line(format!("Received from {from}: '{text}'"))?
-                    });
+                            .line(format!("Received from {from}: '{text}'"))?;
+                    }
+                    return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error).context("receiving a datagram"),

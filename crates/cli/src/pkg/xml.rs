@@ -36,12 +36,13 @@ impl Xml {
         let manifest = PackageManifest::read(&path)?;
         let console = cli.console;
         let Some(tag) = self.tag else {
-            return Ok(if console.json {
+            if console.json {
                 let path = path.to_string_lossy();
-                console.json(&json!({ "path": path, "xml": manifest.xml() }))?
+                console.json(&json!({ "path": path, "xml": manifest.xml() }))?;
             } else {
-                console.line(manifest.xml())?
-            });
+                console.line(manifest.xml())?;
+            }
+            return Ok(());
         };
         let values = manifest.values(&tag);
         if values.is_empty() {
