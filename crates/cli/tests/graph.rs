@@ -172,6 +172,21 @@ fn hidden_topics_and_services_are_listed_if_asked_before_or_after_the_verb() {
 fn rates_and_bandwidths_are_measured_without_a_type_definition() {
     let domain = Domain::new();
     let _publisher = hello(&domain, "");
+    let words = "topic hz /chatter --json --timeout 2.5 --filter";
+    let rate = last_line(
+        &domain
+            .run_with(words, "len(m.data) == 5 and m.data[0] == 'H'")
+            .ok(),
+    );
+    let hertz = rate["rate"].as_f64().unwrap();
+    assert!((15.0..25.0).contains(&hertz), "{rate}");
+    let none = domain.run_with(words, "m.data > 'Z'").failed(1);
+    assert_contains(&none, "no message received");
+    let error = domain.run_with(words, "m.dat > 'A'").failed(1);
+    assert!(
+        error.contains("--filter") && error.contains("dat"),
+        "{error}"
+    );
     let rate = last_line(&domain.run("topic hz /chatter --json --timeout 2.5").ok());
     let hertz = rate["rate"].as_f64().unwrap();
     assert!((15.0..25.0).contains(&hertz), "{rate}");

@@ -2,6 +2,11 @@
 //! or PTEROS_ROS2 with an installation prefix (`/opt/ros/kilted`). Elsewhere the test
 //! is skipped with a sentence.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "finds an installation of ROS 2 by the environment"
+)]
+
 mod support;
 
 use std::path::PathBuf;

@@ -18,15 +18,11 @@ pub struct Create {
     #[arg(long, alias = "package_format", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]
     package_format: u8,
     /// Description in package.xml and Cargo.toml
-    #[arg(long, value_name = "TEXT", default_value = "TODO: Package description")]
+    #[arg(long, value_name = "TEXT", default_value = "A package for Pteros")]
     description: String,
     /// License in package.xml and Cargo.toml, as Apache-2.0; the file LICENSE is
     /// yours to add
-    #[arg(
-        long,
-        value_name = "LICENSE",
-        default_value = "TODO: License declaration"
-    )]
+    #[arg(long, value_name = "LICENSE", default_value = "Apache-2.0")]
     license: String,
     /// Folder in which the package folder is created [default: current folder]
     #[arg(

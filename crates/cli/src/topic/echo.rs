@@ -1,15 +1,14 @@
 //! `pteros topic echo`.
 
 use super::info::offered_qos;
-use super::lookup::{find_topic, only_type};
+use super::lookup::{find_topic, message_type, only_type};
 use super::mismatch::MismatchReporter;
-use super::python_filter::as_content_filter;
+use super::python_filter::PythonFilter;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
-use crate::interface::type_names::{find_message_type, full_or_as_written};
+use crate::interface::type_names::find_message_type;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
-use crate::remote_types;
 use crate::session::{DiscoveryFlags, Session};
 use crate::value_parsers::count;
 use anyhow::{Context as _, Result, bail};
@@ -86,8 +85,8 @@ pub struct EchoFlags {
     /// DDS over fields (e.g. "pose.position.x > %0 AND header.frame_id = 'map'")
     #[arg(long, value_name = "EXPRESSION")]
     content_filter: Option<String>,
-    /// Content filter in ros2's syntax: comparisons of fields of the message m
-    /// (e.g. "m.pose.position.x > 1.5 and m.header.frame_id == 'map'")
+    /// Python expression over the message m, or over its field with --field; only
+    /// messages of which it is true are printed (e.g. "len(m.ranges) > 3")
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "content_filter")]
     filter: Option<String>,
     /// Value of the filter parameter %0, then %1 …; strings in quotes (e.g.
@@ -120,19 +119,22 @@ impl Echo {
         {
             bail!("--field is empty: name a field, such as data or header.stamp.sec");
         }
-        let filter = match (&self.flags.content_filter, &self.flags.filter) {
-            (None, Some(python)) => Some(as_content_filter(python)?),
-            (filter, _) => filter.clone(),
-        };
+        let filter = self.flags.content_filter.clone();
+        let python = self.flags.filter.as_deref();
+        let python = python.map(PythonFilter::parse).transpose()?;
         let session = Session::open(cli, self.flags.node_name.as_deref())?;
         let topic = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.flags.discovery);
         let type_name = self.type_name(cli, &session, &graph, &topic)?;
         let qos = self.choose_qos(cli, &graph, &topic)?;
-        let message_type = if self.flags.raw && filter.is_none() {
+        let needs_type = !self.flags.raw || filter.is_some() || python.is_some();
+        let message_type = if !needs_type {
             None
         } else {
-            Some(self.message_type(cli, &session, &graph, &topic, &type_name)?)
+            let hint = ", or use --raw";
+            Some(message_type(
+                cli, &session, &graph, &topic, &type_name, hint,
+            )?)
         };
         let hash = graph
             .publishers(&topic)
@@ -160,7 +162,7 @@ impl Echo {
         let subscription = session.node.create_subscription(options, forward)?;
 
         let end = self.flags.timeout.map(|timeout| Instant::now() + timeout);
-        let mut printer = Printer::new(&self, cli, message_type.filter(|_| !self.flags.raw));
+        let mut printer = Printer::new(&self, cli, message_type, python);
         let mut mismatches = MismatchReporter::new(&graph, &topic);
         while !session.context.is_shut_down() {
             let now = Instant::now();
@@ -174,8 +176,8 @@ impl Echo {
                 match change {
                     ReceivedChange::End(end) => printer.print_end(&end)?,
                     ReceivedChange::Sample(sample) => {
-                        printer.print(&sample)?;
-                        if self.flags.once {
+                        let is_printed = printer.print(&sample)?;
+                        if is_printed && self.flags.once {
                             return Ok(());
                         }
                     }
@@ -225,29 +227,6 @@ impl Echo {
                 only_type(&known, "append one of them to the command")
             }
         }
-    }
-
-    /// The type from its definition, else from the topic's endpoints.
-    fn message_type(
-        &self,
-        cli: &CliContext,
-        session: &Session,
-        graph: &Graph,
-        topic: &str,
-        type_name: &str,
-    ) -> Result<DynamicType> {
-        let library = cli.library()?;
-        let known = full_or_as_written(&library, type_name);
-        let problem = match library.describe(&known) {
-            Ok(description) => return Ok(DynamicType::new(&description)?),
-            Err(problem) => problem,
-        };
-        remote_types::of_topic(session, graph, topic).map_err(|reason| {
-            anyhow::Error::from(problem).context(format!(
-                "topic '{topic}' is of type {type_name}, which has no definition here, and {reason}: {}, or use --raw",
-                crate::cli_context::MORE_INTERFACES
-            ))
-        })
     }
 
     /// The QoS that ros2 chooses: sensor_data, made reliable or transient local if
@@ -300,13 +279,19 @@ struct Printer<'a> {
     echo: &'a Echo,
     cli: &'a CliContext,
     message_type: Option<DynamicType>,
+    python: Option<PythonFilter>,
     options: YamlOptions,
     received: u64,
     lost: u64,
 }
 
 impl<'a> Printer<'a> {
-    fn new(echo: &'a Echo, cli: &'a CliContext, message_type: Option<DynamicType>) -> Self {
+    fn new(
+        echo: &'a Echo,
+        cli: &'a CliContext,
+        message_type: Option<DynamicType>,
+        python: Option<PythonFilter>,
+    ) -> Self {
         let by_default = (!cli.console.json).then_some(TRUNCATE_LENGTH);
         let truncate_length = echo.flags.truncate_length.or(by_default);
         let options = YamlOptions {
@@ -319,13 +304,16 @@ impl<'a> Printer<'a> {
             echo,
             cli,
             message_type,
+            python,
             options,
             received: 0,
             lost: 0,
         }
     }
 
-    fn print(&mut self, sample: &Sample<SerializedMessage>) -> Result<()> {
+    /// Prints a message; false if the filter leaves it out, or if it cannot be
+    /// decoded.
+    fn print(&mut self, sample: &Sample<SerializedMessage>) -> Result<bool> {
         self.received += 1;
         let message = match &self.message_type {
             None => None,
@@ -338,16 +326,27 @@ impl<'a> Printer<'a> {
                         sample.len(),
                         ty.name()
                     ));
-                    return Ok(());
+                    return Ok(false);
                 }
             },
         };
+        if let (Some(filter), Some(message)) = (&self.python, &message) {
+            let accepted = match self.field() {
+                Some(path) => filter.accepts(&*message.get(path).context("--field")?)?,
+                None => filter.accepts(&Value::Message(message.clone()))?,
+            };
+            if !accepted {
+                return Ok(false);
+            }
+        }
+        let message = message.filter(|_| !self.echo.flags.raw);
         if self.echo.flags.clear {
             self.cli.console.styled("\x1b[H\x1b[2J")?;
         }
         let info = MessageInfo::new(sample.info(), self.received);
         if self.cli.console.json {
-            return self.print_json(sample, message.as_ref(), &info);
+            self.print_json(sample, message.as_ref(), &info)?;
+            return Ok(true);
         }
         let value = match (message, self.field()) {
             (None, _) => None,
@@ -357,13 +356,13 @@ impl<'a> Printer<'a> {
         self.cli
             .console
             .text(&self.text(sample, value.as_ref(), &info))?;
-        Ok(())
+        Ok(true)
     }
 
     /// Prints the end of an instance as a comment, so that programs which parse the
     /// messages ignore it.
     fn print_end(&self, end: &EndedInstance<SerializedMessage>) -> Result<()> {
-        let Some(ty) = &self.message_type else {
+        let Some(ty) = self.message_type.as_ref().filter(|_| !self.echo.flags.raw) else {
             return Ok(());
         };
         let Ok(message) = DynamicMessage::from_key_payload(ty, end.key()) else {

@@ -1,6 +1,8 @@
 //! `pteros topic hz`: intervals between the receptions of serialized messages.
-//! Messages are not decoded, so decoding does not limit the rate.
+//! Messages are not decoded without a filter, so decoding does not limit the rate.
 
+use super::lookup::message_type;
+use super::python_filter::PythonFilter;
 use super::sampling::{
     SamplingFlags, TopicSamples, no_messages_error, run_every_second, subscribe_when_published,
 };
@@ -10,6 +12,7 @@ use crate::sim_time::SimTimeFlag;
 use crate::value_parsers::positive_count;
 use anyhow::Result;
 use clap::Args;
+use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value};
 use serde_json::json;
 
 /// Arguments of `topic hz`.
@@ -18,6 +21,10 @@ pub struct Hz {
     /// Average over at most this many messages
     #[arg(short = 'w', long, value_name = "N", default_value = "10000", value_parser = positive_count)]
     window: usize,
+    /// Python expression over the message m; only messages of which it is true are
+    /// counted (e.g. "m.data > 5")
+    #[arg(long, value_name = "EXPRESSION")]
+    filter: Option<String>,
     /// Measure in wall time, whatever --use-sim-time says
     #[arg(long)]
     wall_time: bool,
@@ -30,14 +37,35 @@ pub struct Hz {
 
 struct RateState {
     samples: TopicSamples,
+    filter: Option<TypedFilter>,
     intervals: SlidingWindow,
     last: Option<f64>,
     is_new: bool,
 }
 
+/// A filter and the type of the messages.
+struct TypedFilter {
+    filter: PythonFilter,
+    message_type: DynamicType,
+}
+
+impl TypedFilter {
+    /// A message that cannot be decoded is an error of the publisher. It does not
+    /// count.
+    fn accepts(&self, bytes: &[u8]) -> Result<bool> {
+        match DynamicMessage::from_payload(&self.message_type, bytes) {
+            Ok(message) => self.filter.accepts(&Value::Message(message)),
+            Err(_) => Ok(false),
+        }
+    }
+}
+
 impl Hz {
     /// Prints the rate every second until Ctrl-C.
     pub fn run(self, cli: &CliContext) -> Result<()> {
+        if let Some(text) = &self.filter {
+            PythonFilter::parse(text)?;
+        }
         let sim_time = if self.wall_time {
             SimTimeFlag::default()
         } else {
@@ -60,8 +88,23 @@ impl Hz {
                 cli.console
                     .line(format!("Subscribed to [{}]", listening.topic))?;
             }
+            let filter = match &self.filter {
+                None => None,
+                Some(text) => Some(TypedFilter {
+                    filter: PythonFilter::parse(text)?,
+                    message_type: message_type(
+                        cli,
+                        &session,
+                        &session.context.graph(),
+                        &listening.topic,
+                        &listening.type_name,
+                        "",
+                    )?,
+                }),
+            };
             rates.push(RateState {
                 samples: listening,
+                filter,
                 intervals: SlidingWindow::new(self.window),
                 last: None,
                 is_new: false,
@@ -90,6 +133,11 @@ fn take(rates: &mut Vec<RateState>) -> Result<()> {
             let Some(now) = timed.seconds else {
                 continue;
             };
+            if let Some(filter) = &rate.filter
+                && !filter.accepts(&timed.sample)?
+            {
+                continue;
+            }
             match rate.last {
                 // The clock was set back, so the intervals are invalid.
                 Some(last) if now < last => rate.intervals.clear(),

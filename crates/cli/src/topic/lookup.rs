@@ -1,8 +1,12 @@
 //! Topics in the graph, by name.
 
+use crate::cli_context::{CliContext, MORE_INTERFACES};
+use crate::interface::type_names::full_or_as_written;
+use crate::remote_types;
 use crate::session::Session;
 use crate::suggest::did_you_mean;
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
+use pteros::msg::dynamic::DynamicType;
 use pteros::names::is_hidden;
 use pteros::{Graph, graph::TopicInfo};
 
@@ -39,6 +43,29 @@ fn list_hint(topic_count: usize) -> &'static str {
     } else {
         "See all of them with: pteros topic list"
     }
+}
+
+/// The type from its definition, else from the topic's endpoints. The error ends with
+/// `hint`.
+pub fn message_type(
+    cli: &CliContext,
+    session: &Session,
+    graph: &Graph,
+    topic: &str,
+    type_name: &str,
+    hint: &str,
+) -> Result<DynamicType> {
+    let library = cli.library()?;
+    let known = full_or_as_written(&library, type_name);
+    let problem = match library.describe(&known) {
+        Ok(description) => return Ok(DynamicType::new(&description)?),
+        Err(problem) => problem,
+    };
+    remote_types::of_topic(session, graph, topic).map_err(|reason| {
+        Error::from(problem).context(format!(
+            "topic '{topic}' is of type {type_name}, which has no definition here, and {reason}: {MORE_INTERFACES}{hint}"
+        ))
+    })
 }
 
 /// The only type of a topic. If there are several, the error ends with `hint`.

@@ -1,116 +1,149 @@
-//! Python filter expressions of `topic echo --filter`, translated to content
-//! filters. ros2 accepts a Python expression over the message `m`. Comparisons of
-//! fields differ from DDS's filter language only in syntax. Other Python
-//! expressions are refused.
+//! Python expressions of `topic echo --filter` and `topic hz --filter`, evaluated over
+//! the message `m`, as ros2 does. No Python runs: `pteros_launch::python` evaluates
+//! the expression with limits of time and memory.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow};
+use pteros::msg::dynamic::{DynamicMessage, Element, MessageField, Value as Field};
+use pteros_launch::python::{Expression, Names, Object, Value};
+use std::rc::Rc;
 
-/// The expression as a content filter.
-///
-/// # Errors
-/// Anything that is not a comparison of fields.
-pub fn as_content_filter(python: &str) -> Result<String> {
-    let mut sql = String::with_capacity(python.len());
-    let mut rest = python;
-    while let Some(c) = rest.chars().next() {
-        let word = rest
-            .find(|c: char| !(c.is_alphanumeric() || "_.[]".contains(c)))
-            .unwrap_or(rest.len());
-        let taken = match c {
-            '\'' | '"' => {
-                let (text, taken) = quoted(rest, c)?;
-                sql += &format!("'{}'", text.replace('\'', "''"));
-                taken
-            }
-            '=' if rest.starts_with("==") => {
-                sql.push('=');
-                2
-            }
-            '<' | '>' | '!' | '(' | ')' | '+' | '-' => {
-                sql.push(c);
-                1
-            }
-            // After !, < or >.
-            '=' if sql.ends_with(['<', '>', '!']) => {
-                sql.push('=');
-                1
-            }
-            c if c.is_whitespace() => {
-                sql.push(' ');
-                c.len_utf8()
-            }
-            c if c.is_ascii_digit() || c == '.' => {
-                sql += &rest[..word];
-                word
-            }
-            c if c.is_alphabetic() || c == '_' => {
-                sql += keyword_or_field(&rest[..word])?;
-                word
-            }
-            other => bail!("--filter {python:?}: {other:?} is not supported; {SYNTAX_HINT}"),
-        };
-        rest = &rest[taken..];
+/// A filter.
+pub struct PythonFilter(Expression);
+
+impl PythonFilter {
+    /// Parses the expression.
+    ///
+    /// # Errors
+    /// Its text, the position and the reason.
+    pub fn parse(text: &str) -> Result<Self> {
+        let parsed = Expression::parse(text);
+        parsed
+            .map(Self)
+            .map_err(|error| anyhow!("--filter: {error}; {SYNTAX_HINT}"))
     }
-    Ok(sql)
+
+    /// Whether the expression is true of a message, or of a part of one.
+    ///
+    /// # Errors
+    /// The expression has no value for it: an unknown field, a division by zero.
+    pub fn accepts(&self, message: &Field) -> Result<bool> {
+        let names = Names::new().with("m", python_value(message, None));
+        let outcome = self.0.evaluate(&names);
+        outcome
+            .map(|value| value.truth())
+            .map_err(|error| anyhow!("--filter: {error}; {SYNTAX_HINT}"))
+    }
 }
 
-const SYNTAX_HINT: &str = "compare fields of the message m, as in \"m.pose.position.x > 1.5 and m.header.frame_id == 'map'\", by ==, !=, <, <=, > or >=, joined by and, or, not and parentheses";
+const SYNTAX_HINT: &str = "write a Python expression over the message m, as in \"m.pose.position.x > 1.5 and m.header.frame_id == 'map'\" or \"len(m.ranges) > 3\"";
 
-/// A name or a keyword.
-fn keyword_or_field(word: &str) -> Result<&str> {
-    if let Some(field) = word.strip_prefix("m.") {
-        return Ok(field);
+/// A field as rclpy has it: a `byte` is a `bytes` of length 1.
+fn python_value(value: &Field, field: Option<&MessageField>) -> Value {
+    let is_byte = field.is_some_and(|field| field.element == Element::Byte);
+    match value {
+        Field::Bool(value) => Value::from(*value),
+        Field::F32(value) => Value::from(f64::from(*value)),
+        Field::F64(value) => Value::from(*value),
+        Field::String(text) => Value::from(text.as_str()),
+        Field::WString(text) => Value::from(text.to_string()),
+        Field::Message(message) => Value::object(MessageObject(message.clone())),
+        Field::U8(value) if is_byte => Value::bytes(&[*value]),
+        list if list.len().is_some() => Value::object(ArrayObject {
+            list: Rc::new(list.clone()),
+            field: field.cloned(),
+        }),
+        number => number.as_integer().map_or(Value::NONE, Value::from),
     }
-    Ok(match word {
-        "and" => "AND",
-        "or" => "OR",
-        "not" => "NOT",
-        "True" => "TRUE",
-        "False" => "FALSE",
-        other => bail!("--filter: {other:?} is not a field of m; {SYNTAX_HINT}"),
-    })
 }
 
-/// The text between quotes, and its length in bytes including the quotes.
-fn quoted(text: &str, quote: char) -> Result<(String, usize)> {
-    let mut inside = String::new();
-    let mut characters = text.char_indices().skip(1);
-    while let Some((at, c)) = characters.next() {
-        match c {
-            '\\' => inside.extend(characters.next().map(|(_, escaped)| escaped)),
-            c if c == quote => return Ok((inside, at + 1)),
-            c => inside.push(c),
-        }
+struct MessageObject(DynamicMessage);
+
+impl Object for MessageObject {
+    fn type_name(&self) -> String {
+        let name = self.0.ty().name();
+        name.rsplit('/').next().unwrap_or(name).into()
     }
-    bail!("--filter: a string is not closed; close it with {quote}")
+
+    fn attribute(&self, name: &str) -> Option<Value> {
+        let (_, field) = self.0.ty().field(name)?;
+        Some(python_value(self.0.field(name)?, Some(field)))
+    }
+
+    fn attribute_names(&self) -> Vec<String> {
+        let fields = self.0.ty().user_fields().iter();
+        fields.map(|field| field.name.clone()).collect()
+    }
+}
+
+/// An array or a sequence. Its elements become Python values when they are read.
+struct ArrayObject {
+    list: Rc<Field>,
+    field: Option<MessageField>,
+}
+
+impl Object for ArrayObject {
+    fn type_name(&self) -> String {
+        "array".into()
+    }
+
+    fn attribute(&self, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn attribute_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn length(&self) -> Option<usize> {
+        self.list.len()
+    }
+
+    fn item(&self, index: usize) -> Option<Value> {
+        let element = self.list.element(index)?;
+        Some(python_value(&element, self.field.as_ref()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros::msg::dynamic::DynamicType;
+
+    fn accepts(filter: &str, type_name: &str, yaml: &str) -> Result<bool> {
+        let description = pteros::interfaces::library().describe(type_name)?;
+        let message = DynamicMessage::from_yaml(&DynamicType::new(&description)?, yaml)?;
+        PythonFilter::parse(filter)?.accepts(&Field::Message(message))
+    }
 
     #[test]
-    fn comparisons_are_translated_to_dds_syntax() {
-        for (python, sql) in [
-            ("m.data == 'a'", "data = 'a'"),
-            ("m.data != \"it's\"", "data != 'it''s'"),
-            (
-                "m.pose.position.x>=1.5 and not (m.ranges[3] < -2e3)",
-                "pose.position.x>=1.5 AND NOT (ranges[3] < -2e3)",
-            ),
-            ("m.on == True or m.x <= 3", "on = TRUE OR x <= 3"),
+    fn any_python_expression_over_m_selects_messages() {
+        let scan = "{header: {frame_id: laser}, range_max: 10, ranges: [0.5, 2, 3, 4]}";
+        for (filter, expected) in [
+            ("m.range_max > 5", true),
+            ("len(m.ranges) > 3 and m.header.frame_id == 'laser'", true),
+            ("m.ranges[0] >= 0.5 and m.ranges[-1] == 4", true),
+            ("min(m.ranges) < 0.5", false),
+            ("any(r > 3.5 for r in m.ranges)", true),
+            ("m.header.frame_id in ('map', 'odom')", false),
+            ("m.range_max ** 2 == 100 if m.ranges else False", true),
+            ("m.intensities", false),
         ] {
-            assert_eq!(as_content_filter(python).unwrap(), sql);
+            let outcome = accepts(filter, "sensor_msgs/msg/LaserScan", scan);
+            assert_eq!(outcome.unwrap(), expected, "{filter}");
         }
-        for python in [
-            "len(m.data) > 3",
-            "m.x ** 2 > 1",
-            "data == 1",
-            "m.x = 3",
-            "m.a == 'b",
-        ] {
-            let error = as_content_filter(python).unwrap_err().to_string();
-            assert!(error.contains("--filter"), "{python}: {error}");
+        let byte = accepts("m.data == b'A'", "std_msgs/msg/Byte", "data: 65");
+        assert!(byte.unwrap());
+    }
+
+    #[test]
+    fn a_wrong_filter_names_the_expression_and_the_reason() {
+        for filter in ["m.dta > 1", "m.data >", "data > 1", "m.data / 0"] {
+            let error = accepts(filter, "std_msgs/msg/Int32", "data: 1").unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.contains("--filter") && text.contains("len(m.ranges)"),
+                "{text}"
+            );
         }
     }
 }

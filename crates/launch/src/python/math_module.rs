@@ -157,9 +157,9 @@ fn real(given: &Numbers<'_>) -> Outcome<Value> {
         "sqrt" => one >= 0.0 || one.is_nan(),
         "log" | "log2" | "log10" => one > 0.0 || one.is_nan(),
         "log1p" => one > -1.0 || one.is_nan(),
-        "asin" | "acos" => !(one.abs() > 1.0),
-        "acosh" => !(one < 1.0),
-        "atanh" => !(one.abs() >= 1.0),
+        "asin" | "acos" => one.is_nan() || one.abs() <= 1.0,
+        "acosh" => one.is_nan() || one >= 1.0,
+        "atanh" => one.is_nan() || one.abs() < 1.0,
         "sin" | "cos" | "tan" => !one.is_infinite(),
         _ => true,
     };
