@@ -124,7 +124,7 @@ pub unsafe extern "C" fn rmw_create_client(
         core.attach_endpoint(node.key, &client.replies.announced());
         let state = Arc::new(ClientState {
             node: node.clone(),
-            waiter: DataWaiter::new(client.replies.clone()),
+            waiter: DataWaiter::new(core, client.replies.clone()),
             client,
             ty,
             numbers: Mutex::default(),

@@ -182,7 +182,7 @@ unsafe fn core_options(options: &InitOptions) -> Outcome<CoreOptions> {
             ))
         })?;
     // SAFETY: an initialized structure.
-    let peers = unsafe { static_peers(options) }?;
+    let peers = unsafe { static_peers(options) };
     let range = options.discovery_options.automatic_discovery_range;
     // SAFETY: `rmw_init` has checked that it is not null.
     let enclave = unsafe { CStr::from_ptr(options.enclave) };
@@ -229,25 +229,30 @@ unsafe fn path(text: *const c_char) -> PathBuf {
 }
 
 /// The addresses of the static peers. Blocks while the system resolves names.
-unsafe fn static_peers(options: &InitOptions) -> Outcome<Vec<Ipv4Addr>> {
+unsafe fn static_peers(options: &InitOptions) -> Vec<Ipv4Addr> {
     let peers = &options.discovery_options;
     let mut addresses = Vec::new();
     if peers.static_peers.is_null() {
-        return Ok(addresses);
+        return addresses;
     }
     for at in 0..peers.static_peers_count {
         // SAFETY: so many peers, each with a NUL within its bytes.
         let name = unsafe { CStr::from_ptr(peers.static_peers.add(at).cast()) };
         let name = name.to_string_lossy();
-        let found = (&*name, 0).to_socket_addrs();
-        let found =
-            found.map_err(|error| Failure::error(format!("static peer {name:?}: {error}")))?;
+        // As other middlewares do: a name that does not resolve now is no peer.
+        let found = match (&*name, 0).to_socket_addrs() {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!("static peer {name:?} is left out: {error}");
+                continue;
+            }
+        };
         addresses.extend(found.filter_map(|address| match address {
             SocketAddr::V4(address) => Some(*address.ip()),
             SocketAddr::V6(_) => None,
         }));
     }
-    Ok(addresses)
+    addresses
 }
 
 /// Changes the level of [`start_logging`].

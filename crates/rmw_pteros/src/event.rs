@@ -193,9 +193,25 @@ impl EventState {
         }
     }
 
-    /// Whether a change of that kind was not taken.
+    /// Tells the callbacks of what they were not told yet.
+    fn tell(&self) {
+        for (kind, callback) in self.callbacks.iter().enumerate() {
+            if callback.is_set() {
+                let untold = self
+                    .statuses
+                    .lock()
+                    .untold
+                    .get_mut(kind)
+                    .map(std::mem::take);
+                callback.tell_new(untold.unwrap_or(0));
+            }
+        }
+    }
+
+    /// Whether a change of that kind was not taken. A callback is told of it before.
     pub(crate) fn is_ready(&self, kind: u32) -> bool {
         self.sync();
+        self.tell();
         let statuses = self.statuses.lock();
         statuses
             .untaken
@@ -292,17 +308,9 @@ impl Task for EventState {
     fn run(&self) {
         self.events.slot.begin_take();
         self.sync();
-        for (kind, callback) in self.callbacks.iter().enumerate() {
-            if callback.is_set() {
-                let untold = self
-                    .statuses
-                    .lock()
-                    .untold
-                    .get_mut(kind)
-                    .map(std::mem::take);
-                callback.tell_new(untold.unwrap_or(0));
-            }
-        }
+        self.tell();
+        // A thread that waits for the event beside the callback.
+        self.context.core.wake_waiters();
     }
 }
 

@@ -158,13 +158,15 @@ impl Callback {
 
 /// What waits for samples of a reader: a wait set, or a callback.
 pub(crate) struct DataWaiter {
+    core: Arc<Core>,
     pub(crate) reader: Arc<ReaderEndpoint>,
     callback: Callback,
 }
 
 impl DataWaiter {
-    pub(crate) fn new(reader: Arc<ReaderEndpoint>) -> Arc<Self> {
+    pub(crate) fn new(core: &Arc<Core>, reader: Arc<ReaderEndpoint>) -> Arc<Self> {
         let waiter = Arc::new(Self {
+            core: core.clone(),
             reader,
             callback: Callback::default(),
         });
@@ -211,7 +213,11 @@ impl DataWaiter {
 impl Task for DataWaiter {
     fn run(&self) {
         self.reader.slot.begin_take();
-        self.callback.tell(self.reader.received_count());
+        if self.callback.is_set() {
+            self.callback.tell(self.reader.received_count());
+            // A thread that waits for the sample beside the callback.
+            self.core.wake_waiters();
+        }
     }
 }
 

@@ -65,7 +65,7 @@ pub unsafe extern "C" fn rmw_create_service(
         core.attach_endpoint(node.key, &server.replies.announced());
         let state = Arc::new(ServiceState {
             node: node.clone(),
-            waiter: DataWaiter::new(server.requests.clone()),
+            waiter: DataWaiter::new(core, server.requests.clone()),
             server,
             ty,
             open: Mutex::default(),

@@ -107,7 +107,7 @@ unsafe fn create_subscription(
     let state = Arc::new(SubscriptionState {
         events: EventState::new(&node.context, &reader.events, true),
         node: node.clone(),
-        waiter: DataWaiter::new(reader),
+        waiter: DataWaiter::new(core, reader),
         ty,
         avoids_conventions,
     });
