@@ -72,7 +72,8 @@ fn a_publisher_without_space_says_so_and_tries_again() {
         "topic pub /drive std_msgs/msg/Int32 -r 1000 -w 1 --print 0 {qos} --qos-max-samples 20"
     );
     let mut publisher = domain.start_with(&words, "data: 7");
-    assert_eq!(echo.line(), "7");
+    // It acknowledges the first messages before it is stopped.
+    (0..40).for_each(|_| assert_eq!(echo.line(), "7"));
     echo.signal("STOP");
     let mut said = String::new();
     while !said.contains("trying again") {
@@ -86,31 +87,4 @@ fn a_publisher_without_space_says_so_and_tries_again() {
     }
     publisher.signal("INT");
     assert_eq!(publisher.wait().ok(), "publisher: beginning loop\n");
-}
-
-#[test]
-fn a_paused_subscription_is_named_by_topic_info_and_doctor() {
-    let domain = Domain::new();
-    let qos = "--qos-reliability reliable";
-    let mut echo = domain.start(&format!("topic echo /drive std_msgs/msg/Int32 --csv {qos}"));
-    let words = format!("topic pub /drive std_msgs/msg/Int32 -r 20 -w 1 {qos}");
-    let _publisher = domain.start_with(&words, "data: 7");
-    assert_eq!(echo.line(), "7");
-    echo.signal("STOP");
-    let says = "has acknowledged nothing";
-    let info = domain.run_until("topic info --details /drive", |answer| {
-        answer.out.contains(says)
-    });
-    assert_contains(&info.ok(), "; it has acknowledged nothing for 2 s\n");
-    let json = domain.run("topic info --details --json /drive").json();
-    assert_eq!(json["matches"][0]["stalled"], true);
-    let doctor = domain.run("doctor").out;
-    assert_contains(&doctor, "topic /drive: ");
-    assert_contains(&doctor, "although messages are outstanding");
-    echo.signal("CONT");
-    let info = domain.run_until("topic info --details /drive", |answer| {
-        !answer.out.contains(says)
-    });
-    let info = info.ok();
-    assert!(!info.contains(says), "{info}");
 }

@@ -120,8 +120,8 @@ fn unsigned_documents_are_rejected_with_their_kind() {
     let half = signed.replace("application/x-pkcs7-signature; name", "text/html; name");
     for (content, reason) in [
         (DOCUMENT, "not signed"),
-        ("", "no S/MIME"),
-        ("hello", "no S/MIME"),
+        ("", "not an S/MIME"),
+        ("hello", "not an S/MIME"),
         ("Content-Type: text/plain\n\nhello", "not multipart/signed"),
         (
             "Content-Type: application/pkcs7-mime\n\nhello",
@@ -134,7 +134,7 @@ fn unsigned_documents_are_rejected_with_their_kind() {
         let refused = refusal(content.as_bytes(), &ours.0);
         assert!(refused.contains(reason), "{refused}");
     }
-    assert!(refusal(&[0xff, 0xfe], &ours.0).contains("no text"));
+    assert!(refusal(&[0xff, 0xfe], &ours.0).contains("not text"));
 }
 
 #[test]

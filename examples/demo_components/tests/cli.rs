@@ -124,7 +124,7 @@ fn components_are_loaded_listed_and_unloaded_as_with_ros2() {
     );
     assert_eq!(
         domain.output(&format!("{load}::Listener -q -r chatter:=/a/talk")),
-        "2\n"
+        "2  /listener\n"
     );
     container.wait_for("[listener]: I heard: [Hello World: ");
     assert_eq!(

@@ -80,6 +80,9 @@ fn code_blocks_stand_in_the_files_they_name() {
         let mut text = read(&root().join(file));
         if file.ends_with(".txt") {
             text = text.replace("@NAME@", "my_robot");
+            for name in ["@NODE@", "@LIBRARY@"] {
+                text = text.replace(name, "my_robot");
+            }
             text = text.replace("@TYPE@", "MyRobot");
         }
         assert!(

@@ -144,7 +144,7 @@ fn schema_class(message: &str) -> Outcome {
             Reason("it uses a primitive type of ROS 1"),
         ),
         (
-            "is no field name",
+            "is not a field name",
             Reason("a field name is not of lower-case letters"),
         ),
         (
@@ -152,7 +152,7 @@ fn schema_class(message: &str) -> Outcome {
             Reason("a constant name is not of capitals"),
         ),
         (
-            "is no constant name",
+            "is not a constant name",
             Reason("a constant name is not of capitals"),
         ),
         (

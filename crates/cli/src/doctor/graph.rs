@@ -4,14 +4,10 @@ use super::finding::{Finding, Findings};
 use super::{paths, stacks};
 use crate::node::list::node_names;
 use crate::session::Session;
-use crate::topic::info::node_path;
+use crate::topic::info::stalled_pairs;
 use crate::topic::lookup::shown_topics;
-use pteros::log::escape_line;
 use pteros::network::{CoreCounts, ReceiveMemoryUse};
-use pteros::{
-    Graph,
-    graph::{MatchOutcome, MatchReport},
-};
+use pteros::{Graph, graph::MatchOutcome};
 use std::collections::BTreeSet;
 
 /// Largest number of topics that are checked for mismatches.
@@ -173,25 +169,19 @@ fn check_duplicate_names(graph: &Graph, found: &mut Findings) {
 const STALLED_FIX: &str = "see whether its process is stopped or busy, and whether the network \
                            carries packets in both directions: pteros doctor hello";
 
-/// One line about a subscription that acknowledges nothing.
-fn stalled_text(topic: &str, pair: &MatchReport) -> String {
-    let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
-    format!(
-        "topic {topic}: {} has acknowledged nothing of {} for 2 s although messages are outstanding",
-        escape_line(&to),
-        escape_line(&from)
-    )
-}
-
 fn check_matching(graph: &Graph, topic: &str, found: &mut Findings) {
     if graph.publishers(topic).len() * graph.subscriptions(topic).len() > PAIRS_MAX {
         return;
     }
+    for (from, to) in stalled_pairs(&graph.publishers(topic), &graph.subscriptions(topic)) {
+        let text = format!(
+            "topic {topic}: {to} has acknowledged nothing of {from} for 2 s although messages \
+             are outstanding"
+        );
+        found.warn(text, STALLED_FIX);
+    }
     let mut reported = BTreeSet::new();
     for pair in graph.match_reports(topic) {
-        if pair.is_stalled() {
-            found.warn(stalled_text(topic, &pair), STALLED_FIX);
-        }
         for outcome in &pair.outcomes {
             let MatchOutcome::Incompatible {
                 policy,

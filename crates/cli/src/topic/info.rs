@@ -13,7 +13,7 @@ use pteros::qos::{
 };
 use pteros::{
     Context, Graph,
-    graph::{EndpointInfo, MatchOutcome, MatchReport, VendorId},
+    graph::{EndpointInfo, Guid, MatchOutcome, MatchReport, VendorId},
     network::PathInfo,
     shared_memory::ConnectionTotals,
 };
@@ -54,6 +54,7 @@ impl Info {
                 "types": topic.types,
                 "publishers": publishers.iter().map(endpoint_json).collect::<Vec<_>>(),
                 "subscriptions": subscriptions.iter().map(endpoint_json).collect::<Vec<_>>(),
+                "stalled": stalled_pairs(&publishers, &subscriptions).iter().map(|(from, to)| json!({"publisher": from, "subscription": to})).collect::<Vec<_>>(),
                 "matches": matches(&graph.match_reports(&name)).map(|(pair, path)| match_json(pair, path)).collect::<Vec<_>>(),
                 "connections": connections_by_process(&session.context, publishers.iter().chain(&subscriptions))
                     .iter()
@@ -86,6 +87,9 @@ impl Info {
         }
         if self.details {
             text += &matches_text(&graph.match_reports(&name));
+            for (from, to) in stalled_pairs(&publishers, &subscriptions) {
+                text += &format!("  {to} has acknowledged nothing of {from} for 2 s\n");
+            }
             let endpoints = || publishers.iter().chain(&subscriptions);
             text += &paths_text(&session.context, endpoints());
             text += &connections_text(&session.context, endpoints());
@@ -95,8 +99,25 @@ impl Info {
     }
 }
 
-/// Beside the path of a match whose subscription is stalled.
-const STALLED: &str = "; it has acknowledged nothing for 2 s";
+/// Publishers and the subscriptions that acknowledge nothing of theirs, by name. A
+/// process that is stopped announces itself to nobody who comes later, so its
+/// subscription has no name then, and stands with its GID.
+pub fn stalled_pairs(
+    publishers: &[EndpointInfo],
+    subscriptions: &[EndpointInfo],
+) -> Vec<(String, String)> {
+    let name_of = |gid: &Guid| {
+        let known = subscriptions.iter().find(|one| one.gid == *gid);
+        let path = known.map(|one| escape_line(&node_path(one)).into_owned());
+        path.unwrap_or_else(|| format!("subscription {}", guid_text(*gid)))
+    };
+    let of = |publisher: &EndpointInfo| -> Vec<_> {
+        let from = escape_line(&node_path(publisher)).into_owned();
+        let stalled = publisher.stalled_subscriptions.iter();
+        stalled.map(|gid| (from.clone(), name_of(gid))).collect()
+    };
+    publishers.iter().flat_map(of).collect()
+}
 
 /// The delivery path of each match. `topic why` explains the pairs that do not
 /// match.
@@ -104,12 +125,7 @@ fn matches_text(pairs: &[MatchReport]) -> String {
     let mut text = String::new();
     for (pair, path) in matches(pairs) {
         let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
-        let stalled = if pair.is_stalled() { STALLED } else { "" };
-        text += &format!(
-            "  {} -> {}: {path}{stalled}\n",
-            escape_line(&from),
-            escape_line(&to)
-        );
+        text += &format!("  {} -> {}: {path}\n", escape_line(&from), escape_line(&to));
     }
     if text.is_empty() {
         text
@@ -239,7 +255,6 @@ fn match_json(pair: &MatchReport, path: &str) -> Value {
         "publisher": gid_text(&pair.publisher),
         "subscription": gid_text(&pair.subscription),
         "path": path,
-        "stalled": pair.is_stalled(),
     })
 }
 
@@ -467,7 +482,11 @@ fn hash_text(endpoint: &EndpointInfo) -> Option<String> {
 
 /// Bytes in hexadecimal, separated by dots.
 pub fn gid_text(endpoint: &EndpointInfo) -> String {
-    let bytes = endpoint.gid.to_bytes();
+    guid_text(endpoint.gid)
+}
+
+fn guid_text(guid: Guid) -> String {
+    let bytes = guid.to_bytes();
     let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     bytes.join(".")
 }
