@@ -250,8 +250,8 @@ const WRONG_INPUTS: &[WrongInput] = &[
     ),
     // Services and actions.
     wrong(
-        &["service", "type", "/nobody"],
-        &["unknown service '/nobody'", "pteros service list"],
+        &["service", "type", "/absent"],
+        &["unknown service '/absent'", "pteros service list"],
     ),
     wrong(
         &["service", "info", "/talker/get_parameter"],
@@ -285,8 +285,8 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["a", "x", "int64"],
     ),
     wrong(
-        &["service", "echo", "/nobody"],
-        &["unknown service '/nobody'"],
+        &["service", "echo", "/absent"],
+        &["unknown service '/absent'"],
     ),
     wrong(
         &["action", "info", "/nothing"],
