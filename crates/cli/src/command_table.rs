@@ -151,7 +151,7 @@ fn source(name: &str) -> PathBuf {
         .clone()
 }
 
-/// What a verb prints with `--json`, as its source shows.
+/// The JSON that a verb prints with `--json`, as its source shows.
 fn json_format(name: &str) -> &'static str {
     let path = source(name);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -483,7 +483,7 @@ fn run(mut command: Command) -> Option<(Option<i32>, String)> {
     }
 }
 
-/// What is wrong with the answer to a wrong input.
+/// The faults of the answer to a wrong input.
 fn fault(domain: &Domain, input: &WrongInput) -> Option<String> {
     let mut command = domain.command(input.words);
     for variable in [

@@ -19,23 +19,9 @@ pub unsafe extern "C" fn rmw_init_options_init(
             return Err(Failure::argument("init_options are initialized already"));
         }
         *options = InitOptions {
-            instance_id: 0,
             implementation_identifier: IDENTIFIER.as_ptr(),
-            domain_id: usize::MAX,
-            security_options: SecurityOptions {
-                enforce_security: 0,
-                security_root_path: std::ptr::null_mut(),
-            },
-            localhost_only: 0,
-            discovery_options: DiscoveryOptions {
-                automatic_discovery_range: 0,
-                static_peers: std::ptr::null_mut(),
-                static_peers_count: 0,
-                allocator: Allocator::ZERO,
-            },
-            enclave: std::ptr::null_mut(),
             allocator,
-            implementation: std::ptr::null_mut(),
+            ..InitOptions::ZERO
         };
         Ok(())
     })

@@ -165,7 +165,7 @@ fn check_duplicate_names(graph: &Graph, found: &mut Findings) {
     }
 }
 
-/// What to do about a subscription that acknowledges nothing.
+/// The remedy for a subscription that acknowledges nothing.
 const STALLED_FIX: &str = "see whether its process is stopped or busy, and whether the network \
                            carries packets in both directions: pteros doctor hello";
 

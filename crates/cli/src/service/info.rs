@@ -101,7 +101,7 @@ fn endpoints(graph: &Graph, service: &str, side: Side) -> Vec<ServiceEndpoint> {
 }
 
 impl Side {
-    /// What is read and what is written.
+    /// The roles of the endpoint that reads and of the one that writes.
     fn roles(self) -> [&'static str; 2] {
         match self {
             Self::Client => ["Response Reader", "Request Writer"],
