@@ -516,6 +516,29 @@ fn a_truncated_trace_file_ends_no_process_and_is_written_again() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// The background I/O thread drives the context while it is dropped, and may be the
+/// last that holds its parts.
+#[test]
+fn the_trace_file_is_complete_when_the_context_was_dropped() {
+    let folder = std::env::temp_dir().join(format!("pteros-whole-{}", std::process::id()));
+    for run in 0..40 {
+        let folder = folder.join(run.to_string());
+        let options = TraceOptions {
+            folder: Some(folder.clone()),
+            bytes_max: BYTES_MIN,
+        };
+        let context = traced(79, false, options);
+        let node = context.create_node("talker").unwrap();
+        let publisher = node.create_publisher::<Text>("t".keep_last(1)).unwrap();
+        publisher.publish(&text("last")).unwrap();
+        let gid = publisher.gid();
+        drop((publisher, node, context));
+        let numbers = of_writer(&recording_in(&folder), gid);
+        assert_eq!(numbers, [1], "run {run}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 /// All but the last moment is in the file of a process that is killed.
 #[test]
 fn a_trace_file_follows_the_records_while_the_context_runs() {

@@ -484,6 +484,9 @@ impl Core {
         for wire in self.wires.iter() {
             wire.close(now);
         }
+        // The background I/O thread may hold the core a moment longer, and the process
+        // may be about to end.
+        self.write_trace_file();
     }
 }
 
