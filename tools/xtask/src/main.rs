@@ -28,6 +28,7 @@ mod prose;
 mod sim;
 mod test;
 mod tidy;
+mod unsteady;
 
 use anyhow::{Result, bail};
 

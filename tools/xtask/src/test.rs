@@ -7,6 +7,9 @@
 //! private network namespace. If the system does not allow one, they run without it
 //! and without peers, which is reported.
 //!
+//! A few tests that failed run once more, alone. Those that pass then are reported as
+//! unsteady, see `unsteady.rs`.
+//!
 //! The build uses the development profile: overflow checks and assertions are worth
 //! more here than speed.
 
@@ -20,6 +23,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::checkout::root;
+use crate::unsteady::{self, FailedTests, FailureCollector};
 use crate::{fault_points, generate, namespace, peers};
 
 /// Slowest test programs named at the end.
@@ -94,6 +98,8 @@ struct TestRun {
     counts: Counts,
     /// Seconds and names of test programs.
     times: Vec<(f64, String)>,
+    /// Tests that failed once and passed alone.
+    unsteady: Vec<String>,
 }
 
 impl TestRun {
@@ -104,7 +110,7 @@ impl TestRun {
                 failed: usize::from(!held),
                 skipped: 0,
             },
-            times: Vec::new(),
+            ..TestRun::default()
         }
     }
 }
@@ -268,6 +274,7 @@ impl TestReport {
         });
         self.total.counts.add(run.counts);
         self.total.times.extend(run.times);
+        self.total.unsteady.extend(run.unsteady);
         if run.counts.failed > 0 {
             self.failed.push(name);
         }
@@ -286,6 +293,12 @@ impl TestReport {
         }
         for (seconds, name) in self.total.times.iter().take(SLOWEST_SHOWN) {
             println!("{seconds:8.1}  {name}");
+        }
+        if !self.total.unsteady.is_empty() {
+            println!("\nunsteady tests, failed once and passed alone:");
+        }
+        for test in &self.total.unsteady {
+            println!("  {test}");
         }
         let seconds = self.began.elapsed().as_secs();
         if !self.failed.is_empty() {
@@ -343,8 +356,40 @@ fn cargo(arguments: &[&str]) -> Result<TestRun> {
     Ok(TestRun::default())
 }
 
-/// Runs tests, and adds the counts and the time that each test program prints.
+/// Runs tests, and those that failed once more. Adds the counts and the time that each
+/// test program prints.
 fn cargo_tests(peers: Option<&Path>, multicast: bool, which: &[&str]) -> Result<TestRun> {
+    let run_some = |which: &[&str], names: &[&str]| {
+        let mut command = test_command(peers, multicast)?;
+        command.args(which);
+        if !names.is_empty() {
+            command.args(["--", "--exact"]).args(names);
+        }
+        run_tests(command)
+    };
+    let (mut run, failed) = run_some(which, &[])?;
+    let failed_names: usize = failed.iter().map(|program| program.names.len()).sum();
+    if run.counts.failed != failed_names || failed_names > unsteady::REPEATED_MAX {
+        return Ok(run);
+    }
+    for program in failed {
+        println!("\nonce more, alone: {}", program.names.join(", "));
+        let names: Vec<&str> = program.names.iter().map(String::as_str).collect();
+        let (repeated, _) = run_some(&program.selection(which), &names)?;
+        if repeated.counts.failed == 0 && repeated.counts.passed >= names.len() {
+            run.counts.failed -= names.len();
+            run.counts.passed += names.len();
+            let unsteady = names
+                .iter()
+                .map(|name| format!("{} {name}", program.target));
+            run.unsteady.extend(unsteady);
+        }
+    }
+    Ok(run)
+}
+
+/// `cargo test` as the tests need it.
+fn test_command(peers: Option<&Path>, multicast: bool) -> Result<Command> {
     let mut command = in_network_namespace(multicast, &cargo_program())?;
     if let Some(folder) = peers {
         command.env(PEERS_VARIABLE, folder);
@@ -352,23 +397,30 @@ fn cargo_tests(peers: Option<&Path>, multicast: bool, which: &[&str]) -> Result<
     if std::env::var_os("RUST_TEST_THREADS").is_none() {
         command.env("RUST_TEST_THREADS", test_threads().to_string());
     }
+    command
+        .args(["test", "--offline", "--no-fail-fast"])
+        .current_dir(root());
+    Ok(command)
+}
+
+/// Runs tests and prints what they print. Returns the failed ones, too.
+fn run_tests(mut command: Command) -> Result<(TestRun, Vec<FailedTests>)> {
     // Cargo names the program on stderr, and the program prints its result on
     // stdout: one pipe keeps their order.
     let (output, input) = std::io::pipe().context("a pipe for the tests' output")?;
     command
-        .args(["test", "--offline", "--no-fail-fast"])
-        .args(which)
-        .current_dir(root())
         .stdout(input.try_clone().context("a pipe for the tests' output")?)
         .stderr(input);
     let mut child = command.spawn().context("run the tests")?;
     // It holds the writing end, which would keep the pipe open.
     drop(command);
     let mut run = TestRun::default();
+    let mut failures = FailureCollector::default();
     let mut skipped = 0;
     let mut program = String::new();
     for line in BufReader::new(output).lines() {
         let line = line.context("read the tests' output")?;
+        failures.read_line(&line);
         if let Some(name) = program_name(&line) {
             program = name;
         }
@@ -390,7 +442,7 @@ fn cargo_tests(peers: Option<&Path>, multicast: bool, which: &[&str]) -> Result<
     // counts as passed.
     run.counts.passed = run.counts.passed.saturating_sub(skipped);
     run.counts.skipped += skipped;
-    Ok(run)
+    Ok((run, failures.end()))
 }
 
 /// Interoperability tests mostly wait for their peers, so more threads than cores
