@@ -459,8 +459,8 @@ pub fn qos_json(endpoint: &EndpointInfo) -> Value {
     })
 }
 
-/// DDS discovery does not announce history policies, so those of other processes
-/// are unknown.
+/// The specification leaves history out of discovery, and many peers do not announce
+/// it. So it is unknown for other processes, as with `rmw_fastrtps_cpp`.
 fn history_text(endpoint: &EndpointInfo) -> String {
     match endpoint.qos.history {
         _ if !endpoint.local => "UNKNOWN".into(),
