@@ -40,10 +40,18 @@ unsafe fn name(text: *const c_char) -> &'static str {
 /// The members are those of a type of rosidl.
 pub(super) unsafe fn dds_name(members: &MessageMembers) -> String {
     // SAFETY: as for this function.
-    let (namespace, name) =
-        unsafe { (name(members.message_namespace), name(members.message_name)) };
+    let (namespace, name) = unsafe { names(members) };
     let namespace = namespace.replace("__", "::");
     format!("{namespace}::dds_::{name}_")
+}
+
+/// Namespace and name of a type, as the typesupport has them.
+///
+/// # Safety
+/// As for [`dds_name`].
+pub(super) unsafe fn names(members: &MessageMembers) -> (&'static str, &'static str) {
+    // SAFETY: as for this function.
+    unsafe { (name(members.message_namespace), name(members.message_name)) }
 }
 
 /// The members of a type.

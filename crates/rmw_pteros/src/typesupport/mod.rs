@@ -9,10 +9,13 @@
 
 mod cursor;
 mod decode;
+mod description;
 mod encode;
 mod members;
+mod plain;
 mod program;
 mod sequence;
+mod size;
 mod strings;
 
 use std::collections::HashMap;
@@ -26,6 +29,9 @@ use crate::abi;
 use crate::error::{Failure, Outcome};
 use crate::host;
 
+pub(crate) use description::IntrospectedType;
+pub(crate) use encode::HEADER;
+pub(crate) use plain::{BODY_ALIGN, PlainLayout};
 pub(crate) use program::Program;
 
 /// The language of the structs.
@@ -50,6 +56,8 @@ pub(crate) struct MessageType {
     pub(crate) dds_name: String,
     /// RIHS01, if the typesupport has one.
     pub(crate) hash: Option<TypeHash>,
+    /// Its fields, for content filters.
+    pub(crate) fields: Arc<IntrospectedType>,
 }
 
 /// A service type of the user.
@@ -181,6 +189,8 @@ unsafe fn described(
     Ok(MessageType {
         // SAFETY: names of rosidl are C strings.
         dds_name: unsafe { members::dds_name(members) },
+        // SAFETY: as for this function.
+        fields: Arc::new(unsafe { IntrospectedType::new(members) }),
         program,
         hash,
     })

@@ -1,16 +1,18 @@
 //! The program of a type: its members in the order of CDR, flattened.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::Language;
 use super::members::{self, type_id};
+use super::plain::PlainLayout;
 use super::sequence::SequenceAccess;
 use crate::abi::{MessageMember, MessageMembers};
 use crate::error::{Failure, Outcome};
 
 /// The deepest nesting of messages. rosidl refuses recursive types, so only a broken
 /// typesupport exceeds it.
-const DEPTH_MAX: usize = 64;
+pub(super) const DEPTH_MAX: usize = 64;
 
 /// No bound of a string or sequence.
 pub(super) const UNBOUNDED: usize = usize::MAX;
@@ -29,6 +31,7 @@ pub(super) enum Op {
     Strings {
         offset: usize,
         count: usize,
+        is_array: bool,
         wide: bool,
         bound: usize,
     },
@@ -70,7 +73,14 @@ pub(crate) struct Program {
     /// Size of the struct, bytes.
     pub(crate) size_of: usize,
     pub(super) language: Language,
+    /// Initializes a struct with the type's default values.
+    initialize: Option<unsafe extern "C" fn(*mut c_void, u32)>,
+    /// Whether its memory is its CDR body.
+    pub(crate) plain: Option<PlainLayout>,
 }
+
+/// `ROSIDL_RUNTIME_C_MSG_INIT_ALL`.
+const INITIALIZE_ALL: u32 = 0;
 
 // The function pointers are those of a shared library that is never unloaded; they
 // have no state.
@@ -85,7 +95,23 @@ impl Program {
     /// A member has a type that ROS 2 does not serialize.
     pub(super) unsafe fn compile(members: &MessageMembers, language: Language) -> Outcome<Self> {
         // SAFETY: as for this function.
-        unsafe { Self::compile_nested(members, language, DEPTH_MAX) }
+        let mut program = unsafe { Self::compile_nested(members, language, DEPTH_MAX) }?;
+        program.plain = PlainLayout::of(&program);
+        Ok(program)
+    }
+
+    /// Writes default values into the memory of a plain struct.
+    ///
+    /// # Safety
+    /// The memory has the size and the alignment of the struct.
+    pub(crate) unsafe fn initialize(&self, memory: &mut [u8]) {
+        match self.initialize {
+            // SAFETY: as for this function.
+            Some(initialize) => unsafe {
+                initialize(memory.as_mut_ptr().cast(), INITIALIZE_ALL);
+            },
+            None => memory.fill(0),
+        }
     }
 
     unsafe fn compile_nested(
@@ -97,6 +123,8 @@ impl Program {
             ops: Vec::new(),
             size_of: members.size_of,
             language,
+            initialize: members.init_function,
+            plain: None,
         };
         // SAFETY: as for `compile`.
         unsafe { program.add_members(members, 0, depth) }?;
@@ -162,6 +190,7 @@ impl Program {
             type_id::STRING | type_id::WSTRING => self.ops.push(Op::Strings {
                 offset,
                 count,
+                is_array: member.is_array,
                 wide: member.type_id == type_id::WSTRING,
                 bound: string_bound(member),
             }),
