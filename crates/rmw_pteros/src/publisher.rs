@@ -114,7 +114,7 @@ unsafe fn create_publisher(
         ..EndpointSpec::default()
     })?;
     core.attach_endpoint(node.key, &writer.announced());
-    let can_loan = node.context.has_optional_features && ty.program.plain.is_some();
+    let can_loan = node.context.has_optional_features && ty.plain.is_some();
     let state = Arc::new(PublisherState {
         loans: can_loan.then(Loans::default),
         events: EventState::new(&node.context, &writer.events, false),
@@ -267,7 +267,7 @@ impl PublisherState {
     }
 
     fn loans(&self) -> Outcome<(&Loans<PayloadMemory>, &PlainLayout)> {
-        let loans = self.loans.as_ref().zip(self.ty.program.plain.as_ref());
+        let loans = self.loans.as_ref().zip(self.ty.plain.as_deref());
         loans.ok_or_else(|| Failure::unsupported(NO_LOANS))
     }
 

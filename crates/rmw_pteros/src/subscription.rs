@@ -118,7 +118,7 @@ unsafe fn create_subscription(
     let reader =
         core.create_reader(spec, DeliveryForm::Bytes, options.ignore_local_publications)?;
     core.attach_endpoint(node.key, &reader.announced());
-    let can_loan = node.context.has_optional_features && ty.program.plain.is_some();
+    let can_loan = node.context.has_optional_features && ty.plain.is_some();
     let is_filtered = reader.content_filter().is_some();
     let state = Arc::new(SubscriptionState {
         loans: can_loan.then(Loans::default),
@@ -213,7 +213,7 @@ impl SubscriptionState {
     }
 
     fn loans(&self) -> Outcome<(&Loans<ReceivedLoan>, &PlainLayout)> {
-        let loans = self.loans.as_ref().zip(self.ty.program.plain.as_ref());
+        let loans = self.loans.as_ref().zip(self.ty.plain.as_deref());
         loans.ok_or_else(|| Failure::unsupported(NO_LOANS))
     }
 

@@ -9,8 +9,7 @@ use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDesc
 use pteros_msg::dynamic::DynamicType;
 use pteros_runtime::content_filter::BuildType;
 
-use super::members::{self, type_id as introspected};
-use super::program::DEPTH_MAX;
+use super::members::{self, DEPTH_MAX, type_id as introspected};
 use crate::abi::{MessageMember, MessageMembers};
 
 /// A type that is known by its introspection.

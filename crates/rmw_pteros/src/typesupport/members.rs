@@ -4,6 +4,19 @@ use std::ffi::{CStr, c_char};
 
 use crate::abi::{MessageMember, MessageMembers};
 
+/// The language of the structs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    /// `rosidl_generator_c`.
+    C,
+    /// `rosidl_generator_cpp` with libstdc++.
+    Cpp,
+}
+
+/// The deepest nesting of messages. rosidl refuses recursive types, so only a broken
+/// typesupport exceeds it.
+pub(super) const DEPTH_MAX: usize = 64;
+
 /// Field types (`rosidl_typesupport_introspection_cpp/field_types.hpp`).
 pub(super) mod type_id {
     pub(crate) const LONG_DOUBLE: u8 = 3;

@@ -3,16 +3,10 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::Language;
-use super::members::{self, type_id};
-use super::plain::PlainLayout;
+use super::members::{self, DEPTH_MAX, Language, type_id};
 use super::sequence::SequenceAccess;
 use crate::abi::{MessageMember, MessageMembers};
 use crate::error::{Failure, Outcome};
-
-/// The deepest nesting of messages. rosidl refuses recursive types, so only a broken
-/// typesupport exceeds it.
-pub(super) const DEPTH_MAX: usize = 64;
 
 /// No bound of a string or sequence.
 pub(super) const UNBOUNDED: usize = usize::MAX;
@@ -75,8 +69,6 @@ pub(crate) struct Program {
     pub(super) language: Language,
     /// Initializes a struct with the type's default values.
     initialize: Option<unsafe extern "C" fn(*mut c_void, u32)>,
-    /// Whether its memory is its CDR body.
-    pub(crate) plain: Option<PlainLayout>,
 }
 
 /// `ROSIDL_RUNTIME_C_MSG_INIT_ALL`.
@@ -95,9 +87,7 @@ impl Program {
     /// A member has a type that ROS 2 does not serialize.
     pub(super) unsafe fn compile(members: &MessageMembers, language: Language) -> Outcome<Self> {
         // SAFETY: as for this function.
-        let mut program = unsafe { Self::compile_nested(members, language, DEPTH_MAX) }?;
-        program.plain = PlainLayout::of(&program);
-        Ok(program)
+        unsafe { Self::compile_nested(members, language, DEPTH_MAX) }
     }
 
     /// Writes default values into the memory of a plain struct.
@@ -124,7 +114,6 @@ impl Program {
             size_of: members.size_of,
             language,
             initialize: members.init_function,
-            plain: None,
         };
         // SAFETY: as for `compile`.
         unsafe { program.add_members(members, 0, depth) }?;

@@ -187,7 +187,7 @@ fn plain_program() -> Program {
 #[test]
 fn a_plain_struct_is_viewed_in_place_unless_its_bytes_forbid_it() {
     let program = plain_program();
-    let layout = program.plain.as_ref().expect("plain");
+    let layout = PlainLayout::of(&program).expect("plain");
     let mut sent = Plain {
         flags: [1, 0, 1],
         x: 2.5,
@@ -229,7 +229,7 @@ fn types_with_strings_and_structs_unlike_cdr_are_not_plain() {
     for members in [mixed, unlike] {
         // SAFETY: the members are those of a struct.
         let program = unsafe { Program::compile(&members, Language::C) }.unwrap();
-        assert!(program.plain.is_none());
+        assert!(PlainLayout::of(&program).is_none());
     }
 }
 
