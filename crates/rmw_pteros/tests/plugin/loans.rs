@@ -87,7 +87,7 @@ fn a_loan_within_a_context_arrives_and_a_returned_one_does_not() {
     let ty = Frame::<3>::type_support();
     let (publisher, subscription) = (party.publisher(ty), party.subscription(ty, null_mut()));
     // SAFETY: loans are structs of the type.
-    unsafe {
+    let written = unsafe {
         let mut unused = null_mut();
         assert_eq!(
             rmw_borrow_loaned_message(publisher, ty, &mut unused),
@@ -113,9 +113,11 @@ fn a_loan_within_a_context_arrives_and_a_returned_one_does_not() {
         );
         let again = rmw_publish_loaned_message(publisher, message, null_mut());
         assert_eq!(again, ret::ERROR, "published already");
-    }
+        message
+    };
     party.wait_for_message(subscription);
     let (message, _) = take_loan(subscription);
+    assert_eq!(message, written, "read where it was written");
     // SAFETY: as above.
     unsafe {
         let frame = message.cast::<Frame<3>>();

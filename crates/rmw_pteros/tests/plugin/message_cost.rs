@@ -1,6 +1,7 @@
-//! Cost of a message through the plug-in, counted: allocations, bytes and sleeps.
+//! Cost of a message through the plug-in, counted: allocations, bytes and wake-ups.
 
 use std::ptr::null_mut;
+use std::sync::mpsc;
 
 use crate::allocations::{Allocations, count};
 use crate::harness::*;
@@ -101,4 +102,52 @@ fn within_a_context_a_message_is_serialized_once_for_all_subscriptions() {
     for subscription in subscriptions {
         party.destroy_subscription(subscription);
     }
+}
+
+/// How often this thread has slept since its start (`proc_pid_status(5)`).
+fn sleeps_of_this_thread() -> u32 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let mut lines = status.lines();
+    let count = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_waiting_thread_wakes_once_for_a_message() {
+    let domain = unused_domain();
+    let (report, reports) = mpsc::channel();
+    let listener = std::thread::spawn(move || {
+        let listener = Party::new(domain);
+        let subscription = listener.subscription(Frame::<56>::type_support(), null_mut());
+        let mut received = Frame::<56>::boxed(0, 0);
+        let mut before = 0;
+        for id in 0..=ROUNDS {
+            listener.wait_for_message(subscription);
+            assert!(take(subscription, &mut *received));
+            assert_eq!(received.id, id);
+            if id == 0 {
+                before = sleeps_of_this_thread();
+            }
+            report.send(id).unwrap();
+        }
+        let sleeps = sleeps_of_this_thread() - before;
+        listener.destroy_subscription(subscription);
+        sleeps
+    });
+    let talker = Party::new(domain);
+    let publisher = talker.publisher(Frame::<56>::type_support());
+    talker.await_match(publisher, 1);
+    for id in 0..=ROUNDS {
+        publish(publisher, &*Frame::<56>::boxed(id, 1));
+        assert_eq!(reports.recv().unwrap(), id);
+        // Acknowledgements arrive, so that no timeout wakes the listener.
+        talker.poll();
+    }
+    let sleeps = listener.join().unwrap();
+    // Announcements of both contexts wake it now and then.
+    assert!(
+        sleeps <= ROUNDS + ROUNDS / 4,
+        "{sleeps} sleeps for {ROUNDS} messages"
+    );
+    talker.destroy_publisher(publisher);
 }
