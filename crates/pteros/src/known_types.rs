@@ -71,7 +71,9 @@ impl KnownTypes {
     pub(crate) fn describe(&self, hash: &TypeHash) -> Option<(TypeDescription, DefinitionsFn)> {
         let described = self.types.lock().get(hash).cloned()?;
         match described {
-            TypeDescriptionSource::Message(MessageType::Unknown, _) => None,
+            TypeDescriptionSource::Message(MessageType::Unknown | MessageType::OnDemand(_), _) => {
+                None
+            }
             TypeDescriptionSource::Message(MessageType::Described { describe, .. }, texts) => {
                 Some((describe().clone(), texts))
             }

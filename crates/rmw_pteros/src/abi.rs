@@ -228,6 +228,34 @@ pub struct ContentFilterOptions {
     pub expression_parameters: StringArray,
 }
 
+/// `rmw_network_flow_endpoint_t`.
+#[repr(C)]
+pub struct NetworkFlowEndpoint {
+    /// UDP is 1.
+    pub transport_protocol: u32,
+    /// IPv4 is 1.
+    pub internet_protocol: u32,
+    /// The port.
+    pub transport_port: u16,
+    /// The flow label of IPv6.
+    pub flow_label: u32,
+    /// The differentiated services code point.
+    pub dscp: u8,
+    /// The address as text, with a NUL.
+    pub internet_address: [u8; 48],
+}
+
+/// `rmw_network_flow_endpoint_array_t`.
+#[repr(C)]
+pub struct NetworkFlowEndpoints {
+    /// Their number.
+    pub size: usize,
+    /// The endpoints.
+    pub endpoints: *mut NetworkFlowEndpoint,
+    /// Frees them. Not a copy: it must live as long.
+    pub allocator: *mut Allocator,
+}
+
 /// `rmw_service_t` and `rmw_client_t`, which have one layout.
 #[repr(C)]
 pub struct ServiceHandle {
@@ -624,6 +652,9 @@ const _: () = {
     assert!(size_of::<LivelinessChangedStatus>() == 16 && size_of::<MatchedStatus>() == 32);
     assert!(size_of::<IncompatibleQosStatus>() == 12 && size_of::<MessageLostStatus>() == 16);
     assert!(size_of::<MessageTypeSupport>() == 48 && size_of::<ServiceTypeSupport>() == 88);
+    assert!(size_of::<NetworkFlowEndpoint>() == 68);
+    assert!(offset_of!(NetworkFlowEndpoint, internet_address) == 17);
+    assert!(size_of::<NetworkFlowEndpoints>() == 24);
     assert!(size_of::<MessageMembers>() == 64 && size_of::<MessageMember>() == 112);
     assert!(
         offset_of!(MessageMember, offset) == 52 && offset_of!(MessageMember, size_function) == 64

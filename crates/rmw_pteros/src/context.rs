@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use pteros_runtime::config::Config;
+use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::platform::SystemPlatform;
+use pteros_runtime::rtps::time::{Duration, Instant};
 use pteros_runtime::{Core, CoreOptions, SecurityOptions, SharedMemoryOptions};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
@@ -18,6 +20,10 @@ use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, non_null, non
 use crate::guard_condition::GuardState;
 use crate::init_options;
 use crate::listener::Listener;
+use crate::typesupport::MessageType;
+
+/// The longest that waits leave the sockets alone while something is always ready.
+const POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// An open context.
 pub(crate) struct ContextState {
@@ -29,6 +35,10 @@ pub(crate) struct ContextState {
     /// Runs callbacks for new data.
     pub(crate) listener: Listener,
     is_shut_down: AtomicBool,
+    /// When a wait polled the sockets last, in nanoseconds.
+    polled_at: AtomicU64,
+    /// Whether loaned messages and content filters are offered.
+    pub(crate) has_optional_features: bool,
 }
 
 impl ContextState {
@@ -37,6 +47,33 @@ impl ContextState {
         let revision = self.core.graph().revision();
         if self.graph_told.swap(revision, Ordering::AcqRel) != revision {
             self.graph_guard.trigger();
+        }
+    }
+
+    /// Whether a wait that has something ready polls the sockets nevertheless: at most
+    /// once in [`POLL_PERIOD`], for it is a system call.
+    pub(crate) fn is_poll_due(&self) -> bool {
+        let now = self.core.platform.now();
+        let polled_at = Instant::from_nanos(self.polled_at.load(Ordering::Relaxed));
+        let is_due = now.since(polled_at) >= POLL_PERIOD;
+        if is_due {
+            self.polled_at.store(now.as_nanos(), Ordering::Relaxed);
+        }
+        is_due
+    }
+
+    /// Notes that a wait has polled the sockets.
+    pub(crate) fn note_polled(&self) {
+        let now = self.core.platform.now();
+        self.polled_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// The type of an endpoint, for content filters.
+    pub(crate) fn filterable_type(&self, ty: &MessageType) -> FilterableType {
+        if self.has_optional_features {
+            FilterableType::OnDemand(ty.fields.clone())
+        } else {
+            FilterableType::Unknown
         }
     }
 
@@ -92,7 +129,9 @@ pub unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *mut Con
 unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
     start_logging();
     // SAFETY: as for `rmw_init`.
-    let core_options = unsafe { core_options(options) }?;
+    let config = Config::from_environment().map_err(Failure::error)?;
+    // SAFETY: as for `rmw_init`.
+    let core_options = unsafe { core_options(options, &config) }?;
     let domain_id = core_options.domain_id as usize;
     let core = Core::open(Arc::new(SystemPlatform::new()), core_options).map_err(Failure::error)?;
     let state = Arc::new(ContextState {
@@ -100,6 +139,8 @@ unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
         graph_guard: Arc::default(),
         listener: Listener::new(&core),
         is_shut_down: AtomicBool::new(false),
+        polled_at: AtomicU64::new(0),
+        has_optional_features: config.rmw_optional_features.unwrap_or(true),
         core,
     });
     // SAFETY: initialized options.
@@ -159,11 +200,10 @@ pub unsafe extern "C" fn rmw_context_fini(context: *mut Context) -> Ret {
 }
 
 /// The options of the runtime: those of rcl, and those of Pteros' own variables.
-unsafe fn core_options(options: &InitOptions) -> Outcome<CoreOptions> {
+unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOptions> {
     /// `rmw_automatic_discovery_range_t`.
     const OFF: u32 = 1;
     const LOCALHOST: u32 = 2;
-    let config = Config::from_environment().map_err(Failure::error)?;
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }

@@ -75,6 +75,11 @@ fn guarded<T>(name: &str, body: impl FnOnce() -> Outcome<T>) -> Option<T> {
         }
     };
     LAST_CODE.with(|code| code.set(failure.code));
+    if failure.code == ret::TIMEOUT {
+        // The end of a wait is no error: rcl reads no text, and the next error would
+        // be reported as overwriting this one.
+        return None;
+    }
     host::set_error(&format!("{name}: {}", failure.text));
     None
 }

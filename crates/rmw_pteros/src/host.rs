@@ -24,6 +24,8 @@ struct HostFunctions {
     reset_error: Option<ResetError>,
     operator_new: Option<OperatorNew>,
     operator_delete: Option<OperatorDelete>,
+    /// Keeps the libraries open.
+    _libraries: [Option<Library>; 2],
 }
 
 fn functions() -> &'static HostFunctions {
@@ -35,26 +37,26 @@ fn functions() -> &'static HostFunctions {
         // Itanium C++ ABI.
         unsafe {
             HostFunctions {
-                set_error_state: symbol(rcutils, b"rcutils_set_error_state\0"),
-                reset_error: symbol(rcutils, b"rcutils_reset_error\0"),
-                operator_new: symbol(stdcxx, b"_Znwm\0"),
-                operator_delete: symbol(stdcxx, b"_ZdlPv\0"),
+                set_error_state: symbol(rcutils.as_ref(), b"rcutils_set_error_state\0"),
+                reset_error: symbol(rcutils.as_ref(), b"rcutils_reset_error\0"),
+                operator_new: symbol(stdcxx.as_ref(), b"_Znwm\0"),
+                operator_delete: symbol(stdcxx.as_ref(), b"_ZdlPv\0"),
+                _libraries: [rcutils, stdcxx],
             }
         }
     })
 }
 
-/// A library of the process; it stays open.
-fn open(name: &str) -> Option<&'static Library> {
+/// A library of the process.
+fn open(name: &str) -> Option<Library> {
     // SAFETY: neither library runs code of ours, and both are loaded already in a
     // process of ROS 2; elsewhere nothing is opened.
-    let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_NOLOAD) };
-    library.ok().map(|library| &*Box::leak(Box::new(library)))
+    unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_NOLOAD) }.ok()
 }
 
 /// # Safety
 /// `T` is the type of the symbol.
-unsafe fn symbol<T: Copy>(library: Option<&'static Library>, name: &[u8]) -> Option<T> {
+unsafe fn symbol<T: Copy>(library: Option<&Library>, name: &[u8]) -> Option<T> {
     // SAFETY: as for this function.
     let found = unsafe { library?.get::<T>(name) };
     found.ok().map(|symbol| *symbol)

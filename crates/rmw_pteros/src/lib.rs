@@ -15,6 +15,7 @@
 
 pub mod abi;
 mod client;
+mod content_filter;
 mod context;
 mod error;
 mod event;
@@ -25,7 +26,9 @@ mod host;
 mod identity;
 mod init_options;
 mod listener;
+mod loan;
 mod memory;
+mod network_flow;
 mod node;
 mod publisher;
 mod qos;

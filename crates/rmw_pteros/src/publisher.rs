@@ -5,13 +5,13 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pteros_runtime::EndpointSpec;
 use pteros_runtime::names::{NameKind, dds_topic, validate_dds_topic, validate_full};
 use pteros_runtime::outbound::OutboundMessage;
 use pteros_runtime::rtps::time::Instant;
 use pteros_runtime::sample::SharedValue;
 use pteros_runtime::shm_transport::Chunk;
 use pteros_runtime::writer::WriterEndpoint;
+use pteros_runtime::{Core, EndpointSpec};
 
 use crate::abi::{
     self, Event, Gid, MessageTypeSupport, Node, Publisher, PublisherOptions, Ret,
@@ -22,9 +22,10 @@ use crate::error::{
 };
 use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
+use crate::loan::{Loans, PayloadMemory};
 use crate::node::{self, NodeState};
-use crate::qos;
-use crate::typesupport::{self, MessageType, Program};
+use crate::typesupport::{self, HEADER, MessageType, PlainLayout, Program};
+use crate::{network_flow, qos};
 
 /// A publisher.
 pub(crate) struct PublisherState {
@@ -33,6 +34,8 @@ pub(crate) struct PublisherState {
     ty: MessageType,
     pub(crate) events: Arc<EventState>,
     avoids_conventions: bool,
+    /// Messages that the user writes in place; `None` if the type is not plain.
+    loans: Option<Loans<PayloadMemory>>,
 }
 
 /// The state of a publisher handle.
@@ -95,6 +98,7 @@ unsafe fn create_publisher(
 ) -> Outcome<*mut Publisher> {
     let avoids_conventions = qos.avoid_ros_namespace_conventions;
     check_topic(topic, avoids_conventions)?;
+    network_flow::check_requirement(options.unique_flow)?;
     let profile = qos::profile(qos)?;
     // SAFETY: by contract of rmw.
     let ty = unsafe { typesupport::message_type(type_support) }?;
@@ -106,10 +110,13 @@ unsafe fn create_publisher(
         type_name: ty.dds_name.clone(),
         qos: endpoint_qos,
         serialize_only: true,
+        message_type: node.context.filterable_type(&ty),
         ..EndpointSpec::default()
     })?;
     core.attach_endpoint(node.key, &writer.announced());
+    let can_loan = node.context.has_optional_features && ty.plain.is_some();
     let state = Arc::new(PublisherState {
+        loans: can_loan.then(Loans::default),
         events: EventState::new(&node.context, &writer.events, false),
         node: node.clone(),
         writer,
@@ -123,7 +130,7 @@ unsafe fn create_publisher(
             data: Arc::as_ptr(&state).cast_mut().cast(),
             topic_name: names[0].as_ptr(),
             options,
-            can_loan_messages: false,
+            can_loan_messages: can_loan,
         },
         state,
         names,
@@ -255,6 +262,24 @@ impl OutboundMessage for SerializedBytes {
 }
 
 impl PublisherState {
+    pub(crate) fn core(&self) -> &Core {
+        &self.node.context.core
+    }
+
+    fn loans(&self) -> Outcome<(&Loans<PayloadMemory>, &PlainLayout)> {
+        let loans = self.loans.as_ref().zip(self.ty.plain.as_deref());
+        loans.ok_or_else(|| Failure::unsupported(NO_LOANS))
+    }
+
+    fn borrow(&self) -> Outcome<*mut c_void> {
+        let (loans, layout) = self.loans()?;
+        loans.check_space()?;
+        let bytes = HEADER.len() + layout.size_of;
+        let chunk = self.core().loan(&self.writer, bytes)?;
+        let mut memory = PayloadMemory::new(&self.ty.program, layout, chunk);
+        Ok(loans.add(memory.address(), memory))
+    }
+
     fn publish(&self, message: &mut dyn OutboundMessage) -> Outcome {
         let core = &self.node.context.core;
         core.publish(&self.writer, message, core.platform.wall_clock())?;
@@ -277,6 +302,68 @@ pub unsafe extern "C" fn rmw_publish(
                 return Err(Failure::argument("argument ros_message is null"));
             }
             state.publish(&mut UserMessage::new(&state.ty.program, message)?)
+        }
+    })
+}
+
+/// A loan of a type that has none.
+pub(crate) const NO_LOANS: &str = "a loan of a type with strings, sequences or gaps unlike CDR's, \
+     or with PTEROS_RMW_OPTIONAL_FEATURES=off,";
+
+/// `rmw_borrow_loaned_message`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_borrow_loaned_message(
+    publisher: *const Publisher,
+    type_support: *const MessageTypeSupport,
+    message: *mut *mut c_void,
+) -> Ret {
+    run("rmw_borrow_loaned_message", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(publisher)?;
+            non_null(type_support, "type_support")?;
+            let message = non_null_mut(message, "ros_message")?;
+            if !message.is_null() {
+                return Err(Failure::argument("*ros_message is not null"));
+            }
+            *message = state.borrow()?;
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_return_loaned_message_from_publisher`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_return_loaned_message_from_publisher(
+    publisher: *const Publisher,
+    message: *mut c_void,
+) -> Ret {
+    run("rmw_return_loaned_message_from_publisher", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(publisher)?;
+            non_null(message, "loaned_message")?;
+            state.loans()?.0.remove(message)?;
+        }
+        Ok(())
+    })
+}
+
+/// `rmw_publish_loaned_message`. The loan ends also if publishing fails.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_publish_loaned_message(
+    publisher: *const Publisher,
+    message: *mut c_void,
+    _allocation: *mut c_void,
+) -> Ret {
+    run("rmw_publish_loaned_message", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(publisher)?;
+            non_null(message, "ros_message")?;
+            let (loans, layout) = state.loans()?;
+            let memory = loans.remove(message)?;
+            state.publish(&mut memory.into_message(layout))
         }
     })
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+use pteros_runtime::config::Config;
+
 use crate::abi::{MessageTypeSupport, Ret, SerializedMessage};
 use crate::error::{Failure, Outcome, non_null, non_null_mut, run};
 use crate::typesupport;
@@ -81,5 +83,32 @@ pub unsafe extern "C" fn rmw_deserialize(
             ty.program
                 .decode(bytes(non_null(serialized, "serialized_message")?), message)
         }
+    })
+}
+
+/// `rmw_get_serialized_message_size`: the largest size of messages of a bounded type.
+/// Bounds of the caller for unbounded members are not supported. An optional feature
+/// (`PTEROS_RMW_OPTIONAL_FEATURES`), read here since there is no context.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_get_serialized_message_size(
+    type_support: *const MessageTypeSupport,
+    bounds: *const c_void,
+    size: *mut usize,
+) -> Ret {
+    run("rmw_get_serialized_message_size", || {
+        let config = Config::from_environment().map_err(Failure::error)?;
+        if config.rmw_optional_features == Some(false) {
+            return Err(Failure::unsupported("the size of a bounded message"));
+        }
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let ty = typesupport::message_type(type_support)?;
+            let size = non_null_mut(size, "size")?;
+            let len = ty.program.serialized_len_max().filter(|_| bounds.is_null());
+            *size = len.ok_or_else(|| {
+                Failure::unsupported("the size of a message with unbounded members")
+            })?;
+        }
+        Ok(())
     })
 }

@@ -4,10 +4,11 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pteros_runtime::EndpointSpec;
+use pteros_runtime::content_filter::FilterSpec;
 use pteros_runtime::names::dds_topic;
 use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::sample::{QueuedSample, SampleBody, SampleMeta};
+use pteros_runtime::{Core, EndpointSpec};
 
 use crate::abi::{
     self, Event, EventCallback, Gid, MessageInfo, MessageSequence, MessageTypeSupport, Node, Ret,
@@ -19,10 +20,11 @@ use crate::error::{
 use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
 use crate::listener::DataWaiter;
+use crate::loan::{self, Loans, ReceivedLoan};
 use crate::node::{self, NodeState};
-use crate::publisher::{check_topic, type_hash_entry};
-use crate::typesupport::{self, MessageType};
-use crate::{qos, serialized};
+use crate::publisher::{NO_LOANS, check_topic, type_hash_entry};
+use crate::typesupport::{self, MessageType, PlainLayout};
+use crate::{network_flow, qos, serialized};
 
 /// A subscription.
 pub(crate) struct SubscriptionState {
@@ -31,6 +33,8 @@ pub(crate) struct SubscriptionState {
     ty: MessageType,
     pub(crate) events: Arc<EventState>,
     avoids_conventions: bool,
+    /// Messages that the user reads in place; `None` if the type is not plain.
+    loans: Option<Loans<ReceivedLoan>>,
 }
 
 /// The state of a subscription handle.
@@ -78,10 +82,11 @@ unsafe fn create_subscription(
     type_support: *const MessageTypeSupport,
     topic: &str,
     qos: &abi::QosProfile,
-    options: SubscriptionOptions,
+    mut options: SubscriptionOptions,
 ) -> Outcome<*mut Subscription> {
     let avoids_conventions = qos.avoid_ros_namespace_conventions;
     check_topic(topic, avoids_conventions)?;
+    network_flow::check_requirement(options.unique_flow)?;
     let profile = qos::profile(qos)?;
     // SAFETY: by contract of rmw.
     let ty = unsafe { typesupport::message_type(type_support) }?;
@@ -92,9 +97,18 @@ unsafe fn create_subscription(
         .iter()
         .filter(|one| one.data.guid.entity.is_writer());
     let profile = profile.resolved_for_publishers(offers.map(|one| &*one.data.qos));
-    let mut endpoint_qos = profile.to_endpoint();
+    let mut endpoint_qos = profile.to_reader();
     endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
+    // The filter is the caller's, who frees it.
+    let filter = std::mem::replace(&mut options.content_filter, std::ptr::null_mut());
+    // SAFETY: by contract of rmw.
+    let filter = unsafe { filter.as_ref() }.filter(|_| node.context.has_optional_features);
     let spec = EndpointSpec {
+        message_type: node.context.filterable_type(&ty),
+        content_filter: filter
+            // SAFETY: by contract of rmw.
+            .map(|filter| unsafe { filter.spec() })
+            .transpose()?,
         topic: dds_topic,
         type_name: ty.dds_name.clone(),
         qos: endpoint_qos,
@@ -104,7 +118,10 @@ unsafe fn create_subscription(
     let reader =
         core.create_reader(spec, DeliveryForm::Bytes, options.ignore_local_publications)?;
     core.attach_endpoint(node.key, &reader.announced());
+    let can_loan = node.context.has_optional_features && ty.plain.is_some();
+    let is_filtered = reader.content_filter().is_some();
     let state = Arc::new(SubscriptionState {
+        loans: can_loan.then(Loans::default),
         events: EventState::new(&node.context, &reader.events, true),
         node: node.clone(),
         waiter: DataWaiter::new(core, reader),
@@ -118,8 +135,8 @@ unsafe fn create_subscription(
             data: Arc::as_ptr(&state.waiter).cast_mut().cast(),
             topic_name: names[0].as_ptr(),
             options,
-            can_loan_messages: false,
-            is_cft_enabled: false,
+            can_loan_messages: can_loan,
+            is_cft_enabled: is_filtered,
         },
         state,
         names,
@@ -172,12 +189,60 @@ pub(crate) fn payload(item: &QueuedSample) -> Option<&Bytes> {
 }
 
 impl SubscriptionState {
+    pub(crate) fn core(&self) -> &Core {
+        &self.node.context.core
+    }
+
+    pub(crate) fn check_optional_features(&self) -> Outcome {
+        if self.node.context.has_optional_features {
+            return Ok(());
+        }
+        Err(Failure::unsupported(
+            "a content filter with PTEROS_RMW_OPTIONAL_FEATURES=off",
+        ))
+    }
+
+    pub(crate) fn content_filter(&self) -> Option<FilterSpec> {
+        self.waiter.reader.content_filter()
+    }
+
+    pub(crate) fn set_content_filter(&self, spec: &FilterSpec) -> Outcome {
+        self.check_optional_features()?;
+        self.core().set_content_filter(&self.waiter.reader, spec)?;
+        Ok(())
+    }
+
+    fn loans(&self) -> Outcome<(&Loans<ReceivedLoan>, &PlainLayout)> {
+        let loans = self.loans.as_ref().zip(self.ty.plain.as_deref());
+        loans.ok_or_else(|| Failure::unsupported(NO_LOANS))
+    }
+
+    /// Loans the oldest message.
+    ///
+    /// # Safety
+    /// `info` is null or a message info.
+    unsafe fn take_loan(&self, info: *mut MessageInfo) -> Outcome<Option<*mut c_void>> {
+        let (loans, layout) = self.loans()?;
+        loans.check_space()?;
+        let Some((payload, meta)) = self.take() else {
+            return Ok(None);
+        };
+        let (at, loan) = loan::receive(&self.ty.program, layout, payload)?;
+        // SAFETY: as for this function.
+        if let Some(info) = unsafe { info.as_mut() } {
+            *info = MessageInfo::of(&meta);
+        }
+        Ok(Some(loans.add(at, loan)))
+    }
+
     /// The oldest message.
     fn take(&self) -> Option<(Bytes, SampleMeta)> {
         loop {
             let item = self.node.context.core.take(&self.waiter.reader)?;
-            if let Some(payload) = payload(&item) {
-                return Some((payload.clone(), item.meta));
+            if item.is_data()
+                && let SampleBody::Serialized(payload) = item.body
+            {
+                return Some((payload, item.meta));
             }
         }
     }
@@ -292,6 +357,79 @@ pub unsafe extern "C" fn rmw_take_sequence(
             }
             messages.size = *taken;
             infos.size = *taken;
+        }
+        Ok(())
+    })
+}
+
+unsafe fn take_loaned(
+    subscription: *const Subscription,
+    message: *mut *mut c_void,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+) -> Outcome {
+    // SAFETY: by contract of rmw.
+    unsafe {
+        let state = state(subscription)?;
+        let message = non_null_mut(message, "loaned_message")?;
+        let taken = non_null_mut(taken, "taken")?;
+        if !message.is_null() {
+            return Err(Failure::argument("*loaned_message is not null"));
+        }
+        *taken = false;
+        if let Some(loan) = state.take_loan(info)? {
+            *message = loan;
+            *taken = true;
+        }
+    }
+    Ok(())
+}
+
+/// `rmw_take_loaned_message`. The message must not be written: it can lie in memory of
+/// the publisher's process, which is read-only here.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take_loaned_message(
+    subscription: *const Subscription,
+    message: *mut *mut c_void,
+    taken: *mut bool,
+    _allocation: *mut c_void,
+) -> Ret {
+    // SAFETY: by contract of rmw.
+    run("rmw_take_loaned_message", || unsafe {
+        take_loaned(subscription, message, taken, std::ptr::null_mut())
+    })
+}
+
+/// `rmw_take_loaned_message_with_info`. As for [`rmw_take_loaned_message`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_take_loaned_message_with_info(
+    subscription: *const Subscription,
+    message: *mut *mut c_void,
+    taken: *mut bool,
+    info: *mut MessageInfo,
+    _allocation: *mut c_void,
+) -> Ret {
+    // SAFETY: by contract of rmw.
+    run("rmw_take_loaned_message_with_info", || unsafe {
+        state(subscription)?;
+        non_null(info, "message_info")?;
+        take_loaned(subscription, message, taken, info)
+    })
+}
+
+/// `rmw_return_loaned_message_from_subscription`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rmw_return_loaned_message_from_subscription(
+    subscription: *const Subscription,
+    message: *mut c_void,
+) -> Ret {
+    run("rmw_return_loaned_message_from_subscription", || {
+        // SAFETY: by contract of rmw.
+        unsafe {
+            let state = state(subscription)?;
+            let (loans, _) = state.loans()?;
+            non_null(message, "loaned_message")?;
+            loans.remove(message)?;
         }
         Ok(())
     })

@@ -150,7 +150,13 @@ impl WaitSetState {
             // SAFETY: as for this function.
             unsafe { set.is_any_ready() }
         };
-        if !is_ready(&set) {
+        if is_ready(&set) {
+            // Entities that are always ready must not stop reception.
+            if self.context.is_poll_due() {
+                core.drive(&self.queue, core.platform.now());
+                is_ready(&set);
+            }
+        } else {
             if timeout.is_some_and(|timeout| timeout.sec == 0 && timeout.nsec == 0) {
                 core.drive(&self.queue, core.platform.now());
             } else {
@@ -159,6 +165,7 @@ impl WaitSetState {
                 });
             }
             is_ready(&set);
+            self.context.note_polled();
         }
         // SAFETY: as for this function.
         if unsafe { set.keep_ready() } {

@@ -38,6 +38,7 @@ pub const VARIABLES: &[&str] = &[
     "PTEROS_SHARED_MEMORY",
     "PTEROS_TRACE",
     "PTEROS_TRACE_BYTES",
+    "PTEROS_RMW_OPTIONAL_FEATURES",
     "RCUTILS_CONSOLE_OUTPUT_FORMAT",
     "RCUTILS_COLORIZED_OUTPUT",
     "RCUTILS_LOGGING_USE_STDOUT",
@@ -145,6 +146,9 @@ pub struct Config {
     pub trace_folder: Option<PathBuf>,
     /// `PTEROS_TRACE_BYTES`: the size of the trace of one context.
     pub trace_bytes: Option<usize>,
+    /// `PTEROS_RMW_OPTIONAL_FEATURES`, `on` or `off`: whether rmw_pteros_cpp offers
+    /// what a middleware may decline, loaned messages and content filters.
+    pub rmw_optional_features: Option<bool>,
     /// `RCUTILS_CONSOLE_OUTPUT_FORMAT`: the format of log lines.
     pub console_format: Option<String>,
     /// `RCUTILS_COLORIZED_OUTPUT`, 0 or 1: whether log lines are coloured, terminal
@@ -246,6 +250,9 @@ impl Config {
         config.trace_folder = setting("PTEROS_TRACE").map(|g| g.value.into());
         config.trace_bytes = setting("PTEROS_TRACE_BYTES")
             .map(|setting| bytes_within(&setting, BYTES_MIN..=BYTES_MAX))
+            .transpose()?;
+        config.rmw_optional_features = setting("PTEROS_RMW_OPTIONAL_FEATURES")
+            .map(|setting| on_or_off(&setting))
             .transpose()?;
         config.console_format = setting("RCUTILS_CONSOLE_OUTPUT_FORMAT").map(|g| g.value);
         config.console_colours = setting("RCUTILS_COLORIZED_OUTPUT")
@@ -586,6 +593,7 @@ mod tests {
             ("PTEROS_STORE_BYTES", "1M"),
             ("PTEROS_TRACE", "/data/traces"),
             ("PTEROS_TRACE_BYTES", "2M"),
+            ("PTEROS_RMW_OPTIONAL_FEATURES", "off"),
             ("RCUTILS_CONSOLE_OUTPUT_FORMAT", "{message}"),
             ("RCUTILS_COLORIZED_OUTPUT", "0"),
             ("RCUTILS_LOGGING_USE_STDOUT", "1"),
@@ -613,6 +621,7 @@ mod tests {
         assert_eq!(config.store_bytes, Some(1 << 20));
         assert_eq!(config.trace_folder, Some("/data/traces".into()));
         assert_eq!(config.trace_bytes, Some(2 << 20));
+        assert_eq!(config.rmw_optional_features, Some(false));
         assert_eq!(config.console_format.as_deref(), Some("{message}"));
         assert_eq!(config.console_colours, Some(false));
         assert!(config.console_to_stdout);
@@ -710,6 +719,7 @@ mod tests {
             ("ROS_STATIC_PEERS", long.as_str()),
             ("ROS_STATIC_PEERS", "robot1,robot2"),
             ("PTEROS_SHARED_MEMORY", "maybe"),
+            ("PTEROS_RMW_OPTIONAL_FEATURES", "some"),
             ("PTEROS_INTERFACES", "10.0.0"),
             ("PTEROS_INTERFACES", "a-name-that-is-too-long"),
             ("PTEROS_FRAGMENT_BYTES", "66000"),

@@ -4,6 +4,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::Debug;
 
 use pteros_msg::describe::TypeDescription;
 use pteros_msg::dynamic::DynamicType;
@@ -27,6 +28,14 @@ pub enum MessageType {
     },
     /// A type built at run time.
     Dynamic(DynamicType),
+    /// A type that is built when a filter needs it. It is not announced.
+    OnDemand(Arc<dyn BuildType>),
+}
+
+/// A source of a dynamic type ([`MessageType::OnDemand`]).
+pub trait BuildType: Debug + Send + Sync {
+    /// Builds the type; `None` if its description is not valid. Allocates.
+    fn build(&self) -> Option<DynamicType>;
 }
 
 impl MessageType {
@@ -36,6 +45,7 @@ impl MessageType {
             Self::Unknown => None,
             Self::Described { describe, .. } => DynamicType::new(describe()).ok(),
             Self::Dynamic(ty) => Some(ty.clone()),
+            Self::OnDemand(source) => source.build(),
         }
     }
 }

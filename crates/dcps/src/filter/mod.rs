@@ -6,7 +6,7 @@ pub(crate) mod duplicate_filter;
 pub(crate) mod ownership;
 pub(crate) mod time_based_filter;
 
-pub use content_filter::{ContentFilterError, FilterSpec, MessageType};
+pub use content_filter::{BuildType, ContentFilterError, FilterSpec, MessageType};
 pub use duplicate_filter::DuplicateFilter;
 pub use ownership::Owners;
 pub use time_based_filter::TimeBasedFilter;

@@ -1,5 +1,5 @@
-//! Cursors over CDR (XCDR1, XTypes 1.3 §7.4.3): one that counts and writes, one that
-//! reads. Alignment counts from the end of the encapsulation header.
+//! Cursors over CDR (XTypes 1.3 §7.4.3): one that counts and writes XCDR1, one that
+//! reads XCDR1 and XCDR2. Alignment counts from the end of the encapsulation header.
 
 use crate::error::{Failure, Outcome};
 
@@ -85,20 +85,24 @@ impl<'m> Writer<'m> {
     }
 }
 
-/// Reads CDR of either byte order.
+/// Reads CDR of either byte order and representation.
 pub(super) struct Reader<'p> {
     payload: &'p [u8],
     position: usize,
     is_big_endian: bool,
+    is_xcdr2: bool,
 }
 
 impl<'p> Reader<'p> {
     /// Reads the header.
     pub(super) fn new(payload: &'p [u8]) -> Outcome<Self> {
         let header = payload.first_chunk::<HEADER_BYTES>();
-        let is_big_endian = match header {
-            Some([0, 1, ..]) => false,
-            Some([0, 0, ..]) => true,
+        // The delimited encoding of XCDR2 is that of appendable types. ROS 2 has none.
+        let (is_xcdr2, is_big_endian) = match header {
+            Some([0, 1, ..]) => (false, false),
+            Some([0, 0, ..]) => (false, true),
+            Some([0, 7, ..]) => (true, false),
+            Some([0, 6, ..]) => (true, true),
             _ => {
                 return Err(Failure::error(format!(
                     "a message of {} bytes has no CDR header that ROS 2 uses",
@@ -110,7 +114,17 @@ impl<'p> Reader<'p> {
             payload: payload.get(HEADER_BYTES..).unwrap_or_default(),
             position: 0,
             is_big_endian,
+            is_xcdr2,
         })
+    }
+
+    /// Enters an array or sequence of strings or messages. XCDR2 puts its size before
+    /// it (DHEADER, XTypes 1.3 §7.4.3.5), which the types make redundant.
+    pub(super) fn begin_collection(&mut self) -> Outcome {
+        if self.is_xcdr2 {
+            self.u32()?;
+        }
+        Ok(())
     }
 
     pub(super) fn remaining(&self) -> usize {
@@ -118,7 +132,8 @@ impl<'p> Reader<'p> {
     }
 
     fn next(&mut self, width: usize, bytes: usize) -> Outcome<&'p [u8]> {
-        let begin = self.position.next_multiple_of(width);
+        let align = if self.is_xcdr2 { width.min(4) } else { width };
+        let begin = self.position.next_multiple_of(align);
         let end = begin
             .checked_add(bytes)
             .filter(|end| *end <= self.payload.len());

@@ -45,9 +45,13 @@ impl Program {
                 Op::Strings {
                     offset,
                     count,
+                    is_array,
                     wide,
                     bound,
                 } => {
+                    if *is_array {
+                        from.begin_collection()?;
+                    }
                     for at in 0..*count {
                         let string = message.add(offset + at * strings::stride(self.language));
                         self.read_string(string.cast(), *wide, *bound, from)?;
@@ -85,6 +89,7 @@ impl Program {
                     sequence,
                 } => {
                     let member: *mut c_void = message.add(*offset).cast();
+                    from.begin_collection()?;
                     let len = from.count(4, sequence.bound)?;
                     sequence.resize(member, len)?;
                     for at in 0..len {
@@ -97,6 +102,7 @@ impl Program {
                     count,
                     program,
                 } => {
+                    from.begin_collection()?;
                     for at in 0..*count {
                         program.read(from, message.add(offset + at * program.size_of).cast())?;
                     }
@@ -108,6 +114,7 @@ impl Program {
                     program,
                 } => {
                     let member: *mut c_void = message.add(*offset).cast();
+                    from.begin_collection()?;
                     let len = from.count(1, sequence.bound)?;
                     sequence.resize(member, len)?;
                     for at in 0..len {

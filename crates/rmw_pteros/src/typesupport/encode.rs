@@ -8,7 +8,7 @@ use super::strings;
 use crate::error::{Failure, Outcome};
 
 /// Plain CDR, little endian (RTPS 2.5 §10.5).
-const HEADER: [u8; HEADER_BYTES] = [0, 1, 0, 0];
+pub(crate) const HEADER: [u8; HEADER_BYTES] = [0, 1, 0, 0];
 
 impl Program {
     /// Bytes of the serialized message, header included.
@@ -74,6 +74,7 @@ impl Program {
                     count,
                     wide,
                     bound,
+                    ..
                 } => {
                     for at in 0..*count {
                         let string = message.add(offset + at * strings::stride(self.language));

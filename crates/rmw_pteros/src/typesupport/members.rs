@@ -4,6 +4,19 @@ use std::ffi::{CStr, c_char};
 
 use crate::abi::{MessageMember, MessageMembers};
 
+/// The language of the structs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    /// `rosidl_generator_c`.
+    C,
+    /// `rosidl_generator_cpp` with libstdc++.
+    Cpp,
+}
+
+/// The deepest nesting of messages. rosidl refuses recursive types, so only a broken
+/// typesupport exceeds it.
+pub(super) const DEPTH_MAX: usize = 64;
+
 /// Field types (`rosidl_typesupport_introspection_cpp/field_types.hpp`).
 pub(super) mod type_id {
     pub(crate) const LONG_DOUBLE: u8 = 3;
@@ -40,10 +53,18 @@ unsafe fn name(text: *const c_char) -> &'static str {
 /// The members are those of a type of rosidl.
 pub(super) unsafe fn dds_name(members: &MessageMembers) -> String {
     // SAFETY: as for this function.
-    let (namespace, name) =
-        unsafe { (name(members.message_namespace), name(members.message_name)) };
+    let (namespace, name) = unsafe { names(members) };
     let namespace = namespace.replace("__", "::");
     format!("{namespace}::dds_::{name}_")
+}
+
+/// Namespace and name of a type, as the typesupport has them.
+///
+/// # Safety
+/// As for [`dds_name`].
+pub(super) unsafe fn names(members: &MessageMembers) -> (&'static str, &'static str) {
+    // SAFETY: as for this function.
+    unsafe { (name(members.message_namespace), name(members.message_name)) }
 }
 
 /// The members of a type.

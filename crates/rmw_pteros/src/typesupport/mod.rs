@@ -9,10 +9,13 @@
 
 mod cursor;
 mod decode;
+mod description;
 mod encode;
 mod members;
+mod plain;
 mod program;
 mod sequence;
+mod size;
 mod strings;
 
 use std::collections::HashMap;
@@ -26,16 +29,11 @@ use crate::abi;
 use crate::error::{Failure, Outcome};
 use crate::host;
 
+pub(crate) use description::IntrospectedType;
+pub(crate) use encode::HEADER;
+use members::Language;
+pub(crate) use plain::{BODY_ALIGN, PlainLayout};
 pub(crate) use program::Program;
-
-/// The language of the structs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Language {
-    /// `rosidl_generator_c`.
-    C,
-    /// `rosidl_generator_cpp` with libstdc++.
-    Cpp,
-}
 
 const INTROSPECTION: [(&CStr, Language); 2] = [
     (c"rosidl_typesupport_introspection_c", Language::C),
@@ -46,10 +44,14 @@ const INTROSPECTION: [(&CStr, Language); 2] = [
 pub(crate) struct MessageType {
     /// How to read and write it.
     pub(crate) program: Arc<Program>,
+    /// Where its memory is its CDR body, for loans.
+    pub(crate) plain: Option<Arc<PlainLayout>>,
     /// `pkg::msg::dds_::Name_`.
     pub(crate) dds_name: String,
     /// RIHS01, if the typesupport has one.
     pub(crate) hash: Option<TypeHash>,
+    /// Its fields, for content filters.
+    pub(crate) fields: Arc<IntrospectedType>,
 }
 
 /// A service type of the user.
@@ -177,33 +179,40 @@ unsafe fn described(
 ) -> Outcome<MessageType> {
     // SAFETY: as for this function.
     let members = unsafe { crate::error::non_null(members, "members") }?;
-    let program = cached_program(members, language)?;
+    let Compiled { program, plain } = compiled(members, language)?;
     Ok(MessageType {
+        plain,
         // SAFETY: names of rosidl are C strings.
         dds_name: unsafe { members::dds_name(members) },
+        // SAFETY: as for this function.
+        fields: Arc::new(unsafe { IntrospectedType::new(members) }),
         program,
         hash,
     })
 }
 
+/// A type as it is compiled once.
+#[derive(Clone)]
+struct Compiled {
+    program: Arc<Program>,
+    plain: Option<Arc<PlainLayout>>,
+}
+
 /// One program per type and language; types are never unloaded.
-fn cached_program(members: &abi::MessageMembers, language: Language) -> Outcome<Arc<Program>> {
-    static PROGRAMS: Mutex<Option<HashMap<usize, Arc<Program>>>> = Mutex::new(None);
+fn compiled(members: &abi::MessageMembers, language: Language) -> Outcome<Compiled> {
+    static TYPES: Mutex<Option<HashMap<usize, Compiled>>> = Mutex::new(None);
     let key = std::ptr::from_ref(members).addr();
-    let known = PROGRAMS
-        .lock()
-        .as_ref()
-        .and_then(|all| all.get(&key).cloned());
+    let known = TYPES.lock().as_ref().and_then(|all| all.get(&key).cloned());
     if let Some(known) = known {
         return Ok(known);
     }
     // SAFETY: members of rosidl.
     let program = Arc::new(unsafe { Program::compile(members, language) }?);
-    let mut programs = PROGRAMS.lock();
-    programs
-        .get_or_insert_default()
-        .insert(key, program.clone());
-    Ok(program)
+    let plain = PlainLayout::of(&program).map(Arc::new);
+    let compiled = Compiled { program, plain };
+    let mut types = TYPES.lock();
+    types.get_or_insert_default().insert(key, compiled.clone());
+    Ok(compiled)
 }
 
 #[cfg(test)]

@@ -1,16 +1,12 @@
 //! The program of a type: its members in the order of CDR, flattened.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::Language;
-use super::members::{self, type_id};
+use super::members::{self, DEPTH_MAX, Language, type_id};
 use super::sequence::SequenceAccess;
 use crate::abi::{MessageMember, MessageMembers};
 use crate::error::{Failure, Outcome};
-
-/// The deepest nesting of messages. rosidl refuses recursive types, so only a broken
-/// typesupport exceeds it.
-const DEPTH_MAX: usize = 64;
 
 /// No bound of a string or sequence.
 pub(super) const UNBOUNDED: usize = usize::MAX;
@@ -29,6 +25,7 @@ pub(super) enum Op {
     Strings {
         offset: usize,
         count: usize,
+        is_array: bool,
         wide: bool,
         bound: usize,
     },
@@ -70,7 +67,12 @@ pub(crate) struct Program {
     /// Size of the struct, bytes.
     pub(crate) size_of: usize,
     pub(super) language: Language,
+    /// Initializes a struct with the type's default values.
+    initialize: Option<unsafe extern "C" fn(*mut c_void, u32)>,
 }
+
+/// `ROSIDL_RUNTIME_C_MSG_INIT_ALL`.
+const INITIALIZE_ALL: u32 = 0;
 
 // The function pointers are those of a shared library that is never unloaded; they
 // have no state.
@@ -88,6 +90,20 @@ impl Program {
         unsafe { Self::compile_nested(members, language, DEPTH_MAX) }
     }
 
+    /// Writes default values into the memory of a plain struct.
+    ///
+    /// # Safety
+    /// The memory has the size and the alignment of the struct.
+    pub(crate) unsafe fn initialize(&self, memory: &mut [u8]) {
+        match self.initialize {
+            // SAFETY: as for this function.
+            Some(initialize) => unsafe {
+                initialize(memory.as_mut_ptr().cast(), INITIALIZE_ALL);
+            },
+            None => memory.fill(0),
+        }
+    }
+
     unsafe fn compile_nested(
         members: &MessageMembers,
         language: Language,
@@ -97,6 +113,7 @@ impl Program {
             ops: Vec::new(),
             size_of: members.size_of,
             language,
+            initialize: members.init_function,
         };
         // SAFETY: as for `compile`.
         unsafe { program.add_members(members, 0, depth) }?;
@@ -162,6 +179,7 @@ impl Program {
             type_id::STRING | type_id::WSTRING => self.ops.push(Op::Strings {
                 offset,
                 count,
+                is_array: member.is_array,
                 wide: member.type_id == type_id::WSTRING,
                 bound: string_bound(member),
             }),

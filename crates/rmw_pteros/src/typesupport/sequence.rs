@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::Language;
+use super::members::Language;
 use crate::abi::MessageMember;
 use crate::error::{Failure, Outcome};
 

@@ -7,7 +7,7 @@
 
 use std::ffi::c_void;
 
-use super::Language;
+use super::members::Language;
 use crate::error::{Failure, Outcome};
 use crate::host;
 

@@ -155,3 +155,167 @@ fn a_message_that_ends_early_or_lies_about_a_length_is_refused() {
     lie[32..36].copy_from_slice(&u32::MAX.to_le_bytes());
     assert!(decode(&lie).unwrap_err().text.contains("bytes are left"));
 }
+
+fn array(name: &'static CStr, type_id: u8, offset: usize, count: usize) -> MessageMember {
+    MessageMember {
+        is_array: true,
+        array_size: count,
+        ..member(name, type_id, offset)
+    }
+}
+
+/// A plain struct with a gap inside and one at its end.
+#[repr(C)]
+struct Plain {
+    flags: [u8; 3],
+    x: f64,
+    last: u16,
+}
+
+fn plain_program() -> Program {
+    use std::mem::offset_of;
+    let list = vec![
+        array(c"flags", 6, offset_of!(Plain, flags), 3),
+        member(c"x", 2, offset_of!(Plain, x)),
+        member(c"last", 10, offset_of!(Plain, last)),
+    ];
+    let members = members(c"Plain", size_of::<Plain>(), &list);
+    // SAFETY: the members are those of `Plain`.
+    unsafe { Program::compile(&members, Language::C) }.unwrap()
+}
+
+#[test]
+fn a_plain_struct_is_viewed_in_place_unless_its_bytes_forbid_it() {
+    let program = plain_program();
+    let layout = PlainLayout::of(&program).expect("plain");
+    let mut sent = Plain {
+        flags: [1, 0, 1],
+        x: 2.5,
+        last: 9,
+    };
+    // Aligned as memory of loans: the body begins at a multiple of 8.
+    let mut words = vec![0_u64; 5];
+    // SAFETY: 40 bytes.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), 40) };
+    // SAFETY: an initialized struct of the type.
+    let len = unsafe { program.serialized_len(pointer(&mut sent)) }.unwrap();
+    assert_eq!(len, 4 + 18, "without the gap at the end");
+    // SAFETY: as above.
+    unsafe { program.encode(pointer(&mut sent), &mut bytes[4..4 + len]) }.unwrap();
+    let payload = &mut bytes[4..4 + 4 + 24];
+    let body = layout.view(payload).expect("viewed in place");
+    assert_eq!(body.as_ptr().addr() % 8, 0);
+    assert_eq!(body[..3], [1, 0, 1]);
+    assert_eq!(body[8..16], 2.5_f64.to_le_bytes());
+    assert!(layout.view(&payload[..len]).is_none(), "the end is missing");
+    payload[4] = 2;
+    assert!(layout.view(payload).is_none(), "2 is no boolean");
+    payload[4] = 1;
+    payload[1] = 0;
+    assert!(layout.view(payload).is_none(), "big endian");
+    assert!(layout.view(&[0, 1]).is_none(), "no header");
+    let mut used = [0xee; 24];
+    layout.clear_gaps(&mut used);
+    let gaps: Vec<_> = (0..24).filter(|at| used[*at] == 0).collect();
+    assert_eq!(gaps, [3, 4, 5, 6, 7, 18, 19, 20, 21, 22, 23]);
+}
+
+#[test]
+fn types_with_strings_and_structs_unlike_cdr_are_not_plain() {
+    let list = mixed_members();
+    let mixed = members(c"Mixed", size_of::<Mixed>(), &list);
+    let list = [member(c"a", 8, 0), member(c"b", 8, 8), member(c"c", 2, 16)];
+    let unlike = members(c"Unlike", 24, &list);
+    for members in [mixed, unlike] {
+        // SAFETY: the members are those of a struct.
+        let program = unsafe { Program::compile(&members, Language::C) }.unwrap();
+        assert!(PlainLayout::of(&program).is_none());
+    }
+}
+
+#[test]
+fn xcdr2_aligns_at_four_and_sizes_collections_of_strings() {
+    use std::mem::offset_of;
+    #[repr(C)]
+    struct Named {
+        small: u8,
+        x: f64,
+        texts: [[usize; 3]; 2],
+    }
+    let list = [
+        member(c"small", 8, offset_of!(Named, small)),
+        member(c"x", 2, offset_of!(Named, x)),
+        array(c"texts", 16, offset_of!(Named, texts), 2),
+    ];
+    let members = members(c"Named", size_of::<Named>(), &list);
+    // SAFETY: the members are those of `Named`.
+    let program = unsafe { Program::compile(&members, Language::C) }.unwrap();
+    let payload = [
+        &[0, 7, 0, 0][..],
+        &[3, 0, 0, 0],
+        &1.5_f64.to_le_bytes(),
+        &[14, 0, 0, 0],
+        &[3, 0, 0, 0],
+        b"ab\0\0",
+        &[2, 0, 0, 0],
+        b"c\0",
+    ]
+    .concat();
+    let mut received = Named {
+        small: 0,
+        x: 0.0,
+        texts: [[0; 3]; 2],
+    };
+    // SAFETY: an initialized struct of the type; a zeroed C string is empty.
+    unsafe { program.decode(&payload, pointer(&mut received)) }.unwrap();
+    assert_eq!((received.small, received.x), (3, 1.5));
+    for (at, expected) in [b"ab".as_slice(), b"c"].into_iter().enumerate() {
+        // SAFETY: a string that `decode` has allocated.
+        let text: &[u8] =
+            unsafe { strings::read(Language::C, std::ptr::from_ref(&received.texts[at]).cast()) }
+                .unwrap();
+        assert_eq!(text, expected);
+    }
+    let delimited = [&[0, 9, 0, 0][..], &payload[4..]].concat();
+    // SAFETY: as above.
+    assert!(unsafe { program.decode(&delimited, pointer(&mut received)) }.is_err());
+}
+
+#[test]
+fn a_description_from_introspection_names_nested_types_and_bounds() {
+    let inner_list = [member(c"value", 2, 0)];
+    let inner = members(c"Inner", 8, &inner_list);
+    let handle = crate::abi::MessageTypeSupport {
+        typesupport_identifier: null(),
+        data: std::ptr::from_ref(&inner).cast(),
+        func: None,
+        get_type_hash_func: None,
+        get_type_description_func: null(),
+        get_type_description_sources_func: null(),
+    };
+    let bounded = MessageMember {
+        string_upper_bound: 5,
+        ..member(c"name", 16, 8)
+    };
+    let few = MessageMember {
+        is_upper_bound: true,
+        ..array(c"few", 12, 40, 7)
+    };
+    let one = MessageMember {
+        members: &raw const handle,
+        ..member(c"inner", 18, 0)
+    };
+    let list = [one, bounded, few];
+    let outer = members(c"Outer", 64, &list);
+    // SAFETY: the members outlive the use.
+    let described = unsafe { IntrospectedType::new(&outer) }.describe().unwrap();
+    assert_eq!(described.type_description.type_name, "test/msg/Outer");
+    assert_eq!(described.referenced[0].type_name, "test/msg/Inner");
+    let text = pteros_msg::dynamic::DynamicType::new(&described).unwrap();
+    let texts: Vec<_> = text
+        .fields()
+        .iter()
+        .map(|field| field.type_text())
+        .collect();
+    assert_eq!(texts, ["test/msg/Inner", "string<=5", "uint32[<=7]"]);
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use pteros_rtps::fault;
 use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::locator::Locator;
 use pteros_rtps::participant::{PathInfo, PathReason};
 use pteros_rtps::time::{Duration, Instant};
 
@@ -23,6 +24,12 @@ const MOVE_REPEATED: Duration = Duration::from_secs(5);
 const MOVES_MAX: usize = 64;
 
 impl Core {
+    /// The addresses of the context's sockets, one per interface. Datagrams of all
+    /// its endpoints come from there and arrive there.
+    pub fn unicast_locators(&self) -> Vec<Locator> {
+        self.participant().lock().data().default_unicast.clone()
+    }
+
     /// Follows the interfaces after a notice of the kernel, now or soon.
     pub(crate) fn note_interfaces_changed(&self, now: Instant) {
         // Relaxed: only the thread that drives reads and writes it.

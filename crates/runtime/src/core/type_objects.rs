@@ -20,7 +20,7 @@ impl Core {
     /// `None` if nothing is announced.
     pub(crate) fn type_information(&self, ty: &MessageType, type_name: &str) -> Option<Bytes> {
         match ty {
-            MessageType::Unknown => None,
+            MessageType::Unknown | MessageType::OnDemand(_) => None,
             MessageType::Described { announced: [], .. } => None,
             &MessageType::Described {
                 announced,

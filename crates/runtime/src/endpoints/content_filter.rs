@@ -8,7 +8,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-pub use pteros_dcps::filter::{ContentFilterError, FilterSpec, MessageType};
+pub use pteros_dcps::filter::{BuildType, ContentFilterError, FilterSpec, MessageType};
 use pteros_msg::dynamic::DynamicType;
 use pteros_rtps::content_filter::ContentFilter;
 

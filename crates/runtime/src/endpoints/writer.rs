@@ -447,7 +447,7 @@ impl WriterEndpoint {
     }
 
     /// TRANSPORT_PRIORITY as datagrams carry it (DSCP), 0 to 63.
-    pub(crate) fn code_point(&self) -> u8 {
+    pub fn code_point(&self) -> u8 {
         self.policies.code_point.load(Ordering::Relaxed)
     }
 

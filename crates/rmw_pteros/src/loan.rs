@@ -1,0 +1,201 @@
+//! Loaned messages: memory of plain types that the user writes and reads in place
+//! (zero-copy).
+//!
+//! A publisher's loan lies in a chunk of the shared-memory transport where readers are
+//! connected, else in this process. A subscription's loan is the received payload
+//! itself; it is a copy only where the payload cannot be read as the struct. The user
+//! knows a loan by its address, so each entity has a table of them.
+
+use std::any::TypeId;
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_runtime::outbound::OutboundMessage;
+use pteros_runtime::sample::SharedValue;
+use pteros_runtime::shm_transport::Chunk;
+
+use crate::error::{Failure, Outcome};
+use crate::typesupport::{BODY_ALIGN, HEADER, PlainLayout, Program};
+
+/// Loans of one entity that the user holds at most. A loan keeps a chunk of the pool,
+/// so more of them would stop the other publishers of the process.
+const LOANS_MAX: usize = 256;
+
+/// The loans of one entity.
+pub(crate) struct Loans<T>(Mutex<Vec<(usize, T)>>);
+
+impl<T> Default for Loans<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Loans<T> {
+    /// # Errors
+    /// The user holds [`LOANS_MAX`] loans.
+    pub(crate) fn check_space(&self) -> Outcome {
+        if self.0.lock().len() < LOANS_MAX {
+            return Ok(());
+        }
+        Err(Failure::error(format!(
+            "{LOANS_MAX} loaned messages are held already; return or publish some"
+        )))
+    }
+
+    /// Notes a loan. Returns the address by which the user knows it.
+    pub(crate) fn add(&self, at: *mut c_void, loan: T) -> *mut c_void {
+        self.0.lock().push((at.addr(), loan));
+        at
+    }
+
+    /// Ends a loan.
+    ///
+    /// # Errors
+    /// The address is that of no loan.
+    pub(crate) fn remove(&self, at: *const c_void) -> Outcome<T> {
+        let mut loans = self.0.lock();
+        let found = loans.iter().position(|(address, _)| *address == at.addr());
+        match found {
+            Some(index) => Ok(loans.swap_remove(index).1),
+            None => Err(Failure::error(
+                "the message is no loan of this publisher or subscription",
+            )),
+        }
+    }
+}
+
+/// A payload that the user writes in place.
+pub(crate) enum PayloadMemory {
+    /// A chunk that peers can read.
+    Chunk(Chunk),
+    /// Memory of this process; the payload begins at an offset, so that its body is
+    /// aligned.
+    Own(Vec<u8>, usize),
+}
+
+impl PayloadMemory {
+    /// Memory for a struct of the type behind a header, with initial values. `chunk` has
+    /// that size.
+    pub(crate) fn new(program: &Program, layout: &PlainLayout, chunk: Option<Chunk>) -> Self {
+        let len = HEADER.len() + layout.size_of;
+        let is_aligned = |chunk: &Chunk| {
+            chunk.len() == len && (chunk.as_ptr().addr() + HEADER.len()).is_multiple_of(BODY_ALIGN)
+        };
+        let mut memory = match chunk.filter(is_aligned) {
+            Some(chunk) => Self::Chunk(chunk),
+            None => Self::own(len),
+        };
+        let payload = memory.payload();
+        if let Some((header, body)) = payload.split_first_chunk_mut() {
+            *header = HEADER;
+            // SAFETY: memory of the size and alignment of the struct.
+            unsafe { program.initialize(body) };
+        }
+        memory
+    }
+
+    fn own(len: usize) -> Self {
+        let mut bytes = vec![0; len + BODY_ALIGN];
+        let begin = (bytes.as_ptr().addr() + HEADER.len()).wrapping_neg() % BODY_ALIGN;
+        bytes.truncate(begin + len);
+        Self::Own(bytes, begin)
+    }
+
+    fn payload(&mut self) -> &mut [u8] {
+        match self {
+            Self::Chunk(chunk) => chunk,
+            Self::Own(bytes, begin) => bytes.get_mut(*begin..).unwrap_or_default(),
+        }
+    }
+
+    fn body(&mut self) -> &mut [u8] {
+        self.payload().get_mut(HEADER.len()..).unwrap_or_default()
+    }
+
+    /// Where the struct lies. It does not move.
+    pub(crate) fn address(&mut self) -> *mut c_void {
+        self.body().as_mut_ptr().cast()
+    }
+
+    /// Ends writing.
+    pub(crate) fn into_message(mut self, layout: &PlainLayout) -> LoanedPayload {
+        layout.clear_gaps(self.body());
+        match self {
+            Self::Chunk(chunk) => LoanedPayload {
+                payload: chunk.freeze(),
+                is_shared: true,
+            },
+            Self::Own(bytes, begin) => LoanedPayload {
+                payload: Bytes::from(bytes).slice(begin..),
+                is_shared: false,
+            },
+        }
+    }
+}
+
+/// A loaned message on its way out.
+pub(crate) struct LoanedPayload {
+    payload: Bytes,
+    is_shared: bool,
+}
+
+impl OutboundMessage for LoanedPayload {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<Bytes>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.payload.clone()
+    }
+
+    fn wants_buffer(&self) -> bool {
+        !self.is_shared
+    }
+
+    fn offer_buffer(&mut self, mut memory: Chunk) {
+        if memory.len() == self.payload.len() {
+            memory.copy_from_slice(&self.payload);
+            self.payload = memory.freeze();
+            self.is_shared = true;
+        }
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.payload.len()
+    }
+}
+
+/// A received message that the user reads in place.
+#[expect(dead_code, reason = "the memory is kept until the user returns it")]
+pub(crate) enum ReceivedLoan {
+    /// The payload as it came.
+    Payload(Bytes),
+    /// A copy of it.
+    Copy(PayloadMemory),
+}
+
+/// Loans a received payload: where it lies if possible.
+///
+/// # Errors
+/// The payload is not of the type.
+pub(crate) fn receive(
+    program: &Program,
+    layout: &PlainLayout,
+    payload: Bytes,
+) -> Outcome<(*mut c_void, ReceivedLoan)> {
+    if let Some(body) = layout.view(&payload) {
+        let at = body.as_ptr().cast_mut().cast();
+        return Ok((at, ReceivedLoan::Payload(payload)));
+    }
+    let mut memory = PayloadMemory::new(program, layout, None);
+    let at = memory.address();
+    // SAFETY: an initialized struct of the type, which is ours alone.
+    unsafe { program.decode(&payload, at) }?;
+    Ok((at, ReceivedLoan::Copy(memory)))
+}

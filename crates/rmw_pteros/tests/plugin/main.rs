@@ -1,0 +1,16 @@
+//! The plug-in as rcl uses it: its exported functions, with typesupport made here, so
+//! that no ROS 2 is needed. Every context is on 127.0.0.1 alone.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "conditions have deadlines of real time, since contexts use real sockets"
+)]
+
+mod allocations;
+mod content_filters;
+mod harness;
+mod loans;
+mod message_cost;
+
+#[global_allocator]
+static ALLOCATOR: allocations::CountingAllocator = allocations::CountingAllocator;
