@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char};
 use crate::abi::{MessageMember, MessageMembers};
 
 /// Field types (`rosidl_typesupport_introspection_cpp/field_types.hpp`).
-pub(super) mod type_id {
+pub(crate) mod type_id {
     pub(crate) const LONG_DOUBLE: u8 = 3;
     pub(crate) const BOOLEAN: u8 = 6;
     pub(crate) const STRING: u8 = 16;

@@ -26,6 +26,8 @@ use crate::abi;
 use crate::error::{Failure, Outcome};
 use crate::host;
 
+#[cfg(test)]
+pub(crate) use members::type_id;
 pub(crate) use program::Program;
 
 /// The language of the structs.
