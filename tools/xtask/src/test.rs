@@ -3,7 +3,7 @@
 //!
 //! Without `--all` it runs what is quick: every crate's unit tests and the test
 //! programs that are not in [`LONG_TESTS`]. `--all` adds those, documentation
-//! tests, examples, other DDS stacks and mutants. Tests with sockets run in a
+//! tests, examples, other DDS stacks, ROS 2's own suites and mutants. Tests with sockets run in a
 //! private network namespace. If the system does not allow one, they run without it
 //! and without peers, which is reported.
 //!
@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::checkout::root;
-use crate::{fault_points, generate, namespace, peers};
+use crate::{fault_points, generate, namespace, peers, ros2};
 
 /// Slowest test programs named at the end.
 const SLOWEST_SHOWN: usize = 12;
@@ -181,6 +181,12 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             cargo_tests(peers, false, &["--workspace", "--test", "interop"])
         });
     }
+    report.run_step("ROS 2's suites on the plug-in", || {
+        Ok(TestRun {
+            counts: ros2::run_all()?,
+            times: Vec::new(),
+        })
+    });
     report.run_step("no fault points in the program", || {
         // Built alone, as users do. The tests of shared memory enable fault
         // points, and everything that is built with them has fault points too.
@@ -319,7 +325,7 @@ fn find_peers() -> Result<(Option<PathBuf>, TestRun)> {
 }
 
 /// A command in a private network, or in the current one if none is available.
-fn in_network_namespace(multicast: bool, program: &str) -> Result<Command> {
+pub fn in_network_namespace(multicast: bool, program: &str) -> Result<Command> {
     match namespace::available() {
         Ok(()) => namespace::command(multicast, program),
         Err(_) => Ok(Command::new(program)),
