@@ -6,6 +6,7 @@ mod book;
 mod build_time;
 mod checkout;
 mod corpus;
+mod counts;
 mod coverage;
 mod dist;
 mod documents;

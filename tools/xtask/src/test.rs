@@ -20,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::checkout::root;
+use crate::counts::Counts;
 use crate::{fault_points, generate, namespace, peers, ros2};
 
 /// Slowest test programs named at the end.
@@ -44,6 +45,8 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros", "churn"),
     ("pteros", "many_processes"),
     ("pteros-cli", "packages"),
+    // Programs of an installed ROS 2.
+    ("pteros-cli", "ros2_programs"),
     ("pteros-rtps", "soak"),
     ("pteros-security", "crowd"),
     // Every experiment of the lab, at a minimum.
@@ -68,25 +71,6 @@ const FAULT_RUNS: [&str; 7] = [
     "--test",
     "mutants",
 ];
-
-/// Numbers of passed, failed and skipped tests.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// Passed tests.
-    pub passed: usize,
-    /// Failed tests.
-    pub failed: usize,
-    /// Tests that are ignored or cannot run here.
-    pub skipped: usize,
-}
-
-impl Counts {
-    fn add(&mut self, more: Counts) {
-        self.passed += more.passed;
-        self.failed += more.failed;
-        self.skipped += more.skipped;
-    }
-}
 
 /// What a step did.
 #[derive(Default)]
@@ -161,6 +145,8 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
     // Only the build needs the network. The tests run without it.
     let built = report.run_step("build tests and examples", || {
         cargo(&["test", "--workspace", "--no-run", "--quiet"])?;
+        // The plug-in, which tests with ROS 2 find beside the command.
+        cargo(&["build", "--quiet", "-p", "pteros-rmw"])?;
         cargo(&[FAULT_RUNS.as_slice(), &["--no-run", "--quiet"]].concat())
     });
     if !built {
@@ -324,14 +310,6 @@ fn find_peers() -> Result<(Option<PathBuf>, TestRun)> {
     Ok((Some(peers.folder), run))
 }
 
-/// A command in a private network, or in the current one if none is available.
-pub fn in_network_namespace(multicast: bool, program: &str) -> Result<Command> {
-    match namespace::available() {
-        Ok(()) => namespace::command(multicast, program),
-        Err(_) => Ok(Command::new(program)),
-    }
-}
-
 fn cargo_program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
@@ -351,7 +329,7 @@ fn cargo(arguments: &[&str]) -> Result<TestRun> {
 
 /// Runs tests, and adds the counts and the time that each test program prints.
 fn cargo_tests(peers: Option<&Path>, multicast: bool, which: &[&str]) -> Result<TestRun> {
-    let mut command = in_network_namespace(multicast, &cargo_program())?;
+    let mut command = namespace::command_where_available(multicast, &cargo_program())?;
     if let Some(folder) = peers {
         command.env(PEERS_VARIABLE, folder);
     }

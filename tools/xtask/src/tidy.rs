@@ -56,6 +56,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/net/src/clock.rs",
     "crates/net/src/poll.rs",
     "crates/pteros/examples/",
+    "crates/rmw_pteros/src/header_check.rs",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",
     "crates/cli/",

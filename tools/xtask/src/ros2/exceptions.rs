@@ -5,9 +5,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Case, PLUG_IN, Verdict};
+use super::case::{CRASHED, Case, Verdict};
 use crate::checkout::root;
 
+/// The middleware under test, which alone has exceptions.
+pub const PLUG_IN: &str = "rmw_pteros_cpp";
 /// The file, from the root.
 pub const FILE: &str = "tools/xtask/src/ros2/exceptions.txt";
 
@@ -30,7 +32,8 @@ impl Exceptions {
         Self::parse(&text).context(FILE)
     }
 
-    /// Lines `suite program case | reason`; `#` begins a comment.
+    /// Lines `suite program case | reason`; `#` begins a comment. A reason that begins
+    /// with `sometimes: ` is for a case that measures time, and may pass.
     pub fn parse(text: &str) -> Result<Self> {
         let mut list: Vec<Exception> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
@@ -70,6 +73,12 @@ impl Exceptions {
         found.map(|exception| exception.reason.as_str())
     }
 
+    /// Whether a case must fail: the line is stale if it passes.
+    pub fn must_fail(&self, rmw: &str, suite: &str, program: &str, case: &str) -> bool {
+        let reason = self.reason(rmw, suite, program, case);
+        reason.is_some_and(|reason| !reason.starts_with("sometimes: "))
+    }
+
     /// Cases of a program that ran without them.
     pub fn unknown<'a>(
         &'a self,
@@ -94,9 +103,6 @@ impl Exceptions {
             .filter(move |e| is_ours && e.suite == suite && e.program == program)
     }
 }
-
-/// The name of the case that stands for a program that ended early.
-pub const CRASHED: &str = "ended-early";
 
 #[cfg(test)]
 mod tests {

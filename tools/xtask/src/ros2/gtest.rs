@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::exceptions::CRASHED;
-use super::{Bench, Case, ProgramRun, Verdict, run_twice, write_log};
+use super::bench::{Bench, run_twice, write_log};
+use super::case::{CRASHED, Case, ProgramRun, Verdict};
 use crate::limited_command::{Output, run_limited};
 
 /// The longest that one program may take.

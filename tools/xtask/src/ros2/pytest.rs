@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::exceptions::CRASHED;
-use super::{Bench, Case, ProgramRun, Verdict, run_twice, write_log};
+use super::bench::{Bench, run_twice, write_log};
+use super::case::{CRASHED, Case, ProgramRun, Verdict};
 use crate::limited_command::run_limited;
 
 /// The longest that one file may take.
