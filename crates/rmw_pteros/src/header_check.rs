@@ -112,6 +112,13 @@ const CPP_HEADERS: &str = "\
 ";
 
 fn c_layouts() -> Vec<Layout> {
+    let mut layouts = entity_layouts();
+    layouts.extend(message_layouts());
+    layouts
+}
+
+/// Options and entities.
+fn entity_layouts() -> Vec<Layout> {
     vec![
         layout!("rcutils_allocator_t" => Allocator {
             allocate, deallocate, reallocate, zero_allocate, state,
@@ -174,6 +181,12 @@ fn c_layouts() -> Vec<Layout> {
         layout!("rmw_guard_conditions_t" => WaitArray {
             count = "guard_condition_count", entries = "guard_conditions",
         }),
+    ]
+}
+
+/// Events, messages, the graph and typesupport.
+fn message_layouts() -> Vec<Layout> {
+    vec![
         layout!("rmw_event_t" => Event { implementation_identifier, data, event_type }),
         layout!("rmw_gid_t" => Gid { implementation_identifier, data }),
         layout!("rmw_message_info_t" => MessageInfo {

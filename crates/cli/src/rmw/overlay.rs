@@ -15,7 +15,7 @@ const MANIFEST: &str = include_str!("package.xml");
 /// The first words of a setup file of ours.
 const MARK: &str = "# Written by pteros rmw install";
 const SHELLS: [&str; 3] = ["sh", "bash", "zsh"];
-/// What colcon and ament prepend for the package, in their format (`.dsv`).
+/// Variables that colcon and ament prepend to for the package, in their format (`.dsv`).
 const PREPENDED: &str = "prepend-non-duplicate;AMENT_PREFIX_PATH;\n\
                          prepend-non-duplicate;CMAKE_PREFIX_PATH;\n\
                          prepend-non-duplicate;LD_LIBRARY_PATH;lib\n";

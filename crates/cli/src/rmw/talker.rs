@@ -30,7 +30,7 @@ const REMOVED: [&str; 5] = [
     "PTEROS_INTERFACES",
 ];
 
-/// What the check saw.
+/// A talker that was heard.
 pub struct Heard {
     /// The talker.
     pub program: PathBuf,
