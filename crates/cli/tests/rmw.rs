@@ -271,6 +271,36 @@ fn wrong_inputs_name_the_thing_and_the_way_out() {
 }
 
 #[test]
+fn the_plug_in_of_a_package_is_found_from_the_command() {
+    let folder = Folder::new("package");
+    let library = folder.plug_in("7.3");
+    let command = folder.0.join("usr/bin/pteros");
+    std::fs::create_dir_all(command.parent().unwrap()).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_pteros"), &command).unwrap();
+    let install = || {
+        let mut install = Command::new(&command);
+        install
+            .args(["rmw", "install"])
+            .env("HOME", &folder.0)
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("PTEROS_ROS2")
+            .env_remove("AMENT_PREFIX_PATH");
+        finish(install)
+    };
+    let said = install().failed(1);
+    assert_contains(&said, "usr/bin/../lib/pteros/librmw_pteros_cpp.so)");
+    assert_contains(&said, "or name the file with --library");
+    let place = folder.0.join("usr/lib/pteros");
+    std::fs::create_dir_all(&place).unwrap();
+    std::fs::rename(&library, place.join("librmw_pteros_cpp.so")).unwrap();
+    install().ok();
+    let installed = folder
+        .0
+        .join(".local/share/pteros/rmw/lib/librmw_pteros_cpp.so");
+    assert!(installed.is_file());
+}
+
+#[test]
 fn an_installation_without_a_talker_is_named() {
     let folder = Folder::new("talker");
     let (library, ros2) = (folder.plug_in("7.3"), folder.ros2("7.3.2"));

@@ -2,6 +2,8 @@
 //!
 //! A node in a global variable of C++ is destroyed by `exit`, after the thread-local
 //! values of the main thread. Messages that it sends then use a buffer of their own.
+//!
+//! The test starts a thread, because it is about the end of one.
 
 use std::cell::RefCell;
 use std::thread::LocalKey;
@@ -47,6 +49,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "a thread that ends")]
     fn a_thread_that_ends_uses_a_spare_for_a_buffer_that_is_gone() {
         let (sender, receiver) = channel();
         std::thread::scope(|scope| {

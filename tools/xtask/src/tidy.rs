@@ -42,6 +42,7 @@ const UNSAFE_FILES: &[&str] = &[
 /// (clippy.toml).
 const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/runtime/src/config.rs",
+    "crates/runtime/src/thread_buffer.rs",
     "crates/runtime/src/udp.rs",
     "crates/runtime/src/scheduler/background_io.rs",
     "crates/pteros/src/executors/multi_threaded.rs",
