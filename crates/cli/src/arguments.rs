@@ -17,6 +17,7 @@ use crate::new::New;
 use crate::node::NodeVerb;
 use crate::param::ParamVerb;
 use crate::pkg::PkgVerb;
+use crate::rmw::RmwVerb;
 use crate::run::Run;
 use crate::security::SecurityVerb;
 use crate::service::Service;
@@ -165,6 +166,9 @@ pub enum Noun {
     /// Record and show message latencies per topic, layer and chain
     #[command(subcommand, arg_required_else_help = true)]
     Trace(TraceVerb),
+    /// Install and check the plug-in that runs rclcpp and rclpy on Pteros
+    #[command(subcommand, arg_required_else_help = true)]
+    Rmw(RmwVerb),
     /// Find problems that keep nodes from communicating, and suggest fixes
     #[command(visible_alias = "wtf")]
     Doctor(Doctor),
@@ -206,6 +210,7 @@ impl Noun {
             Self::Security(verb) => verb.run(cli),
             Self::Lab(verb) => verb.run(cli),
             Self::Trace(verb) => verb.run(cli),
+            Self::Rmw(verb) => verb.run(cli),
             Self::Doctor(verb) => verb.run(cli),
             Self::Multicast(verb) => verb.run(cli),
             Self::Daemon(verb) => verb.run(cli),

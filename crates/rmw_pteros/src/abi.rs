@@ -470,7 +470,7 @@ pub struct CountStatus {
 
 /// `rmw_qos_incompatible_event_status_t`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct IncompatibleQosStatus {
     /// Total.
     pub total_count: i32,
@@ -478,6 +478,19 @@ pub struct IncompatibleQosStatus {
     pub total_count_change: i32,
     /// `rmw_qos_policy_kind_t`, a bit.
     pub last_policy_kind: u32,
+}
+
+/// RMW_QOS_POLICY_INVALID: the last incompatible policy before there was one.
+pub const POLICY_INVALID: u32 = 1;
+
+impl Default for IncompatibleQosStatus {
+    fn default() -> Self {
+        Self {
+            total_count: 0,
+            total_count_change: 0,
+            last_policy_kind: POLICY_INVALID,
+        }
+    }
 }
 
 /// `rmw_matched_status_t`.

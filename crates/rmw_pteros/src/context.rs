@@ -1,6 +1,7 @@
 //! Contexts: one DDS participant each.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::io::IsTerminal;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -308,6 +309,7 @@ fn start_logging() {
     let (filter, handle) = reload::Layer::new(LevelFilter::WARN);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .without_time();
     let installed = tracing_subscriber::registry()

@@ -14,6 +14,7 @@
 )]
 
 pub mod abi;
+mod build_note;
 mod client;
 mod content_filter;
 mod context;
@@ -22,6 +23,8 @@ mod event;
 mod graph;
 mod guard_condition;
 mod handle;
+#[cfg(test)]
+mod header_check;
 mod host;
 mod identity;
 mod init_options;

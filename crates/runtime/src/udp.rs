@@ -29,6 +29,7 @@ use crate::platform::{
 use crate::shared_memory::SystemShmTransport;
 use crate::shm_transport::ShmTransport;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
+use crate::thread_buffer::with_buffer;
 
 /// Highest participant index that is tried, as in other stacks (participant index /
 /// port mapping). In domain 232 only the first 63 have ports. Further participants
@@ -240,7 +241,11 @@ const DOORBELL: u64 = 6;
 
 thread_local! {
     /// Receives the events of a waiting thread.
-    static EVENTS: RefCell<Events> = RefCell::new(Events::with_capacity(8));
+    static EVENTS: RefCell<Events> = RefCell::new(new_events());
+}
+
+fn new_events() -> Events {
+    Events::with_capacity(8)
 }
 
 /// Ends a sleep in time, at no cost for sleeps that end before.
@@ -380,7 +385,7 @@ impl UdpTransport {
 
     /// Notes which sockets are readable; waits for that at most so long.
     fn poll(&self, timeout: Option<std::time::Duration>) {
-        EVENTS.with_borrow_mut(|events| {
+        with_buffer(&EVENTS, new_events, |events| {
             // An error here, such as an interrupted call, counts as an early
             // wake-up.
             let _ = self.poller.wait(events, timeout);

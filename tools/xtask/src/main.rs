@@ -6,6 +6,7 @@ mod book;
 mod build_time;
 mod checkout;
 mod corpus;
+mod counts;
 mod coverage;
 mod dist;
 mod documents;
@@ -25,6 +26,7 @@ mod peers;
 mod peers_check;
 mod picture;
 mod prose;
+mod ros2;
 mod sim;
 mod test;
 mod tidy;
@@ -48,6 +50,8 @@ fn main() -> Result<()> {
         "mutants" => mutants::run(&rest)?,
         "nightly" if nightly::run(&rest)? => {}
         "nightly" => std::process::exit(1),
+        "ros2" if ros2::run(&rest)? => {}
+        "ros2" => std::process::exit(1),
         "peers" => peers::run(&rest)?,
         peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
         "bench" if rest.first().is_some_and(|what| what == "build") => {
@@ -65,7 +69,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR… | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR… | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | ros2 [--rmw NAME] [--only PART] [SUITE …] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

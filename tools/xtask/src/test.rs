@@ -3,7 +3,7 @@
 //!
 //! Without `--all` it runs what is quick: every crate's unit tests and the test
 //! programs that are not in [`LONG_TESTS`]. `--all` adds those, documentation
-//! tests, examples, other DDS stacks and mutants. Tests with sockets run in a
+//! tests, examples, other DDS stacks, ROS 2's own suites and mutants. Tests with sockets run in a
 //! private network namespace. If the system does not allow one, they run without it
 //! and without peers, which is reported.
 //!
@@ -23,8 +23,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::checkout::root;
+use crate::counts::Counts;
 use crate::unsteady::{self, FailedTests, FailureCollector};
-use crate::{fault_points, generate, namespace, peers};
+use crate::{fault_points, generate, namespace, peers, ros2};
 
 /// Slowest test programs named at the end.
 const SLOWEST_SHOWN: usize = 12;
@@ -48,6 +49,8 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros", "churn"),
     ("pteros", "many_processes"),
     ("pteros-cli", "packages"),
+    // Programs of an installed ROS 2.
+    ("pteros-cli", "ros2_programs"),
     ("pteros-rtps", "soak"),
     ("pteros-security", "crowd"),
     // Every experiment of the lab, at a minimum.
@@ -72,25 +75,6 @@ const FAULT_RUNS: [&str; 7] = [
     "--test",
     "mutants",
 ];
-
-/// Numbers of passed, failed and skipped tests.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Counts {
-    /// Passed tests.
-    pub passed: usize,
-    /// Failed tests.
-    pub failed: usize,
-    /// Tests that are ignored or cannot run here.
-    pub skipped: usize,
-}
-
-impl Counts {
-    fn add(&mut self, more: Counts) {
-        self.passed += more.passed;
-        self.failed += more.failed;
-        self.skipped += more.skipped;
-    }
-}
 
 /// What a step did.
 #[derive(Default)]
@@ -167,6 +151,8 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
     // Only the build needs the network. The tests run without it.
     let built = report.run_step("build tests and examples", || {
         cargo(&["test", "--workspace", "--no-run", "--quiet"])?;
+        // The plug-in, which tests with ROS 2 find beside the command.
+        cargo(&["build", "--quiet", "-p", "pteros-rmw"])?;
         cargo(&[FAULT_RUNS.as_slice(), &["--no-run", "--quiet"]].concat())
     });
     if !built {
@@ -187,6 +173,12 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             cargo_tests(peers, false, &["--workspace", "--test", "interop"])
         });
     }
+    report.run_step("ROS 2's suites on the plug-in", || {
+        Ok(TestRun {
+            counts: ros2::run_all()?,
+            times: Vec::new(),
+        })
+    });
     report.run_step("no fault points in the program", || {
         // Built alone, as users do. The tests of shared memory enable fault
         // points, and everything that is built with them has fault points too.
@@ -331,14 +323,6 @@ fn find_peers() -> Result<(Option<PathBuf>, TestRun)> {
     Ok((Some(peers.folder), run))
 }
 
-/// A command in a private network, or in the current one if none is available.
-fn in_network_namespace(multicast: bool, program: &str) -> Result<Command> {
-    match namespace::available() {
-        Ok(()) => namespace::command(multicast, program),
-        Err(_) => Ok(Command::new(program)),
-    }
-}
-
 fn cargo_program() -> String {
     std::env::var("CARGO").unwrap_or_else(|_| "cargo".into())
 }
@@ -390,7 +374,7 @@ fn cargo_tests(peers: Option<&Path>, multicast: bool, which: &[&str]) -> Result<
 
 /// `cargo test` as the tests need it.
 fn test_command(peers: Option<&Path>, multicast: bool) -> Result<Command> {
-    let mut command = in_network_namespace(multicast, &cargo_program())?;
+    let mut command = namespace::command_where_available(multicast, &cargo_program())?;
     if let Some(folder) = peers {
         command.env(PEERS_VARIABLE, folder);
     }

@@ -43,6 +43,7 @@ const UNSAFE_FILES: &[&str] = &[
 /// (clippy.toml).
 const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/runtime/src/config.rs",
+    "crates/runtime/src/thread_buffer.rs",
     "crates/runtime/src/udp.rs",
     "crates/runtime/src/scheduler/background_io.rs",
     "crates/pteros/src/executors/multi_threaded.rs",
@@ -57,6 +58,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/net/src/clock.rs",
     "crates/net/src/poll.rs",
     "crates/pteros/examples/",
+    "crates/rmw_pteros/src/header_check.rs",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",
     "crates/cli/",

@@ -9,6 +9,7 @@ const OTHER_VARIABLES: &[&str] = &[
     "AMENT_PREFIX_PATH",
     "PTEROS_COMPONENT_PATH",
     "PTEROS_CONTAINER",
+    "PTEROS_ROS2",
 ];
 
 /// Variables of ROS 2's setup files that have no effect and need no note.

@@ -1,16 +1,17 @@
 //! `pteros doctor`: checks for problems of communication, each finding with a fix.
 //!
-//! The checks cover the environment, the network, shared memory, the clock,
-//! permissions and the graph. Every check has a time limit; together they take less
+//! The checks cover the environment, the network, shared memory, ROS 2's plug-in, the
+//! clock, permissions and the graph. Every check has a time limit; together they take less
 //! than two seconds.
 
 mod environment;
-mod finding;
+pub mod finding;
 mod graph;
 mod host;
 mod multicast_hello;
 mod network;
 mod paths;
+pub mod plug_in;
 mod report;
 mod shared_memory;
 mod stacks;
@@ -105,6 +106,7 @@ impl Doctor {
         let session = Session::open(cli, None);
         found.append(&mut network::check(session.as_ref().ok()));
         found.append(&mut shared_memory::check());
+        found.append(&mut plug_in::check());
         match &session {
             Ok(session) => {
                 let known = session.discover(&self.discovery);

@@ -18,7 +18,7 @@ pub(crate) enum Language {
 pub(super) const DEPTH_MAX: usize = 64;
 
 /// Field types (`rosidl_typesupport_introspection_cpp/field_types.hpp`).
-pub(super) mod type_id {
+pub(crate) mod type_id {
     pub(crate) const LONG_DOUBLE: u8 = 3;
     pub(crate) const BOOLEAN: u8 = 6;
     pub(crate) const STRING: u8 = 16;

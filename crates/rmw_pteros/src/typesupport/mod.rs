@@ -32,6 +32,8 @@ use crate::host;
 pub(crate) use description::IntrospectedType;
 pub(crate) use encode::HEADER;
 use members::Language;
+#[cfg(test)]
+pub(crate) use members::type_id;
 pub(crate) use plain::{BODY_ALIGN, PlainLayout};
 pub(crate) use program::Program;
 

@@ -158,12 +158,14 @@ impl Core {
             .iter()
             .any(|route| route.reader.delivery_form == value_form);
         let has_waiting_callback = || {
-            SPINNING_QUEUE.with_borrow(|spinning| {
-                let spinning = spinning.as_ref();
-                spinning.is_some_and(|spinning| {
+            // A thread that has lost its thread-local values spins nothing.
+            let is_waiting = SPINNING_QUEUE.try_with(|spinning| {
+                let spinning = spinning.borrow();
+                spinning.as_ref().is_some_and(|spinning| {
                     spinning.core == std::ptr::from_ref(self).addr() && !spinning.queue.is_empty()
                 })
-            })
+            });
+            is_waiting.unwrap_or(false)
         };
         let fits = is_value
             && writer.flow_membership.is_none()

@@ -15,6 +15,7 @@ use pteros_shm::{PeerAuthenticator, PeerName};
 
 use super::SendPath;
 use super::back_pressure::BlockingBudget;
+use crate::thread_buffer::with_buffer;
 
 /// With headers, protection and receiver-specific MACs for 50 participants, it fits
 /// a datagram of 65,507 bytes.
@@ -115,7 +116,7 @@ impl SendPath {
         if locators().next().is_none() {
             return;
         }
-        SEALED.with_borrow_mut(|sealed| {
+        with_buffer(&SEALED, SealedDatagrams::default, |sealed| {
             if let Err(unsealed) = crypto_transform.seal(&datagram.parts, sealed) {
                 // Its keys have not arrived, or it is gone: no peer could decode
                 // it.

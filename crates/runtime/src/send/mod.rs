@@ -27,6 +27,7 @@ use pteros_rtps::outbox::{Datagram, Outbox};
 
 use crate::platform::{Platform, Transport};
 use crate::shm_transport::ShmTransport;
+use crate::thread_buffer::with_buffer;
 use back_pressure::BlockingBudget;
 use datagram_protection::CryptoTransform;
 use segmented_send::SegmentedSend;
@@ -109,7 +110,7 @@ impl SendPath {
         mut fill: impl FnMut(&mut Outbox) -> bool,
     ) -> bool {
         let mut taken = true;
-        OUTBOX.with_borrow_mut(|outbox| {
+        with_buffer(&OUTBOX, Outbox::new, |outbox| {
             loop {
                 outbox.clear();
                 let more = fill(outbox);

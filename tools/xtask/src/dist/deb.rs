@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::{Glibc, check_tree, run_tool, tar};
+use super::{Glibc, PLUG_IN, check_tree, run_tool, tar};
 
 /// Writes the package of `tree`, whose content goes below `/usr`.
 pub(super) fn write(tree: &Path, package: &Path, version: &str, needs: Glibc) -> Result<()> {
@@ -21,7 +21,9 @@ pub(super) fn write(tree: &Path, package: &Path, version: &str, needs: Glibc) ->
             .arg(tree)
             .arg(data.join("usr")),
     )?;
-    let bytes: u64 = fs::metadata(tree.join("bin/pteros"))?.len();
+    let program = fs::metadata(tree.join("bin/pteros"))?.len();
+    let plug_in = fs::metadata(tree.join("lib/pteros").join(PLUG_IN))?.len();
+    let bytes = program + plug_in;
     fs::write(
         control.join("control"),
         control_file(version, needs, bytes.div_ceil(1024)),
@@ -64,7 +66,8 @@ fn control_file(version: &str, needs: Glibc, kibibytes: u64) -> String {
          Priority: optional\nHomepage: https://github.com/pteros/pteros\n\
          Description: command line for ROS 2 graphs\n \
          Shows, publishes and measures topics, calls services and actions, runs launch\n \
-         files and checks networks, for ROS 2 nodes of any stack. Needs no ROS 2.\n",
+         files and checks networks, for ROS 2 nodes of any stack. Needs no ROS 2.\n \
+         `pteros rmw install` installs a middleware plug-in for ROS 2 Jazzy.\n",
         needs.0, needs.1
     )
 }

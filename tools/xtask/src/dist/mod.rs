@@ -3,7 +3,8 @@
 //!
 //! Builds `pteros` with profile `dist` for x86-64 Linux and writes to `dist-packages` in the build folder:
 //! an archive, a Debian package, and their SHA-256 checksums. Both hold the stripped
-//! program, man pages and shell completions. The program is linked by zig against
+//! program, the middleware plug-in that `pteros rmw install` copies, man pages and shell
+//! completions. Program and plug-in are linked by zig against
 //! glibc 2.28 (Debian 10, RHEL 8), or with `--host-glibc` against this
 //! machine's. Each package is unpacked and its program run before the task ends.
 
@@ -23,6 +24,8 @@ use crate::peers::target_folder;
 const GLIBC_MIN: Glibc = Glibc(2, 28);
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The middleware plug-in, which the command finds in `../lib/pteros`.
+const PLUG_IN: &str = "librmw_pteros_cpp.so";
 /// What links against an older glibc than the host's.
 const TOOLS: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.0"];
 const USAGE: &str = "usage: cargo xtask dist [--host-glibc | --crates]";
@@ -45,11 +48,11 @@ pub fn run(arguments: &[String]) -> Result<String> {
         fs::remove_dir_all(&folder).context("remove the packages of the last run")?;
     }
     fs::create_dir_all(&folder)?;
-    let program = build(&root, on_host)?;
-    let needs = needed_glibc(&program)?;
+    let built = build(&root, on_host)?;
+    let needs = needed_glibc(&built.program)?.max(needed_glibc(&built.plug_in)?);
     ensure!(
         on_host || needs <= GLIBC_MIN,
-        "the program needs glibc {}.{}, more than {}.{}",
+        "the program or the plug-in needs glibc {}.{}, more than {}.{}",
         needs.0,
         needs.1,
         GLIBC_MIN.0,
@@ -58,7 +61,7 @@ pub fn run(arguments: &[String]) -> Result<String> {
 
     let name = format!("pteros-{VERSION}-x86_64-linux");
     let tree = folder.join(&name);
-    stage(&root, &program, &tree)?;
+    stage(&root, &built, &tree)?;
     let archive = folder.join(format!("{name}.tar.gz"));
     tar(&folder, &name, &archive)?;
     let package = folder.join(format!("pteros_{VERSION}_amd64.deb"));
@@ -85,10 +88,31 @@ fn checkout() -> Result<PathBuf> {
     root().canonicalize().context("find the checkout")
 }
 
-/// Builds the stripped program.
-fn build(root: &Path, on_host: bool) -> Result<PathBuf> {
-    let options = ["--profile", "dist", "--locked", "--package", "pteros-cli"];
-    let features = ["--features", "man"];
+/// The stripped files of a build.
+struct Built {
+    program: PathBuf,
+    plug_in: PathBuf,
+}
+
+/// The command, and the plug-in that it installs.
+const PACKAGES: [&[&str]; 2] = [
+    &["--package", "pteros-cli", "--features", "man"],
+    &["--package", "pteros-rmw"],
+];
+
+/// Builds the program and the plug-in, each with the features of its own.
+fn build(root: &Path, on_host: bool) -> Result<Built> {
+    for package in PACKAGES {
+        build_package(root, on_host, package)?;
+    }
+    let folder = target_folder()?.join(TARGET).join("dist");
+    Ok(Built {
+        program: folder.join("pteros"),
+        plug_in: folder.join(PLUG_IN),
+    })
+}
+
+fn build_package(root: &Path, on_host: bool, package: &[&str]) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root);
     if on_host {
@@ -101,10 +125,14 @@ fn build(root: &Path, on_host: bool) -> Result<PathBuf> {
             .arg(format!("{TARGET}.{}.{}", GLIBC_MIN.0, GLIBC_MIN.1))
             .env("PATH", format!("{}:{path}", tools.join("bin").display()));
     }
-    let status = cargo.args(options).args(features).status();
-    let status = status.context("run cargo")?;
-    ensure!(status.success(), "the build failed ({status})");
-    Ok(target_folder()?.join(TARGET).join("dist/pteros"))
+    cargo.args(["--profile", "dist", "--locked"]).args(package);
+    let status = cargo.status().context("run cargo")?;
+    ensure!(
+        status.success(),
+        "the build of {} failed ({status})",
+        package.join(" ")
+    );
+    Ok(())
 }
 
 /// Installs zig and its cargo command into the build folder, once.
@@ -137,7 +165,8 @@ fn newest_glibc(symbols: &str) -> Option<Glibc> {
 }
 
 /// Lays out what both packages hold, as below `/usr`.
-fn stage(root: &Path, program: &Path, tree: &Path) -> Result<()> {
+fn stage(root: &Path, built: &Built, tree: &Path) -> Result<()> {
+    let program = &built.program;
     let place = |path: &str| -> Result<PathBuf> {
         let path = tree.join(path);
         let folder = path.parent().context("a path in the package")?;
@@ -145,6 +174,8 @@ fn stage(root: &Path, program: &Path, tree: &Path) -> Result<()> {
         Ok(path)
     };
     fs::copy(program, place("bin/pteros")?).context("copy the program")?;
+    let plug_in = place(&format!("lib/pteros/{PLUG_IN}"))?;
+    fs::copy(&built.plug_in, plug_in).context("copy the plug-in")?;
     for (shell, path) in [
         ("bash", "share/bash-completion/completions/pteros"),
         ("zsh", "share/zsh/vendor-completions/_pteros"),
@@ -208,6 +239,18 @@ fn check_tree(tree: &Path) -> Result<()> {
         "the packed program says {version:?}"
     );
     run_tool(Command::new(&program).args(["demo", "--seconds", "2"]))?;
+    let overlay = tree.join("overlay");
+    run_tool(
+        Command::new(&program)
+            .args(["rmw", "install", "--no-check", "--prefix"])
+            .arg(&overlay)
+            .env_remove("PTEROS_ROS2"),
+    )?;
+    ensure!(
+        overlay.join("lib").join(PLUG_IN).is_file(),
+        "the packed program installs no {PLUG_IN}"
+    );
+    fs::remove_dir_all(&overlay)?;
     for part in [
         "share/man/man1/pteros.1.gz",
         "share/man/man1/pteros-topic-echo.1.gz",

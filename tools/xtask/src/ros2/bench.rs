@@ -1,0 +1,138 @@
+//! A run's environment: installation, middleware, folders, expected failures.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use super::case::{ProgramRun, Verdict};
+use super::exceptions::{Exceptions, PLUG_IN};
+use super::installation::Installation;
+use crate::checkout::root;
+use crate::namespace;
+use crate::peers::target_folder;
+
+const LIBRARY: &str = "librmw_pteros_cpp.so";
+
+/// Environment and folders of a run.
+pub struct Bench {
+    pub installation: Installation,
+    /// The middleware.
+    pub rmw: String,
+    /// A folder with the plug-in alone, for `LD_LIBRARY_PATH`.
+    plug_in_folder: Option<PathBuf>,
+    /// Logs, and a home for ROS's own files.
+    pub folder: PathBuf,
+    pub exceptions: Exceptions,
+}
+
+impl Bench {
+    /// Builds the plug-in, if it is the one under test.
+    pub fn new(installation: Installation, rmw: &str) -> Result<Self> {
+        let folder = target_folder()?.join("ros2-suites").join(rmw);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).context("remove the logs of the last run")?;
+        }
+        fs::create_dir_all(&folder)?;
+        let plug_in_folder = (rmw == PLUG_IN).then(|| folder.join("lib"));
+        if let Some(lib) = &plug_in_folder {
+            fs::create_dir_all(lib)?;
+            let built = build_plug_in()?;
+            fs::copy(&built, lib.join(LIBRARY)).context("copy the plug-in")?;
+        }
+        Ok(Self {
+            installation,
+            rmw: rmw.to_owned(),
+            plug_in_folder,
+            folder,
+            exceptions: Exceptions::read()?,
+        })
+    }
+
+    /// A shell command line with the installation sourced and the middleware chosen.
+    /// The words are its arguments, and replace the shell.
+    pub fn command(&self, words: &[&str], environment: &[(String, String)]) -> Result<Command> {
+        let setup = self.installation.setup();
+        let mut script = String::new();
+        if let Some(setup) = &setup {
+            script += &format!(". '{}' > /dev/null\n", setup.display());
+        }
+        if let Some(lib) = &self.plug_in_folder {
+            let lib = lib.display();
+            script += &format!("export LD_LIBRARY_PATH='{lib}':\"$LD_LIBRARY_PATH\"\n");
+        }
+        // `append` of CTest's list puts a folder behind those that are there.
+        for (name, value) in environment {
+            script += &match name.strip_suffix('+') {
+                Some(name) => format!("export {name}=\"${{{name}:+${name}:}}\"'{value}'\n"),
+                None => format!("export {name}='{value}'\n"),
+            };
+        }
+        script += "exec \"$@\"\n";
+        let mut command = namespace::command_where_available(true, "bash")?;
+        command
+            .args(["-c", &script, "bash"])
+            .args(words)
+            .env("RMW_IMPLEMENTATION", &self.rmw)
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .env("ROS_DOMAIN_ID", "77")
+            .env("ROS_HOME", self.folder.join("home"))
+            .env_remove("ROS_STATIC_PEERS")
+            .env_remove("ROS_LOCALHOST_ONLY");
+        Ok(command)
+    }
+
+    /// The log of a program.
+    pub fn log(&self, suite: &str, program: &str) -> PathBuf {
+        self.folder.join(format!("{suite}.{program}.log"))
+    }
+}
+
+/// Runs a program, and repeats it once if a case failed unexpectedly: many of them
+/// measure time, which a busy machine disturbs.
+pub fn run_twice(
+    bench: &Bench,
+    suite: &str,
+    run_once: impl Fn() -> Result<ProgramRun>,
+) -> Result<ProgramRun> {
+    let has_failed = |run: &ProgramRun| {
+        let mut failed = run
+            .cases
+            .iter()
+            .filter(|case| case.verdict == Verdict::Failed);
+        failed.any(|case| {
+            let reason = bench
+                .exceptions
+                .reason(&bench.rmw, suite, &run.program, &case.name);
+            reason.is_none()
+        })
+    };
+    let run = run_once()?;
+    if !has_failed(&run) {
+        return Ok(run);
+    }
+    let again = run_once()?;
+    Ok(ProgramRun {
+        was_repeated: !has_failed(&again),
+        ..again
+    })
+}
+
+/// Builds the plug-in with the development profile and returns its path.
+fn build_plug_in() -> Result<PathBuf> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "-p", "pteros-rmw"])
+        .current_dir(root())
+        .status()
+        .context("run cargo")?;
+    ensure!(status.success(), "the plug-in was not built ({status})");
+    Ok(target_folder()?.join("debug").join(LIBRARY))
+}
+
+/// Writes a log and returns its path.
+pub fn write_log(path: &Path, text: &str) -> Result<PathBuf> {
+    fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+    Ok(path.to_owned())
+}

@@ -1,0 +1,129 @@
+//! `exceptions.txt`: cases that fail for a reason that is not the plug-in's.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use super::case::{CRASHED, Case, Verdict};
+use crate::checkout::root;
+
+/// The middleware under test, which alone has exceptions.
+pub const PLUG_IN: &str = "rmw_pteros_cpp";
+/// The file, from the root.
+pub const FILE: &str = "tools/xtask/src/ros2/exceptions.txt";
+
+/// A case that fails.
+struct Exception {
+    suite: String,
+    program: String,
+    case: String,
+    reason: String,
+}
+
+/// All of them.
+pub struct Exceptions(Vec<Exception>);
+
+impl Exceptions {
+    /// Reads the file.
+    pub fn read() -> Result<Self> {
+        let path = root().join(Path::new(FILE));
+        let text = fs::read_to_string(&path).with_context(|| format!("read {FILE}"))?;
+        Self::parse(&text).context(FILE)
+    }
+
+    /// Lines `suite program case | reason`; `#` begins a comment. A reason that begins
+    /// with `sometimes: ` is for a case that measures time, and may pass.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut list: Vec<Exception> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let parts = line.split_once(" | ").map(|(names, reason)| {
+                let names: Vec<&str> = names.split_whitespace().collect();
+                (names, reason.trim())
+            });
+            let Some((names, reason)) = parts else {
+                bail!("line {number}: no ` | ` before a reason: {line:?}");
+            };
+            let [suite, program, case] = names.as_slice() else {
+                bail!("line {number}: three names are needed, suite, program and case: {line:?}");
+            };
+            if list
+                .iter()
+                .any(|e| e.program == *program && e.case == *case)
+            {
+                bail!("line {number}: {program} {case} is named twice");
+            }
+            list.push(Exception {
+                suite: (*suite).into(),
+                program: (*program).into(),
+                case: (*case).into(),
+                reason: reason.into(),
+            });
+        }
+        Ok(Self(list))
+    }
+
+    /// Why a case of the plug-in may fail. Other middlewares have no exceptions.
+    pub fn reason(&self, rmw: &str, suite: &str, program: &str, case: &str) -> Option<&str> {
+        let mut list = self.of(rmw, suite, program);
+        let found = list.find(|exception| exception.case == case);
+        found.map(|exception| exception.reason.as_str())
+    }
+
+    /// Whether a case must fail: the line is stale if it passes.
+    pub fn must_fail(&self, rmw: &str, suite: &str, program: &str, case: &str) -> bool {
+        let reason = self.reason(rmw, suite, program, case);
+        reason.is_some_and(|reason| !reason.starts_with("sometimes: "))
+    }
+
+    /// Cases of a program that ran without them.
+    pub fn unknown<'a>(
+        &'a self,
+        rmw: &'a str,
+        suite: &'a str,
+        program: &'a str,
+        cases: &[Case],
+    ) -> Vec<&'a str> {
+        let names = self.of(rmw, suite, program).map(|e| e.case.as_str());
+        // A program that crashed did not come to all of its cases.
+        let crashed = cases
+            .iter()
+            .any(|c| c.verdict == Verdict::Failed && c.name == CRASHED);
+        let missing = names.filter(|name| !crashed && !cases.iter().any(|c| c.name == *name));
+        missing.collect()
+    }
+
+    fn of(&self, rmw: &str, suite: &str, program: &str) -> impl Iterator<Item = &Exception> {
+        let is_ours = rmw == PLUG_IN;
+        self.0
+            .iter()
+            .filter(move |e| is_ours && e.suite == suite && e.program == program)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_without_a_reason_or_with_other_than_three_names_are_refused() {
+        for (line, says) in [
+            ("rcl test_a B.c", "no ` | ` before a reason"),
+            ("rcl B.c | why", "three names are needed"),
+            ("rcl t c | why\nrcl t c | why", "line 2: t c is named twice"),
+        ] {
+            let error = Exceptions::parse(line).err().unwrap().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+        assert!(
+            Exceptions::read()
+                .unwrap()
+                .0
+                .iter()
+                .all(|e| e.reason.len() > 20)
+        );
+    }
+}

@@ -1,0 +1,266 @@
+//! `cargo xtask ros2`: ROS 2's own test suites on the middleware plug-in.
+//!
+//! `cargo xtask test --all` runs them where a ROS 2 is found: the one that is sourced,
+//! or the one that `PTEROS_ROS2` names by its prefix. `PTEROS_ROS2_TESTS` names the
+//! build folder of a workspace with built tests. Each suite gives one line: passed,
+//! failed, and failures that `exceptions.txt` expects with a reason. An exception for
+//! a case that passes, or that is gone, fails too.
+//!
+//! The tests are the workspace's own; nothing of them is copied into the repository.
+
+mod bench;
+mod case;
+mod exceptions;
+mod gtest;
+mod installation;
+mod pytest;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::counts::Counts;
+use bench::Bench;
+use case::{ProgramRun, Verdict};
+use exceptions::{Exceptions, PLUG_IN};
+use installation::Installation;
+
+const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--only PART] [SUITE …]; suites: \
+                     test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy";
+/// A suite, named after the package that has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Suite {
+    package: &'static str,
+    kind: SuiteKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SuiteKind {
+    Gtest,
+    Pytest,
+}
+
+const SUITES: [Suite; 5] = [
+    gtest_suite("test_rmw_implementation"),
+    gtest_suite("rcl"),
+    gtest_suite("rcl_action"),
+    gtest_suite("rcl_lifecycle"),
+    Suite {
+        package: "rclpy",
+        kind: SuiteKind::Pytest,
+    },
+];
+
+const fn gtest_suite(package: &'static str) -> Suite {
+    Suite {
+        package,
+        kind: SuiteKind::Gtest,
+    }
+}
+
+/// Runs the command line. Returns whether everything passed.
+pub fn run(arguments: &[String]) -> Result<bool> {
+    let mut rmw = PLUG_IN.to_owned();
+    let mut only = String::new();
+    let mut suites = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--rmw" => rmw = words.next().context(USAGE)?.clone(),
+            "--only" => only = words.next().context(USAGE)?.clone(),
+            name => match SUITES.iter().find(|suite| suite.package == name) {
+                Some(suite) => suites.push(*suite),
+                None => bail!("{name:?} is no suite; {USAGE}"),
+            },
+        }
+    }
+    if suites.is_empty() {
+        suites = SUITES.into();
+    }
+    let Some(installation) = Installation::find()? else {
+        bail!("no ROS 2 was found: source its setup file, or name its prefix in PTEROS_ROS2");
+    };
+    let counts = run_suites(installation, &rmw, &suites, &only)?;
+    Ok(counts.failed == 0)
+}
+
+/// Runs every suite where an installation is found, as a part of `test --all`.
+pub fn run_all() -> Result<Counts> {
+    match Installation::find()? {
+        Some(installation) => run_suites(installation, PLUG_IN, &SUITES, ""),
+        None => {
+            println!("left out: no ROS 2 is sourced or named by PTEROS_ROS2");
+            Ok(Counts {
+                skipped: 1,
+                ..Counts::default()
+            })
+        }
+    }
+}
+
+fn run_suites(
+    installation: Installation,
+    rmw: &str,
+    suites: &[Suite],
+    only: &str,
+) -> Result<Counts> {
+    println!("{} on {rmw}", installation.prefix().display());
+    let bench = Bench::new(installation, rmw)?;
+    let mut total = Counts::default();
+    for suite in suites {
+        let began = Instant::now();
+        let runs = match run_suite(&bench, *suite, only) {
+            Ok(runs) => runs,
+            Err(why) => {
+                println!("{}: left out: {why:#}", suite.package);
+                total.skipped += 1;
+                continue;
+            }
+        };
+        let judged = judge(suite.package, &runs, &bench.exceptions, rmw);
+        println!(
+            "{} ({} s)",
+            judged.line(suite.package),
+            began.elapsed().as_secs()
+        );
+        judged.notes.iter().for_each(|note| println!("  {note}"));
+        total.passed += judged.passed + judged.expected;
+        total.failed += judged.failed;
+        total.skipped += judged.skipped;
+    }
+    Ok(total)
+}
+
+/// The runs of a suite's programs.
+///
+/// # Errors
+/// Its built tests are not there; the text says where they were looked for.
+fn run_suite(bench: &Bench, suite: Suite, only: &str) -> Result<Vec<ProgramRun>> {
+    let Some(build) = bench.installation.tests() else {
+        bail!("PTEROS_ROS2_TESTS names no build folder of a workspace with built tests");
+    };
+    let folder = build.join(suite.package);
+    ensure!(folder.is_dir(), "{} does not exist", folder.display());
+    match suite.kind {
+        SuiteKind::Gtest => gtest::run(bench, suite.package, &folder, only),
+        SuiteKind::Pytest => pytest::run(bench, suite.package, &folder, only),
+    }
+}
+
+/// A suite's counts, and a line for each case that needs a look.
+#[derive(Default)]
+struct Judged {
+    passed: usize,
+    failed: usize,
+    expected: usize,
+    skipped: usize,
+    notes: Vec<String>,
+}
+
+impl Judged {
+    fn line(&self, suite: &str) -> String {
+        format!(
+            "{suite}: {} passed, {} failed, {} expected, {} skipped",
+            self.passed, self.failed, self.expected, self.skipped
+        )
+    }
+}
+
+/// Compares verdicts with the exceptions.
+fn judge(suite: &str, runs: &[ProgramRun], exceptions: &Exceptions, rmw: &str) -> Judged {
+    let mut judged = Judged::default();
+    for run in runs {
+        if run.was_repeated {
+            let note = format!("{}: passed when it was repeated", run.program);
+            judged.notes.push(note);
+        }
+        for case in &run.cases {
+            let reason = exceptions.reason(rmw, suite, &run.program, &case.name);
+            let name = format!("{} {}", run.program, case.name);
+            match (case.verdict, reason) {
+                (Verdict::Passed, _)
+                    if !exceptions.must_fail(rmw, suite, &run.program, &case.name) =>
+                {
+                    judged.passed += 1;
+                }
+                (Verdict::Skipped, _) => judged.skipped += 1,
+                (Verdict::Failed, Some(_)) => judged.expected += 1,
+                (Verdict::Failed, None) => {
+                    judged.failed += 1;
+                    let log = run.log.display();
+                    judged.notes.push(format!("failed: {name}, see {log}"));
+                }
+                (Verdict::Passed, _) => {
+                    judged.failed += 1;
+                    judged.notes.push(format!(
+                        "stale: {name} passes; remove its line from {}",
+                        exceptions::FILE
+                    ));
+                }
+            }
+        }
+        for case in exceptions.unknown(rmw, suite, &run.program, &run.cases) {
+            judged.failed += 1;
+            judged.notes.push(format!(
+                "stale: {} has no case {case}; remove its line from {}",
+                run.program,
+                exceptions::FILE
+            ));
+        }
+    }
+    judged
+}
+
+#[cfg(test)]
+mod tests {
+    use super::case::Case;
+    use super::*;
+
+    fn program(cases: &[(&str, Verdict)]) -> ProgramRun {
+        let cases = cases
+            .iter()
+            .map(|(name, verdict)| Case::new(name, *verdict));
+        ProgramRun {
+            program: "test_a".into(),
+            cases: cases.collect(),
+            was_repeated: false,
+            log: "/log".into(),
+        }
+    }
+
+    #[test]
+    fn an_exception_that_passes_or_is_gone_fails_as_an_unexpected_failure_does() {
+        let exceptions = Exceptions::parse(
+            "rcl test_a B.expected | theirs\n\
+             rcl test_a B.passes | was theirs\n\
+             rcl test_a B.d | sometimes: measures time\n\
+             rcl test_a B.gone | was renamed\n\
+             rcl test_other B.c | another program, which did not run\n",
+        )
+        .unwrap();
+        let run = program(&[
+            ("B.expected", Verdict::Failed),
+            ("B.passes", Verdict::Passed),
+            ("B.fails", Verdict::Failed),
+            ("B.skipped", Verdict::Skipped),
+            ("B.d", Verdict::Passed),
+        ]);
+        let judged = judge("rcl", &[run], &exceptions, PLUG_IN);
+        assert_eq!(
+            judged.line("rcl"),
+            "rcl: 1 passed, 3 failed, 1 expected, 1 skipped"
+        );
+        let has = |part: &str| judged.notes.iter().any(|note| note.contains(part));
+        assert!(has("failed: test_a B.fails, see /log") && has("stale: test_a B.passes passes"));
+        assert!(has("stale: test_a has no case B.gone"));
+    }
+
+    #[test]
+    fn words_that_are_no_suite_are_refused() {
+        let words = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
+        for line in ["rclcp", "--rmw", "rcl --only"] {
+            let error = run(&words(line)).unwrap_err().to_string();
+            assert!(error.contains("usage: cargo xtask ros2"), "{error}");
+        }
+    }
+}

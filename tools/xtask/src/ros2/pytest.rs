@@ -1,0 +1,178 @@
+//! Python tests of a package: one pytest process per file, as its own build runs them.
+//!
+//! The source folder is that of CMake's cache. The files are copied into the build
+//! folder of this project without the package's `__init__.py`, which would load
+//! extensions from its build folder in place of the installed ones.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::bench::{Bench, run_twice, write_log};
+use super::case::{CRASHED, Case, ProgramRun, Verdict};
+use crate::limited_command::run_limited;
+
+/// The longest that one file may take.
+const FILE_MAX: Duration = Duration::from_secs(300);
+
+/// Runs the files of a package. `only` is a part of their names.
+pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
+    let source = source_folder(build, suite)?.join("test");
+    let copy = bench.folder.join(suite).join("test");
+    copy_tree(&source, &copy)?;
+    fs::write(copy.join("__init__.py"), "")?;
+    let python = bench.installation.python();
+    let mut command = bench.command(&[&python, "-m", "pytest", "--version"], &[])?;
+    let version = run_limited(&mut command, FILE_MAX, false)?;
+    ensure!(
+        version.succeeded,
+        "{python} has no pytest: {}",
+        version.text.trim()
+    );
+    let mut files: Vec<String> = fs::read_dir(&copy)?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_suffix(".py")?.to_owned()))
+        .filter(|name| name.starts_with("test_") && name.contains(only))
+        .collect();
+    files.sort();
+    ensure!(!files.is_empty(), "{} has no test files", source.display());
+    let runs = files
+        .iter()
+        .map(|file| run_twice(bench, suite, || run_once(bench, suite, &python, file)));
+    runs.collect()
+}
+
+fn run_once(bench: &Bench, suite: &str, python: &str, file: &str) -> Result<ProgramRun> {
+    let path = format!("test/{file}.py");
+    let words = [
+        python,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-v",
+        "--color=no",
+        "--tb=short",
+        &path,
+    ];
+    let mut command = bench.command(&words, &[])?;
+    let output = run_limited(
+        command.current_dir(bench.folder.join(suite)),
+        FILE_MAX,
+        false,
+    )?;
+    let mut found = cases(&output.text);
+    let any_failed = found.iter().any(|case| case.verdict == Verdict::Failed);
+    if output.ended_early || (output.failed() && !any_failed) || found.is_empty() {
+        found.push(Case::new(CRASHED, Verdict::Failed));
+    }
+    Ok(ProgramRun {
+        program: file.to_owned(),
+        cases: found,
+        was_repeated: false,
+        log: write_log(&bench.log(suite, file), &output.text)?,
+    })
+}
+
+/// Verdicts in the lines `test/test_a.py::Class::case PASSED [ 5%]`. A test's own
+/// output may stand between name and verdict.
+fn cases(text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    let mut open: Option<String> = None;
+    for line in text.lines() {
+        let name = line
+            .strip_prefix("test/")
+            .and_then(|line| line.split_once(".py::"));
+        let rest = match name {
+            Some((_, rest)) => {
+                let (name, rest) = split_name(rest);
+                open = Some(name.to_owned());
+                rest
+            }
+            None => line,
+        };
+        let words = rest.split_whitespace().rev();
+        let percentage = |word: &&str| !word.starts_with('[') && !word.ends_with("%]");
+        let Some(verdict) = words.filter(percentage).find_map(verdict) else {
+            continue;
+        };
+        if rest.trim_end().ends_with("%]")
+            && let Some(name) = open.take()
+        {
+            cases.push(Case::new(&name, verdict));
+        }
+    }
+    cases
+}
+
+/// A case's name may have spaces within brackets.
+fn split_name(rest: &str) -> (&str, &str) {
+    let mut depth = 0;
+    let end = rest.find(|c| {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        c == ' ' && depth == 0
+    });
+    rest.split_at(end.unwrap_or(rest.len()))
+}
+
+fn verdict(word: &str) -> Option<Verdict> {
+    match word {
+        "PASSED" | "XFAIL" => Some(Verdict::Passed),
+        "SKIPPED" => Some(Verdict::Skipped),
+        "FAILED" | "ERROR" | "XPASS" => Some(Verdict::Failed),
+        _ => None,
+    }
+}
+
+/// The package's source folder in CMake's cache.
+fn source_folder(build: &Path, package: &str) -> Result<PathBuf> {
+    let cache = build.join("CMakeCache.txt");
+    let text = fs::read_to_string(&cache).with_context(|| format!("read {}", cache.display()))?;
+    let start = format!("{package}_SOURCE_DIR:STATIC=");
+    let Some(path) = text.lines().find_map(|line| line.strip_prefix(&start)) else {
+        bail!("{} names no source folder of {package}", cache.display());
+    };
+    Ok(path.into())
+}
+
+fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    let list = fs::read_dir(from).with_context(|| format!("read {}", from.display()))?;
+    fs::create_dir_all(to)?;
+    for entry in list {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_tree(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_read_from_the_lines_of_pytest() {
+        let text = "collected 4 items\n\n\
+                    test/test_a.py::TestA::one PASSED                 [ 25%]\n\
+                    test/test_a.py::two[a b-1] FAILED [ 50%]\n\
+                    test/test_a.py::three [INFO] [1.2] [node]: words\nmore words\n\
+                    PASSED [ 75%]\n\
+                    test/test_a.py::four SKIPPED (why) [100%]\n\
+                    FAILED test/test_a.py::two[a b-1] - assert\n";
+        assert_eq!(
+            cases(text),
+            [
+                Case::new("TestA::one", Verdict::Passed),
+                Case::new("two[a b-1]", Verdict::Failed),
+                Case::new("three", Verdict::Passed),
+                Case::new("four", Verdict::Skipped),
+            ]
+        );
+    }
+}
