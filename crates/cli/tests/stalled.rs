@@ -56,7 +56,10 @@ fn a_stopped_subscription_of_a_fast_keep_last_publisher_is_named() {
     // It begins when the subscription is matched.
     let mut line = publisher.line();
     while !line.contains("beginning loop") {
-        assert!(!line.is_empty(), "the publisher ended without a subscription");
+        assert!(
+            !line.is_empty(),
+            "the publisher ended without a subscription"
+        );
         line = publisher.line();
     }
     let text = "has acknowledged nothing of";
@@ -77,7 +80,10 @@ fn a_stopped_subscription_of_a_fast_keep_last_publisher_is_named() {
             is_diagnosed = texts.any(|line| line.contains(text));
         }
         subscriber.signal("-CONT");
-        wait_for_log(&mut publisher, "no reliable subscription is behind any more");
+        wait_for_log(
+            &mut publisher,
+            "no reliable subscription is behind any more",
+        );
         if is_shown && is_diagnosed {
             return;
         }

@@ -505,7 +505,7 @@ fn answers_from_a_new_address_do_not_keep_the_former_one_in_use() {
     let topics = ["rt/b", "rt/c", "rt/d", "rt/e", "rt/f"];
     let mut later = topics.iter().enumerate().map(|(at, topic)| {
         let entity = EntityId::new([0, 0, 2 + at as u8], EntityId::KIND_WRITER_NO_KEY);
-        EndpointData::new(prefix(1).with(entity), *topic, "T", EndpointQos::default())
+        EndpointData::new(prefix(1).with(entity), topic, "T", EndpointQos::default())
     });
     // It has much to say and to acknowledge meanwhile.
     let start = net.now;

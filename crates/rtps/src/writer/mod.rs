@@ -46,6 +46,7 @@ mod retransmission;
 mod retransmission_credit;
 mod send_cursor;
 mod shared_memory;
+mod stall_checks;
 mod transmit;
 
 use alloc::boxed::Box;
