@@ -248,7 +248,12 @@ impl NetworkScope {
         self.addresses.iter().chain(&self.down)
     }
 
-    /// Whether it is an address of this host.
+    /// Whether it is an address of this host, whatever its link does.
+    pub(crate) fn has_address(&self, ip: [u8; 4]) -> bool {
+        self.all().any(|own| own.ip == ip)
+    }
+
+    /// Whether it is at an address of this host.
     fn is_own(&self, locator: &Locator) -> bool {
         self.all().any(|own| locator.address[12..] == own.ip)
     }

@@ -489,6 +489,41 @@ fn a_new_address_is_followed_and_the_former_one_dropped() {
     );
 }
 
+/// The host was believed to answer at its former address, because its acknowledgements
+/// came from the new one, which had been proven before. Traffic went nowhere for a lease.
+#[test]
+fn answers_from_a_new_address_do_not_keep_the_former_one_in_use() {
+    let mut net = Internet::met();
+    net.set_links(1, &[2], &[]);
+    let took = net.time_until(|net| net.in_use(0) == ip(2, 1));
+    assert!(took < SECOND, "{took:?}");
+    // Nobody hears that it moves back.
+    net.dead.extend([1, 2]);
+    net.set_links(1, &[1], &[]);
+    net.run_for(millis(300));
+    net.dead.remove(&1);
+    let topics = ["rt/b", "rt/c", "rt/d", "rt/e", "rt/f"];
+    let mut later = topics.iter().enumerate().map(|(at, topic)| {
+        let entity = EntityId::new([0, 0, 2 + at as u8], EntityId::KIND_WRITER_NO_KEY);
+        EndpointData::new(prefix(1).with(entity), topic, "T", EndpointQos::default())
+    });
+    // It has much to say and to acknowledge meanwhile.
+    let start = net.now;
+    while net.in_use(0) != ip(1, 1) {
+        if let Some(data) = later.next() {
+            let now = net.now;
+            net.hosts[1].machine.add_writer(now, data.clone());
+            let local = EndpointData {
+                guid: prefix(0).with(data.guid.entity),
+                ..data
+            };
+            net.hosts[0].machine.add_writer(now, local);
+        }
+        assert!(net.now.since(start) < millis(4_000), "not in four seconds");
+        net.run_for(millis(50));
+    }
+}
+
 #[test]
 fn an_interface_that_comes_late_is_announced_at_once() {
     let mut net = Internet::of(&[&[1], &[]]);

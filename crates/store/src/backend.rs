@@ -4,13 +4,14 @@
 use std::io;
 use std::ops::Bound;
 
-use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
+
+use crate::simulated_disk::has_mutant;
 
 /// The database's file.
 #[derive(Debug)]
 pub(crate) struct Backend {
-    pub file: FileBackend,
+    pub file: Box<dyn StorageBackend>,
     /// Whether a commit syncs to the disk. Without a sync the kernel has the bytes,
     /// in order: a killed process loses nothing, a power cut may lose all.
     pub syncs: bool,
@@ -37,7 +38,7 @@ impl StorageBackend for Backend {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        if self.syncs {
+        if self.syncs && !has_mutant("not-synced") {
             self.file.sync_data()
         } else {
             Ok(())

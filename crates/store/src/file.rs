@@ -12,8 +12,8 @@ use std::sync::Once;
 
 use redb::backends::FileBackend;
 use redb::{
-    Builder, CommitError, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError,
-    TableDefinition, TableError, TransactionError,
+    Builder, CommitError, Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend,
+    StorageError, TableDefinition, TableError, TransactionError,
 };
 
 use crate::backend::Backend;
@@ -227,6 +227,28 @@ pub fn read(path: &Path) -> Result<StoreContents, StoreError> {
 }
 
 fn database(spec: &StoreSpec, path: &Path) -> Result<Database, FileFailure> {
+    let (file, is_new) = backend(spec, path)?;
+    let backend = Backend {
+        file,
+        syncs: spec.safety == Safety::Disk,
+        file_bytes_max: spec.file_bytes_max,
+    };
+    let mut builder = Builder::new();
+    builder.set_cache_size(CACHE_BYTES);
+    let mut database = builder.create_with_backend(backend)?;
+    if !is_new {
+        // The whole file is read anyway; this also detects bit errors of the disk.
+        database.check_integrity()?;
+    }
+    Ok(database)
+}
+
+/// Opens or creates the file. Returns it, and whether it is new.
+fn backend(spec: &StoreSpec, path: &Path) -> Result<(Box<dyn StorageBackend>, bool), FileFailure> {
+    #[cfg(test)]
+    if let Some(simulated) = crate::simulated_disk::backend_of_thread() {
+        return Ok(simulated);
+    }
     fs::create_dir_all(&spec.folder)?;
     let is_new = !path.exists();
     let file = OpenOptions::new()
@@ -239,19 +261,7 @@ fn database(spec: &StoreSpec, path: &Path) -> Result<Database, FileFailure> {
         // Otherwise a power cut may lose the file's name.
         fs::File::open(&spec.folder)?.sync_all()?;
     }
-    let backend = Backend {
-        file: FileBackend::new(file)?,
-        syncs: spec.safety == Safety::Disk,
-        file_bytes_max: spec.file_bytes_max,
-    };
-    let mut builder = Builder::new();
-    builder.set_cache_size(CACHE_BYTES);
-    let mut database = builder.create_with_backend(backend)?;
-    if !is_new {
-        // The whole file is read anyway; this also detects bit errors of the disk.
-        database.check_integrity()?;
-    }
-    Ok(database)
+    Ok((Box::new(FileBackend::new(file)?), is_new))
 }
 
 /// The content of a database with its sample numbers; `None` when it is new.

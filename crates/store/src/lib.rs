@@ -27,6 +27,7 @@ mod listing;
 mod location;
 mod retention;
 mod sample;
+mod simulated_disk;
 mod spec;
 mod store;
 mod thread;

@@ -20,6 +20,7 @@ use crate::index::LimitExceeded;
 use crate::location::file_name;
 use crate::retention::{Depth, Retention};
 use crate::sample::StoredSample;
+use crate::simulated_disk::has_mutant;
 use crate::spec::StoreSpec;
 use crate::thread::StoringThread;
 
@@ -121,17 +122,7 @@ impl Store {
         file_name(&spec.name)?;
         let storing = StoringThread::of_process().map_err(|e| StoreError::Thread(e.to_string()))?;
         let (file, samples) = StoreFile::open(&spec, wall_nanos)?;
-        let mut waiting = WriteQueue::default();
-        waiting.counts.kept = file.samples();
-        waiting.counts.bytes = file.bytes();
-        let inner = Arc::new(Inner {
-            spec,
-            storing,
-            waiting: Mutex::new(waiting),
-            done: Condvar::new(),
-            file: Mutex::new(Some(file)),
-            on_loss,
-        });
+        let inner = Arc::new(Inner::new(spec, storing, file, on_loss));
         Ok((Self { inner }, samples))
     }
 
@@ -182,7 +173,49 @@ impl Drop for Store {
 }
 
 impl Inner {
-    fn put(self: &Arc<Self>, sample: StoredSample) {
+    fn new(
+        spec: StoreSpec,
+        storing: &'static StoringThread,
+        file: StoreFile,
+        on_loss: OnLoss,
+    ) -> Self {
+        let mut waiting = WriteQueue::default();
+        waiting.counts.kept = file.samples();
+        waiting.counts.bytes = file.bytes();
+        Self {
+            spec,
+            storing,
+            waiting: Mutex::new(waiting),
+            done: Condvar::new(),
+            file: Mutex::new(Some(file)),
+            on_loss,
+        }
+    }
+
+    /// A store that is written only when the test says so.
+    #[cfg(all(test, feature = "database"))]
+    pub(crate) fn open_undriven(
+        spec: StoreSpec,
+        on_loss: OnLoss,
+    ) -> Result<(Arc<Self>, Vec<StoredSample>), StoreError> {
+        let (file, samples) = StoreFile::open(&spec, 0)?;
+        let inner = Self::new(spec, StoringThread::never_running(), file, on_loss);
+        Ok((Arc::new(inner), samples))
+    }
+
+    /// Bytes that wait for the disk.
+    #[cfg(all(test, feature = "database"))]
+    pub(crate) fn waiting_bytes(&self) -> u64 {
+        self.waiting.lock().bytes
+    }
+
+    /// The process is killed: nothing is written any more.
+    #[cfg(all(test, feature = "database"))]
+    pub(crate) fn forget(&self) {
+        std::mem::forget(self.file.lock().take());
+    }
+
+    pub(crate) fn put(self: &Arc<Self>, sample: StoredSample) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
             return;
@@ -244,13 +277,16 @@ impl Inner {
                 refused.first().map(|exceeded| self.full_text(*exceeded))
             }
             Err(error) => {
-                let weight: u64 = batch.iter().map(StoredSample::weight).sum();
-                waiting.bytes = waiting.bytes.saturating_add(weight);
                 for sample in batch.into_iter().rev() {
+                    if has_mutant("failed-batch-dropped") {
+                        break;
+                    }
+                    waiting.bytes = waiting.bytes.saturating_add(sample.weight());
                     waiting.samples.push_front(sample);
                 }
                 waiting.scheduled = true;
-                (!was_failing)
+                let tells = !was_failing || has_mutant("failing-disk-reported-each-time");
+                (tells && !has_mutant("failing-disk-not-reported"))
                     .then(|| format!("{error}; samples wait for it, live traffic goes on"))
             }
         };
@@ -282,6 +318,7 @@ impl Inner {
                 let there = batch
                     .iter()
                     .rposition(|sample| known.contains(&sample.origin))
+                    .filter(|_| !has_mutant("batch-written-twice"))
                     .map_or(0, |at| at + 1);
                 (open, batch.get(there..).unwrap_or_default())
             }
@@ -364,7 +401,10 @@ impl WriteQueue {
             while self.samples.len() >= depth && self.pop() {}
         }
         let mut lost = 0;
-        while self.bytes.saturating_add(sample.weight()) > WAITING_BYTES_MAX && self.pop() {
+        while self.bytes.saturating_add(sample.weight()) > WAITING_BYTES_MAX
+            && !has_mutant("waits-without-limit")
+            && self.pop()
+        {
             lost += 1;
         }
         lost

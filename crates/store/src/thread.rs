@@ -41,6 +41,16 @@ impl StoringThread {
         Ok(shared)
     }
 
+    /// One that never runs: a test writes the stores out itself.
+    #[cfg(all(test, feature = "database"))]
+    pub fn never_running() -> &'static Self {
+        static NEVER: StoringThread = StoringThread {
+            ready: Mutex::new(VecDeque::new()),
+            work: Condvar::new(),
+        };
+        &NEVER
+    }
+
     /// Queues a store to be written.
     pub fn schedule(&self, store: Arc<Inner>) {
         self.ready.lock().push_back(store);

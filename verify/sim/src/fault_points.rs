@@ -154,6 +154,8 @@ crowds/memory-without-budget: unfinished samples of a participant take as much a
 crowds/retransmission-without-limit: requests are served whatever the reader acknowledged
 crowds/full-table-refuses-all: a full table of participants or endpoints refuses every newcomer
 crowds/useless-peer-keeps-lease: a peer that is never useful keeps the lease it announces
+floods/one-address-takes-all: one address may spend what all strangers have for discovery
+floods/source-answer-kept-for-all: an address speaks for a participant once another one may
 secured/plain-user-data-accepted: unprotected data of a protected topic is accepted
 secured/user-data-sent-in-clear: no endpoint protects its data, whatever the governance says
 secured/foreign-identity-accepted: the issuer of a certificate is not checked

@@ -47,6 +47,7 @@ const SIMPLE_MUTANTS: &[&str] = &[
     "intervals-merge-over-a-gap",
     "sample-dropped-too-early",
     "reassembly-without-last-fragment",
+    "unsent-acknowledged",
     "writer-lease-end-not-reported",
 ];
 

@@ -54,6 +54,11 @@ fn crowds_take_no_more_than_their_share() {
 }
 
 #[test]
+fn floods_neither_disturb_a_flow_nor_keep_a_newcomer_out() {
+    run_seeds(NodeWorkload::FLOODS);
+}
+
+#[test]
 fn secured_participants_admit_nobody_else_and_lose_nothing() {
     run_seeds(NodeWorkload::SECURED);
 }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
 use crate::id::GuidPrefix;
-use crate::locator::Route;
+use crate::locator::{Locator, Route};
 use crate::time::{Duration, Instant};
 
 use super::unvalidated_participant::SourceCheck;
@@ -31,6 +31,16 @@ pub(super) enum Claim {
     Announcement(Arc<ParticipantData>, SourceCheck),
     /// An announcement from another address, which has answered from there.
     Moved,
+}
+
+impl Claim {
+    /// Whether it is an announcement that names this address.
+    fn names(&self, from: Option<Locator>) -> bool {
+        match self {
+            Self::Announcement(data, _) => names_source(data, from),
+            Self::Moved => false,
+        }
+    }
 }
 
 /// A participant that is probed where it was proven.
@@ -71,10 +81,19 @@ impl Challenges {
         self.list.iter().map(due).min()
     }
 
-    /// Notes an answer from a proven address: the claim is false.
-    pub(super) fn note_answer(&mut self, prefix: GuidPrefix) {
-        let open = self.list.iter_mut().filter(|open| open.prefix == prefix);
-        for challenge in open {
+    /// Notes an answer from a proven address: the claim is false. An answer from an
+    /// address that only the claim names agrees with it; `is_believed` tells whether
+    /// the address is named by the announcement that counts now.
+    pub(super) fn note_answer(
+        &mut self,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+        is_believed: bool,
+    ) {
+        let contradicts = |open: &&mut Challenge| {
+            open.prefix == prefix && (is_believed || !open.claim.names(from))
+        };
+        for challenge in self.list.iter_mut().filter(contradicts) {
             challenge.answered = true;
             challenge.next_probe_at = Instant::FAR_FUTURE;
         }
@@ -94,4 +113,15 @@ impl Challenges {
         let at = self.list.iter().position(|open| open.ends_at() <= now)?;
         Some(self.list.remove(at))
     }
+}
+
+/// Whether an announcement names the source address of a datagram. A datagram without
+/// one comes from where the participant is.
+pub(super) fn names_source(data: &ParticipantData, from: Option<Locator>) -> bool {
+    let Some((ip, _)) = from.and_then(Locator::to_udp_v4) else {
+        return true;
+    };
+    let announced = data.metatraffic_unicast.iter().chain(&data.default_unicast);
+    let mut addresses = announced.filter_map(|at| at.to_udp_v4());
+    addresses.any(|(named, _)| named == ip)
 }

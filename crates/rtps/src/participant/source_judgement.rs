@@ -14,7 +14,8 @@
 //!
 //! An announcement from a proven address that gives up locators in use is challenged
 //! as well. If they still answer, it counts only when it is repeated for a lease, with
-//! no other announcement in between. Until then traffic goes where it is answered.
+//! no other announcement in between. Until then traffic goes where it is answered. An
+//! answer from an address that only the new announcement names agrees with it.
 //!
 //! The driver asks [`Participant::accepts_source`] for user traffic and keeps the
 //! answer for a moment. [`Participant::handle_submessage`] asks for discovery.
@@ -97,7 +98,10 @@ impl Participant {
             && source.destination == self.config.prefix
             && matches!(message, Submessage::AckNack(_))
         {
-            self.challenges.note_answer(source.prefix);
+            let believed = self.peers.data(source.prefix);
+            let is_believed = believed.is_some_and(|data| names_source(data, from));
+            self.challenges
+                .note_answer(source.prefix, from, is_believed);
         }
         accepted
     }
@@ -201,4 +205,15 @@ impl Participant {
             }
         }
     }
+}
+
+/// Whether an announcement names the source address of a datagram. A datagram without
+/// one comes from where the participant is.
+fn names_source(data: &ParticipantData, from: Option<Locator>) -> bool {
+    let Some((ip, _)) = from.and_then(Locator::to_udp_v4) else {
+        return true;
+    };
+    let announced = data.metatraffic_unicast.iter().chain(&data.default_unicast);
+    let mut addresses = announced.filter_map(|at| at.to_udp_v4());
+    addresses.any(|(named, _)| named == ip)
 }

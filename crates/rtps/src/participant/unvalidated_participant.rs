@@ -305,8 +305,10 @@ pub(super) fn check_source(
     SourceCheck::Mismatch
 }
 
+/// Whether an address is one of ours. A link without a carrier keeps its address, at
+/// which processes of this host still reach each other.
 pub(super) fn is_of_this_host(ip: [u8; 4], network: &NetworkScope) -> bool {
-    ip[0] == 127 || network.addresses.iter().any(|own| own.ip == ip)
+    ip[0] == 127 || network.has_address(ip)
 }
 
 /// The route to a peer: the announced address that it sends from, else the best
@@ -381,6 +383,19 @@ mod tests {
             check_source(authenticating_peer, &[here], &network()),
             SourceCheck::Mismatch
         );
+    }
+
+    #[test]
+    fn an_address_without_a_carrier_is_still_of_this_host() {
+        let mut network = network();
+        let unplugged = network.addresses.remove(0);
+        network.down.push(unplugged);
+        let here = Locator::udp_v4(unplugged.ip, 7410);
+        assert!(is_of_this_host(unplugged.ip, &network));
+        let other = network.addresses[0].ip;
+        let from = Some(Locator::udp_v4(other, 40_000));
+        assert_eq!(check_source(from, &[here], &network), SourceCheck::SameHost);
+        assert!(!is_of_this_host([10, 0, 0, 9], &network));
     }
 
     #[test]

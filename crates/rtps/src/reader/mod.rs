@@ -137,6 +137,13 @@ impl Reader {
         self.writers.keys().copied()
     }
 
+    /// The lowest number of a matched writer that is neither received nor irrelevant:
+    /// the reader may acknowledge all below (RTPS 2.5 §8.3.8.1.4, readerSNState.base).
+    pub fn first_missing(&self, writer: Guid) -> Option<SequenceNumber> {
+        let known = self.writers.get(&writer)?;
+        Some(SequenceNumber(known.first_missing()))
+    }
+
     /// The largest amount of payload memory with the present matches, bytes.
     pub fn worst_case_bytes(&self) -> usize {
         let limits = &self.config.limits;

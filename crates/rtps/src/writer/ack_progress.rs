@@ -1,11 +1,10 @@
 //! Progress of a reliable reader: notices that it acknowledges nothing new although
-//! samples are outstanding.
+//! samples were sent to it.
 //!
 //! RTPS leaves that to leases, which end after 10 s and more. Until then a stopped
 //! reader, or a network that carries nothing back, looks like a healthy match. The
 //! writer tells it after [`STALLED_AFTER`], once, and again when the reader acknowledges
-//! something new. [`Writer::schedule_heartbeats`](super::Writer) calls it with each
-//! heartbeat.
+//! something new (`stall_checks.rs`).
 
 use super::event::{Events, WriterEvent};
 use crate::id::Guid;

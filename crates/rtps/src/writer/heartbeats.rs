@@ -13,6 +13,7 @@ impl Writer {
     /// whose time has come, and schedules its next one after a longer pause.
     pub(super) fn schedule_heartbeats(&mut self, now: Instant) {
         crate::fault::step();
+        self.check_stalls(now);
         // Unsent changes need no acknowledgement.
         let sent = self.cursor.number.saturating_sub(1);
         let shared = self.last_undirected.min(sent);
@@ -28,16 +29,8 @@ impl Writer {
         self.ack_requests.new_data_at = next;
         for reader in &mut self.readers {
             if !reader.has_unacked(shared) {
-                reader.progress.note_idle();
                 continue;
             }
-            let is_stalled = reader.progress.note_outstanding(now, reader.acked);
-            if is_stalled && !fault!("stalled-reader-not-reported") {
-                let reader = reader.guid;
-                let event = super::WriterEvent::ReaderStalled { reader };
-                self.events.push_or_drop_oldest(event);
-            }
-            next = next.min(reader.progress.due_at());
             let Some(destination) = self.destinations.get_mut(reader.destination) else {
                 continue;
             };
@@ -143,5 +136,6 @@ impl Writer {
         }
         self.ack_requests.new_data_at = Instant::FAR_FUTURE;
         self.timers.stop(TIMER_HEARTBEAT);
+        self.stop_stall_checks();
     }
 }

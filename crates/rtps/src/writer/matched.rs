@@ -83,6 +83,7 @@ impl Writer {
             self.pending.any = true;
             if start < next_number {
                 self.all_acked = false;
+                self.schedule_stall_check(now);
                 self.schedule_heartbeat_to(destination, now.after(self.config.heartbeat.period));
             }
         } else if start <= pushed {

@@ -46,6 +46,7 @@ mod retransmission;
 mod retransmission_credit;
 mod send_cursor;
 mod shared_memory;
+mod stall_checks;
 mod transmit;
 
 use alloc::boxed::Box;
@@ -100,6 +101,8 @@ const TIMER_LIFESPAN: usize = 4;
 const TIMER_BATCH: usize = 5;
 /// Sends the group sequence number of the publisher.
 const TIMER_GROUP_INFO: usize = 6;
+/// Looks whether reliable readers acknowledge what was sent.
+const TIMER_STALL: usize = 7;
 
 /// Why the writer refused a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -179,7 +182,7 @@ pub struct Writer {
     sample_bytes_mean: usize,
     former_credits: FormerCredits,
     group_info: GroupInfo,
-    timers: Timers<7>,
+    timers: Timers<8>,
     statuses: OfferedStatuses,
     events: Events,
     stats: WriterStats,
@@ -341,6 +344,15 @@ impl Writer {
         !found.any(|reader| reader.has_unacked(self.last_undirected))
     }
 
+    /// The lowest number that this reader has not acknowledged, for diagnostics. `None`
+    /// of a reader that is not matched or has acknowledged nothing since its match.
+    /// O(readers).
+    pub fn first_unacked(&self, reader: Guid) -> Option<SequenceNumber> {
+        let mut readers = self.readers.iter().filter(|known| known.guid == reader);
+        let reader = readers.find(|known| known.reliable && known.acked > known.start)?;
+        Some(SequenceNumber(reader.acked))
+    }
+
     /// Whether this reader has acknowledged a change that was sent to it.
     pub(crate) fn has_acknowledged_a_change(&self, reader: Guid) -> bool {
         let mut readers = self.readers.iter();
@@ -459,6 +471,7 @@ impl Writer {
         }
         if self.counts.reliable > 0 {
             self.all_acked = false;
+            self.schedule_stall_check(now);
             let pause = self.config.heartbeat.idle_min();
             self.ack_requests.note_write(now, pause);
             let pause = self.heartbeat_delay();
@@ -731,6 +744,9 @@ impl Writer {
         }
         if self.timers.take_due(TIMER_GROUP_INFO, now) {
             self.repeat_group_info(now);
+        }
+        if self.timers.take_due(TIMER_STALL, now) {
+            self.check_stalls(now);
         }
         if self.timers.take_due(TIMER_HEARTBEAT, now) {
             self.schedule_heartbeats(now);

@@ -4,6 +4,7 @@
 #[path = "../pair/mod.rs"]
 mod pair;
 
+mod acknowledgements;
 mod amplification;
 mod datagram_count;
 mod destinations;

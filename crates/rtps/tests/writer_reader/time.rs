@@ -191,6 +191,14 @@ fn an_automatic_writer_is_alive_by_the_assertions_of_its_participant() {
     assert_eq!(alive(&pair, r), (0, 1));
 }
 
+/// Reliable, with this depth.
+fn last(depth: u32) -> EndpointQos {
+    EndpointQos {
+        history: History::KeepLast(depth),
+        ..reliable()
+    }
+}
+
 fn stalls(pair: &Pair, w: W) -> Vec<WriterEvent> {
     let events = pair.writers[w.0].events.iter().copied();
     let is_stall = |event: &WriterEvent| {
@@ -249,4 +257,58 @@ fn a_stalled_reader_that_is_unmatched_is_no_longer_stalled() {
     pair.flush();
     let ended = WriterEvent::StallEnded { reader };
     assert_eq!(stalls(&pair, w).last(), Some(&ended));
+}
+
+/// A publisher of 1 kHz asks for acknowledgements with its samples, so its heartbeat
+/// timer never fired. Every sample is replaced within 20 ms.
+#[test]
+fn a_stopped_reader_is_told_though_a_fast_writer_replaces_every_sample() {
+    for (heartbeat, period_ms) in [
+        (Duration::from_millis(10), 1),
+        (Duration::from_secs(1), 100),
+    ] {
+        let mut pair = Pair::new();
+        let w = pair.writer_with(0, last(20), |config| {
+            config.heartbeat.period = heartbeat;
+            config.heartbeat.ack_request_samples = 5;
+        });
+        let r = pair.reader(1, reliable());
+        pair.join(w, r);
+        let reader = pair.guid(r);
+        let publish_for = |pair: &mut Pair, ms: i64| {
+            for _ in 0..ms / period_ms {
+                pair.write_many(w, 1);
+                pair.run_ms(period_ms);
+            }
+        };
+        publish_for(&mut pair, 3_000);
+        assert_eq!(stalls(&pair, w), [], "it acknowledges");
+        pair.net.faults.loss_percent = 100;
+        // The slower one has acknowledged half a second before.
+        publish_for(&mut pair, 1_400);
+        assert_eq!(stalls(&pair, w), []);
+        publish_for(&mut pair, 1_000);
+        let told = WriterEvent::ReaderStalled { reader };
+        assert_eq!(stalls(&pair, w), [told], "{heartbeat:?}");
+        publish_for(&mut pair, 5_000);
+        assert_eq!(stalls(&pair, w).len(), 1, "once per state change");
+        pair.net.faults.loss_percent = 0;
+        publish_for(&mut pair, 1_000);
+        assert_eq!(stalls(&pair, w), [told, WriterEvent::StallEnded { reader }]);
+    }
+}
+
+#[test]
+fn a_slow_reader_that_acknowledges_now_and_then_is_not_stalled() {
+    let (mut pair, w, _) = joined(last(5), reliable());
+    for _ in 0..5 {
+        pair.net.faults.loss_percent = 100;
+        for _ in 0..18 {
+            pair.write_many(w, 1);
+            pair.run_ms(100);
+        }
+        pair.net.faults.loss_percent = 0;
+        pair.run_ms(300);
+    }
+    assert_eq!(stalls(&pair, w), []);
 }

@@ -11,6 +11,7 @@
 
 use std::collections::BTreeMap;
 
+use pteros_rtps::fault;
 use pteros_rtps::time::{Duration, Instant};
 
 /// Datagrams per second, and in one burst, from an address with a discovered
@@ -97,7 +98,9 @@ impl DiscoveryRateLimiter {
             source.bucket.take(now, PEER_RATE)
         } else {
             // Its own bucket first: what it exceeds takes nothing from the others.
-            source.bucket.take(now, STRANGER_RATE) && self.strangers.take(now, STRANGERS_RATE)
+            let is_within = source.bucket.take(now, STRANGER_RATE);
+            (is_within || fault!("one-address-takes-all"))
+                && self.strangers.take(now, STRANGERS_RATE)
         };
         if !admitted {
             source.dropped += 1;

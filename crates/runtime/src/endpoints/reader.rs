@@ -14,6 +14,7 @@ use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::qos::{Durability, EndpointQos, Reliability};
 use pteros_rtps::reader::{Reader, ReaderEvent};
+use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::endpoints::content_filter::IntraProcessFilter;
@@ -248,6 +249,12 @@ impl ReaderEndpoint {
     /// The matched publishers, local ones included.
     pub fn matched(&self) -> Vec<Guid> {
         self.machine.lock().matched().collect()
+    }
+
+    /// The lowest number of a publisher of another process that is neither received nor
+    /// irrelevant. `None` if it is not matched.
+    pub fn first_missing(&self, writer: Guid) -> Option<SequenceNumber> {
+        self.machine.lock().first_missing(writer)
     }
 
     /// Samples of other processes that waited for an earlier sample or for space.

@@ -279,6 +279,12 @@ impl WriterEndpoint {
         self.state.lock().machine.is_acked_by(reader)
     }
 
+    /// The lowest number that this reader of another process has not acknowledged.
+    /// `None` if it is not matched or has acknowledged nothing since its match.
+    pub fn first_unacknowledged(&self, reader: Guid) -> Option<SequenceNumber> {
+        self.state.lock().machine.first_unacked(reader)
+    }
+
     pub(crate) fn is_fully_acknowledged(&self, state: &WriterState) -> bool {
         let machine = &state.machine;
         state.deferred.is_empty()

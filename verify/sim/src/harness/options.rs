@@ -91,6 +91,21 @@ impl Fault {
         Self::MatchedAttacker,
     ];
 
+    /// Kinds that end matches, or hold a flow up for as long.
+    pub const ENDS_MATCHES: [Self; 11] = [
+        Self::Cut,
+        Self::Mtu,
+        Self::Stall,
+        Self::OneWayOutage,
+        Self::Crash,
+        Self::Churn,
+        Self::Pause,
+        Self::SmallLimits,
+        Self::GuidReuse,
+        Self::SharedMemory,
+        Self::MatchedAttacker,
+    ];
+
     /// The fault of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|fault| fault.name() == name)

@@ -144,6 +144,14 @@ impl Simulation {
         network.sent_between.get(&(from, to)).copied().unwrap_or(0)
     }
 
+    /// Bytes that a process has sent to an address where nobody listens.
+    pub(crate) fn bytes_to_nobody(&self, from: usize, ip: [u8; 4]) -> u64 {
+        let network = self.world.network();
+        let to_it = network.undeliverable.iter();
+        let to_it = to_it.filter(|((process, to), _)| *process == from && to.address[12..] == ip);
+        to_it.map(|(_, bytes)| *bytes).sum()
+    }
+
     /// Advances the time.
     pub fn advance(&self, span: Duration) {
         let until = self.world.now().saturating_add(nanos(span));

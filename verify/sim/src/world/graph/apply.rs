@@ -153,7 +153,10 @@ impl GraphWorld {
             return;
         }
         match event {
-            SimEvent::Take(_) | SimEvent::Publish(_) | SimEvent::CheckFlows => {}
+            SimEvent::Take(_)
+            | SimEvent::Publish(_)
+            | SimEvent::CheckFlows
+            | SimEvent::CheckAcknowledgements(..) => {}
             of_service if self.process_of_service_event(of_service).is_some() => {}
             _ => self.sim.trace_line(format_args!("{event:?}")),
         }
@@ -172,6 +175,7 @@ impl GraphWorld {
             SimEvent::Forge(spoofs_address) => self.forge(spoofs_address),
             SimEvent::ChangeNetworks => self.change_networks(),
             SimEvent::CheckFlows => self.check_flows(),
+            SimEvent::CheckAcknowledgements(from, to) => self.check_acknowledgements(from, to),
             SimEvent::StartOneWayOutage(process) => self.start_one_way_outage(process),
             SimEvent::EndOneWayOutage(from, to) => {
                 self.sim.network().link_mut(from, to).cut = false

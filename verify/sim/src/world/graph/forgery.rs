@@ -84,6 +84,8 @@ impl GraphWorld {
             if let Some(bytes) = self.far_claim(from, to) {
                 let source = self.sim.network().sockets[own].address;
                 self.sim.network().inject(now, source, target, bytes);
+                let check = SimEvent::CheckAcknowledgements(to, from);
+                self.schedule.lock().add(now + 1, check);
             }
             return;
         }
@@ -334,7 +336,11 @@ impl GraphWorld {
 }
 
 /// The reliable flows between two processes of which something has arrived.
-fn flows(model: &Model, from: usize, to: usize) -> impl Iterator<Item = (&WriterRecord, Guid)> {
+pub(super) fn flows(
+    model: &Model,
+    from: usize,
+    to: usize,
+) -> impl Iterator<Item = (&WriterRecord, Guid)> {
     let writers = model
         .living_writers()
         .filter(move |(_, w)| w.location.process == from);

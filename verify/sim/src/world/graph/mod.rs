@@ -3,8 +3,9 @@
 //!
 //! A run has three phases: fault injection, healing, and convergence checks. An
 //! oracle (`model`) that is simpler than the engine checks the invariants I1 to
-//! I18, I21 and I22 throughout.
+//! I18 and I21 to I23 throughout.
 
+mod acknowledgements;
 mod apply;
 mod coherent_sets;
 mod convergence_checks;

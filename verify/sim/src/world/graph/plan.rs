@@ -257,20 +257,7 @@ impl SeedPlan {
 
     /// Whether no match ends while faults are injected.
     pub fn is_calm(&self) -> bool {
-        let ends_matches = [
-            Fault::Cut,
-            Fault::Mtu,
-            Fault::Stall,
-            Fault::OneWayOutage,
-            Fault::Crash,
-            Fault::Churn,
-            Fault::Pause,
-            Fault::SmallLimits,
-            Fault::GuidReuse,
-            Fault::SharedMemory,
-            Fault::MatchedAttacker,
-        ];
-        !ends_matches.iter().any(|fault| self.has(*fault))
+        !Fault::ENDS_MATCHES.iter().any(|fault| self.has(*fault))
     }
 
     /// Nanoseconds after healing until readers without a lost match have every

@@ -38,6 +38,8 @@ pub enum SimEvent {
     ChangeNetworks,
     /// All flows between hosts are checked.
     CheckFlows,
+    /// The reliable flows from one process to another are checked (I23).
+    CheckAcknowledgements(usize, usize),
     /// A process receives nothing from another one for longer than a lease.
     StartOneWayOutage(usize),
     /// The one-way outage ends.

@@ -15,6 +15,7 @@ mod chain;
 mod component;
 mod crash;
 mod crowd;
+mod flood;
 mod lifecycle;
 mod parameter;
 mod secured;
@@ -82,6 +83,12 @@ impl NodeWorkload {
         run: crowd::run,
     };
 
+    /// Floods of hostile packets beside a flow, and a newcomer meanwhile.
+    pub const FLOODS: Self = Self {
+        name: "floods",
+        run: flood::run,
+    };
+
     /// Secured participants among intruders, forgers and a flood of claims.
     pub const SECURED: Self = Self {
         name: "secured",
@@ -89,7 +96,7 @@ impl NodeWorkload {
     };
 
     /// All workloads.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::ACTIONS,
         Self::PARAMETERS,
         Self::LIFECYCLE,
@@ -97,6 +104,7 @@ impl NodeWorkload {
         Self::EXECUTORS,
         Self::CRASHES,
         Self::CROWDS,
+        Self::FLOODS,
         Self::SECURED,
     ];
 

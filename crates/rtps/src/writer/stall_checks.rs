@@ -1,0 +1,51 @@
+//! Checks of a writer's reliable readers: which acknowledge nothing new, and when to
+//! look again ([`super::ack_progress`]).
+//!
+//! A sample that KEEP_LAST has replaced meanwhile counts as well: the reader neither has
+//! it nor knows that it will not come. So the check has a timer of its own. A fast
+//! writer asks for acknowledgements with its samples, which postpones its heartbeats.
+
+use super::{TIMER_STALL, Writer, WriterEvent};
+use crate::time::{Duration, Instant};
+
+/// How late a sample is noticed that a reader does not acknowledge, when no heartbeat
+/// is due before.
+const CHECK_DELAY: Duration = Duration::from_millis(200);
+
+impl Writer {
+    /// Notes which readers acknowledge nothing new, and schedules the next check.
+    pub(super) fn check_stalls(&mut self, now: Instant) {
+        // Unsent changes need no acknowledgement.
+        let sent = self.cursor.number.saturating_sub(1);
+        let shared = self.last_undirected.min(sent);
+        let mut next = Instant::FAR_FUTURE;
+        for reader in &mut self.readers {
+            if !reader.has_unacked(shared) {
+                reader.progress.note_idle();
+                continue;
+            }
+            let is_stalled = reader.progress.note_outstanding(now, reader.acked);
+            if is_stalled && !fault!("stalled-reader-not-reported") {
+                let reader = reader.guid;
+                let event = WriterEvent::ReaderStalled { reader };
+                self.events.push_or_drop_oldest(event);
+            }
+            next = next.min(reader.progress.due_at());
+        }
+        self.timers.set(TIMER_STALL, next);
+    }
+
+    /// Looks soon whether a sample that is written now is acknowledged.
+    pub(super) fn schedule_stall_check(&mut self, now: Instant) {
+        self.timers
+            .set_no_later(TIMER_STALL, now.after(CHECK_DELAY));
+    }
+
+    /// Every sample is acknowledged.
+    pub(super) fn stop_stall_checks(&mut self) {
+        for reader in &mut self.readers {
+            reader.progress.note_idle();
+        }
+        self.timers.stop(TIMER_STALL);
+    }
+}

@@ -1,0 +1,326 @@
+//! Floods: attackers of a few addresses send 100 000 packets a second, of one kind after
+//! another, to both ends of a flow. A newcomer far away comes meanwhile.
+//!
+//! I19, fairness: each message of the flow arrives within 20 ms beside the time on the
+//! link, tables and memory stay within their limits, and the newcomer gets in within a
+//! second. I20, amplification: the attackers get at most three times what they sent.
+//! The computing time of a packet is not simulated (`cargo xtask flood` measures it).
+//! I7 bounds its steps.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use pteros::interfaces::std_msgs::msg::UInt32;
+use pteros::limits::Limits;
+use pteros::prelude::*;
+use pteros_rtps::discovery::data::ParticipantData;
+use pteros_rtps::discovery::spdp;
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
+use pteros_rtps::locator::Locator;
+use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::wire::{DataHead, Gap, Heartbeat};
+
+use super::attacker::{acknack, datagram};
+use super::world::{ExecutorKind, NodeWorld, SERVER};
+use crate::network::link::Link;
+
+/// The process with the subscription.
+const LISTENER: usize = 1;
+/// The process that comes meanwhile.
+const NEWCOMER: usize = 2;
+/// 100 000 packets a second.
+const STEP: Duration = Duration::from_micros(100);
+const PACKETS_PER_STEP: u32 = 10;
+/// Steps per kind, and between two messages of the flow.
+const STEPS: u32 = 500;
+const STEPS_PER_MESSAGE: u32 = 50;
+/// Time on the link.
+const LINK_DELAY: Duration = Duration::from_millis(8);
+/// How late a message may be beside that.
+const LATE_MAX: Duration = Duration::from_millis(20);
+/// How long a newcomer may take, a hundred times the time on the link.
+const NEWCOMER_MAX: Duration = Duration::from_secs(1);
+/// The longest wait for a match without a flood.
+const SOON: Duration = Duration::from_secs(4);
+/// The attackers' addresses end in these numbers.
+const ATTACKERS: std::ops::Range<u8> = 200..203;
+/// Numbers of hosts.
+const HOSTS: usize = 256;
+/// Bytes to an address for each byte that it sent.
+const AMPLIFICATION_MAX: u64 = 3;
+
+/// A kind of packet.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// Random bytes, half of them behind the head of an RTPS message.
+    Garbage,
+    /// DATA of participants that nobody knows.
+    UnknownData,
+    /// Announcements, each of another participant that does not exist.
+    Announcements,
+    /// The same announcement again and again.
+    Duplicates,
+    /// Requests for the whole history in the listener's name.
+    Requests,
+    /// Heartbeats in the talker's name, far ahead of it.
+    Heartbeats,
+    /// GAPs in the talker's name, over everything.
+    Gaps,
+}
+
+const KINDS: [Kind; 7] = [
+    Kind::Garbage,
+    Kind::UnknownData,
+    Kind::Announcements,
+    Kind::Duplicates,
+    Kind::Requests,
+    Kind::Heartbeats,
+    Kind::Gaps,
+];
+
+/// The flow, and what the attackers have sent.
+struct Flood<'w> {
+    world: &'w NodeWorld,
+    publisher: Publisher<UInt32>,
+    subscription: Subscription<UInt32>,
+    writer: Guid,
+    reader: Guid,
+    /// When each message was published.
+    published: Vec<Duration>,
+    taken: usize,
+    latest: Duration,
+    packets: u32,
+    /// Bytes by attacked process and attacker.
+    bytes: [[u64; HOSTS]; 2],
+}
+
+pub(super) fn run(world: &NodeWorld) {
+    let mut server = world.process(SERVER);
+    let mut listener = world.process(LISTENER);
+    let nanos = u64::try_from(LINK_DELAY.as_nanos()).unwrap_or(0);
+    world.sim.set_links(Link::perfect(nanos));
+    let talking = server.context.create_node("talker").expect("a node");
+    let listening = listener.context.create_node("listener").expect("a node");
+    let publisher = talking.create_publisher("chatter".keep_last(20));
+    let subscription = listening.create_polled_subscription("chatter".keep_last(20));
+    let (publisher, subscription) = (
+        publisher.expect("a publisher"),
+        subscription.expect("a subscription"),
+    );
+    world.spin(&mut server, ExecutorKind::Single, &[&talking]);
+    world.spin(&mut listener, ExecutorKind::Single, &[&listening]);
+    let graph = server.context.graph();
+    let soon = |done: &mut dyn FnMut() -> bool| graph.wait_until(SOON, done);
+    let is_matched = soon(&mut || {
+        publisher.matched_count() == 1
+            && subscription.matched_count() == 1
+            && !graph.subscriptions("/chatter").is_empty()
+            && !graph.publishers("/chatter").is_empty()
+    });
+    let gid = |list: Vec<pteros::graph::EndpointInfo>| list.first().map(|one| one.gid);
+    let writer = gid(graph.publishers("/chatter"));
+    let reader = gid(graph.subscriptions("/chatter"));
+    let (true, Some(writer), Some(reader)) = (is_matched, writer, reader) else {
+        world.report.violation("I6 no match".into());
+        return;
+    };
+    let mut flood = Flood {
+        world,
+        publisher,
+        subscription,
+        writer,
+        reader,
+        published: Vec::new(),
+        taken: 0,
+        latest: Duration::ZERO,
+        packets: 0,
+        bytes: [[0; HOSTS]; 2],
+    };
+    // Until the reader has answered for the first time, samples may be sent twice.
+    world.sim.advance(Duration::from_secs(1));
+    let first = world.random.lock().usize(0..KINDS.len());
+    for at in 0..KINDS.len() {
+        let kind = KINDS[(first + at) % KINDS.len()];
+        for step in 0..STEPS {
+            flood.step(kind, step);
+        }
+        flood.check(kind, [&server.context, &listener.context]);
+    }
+    // The newcomer, when announcements have come for a while.
+    for step in 0..2 * STEPS {
+        flood.step(Kind::Announcements, step);
+    }
+    let mut late = world.process(NEWCOMER);
+    let node = late.context.create_node("newcomer").expect("a node");
+    let qos = "chatter".keep_last(20);
+    let newcomer: Subscription<UInt32> = node
+        .create_polled_subscription(qos)
+        .expect("a subscription");
+    world.spin(&mut late, ExecutorKind::Single, &[&node]);
+    let until = world.sim.now() + NEWCOMER_MAX;
+    let mut step = 0;
+    while flood.publisher.matched_count() < 2 && world.sim.now() < until {
+        flood.step(Kind::Announcements, step);
+        step += 1;
+    }
+    world
+        .report
+        .expect(flood.publisher.matched_count() == 2, || {
+            format!("I19 a newcomer is not heard for {NEWCOMER_MAX:?} of a flood of announcements")
+        });
+    flood.check(Kind::Announcements, [&server.context, &listener.context]);
+    drop(newcomer);
+    world.caller(LISTENER).mark_done();
+}
+
+impl Flood<'_> {
+    /// Sends the packets of one step, and perhaps a message of the flow.
+    fn step(&mut self, kind: Kind, step: u32) {
+        for _ in 0..PACKETS_PER_STEP {
+            self.send(kind);
+        }
+        let sim = &self.world.sim;
+        if step.is_multiple_of(STEPS_PER_MESSAGE) {
+            let data = u32::try_from(self.published.len()).unwrap_or(u32::MAX);
+            self.published.push(sim.now());
+            let _ = self.publisher.publish(&UInt32 { data });
+        }
+        sim.advance(STEP);
+        self.take();
+    }
+
+    fn take(&mut self) {
+        while let Some(sample) = self.subscription.take() {
+            let number = usize::try_from(sample.data).unwrap_or(usize::MAX);
+            let Some(at) = self.published.get(number) else {
+                self.world.report.violation(format!("I2 message {number}"));
+                continue;
+            };
+            self.latest = self.latest.max(self.world.sim.now() - *at);
+            self.taken += 1;
+        }
+    }
+
+    fn send(&mut self, kind: Kind) {
+        self.packets += 1;
+        let (host, to, port, number) = {
+            let mut random = self.world.random.lock();
+            let to = match kind {
+                Kind::Requests => SERVER,
+                Kind::Heartbeats | Kind::Gaps => LISTENER,
+                _ => [SERVER, LISTENER][random.usize(0..2)],
+            };
+            (random.u8(ATTACKERS), to, random.u16(1024..), random.u64(..))
+        };
+        let from = Locator::udp_v4([10, 0, 0, host], port);
+        let bytes = self.packet(kind, from, number);
+        self.bytes[to][usize::from(host)] += bytes.len() as u64;
+        self.world.sim.inject(from, to, bytes);
+    }
+
+    fn packet(&self, kind: Kind, from: Locator, number: u64) -> Bytes {
+        let (talker, listener) = (self.writer.prefix, self.reader.prefix);
+        let mut stranger = GuidPrefix([0x01, 0x50, 0xee, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        stranger.0[4..].copy_from_slice(&number.to_be_bytes());
+        let count = 50_000 + self.packets;
+        let far = SequenceNumber(1 << 40);
+        match kind {
+            Kind::Garbage => {
+                let length = 1 + usize::try_from(number % 180).unwrap_or(0);
+                let mut random = fastrand::Rng::with_seed(number);
+                let mut bytes: Vec<u8> = (0..length).map(|_| random.u8(..)).collect();
+                if random.bool() {
+                    bytes.splice(0..0, *b"RTPS\x02\x05\x01\x50");
+                }
+                bytes.into()
+            }
+            Kind::UnknownData => datagram(stranger, talker, |message| {
+                let writer = EntityId::new([0, 0, 3], EntityId::KIND_WRITER_NO_KEY);
+                let head = DataHead {
+                    writer,
+                    sequence: SequenceNumber::FIRST,
+                    ..DataHead::default()
+                };
+                message.data(&head, &Bytes::from_static(&[0; 100]));
+            }),
+            Kind::Announcements => announcement(stranger, from),
+            Kind::Duplicates => announcement(GuidPrefix([0xdd; 12]), from),
+            Kind::Requests => datagram(listener, talker, |message| {
+                let all: Vec<i64> = (1..=20).collect();
+                let (reader, writer) = (self.reader.entity, self.writer.entity);
+                message.acknack(&acknack(reader, writer, &all, 1, count));
+            }),
+            Kind::Heartbeats => datagram(talker, listener, |message| {
+                message.heartbeat(&Heartbeat {
+                    reader: EntityId::UNKNOWN,
+                    writer: self.writer.entity,
+                    first: far,
+                    last: far,
+                    count,
+                    is_final: false,
+                    liveliness: false,
+                    group_info: None,
+                });
+            }),
+            Kind::Gaps => datagram(talker, listener, |message| {
+                let (reader, writer) = (EntityId::UNKNOWN, self.writer.entity);
+                message.gap(&Gap::range(reader, writer, SequenceNumber::FIRST, far));
+            }),
+        }
+    }
+
+    /// Checks the rules after a flood of one kind.
+    fn check(&mut self, kind: Kind, contexts: [&Context; 2]) {
+        let until = self.world.sim.now() + LINK_DELAY + LATE_MAX;
+        while self.world.sim.now() < until {
+            self.world.sim.advance(STEP);
+            self.take();
+        }
+        let report = &self.world.report;
+        let (taken, published) = (self.taken, self.published.len());
+        report.expect(taken == published, || {
+            format!("I19 {taken} of {published} messages arrive in a flood of {kind:?}")
+        });
+        let late = std::mem::take(&mut self.latest).saturating_sub(LINK_DELAY);
+        report.expect(late <= LATE_MAX, || {
+            format!("I19 a message is {late:?} late in a flood of {kind:?}")
+        });
+        let limits = Limits::default();
+        for (process, context) in contexts.into_iter().enumerate() {
+            for table in context.table_uses() {
+                report.expect(table.held <= table.limit, || {
+                    format!("I19 {} of {} places in a flood", table.held, table.limit)
+                });
+            }
+            let used = context.receive_memory_use().largest;
+            let used = used.map_or(0, |of| of.reserved);
+            report.expect(used <= limits.participant_memory_bytes, || {
+                format!("I19 a participant holds {used} bytes in a flood of {kind:?}")
+            });
+            for host in ATTACKERS {
+                let own = self.bytes[process][usize::from(host)];
+                let sent = self.world.sim.bytes_to_nobody(process, [10, 0, 0, host]);
+                report.expect(sent <= AMPLIFICATION_MAX * own, || {
+                    format!("I20 p{process} sent {sent} bytes to an attacker who sent {own}")
+                });
+            }
+        }
+    }
+}
+
+/// The announcement of a participant that does not exist, at the attacker's address.
+fn announcement(prefix: GuidPrefix, at: Locator) -> Bytes {
+    let mut data = ParticipantData::new(prefix);
+    data.metatraffic_unicast = vec![at];
+    data.default_unicast = vec![at];
+    data.builtin_endpoints = spdp::OUR_ENDPOINTS;
+    let head = DataHead {
+        reader: EntityId::SPDP_READER,
+        writer: EntityId::SPDP_WRITER,
+        sequence: SequenceNumber::FIRST,
+        ..DataHead::default()
+    };
+    datagram(prefix, GuidPrefix::UNKNOWN, |message| {
+        message.data(&head, &data.encode());
+    })
+}
