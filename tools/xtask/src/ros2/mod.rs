@@ -84,6 +84,12 @@ pub fn run(arguments: &[String]) -> Result<bool> {
     Ok(counts.failed == 0)
 }
 
+/// Whether a ROS 2 is sourced or named. A variable that names none is reported by
+/// [`run_all`].
+pub fn is_found() -> bool {
+    matches!(Installation::find(), Ok(Some(_)))
+}
+
 /// Runs every suite where an installation is found, as a part of `test --all`.
 pub fn run_all() -> Result<Counts> {
     match Installation::find()? {
