@@ -12,7 +12,7 @@ use crate::system_calls::{CountingPlatform, SystemCalls};
 /// Rounds that are counted, after some that are not.
 const ROUNDS: u32 = 100;
 
-/// What one message costs at least: work that is due besides falls into some rounds.
+/// The least cost of one message: work that is due besides falls into some rounds.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     publish: Allocations,
