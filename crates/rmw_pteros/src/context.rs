@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 
 use pteros_runtime::config::Config;
 use pteros_runtime::content_filter::MessageType as FilterableType;
-use pteros_runtime::platform::SystemPlatform;
 use pteros_runtime::rtps::time::{Duration, Instant};
 use pteros_runtime::{Core, CoreOptions, SecurityOptions, SharedMemoryOptions};
 use tracing_subscriber::filter::LevelFilter;
@@ -19,9 +18,9 @@ use tracing_subscriber::reload;
 use crate::abi::{Context, InitOptions, Ret};
 use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run};
 use crate::guard_condition::GuardState;
-use crate::init_options;
 use crate::listener::Listener;
 use crate::typesupport::MessageType;
+use crate::{init_options, platform};
 
 /// The longest that waits leave the sockets alone while something is always ready.
 const POLL_PERIOD: Duration = Duration::from_millis(1);
@@ -134,7 +133,7 @@ unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
     // SAFETY: as for `rmw_init`.
     let core_options = unsafe { core_options(options, &config) }?;
     let domain_id = core_options.domain_id as usize;
-    let core = Core::open(Arc::new(SystemPlatform::new()), core_options).map_err(Failure::error)?;
+    let core = Core::open(platform::current(), core_options).map_err(Failure::error)?;
     let state = Arc::new(ContextState {
         graph_told: AtomicU64::new(core.graph().revision()),
         graph_guard: Arc::default(),

@@ -39,7 +39,7 @@ fn ros_service_type(dds_name: &str) -> String {
     service.map_or(name.clone(), Into::into)
 }
 
-/// What a list shows.
+/// The kind of entry that a list shows.
 #[derive(Clone, Copy)]
 enum Listed {
     /// Topics of ROS.

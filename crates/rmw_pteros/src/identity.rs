@@ -1,4 +1,4 @@
-//! What the plug-in is: identifier, serialization format, features, log severity.
+//! Identity of the plug-in: identifier, serialization format, features, log severity.
 
 use std::ffi::c_char;
 

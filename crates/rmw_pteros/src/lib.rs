@@ -33,6 +33,7 @@ mod loan;
 mod memory;
 mod network_flow;
 mod node;
+pub mod platform;
 mod publisher;
 mod qos;
 mod serialized;

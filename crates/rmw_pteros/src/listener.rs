@@ -156,7 +156,7 @@ impl Callback {
     }
 }
 
-/// What waits for samples of a reader: a wait set, or a callback.
+/// The waiter for samples of a reader: a wait set, or a callback.
 pub(crate) struct DataWaiter {
     core: Arc<Core>,
     pub(crate) reader: Arc<ReaderEndpoint>,

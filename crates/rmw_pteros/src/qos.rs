@@ -151,7 +151,7 @@ mod compatibility {
     pub(super) const ERROR: u32 = 2;
 }
 
-/// What prevents a match (errors), and what may prevent it (warnings).
+/// Differences that prevent a match (errors), and that may prevent it (warnings).
 fn compare(
     offered: &abi::QosProfile,
     requested: &abi::QosProfile,

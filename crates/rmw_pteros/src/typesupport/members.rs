@@ -1,4 +1,4 @@
-//! What the introspection typesupport says of a type: names and members.
+//! Introspection of a type: its names and members, as rosidl describes them.
 
 use std::ffi::{CStr, c_char};
 

@@ -70,9 +70,9 @@ impl PlainLayout {
         }
     }
 
-    /// The struct in a payload; `None` where the payload has to be decoded: another
-    /// byte order or representation, too short, not aligned, or a byte that is no
-    /// boolean.
+    /// The struct in a payload. `None` where the payload has to be decoded: it has
+    /// another byte order or representation, is too short or not aligned, or a byte of
+    /// it is no boolean.
     pub(crate) fn view<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]> {
         let body = match payload.split_first_chunk::<HEADER_BYTES>()? {
             ([0, 1, ..], body) => body.get(..self.size_of)?,

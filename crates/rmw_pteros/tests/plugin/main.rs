@@ -11,6 +11,7 @@ mod content_filters;
 mod harness;
 mod loans;
 mod message_cost;
+mod system_calls;
 
 #[global_allocator]
 static ALLOCATOR: allocations::CountingAllocator = allocations::CountingAllocator;
