@@ -79,7 +79,7 @@ impl Ros2Installation {
         distribution(self.rmw_abi())
     }
 
-    /// What findings and errors call it.
+    /// Its name in findings and errors.
     pub fn title(&self) -> String {
         let name = self.distribution().unwrap_or("of an unknown distribution");
         let (prefix, version) = (self.prefix.display(), &self.rmw_version);
