@@ -38,9 +38,13 @@ impl Ros2Installation {
         let sourced = path_list("AMENT_PREFIX_PATH");
         let named = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
         if let Some(prefix) = named.map(PathBuf::from) {
-            let is_sourced = sourced.contains(&prefix);
-            let found = Self::at(&prefix, is_sourced);
-            let has_setup = setup_folder(&prefix).is_some();
+            // A workspace that was not merged has a prefix per package.
+            let places = [prefix.clone(), prefix.join("rmw")];
+            let mut places = places.iter();
+            let found = places.find_map(|place| Self::at(place, sourced.contains(place)));
+            let has_setup = found
+                .as_ref()
+                .is_some_and(|found| found.setup_folder().is_some());
             let Some(found) = found.filter(|_| has_setup) else {
                 bail!(
                     "{VARIABLE}={}: no installation of ROS 2 is there: it has no setup.sh or no \
@@ -75,7 +79,7 @@ impl Ros2Installation {
         distribution(self.rmw_abi())
     }
 
-    /// What findings and errors call it.
+    /// Its name in findings and errors.
     pub fn title(&self) -> String {
         let name = self.distribution().unwrap_or("of an unknown distribution");
         let (prefix, version) = (self.prefix.display(), &self.rmw_version);

@@ -181,6 +181,17 @@ fn a_setup_file_adds_the_overlay_once_and_after_the_underlay() {
             expected
         );
     }
+    // A workspace with a folder per package is found by its install folder too.
+    let isolated = folder.0.join("isolated");
+    std::fs::create_dir_all(&isolated).unwrap();
+    std::fs::rename(ros2.join("share"), isolated.join("share")).unwrap();
+    std::fs::rename(&isolated, ros2.join("rmw")).unwrap();
+    let out = install(&prefix, &library, Some(&ros2));
+    assert_contains(&out, "has no talker");
+    assert_eq!(
+        variables_after("bash", &prefix.join("setup.bash")),
+        expected
+    );
     // A second time, and from a folder that was moved.
     let twice = folder.file(
         "twice.bash",

@@ -1,6 +1,6 @@
 //! Programs of an installed ROS 2 on the plug-in, unchanged: demos and examples of
-//! rclcpp and rclpy, the verbs of `ros2`, and graphs with rmw_cyclonedds_cpp,
-//! rmw_fastrtps_cpp and native Pteros nodes.
+//! rclcpp and rclpy, and the verbs of `ros2`. Other graphs mix the plug-in with
+//! rmw_cyclonedds_cpp, rmw_fastrtps_cpp and native Pteros nodes.
 //!
 //! Needs a ROS 2 that PTEROS_ROS2 names, or that is sourced, and the plug-in beside the
 //! command (`cargo build -p pteros-rmw`). Elsewhere each test is skipped with a

@@ -29,8 +29,8 @@ def content(size):
 def check(message):
     """Print the size of a message, and whether it arrived whole."""
     data = bytes(message.data)
-    verdict = 'whole' if data == content(len(data)) else 'damaged'
-    print(f'size {len(data)} {verdict}', flush=True)
+    state = 'whole' if data == content(len(data)) else 'damaged'
+    print(f'size {len(data)} {state}', flush=True)
 
 
 def main():

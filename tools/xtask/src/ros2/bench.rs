@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::case::{ProgramRun, Verdict};
+use super::case::{CaseStatus, ProgramRun};
 use super::exceptions::{Exceptions, PLUG_IN};
 use super::installation::Installation;
 use crate::checkout::root;
@@ -100,7 +100,7 @@ pub fn run_twice(
         let mut failed = run
             .cases
             .iter()
-            .filter(|case| case.verdict == Verdict::Failed);
+            .filter(|case| case.status == CaseStatus::Failed);
         failed.any(|case| {
             let reason = bench
                 .exceptions

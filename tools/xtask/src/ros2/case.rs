@@ -1,10 +1,10 @@
-//! Test cases and their verdicts.
+//! Test cases and their statuses.
 
 use std::path::PathBuf;
 
 /// How a test case ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum CaseStatus {
     Passed,
     Skipped,
     Failed,
@@ -14,17 +14,17 @@ pub enum Verdict {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
     pub name: String,
-    pub verdict: Verdict,
+    pub status: CaseStatus,
 }
 
 impl Case {
-    pub fn new(name: &str, verdict: Verdict) -> Self {
+    pub fn new(name: &str, status: CaseStatus) -> Self {
         let name = name.to_owned();
-        Self { name, verdict }
+        Self { name, status }
     }
 }
 
-/// What one test program did.
+/// The run of one test program.
 pub struct ProgramRun {
     /// The program, without the name of a middleware.
     pub program: String,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-use super::case::{CRASHED, Case, Verdict};
+use super::case::{CRASHED, Case, CaseStatus};
 use crate::checkout::root;
 
 /// The middleware under test, which alone has exceptions.
@@ -91,7 +91,7 @@ impl Exceptions {
         // A program that crashed did not come to all of its cases.
         let crashed = cases
             .iter()
-            .any(|c| c.verdict == Verdict::Failed && c.name == CRASHED);
+            .any(|c| c.status == CaseStatus::Failed && c.name == CRASHED);
         let missing = names.filter(|name| !crashed && !cases.iter().any(|c| c.name == *name));
         missing.collect()
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::bench::{Bench, run_twice, write_log};
-use super::case::{CRASHED, Case, ProgramRun, Verdict};
+use super::case::{CRASHED, Case, CaseStatus, ProgramRun};
 use crate::limited_command::{Output, run_limited};
 
 /// The longest that one program may take.
@@ -66,7 +66,7 @@ fn run_once(bench: &Bench, suite: &str, test: &Listed) -> Result<ProgramRun> {
     })
 }
 
-/// Verdicts in what a gtest program printed. A program that ended without its summary
+/// Statuses in what a gtest program printed. A program that ended without its summary
 /// failed in the case that ran, and as a whole.
 fn cases(output: &Output) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
@@ -82,24 +82,24 @@ fn cases(output: &Output) -> Vec<Case> {
         let name = rest.split([' ', ',']).next().unwrap_or_default();
         match mark.trim() {
             "RUN" => running = Some(name.to_owned()),
-            verdict @ ("OK" | "FAILED" | "SKIPPED") if rest.ends_with("ms)") => {
+            status @ ("OK" | "FAILED" | "SKIPPED") if rest.ends_with("ms)") => {
                 running = None;
-                let verdict = match verdict {
-                    "OK" => Verdict::Passed,
-                    "SKIPPED" => Verdict::Skipped,
-                    _ => Verdict::Failed,
+                let status = match status {
+                    "OK" => CaseStatus::Passed,
+                    "SKIPPED" => CaseStatus::Skipped,
+                    _ => CaseStatus::Failed,
                 };
-                cases.push(Case::new(name, verdict));
+                cases.push(Case::new(name, status));
             }
             _ => {}
         }
     }
-    let any_failed = cases.iter().any(|case| case.verdict == Verdict::Failed);
+    let any_failed = cases.iter().any(|case| case.status == CaseStatus::Failed);
     if let Some(name) = running {
-        cases.push(Case::new(&name, Verdict::Failed));
+        cases.push(Case::new(&name, CaseStatus::Failed));
     }
     if output.ended_early || (!output.succeeded && !any_failed) || cases.is_empty() {
-        cases.push(Case::new(CRASHED, Verdict::Failed));
+        cases.push(Case::new(CRASHED, CaseStatus::Failed));
     }
     cases
 }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_are_read_from_the_lines_of_gtest() {
+    fn statuses_are_read_from_the_lines_of_gtest() {
         let text = "[ RUN      ] A.one\nnoise[       OK ] A.one (3 ms)\n\
                     [ RUN      ] A.two/0\n\
                     [  FAILED  ] A.two/0, where GetParam() = 4 (1 ms)\n\
@@ -172,9 +172,9 @@ mod tests {
         assert_eq!(
             cases(&output(text, false)),
             [
-                Case::new("A.one", Verdict::Passed),
-                Case::new("A.two/0", Verdict::Failed),
-                Case::new("A.three", Verdict::Skipped),
+                Case::new("A.one", CaseStatus::Passed),
+                Case::new("A.two/0", CaseStatus::Failed),
+                Case::new("A.three", CaseStatus::Skipped),
             ]
         );
         // It crashed in the second case, or printed nothing.
@@ -182,13 +182,13 @@ mod tests {
         assert_eq!(
             crashed,
             [
-                Case::new("A.one", Verdict::Failed),
-                Case::new(CRASHED, Verdict::Failed)
+                Case::new("A.one", CaseStatus::Failed),
+                Case::new(CRASHED, CaseStatus::Failed)
             ]
         );
         assert_eq!(
             cases(&output("", true)),
-            [Case::new(CRASHED, Verdict::Failed)]
+            [Case::new(CRASHED, CaseStatus::Failed)]
         );
     }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask ros2`: ROS 2's own test suites on the middleware plug-in.
 //!
-//! `cargo xtask test --all` runs them where a ROS 2 is found: the one that is sourced,
-//! or the one that `PTEROS_ROS2` names by its prefix. `PTEROS_ROS2_TESTS` names the
+//! `cargo xtask test --all` runs them where a ROS 2 is found. That is the one that is
+//! sourced, or the one that `PTEROS_ROS2` names by its prefix. `PTEROS_ROS2_TESTS` names the
 //! build folder of a workspace with built tests. Each suite gives one line: passed,
 //! failed, and failures that `exceptions.txt` expects with a reason. An exception for
 //! a case that passes, or that is gone, fails too.
@@ -21,7 +21,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::counts::Counts;
 use bench::Bench;
-use case::{ProgramRun, Verdict};
+use case::{CaseStatus, ProgramRun};
 use exceptions::{Exceptions, PLUG_IN};
 use installation::Installation;
 
@@ -172,7 +172,7 @@ impl Judged {
     }
 }
 
-/// Compares verdicts with the exceptions.
+/// Compares statuses with the exceptions.
 fn judge(suite: &str, runs: &[ProgramRun], exceptions: &Exceptions, rmw: &str) -> Judged {
     let mut judged = Judged::default();
     for run in runs {
@@ -183,20 +183,20 @@ fn judge(suite: &str, runs: &[ProgramRun], exceptions: &Exceptions, rmw: &str) -
         for case in &run.cases {
             let reason = exceptions.reason(rmw, suite, &run.program, &case.name);
             let name = format!("{} {}", run.program, case.name);
-            match (case.verdict, reason) {
-                (Verdict::Passed, _)
+            match (case.status, reason) {
+                (CaseStatus::Passed, _)
                     if !exceptions.must_fail(rmw, suite, &run.program, &case.name) =>
                 {
                     judged.passed += 1;
                 }
-                (Verdict::Skipped, _) => judged.skipped += 1,
-                (Verdict::Failed, Some(_)) => judged.expected += 1,
-                (Verdict::Failed, None) => {
+                (CaseStatus::Skipped, _) => judged.skipped += 1,
+                (CaseStatus::Failed, Some(_)) => judged.expected += 1,
+                (CaseStatus::Failed, None) => {
                     judged.failed += 1;
                     let log = run.log.display();
                     judged.notes.push(format!("failed: {name}, see {log}"));
                 }
-                (Verdict::Passed, _) => {
+                (CaseStatus::Passed, _) => {
                     judged.failed += 1;
                     judged.notes.push(format!(
                         "stale: {name} passes; remove its line from {}",
@@ -222,10 +222,8 @@ mod tests {
     use super::case::Case;
     use super::*;
 
-    fn program(cases: &[(&str, Verdict)]) -> ProgramRun {
-        let cases = cases
-            .iter()
-            .map(|(name, verdict)| Case::new(name, *verdict));
+    fn program(cases: &[(&str, CaseStatus)]) -> ProgramRun {
+        let cases = cases.iter().map(|(name, status)| Case::new(name, *status));
         ProgramRun {
             program: "test_a".into(),
             cases: cases.collect(),
@@ -245,11 +243,11 @@ mod tests {
         )
         .unwrap();
         let run = program(&[
-            ("B.expected", Verdict::Failed),
-            ("B.passes", Verdict::Passed),
-            ("B.fails", Verdict::Failed),
-            ("B.skipped", Verdict::Skipped),
-            ("B.d", Verdict::Passed),
+            ("B.expected", CaseStatus::Failed),
+            ("B.passes", CaseStatus::Passed),
+            ("B.fails", CaseStatus::Failed),
+            ("B.skipped", CaseStatus::Skipped),
+            ("B.d", CaseStatus::Passed),
         ]);
         let judged = judge("rcl", &[run], &exceptions, PLUG_IN);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Python tests of a package: one pytest process per file, as its own build runs them.
 //!
 //! The source folder is that of CMake's cache. The files are copied into the build
-//! folder of this project without the package's `__init__.py`, which would load
+//! folder of this project without the package's `__init__.py`. It would load
 //! extensions from its build folder in place of the installed ones.
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::{Bench, run_twice, write_log};
-use super::case::{CRASHED, Case, ProgramRun, Verdict};
+use super::case::{CRASHED, Case, CaseStatus, ProgramRun};
 use crate::limited_command::run_limited;
 
 /// The longest that one file may take.
@@ -64,9 +64,9 @@ fn run_once(bench: &Bench, suite: &str, python: &str, file: &str) -> Result<Prog
         false,
     )?;
     let mut found = cases(&output.text);
-    let any_failed = found.iter().any(|case| case.verdict == Verdict::Failed);
+    let any_failed = found.iter().any(|case| case.status == CaseStatus::Failed);
     if output.ended_early || (output.failed() && !any_failed) || found.is_empty() {
-        found.push(Case::new(CRASHED, Verdict::Failed));
+        found.push(Case::new(CRASHED, CaseStatus::Failed));
     }
     Ok(ProgramRun {
         program: file.to_owned(),
@@ -76,8 +76,8 @@ fn run_once(bench: &Bench, suite: &str, python: &str, file: &str) -> Result<Prog
     })
 }
 
-/// Verdicts in the lines `test/test_a.py::Class::case PASSED [ 5%]`. A test's own
-/// output may stand between name and verdict.
+/// Statuses in the lines `test/test_a.py::Class::case PASSED [ 5%]`. A test's own
+/// output may stand between name and status.
 fn cases(text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut open: Option<String> = None;
@@ -95,13 +95,13 @@ fn cases(text: &str) -> Vec<Case> {
         };
         let words = rest.split_whitespace().rev();
         let percentage = |word: &&str| !word.starts_with('[') && !word.ends_with("%]");
-        let Some(verdict) = words.filter(percentage).find_map(verdict) else {
+        let Some(status) = words.filter(percentage).find_map(status) else {
             continue;
         };
         if rest.trim_end().ends_with("%]")
             && let Some(name) = open.take()
         {
-            cases.push(Case::new(&name, verdict));
+            cases.push(Case::new(&name, status));
         }
     }
     cases
@@ -117,11 +117,11 @@ fn split_name(rest: &str) -> (&str, &str) {
     rest.split_at(end.unwrap_or(rest.len()))
 }
 
-fn verdict(word: &str) -> Option<Verdict> {
+fn status(word: &str) -> Option<CaseStatus> {
     match word {
-        "PASSED" | "XFAIL" => Some(Verdict::Passed),
-        "SKIPPED" => Some(Verdict::Skipped),
-        "FAILED" | "ERROR" | "XPASS" => Some(Verdict::Failed),
+        "PASSED" | "XFAIL" => Some(CaseStatus::Passed),
+        "SKIPPED" => Some(CaseStatus::Skipped),
+        "FAILED" | "ERROR" | "XPASS" => Some(CaseStatus::Failed),
         _ => None,
     }
 }
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn verdicts_are_read_from_the_lines_of_pytest() {
+    fn statuses_are_read_from_the_lines_of_pytest() {
         let text = "collected 4 items\n\n\
                     test/test_a.py::TestA::one PASSED                 [ 25%]\n\
                     test/test_a.py::two[a b-1] FAILED [ 50%]\n\
@@ -168,10 +168,10 @@ mod tests {
         assert_eq!(
             cases(text),
             [
-                Case::new("TestA::one", Verdict::Passed),
-                Case::new("two[a b-1]", Verdict::Failed),
-                Case::new("three", Verdict::Passed),
-                Case::new("four", Verdict::Skipped),
+                Case::new("TestA::one", CaseStatus::Passed),
+                Case::new("two[a b-1]", CaseStatus::Failed),
+                Case::new("three", CaseStatus::Passed),
+                Case::new("four", CaseStatus::Skipped),
             ]
         );
     }
