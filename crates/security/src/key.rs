@@ -310,6 +310,31 @@ mod tests {
         }
     }
 
+    /// A certificate names the scheme, so an attacker chooses it.
+    #[test]
+    fn a_scheme_of_the_other_kind_of_key_verifies_nothing() {
+        let ec = PrivateKey::generate().unwrap();
+        let rsa = PrivateKey::generate_rsa().unwrap();
+        let of_ec = [
+            Scheme::EcdsaSha256,
+            Scheme::EcdsaSha384,
+            Scheme::EcdsaSha512,
+        ];
+        let of_rsa = [
+            Scheme::RsaPkcs1Sha256,
+            Scheme::RsaPkcs1Sha384,
+            Scheme::RsaPkcs1Sha512,
+            Scheme::RsaPssSha256,
+        ];
+        for (key, foreign) in [(&ec, &of_rsa[..]), (&rsa, &of_ec[..])] {
+            let signature = key.sign(b"text").unwrap();
+            for scheme in foreign {
+                let public = key.public_key();
+                assert!(!public.verifies(*scheme, b"text", &signature), "{scheme:?}");
+            }
+        }
+    }
+
     #[test]
     fn unusable_keys_are_rejected_with_a_reason() {
         for (text, reason) in [

@@ -270,3 +270,16 @@ fn permissions(file: &str, grant: &Grant) -> Vec<Diagnostic> {
     }
     faults
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_missing_is_no_other_file() {
+        assert!(same_file("/no/such/a", "/no/such/a"));
+        assert!(!same_file("/no/such/a", "/no/such/b"));
+        assert!(!same_file("/no/such/a", "/"));
+        assert!(same_file("/", "/."), "two names of one folder");
+    }
+}
