@@ -19,7 +19,7 @@ use pteros_rtps::time::{Duration, Instant};
 
 const GROUP: Locator = Locator::udp_v4([239, 255, 0, 1], 7400);
 const LATENCY: Duration = Duration::from_millis(1);
-/// What the issue demands.
+/// The longest time until traffic uses another path.
 const SECOND: Duration = Duration::from_secs(1);
 
 fn millis(count: i64) -> Duration {

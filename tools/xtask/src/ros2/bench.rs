@@ -14,12 +14,16 @@ use crate::namespace;
 use crate::peers::target_folder;
 
 const LIBRARY: &str = "librmw_pteros_cpp.so";
+/// The plug-in's variable for loans and content filters.
+pub const OPTIONAL_FEATURES: &str = "PTEROS_RMW_OPTIONAL_FEATURES";
 
 /// Environment and folders of a run.
 pub struct Bench {
     pub installation: Installation,
     /// The middleware.
     pub rmw: String,
+    /// The value of [`OPTIONAL_FEATURES`].
+    pub optional_features: &'static str,
     /// A folder with the plug-in alone, for `LD_LIBRARY_PATH`.
     plug_in_folder: Option<PathBuf>,
     /// Logs, and a home for ROS's own files.
@@ -44,6 +48,7 @@ impl Bench {
         Ok(Self {
             installation,
             rmw: rmw.to_owned(),
+            optional_features: "on",
             plug_in_folder,
             folder,
             exceptions: Exceptions::read()?,
@@ -75,6 +80,7 @@ impl Bench {
             .args(["-c", &script, "bash"])
             .args(words)
             .env("RMW_IMPLEMENTATION", &self.rmw)
+            .env(OPTIONAL_FEATURES, self.optional_features)
             .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
             .env("ROS_DOMAIN_ID", "77")
             .env("ROS_HOME", self.folder.join("home"))
@@ -85,7 +91,9 @@ impl Bench {
 
     /// The log of a program.
     pub fn log(&self, suite: &str, program: &str) -> PathBuf {
-        self.folder.join(format!("{suite}.{program}.log"))
+        let features = self.optional_features;
+        self.folder
+            .join(format!("{suite}.{program}.{features}.log"))
     }
 }
 

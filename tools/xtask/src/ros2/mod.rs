@@ -32,6 +32,9 @@ const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--only PART] [SUITE â
 struct Suite {
     package: &'static str,
     kind: SuiteKind,
+    /// Values of [`bench::OPTIONAL_FEATURES`], a run for each. The tests of rcl decide by
+    /// the name of the middleware whether loans and content filters must be refused.
+    optional_features: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,20 +44,22 @@ enum SuiteKind {
 }
 
 const SUITES: [Suite; 5] = [
-    gtest_suite("test_rmw_implementation"),
-    gtest_suite("rcl"),
-    gtest_suite("rcl_action"),
-    gtest_suite("rcl_lifecycle"),
+    gtest_suite("test_rmw_implementation", &["on", "off"]),
+    gtest_suite("rcl", &["off"]),
+    gtest_suite("rcl_action", &["on"]),
+    gtest_suite("rcl_lifecycle", &["on"]),
     Suite {
         package: "rclpy",
         kind: SuiteKind::Pytest,
+        optional_features: &["on"],
     },
 ];
 
-const fn gtest_suite(package: &'static str) -> Suite {
+const fn gtest_suite(package: &'static str, optional_features: &'static [&'static str]) -> Suite {
     Suite {
         package,
         kind: SuiteKind::Gtest,
+        optional_features,
     }
 }
 
@@ -111,24 +116,31 @@ fn run_suites(
     only: &str,
 ) -> Result<Counts> {
     println!("{} on {rmw}", installation.prefix().display());
-    let bench = Bench::new(installation, rmw)?;
+    let mut bench = Bench::new(installation, rmw)?;
     let mut total = Counts::default();
-    for suite in suites {
+    let runs = suites.iter().flat_map(|suite| {
+        // The variable is the plug-in's.
+        let count = if rmw == PLUG_IN { usize::MAX } else { 1 };
+        let values = suite.optional_features.iter().take(count);
+        values.map(|value| (*suite, *value))
+    });
+    for (suite, optional_features) in runs {
         let began = Instant::now();
-        let runs = match run_suite(&bench, *suite, only) {
+        bench.optional_features = optional_features;
+        let title = match optional_features {
+            "on" => suite.package.to_owned(),
+            value => format!("{} with optional features {value}", suite.package),
+        };
+        let runs = match run_suite(&bench, suite, only) {
             Ok(runs) => runs,
             Err(why) => {
-                println!("{}: left out: {why:#}", suite.package);
+                println!("{title}: left out: {why:#}");
                 total.skipped += 1;
                 continue;
             }
         };
         let judged = judge(suite.package, &runs, &bench.exceptions, rmw);
-        println!(
-            "{} ({} s)",
-            judged.line(suite.package),
-            began.elapsed().as_secs()
-        );
+        println!("{} ({} s)", judged.line(&title), began.elapsed().as_secs());
         judged.notes.iter().for_each(|note| println!("  {note}"));
         total.passed += judged.passed + judged.expected;
         total.failed += judged.failed;
