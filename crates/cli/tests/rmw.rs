@@ -372,6 +372,19 @@ fn check_and_doctor_report_a_plug_in_that_is_missing_or_does_not_fit() {
         has("was built for ROS 2 humble (rmw 6.1)");
         has("use a ROS 2 humble");
     }
+    // Programs of another middleware do not use it.
+    let mut command = command(&["doctor", "--json"], Some(&ros2));
+    command
+        .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        .env("LD_LIBRARY_PATH", library.parent().unwrap())
+        .env("RMW_IMPLEMENTATION", "rmw_cyclonedds_cpp");
+    let found = finish(command).json();
+    let mut findings = found["findings"].as_array().unwrap().iter();
+    let does_not_fit = findings.find(|finding| {
+        let text = finding["text"].as_str().unwrap();
+        text.contains("was built for ROS 2 humble (rmw 6.1)")
+    });
+    assert_eq!(does_not_fit.unwrap()["result"], "warning", "{found:#}");
 }
 
 /// The plug-in that a workspace build puts beside the command.

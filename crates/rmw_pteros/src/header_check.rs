@@ -18,6 +18,7 @@ use pteros_runtime::qos::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, Rel
 
 use crate::abi::*;
 use crate::event::kind;
+use crate::network_flow;
 use crate::qos;
 use crate::typesupport::type_id;
 
@@ -76,6 +77,8 @@ const C_HEADERS: &str = "\
 #include <rmw/init_options.h>
 #include <rmw/message_sequence.h>
 #include <rmw/names_and_types.h>
+#include <rmw/network_flow_endpoint.h>
+#include <rmw/network_flow_endpoint_array.h>
 #include <rmw/qos_policy_kind.h>
 #include <rmw/qos_profiles.h>
 #include <rmw/security_options.h>
@@ -161,6 +164,13 @@ fn entity_layouts() -> Vec<Layout> {
         }),
         layout!("rmw_subscription_content_filter_options_t" => ContentFilterOptions {
             filter_expression, expression_parameters,
+        }),
+        layout!("rmw_network_flow_endpoint_t" => NetworkFlowEndpoint {
+            transport_protocol, internet_protocol, transport_port, flow_label, dscp,
+            internet_address,
+        }),
+        layout!("rmw_network_flow_endpoint_array_t" => NetworkFlowEndpoints {
+            size, endpoints = "network_flow_endpoint", allocator,
         }),
         layout!("rmw_service_t" => ServiceHandle {
             implementation_identifier, data, service_name,
@@ -312,6 +322,8 @@ fn constants() -> Vec<(&'static str, u64)> {
     ];
     let of_u32 = [
         ("RMW_QOS_POLICY_INVALID", POLICY_INVALID),
+        ("RMW_TRANSPORT_PROTOCOL_UDP", network_flow::UDP),
+        ("RMW_INTERNET_PROTOCOL_IPV4", network_flow::IP_V4),
         ("RMW_EVENT_LIVELINESS_CHANGED", kind::LIVELINESS_CHANGED),
         (
             "RMW_EVENT_REQUESTED_DEADLINE_MISSED",

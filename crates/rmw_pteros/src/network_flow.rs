@@ -15,9 +15,9 @@ use crate::error::{Failure, Outcome, non_null, run};
 use crate::{publisher, subscription};
 
 /// `RMW_TRANSPORT_PROTOCOL_UDP`.
-const UDP: u32 = 1;
+pub(crate) const UDP: u32 = 1;
 /// `RMW_INTERNET_PROTOCOL_IPV4`.
-const IP_V4: u32 = 1;
+pub(crate) const IP_V4: u32 = 1;
 /// `RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED`.
 const STRICTLY_REQUIRED: u32 = 1;
 

@@ -60,7 +60,7 @@ pub fn check_environment(ros2: Option<&Ros2Installation>, is_wanted: bool, found
         }
         return;
     };
-    check_library(library, ros2, found);
+    check_library(library, ros2, is_chosen || is_wanted, found);
     if let Some(second) = libraries.get(1) {
         found.warn(
             format!(
@@ -80,11 +80,21 @@ pub fn check_environment(ros2: Option<&Ros2Installation>, is_wanted: bool, found
     }
 }
 
-/// Reports what a file was built for, and whether that fits.
-pub fn check_library(path: &Path, ros2: Option<&Ros2Installation>, found: &mut Findings) {
+/// Reports what a file was built for, and whether that fits. A file that programs do
+/// not use (`is_used` is false) is worth a warning at most.
+pub fn check_library(
+    path: &Path,
+    ros2: Option<&Ros2Installation>,
+    is_used: bool,
+    found: &mut Findings,
+) {
+    let report = |found: &mut Findings, text: String, fix: &str| match is_used {
+        true => found.error(text, fix),
+        false => found.warn(text, fix),
+    };
     let plug_in = match PlugIn::read(path) {
         Ok(plug_in) => plug_in,
-        Err(error) => return found.error(format!("{error:#}"), "pteros rmw install"),
+        Err(error) => return report(found, format!("{error:#}"), "pteros rmw install"),
     };
     let shown = plug_in.path.display();
     let fits = ros2.map_or(Ok(()), |ros2| plug_in.check_abi(ros2));
@@ -99,7 +109,7 @@ pub fn check_library(path: &Path, ros2: Option<&Ros2Installation>, found: &mut F
             let (what, fix) = text
                 .rsplit_once("; ")
                 .unwrap_or((&text, "pteros rmw install"));
-            found.error(what, fix);
+            report(found, what.to_owned(), fix);
         }
     }
     if plug_in.version != VERSION {

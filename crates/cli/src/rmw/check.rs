@@ -97,7 +97,7 @@ impl Check {
             );
             return;
         }
-        checks::check_library(&overlay.library(), ros2, found);
+        checks::check_library(&overlay.library(), ros2, true, found);
         if let Some(ros2) = ros2 {
             check_talker(Some(ros2), &install::setup_files(&overlay, ros2), found);
         } else {
