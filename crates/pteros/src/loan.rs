@@ -8,7 +8,6 @@ use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_msg::cdr::{
@@ -19,9 +18,8 @@ use pteros_msg::message::Message;
 use pteros_msg::plain::{FixedLayout, bytes_of, values_in, values_in_mut};
 use pteros_msg::view::{Viewable, view_payload};
 use pteros_runtime::error::PublishError;
-use pteros_runtime::sample::SharedValue;
+use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::shm_transport::Chunk;
-use pteros_runtime::writer::OutboundMessage;
 
 use crate::payload_memory::PayloadMemory;
 use crate::publisher::{Publisher, PublisherCore};
@@ -241,12 +239,14 @@ impl<T: Message> Publisher<T> {
         if loan.representation != self.raw.representation {
             return Err(self.invalid(&"the loan is of a publisher with another representation"));
         }
-        let (payload, is_shared) = loan.into_payload(&self.raw.memory);
-        self.raw.send(&mut LoanedPayload {
-            message_type: TypeId::of::<T>(),
-            payload,
-            is_shared,
-        })
+        let (payload, is_in_chunk) = loan.into_payload(&self.raw.memory);
+        let message = if is_in_chunk {
+            SerializedPayload::in_chunk
+        } else {
+            SerializedPayload::new
+        };
+        self.raw
+            .send(&mut message(payload).of_type(TypeId::of::<T>()))
     }
 
     fn invalid(&self, reason: &dyn fmt::Display) -> PublishError {
@@ -391,42 +391,5 @@ impl LoanMemory {
                 (bytes.slice(begin..), false)
             }
         }
-    }
-}
-
-/// A loaned message as an outbound message.
-struct LoanedPayload {
-    message_type: TypeId,
-    payload: Bytes,
-    is_shared: bool,
-}
-
-impl OutboundMessage for LoanedPayload {
-    fn message_type(&self) -> TypeId {
-        self.message_type
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        None
-    }
-
-    fn serialized(&mut self) -> Bytes {
-        self.payload.clone()
-    }
-
-    fn wants_buffer(&self) -> bool {
-        !self.is_shared
-    }
-
-    fn offer_buffer(&mut self, mut memory: Chunk) {
-        if memory.len() == self.payload.len() {
-            memory.copy_from_slice(&self.payload);
-            self.payload = memory.freeze();
-            self.is_shared = true;
-        }
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        self.payload.len()
     }
 }

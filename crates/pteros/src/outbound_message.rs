@@ -105,31 +105,3 @@ impl<T: MessageTypeSupport> OutboundMessage for SharedMessage<'_, T> {
             .into())
     }
 }
-
-/// A message that is already serialized.
-pub(crate) struct SerializedPayload(pub(crate) Bytes);
-
-impl OutboundMessage for SerializedPayload {
-    fn message_type(&self) -> TypeId {
-        TypeId::of::<Bytes>()
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        None
-    }
-
-    fn serialized(&mut self) -> Bytes {
-        self.0.clone()
-    }
-
-    fn offer_buffer(&mut self, mut memory: Chunk) {
-        if memory.len() == self.0.len() {
-            memory.copy_from_slice(&self.0);
-            self.0 = memory.freeze();
-        }
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        self.0.len()
-    }
-}

@@ -16,6 +16,7 @@ use pteros_msg::cdr::Representation;
 use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::error::{PublishError, QosChangeError};
 use pteros_runtime::event::EndpointEvent;
+use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::publisher_group as runtime;
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::rtps::time::Timestamp;
@@ -29,7 +30,7 @@ use crate::executor_queue::ExecutorQueue;
 use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
 use crate::named_qos::{NamedQos, options_from_names};
 use crate::node::{CallbackGroupCore, Node, NodeCore, NodeEntity};
-use crate::outbound_message::{BorrowedMessage, SerializedPayload, SharedMessage};
+use crate::outbound_message::{BorrowedMessage, SharedMessage};
 use crate::payload::Payload;
 use crate::payload_memory::PayloadMemory;
 use crate::qos::{DurabilityPolicy, QosProfile};
@@ -288,7 +289,7 @@ impl<T: MessageTypeSupport> Publisher<T> {
     /// # Errors
     /// See [`PublishError`].
     pub fn publish_serialized(&self, payload: Bytes) -> Result<(), PublishError> {
-        self.raw.send(&mut SerializedPayload(payload))
+        self.raw.send(&mut SerializedPayload::new(payload))
     }
 
     /// Checks the type alone; a generated message is always of it.

@@ -481,7 +481,7 @@ fn numbers_of(
     )
 }
 
-/// What differs between the headers and `abi`.
+/// The differences between the headers and `abi`.
 fn differences(layouts: &[Layout], said: &BTreeMap<String, u64>) -> Vec<String> {
     let mut different = Vec::new();
     let mut compare = |name: String, ours: usize, what: &str| {

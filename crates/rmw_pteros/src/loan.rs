@@ -6,14 +6,11 @@
 //! itself; it is a copy only where the payload cannot be read as the struct. The user
 //! knows a loan by its address, so each entity has a table of them.
 
-use std::any::TypeId;
 use std::ffi::c_void;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pteros_runtime::outbound::OutboundMessage;
-use pteros_runtime::sample::SharedValue;
+use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::shm_transport::Chunk;
 
 use crate::error::{Failure, Outcome};
@@ -120,54 +117,12 @@ impl PayloadMemory {
     }
 
     /// Ends writing.
-    pub(crate) fn into_message(mut self, layout: &PlainLayout) -> LoanedPayload {
+    pub(crate) fn into_message(mut self, layout: &PlainLayout) -> SerializedPayload {
         layout.clear_gaps(self.body());
         match self {
-            Self::Chunk(chunk) => LoanedPayload {
-                payload: chunk.freeze(),
-                is_shared: true,
-            },
-            Self::Own(bytes, begin) => LoanedPayload {
-                payload: Bytes::from(bytes).slice(begin..),
-                is_shared: false,
-            },
+            Self::Chunk(chunk) => SerializedPayload::in_chunk(chunk.freeze()),
+            Self::Own(bytes, begin) => SerializedPayload::new(Bytes::from(bytes).slice(begin..)),
         }
-    }
-}
-
-/// A loaned message on its way out.
-pub(crate) struct LoanedPayload {
-    payload: Bytes,
-    is_shared: bool,
-}
-
-impl OutboundMessage for LoanedPayload {
-    fn message_type(&self) -> TypeId {
-        TypeId::of::<Bytes>()
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        None
-    }
-
-    fn serialized(&mut self) -> Bytes {
-        self.payload.clone()
-    }
-
-    fn wants_buffer(&self) -> bool {
-        !self.is_shared
-    }
-
-    fn offer_buffer(&mut self, mut memory: Chunk) {
-        if memory.len() == self.payload.len() {
-            memory.copy_from_slice(&self.payload);
-            self.payload = memory.freeze();
-            self.is_shared = true;
-        }
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        self.payload.len()
     }
 }
 

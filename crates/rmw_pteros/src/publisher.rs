@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_runtime::names::{NameKind, dds_topic, validate_dds_topic, validate_full};
-use pteros_runtime::outbound::OutboundMessage;
+use pteros_runtime::outbound::{OutboundMessage, SerializedPayload};
 use pteros_runtime::rtps::time::Instant;
 use pteros_runtime::sample::SharedValue;
 use pteros_runtime::shm_transport::Chunk;
@@ -233,34 +233,6 @@ impl OutboundMessage for UserMessage<'_> {
     }
 }
 
-/// A message that is serialized already.
-struct SerializedBytes(Bytes);
-
-impl OutboundMessage for SerializedBytes {
-    fn message_type(&self) -> TypeId {
-        TypeId::of::<Bytes>()
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        None
-    }
-
-    fn serialized(&mut self) -> Bytes {
-        self.0.clone()
-    }
-
-    fn offer_buffer(&mut self, mut memory: Chunk) {
-        if memory.len() == self.0.len() {
-            memory.copy_from_slice(&self.0);
-            self.0 = memory.freeze();
-        }
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        self.0.len()
-    }
-}
-
 impl PublisherState {
     pub(crate) fn core(&self) -> &Core {
         &self.node.context.core
@@ -381,7 +353,7 @@ pub unsafe extern "C" fn rmw_publish_serialized_message(
             let state = state(publisher)?;
             let message = non_null(message, "serialized_message")?;
             let payload = Bytes::copy_from_slice(crate::serialized::bytes(message));
-            state.publish(&mut SerializedBytes(payload))
+            state.publish(&mut SerializedPayload::new(payload))
         }
     })
 }

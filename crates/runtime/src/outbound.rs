@@ -75,3 +75,71 @@ pub trait OutboundMessage {
         reader.key_of(&self.serialized()).map(Bytes::from)
     }
 }
+
+/// An outbound message that is serialized already: bytes that the user gives, or a
+/// loan that was written in place.
+pub struct SerializedPayload {
+    message_type: TypeId,
+    payload: Bytes,
+    is_in_chunk: bool,
+}
+
+impl SerializedPayload {
+    /// CDR with its encapsulation header, in memory of this process. It is copied into
+    /// shared memory where readers of other processes need it.
+    pub fn new(payload: Bytes) -> Self {
+        Self {
+            message_type: TypeId::of::<Bytes>(),
+            payload,
+            is_in_chunk: false,
+        }
+    }
+
+    /// The same in a chunk of the shared-memory transport, which is not copied.
+    pub fn in_chunk(payload: Bytes) -> Self {
+        Self {
+            is_in_chunk: true,
+            ..Self::new(payload)
+        }
+    }
+
+    /// Names the Rust type of the message, which is that of the publisher's values.
+    /// Bytes of no known type are `Bytes`.
+    #[must_use]
+    pub fn of_type(self, message_type: TypeId) -> Self {
+        Self {
+            message_type,
+            ..self
+        }
+    }
+}
+
+impl OutboundMessage for SerializedPayload {
+    fn message_type(&self) -> TypeId {
+        self.message_type
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        None
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.payload.clone()
+    }
+
+    fn wants_buffer(&self) -> bool {
+        !self.is_in_chunk
+    }
+
+    fn offer_buffer(&mut self, mut memory: Chunk) {
+        if memory.len() == self.payload.len() {
+            memory.copy_from_slice(&self.payload);
+            self.payload = memory.freeze();
+            self.is_in_chunk = true;
+        }
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.payload.len()
+    }
+}

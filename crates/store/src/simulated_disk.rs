@@ -83,9 +83,9 @@ mod tests {
     }
 
     struct DiskState {
-        /// What a process reads.
+        /// The content that a process reads.
         bytes: Vec<u8>,
-        /// What a power cut leaves in any case.
+        /// The content that outlives a power cut in any case.
         synced: Vec<u8>,
         unsynced: Vec<Unsynced>,
         random: Random,
@@ -377,7 +377,7 @@ mod tests {
             self.store = store;
             self.is_failing = false;
             self.check_restored(&restored);
-            // What waited is lost with the process.
+            // The process takes the waiting samples with it.
             self.published = restored.last().copied().unwrap_or(0).max(self.stored);
             self.stored = self.published;
         }

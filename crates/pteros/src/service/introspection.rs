@@ -14,12 +14,12 @@ use pteros_interfaces::service_msgs::msg::ServiceEventInfo;
 use pteros_msg::cdr::{Encoder, to_payload};
 use pteros_msg::message::Encode;
 use pteros_msg::type_support::{MessageTypeSupport, ServiceTypeSupport};
+use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::rtps::id::Guid;
 
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
 use crate::node::NodeCore;
-use crate::outbound_message::SerializedPayload;
 use crate::publisher::{PublisherCore, PublisherOptions};
 use crate::qos::QosProfile;
 
@@ -86,7 +86,8 @@ pub(super) struct PendingEvent {
 impl PendingEvent {
     pub(super) fn publish_event(self) {
         let topic = self.raw.topic.clone();
-        if let Err(error) = self.raw.send(&mut SerializedPayload(self.payload.into())) {
+        let mut event = SerializedPayload::new(self.payload.into());
+        if let Err(error) = self.raw.send(&mut event) {
             tracing::warn!("{topic}: {error}");
         }
     }
