@@ -7,8 +7,9 @@
 # ROS_STATIC_PEERS names the peers.
 
 FROM rust:1.95-slim-bookworm AS build
-# The image's compiler, not the channel of rust-toolchain.toml.
-ENV RUSTUP_TOOLCHAIN=1.95
+# The image's compiler by the name that it is installed under, not the channel of
+# rust-toolchain.toml. rustup downloads a toolchain that has another name.
+ENV RUSTUP_TOOLCHAIN=$RUST_VERSION
 # The cryptography library is C.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends cmake g++ make \

@@ -128,6 +128,6 @@ fn a_type_without_any_definition_is_an_error_with_a_hint() {
     let error = domain
         .run("service call --timeout 1 /half own/srv/Half")
         .failed(1);
-    assert_contains(&error, "no endpoint of service '/half' provides its type");
+    assert_contains(&error, "no endpoint of service '/half' describes it");
     assert!(error.contains("unknown type 'own/srv/Half'"), "{error}");
 }

@@ -1,8 +1,8 @@
 //! YAML text as a small tree with line and column numbers, and with limits.
 //! Messages, parameters and settings are parsed from it.
 //!
-//! One document of mappings, lists and scalars. Scalars stay text, because the
-//! caller knows their type. Anchors and aliases are rejected instead of expanded,
+//! Documents of mappings, lists and scalars. Scalars stay text, because the caller
+//! knows their type. Anchors and aliases are rejected instead of expanded,
 //! so a short text cannot become a large tree.
 
 use crate::cdr::DEPTH_MAX;
@@ -114,9 +114,32 @@ impl YamlNode {
     /// Reads the only document of `text`; an empty text is an empty scalar.
     ///
     /// # Errors
-    /// What is no YAML, aliases, a second document, keys that are no scalars, and
-    /// nesting deeper than twice that of messages.
+    /// See [`YamlNode::read_documents`], and a second document.
     pub fn read(text: &str) -> Result<Self, YamlError> {
+        let mut documents = Self::read_documents(text)?.into_iter();
+        let first = documents.next().unwrap_or(Self {
+            content: YamlContent::Scalar {
+                text: String::new(),
+                quoted: false,
+            },
+            tag: None,
+            place: YamlPosition { line: 1, column: 1 },
+        });
+        match documents.next() {
+            None => Ok(first),
+            Some(second) => Err(YamlError {
+                place: second.place,
+                message: "a second document; give one only".to_owned(),
+            }),
+        }
+    }
+
+    /// Reads all documents of `text`, which `---` separates; an empty text has none.
+    ///
+    /// # Errors
+    /// Text that is no YAML, aliases, keys that are no scalars, and nesting deeper
+    /// than twice that of messages.
+    pub fn read_documents(text: &str) -> Result<Vec<Self>, YamlError> {
         let mut builder = Builder::default();
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| YamlError {
@@ -125,20 +148,13 @@ impl YamlNode {
             })?;
             builder.handle(event, &span)?;
         }
-        Ok(builder.root.unwrap_or(Self {
-            content: YamlContent::Scalar {
-                text: String::new(),
-                quoted: false,
-            },
-            tag: None,
-            place: YamlPosition { line: 1, column: 1 },
-        }))
+        Ok(builder.documents)
     }
 }
 
 #[derive(Default)]
 struct Builder {
-    root: Option<YamlNode>,
+    documents: Vec<YamlNode>,
     open: Vec<Open>,
 }
 
@@ -193,9 +209,6 @@ impl Builder {
                 None => Err("an end without a start"),
             },
             Event::Alias(_) => Err("aliases (*name) are not supported; repeat the value"),
-            Event::DocumentStart(_) if self.root.is_some() => {
-                Err("a second document; give one only")
-            }
             _ => Ok(()),
         };
         handled.map_err(|message| YamlError {
@@ -214,7 +227,7 @@ impl Builder {
 
     fn add(&mut self, node: YamlNode) -> Result<(), &'static str> {
         match self.open.last_mut().map(|open| &mut open.content) {
-            None => self.root = Some(node),
+            None => self.documents.push(node),
             Some(OpenContent::List(items)) => items.push(node),
             Some(OpenContent::Mapping { entries, key }) => match (key.take(), node) {
                 (Some((key, place)), value) => entries.push(YamlEntry { key, place, value }),

@@ -61,6 +61,27 @@ fn class(fault: &str) -> Outcome {
             ": ros__parameters is ",
             Reason("ros__parameters has no mapping"),
         ),
+        (
+            " ends with a slash",
+            Reason("a node name ends with a slash"),
+        ),
+        (
+            " has two slashes in a row",
+            Reason("a name has two slashes in a row"),
+        ),
+        (
+            " where node names should be",
+            Reason("a document has no node names"),
+        ),
+        (
+            "a key must be a name",
+            Reason("a key is a list or a mapping"),
+        ),
+        ("no name; write", Reason("a parameter has an empty name")),
+        (
+            "ros__parameters twice",
+            Reason("a node has ros__parameters twice"),
+        ),
         ("use one type", Reason("a list has values of several types")),
         ("a list in a list", Reason("a list is in a list")),
         ("no value; write ''", Reason("a parameter has no value")),

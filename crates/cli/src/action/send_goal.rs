@@ -136,7 +136,7 @@ impl SendGoal {
         let types = ActionTypes::from_graph(session, &graph, action, &self.action_type);
         types.map_err(|reason| {
             unknown.context(format!(
-                "no endpoint of action '{action}' provides its type ({reason})"
+                "its type is not defined here, and no endpoint of action '{action}' describes it ({reason})"
             ))
         })
     }

@@ -143,7 +143,7 @@ impl Call {
         let remote = remote_types::of_service(&session, &graph, &name, &self.service_type);
         let ty = remote.map_err(|reason| {
             unknown.context(format!(
-                "no endpoint of service '{name}' provides its type ({reason})"
+                "its type is not defined here, and no endpoint of service '{name}' describes it ({reason})"
             ))
         })?;
         Ok((session, ty))

@@ -11,7 +11,8 @@
 //!       gripper: {force: 20} # gripper.force
 //! ```
 //!
-//! Parsed as by rcl's parser and rclcpp's `parameter_map.cpp`.
+//! Parsed as by rcl's parser and rclcpp's `parameter_map.cpp`. A file can have several
+//! documents, which apply in their order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,16 +66,19 @@ impl ParameterFile {
             file,
             rules: Vec::new(),
         };
-        let root = YamlNode::read(text).map_err(|error| {
+        let documents = YamlNode::read_documents(text).map_err(|error| {
             let hint = "check quotes, brackets and indentation there";
             parser.error_at(error.place, error.message, hint)
         })?;
-        match &root.content {
-            _ if root.is_null() => {}
-            YamlContent::Mapping(entries) => parser.nodes("", entries)?,
-            _ => {
-                let problem = format!("{} where node names should be", root.found_text());
-                return Err(parser.error_at(root.place, problem, SHAPE));
+        for document in &documents {
+            match &document.content {
+                YamlContent::Mapping(entries) => parser.nodes("", entries)?,
+                _ if document.is_null() && documents.len() == 1 => {}
+                _ => {
+                    let found = document.found_text();
+                    let problem = format!("{found} where node names should be");
+                    return Err(parser.error_at(document.place, problem, SHAPE));
+                }
             }
         }
         Ok(Self {
@@ -181,9 +185,16 @@ impl FileParser<'_> {
 
     /// Parses names of namespaces and nodes, down to `ros__parameters`.
     fn nodes(&mut self, above: &str, entries: &[YamlEntry]) -> Result<(), ArgumentsError> {
+        let mut has_parameters = false;
         for entry in entries {
             let value = &entry.value;
             if entry.key == PARAMETERS {
+                if has_parameters {
+                    let problem = format!("node \"{above}\" has {PARAMETERS} twice");
+                    let hint = "write all its parameters below one of them";
+                    return Err(self.error_at(entry.place, problem, hint));
+                }
+                has_parameters = true;
                 self.node_parameters(above, entry)?;
                 continue;
             }
@@ -194,6 +205,14 @@ impl FileParser<'_> {
                 );
                 let hint = "leave the slash out, or write the full name at the left margin";
                 return Err(self.error_at(entry.place, problem, hint));
+            }
+            if entry.key.contains("//") {
+                let problem = format!("the name {:?} has two slashes in a row", entry.key);
+                return Err(self.error_at(entry.place, problem, "leave one of them out"));
+            }
+            if has_own_parameters(value) && entry.key.len() > 1 && entry.key.ends_with('/') {
+                let problem = format!("the node name {:?} ends with a slash", entry.key);
+                return Err(self.error_at(entry.place, problem, "leave the slash out"));
             }
             let path = format!("{above}/{}", entry.key.trim_matches('/'));
             match &value.content {
@@ -276,6 +295,14 @@ impl FileParser<'_> {
     }
 }
 
+/// Whether the value of a name has parameters, so that the name is a node's.
+fn has_own_parameters(value: &YamlNode) -> bool {
+    match &value.content {
+        YamlContent::Mapping(entries) => entries.iter().any(|entry| entry.key == PARAMETERS),
+        _ => false,
+    }
+}
+
 /// Whether the node is a mapping, or a list with one.
 fn has_mapping(node: &YamlNode) -> bool {
     match &node.content {
@@ -349,6 +376,22 @@ mod tests {
                 "a:\n  ros__parameters: {x: [[1, 2], [3]]}\n",
                 "parameter \"x\": a list in a list",
             ),
+            (
+                "a/:\n  ros__parameters: {x: 1}\n",
+                "robot.yaml:1:1: the node name \"a/\" ends with a slash; leave the slash out",
+            ),
+            (
+                "//a:\n  ros__parameters: {x: 1}\n",
+                "the name \"//a\" has two slashes in a row; leave one of them out",
+            ),
+            (
+                "a:\n  ros__parameters: {x: 1}\n  ros__parameters: {y: 1}\n",
+                "robot.yaml:3:3: node \"/a\" has ros__parameters twice; write all",
+            ),
+            (
+                "a:\n  ros__parameters: {x: 1}\n---\n",
+                "nothing where node names should be",
+            ),
             ("- 1\n", "a list of 1 where node names should be"),
             ("a: *x\n", "robot.yaml:1:"),
             ("2a:\n  ros__parameters: {x: 1}\n", "robot.yaml:2: "),
@@ -367,6 +410,19 @@ mod tests {
             "a:\n  ros__parameters:\n    joints:\n      - {name: left}\n      - [{name: right}]\n    rate: 5\n",
         );
         assert_eq!(values(&file, "/a"), [("rate".into(), 5.into())]);
+    }
+
+    /// rcl's parser reads the documents of a file into one set of parameters.
+    #[test]
+    fn later_documents_add_nodes_and_replace_values() {
+        let file = file(
+            "a:\n  ros__parameters: {rate: 1, frame: map}\n---\n\
+             b:\n  ros__parameters: {rate: 2}\n---\n\
+             a:\n  ros__parameters: {rate: 3}\n",
+        );
+        let a = [("rate".into(), 3.into()), ("frame".into(), "map".into())];
+        assert_eq!(values(&file, "/a"), a);
+        assert_eq!(values(&file, "/b"), [("rate".into(), 2.into())]);
     }
 
     #[test]

@@ -55,9 +55,30 @@ fn file(process: &ProcessSpec, path: &str) -> Value {
         None => fs::read_to_string(path).map_err(|error| error.to_string()),
     };
     // The plan has read the file. It may have changed since.
-    match text.and_then(|text| YamlNode::read(&text).map_err(|error| error.to_string())) {
-        Ok(node) => json!({ "source": source, "path": path, "nodes": node_json(&node) }),
+    let documents =
+        text.and_then(|text| YamlNode::read_documents(&text).map_err(|error| error.to_string()));
+    match documents {
+        Ok(documents) => {
+            let nodes = documents.iter().map(node_json).fold(Value::Null, merged);
+            json!({ "source": source, "path": path, "nodes": nodes })
+        }
         Err(error) => json!({ "source": source, "path": path, "error": error }),
+    }
+}
+
+/// Mappings of two documents as one. A later value replaces an earlier one.
+fn merged(earlier: Value, later: Value) -> Value {
+    match (earlier, later) {
+        (Value::Object(mut all), Value::Object(added)) => {
+            for (key, value) in added {
+                match all.get_mut(&key) {
+                    Some(known) => *known = merged(known.take(), value),
+                    None => _ = all.insert(key, value),
+                }
+            }
+            Value::Object(all)
+        }
+        (_, later) => later,
     }
 }
 
