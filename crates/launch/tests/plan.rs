@@ -550,7 +550,7 @@ fn the_json_plan_has_the_parameters_of_every_source() {
         r#"{"/**":{"ros__parameters":{"gain":0.5}}}"#,
         r#"{"/cam":{"ros__parameters":{"inline":"text"}}}"#,
         r#"{"rate":30,"names":["left","2"],"nested":{"on":true}}"#,
-        r#"{"left":{"ros__parameters":{"side":1}}"#,
+        r#""left":{"ros__parameters":{"side":1}}"#,
         r#"{"cam":{"ros__parameters":{"frame":"camera_link"}}}"#,
     ] {
         assert!(text.contains(part), "{part} in\n{sources:#}");

@@ -17,7 +17,7 @@ impl DynamicType {
 
     /// The reader of this type's keys; `None` for a type without.
     pub fn key_reader(&self) -> Option<Arc<dyn KeyReader>> {
-        let reader = || Arc::new(DynamicKeyReader(self.clone())) as Arc<dyn KeyReader>;
+        let reader = || Arc::new(KeyFieldReader(self.clone())) as Arc<dyn KeyReader>;
         self.is_keyed().then(reader)
     }
 
@@ -126,9 +126,9 @@ fn decode_key_field(field: &MessageField, input: &mut Decoder<'_>) -> Result<Val
     Ok(Value::Messages(values))
 }
 
-struct DynamicKeyReader(DynamicType);
+struct KeyFieldReader(DynamicType);
 
-impl KeyReader for DynamicKeyReader {
+impl KeyReader for KeyFieldReader {
     fn of_sample(&self, payload: &[u8]) -> Result<KeyHash, DecodeError> {
         Ok(DynamicMessage::from_payload(&self.0, payload)?.key_hash())
     }
