@@ -70,6 +70,20 @@ def init(
         install_signal_handlers(signal_handler_options)
 
 
+def __getattr__(name: str) -> Any:
+    # Programs use rclpy.executors and others after `import rclpy` alone. Importing them at
+    # their first use keeps that import fast.
+    if name.startswith('_'):
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
+    import importlib
+    try:
+        return importlib.import_module(f'{__name__}.{name}')
+    except ModuleNotFoundError as error:
+        if error.name != f'{__name__}.{name}':
+            raise
+        raise AttributeError(f'module {__name__!r} has no attribute {name!r}') from None
+
+
 # Coroutines that are suspended in one call of spin go on in the next one: all use this executor.
 _global_executor: Optional[Executor] = None
 

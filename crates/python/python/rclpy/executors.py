@@ -155,7 +155,8 @@ class Executor:
         self._synchronized: Optional[List[int]] = None
         # Waitables whose handles may differ at every turn.
         self._dynamic: List[_Entry] = []
-        self._cb_iter: Any = None
+        # Whether tasks were queued last; then it is the entities' turn.
+        self._tasks_ran = False
         self._context.on_shutdown(self.wake)
 
     @property
@@ -362,8 +363,8 @@ class Executor:
                 left_ns = max(int((deadline - monotonic()) * 1e9), 0)
             if polled and left_ns == 0:
                 raise TimeoutException()
-            polled = True
-            self._fill(left_ns, nodes)
+            if self._fill(left_ns, nodes):
+                polled = True
 
     def _pop_ready(self) -> Any:
         ready = self._ready
@@ -425,18 +426,30 @@ class Executor:
         finally:
             self._end(entry)
 
-    def _fill(self, timeout_ns: Optional[int], nodes: Optional[List[Node]]) -> None:
-        """Wait, and add what is ready to the queue of what may run."""
+    def _fill(self, timeout_ns: Optional[int], nodes: Optional[List[Node]]) -> bool:
+        """
+        Add what is ready to the queue of what may run: tasks, and entities by turns.
+
+        :returns: whether it has waited for entities.
+        """
         ready = self._ready
-        if self._tasks:
+        requested_ns = timeout_ns
+        if self._tasks and not self._tasks_ran:
             with self._tasks_lock:
                 waiting = []
                 steppable = []
                 for task in self._tasks:
                     (steppable if task._can_step() else waiting).append(task)
                 self._tasks = waiting
-            # The newest first: it is the likeliest to be awaited by the others.
-            ready.extend(reversed(steppable))
+            if steppable:
+                # The newest first: it is the likeliest to be awaited by the others.
+                ready.extend(reversed(steppable))
+                self._tasks_ran = True
+                return False
+        if self._tasks_ran:
+            # Tasks may be left, so this wait must not block.
+            self._tasks_ran = False
+            timeout_ns = 0
         poller = self._poller
         if self._blocked:
             self._unblock()
@@ -446,7 +459,7 @@ class Executor:
         except InvalidHandle:
             # An entity was destroyed while it was registered. The next turn has its removal.
             self._synchronized = None
-            return
+            return True
         if wait_set is not None:
             wait_set._set_ready(found)
             for entry in self._dynamic:
@@ -458,6 +471,7 @@ class Executor:
             entry = entries.get(handle)
             if entry is not None:
                 ready.append(entry)
+        return timeout_ns == requested_ns
 
     def _unblock(self) -> None:
         still_blocked = []
@@ -534,9 +548,11 @@ class Executor:
         self._dynamic = dynamic
         kept = set(entries.values())
         waitables = {entry.entity for entry in dynamic}
-        self._ready = deque(
+        ready = [
             item for item in self._ready
-            if type(item) is _ExecutorTask or item in kept or item.entity in waitables)
+            if type(item) is _ExecutorTask or item in kept or item.entity in waitables]
+        self._ready.clear()
+        self._ready.extend(ready)
         self._blocked = [
             entry for entry in self._blocked if entry in kept or entry.entity in waitables]
 
@@ -652,10 +668,8 @@ class MultiThreadedExecutor(Executor):
                 slots.notify_all()
         super().wake()
 
-    def _fill(self, timeout_ns: Optional[int], nodes: Optional[List[Node]]) -> None:
-        if not self._wait_for_slot(timeout_ns):
-            return
-        super()._fill(timeout_ns, nodes)
+    def _fill(self, timeout_ns: Optional[int], nodes: Optional[List[Node]]) -> bool:
+        return not self._wait_for_slot(timeout_ns) or super()._fill(timeout_ns, nodes)
 
     def _pop_ready(self) -> Any:
         if self._running >= self._num_threads:

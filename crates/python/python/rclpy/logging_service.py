@@ -7,7 +7,6 @@ import weakref
 import rclpy.logging
 from rcl_interfaces.msg import LoggerLevel, SetLoggerLevelsResult
 from rcl_interfaces.srv import GetLoggerLevels, SetLoggerLevels
-from rclpy.impl.logging_severity import LoggingSeverity
 from rclpy.qos import qos_profile_services_default
 
 TYPE_CHECKING = False
@@ -49,9 +48,9 @@ class LoggingService:
             try:
                 rclpy.logging.set_logger_level(level.name, level.level, detailed_error=True)
                 result.successful = True
-            except (RuntimeError, ValueError) as error:
-                levels = ', '.join(str(int(severity)) for severity in LoggingSeverity)
-                result.reason = f'logger {level.name!r}: {error}; levels are {levels}'
+            except (RuntimeError, ValueError):
+                # Clients compare this text.
+                result.reason = 'Failed reason: Invalid logger level.'
             results.append(result)
         response.results = results
         return response

@@ -54,7 +54,6 @@ class SimpleManagedEntity(ManagedEntity):
     """An entity that works while its node is active."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._enabled = False
 
     def on_activate(self, state: Any) -> TransitionCallbackReturn:
