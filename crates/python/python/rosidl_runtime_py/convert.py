@@ -34,6 +34,12 @@ def _is_array_type(field_type: Any) -> bool:
     return field_type is not None and hasattr(field_type, 'value_type')
 
 
+def _is_sequence(value: Any) -> bool:
+    if isinstance(value, (list, tuple, array.array)):
+        return True
+    return hasattr(value, 'tolist') and value.ndim > 0
+
+
 def message_to_yaml(
     msg: Any, *, truncate_length: Optional[int] = None, no_arr: bool = False,
     no_str: bool = False, flow_style: bool = False,
@@ -61,7 +67,7 @@ def message_to_csv(
     The parameters are those of :func:`message_to_yaml`.
     """
     def to_text(value: Any, field_type: Any = None) -> str:
-        if isinstance(value, (list, tuple, array.array)) or hasattr(value, 'tolist'):
+        if _is_sequence(value):
             if no_arr and _is_array_type(field_type):
                 return _array_summary(value, field_type)
             values = list(value)
@@ -135,17 +141,18 @@ def _convert_value(
         return value
     if isinstance(value, (int, float)):
         return value
+    if hasattr(value, 'tolist') and not isinstance(value, array.array) and value.ndim == 0:
+        # A scalar of numpy.
+        return value.tolist()
     if isinstance(value, dict):
-        return type(value)((convert(key), convert(each)) for key, each in value.items())
+        return type(value)((key, convert(each)) for key, each in value.items())
     if hasattr(value, 'get_fields_and_field_types'):
         return message_to_ordereddict(
             value, truncate_length=truncate_length, no_arr=no_arr, no_str=no_str)
     is_tuple = isinstance(value, tuple)
-    if is_tuple or isinstance(value, (list, array.array)) or hasattr(value, 'tolist'):
+    if is_tuple or _is_sequence(value):
         if no_arr and _is_array_type(field_type):
             return _array_summary(value, field_type)
-        if hasattr(value, 'ndim') and value.ndim == 0:
-            return value.tolist()
         shown = value if truncate_length is None else value[:truncate_length]
         plain = shown.tolist() if hasattr(shown, 'tolist') else shown
         values = [convert(each) for each in plain]

@@ -46,9 +46,7 @@ def string(text: str, flow: bool = False) -> str:
     ambiguous = (
         not text or text != text.strip() or _NOT_A_STRING.fullmatch(text) is not None
         or ': ' in text or ' #' in text or text.endswith(':')
-        or (text[0] in _SPECIAL_START
-            and not (text[0] in '-?:' and len(text) > 1 and text[1] not in ' ,[]{}'))
-        or text.startswith(('---', '...')) or (flow and any(each in ',[]{}' for each in text)))
+        or text[0] in _SPECIAL_START or text.startswith('...') or (flow and any(each in ',[]{}' for each in text)))
     if ambiguous:
         return "'" + text.replace("'", "''") + "'"
     return text
