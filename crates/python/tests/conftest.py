@@ -1,11 +1,6 @@
-"""Tests of the pure Python packages on an in-memory native module."""
+"""Each test process has a context of its own, on this host alone."""
 
 import os
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'python')]
-
-import fake_native  # noqa: E402
-
-fake_native.install()
+os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+os.environ.setdefault('ROS_DOMAIN_ID', '87')
