@@ -19,6 +19,7 @@ from rclpy.exceptions import (
 )
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.guard_condition import GuardCondition
+from rclpy.impl import handle_methods  # noqa: F401
 from rclpy.impl.errors import NodeNameNonExistentError
 from rclpy.impl.node_parameters import NodeParameters
 from rclpy.logging import get_logger

@@ -17,7 +17,7 @@ from rclpy.event_handler import (
     QoSRequestedIncompatibleQoSInfo, QoSSubscriptionEventType, QoSSubscriptionMatchedInfo,
     _status_class,
 )
-from rclpy.impl import errors
+from rclpy.impl import errors, handle_methods  # noqa: F401
 from rclpy.impl.wait_set import WaitSet
 from rclpy.qos import QoSCompatibility
 from rclpy.service_introspection import ServiceIntrospectionState
@@ -60,35 +60,14 @@ class Client(_Wrapped):
         return (None, None) if taken is None else taken
 
 
-class Service(_Wrapped):
-    """A server of a service."""
-
-    def __init__(self, node: Any, srv_type: Any, name: str, qos: Any) -> None:
-        self._native_handle = _native.Service(node, srv_type, name, _qos(qos))
-
-    def service_take_request(self, request_type: Any = None) -> Any:
-        """Return the request and its header, or two times ``None``."""
-        taken = self._native_handle.take_request()
-        return (None, None) if taken is None else taken
-
-    def service_send_response(self, response: Any, header: Any) -> None:
-        """Send the response to a request."""
-        self._native_handle.send_response(response, header)
+def Service(node: Any, srv_type: Any, name: str, qos: Any) -> Any:
+    """Create a server of a service."""
+    return _native.Service(node, srv_type, name, _qos(qos))
 
 
-class Subscription(_Wrapped):
-    """A subscription of a topic."""
-
-    def __init__(self, node: Any, msg_type: Any, topic: str, qos: Any) -> None:
-        self._native_handle = _native.Subscription(node, msg_type, topic, _qos(qos))
-
-    def take_message(self, msg_type: Any = None, raw: bool = False) -> Any:
-        """Return the message and its info, or ``None``."""
-        if raw:
-            taken = self._native_handle.take_raw()
-            return None if taken is None else (bytes(taken[0]), taken[1].to_dict())
-        taken = self._native_handle.take()
-        return None if taken is None else (taken[0], taken[1].to_dict())
+def Subscription(node: Any, msg_type: Any, topic: str, qos: Any) -> Any:
+    """Create a subscription of a topic."""
+    return _native.Subscription(node, msg_type, topic, _qos(qos))
 
 
 class EventHandle(_Wrapped):
@@ -140,8 +119,8 @@ class rclpy_implementation:
     """The names of the implementation."""
 
     Client = Client
-    Service = Service
-    Subscription = Subscription
+    Service = staticmethod(Service)
+    Subscription = staticmethod(Subscription)
     Publisher = _native.Publisher
     EventHandle = EventHandle
     GuardCondition = _native.GuardCondition
