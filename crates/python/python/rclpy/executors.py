@@ -155,6 +155,8 @@ class Executor:
         self._synchronized: Optional[List[int]] = None
         # Waitables whose handles may differ at every turn.
         self._dynamic: List[_Entry] = []
+        # The threads that look for something to run. Only they need to be woken.
+        self._waiters: set = set()
         # Whether tasks were queued last; then it is the entities' turn.
         self._tasks_ran = False
         self._context.on_shutdown(self.wake)
@@ -210,7 +212,8 @@ class Executor:
 
     def wake(self) -> None:
         """End the wait in progress, so that changes count. From any thread."""
-        if not self._is_shutdown:
+        # A wake-up that nobody waits for would end the next wait before it looks at the sockets.
+        if self._waiters and not self._is_shutdown:
             self._poller.wake()
 
     def shutdown(self, timeout_sec: Optional[float] = None) -> bool:
@@ -349,22 +352,28 @@ class Executor:
             if left_ns:
                 deadline = monotonic() + timeout_sec
         polled = False
-        while True:
-            if self._is_shutdown:
-                raise ShutdownException()
-            if not self._context.ok():
-                raise ExternalShutdownException()
-            item = self._pop_ready()
-            if item is not None:
-                return item
-            if condition is not None and condition():
-                raise ConditionReachedException()
-            if deadline is not None:
-                left_ns = max(int((deadline - monotonic()) * 1e9), 0)
-            if polled and left_ns == 0:
-                raise TimeoutException()
-            if self._fill(left_ns, nodes):
-                polled = True
+        # Set before anything is checked, so that no change is missed.
+        thread = threading.get_ident()
+        self._waiters.add(thread)
+        try:
+            while True:
+                if self._is_shutdown:
+                    raise ShutdownException()
+                if not self._context.ok():
+                    raise ExternalShutdownException()
+                item = self._pop_ready()
+                if item is not None:
+                    return item
+                if condition is not None and condition():
+                    raise ConditionReachedException()
+                if deadline is not None:
+                    left_ns = max(int((deadline - monotonic()) * 1e9), 0)
+                if polled and left_ns == 0:
+                    raise TimeoutException()
+                if self._fill(left_ns, nodes):
+                    polled = True
+        finally:
+            self._waiters.discard(thread)
 
     def _pop_ready(self) -> Any:
         ready = self._ready
