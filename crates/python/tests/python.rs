@@ -20,9 +20,7 @@ fn build_folder() -> Option<PathBuf> {
 
 #[test]
 fn the_python_suite_passes() {
-    let check = "import sys, pytest; sys.exit(sys.version_info < (3, 10))";
-    let has_pytest = Command::new("python3").args(["-c", check]).output();
-    if !has_pytest.is_ok_and(|output| output.status.success()) {
+    if !has_pytest() {
         println!("skipped: no python3 of version 3.10 or later with pytest");
         return;
     }
@@ -62,20 +60,51 @@ fn the_python_suite_passes() {
         .status()
         .expect("run python3");
     assert!(unpacked.success(), "{wheel} cannot be unpacked");
-    let run = Command::new("python3")
+    let tests = sources.join("tests");
+    let in_memory = tests.join("in_memory");
+    let mut on_the_module = pytest(&packages);
+    on_the_module.arg(&tests).arg("--ignore").arg(&in_memory);
+    must_pass(on_the_module);
+}
+
+/// The tests of the pure Python packages, which bring a native module of their own. They
+/// need no build.
+#[test]
+fn the_in_memory_suite_passes() {
+    if !has_pytest() {
+        println!("skipped: no python3 of version 3.10 or later with pytest");
+        return;
+    }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut run = pytest(&sources.join("python"));
+    run.arg(sources.join("tests/in_memory"));
+    must_pass(run);
+}
+
+fn has_pytest() -> bool {
+    let check = "import sys, pytest; sys.exit(sys.version_info < (3, 10))";
+    let output = Command::new("python3").args(["-c", check]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+fn pytest(packages: &Path) -> Command {
+    let mut command = Command::new("python3");
+    command
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir"])
-        .arg(sources.join("tests"))
-        .arg(sources.join("tests"))
-        .env("PYTHONPATH", &packages)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"))
+        .env("PYTHONPATH", packages)
         .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env_remove("AMENT_PREFIX_PATH")
-        .output()
-        .expect("run pytest");
-    let output = String::from_utf8_lossy(&run.stdout);
+        .env_remove("AMENT_PREFIX_PATH");
+    command
+}
+
+fn must_pass(mut run: Command) {
+    let result = run.output().expect("run pytest");
+    let output = String::from_utf8_lossy(&result.stdout);
     println!("{output}");
     assert!(
-        run.status.success(),
+        result.status.success(),
         "{output}\n{}",
-        String::from_utf8_lossy(&run.stderr)
+        String::from_utf8_lossy(&result.stderr)
     );
 }

@@ -45,7 +45,7 @@ class GuardCondition:
 
     def _executor_take(self, executor: Any) -> Any:
         # The poller took the trigger.
-        return ()
+        return None if self.__gc.is_destroyed else ()
 
     def _executor_call(self) -> Any:
         return self.callback() if self.callback is not None else None
