@@ -158,6 +158,9 @@ impl ProcessLog {
 }
 
 /// The answer of `~/get_type_description` for a type whose definition is a standard one.
-pub fn describe_type(description: TypeDescription, with_sources: bool) -> GetTypeDescriptionResponse {
+pub fn describe_type(
+    description: TypeDescription,
+    with_sources: bool,
+) -> GetTypeDescriptionResponse {
     crate::type_description::response(description, with_sources, None)
 }

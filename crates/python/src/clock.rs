@@ -97,12 +97,7 @@ impl ClockState {
     }
 
     /// Changes the time with the callbacks of those jumps before and behind.
-    fn jump(
-        &self,
-        py: Python<'_>,
-        change: u32,
-        next: impl FnOnce(&mut Simulated),
-    ) -> PyResult<()> {
+    fn jump(&self, py: Python<'_>, change: u32, next: impl FnOnce(&mut Simulated)) -> PyResult<()> {
         let mut simulated = *self.simulated.lock();
         let before = self.now();
         next(&mut simulated);

@@ -190,7 +190,9 @@ impl Context {
     fn on_shutdown(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
         let kept = if callback.hasattr("__self__")? && callback.hasattr("__func__")? {
-            py.import("weakref")?.getattr("WeakMethod")?.call1((callback,))?
+            py.import("weakref")?
+                .getattr("WeakMethod")?
+                .call1((callback,))?
         } else {
             callback.clone()
         };
@@ -260,6 +262,9 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Context>()?;
     module.add_function(wrap_pyfunction!(remove_ros_args, module)?)?;
     let close = wrap_pyfunction!(_close_all, module)?;
-    module.py().import("atexit")?.call_method1("register", (close,))?;
+    module
+        .py()
+        .import("atexit")?
+        .call_method1("register", (close,))?;
     Ok(())
 }

@@ -4,7 +4,7 @@
 //! A sequence of numbers becomes an `array.array` with one copy of its bytes. A fixed
 //! array becomes a numpy array if the program has numpy, else an `array.array`.
 
-use pteros_msg::cdr::{Decoder, Endian, Encapsulation};
+use pteros_msg::cdr::{Decoder, Encapsulation, Endian};
 use pteros_msg::dynamic::Shape;
 use pteros_msg::plain::Primitive;
 use pyo3::prelude::*;
@@ -30,7 +30,11 @@ impl Program {
     ///
     /// # Errors
     /// RCLError: the payload is not of this type.
-    pub(crate) fn decode<'py>(&self, py: Python<'py>, payload: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn decode<'py>(
+        &self,
+        py: Python<'py>,
+        payload: &[u8],
+    ) -> PyResult<Bound<'py, PyAny>> {
         let refused = |error: &dyn std::fmt::Display| {
             rcl(format!("a message is not of type {}: {error}", self.name))
         };
@@ -55,7 +59,10 @@ impl Program {
         let scope = scope.map_err(|error| self.refuse(&error))?;
         for field in &self.fields {
             if self.is_appendable
-                && !input.decoder.has_more(1).map_err(|error| self.refuse(&error))?
+                && !input
+                    .decoder
+                    .has_more(1)
+                    .map_err(|error| self.refuse(&error))?
             {
                 // A sender with fewer fields: the rest has its defaults.
                 let default = self.class.bind(py).call0()?;
@@ -65,9 +72,10 @@ impl Program {
             }
             let value = field.read(py, input).map_err(|error| match error {
                 ReadError::Python(error) => error,
-                ReadError::Cdr(error) => {
-                    rcl(format!("a message is not of type {}: {}: {error}", self.name, field.name))
-                }
+                ReadError::Cdr(error) => rcl(format!(
+                    "a message is not of type {}: {}: {error}",
+                    self.name, field.name
+                )),
             })?;
             if let Some(value) = value {
                 message.setattr(field.slot.bind(py), value)?;
@@ -251,7 +259,9 @@ impl<'a> Input<'a> {
             self.decoder.skip_primitives(size, count)?;
             let end = self.decoder.position();
             let begin = end.saturating_sub(size.saturating_mul(count));
-            return Ok(Numbers::InPlace(self.body.get(begin..end).unwrap_or_default()));
+            return Ok(Numbers::InPlace(
+                self.body.get(begin..end).unwrap_or_default(),
+            ));
         }
         fn swapped<T: Primitive>(
             decoder: &mut Decoder<'_>,

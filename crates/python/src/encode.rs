@@ -4,10 +4,10 @@
 //! element type (`array.array`, `bytes`, numpy).
 
 use bytes::Bytes;
+use pteros_msg::WString;
 use pteros_msg::cdr::{Encoder, Endian, Representation, UNBOUNDED};
 use pteros_msg::dynamic::Shape;
 use pteros_msg::plain::Primitive;
-use pteros_msg::WString;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString};

@@ -95,8 +95,7 @@ pub(crate) fn topic_name(
     profile: &QosProfile,
 ) -> PyResult<String> {
     if profile.avoid_ros_namespace_conventions {
-        pteros_runtime::names::validate_dds_topic(name)
-            .map_err(|fault| error::name(py, &fault))?;
+        pteros_runtime::names::validate_dds_topic(name).map_err(|fault| error::name(py, &fault))?;
         return Ok(name.into());
     }
     node.resolve(py, kind, name, false)

@@ -129,7 +129,9 @@ impl EventState {
                     status.policy = policies.first().map_or(1, |one| qos::policy_kind(*one));
                 }),
                 EndpointEvent::IncompatibleType { total, .. } => {
-                    of(Kind::IncompatibleType, &mut |status| status.note_total(total));
+                    of(Kind::IncompatibleType, &mut |status| {
+                        status.note_total(total)
+                    });
                 }
                 EndpointEvent::DeadlineMissed { total } => {
                     of(Kind::Deadline, &mut |status| status.note_total(total));
@@ -331,7 +333,11 @@ impl EventStatus {
 
     #[getter]
     fn alive_count(&self) -> PyResult<i64> {
-        self.of(&[Kind::LivelinessChanged], "alive_count", self.status.current)
+        self.of(
+            &[Kind::LivelinessChanged],
+            "alive_count",
+            self.status.current,
+        )
     }
 
     #[getter]
@@ -354,6 +360,10 @@ impl EventStatus {
 
     #[getter]
     fn last_policy_kind(&self) -> PyResult<u32> {
-        self.of(&[Kind::IncompatibleQos], "last_policy_kind", self.status.policy)
+        self.of(
+            &[Kind::IncompatibleQos],
+            "last_policy_kind",
+            self.status.policy,
+        )
     }
 }

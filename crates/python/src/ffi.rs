@@ -30,11 +30,7 @@ pub(crate) struct RawBuffer {
 }
 
 unsafe extern "C" {
-    fn PyObject_GetBuffer(
-        object: *mut ffi::PyObject,
-        view: *mut RawBuffer,
-        flags: c_int,
-    ) -> c_int;
+    fn PyObject_GetBuffer(object: *mut ffi::PyObject, view: *mut RawBuffer, flags: c_int) -> c_int;
     fn PyBuffer_Release(view: *mut RawBuffer);
     pub(crate) fn PyBuffer_FillInfo(
         view: *mut RawBuffer,
@@ -166,9 +162,7 @@ pub(crate) fn with_view<R>(
 pub(crate) fn allocate<'py>(class: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
     let py = class.py();
     // SAFETY: a heap type made by a `class` statement, whose allocator is the generic one.
-    unsafe {
-        Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_type_ptr(), 0))
-    }
+    unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_type_ptr(), 0)) }
 }
 
 /// Bytes as numbers where they are aligned.

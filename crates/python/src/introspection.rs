@@ -65,8 +65,7 @@ impl Introspection {
             0 => None,
             1 | 2 => {
                 let profile = qos.to_profile()?;
-                let writer =
-                    create_writer(py, &self.node, &self.ty.event, &self.topic, &profile)?;
+                let writer = create_writer(py, &self.node, &self.ty.event, &self.topic, &profile)?;
                 let (owner, removed) = (self.node.clone(), writer.clone());
                 Some(Arc::new(Active {
                     writer,

@@ -8,8 +8,8 @@
 //! hold that lock while it takes one of the runtime's. Calls that wait or send release
 //! it first.
 
-mod clock;
 mod client;
+mod clock;
 mod context;
 mod decode;
 mod encode;

@@ -119,10 +119,8 @@ impl Node {
             logging::add_node(&state);
         }
         let life = Lifetime::new(move || core.remove_node(key));
-        Ok(
-            PyClassInitializer::from(Handle { life: life.clone() })
-                .add_subclass(Self { state, life }),
-        )
+        Ok(PyClassInitializer::from(Handle { life: life.clone() })
+            .add_subclass(Self { state, life }))
     }
 
     /// After remapping, without namespace.
@@ -189,11 +187,23 @@ impl Node {
     }
 
     fn get_count_clients(&self, py: Python<'_>, service: &str) -> PyResult<usize> {
-        graph::count(py, self, NameKind::Service, service, ("rq", "Request", true))
+        graph::count(
+            py,
+            self,
+            NameKind::Service,
+            service,
+            ("rq", "Request", true),
+        )
     }
 
     fn get_count_services(&self, py: Python<'_>, service: &str) -> PyResult<usize> {
-        graph::count(py, self, NameKind::Service, service, ("rq", "Request", false))
+        graph::count(
+            py,
+            self,
+            NameKind::Service,
+            service,
+            ("rq", "Request", false),
+        )
     }
 
     fn get_node_names_and_namespaces(&self) -> PyResult<Vec<(String, String)>> {
@@ -254,7 +264,13 @@ impl Node {
         no_demangle: bool,
     ) -> PyResult<graph::NamesAndTypes> {
         let listed = graph::Listed::topics(no_demangle);
-        graph::by_node(py, self, (name, namespace), graph::Side::Subscriptions, listed)
+        graph::by_node(
+            py,
+            self,
+            (name, namespace),
+            graph::Side::Subscriptions,
+            listed,
+        )
     }
 
     fn get_service_names_and_types_by_node(

@@ -270,7 +270,10 @@ impl Poller {
         let objects: Vec<Bound<'_, PyAny>> = entities.try_iter()?.collect::<PyResult<_>>()?;
         let before = self.entities.lock().clone();
         let is_same = before.len() == objects.len()
-            && before.iter().zip(&objects).all(|(one, object)| one.is(object));
+            && before
+                .iter()
+                .zip(&objects)
+                .all(|(one, object)| one.is(object));
         if is_same {
             return Ok(());
         }

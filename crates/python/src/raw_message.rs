@@ -76,7 +76,8 @@ fn make_class(py: Python<'_>) -> PyResult<Py<PyAny>> {
         slot,
         pfunc: function,
     };
-    let doc = c"A serialized message (CDR with its header) where it was received: a read-only buffer.";
+    let doc =
+        c"A serialized message (CDR with its header) where it was received: a read-only buffer.";
     let mut slots = [
         slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
         slot(BF_GETBUFFER, get_buffer as *mut c_void),
@@ -101,10 +102,8 @@ pub(crate) fn new(py: Python<'_>, payload: Bytes) -> PyResult<Bound<'_, PyAny>> 
     let class = class(py)?;
     // SAFETY: an object of this class, whose payload is set before anybody sees it.
     unsafe {
-        let object = Bound::from_owned_ptr_or_err(
-            py,
-            ffi::PyType_GenericAlloc(class.as_ptr().cast(), 0),
-        )?;
+        let object =
+            Bound::from_owned_ptr_or_err(py, ffi::PyType_GenericAlloc(class.as_ptr().cast(), 0))?;
         (*object.as_ptr().cast::<RawObject>()).payload = Box::into_raw(Box::new(payload));
         Ok(object)
     }

@@ -86,7 +86,11 @@ impl Handlers {
     fn apply(&self) {
         let Some(ours) = &self.ours else { return };
         for (((signal, bit), ours), before) in SIGNALS.iter().zip(ours).zip(&self.before) {
-            let action = if self.options & bit == 0 { before } else { ours };
+            let action = if self.options & bit == 0 {
+                before
+            } else {
+                ours
+            };
             set(*signal, action);
         }
     }
@@ -123,7 +127,10 @@ fn uninstall_signal_handlers() {
 /// The options in force.
 #[pyfunction]
 fn get_current_signal_handlers_options() -> u32 {
-    HANDLERS.lock().as_ref().map_or(0, |handlers| handlers.options)
+    HANDLERS
+        .lock()
+        .as_ref()
+        .map_or(0, |handlers| handlers.options)
 }
 
 /// Triggers the guards that were registered, after a signal. Pollers call it.
@@ -159,7 +166,10 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SIGNAL_HANDLERS_ALL", 3)?;
     module.add_function(wrap_pyfunction!(install_signal_handlers, module)?)?;
     module.add_function(wrap_pyfunction!(uninstall_signal_handlers, module)?)?;
-    module.add_function(wrap_pyfunction!(get_current_signal_handlers_options, module)?)?;
+    module.add_function(wrap_pyfunction!(
+        get_current_signal_handlers_options,
+        module
+    )?)?;
     module.add_function(wrap_pyfunction!(register_sigint_guard_condition, module)?)?;
     module.add_function(wrap_pyfunction!(unregister_sigint_guard_condition, module)?)
 }

@@ -48,7 +48,8 @@ pub(crate) fn program(py: Python<'_>, name: &str) -> PyResult<Arc<Program>> {
         return Ok(known.clone());
     }
     let description = library().describe(name).map_err(unknown)?;
-    let ty = DynamicType::new(&description).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let ty =
+        DynamicType::new(&description).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let spec = library().structure(name).map_err(unknown)?;
     let class = message_class(py, name, &spec)?;
     let program = Arc::new(Program::compile(py, name, ty, class)?);
@@ -203,7 +204,10 @@ fn literal_object<'py>(
         }
         Literal::Int(value) => match i64::try_from(*value) {
             Ok(value) => value.into_pyobject(py)?.into_any(),
-            Err(_) => u64::try_from(*value).unwrap_or(u64::MAX).into_pyobject(py)?.into_any(),
+            Err(_) => u64::try_from(*value)
+                .unwrap_or(u64::MAX)
+                .into_pyobject(py)?
+                .into_any(),
         },
         Literal::Float(value) => value.into_pyobject(py)?.into_any(),
         Literal::Text(text) => text.into_pyobject(py)?.into_any(),
@@ -300,9 +304,7 @@ fn get_message_class(py: Python<'_>, type_name: &str) -> PyResult<Py<PyType>> {
             .unwrap_or_else(|| type_name.into()),
     };
     match split_full_name(&full) {
-        Some((_, InterfaceKind::Message, _)) | None => {
-            Ok(program(py, &full)?.class.clone_ref(py))
-        }
+        Some((_, InterfaceKind::Message, _)) | None => Ok(program(py, &full)?.class.clone_ref(py)),
         Some((_, kind, short)) if is_part(kind, short) => {
             Ok(program(py, &full)?.class.clone_ref(py))
         }
@@ -362,9 +364,8 @@ fn get_interface_definition(type_name: &str) -> PyResult<String> {
 /// Whether it is the class of a message, or of a part of a service or action.
 #[pyfunction]
 fn is_message_class(cls: &Bound<'_, PyAny>) -> bool {
-    named_kind(cls).is_some_and(|(kind, short)| {
-        kind == InterfaceKind::Message || is_part(kind, &short)
-    })
+    named_kind(cls)
+        .is_some_and(|(kind, short)| kind == InterfaceKind::Message || is_part(kind, &short))
 }
 
 /// Whether it is the class of a service, also of those of an action.
@@ -463,4 +464,3 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(deserialize_message, module)?)?;
     module.add_function(wrap_pyfunction!(get_type_description, module)?)
 }
-
