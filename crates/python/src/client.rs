@@ -16,7 +16,7 @@ use pyo3::types::PyBytes;
 
 use crate::clock::Clock;
 use crate::endpoint::{DataWaiter, payload, topic_name, type_hash_entry};
-use crate::error::rcl;
+use crate::error::{self, rcl};
 use crate::handle::{Handle, Lifetime};
 use crate::introspection::{Introspection, Step};
 use crate::node::{Node, NodeState};
@@ -116,7 +116,7 @@ impl Client {
                 core.attach_endpoint(node.key, &client.replies.announced());
                 Ok(client)
             })
-            .map_err(|fault: pteros_runtime::error::EndpointError| rcl(fault))?;
+            .map_err(error::endpoint)?;
         let client = Arc::new(client);
         let waiter = DataWaiter::new(client.replies.clone());
         let (owner, removed) = (node.clone(), client.clone());

@@ -256,7 +256,6 @@ fn write_number(number: Number, value: &Bound<'_, PyAny>, out: &mut Encoder<'_>)
         Number::U32 => out.u32(integer(name, value)?),
         Number::I64 => out.i64(integer(name, value)?),
         Number::U64 => out.u64(integer(name, value)?),
-        #[expect(clippy::cast_possible_truncation, reason = "as rosidl does")]
         Number::F32 => out.f32(float()? as f32),
         Number::F64 => out.f64(float()?),
     }

@@ -1,5 +1,6 @@
 //! Exceptions of the native module.
 
+use pteros_runtime::error::EndpointError;
 use pteros_runtime::names::NameError;
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -17,6 +18,11 @@ create_exception!(pteros._native, NotInitializedError, PyRuntimeError);
 /// A failure of the middleware.
 pub(crate) fn rcl(error: impl std::fmt::Display) -> PyErr {
     RCLError::new_err(error.to_string())
+}
+
+/// A failure to create an endpoint.
+pub(crate) fn endpoint(error: EndpointError) -> PyErr {
+    rcl(error)
 }
 
 /// An invalid name, with the attributes that the exception documents.

@@ -143,12 +143,11 @@ impl Entity {
 
 impl Poller {
     fn replace(&self, entities: Vec<Entity>) {
-        let before = std::mem::replace(&mut *self.entities.lock(), Arc::new(entities));
-        for gone in before.iter() {
-            let entities = self.entities.lock().clone();
-            if !entities.iter().any(|one| one.object.is(&gone.object)) {
-                gone.source.detach(&self.queue);
-            }
+        let entities = Arc::new(entities);
+        let before = std::mem::replace(&mut *self.entities.lock(), entities.clone());
+        let stays = |gone: &Entity| entities.iter().any(|one| one.object.is(&gone.object));
+        for gone in before.iter().filter(|one| !stays(one)) {
+            gone.source.detach(&self.queue);
         }
     }
 

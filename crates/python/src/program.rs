@@ -118,7 +118,7 @@ impl Number {
         is_kind && item_size == self.size()
     }
 
-    /// Name of the type in ROS and of its range in messages.
+    /// The number type of an element, if it is one.
     fn of(element: &Element) -> Option<Self> {
         Some(match element {
             Element::I8 => Self::I8,

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::endpoint::{filterable, given_payload, topic_name, type_hash_entry};
-use crate::error::rcl;
+use crate::error::{self, rcl};
 use crate::event::EventState;
 use crate::handle::{Handle, Lifetime};
 use crate::node::{Node, NodeState};
@@ -86,7 +86,7 @@ pub(crate) fn create_writer(
         core.attach_endpoint(node.key, &writer.announced());
         Ok(writer)
     })
-    .map_err(|fault: pteros_runtime::error::EndpointError| rcl(fault))
+    .map_err(error::endpoint)
 }
 
 #[pymethods]

@@ -59,7 +59,7 @@ const fn profile(history: u32, depth: usize, reliability: u32, durability: u32) 
 impl Profile {
     #[new]
     #[pyo3(signature = (history=1, depth=10, reliability=1, durability=2, lifespan=0, deadline=0, liveliness=0, liveliness_lease_duration=0, avoid_ros_namespace_conventions=false))]
-    #[expect(clippy::too_many_arguments, reason = "one per policy, by keyword")]
+    #[allow(clippy::too_many_arguments, reason = "one per policy, by keyword")]
     fn new(
         history: u32,
         depth: usize,

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use crate::client::{RequestId, service_spec};
 use crate::clock::Clock;
 use crate::endpoint::{DataWaiter, payload, topic_name};
-use crate::error::rcl;
+use crate::error::{self, rcl};
 use crate::handle::{Handle, Lifetime};
 use crate::introspection::{Introspection, Step};
 use crate::node::{Node, NodeState};
@@ -62,7 +62,7 @@ impl Service {
                 core.attach_endpoint(node.key, &server.replies.announced());
                 Ok(server)
             })
-            .map_err(|fault: pteros_runtime::error::EndpointError| rcl(fault))?;
+            .map_err(error::endpoint)?;
         let server = Arc::new(server);
         let waiter = DataWaiter::new(server.requests.clone());
         let (owner, removed) = (node.clone(), server.clone());

@@ -11,7 +11,7 @@ use pteros_runtime::sample::{SampleBody, SampleMeta};
 use pyo3::prelude::*;
 
 use crate::endpoint::{DataWaiter, MessageInfo, filterable, topic_name, type_hash_entry};
-use crate::error::rcl;
+use crate::error::{self, rcl};
 use crate::event::EventState;
 use crate::handle::{Handle, Lifetime};
 use crate::node::{Node, NodeState};
@@ -49,7 +49,7 @@ impl Subscription {
 impl Subscription {
     #[new]
     #[pyo3(signature = (node, msg_type, topic, qos, ignore_local_publications=false, filter_expression=None, filter_parameters=Vec::new()))]
-    #[expect(clippy::too_many_arguments, reason = "by keyword in Python")]
+    #[allow(clippy::too_many_arguments, reason = "by keyword in Python")]
     fn new(
         py: Python<'_>,
         node: &Node,
@@ -93,7 +93,7 @@ impl Subscription {
                 core.attach_endpoint(node.key, &reader.announced());
                 Ok(reader)
             })
-            .map_err(|fault: pteros_runtime::error::EndpointError| rcl(fault))?;
+            .map_err(error::endpoint)?;
         let events = EventState::new(&reader.events, true);
         let waiter = DataWaiter::new(reader);
         let (owner, removed) = (node.clone(), waiter.clone());

@@ -265,9 +265,6 @@ fn outer_class(py: Python<'_>, name: &str) -> PyResult<Py<PyType>> {
 }
 
 /// The programs of a service's request, response and event.
-///
-/// # Errors
-/// TypeError: it is no service class.
 pub(crate) struct ServiceType {
     pub(crate) name: String,
     pub(crate) request: Arc<Program>,
@@ -276,6 +273,8 @@ pub(crate) struct ServiceType {
 }
 
 impl ServiceType {
+    /// # Errors
+    /// TypeError: the class is none of a service.
     pub(crate) fn of(class: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = class.py();
         if !is_service_class(class) {
