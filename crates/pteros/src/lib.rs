@@ -37,6 +37,8 @@ pub mod action;
 pub mod args;
 mod arguments_error;
 pub mod callback_groups;
+#[doc(hidden)]
+pub mod client_library;
 pub mod clock;
 pub mod component;
 mod context;

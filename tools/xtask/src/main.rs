@@ -31,6 +31,7 @@ mod sim;
 mod test;
 mod tidy;
 mod unsteady;
+mod wheel;
 
 use anyhow::{Result, bail};
 
@@ -59,6 +60,7 @@ fn main() -> Result<()> {
         }
         "picture" => println!("{}", picture::run(&rest)?),
         "dist" => println!("{}", dist::run(&rest)?),
+        "wheel" => println!("{}", wheel::run(&rest)?),
         "bench" => exit_as(bench::run(&rest)?),
         "flood" => exit_as(flood::run(&rest)?),
         flood::INSIDE_TASK => flood::run_inside(&rest)?,
@@ -69,7 +71,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR… | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | ros2 [--rmw NAME] [--only PART] [SUITE …] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR… | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | wheel [--debug] [--out DIR] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | ros2 [--rmw NAME] [--only PART] [SUITE …] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

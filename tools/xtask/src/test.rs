@@ -138,7 +138,11 @@ fn run_quick(report: &mut TestReport) -> Result<()> {
     let targets = quick_targets(&workspace()?)?;
     let arguments: Vec<&str> = targets.iter().map(String::as_str).collect();
     let build = [&["test", "--no-run", "--quiet"], arguments.as_slice()].concat();
-    if report.run_step("build tests", || cargo(&build)) {
+    let built = report.run_step("build tests", || {
+        build_python_module()?;
+        cargo(&build)
+    });
+    if built {
         report.run_step("tests", || cargo_tests(None, true, &arguments));
         println!(
             "other stacks, simulation, documentation tests and examples: cargo xtask test --all"
@@ -155,6 +159,7 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             // The plug-in, which tests with ROS 2 find beside the command.
             cargo(&["build", "--quiet", "-p", "pteros-rmw"])?;
         }
+        build_python_module()?;
         cargo(&[FAULT_RUNS.as_slice(), &["--no-run", "--quiet"]].concat())
     });
     if !built {
@@ -195,6 +200,18 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
     report.run_step("mutants and tolerated faults", || {
         cargo_tests(None, true, &FAULT_RUNS[1..])
     });
+}
+
+/// Builds the extension module that the test program `python` loads, where there is a
+/// Python with pytest.
+fn build_python_module() -> Result<TestRun> {
+    let check = "import sys, pytest; sys.exit(sys.version_info < (3, 10))";
+    let found = Command::new("python3").args(["-c", check]).output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        println!("without the Python suite: no python3 of version 3.10 or later with pytest");
+        return Ok(TestRun::default());
+    }
+    cargo(&["build", "--quiet", "-p", "pteros-python"])
 }
 
 /// The test programs of the workspace, by package and name.

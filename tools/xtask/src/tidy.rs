@@ -24,7 +24,8 @@ const FILE_LINES_MAX: usize = 900;
 const FUNCTION_LINES_MAX: usize = 120;
 
 /// Files, and folders, that may contain `unsafe`. The folders are the plug-in for ROS 2
-/// and its tests, whose interface is a C ABI. The last but one is the counting allocator of a test.
+/// and its tests, whose interface is a C ABI. Those of `python` call Python's C API and
+/// replace signal handlers. The last but one is the counting allocator of a test.
 /// The last is a program over another stack, whose loan API is unsafe.
 const UNSAFE_FILES: &[&str] = &[
     "crates/msg/src/plain.rs",
@@ -34,6 +35,9 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/container/src/loader.rs",
     "crates/rmw_pteros/src/",
     "crates/rmw_pteros/tests/",
+    "crates/python/src/ffi.rs",
+    "crates/python/src/raw_message.rs",
+    "crates/python/src/signals.rs",
     "crates/pteros/tests/message_cost/allocations.rs",
     "verify/interop/host/iceoryx2/src/main.rs",
 ];
@@ -58,6 +62,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/net/src/clock.rs",
     "crates/net/src/poll.rs",
     "crates/pteros/examples/",
+    "crates/python/tests/",
     "crates/rmw_pteros/src/header_check.rs",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",

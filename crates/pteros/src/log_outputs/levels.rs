@@ -14,7 +14,7 @@ const LOGGERS_MAX: usize = 1_000;
 /// The levels of a context.
 ///
 /// A logger without one has the level of its nearest parent (`robot` for
-/// `robot.arm`), else the default, info.
+/// `robot.arm`), else that of the logger without a name, else the default, info.
 pub(crate) struct Levels {
     /// Counts changes; loggers update their cached level when it differs.
     changes: AtomicU64,
@@ -52,7 +52,7 @@ impl Levels {
             }
             match name.rsplit_once('.') {
                 Some((above, _)) => name = above,
-                None => return table.default,
+                None => return table.explicit.get("").copied().unwrap_or(table.default),
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Node name patterns of parameter files, with `*` and `**`.
 
+use std::fmt;
+
 use pteros_runtime::names::{self, NameError};
 
 /// Parts of a fully qualified node name: `*` matches one part, `**` any number.
@@ -35,6 +37,12 @@ impl NodePattern {
     pub(super) fn matches(&self, node: &str) -> bool {
         let parts: Vec<&str> = node.trim_start_matches('/').split('/').collect();
         matches(&self.0, &parts)
+    }
+}
+
+impl fmt::Display for NodePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|part| write!(f, "/{part}"))
     }
 }
 

@@ -125,6 +125,21 @@ impl ParameterFile {
         found
     }
 
+    /// The parameters of each node or pattern that the file names, in file order.
+    pub fn parameters_by_node(&self) -> Vec<(String, Vec<Parameter>)> {
+        let mut nodes: Vec<(String, Vec<Parameter>)> = Vec::new();
+        for rule in &self.rules {
+            let (name, value) = (rule.name.clone(), rule.override_value.value.clone());
+            let node = rule.nodes.to_string();
+            let parameter = Parameter::new(name, value);
+            match nodes.iter_mut().find(|(known, _)| *known == node) {
+                Some((_, parameters)) => parameters.push(parameter),
+                None => nodes.push((node, vec![parameter])),
+            }
+        }
+        nodes
+    }
+
     /// Adds the values for a node; later values replace earlier ones.
     pub(crate) fn add_for(&self, node: &str, overrides: &mut ParameterOverrides) {
         for rule in self.rules.iter().filter(|rule| rule.nodes.matches(node)) {

@@ -17,6 +17,7 @@ pub use client::RemoteTypeDescription;
 use pteros_interfaces::type_description_interfaces::{msg, srv};
 use pteros_msg::describe::{Field, IndividualTypeDescription, TypeDescription};
 use pteros_msg::hash::TypeHash;
+use pteros_msg::library::InterfaceLibrary;
 
 use crate::error::CreateError;
 use crate::known_types::KnownTypes;
@@ -43,10 +44,20 @@ fn handle_request(
             asked.type_name
         ));
     };
+    response(description, asked.include_type_sources, texts())
+}
+
+/// The answer for a type. `texts` are the definitions that it was generated from, if it
+/// is not a standard one.
+pub(crate) fn response(
+    description: TypeDescription,
+    with_sources: bool,
+    texts: Option<&InterfaceLibrary>,
+) -> srv::GetTypeDescriptionResponse {
     srv::GetTypeDescriptionResponse {
         successful: true,
-        type_sources: if asked.include_type_sources {
-            source::sources_of(&description, texts())
+        type_sources: if with_sources {
+            source::sources_of(&description, texts)
         } else {
             Vec::new()
         },

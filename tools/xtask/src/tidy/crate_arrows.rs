@@ -50,6 +50,18 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("pteros-dylib", &["pteros"]),
     // The C ABI of rmw, a leaf over the runtime.
     ("pteros-rmw", &["pteros-msg", "pteros-runtime"]),
+    // The extension module of Python, a leaf over the runtime. pteros for arguments,
+    // parameter files and logging, net for Ctrl-C.
+    (
+        "pteros-python",
+        &[
+            "pteros-msg",
+            "pteros-interfaces",
+            "pteros-net",
+            "pteros-runtime",
+            "pteros",
+        ],
+    ),
     ("pteros-container", &["pteros"]),
     // net for its poll and for Ctrl-C.
     (

@@ -1,0 +1,75 @@
+"""Modules of interface packages: `std_msgs.msg` and its siblings.
+
+Each is a tiny package of the wheel that calls `install`. A class is made when it is
+first asked for.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+
+from pteros import _message, _native
+
+
+def install(module, space):
+    """Give a module `pkg.msg`, `pkg.srv` or `pkg.action` its classes."""
+    package, kind = module.split('.')
+    names = sorted(entry.split('/')[1] for entry in _native.get_interfaces(package)
+                   if entry.startswith(f'{kind}/'))
+
+    def __getattr__(name):
+        if name.startswith('__') or not name[:1].isupper():
+            raise AttributeError(f'module {module!r} has no attribute {name!r}')
+        try:
+            cls = _native.get_message_class(f'{package}/{kind}/{name}')
+        except LookupError as error:
+            raise AttributeError(f'module {module!r} has no attribute {name!r}: {error}') from None
+        space[name] = cls
+        return cls
+
+    def __dir__():
+        return sorted({*space, *names})
+
+    space['__getattr__'] = __getattr__
+    space['__dir__'] = __dir__
+    space['__all__'] = names
+
+
+class _TypeModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `std_msgs.msg._string`, which has the class `String`."""
+
+    def find_spec(self, full_name, path=None, target=None):
+        parts = full_name.split('.')
+        if len(parts) != 3 or parts[1] not in ('msg', 'srv', 'action') or parts[2][:1] != '_':
+            return None
+        if self._name(parts) is None:
+            return None
+        return importlib.machinery.ModuleSpec(full_name, self)
+
+    @staticmethod
+    def _name(parts):
+        package, kind, _ = parts
+        try:
+            entries = _native.get_interfaces(package)
+        except LookupError:
+            return None
+        wanted = '.'.join(parts)
+        for entry in entries:
+            of, name = entry.split('/')
+            if of == kind and _message.module_name(package, kind, name) == wanted:
+                return name
+        return None
+
+    def create_module(self, spec):
+        parts = spec.name.split('.')
+        _native.get_message_class('/'.join([*parts[:2], self._name(parts)]))
+        return sys.modules.get(spec.name)
+
+    def exec_module(self, module):
+        """Do nothing: making the class has filled the module."""
+
+
+if not any(isinstance(finder, _TypeModuleFinder) for finder in sys.meta_path):
+    sys.meta_path.append(_TypeModuleFinder())

@@ -1,0 +1,567 @@
+"""Native module of the wheel: contexts, entities, polling, messages, graph, logging.
+
+`rclpy` is built on it. It is private: programs import `rclpy`.
+
+Conventions that hold for every item:
+
+* Times and durations are `int` nanoseconds. A duration of QoS is 0 for "not given"
+  and `DURATION_INFINITE` for infinite.
+* Enumerations are plain `int` with rmw's values, so an `IntEnum` passes as it is.
+* Names are relative, private (`~`) or absolute; a node expands and remaps them.
+* Message types are the classes themselves (`std_msgs.msg.String`).
+* Every entity is a handle: `with handle:` keeps it alive, `destroy_when_not_in_use()`
+  destroys it once no `with` block holds it. Entering it later, and every other method,
+  raises `InvalidHandle`. Destroying twice is not an error. Dropping the last reference
+  destroys it too. Children keep their node alive, nodes keep their context alive.
+* All methods are thread-safe. Methods that wait or send release the GIL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Buffer, Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+_M = TypeVar("_M")
+
+__version__: str
+"""Version of Pteros, for example "0.1.0"."""
+
+DURATION_INFINITE: int
+"""RMW_DURATION_INFINITE: 9223372036854775807 ns."""
+
+DURATION_BEST_AVAILABLE: int
+"""RMW_QOS_DEADLINE_BEST_AVAILABLE: 9223372036854775806 ns."""
+
+# --- exceptions -----------------------------------------------------------------------
+
+class RCLError(RuntimeError):
+    """A request to the middleware failed."""
+
+class NodeNameNonExistentError(RCLError):
+    """A graph query names a node that does not exist."""
+
+class UnsupportedEventTypeError(RCLError):
+    """The middleware has no event of that kind for that entity."""
+
+class RCLInvalidROSArgsError(RCLError):
+    """`--ros-args` could not be parsed."""
+
+class UnknownROSArgsError(RCLError):
+    """`--ros-args` has unknown options; attribute `unknown_args` lists them."""
+
+class InvalidHandle(RuntimeError):
+    """The entity was destroyed."""
+
+class InvalidNameError(ValueError):
+    """A topic, service, node or namespace name is invalid.
+
+    Attributes: `kind` ("topic", "service", "node", "namespace"), `name`, `message`,
+    `index` (of the first wrong character).
+    """
+
+    kind: str
+    name: str
+    message: str
+    index: int
+
+class NotInitializedError(RuntimeError):
+    """The context is not initialized, or shut down; `rclpy` turns it into
+    `NotInitializedException`."""
+
+# --- QoS ------------------------------------------------------------------------------
+
+class rmw_qos_profile_t:
+    """A QoS profile. Values are rmw's: history 0 system default, 1 keep last, 2 keep
+    all, 3 unknown; reliability 0 system default, 1 reliable, 2 best effort, 3 unknown,
+    4 best available; durability 0 system default, 1 transient local, 2 volatile,
+    3 unknown, 4 best available; liveliness 0 system default, 1 automatic, 3 manual by
+    topic, 4 unknown, 5 best available."""
+
+    history: int
+    depth: int
+    reliability: int
+    durability: int
+    lifespan: int
+    deadline: int
+    liveliness: int
+    liveliness_lease_duration: int
+    avoid_ros_namespace_conventions: bool
+
+    def __init__(
+        self,
+        history: int = 1,
+        depth: int = 10,
+        reliability: int = 1,
+        durability: int = 2,
+        lifespan: int = 0,
+        deadline: int = 0,
+        liveliness: int = 0,
+        liveliness_lease_duration: int = 0,
+        avoid_ros_namespace_conventions: bool = False,
+    ) -> None: ...
+    def to_dict(self) -> dict[str, Any]:
+        """All nine values by the names above."""
+    @staticmethod
+    def predefined(name: str) -> rmw_qos_profile_t:
+        """One of "qos_profile_sensor_data", "qos_profile_default",
+        "qos_profile_system_default", "qos_profile_services_default",
+        "qos_profile_unknown", "qos_profile_parameters", "qos_profile_parameter_events",
+        "qos_profile_best_available", "qos_profile_rosout_default",
+        "qos_profile_action_status_default". ValueError for others."""
+    def __eq__(self, other: object) -> bool: ...
+
+def qos_check_compatible(
+    publisher: rmw_qos_profile_t, subscription: rmw_qos_profile_t
+) -> tuple[int, str]:
+    """(0 ok, 1 warning, 2 error; the reasons as text)."""
+
+# --- contexts -------------------------------------------------------------------------
+
+class Handle:
+    """Base of every entity."""
+
+    def __enter__(self) -> None:
+        """Keeps the entity alive. InvalidHandle if it was destroyed."""
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+    def destroy_when_not_in_use(self) -> None:
+        """Destroys the entity now, or when the last `with` block ends."""
+    @property
+    def pointer(self) -> int:
+        """A number that is unique among living entities. InvalidHandle when destroyed."""
+    @property
+    def is_destroyed(self) -> bool: ...
+
+class Context(Handle):
+    """A context: one DDS participant. Opened by the constructor."""
+
+    def __init__(
+        self, args: Sequence[str] = (), domain_id: int | None = None
+    ) -> None:
+        """Parses `--ros-args` of `args` (a command line, with or without the program's
+        name) and opens the participant. `domain_id` None: ROS_DOMAIN_ID.
+
+        RCLInvalidROSArgsError, UnknownROSArgsError, RCLError (bad domain, ports)."""
+    def ok(self) -> bool:
+        """False once `shutdown` has begun. Never raises."""
+    def shutdown(self) -> None:
+        """Begins shutdown: waits return, entities of the context stay valid until they
+        are destroyed. Runs the `on_shutdown` callbacks, once, on this thread.
+        RCLError if it is shut down already."""
+    def on_shutdown(self, callback: Callable[[], Any]) -> None:
+        """Adds a callback of `shutdown`. A bound method is held weakly. Not run by
+        signals."""
+    def get_domain_id(self) -> int: ...
+    @property
+    def shutdown_reason(self) -> str:
+        """"" while the context is open, else "user" or "signal"."""
+    @property
+    def non_ros_args(self) -> list[str]:
+        """The arguments without `--ros-args … --`."""
+
+def remove_ros_args(args: Sequence[str]) -> list[str]:
+    """`args` without `--ros-args … --`. RCLInvalidROSArgsError, UnknownROSArgsError."""
+
+# --- signals --------------------------------------------------------------------------
+
+SIGNAL_HANDLERS_NO: int
+"""0"""
+SIGNAL_HANDLERS_SIGINT: int
+"""1"""
+SIGNAL_HANDLERS_SIGTERM: int
+"""2"""
+SIGNAL_HANDLERS_ALL: int
+"""3"""
+
+def install_signal_handlers(options: int = 3) -> None:
+    """SIGINT and SIGTERM shut all contexts down, trigger the guard conditions given to
+    `register_sigint_guard_condition`, wake all pollers, and then run the handler that
+    was there before (so SIGINT also raises KeyboardInterrupt). Only in the main thread's
+    process; a fork resets them."""
+
+def uninstall_signal_handlers() -> None: ...
+def get_current_signal_handlers_options() -> int: ...
+def register_sigint_guard_condition(guard: GuardCondition) -> None:
+    """Triggers `guard` at SIGINT and SIGTERM. Held weakly."""
+
+def unregister_sigint_guard_condition(guard: GuardCondition) -> None: ...
+
+# --- nodes ----------------------------------------------------------------------------
+
+class Node(Handle):
+    """A node."""
+
+    def __init__(
+        self,
+        context: Context,
+        name: str,
+        namespace: str = "",
+        args: Sequence[str] | None = None,
+        use_global_arguments: bool = True,
+        enable_rosout: bool = True,
+    ) -> None:
+        """`args`: arguments of this node, which precede the context's. Applies the
+        remappings __node, __name and __ns. With `enable_rosout` the log lines of the
+        node's logger are published on /rosout.
+
+        InvalidNameError, NotInitializedError, RCLInvalidROSArgsError,
+        UnknownROSArgsError."""
+    def get_node_name(self) -> str:
+        """After remapping, without namespace."""
+    def get_namespace(self) -> str:
+        """After remapping, absolute."""
+    def get_fully_qualified_name(self) -> str: ...
+    def logger_name(self) -> str:
+        """Namespace and name with dots: "ns.name"."""
+    def get_parameter_overrides(self) -> dict[str, Any]:
+        """Parameter overrides of arguments and parameter files that apply to this node:
+        bool, int, float, str, or lists of one of them (bytes for byte arrays), in the
+        order in which they were given. RCLError names the bad file."""
+    def resolve_name(self, name: str, only_expand: bool = False, is_service: bool = False) -> str:
+        """The full name, remapped unless `only_expand`. InvalidNameError."""
+    def get_count_publishers(self, topic: str) -> int:
+        """`topic`, here and below: a full name. InvalidNameError."""
+    def get_count_subscribers(self, topic: str) -> int: ...
+    def get_count_clients(self, service: str) -> int: ...
+    def get_count_services(self, service: str) -> int: ...
+    def get_node_names_and_namespaces(self) -> list[tuple[str, str]]: ...
+    def get_node_names_and_namespaces_with_enclaves(self) -> list[tuple[str, str, str]]: ...
+    def get_topic_names_and_types(self, no_demangle: bool = False) -> list[tuple[str, list[str]]]: ...
+    def get_service_names_and_types(self) -> list[tuple[str, list[str]]]: ...
+    def get_publisher_names_and_types_by_node(
+        self, name: str, namespace: str, no_demangle: bool = False
+    ) -> list[tuple[str, list[str]]]:
+        """InvalidNameError, NodeNameNonExistentError; here and below."""
+    def get_subscriber_names_and_types_by_node(
+        self, name: str, namespace: str, no_demangle: bool = False
+    ) -> list[tuple[str, list[str]]]: ...
+    def get_service_names_and_types_by_node(self, name: str, namespace: str) -> list[tuple[str, list[str]]]: ...
+    def get_client_names_and_types_by_node(self, name: str, namespace: str) -> list[tuple[str, list[str]]]: ...
+    def get_action_names_and_types(self) -> list[tuple[str, list[str]]]: ...
+    def get_action_client_names_and_types_by_node(self, name: str, namespace: str) -> list[tuple[str, list[str]]]: ...
+    def get_action_server_names_and_types_by_node(self, name: str, namespace: str) -> list[tuple[str, list[str]]]: ...
+    def get_publishers_info_by_topic(self, topic: str, no_mangle: bool = False) -> list[dict[str, Any]]:
+        """One dict per endpoint: node_name, node_namespace, topic_type (str),
+        topic_type_hash (dict version: int, value: bytes of 32), endpoint_type (1
+        publisher, 2 subscription), endpoint_gid (list of 16 int), qos_profile (dict as
+        `rmw_qos_profile_t.to_dict`)."""
+    def get_subscriptions_info_by_topic(self, topic: str, no_mangle: bool = False) -> list[dict[str, Any]]: ...
+
+# --- entities -------------------------------------------------------------------------
+
+class MessageInfo:
+    """Meta data of a received message."""
+
+    source_timestamp: int
+    received_timestamp: int
+    publication_sequence_number: int | None
+    reception_sequence_number: int | None
+    publisher_gid: bytes
+    def to_dict(self) -> dict[str, int | None]:
+        """The first four, as `(msg, info)` callbacks get them."""
+
+class RawMessage:
+    """A serialized message (CDR with its header) where it was received: a read-only
+    buffer. `memoryview(raw)`, `bytes(raw)`, `numpy.frombuffer(raw, …)` and `len(raw)`
+    work. The memory lives as long as the object or a view of it."""
+
+    def __len__(self) -> int: ...
+    def __bytes__(self) -> bytes: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class Publisher(Handle):
+    def __init__(self, node: Node, msg_type: type, topic: str, qos: rmw_qos_profile_t) -> None:
+        """InvalidNameError, TypeError (no message class), RCLError."""
+    def publish(self, message: Any) -> None:
+        """TypeError if `message` is not of the type, or a field has a wrong type (the
+        text names the field). RCLError if it cannot be sent."""
+    def publish_raw(self, payload: Buffer) -> None:
+        """Publishes CDR with its header: bytes, bytearray, memoryview, array, numpy."""
+    def get_topic_name(self) -> str:
+        """Full, remapped."""
+    def get_subscription_count(self) -> int: ...
+    def get_qos(self) -> rmw_qos_profile_t:
+        """In use."""
+    def assert_liveliness(self) -> None: ...
+    def wait_for_all_acked(self, timeout_ns: int = -1) -> bool:
+        """Negative: for ever. KeyboardInterrupt passes."""
+    @property
+    def gid(self) -> bytes: ...
+
+class Subscription(Handle):
+    def __init__(
+        self,
+        node: Node,
+        msg_type: type,
+        topic: str,
+        qos: rmw_qos_profile_t,
+        ignore_local_publications: bool = False,
+        filter_expression: str | None = None,
+        filter_parameters: Sequence[str] = (),
+    ) -> None:
+        """InvalidNameError, TypeError, RCLError (also for a bad filter)."""
+    def take(self) -> tuple[Any, MessageInfo] | None:
+        """The oldest message, or None. RCLError if the payload is not of the type: that
+        message is gone."""
+    def take_raw(self) -> tuple[RawMessage, MessageInfo] | None: ...
+    def is_ready(self) -> bool:
+        """Whether `take` has something."""
+    def get_topic_name(self) -> str: ...
+    def get_publisher_count(self) -> int: ...
+    def get_qos(self) -> rmw_qos_profile_t: ...
+    def get_content_filter(self) -> tuple[str, list[str]] | None: ...
+    def set_content_filter(self, expression: str, parameters: Sequence[str] = ()) -> None:
+        """"" removes it. RCLError."""
+    @property
+    def is_cft_enabled(self) -> bool: ...
+
+class RequestId:
+    """The header of a request: the client, and the client's number of it."""
+
+    client_gid: bytes
+    sequence_number: int
+    source_timestamp: int
+    received_timestamp: int
+
+class Client(Handle):
+    def __init__(self, node: Node, srv_type: type, service: str, qos: rmw_qos_profile_t) -> None:
+        """`srv_type` has Request and Response. InvalidNameError, TypeError, RCLError."""
+    def send_request(self, request: Any) -> int:
+        """Sends it and returns its number. Without a server it is lost. TypeError,
+        RCLError."""
+    def take_response(self) -> tuple[RequestId, Any] | None:
+        """The oldest response to a request of this client; `sequence_number` is what
+        `send_request` returned."""
+    def forget_request(self, sequence_number: int) -> None:
+        """A response to it will be dropped."""
+    def is_ready(self) -> bool: ...
+    def service_server_is_available(self) -> bool: ...
+    def get_service_name(self) -> str: ...
+    def get_qos(self) -> rmw_qos_profile_t: ...
+    def configure_introspection(self, clock: Clock, qos: rmw_qos_profile_t, state: int) -> None:
+        """Publishes events on `<service>/_service_event`: 0 off, 1 metadata,
+        2 contents."""
+
+class Service(Handle):
+    def __init__(self, node: Node, srv_type: type, service: str, qos: rmw_qos_profile_t) -> None: ...
+    def take_request(self) -> tuple[Any, RequestId] | None:
+        """(request, header). 4096 requests may be open; the oldest is forgotten then."""
+    def send_response(self, response: Any, header: RequestId) -> None:
+        """Once per request. TypeError; RCLError if it is not open."""
+    def is_ready(self) -> bool: ...
+    def get_service_name(self) -> str: ...
+    def get_qos(self) -> rmw_qos_profile_t: ...
+    def configure_introspection(self, clock: Clock, qos: rmw_qos_profile_t, state: int) -> None: ...
+
+class GuardCondition(Handle):
+    def __init__(self, context: Context) -> None: ...
+    def trigger_guard_condition(self) -> None:
+        """Wakes every poller that has it. From any thread."""
+    def is_triggered(self) -> bool:
+        """Does not take the trigger; `Poller.wait` does."""
+
+def graph_guard_condition(node: Node) -> GuardCondition:
+    """Triggered at every change of the graph. One per call."""
+
+class EventHandle(Handle):
+    """One kind of status of a publisher or subscription.
+
+    Kinds are rcl's. Subscription: 0 REQUESTED_DEADLINE_MISSED, 1 LIVELINESS_CHANGED,
+    2 REQUESTED_INCOMPATIBLE_QOS, 3 MESSAGE_LOST, 4 INCOMPATIBLE_TYPE, 5 MATCHED.
+    Publisher: 0 OFFERED_DEADLINE_MISSED, 1 LIVELINESS_LOST, 2 OFFERED_INCOMPATIBLE_QOS,
+    3 INCOMPATIBLE_TYPE, 4 MATCHED."""
+
+    def __init__(self, entity: Publisher | Subscription, kind: int) -> None:
+        """UnsupportedEventTypeError."""
+    def is_ready(self) -> bool: ...
+    def take_event(self) -> EventStatus | None:
+        """The status; its changes count from the last take."""
+
+class EventStatus:
+    """A status. Attributes by kind:
+
+    deadline, liveliness lost, incompatible type: total_count, total_count_change ·
+    incompatible QoS: and last_policy_kind (rmw_qos_policy_kind_t) · liveliness changed:
+    alive_count, not_alive_count, alive_count_change, not_alive_count_change · matched:
+    total_count, total_count_change, current_count, current_count_change · message lost:
+    total_count, total_count_change. Others raise AttributeError."""
+
+    name: str
+    """For example "requested_deadline_missed"."""
+    total_count: int
+    total_count_change: int
+    current_count: int
+    current_count_change: int
+    alive_count: int
+    alive_count_change: int
+    not_alive_count: int
+    not_alive_count_change: int
+    last_policy_kind: int
+
+# --- time -----------------------------------------------------------------------------
+
+CLOCK_ROS: int
+"""1, ClockType.ROS_TIME"""
+CLOCK_SYSTEM: int
+"""2, ClockType.SYSTEM_TIME"""
+CLOCK_STEADY: int
+"""3, ClockType.STEADY_TIME"""
+
+class Clock(Handle):
+    def __init__(self, clock_type: int) -> None: ...
+    def now(self) -> int: ...
+    @property
+    def clock_type(self) -> int: ...
+    def get_ros_time_override_is_enabled(self) -> bool:
+        """RCLError unless it is a ROS clock, here and below."""
+    def set_ros_time_override_is_enabled(self, enabled: bool) -> None:
+        """Calls the jump callbacks; wakes pollers that have a timer of this clock."""
+    def set_ros_time_override(self, nanoseconds: int) -> None:
+        """Simulated time; as above."""
+    def add_clock_callback(
+        self,
+        pre_callback: Callable[[], Any] | None,
+        post_callback: Callable[[dict[str, int]], Any] | None,
+        on_clock_change: bool,
+        min_forward: int,
+        min_backward: int,
+    ) -> int:
+        """Adds a jump callback and returns its id. `min_forward` 0 and `min_backward` 0
+        (which is else negative) are off. `post_callback` gets {"clock_change": 1 no
+        change, 2 activated, 3 deactivated, 4 system time no change; "delta": ns}."""
+    def remove_clock_callback(self, callback_id: int) -> None: ...
+    def sleep_until(self, until_ns: int, context: Context) -> bool:
+        """False if the context was shut down, or ROS time was switched on or off,
+        before. Releases the GIL; KeyboardInterrupt passes."""
+
+class Timer(Handle):
+    """A timer as rcl's. Add it to a poller, which sleeps no longer than it allows."""
+
+    def __init__(self, clock: Clock, context: Context, period_ns: int, autostart: bool = True) -> None:
+        """ValueError for a negative period."""
+    def is_ready(self) -> bool:
+        """Due and not canceled."""
+    def call_timer(self) -> int:
+        """Schedules the next call; missed periods are skipped. Returns the time of call
+        minus the time that was expected. RCLError if it is canceled."""
+    def call_timer_with_info(self) -> tuple[int, int]:
+        """As call_timer; returns (expected_call_time, actual_call_time)."""
+    def cancel_timer(self) -> None: ...
+    def reset_timer(self) -> None: ...
+    def is_timer_canceled(self) -> bool: ...
+    def time_since_last_call(self) -> int: ...
+    def time_until_next_call(self) -> int | None:
+        """None when canceled."""
+    def get_timer_period(self) -> int: ...
+    def change_timer_period(self, period_ns: int) -> None: ...
+
+# --- waiting --------------------------------------------------------------------------
+
+Waitable = Subscription | Client | Service | GuardCondition | EventHandle | Timer
+
+class Poller:
+    """The entities of an executor, and the thread that polls the sockets for them.
+
+    `wait` runs the protocol itself: a message costs one wake-up and no hop between
+    threads. Several pollers of a context may wait at once. An entity wakes the poller
+    that waited for it last."""
+
+    def __init__(self, context: Context) -> None: ...
+    def add(self, entity: Waitable) -> None:
+        """Wakes a wait in progress. Adding twice counts once. InvalidHandle."""
+    def remove(self, entity: Waitable) -> None:
+        """Destroyed entities leave by themselves. Unknown ones are ignored."""
+    def set_entities(self, entities: Iterable[Waitable]) -> None:
+        """Replaces all. Cheap if they are the same as before."""
+    def clear(self) -> None: ...
+    def wait(self, timeout_ns: int | None = None) -> list[Waitable]:
+        """The ready entities in the order in which they were added; empty on timeout,
+        at `wake`, and when the context is shut down. None or negative: for ever. 0:
+        polls. Takes the triggers of guard conditions. KeyboardInterrupt passes."""
+    def wake(self) -> None:
+        """Ends the wait in progress, or the next one. From any thread."""
+    def close(self) -> None:
+        """Gives the sockets back to the background thread; later waits return []."""
+
+# --- messages -------------------------------------------------------------------------
+
+def get_message_class(type_name: str) -> type:
+    """"std_msgs/msg/String" → the class. Also "…/srv/X" (with Request, Response, Event)
+    and "…/action/X" (with Goal, Result, Feedback, Impl). LookupError names near ones."""
+
+def get_type_name(cls: type) -> str:
+    """"std_msgs/msg/String"; "pkg/srv/Add_Request" for parts. TypeError."""
+
+def get_type_hash(cls: type) -> str:
+    """"RIHS01_…", of a message, service or action class."""
+
+def get_interface_packages() -> list[str]: ...
+def get_interfaces(package: str) -> list[str]:
+    """"msg/String", "srv/Empty", "action/Fibonacci". LookupError."""
+
+def get_interface_definition(type_name: str) -> str:
+    """The text of its .msg, .srv or .action file."""
+
+def serialize_message(message: Any) -> bytes:
+    """CDR with its header. TypeError."""
+
+def deserialize_message(payload: Buffer, cls: type[_M]) -> _M:
+    """RCLError if the payload is not of the type."""
+
+def is_message_class(cls: object) -> bool: ...
+def is_service_class(cls: object) -> bool: ...
+def is_action_class(cls: object) -> bool: ...
+def get_type_description(node: Node, type_name: str, type_hash: str, include_sources: bool) -> Any:
+    """A filled `type_description_interfaces.srv.GetTypeDescription.Response`."""
+
+# --- names ----------------------------------------------------------------------------
+
+def expand_topic_name(topic: str, node_name: str, namespace: str) -> str:
+    """InvalidNameError."""
+
+def validate_full_topic_name(name: str, is_service: bool = False) -> tuple[str, int] | None:
+    """None, or (message, index of the first wrong character); here and below."""
+
+def validate_topic_name(name: str, is_service: bool = False) -> tuple[str, int] | None: ...
+def validate_node_name(name: str) -> tuple[str, int] | None: ...
+def validate_namespace(name: str) -> tuple[str, int] | None: ...
+def remap_topic_name(node: Node, topic: str) -> str:
+    """Of a full name."""
+
+# --- parameter files ------------------------------------------------------------------
+
+def parse_parameter_file(path: str, node_name: str | None = None, use_wildcard: bool = False) -> dict[str, dict[str, Any]]:
+    """Node name or pattern → parameters. RCLError names file and line."""
+
+def parse_yaml_value(text: str) -> Any:
+    """A parameter value as on the command line: bool, int, float, str or a list.
+    ValueError."""
+
+# --- logging --------------------------------------------------------------------------
+
+def log(
+    name: str, severity: int, message: str, function: str = "", file: str = "", line: int = 0
+) -> None:
+    """Writes a line to the console, the log file and, for a node's logger, /rosout,
+    whether or not the severity is enabled. Severities: 10 20 30 40 50."""
+
+def set_logger_level(name: str, level: int) -> None:
+    """0 unsets it. "" is the root logger."""
+
+def get_logger_level(name: str) -> int:
+    """0 if unset."""
+
+def get_logger_effective_level(name: str) -> int: ...
+def is_logger_enabled_for(name: str, severity: int) -> bool: ...
+def get_logging_directory() -> str: ...
+def configure_logging(context: Context) -> None:
+    """Applies the log arguments of the context: levels, outputs. `rclpy.init` calls it."""
+
+# --- identity -------------------------------------------------------------------------
+
+def get_rmw_implementation_identifier() -> Literal["rmw_pteros_cpp"]: ...

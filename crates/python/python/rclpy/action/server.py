@@ -1,0 +1,525 @@
+"""Servers of actions."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+import weakref
+from enum import Enum, IntEnum
+
+from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
+from action_msgs.srv import CancelGoal
+from pteros import _native
+from rclpy.action.client import _c_qos
+from rclpy.constants import S_TO_NS
+from rclpy.executors import await_or_execute
+from rclpy.impl.errors import RCLError
+from rclpy.qos import (
+    QoSProfile, qos_profile_action_status_default, qos_profile_services_default,
+)
+from rclpy.task import Future
+from rclpy.type_support import check_for_type_support
+from rclpy.waitable import NumberOfEntities, StaticWaitable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, Optional
+
+    from rclpy.callback_groups import CallbackGroup
+    from rclpy.node import Node
+
+
+class GoalResponse(Enum):
+    """What a goal callback returns."""
+
+    REJECT = 1
+    ACCEPT = 2
+
+
+class CancelResponse(Enum):
+    """What a cancel callback returns."""
+
+    REJECT = 1
+    ACCEPT = 2
+
+
+class GoalEvent(IntEnum):
+    """What changes the state of a goal."""
+
+    EXECUTE = 1
+    CANCEL_GOAL = 2
+    SUCCEED = 3
+    ABORT = 4
+    CANCELED = 5
+
+
+_ACCEPTED = GoalStatus.STATUS_ACCEPTED
+_EXECUTING = GoalStatus.STATUS_EXECUTING
+_CANCELING = GoalStatus.STATUS_CANCELING
+
+_TRANSITIONS = {
+    (_ACCEPTED, GoalEvent.EXECUTE): _EXECUTING,
+    (_ACCEPTED, GoalEvent.CANCEL_GOAL): _CANCELING,
+    (_EXECUTING, GoalEvent.CANCEL_GOAL): _CANCELING,
+    (_EXECUTING, GoalEvent.SUCCEED): GoalStatus.STATUS_SUCCEEDED,
+    (_EXECUTING, GoalEvent.ABORT): GoalStatus.STATUS_ABORTED,
+    (_CANCELING, GoalEvent.SUCCEED): GoalStatus.STATUS_SUCCEEDED,
+    (_CANCELING, GoalEvent.ABORT): GoalStatus.STATUS_ABORTED,
+    (_CANCELING, GoalEvent.CANCELED): GoalStatus.STATUS_CANCELED,
+}
+"""The state machine of a goal."""
+
+_STATUS_NAMES = {
+    0: 'unknown', 1: 'accepted', 2: 'executing', 3: 'canceling', 4: 'succeeded', 5: 'canceled',
+    6: 'aborted'}
+
+
+class ServerGoalHandle:
+    """A goal that was accepted."""
+
+    def __init__(self, action_server: ActionServer, goal_info: GoalInfo, goal_request: Any) -> None:
+        self._action_server = action_server
+        self._goal_info = goal_info
+        self._goal_request = goal_request
+        self._status = _ACCEPTED
+        self._destroyed = False
+        # The time from which on the goal expires.
+        self._terminal_ns = 0
+        self._lock = threading.Lock()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ServerGoalHandle) and self.goal_id == other.goal_id
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def request(self) -> Any:
+        """The goal."""
+        return self._goal_request
+
+    @property
+    def goal_id(self) -> Any:
+        """The id of the goal."""
+        return self._goal_info.goal_id
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the goal is accepted, executing or canceling."""
+        return not self._destroyed and self._status in (_ACCEPTED, _EXECUTING, _CANCELING)
+
+    @property
+    def is_cancel_requested(self) -> bool:
+        """Whether the goal is canceling."""
+        return self._status == _CANCELING
+
+    @property
+    def status(self) -> int:
+        """The status, of ``action_msgs/msg/GoalStatus``."""
+        return GoalStatus.STATUS_UNKNOWN if self._destroyed else self._status
+
+    def _update_state(self, event: GoalEvent) -> None:
+        with self._lock:
+            if self._destroyed:
+                return
+            status = _TRANSITIONS.get((self._status, event))
+            if status is None:
+                raise RCLError(
+                    f'goal {bytes(self.goal_id.uuid).hex()}: '
+                    f'{event.name.lower()} is not possible while it is '
+                    f'{_STATUS_NAMES[self._status]}')
+            self._status = status
+            active = self.is_active
+            if not active:
+                self._terminal_ns = self._action_server._now_ns()
+        self._action_server._publish_status()
+        if not active:
+            self._action_server.notify_goal_done()
+
+    def execute(self, execute_callback: Optional[Callable[[Any], Any]] = None) -> None:
+        """
+        Let the executor run the execute callback.
+
+        :param execute_callback: Another callback than the server's.
+        """
+        # A goal that is canceling already stays so.
+        if not self.is_cancel_requested:
+            self._update_state(GoalEvent.EXECUTE)
+        self._action_server.notify_execute(self, execute_callback)
+
+    def publish_feedback(self, feedback: Any) -> None:
+        """
+        Publish feedback.
+
+        :raises TypeError: if it is not of the action's type.
+        """
+        if not isinstance(feedback, self._action_server.action_type.Feedback):
+            raise TypeError(
+                f'expected feedback of type {self._action_server.action_type.Feedback}, got '
+                f'{type(feedback)}')
+        with self._lock:
+            if self._destroyed:
+                return
+            message = self._action_server.action_type.Impl.FeedbackMessage()
+            message.goal_id = self.goal_id
+            message.feedback = feedback
+            self._action_server._feedback_publisher.publish(message)
+
+    def succeed(self) -> None:
+        """Set the status to succeeded."""
+        self._update_state(GoalEvent.SUCCEED)
+
+    def abort(self) -> None:
+        """Set the status to aborted."""
+        self._update_state(GoalEvent.ABORT)
+
+    def canceled(self) -> None:
+        """Set the status to canceled; the goal must be canceling."""
+        self._update_state(GoalEvent.CANCELED)
+
+    def destroy(self) -> None:
+        """Forget the goal."""
+        with self._lock:
+            self._destroyed = True
+
+
+def default_handle_accepted_callback(goal_handle: ServerGoalHandle) -> None:
+    """Execute the goal."""
+    goal_handle.execute()
+
+
+def default_goal_callback(goal_request: Any) -> GoalResponse:
+    """Accept every goal."""
+    return GoalResponse.ACCEPT
+
+
+def default_cancel_callback(cancel_request: Any) -> CancelResponse:
+    """Reject every cancel request."""
+    return CancelResponse.REJECT
+
+
+class ActionServer(StaticWaitable):
+    """Accepts goals and executes them."""
+
+    def __init__(
+        self, node: Node, action_type: Any, action_name: str,
+        execute_callback: Callable[[ServerGoalHandle], Any], *,
+        callback_group: Optional[CallbackGroup] = None,
+        goal_callback: Optional[Callable[[Any], Any]] = default_goal_callback,
+        handle_accepted_callback: Optional[Callable[[ServerGoalHandle], Any]] = (
+            default_handle_accepted_callback),
+        cancel_callback: Optional[Callable[[Any], Any]] = default_cancel_callback,
+        goal_service_qos_profile: QoSProfile = qos_profile_services_default,
+        result_service_qos_profile: QoSProfile = qos_profile_services_default,
+        cancel_service_qos_profile: QoSProfile = qos_profile_services_default,
+        feedback_pub_qos_profile: QoSProfile = QoSProfile(depth=10),
+        status_pub_qos_profile: QoSProfile = qos_profile_action_status_default,
+        result_timeout: float = 900,
+    ) -> None:
+        """
+        Create a server. Every callback may be a coroutine function.
+
+        :param node: The node that owns the server.
+        :param action_type: The action class.
+        :param action_name: The action.
+        :param execute_callback: Gets the handle of an accepted goal, sets its final status and
+            returns its result.
+        :param callback_group: The group of the callbacks.
+        :param goal_callback: Gets a goal and returns a :class:`GoalResponse`.
+        :param handle_accepted_callback: Gets the handle of an accepted goal; the default
+            executes it at once.
+        :param cancel_callback: Gets the handle of a goal and returns a :class:`CancelResponse`.
+        :param result_timeout: Seconds for which a result is kept.
+        """
+        if callback_group is None:
+            callback_group = node.default_callback_group
+        self._lock = threading.Lock()
+        self.register_handle_accepted_callback(handle_accepted_callback)
+        self.register_goal_callback(goal_callback)
+        self.register_cancel_callback(cancel_callback)
+        self.register_execute_callback(execute_callback)
+        check_for_type_support(action_type)
+        self._node = node
+        self._action_type = action_type
+        self._clock = node.get_clock()
+        self._result_timeout_ns = int(result_timeout * S_TO_NS)
+        name = node._resolve(action_name, False, is_service=False)
+        impl = action_type.Impl
+        with node.handle:
+            self._goal_service = _native.Service(
+                node.handle, impl.SendGoalService, name + '/_action/send_goal',
+                _c_qos(goal_service_qos_profile))
+            self._cancel_service = _native.Service(
+                node.handle, impl.CancelGoalService, name + '/_action/cancel_goal',
+                _c_qos(cancel_service_qos_profile))
+            self._result_service = _native.Service(
+                node.handle, impl.GetResultService, name + '/_action/get_result',
+                _c_qos(result_service_qos_profile))
+            self._feedback_publisher = _native.Publisher(
+                node.handle, impl.FeedbackMessage, name + '/_action/feedback',
+                _c_qos(feedback_pub_qos_profile))
+            self._status_publisher = _native.Publisher(
+                node.handle, impl.GoalStatusMessage, name + '/_action/status',
+                _c_qos(status_pub_qos_profile))
+            self._expire_timer = _native.Timer(
+                self._clock.handle, node.context._require_handle(),
+                max(self._result_timeout_ns, 0), False)
+        super().__init__(callback_group)
+        self._handles = (
+            self._goal_service, self._cancel_service, self._result_service, self._expire_timer)
+        self._goal_handles: Dict[bytes, ServerGoalHandle] = {}
+        self._result_futures: Dict[bytes, Future] = {}
+        self._executor_reference: Any = lambda: None
+        self._logger = node.get_logger().get_child('action_server')
+        node.add_waitable(self)
+
+    def _static_handles(self) -> Any:
+        return self._handles
+
+    def get_num_entities(self) -> NumberOfEntities:
+        """Return the three services and the timer of the action."""
+        return NumberOfEntities(num_timers=1, num_services=3)
+
+    @property
+    def action_type(self) -> Any:
+        """The action class."""
+        return self._action_type
+
+    def _now_ns(self) -> int:
+        return self._clock.handle.now()
+
+    def _take_handle(self, handle: Any, executor: Any) -> Any:
+        if executor is not None and self._executor_reference() is not executor:
+            self._executor_reference = weakref.ref(executor)
+        if handle is self._expire_timer:
+            if not handle.is_ready():
+                return None
+            handle.cancel_timer()
+            return self._expire_goals, ()
+        taken = handle.take_request()
+        if taken is None:
+            return None
+        if handle is self._goal_service:
+            return self._execute_goal_request, taken
+        if handle is self._cancel_service:
+            return self._execute_cancel_request, taken
+        return self._execute_get_result_request, taken
+
+    def _respond(self, service: Any, response: Any, header: Any, what: str) -> bool:
+        try:
+            service.send_response(response, header)
+        except RCLError:
+            self._logger.warn(f'Failed to send {what} response (the client may have gone away)')
+            return False
+        return True
+
+    # --- goals
+
+    async def _execute_goal_request(self, request: Any, header: Any) -> None:
+        goal_id = request.goal_id
+        key = bytes(goal_id.uuid)
+        info = GoalInfo()
+        info.goal_id = goal_id
+        with self._lock:
+            exists = key in self._goal_handles
+        accepted = False
+        if not exists:
+            response = await await_or_execute(self._goal_callback, request.goal)
+            if isinstance(response, GoalResponse):
+                accepted = response is GoalResponse.ACCEPT
+            else:
+                self._logger.warning(
+                    'Goal request callback did not return a GoalResponse type. Rejecting goal.')
+        goal_handle = None
+        if accepted:
+            info.stamp = self._clock.now().to_msg()
+            goal_handle = ServerGoalHandle(self, info, request.goal)
+            future = Future(executor=self._executor_reference())
+            with self._lock:
+                self._goal_handles[key] = goal_handle
+                self._result_futures[key] = future
+        message = self._action_type.Impl.SendGoalService.Response()
+        message.accepted = accepted
+        message.stamp = info.stamp
+        if self._respond(self._goal_service, message, header, 'goal') and accepted:
+            await await_or_execute(self._handle_accepted_callback, goal_handle)
+
+    async def _execute_goal(
+        self, execute_callback: Callable[[ServerGoalHandle], Any],
+        goal_handle: ServerGoalHandle,
+    ) -> None:
+        key = bytes(goal_handle.goal_id.uuid)
+        try:
+            result = await await_or_execute(execute_callback, goal_handle)
+        except Exception as error:
+            result = self._action_type.Result()
+            self._logger.error(f'Error raised in execute callback: {error}')
+            traceback.print_exc()
+        if goal_handle.is_active:
+            self._logger.warning(
+                f'Goal state not set, assuming aborted. Goal ID: {key.hex()}')
+            if goal_handle._status == _ACCEPTED:
+                goal_handle._update_state(GoalEvent.EXECUTE)
+            goal_handle.abort()
+        response = self._action_type.Impl.GetResultService.Response()
+        response.status = goal_handle.status
+        response.result = result
+        with self._lock:
+            future = self._result_futures.get(key)
+        if future is not None:
+            future.set_result(response)
+
+    async def _execute_cancel_request(self, request: Any, header: Any) -> None:
+        response, candidates = self._find_goals_to_cancel(request)
+        canceling = []
+        for goal_handle in candidates:
+            answer = await await_or_execute(self._cancel_callback, goal_handle)
+            if answer is not CancelResponse.ACCEPT:
+                continue
+            try:
+                goal_handle._update_state(GoalEvent.CANCEL_GOAL)
+            except RCLError as error:
+                self._logger.debug(f'Failed to cancel goal in cancel callback: {error}')
+                continue
+            canceling.append(goal_handle._goal_info)
+        response.goals_canceling = canceling
+        if candidates and not canceling:
+            response.return_code = CancelGoal.Response.ERROR_REJECTED
+        self._respond(self._cancel_service, response, header, 'cancel')
+
+    def _find_goals_to_cancel(self, request: Any) -> Any:
+        """Return the response, and the goals that a request selects by id and time."""
+        response = CancelGoal.Response()
+        key = bytes(request.goal_info.goal_id.uuid)
+        stamp = (request.goal_info.stamp.sec, request.goal_info.stamp.nanosec)
+        with self._lock:
+            goal_handles = list(self._goal_handles.values())
+        any_id = not any(key)
+        if not any_id:
+            by_id = next(
+                (each for each in goal_handles if bytes(each.goal_id.uuid) == key), None)
+            if stamp == (0, 0):
+                if by_id is None:
+                    response.return_code = CancelGoal.Response.ERROR_UNKNOWN_GOAL_ID
+                    return response, []
+                if not by_id.is_active:
+                    response.return_code = CancelGoal.Response.ERROR_GOAL_TERMINATED
+                    return response, []
+                return response, [by_id]
+        selected = []
+        for goal_handle in goal_handles:
+            accepted = goal_handle._goal_info.stamp
+            before = (any_id and stamp == (0, 0)) or (
+                (accepted.sec, accepted.nanosec) <= stamp)
+            is_named = not any_id and bytes(goal_handle.goal_id.uuid) == key
+            # A goal that is canceling already cannot be cancelled once more.
+            if goal_handle.is_active and not goal_handle.is_cancel_requested and (
+                    before or is_named):
+                selected.append(goal_handle)
+        return response, selected
+
+    def _execute_get_result_request(self, request: Any, header: Any) -> None:
+        with self._lock:
+            future = self._result_futures.get(bytes(request.goal_id.uuid))
+        if future is None:
+            response = self._action_type.Impl.GetResultService.Response()
+            response.status = GoalStatus.STATUS_UNKNOWN
+            self._respond(self._result_service, response, header, 'result')
+            return
+        future.add_done_callback(
+            lambda done: self._respond(self._result_service, done.result(), header, 'result'))
+
+    def _publish_status(self) -> None:
+        message = GoalStatusArray()
+        with self._lock:
+            message.status_list = [
+                GoalStatus(goal_info=each._goal_info, status=each.status)
+                for each in self._goal_handles.values()]
+        self._status_publisher.publish(message)
+
+    # --- expiry
+
+    def notify_goal_done(self) -> None:
+        """Start the timer that forgets results."""
+        if self._result_timeout_ns < 0:
+            return
+        with self._lock:
+            ends = [
+                each._terminal_ns for each in self._goal_handles.values() if not each.is_active]
+        if not ends:
+            self._expire_timer.cancel_timer()
+            return
+        left_ns = max(min(ends) + self._result_timeout_ns - self._now_ns(), 0)
+        self._expire_timer.change_timer_period(left_ns)
+        self._expire_timer.reset_timer()
+
+    def _expire_goals(self) -> None:
+        now_ns = self._now_ns()
+        with self._lock:
+            for key, goal_handle in list(self._goal_handles.items()):
+                if (not goal_handle.is_active
+                        and goal_handle._terminal_ns + self._result_timeout_ns <= now_ns):
+                    goal_handle._destroyed = True
+                    del self._goal_handles[key]
+                    self._result_futures.pop(key, None)
+        self.notify_goal_done()
+
+    # --- callbacks
+
+    def notify_execute(
+        self, goal_handle: ServerGoalHandle,
+        execute_callback: Optional[Callable[[ServerGoalHandle], Any]],
+    ) -> None:
+        """Let the executor run an execute callback, the server's if none is given."""
+        if execute_callback is None:
+            if self._execute_callback is None:
+                return
+            execute_callback = self._execute_callback
+        executor = self._node.executor
+        if executor is not None:
+            executor.create_task(self._execute_goal, execute_callback, goal_handle)
+
+    def register_handle_accepted_callback(
+        self, handle_accepted_callback: Optional[Callable[[ServerGoalHandle], Any]],
+    ) -> None:
+        """Replace the callback of accepted goals; ``None`` stands for the default."""
+        self._handle_accepted_callback = (
+            handle_accepted_callback or default_handle_accepted_callback)
+
+    def register_goal_callback(self, goal_callback: Optional[Callable[[Any], Any]]) -> None:
+        """Replace the callback of new goals; ``None`` stands for the default."""
+        self._goal_callback = goal_callback or default_goal_callback
+
+    def register_cancel_callback(self, cancel_callback: Optional[Callable[[Any], Any]]) -> None:
+        """Replace the callback of cancel requests; ``None`` stands for the default."""
+        self._cancel_callback = cancel_callback or default_cancel_callback
+
+    def register_execute_callback(
+        self, execute_callback: Callable[[ServerGoalHandle], Any],
+    ) -> None:
+        """
+        Replace the callback that executes goals.
+
+        :raises TypeError: if it cannot be called.
+        """
+        if not callable(execute_callback):
+            raise TypeError(
+                f'Failed to register goal execution callback: {execute_callback!r} is not '
+                'callable')
+        self._execute_callback = execute_callback
+
+    def destroy(self) -> None:
+        """Destroy the server."""
+        for goal_handle in list(self._goal_handles.values()):
+            goal_handle.destroy()
+        for handle in self._handles:
+            handle.destroy_when_not_in_use()
+        self._feedback_publisher.destroy_when_not_in_use()
+        self._status_publisher.destroy_when_not_in_use()
+        try:
+            self._node.remove_waitable(self)
+        except ValueError:
+            # It was destroyed before.
+            pass

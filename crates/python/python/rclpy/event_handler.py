@@ -1,0 +1,336 @@
+"""Events of publishers and subscriptions: deadlines, liveliness, incompatible QoS, matches."""
+
+from __future__ import annotations
+
+import warnings
+from enum import IntEnum
+
+import rclpy.logging
+from pteros import _native
+from rclpy.impl.errors import UnsupportedEventTypeError
+from rclpy.qos import qos_policy_name_from_kind
+from rclpy.waitable import NumberOfEntities, StaticWaitable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, List, Optional
+
+    from rclpy.callback_groups import CallbackGroup
+
+_LOGGER_NAME = 'rclpy.event_handler'
+
+
+class QoSPublisherEventType(IntEnum):
+    """Events of publishers."""
+
+    RCL_PUBLISHER_OFFERED_DEADLINE_MISSED = 0
+    RCL_PUBLISHER_LIVELINESS_LOST = 1
+    RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS = 2
+    RCL_PUBLISHER_INCOMPATIBLE_TYPE = 3
+    RCL_PUBLISHER_MATCHED = 4
+
+
+class QoSSubscriptionEventType(IntEnum):
+    """Events of subscriptions."""
+
+    RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED = 0
+    RCL_SUBSCRIPTION_LIVELINESS_CHANGED = 1
+    RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS = 2
+    RCL_SUBSCRIPTION_MESSAGE_LOST = 3
+    RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE = 4
+    RCL_SUBSCRIPTION_MATCHED = 5
+
+
+class _Status:
+    """Base of the statuses that event callbacks get."""
+
+    __slots__ = ()
+    _fields = ('total_count', 'total_count_change')
+
+    def __init__(self, *values: Any) -> None:
+        for field, value in zip(self._fields, values or (0,) * len(self._fields)):
+            setattr(self, field, value)
+
+    def __repr__(self) -> str:
+        values = ', '.join(f'{field}={getattr(self, field)}' for field in self._fields)
+        return f'{type(self).__name__}({values})'
+
+    @classmethod
+    def _from_native(cls, status: Any) -> _Status:
+        return cls(*(getattr(status, field) for field in cls._fields))
+
+
+class QoSRequestedDeadlineMissedInfo(_Status):
+    """Messages that came later than the subscription's deadline."""
+
+    __slots__ = _fields = ('total_count', 'total_count_change')
+
+
+class QoSOfferedDeadlineMissedInfo(_Status):
+    """Messages that the publisher published later than its deadline."""
+
+    __slots__ = _fields = ('total_count', 'total_count_change')
+
+
+class QoSLivelinessChangedInfo(_Status):
+    """Matched publishers that are alive, and that are not."""
+
+    __slots__ = _fields = (
+        'alive_count', 'not_alive_count', 'alive_count_change', 'not_alive_count_change')
+
+
+class QoSLivelinessLostInfo(_Status):
+    """Times that the publisher did not show in time that it is alive."""
+
+    __slots__ = _fields = ('total_count', 'total_count_change')
+
+
+class QoSMessageLostInfo(_Status):
+    """Messages that the subscription lost."""
+
+    __slots__ = _fields = ('total_count', 'total_count_change')
+
+
+class QoSRequestedIncompatibleQoSInfo(_Status):
+    """Endpoints that do not match because of their QoS, and the last policy at fault."""
+
+    __slots__ = _fields = ('total_count', 'total_count_change', 'last_policy_kind')
+
+    def __init__(self, *values: Any) -> None:
+        super().__init__(*(values or (0, 0, 1)))
+
+
+QoSOfferedIncompatibleQoSInfo = QoSRequestedIncompatibleQoSInfo
+
+
+class QoSSubscriptionMatchedInfo(_Status):
+    """Endpoints that matched in all, and that match now."""
+
+    __slots__ = _fields = (
+        'total_count', 'total_count_change', 'current_count', 'current_count_change')
+
+
+QoSPublisherMatchedInfo = QoSSubscriptionMatchedInfo
+
+
+class IncompatibleTypeInfo(_Status):
+    """Endpoints of the topic that have another type."""
+
+    __slots__ = _fields = ('total_count', 'total_count_change')
+
+
+_SUBSCRIPTION_STATUS = (
+    QoSRequestedDeadlineMissedInfo, QoSLivelinessChangedInfo, QoSRequestedIncompatibleQoSInfo,
+    QoSMessageLostInfo, IncompatibleTypeInfo, QoSSubscriptionMatchedInfo)
+_PUBLISHER_STATUS = (
+    QoSOfferedDeadlineMissedInfo, QoSLivelinessLostInfo, QoSOfferedIncompatibleQoSInfo,
+    IncompatibleTypeInfo, QoSPublisherMatchedInfo)
+
+
+def _status_class(event_type: IntEnum) -> Any:
+    if isinstance(event_type, QoSSubscriptionEventType):
+        return _SUBSCRIPTION_STATUS[event_type]
+    return _PUBLISHER_STATUS[event_type]
+
+
+class EventHandler(StaticWaitable):
+    """A callback of one event of a publisher or subscription."""
+
+    def __init__(
+        self, *, callback_group: CallbackGroup, callback: Callable[[Any], Any],
+        event_type: IntEnum, parent_impl: Any,
+    ) -> None:
+        """
+        Create a handler.
+
+        :raises UnsupportedEventTypeError: if the middleware does not offer the event.
+        """
+        super().__init__(callback_group)
+        self.callback = callback
+        self._status_class = _status_class(event_type)
+        self.__event = _native.EventHandle(parent_impl, int(event_type))
+
+    def _static_handles(self) -> Any:
+        return (self.__event,)
+
+    def _take_handle(self, handle: Any, executor: Any) -> Any:
+        status = self.__event.take_event()
+        if status is None:
+            return None
+        return self.callback, (self._status_class._from_native(status),)
+
+    def get_num_entities(self) -> NumberOfEntities:
+        """Return one event."""
+        return NumberOfEntities(num_events=1)
+
+    def destroy(self) -> None:
+        """Destroy the handler."""
+        self.__event.destroy_when_not_in_use()
+
+
+class QoSEventHandler(EventHandler):
+    """The old name of :class:`EventHandler`."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        warnings.warn(
+            'QoSEventHandler is deprecated, use EventHandler instead.', DeprecationWarning,
+            stacklevel=2)
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warnings.warn(
+            'QoSEventHandler is deprecated, use EventHandler instead.', DeprecationWarning,
+            stacklevel=2)
+        super().__init__(*args, **kwargs)
+
+
+def _add_optional(handlers: List[EventHandler], **kwargs: Any) -> None:
+    try:
+        handlers.append(EventHandler(**kwargs))
+    except UnsupportedEventTypeError:
+        pass
+
+
+class SubscriptionEventCallbacks:
+    """The event callbacks of a subscription."""
+
+    def __init__(
+        self, *, deadline: Optional[Callable[[QoSRequestedDeadlineMissedInfo], None]] = None,
+        incompatible_qos: Optional[Callable[[QoSRequestedIncompatibleQoSInfo], None]] = None,
+        liveliness: Optional[Callable[[QoSLivelinessChangedInfo], None]] = None,
+        message_lost: Optional[Callable[[QoSMessageLostInfo], None]] = None,
+        incompatible_type: Optional[Callable[[IncompatibleTypeInfo], None]] = None,
+        matched: Optional[Callable[[QoSSubscriptionMatchedInfo], None]] = None,
+        use_default_callbacks: bool = True,
+    ) -> None:
+        """
+        Collect callbacks; each gets the status that its annotation names.
+
+        :param use_default_callbacks: Warn of incompatible QoS and types where no callback of
+            theirs is given.
+        """
+        self.deadline = deadline
+        self.incompatible_qos = incompatible_qos
+        self.liveliness = liveliness
+        self.message_lost = message_lost
+        self.incompatible_type = incompatible_type
+        self.matched = matched
+        self.use_default_callbacks = use_default_callbacks
+
+    def create_event_handlers(
+        self, callback_group: CallbackGroup, subscription: Any, topic_name: str,
+    ) -> List[EventHandler]:
+        """Create the handlers of a subscription."""
+        kinds = QoSSubscriptionEventType
+        handlers: List[EventHandler] = []
+
+        def add(callback: Any, kind: IntEnum) -> None:
+            handlers.append(EventHandler(
+                callback_group=callback_group, callback=callback, event_type=kind,
+                parent_impl=subscription))
+
+        def add_default(callback: Any, kind: IntEnum) -> None:
+            _add_optional(
+                handlers, callback_group=callback_group, callback=callback, event_type=kind,
+                parent_impl=subscription)
+
+        if self.deadline:
+            add(self.deadline, kinds.RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED)
+        if self.incompatible_qos:
+            add(self.incompatible_qos, kinds.RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS)
+        elif self.use_default_callbacks:
+
+            def warn_of_qos(status: Any) -> None:
+                rclpy.logging.get_logger(_LOGGER_NAME).warn(
+                    f"New publisher discovered on topic '{topic_name}', offering incompatible "
+                    'QoS. No messages will be received from it. Last incompatible policy: '
+                    f'{qos_policy_name_from_kind(status.last_policy_kind)}')
+
+            add_default(warn_of_qos, kinds.RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS)
+        if self.liveliness:
+            add(self.liveliness, kinds.RCL_SUBSCRIPTION_LIVELINESS_CHANGED)
+        if self.message_lost:
+            add(self.message_lost, kinds.RCL_SUBSCRIPTION_MESSAGE_LOST)
+        if self.incompatible_type:
+            add(self.incompatible_type, kinds.RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE)
+        elif self.use_default_callbacks:
+
+            def warn_of_type(status: Any) -> None:
+                rclpy.logging.get_logger(_LOGGER_NAME).warn(
+                    f"Incompatible type on topic '{topic_name}', no messages will be received "
+                    'from it.')
+
+            add_default(warn_of_type, kinds.RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE)
+        if self.matched:
+            add(self.matched, kinds.RCL_SUBSCRIPTION_MATCHED)
+        return handlers
+
+
+class PublisherEventCallbacks:
+    """The event callbacks of a publisher."""
+
+    def __init__(
+        self, *, deadline: Optional[Callable[[QoSOfferedDeadlineMissedInfo], None]] = None,
+        liveliness: Optional[Callable[[QoSLivelinessLostInfo], None]] = None,
+        incompatible_qos: Optional[Callable[[QoSOfferedIncompatibleQoSInfo], None]] = None,
+        incompatible_type: Optional[Callable[[IncompatibleTypeInfo], None]] = None,
+        matched: Optional[Callable[[QoSPublisherMatchedInfo], None]] = None,
+        use_default_callbacks: bool = True,
+    ) -> None:
+        """
+        Collect callbacks; each gets the status that its annotation names.
+
+        :param use_default_callbacks: Warn of incompatible QoS and types where no callback of
+            theirs is given.
+        """
+        self.deadline = deadline
+        self.liveliness = liveliness
+        self.incompatible_qos = incompatible_qos
+        self.incompatible_type = incompatible_type
+        self.matched = matched
+        self.use_default_callbacks = use_default_callbacks
+
+    def create_event_handlers(
+        self, callback_group: CallbackGroup, publisher: Any, topic_name: str,
+    ) -> List[EventHandler]:
+        """Create the handlers of a publisher."""
+        kinds = QoSPublisherEventType
+        handlers: List[EventHandler] = []
+
+        def add(callback: Any, kind: IntEnum) -> None:
+            handlers.append(EventHandler(
+                callback_group=callback_group, callback=callback, event_type=kind,
+                parent_impl=publisher))
+
+        def add_default(callback: Any, kind: IntEnum) -> None:
+            _add_optional(
+                handlers, callback_group=callback_group, callback=callback, event_type=kind,
+                parent_impl=publisher)
+
+        if self.deadline:
+            add(self.deadline, kinds.RCL_PUBLISHER_OFFERED_DEADLINE_MISSED)
+        if self.liveliness:
+            add(self.liveliness, kinds.RCL_PUBLISHER_LIVELINESS_LOST)
+        if self.incompatible_qos:
+            add(self.incompatible_qos, kinds.RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS)
+        elif self.use_default_callbacks:
+
+            def warn_of_qos(status: Any) -> None:
+                rclpy.logging.get_logger(_LOGGER_NAME).warn(
+                    f"New subscription discovered on topic '{topic_name}', requesting "
+                    'incompatible QoS. No messages will be sent to it. Last incompatible '
+                    f'policy: {qos_policy_name_from_kind(status.last_policy_kind)}')
+
+            add_default(warn_of_qos, kinds.RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS)
+        if self.incompatible_type:
+            add(self.incompatible_type, kinds.RCL_PUBLISHER_INCOMPATIBLE_TYPE)
+        elif self.use_default_callbacks:
+
+            def warn_of_type(status: Any) -> None:
+                rclpy.logging.get_logger(_LOGGER_NAME).warn(
+                    f"Incompatible type on topic '{topic_name}', no messages will be sent to it.")
+
+            add_default(warn_of_type, kinds.RCL_PUBLISHER_INCOMPATIBLE_TYPE)
+        if self.matched:
+            add(self.matched, kinds.RCL_PUBLISHER_MATCHED)
+        return handlers

@@ -1,0 +1,1 @@
+"""Parts of rclpy that programs rarely use by themselves."""

@@ -1,0 +1,139 @@
+"""Subscriptions of topics."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, List, Optional
+
+    from pteros import _native
+    from rclpy.callback_groups import CallbackGroup
+    from rclpy.event_handler import EventHandler, SubscriptionEventCallbacks
+    from rclpy.qos import QoSProfile
+
+_CO_VARARGS = 0x04
+
+
+def _takes_arguments(callback: Callable[..., Any], count: int) -> bool:
+    """Return whether a callback can be called with ``count`` positional arguments."""
+    function = callback
+    bound = 0
+    if hasattr(function, '__func__'):
+        function = function.__func__
+        bound = 1
+    code = getattr(function, '__code__', None)
+    if code is not None and not hasattr(function, '__wrapped__'):
+        # A plain function: its code says it, without the slow import of inspect.
+        required_keywords = code.co_kwonlyargcount - len(function.__kwdefaults__ or ())
+        if required_keywords > 0:
+            return False
+        required = code.co_argcount - len(function.__defaults__ or ())
+        if count + bound < required:
+            return False
+        return bool(code.co_flags & _CO_VARARGS) or count + bound <= code.co_argcount
+    import inspect
+    try:
+        inspect.signature(callback).bind(*(object(),) * count)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+class Subscription:
+    """Calls back for each message of one topic."""
+
+    class CallbackType(Enum):
+        """The arguments of the callback."""
+
+        MessageOnly = 0
+        WithMessageInfo = 1
+
+    def __init__(
+        self, subscription_impl: _native.Subscription, msg_type: Any, topic: str,
+        callback: Callable[..., Any], callback_group: CallbackGroup, qos_profile: QoSProfile,
+        raw: bool, event_callbacks: SubscriptionEventCallbacks,
+    ) -> None:
+        """Create a subscription; use :meth:`rclpy.node.Node.create_subscription`."""
+        self.__subscription = subscription_impl
+        self.msg_type = msg_type
+        self.topic = topic
+        self.callback = callback
+        self.callback_group = callback_group
+        self._executor_event = False
+        self.qos_profile = qos_profile
+        self.raw = raw
+        self._take = subscription_impl.take_raw if raw else subscription_impl.take
+        self.event_handlers: List[EventHandler] = event_callbacks.create_event_handlers(
+            callback_group, subscription_impl, topic)
+
+    def get_publisher_count(self) -> int:
+        """Return how many publishers are matched."""
+        return self.__subscription.get_publisher_count()
+
+    @property
+    def handle(self) -> _native.Subscription:
+        """The handle of the implementation."""
+        return self.__subscription
+
+    def destroy(self) -> None:
+        """Destroy the subscription; use ``Node.destroy_subscription``."""
+        for handler in self.event_handlers:
+            handler.destroy()
+        self.__subscription.destroy_when_not_in_use()
+
+    @property
+    def topic_name(self) -> str:
+        """The full name of the topic, remapped."""
+        return self.__subscription.get_topic_name()
+
+    @property
+    def callback(self) -> Callable[..., Any]:
+        """The function that gets the message, and its info if it takes two arguments."""
+        return self._callback
+
+    @callback.setter
+    def callback(self, value: Callable[..., Any]) -> None:
+        if _takes_arguments(value, 1):
+            kind = Subscription.CallbackType.MessageOnly
+        elif _takes_arguments(value, 2):
+            kind = Subscription.CallbackType.WithMessageInfo
+        else:
+            raise RuntimeError(
+                'Subscription.__init__(): callback should be either be callable with one argument '
+                '(to get only the message) or two (to get message and message info)')
+        self._callback = value
+        self._callback_type = kind
+        self._with_info = kind is Subscription.CallbackType.WithMessageInfo
+
+    @property
+    def is_cft_enabled(self) -> bool:
+        """Whether a content filter selects the messages."""
+        return self.__subscription.is_cft_enabled
+
+    def set_content_filter(self, filter_expression: str, expression_parameters: Any = ()) -> None:
+        """
+        Set the content filter; an empty expression removes it.
+
+        :raises RCLError: if the expression is wrong.
+        """
+        self.__subscription.set_content_filter(filter_expression, list(expression_parameters))
+
+    def get_content_filter(self) -> Optional[Any]:
+        """Return the expression and its parameters, or ``None`` without a filter."""
+        return self.__subscription.get_content_filter()
+
+    def _executor_take(self, executor: Any) -> Any:
+        taken = self._take()
+        if taken is None:
+            return None
+        if self._with_info:
+            message, info = taken
+            return (bytes(message) if self.raw else message), info.to_dict()
+        if self.raw:
+            return (bytes(taken[0]),)
+        return (taken[0],)
+
+    def _executor_call(self, *args: Any) -> Any:
+        return self._callback(*args)

@@ -1,0 +1,155 @@
+"""Timers and rates."""
+
+from __future__ import annotations
+
+import threading
+
+from pteros import _native
+from rclpy.exceptions import ROSInterruptException
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Optional
+
+    from rclpy.callback_groups import CallbackGroup
+    from rclpy.clock import Clock
+    from rclpy.context import Context
+
+
+class Timer:
+    """A callback that an executor runs periodically."""
+
+    def __init__(
+        self, callback: Optional[Callable[[], Any]], callback_group: CallbackGroup,
+        timer_period_ns: int, clock: Clock, *, context: Optional[Context] = None,
+        autostart: bool = True,
+    ) -> None:
+        """Create a timer; use :meth:`rclpy.node.Node.create_timer`."""
+        if context is None:
+            from rclpy.utilities import get_default_context
+            context = get_default_context()
+        self._context = context
+        self._clock = clock
+        self.__timer = _native.Timer(
+            clock.handle, context._require_handle(), int(timer_period_ns), autostart)
+        self.callback = callback
+        self.callback_group = callback_group
+        self._executor_event = False
+
+    @property
+    def handle(self) -> _native.Timer:
+        """The handle of the implementation."""
+        return self.__timer
+
+    def destroy(self) -> None:
+        """Destroy the timer; use ``Node.destroy_timer``."""
+        self.__timer.destroy_when_not_in_use()
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the timer."""
+        return self._clock
+
+    @property
+    def timer_period_ns(self) -> int:
+        """The period in nanoseconds."""
+        return int(self.__timer.get_timer_period())
+
+    @timer_period_ns.setter
+    def timer_period_ns(self, value: int) -> None:
+        self.__timer.change_timer_period(int(value))
+
+    def is_ready(self) -> bool:
+        """Return whether the timer is due."""
+        return self.__timer.is_ready()
+
+    def is_canceled(self) -> bool:
+        """Return whether the timer is cancelled."""
+        return self.__timer.is_timer_canceled()
+
+    def cancel(self) -> None:
+        """Stop the timer until :meth:`reset`."""
+        self.__timer.cancel_timer()
+
+    def reset(self) -> None:
+        """Start the period again from now, also after :meth:`cancel`."""
+        self.__timer.reset_timer()
+
+    def time_since_last_call(self) -> int:
+        """Return the nanoseconds since the last call."""
+        return self.__timer.time_since_last_call()
+
+    def time_until_next_call(self) -> Optional[int]:
+        """Return the nanoseconds until the next call, or ``None`` if it is cancelled."""
+        return self.__timer.time_until_next_call()
+
+    def _executor_take(self, executor: Any) -> Any:
+        timer = self.__timer
+        if not timer.is_ready():
+            return None
+        timer.call_timer()
+        return ()
+
+    def _executor_call(self) -> Any:
+        return self.callback() if self.callback is not None else None
+
+
+class Rate:
+    """Sleeps of a fixed frequency, in a thread that does not spin."""
+
+    def __init__(self, timer: Timer, *, context: Context) -> None:
+        """Create a rate; use :meth:`rclpy.node.Node.create_rate`."""
+        self._timer = timer
+        self._timer.callback = self._wake
+        self._condition = threading.Condition()
+        self._ticks = 0
+        self._sleepers = 0
+        self._is_shutdown = False
+        self._is_destroyed = False
+        context.on_shutdown(self._on_shutdown)
+
+    def _wake(self) -> None:
+        with self._condition:
+            self._ticks += 1
+            self._condition.notify_all()
+
+    def _on_shutdown(self) -> None:
+        with self._condition:
+            self._is_shutdown = True
+            self._condition.notify_all()
+        self.destroy()
+
+    def destroy(self) -> None:
+        """Wake all sleepers; use ``Node.destroy_rate``."""
+        with self._condition:
+            self._is_destroyed = True
+            if self._sleepers == 0:
+                self._timer.destroy()
+            self._condition.notify_all()
+
+    def sleep(self) -> None:
+        """
+        Sleep until the timer is due. Another thread must spin the node.
+
+        :raises ROSInterruptException: if the context is shut down.
+        :raises RuntimeError: if the rate was destroyed before.
+        """
+        with self._condition:
+            if self._is_shutdown:
+                raise ROSInterruptException()
+            if self._is_destroyed:
+                raise RuntimeError('Rate cannot sleep because it has been destroyed')
+            if self._timer.is_canceled():
+                raise RuntimeError('Rate cannot sleep because its timer is canceled')
+            self._sleepers += 1
+            ticks = self._ticks
+            try:
+                while (self._ticks == ticks and not self._is_shutdown
+                       and not self._is_destroyed):
+                    self._condition.wait()
+            finally:
+                self._sleepers -= 1
+                if self._is_destroyed and self._sleepers == 0:
+                    self._timer.destroy()
+            if self._is_shutdown:
+                raise ROSInterruptException()

@@ -1,0 +1,42 @@
+"""Waiting for one message of a topic."""
+
+from __future__ import annotations
+
+from pteros import _native
+from rclpy.utilities import timeout_sec_to_nsec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Tuple, Union
+
+    from rclpy.node import Node
+    from rclpy.qos import QoSProfile
+
+
+def wait_for_message(
+    msg_type: Any, node: Node, topic: str, *, qos_profile: Union[QoSProfile, int] = 1,
+    time_to_wait: Union[float, int] = -1,
+) -> Tuple[bool, Any]:
+    """
+    Wait for the next message of a topic. The node need not be spun.
+
+    :param msg_type: The message class.
+    :param node: The node that subscribes meanwhile.
+    :param topic: The topic.
+    :param qos_profile: The policies, or the number of messages to keep.
+    :param time_to_wait: Longest wait in seconds; negative numbers stand for "for ever".
+    :returns: whether a message came, and the message.
+    """
+    context = node.context
+    poller = _native.Poller(context._require_handle())
+    subscription = node.create_subscription(
+        msg_type, topic, lambda _: None, qos_profile=qos_profile)
+    try:
+        poller.add(subscription.handle)
+        if subscription.handle not in poller.wait(timeout_sec_to_nsec(time_to_wait)):
+            return False, None
+        taken = subscription.handle.take()
+        return (False, None) if taken is None else (True, taken[0])
+    finally:
+        poller.close()
+        node.destroy_subscription(subscription)

@@ -1,0 +1,1 @@
+"""The part of rosidl_parser that message classes refer to: `definition`."""

@@ -1,0 +1,1 @@
+"""Functions on sensor messages. They need numpy."""

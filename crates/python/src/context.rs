@@ -1,0 +1,270 @@
+//! Contexts: one DDS participant each.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+use pteros::args::Arguments;
+use pteros::config::DOMAIN_ID_MAX;
+use pteros_runtime::Core;
+use pteros_runtime::rtps::time::{Duration, Instant};
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::error::{RCLInvalidROSArgsError, UnknownROSArgsError, rcl};
+use crate::guard_condition::GuardState;
+use crate::handle::{Handle, Lifetime};
+use crate::signals;
+
+/// The longest that waits leave the sockets alone while something is always ready.
+const POLL_PERIOD: Duration = Duration::from_millis(1);
+
+/// An open context.
+pub(crate) struct ContextState {
+    pub(crate) context: pteros::Context,
+    pub(crate) core: Arc<Core>,
+    /// Triggered by every change of the graph.
+    graph_guards: Mutex<Vec<Weak<GuardState>>>,
+    /// The revision of the graph that the guards were told of.
+    graph_told: AtomicU64,
+    /// When a wait polled the sockets last, in nanoseconds.
+    polled_at: AtomicU64,
+    is_shut_down: AtomicBool,
+}
+
+impl ContextState {
+    /// Triggers the graph guard conditions if the graph has changed.
+    pub(crate) fn note_graph_changes(&self) {
+        let revision = self.core.graph().revision();
+        if self.graph_told.swap(revision, Ordering::AcqRel) == revision {
+            return;
+        }
+        self.graph_guards.lock().retain(|guard| {
+            let guard = guard.upgrade();
+            guard.inspect(|guard| guard.trigger()).is_some()
+        });
+    }
+
+    pub(crate) fn add_graph_guard(&self, guard: &Arc<GuardState>) {
+        self.graph_guards.lock().push(Arc::downgrade(guard));
+    }
+
+    /// Whether a wait that has something ready polls the sockets nevertheless: at most
+    /// once in [`POLL_PERIOD`], for it is a system call.
+    pub(crate) fn is_poll_due(&self) -> bool {
+        let now = self.core.platform.now();
+        let polled_at = Instant::from_nanos(self.polled_at.load(Ordering::Relaxed));
+        let is_due = now.since(polled_at) >= POLL_PERIOD;
+        if is_due {
+            self.note_polled();
+        }
+        is_due
+    }
+
+    /// Notes that a wait has polled the sockets.
+    pub(crate) fn note_polled(&self) {
+        let now = self.core.platform.now();
+        self.polled_at.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Whether shutdown has begun, by a call or a signal.
+    pub(crate) fn is_shut_down(&self) -> bool {
+        self.is_shut_down.load(Ordering::Acquire) || self.core.is_shut_down()
+    }
+
+    /// Ends all waits.
+    pub(crate) fn shut_down(&self) {
+        self.is_shut_down.store(true, Ordering::Release);
+        self.core.request_shutdown();
+        self.core.wake_waiters();
+    }
+}
+
+/// All contexts that exist, for signals and the end of the process.
+pub(crate) fn for_each_context(mut see: impl FnMut(&ContextState)) {
+    let open: Vec<Arc<ContextState>> = contexts().lock().iter().filter_map(Weak::upgrade).collect();
+    open.iter().for_each(|context| see(context));
+}
+
+fn contexts() -> &'static Mutex<Vec<Weak<ContextState>>> {
+    static CONTEXTS: OnceLock<Mutex<Vec<Weak<ContextState>>>> = OnceLock::new();
+    CONTEXTS.get_or_init(Mutex::default)
+}
+
+/// A context.
+#[pyclass(extends = Handle, frozen, module = "pteros._native")]
+pub(crate) struct Context {
+    pub(crate) state: Arc<ContextState>,
+    pub(crate) life: Arc<Lifetime>,
+    rest: Vec<String>,
+    callbacks: Mutex<Vec<Py<PyAny>>>,
+}
+
+#[pymethods]
+impl Context {
+    #[new]
+    #[pyo3(signature = (args=Vec::new(), domain_id=None))]
+    fn new(
+        py: Python<'_>,
+        args: Vec<String>,
+        domain_id: Option<i64>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let (arguments, rest) = parse(py, args)?;
+        let domain_id = match domain_id {
+            None => None,
+            Some(id) => Some(
+                u32::try_from(id)
+                    .ok()
+                    .filter(|id| *id <= DOMAIN_ID_MAX)
+                    .ok_or_else(|| {
+                        rcl(format!(
+                            "domain {id}: use 0 to {DOMAIN_ID_MAX} (0 to 101 is always safe)"
+                        ))
+                    })?,
+            ),
+        };
+        let options = pteros::ContextOptions {
+            arguments,
+            use_environment: true,
+            domain_id,
+            ..pteros::ContextOptions::default()
+        };
+        signals::before_open();
+        let opened = py.detach(|| pteros::Context::with_options(options));
+        signals::after_open();
+        let context = opened.map_err(rcl)?;
+        let core = context.runtime().clone();
+        let state = Arc::new(ContextState {
+            graph_told: AtomicU64::new(core.graph().revision()),
+            core,
+            context,
+            graph_guards: Mutex::default(),
+            polled_at: AtomicU64::new(0),
+            is_shut_down: AtomicBool::new(false),
+        });
+        let mut open = contexts().lock();
+        open.retain(|known| known.strong_count() > 0);
+        open.push(Arc::downgrade(&state));
+        drop(open);
+        let closed = state.clone();
+        let life = Lifetime::new(move || closed.shut_down());
+        Ok(
+            PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
+                state,
+                life,
+                rest,
+                callbacks: Mutex::default(),
+            }),
+        )
+    }
+
+    /// False once shutdown has begun.
+    fn ok(&self) -> bool {
+        self.life.is_open() && !self.state.is_shut_down()
+    }
+
+    /// Begins shutdown and runs the callbacks.
+    fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
+        self.life.check()?;
+        if self.state.is_shut_down.swap(true, Ordering::AcqRel) {
+            return Err(rcl("the context is shut down already"));
+        }
+        py.detach(|| self.state.shut_down());
+        let callbacks = std::mem::take(&mut *self.callbacks.lock());
+        for callback in callbacks {
+            let callback = callback.bind(py);
+            // A weak reference to a bound method gives the method, or None.
+            let callback = if callback.hasattr("__callback__")? {
+                callback.call0()?
+            } else {
+                callback.clone()
+            };
+            if !callback.is_none() {
+                callback.call0()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a callback of `shutdown`; a bound method is held weakly.
+    fn on_shutdown(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = callback.py();
+        let kept = if callback.hasattr("__self__")? && callback.hasattr("__func__")? {
+            py.import("weakref")?
+                .getattr("WeakMethod")?
+                .call1((callback,))?
+        } else {
+            callback.clone()
+        };
+        self.callbacks.lock().push(kept.unbind());
+        Ok(())
+    }
+
+    /// The DDS domain.
+    fn get_domain_id(&self) -> PyResult<u32> {
+        self.life.check()?;
+        Ok(self.state.context.domain_id())
+    }
+
+    /// Why it is shut down: "", "user" or "signal".
+    #[getter]
+    fn shutdown_reason(&self) -> &'static str {
+        if self.state.is_shut_down.load(Ordering::Acquire) {
+            "user"
+        } else if self.state.core.is_shut_down() {
+            "signal"
+        } else {
+            ""
+        }
+    }
+
+    /// The arguments without `--ros-args … --`.
+    #[getter]
+    fn non_ros_args(&self) -> Vec<String> {
+        self.rest.clone()
+    }
+}
+
+/// Parses a command line.
+pub(crate) fn parse(py: Python<'_>, words: Vec<String>) -> PyResult<(Arguments, Vec<String>)> {
+    Arguments::parse(words).map_err(|error| match error {
+        pteros::args::ArgumentsError::Unknown { ref argument, .. } => {
+            let raised = UnknownROSArgsError::new_err(error.to_string());
+            // Setting an attribute of a new exception does not fail.
+            if let Ok(list) = PyList::new(py, [argument]) {
+                let _ = raised.value(py).setattr("unknown_args", list);
+            }
+            raised
+        }
+        other => RCLInvalidROSArgsError::new_err(other.to_string()),
+    })
+}
+
+/// The arguments without `--ros-args … --`.
+#[pyfunction]
+fn remove_ros_args(py: Python<'_>, args: Vec<String>) -> PyResult<Vec<String>> {
+    Ok(parse(py, args)?.1)
+}
+
+/// Announces the departure of all participants, at the end of the process.
+#[pyfunction]
+fn _close_all(py: Python<'_>) {
+    py.detach(|| {
+        for_each_context(|context| {
+            context.shut_down();
+            context.core.close();
+        });
+    });
+}
+
+/// Adds class and functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Context>()?;
+    module.add_function(wrap_pyfunction!(remove_ros_args, module)?)?;
+    let close = wrap_pyfunction!(_close_all, module)?;
+    module
+        .py()
+        .import("atexit")?
+        .call_method1("register", (close,))?;
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Exceptions of the native module.
+
+use pteros_runtime::error::EndpointError;
+use pteros_runtime::names::NameError;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+create_exception!(pteros._native, RCLError, PyRuntimeError);
+create_exception!(pteros._native, NodeNameNonExistentError, RCLError);
+create_exception!(pteros._native, UnsupportedEventTypeError, RCLError);
+create_exception!(pteros._native, RCLInvalidROSArgsError, RCLError);
+create_exception!(pteros._native, UnknownROSArgsError, RCLError);
+create_exception!(pteros._native, InvalidHandle, PyRuntimeError);
+create_exception!(pteros._native, InvalidNameError, PyValueError);
+create_exception!(pteros._native, NotInitializedError, PyRuntimeError);
+
+/// A failure of the middleware.
+pub(crate) fn rcl(error: impl std::fmt::Display) -> PyErr {
+    RCLError::new_err(error.to_string())
+}
+
+/// A failure to create an endpoint.
+pub(crate) fn endpoint(error: EndpointError) -> PyErr {
+    rcl(error)
+}
+
+/// An invalid name, with the attributes that the exception documents.
+pub(crate) fn name(py: Python<'_>, error: &NameError) -> PyErr {
+    let raised = InvalidNameError::new_err(error.to_string());
+    let value = raised.value(py);
+    // Setting attributes of a new exception does not fail.
+    let _ = value.setattr("kind", error.kind.to_string());
+    let _ = value.setattr("name", &error.name);
+    let _ = value.setattr("message", error.to_string());
+    let _ = value.setattr("index", error.position);
+    raised
+}
+
+/// Adds the exceptions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("RCLError", py.get_type::<RCLError>())?;
+    module.add(
+        "NodeNameNonExistentError",
+        py.get_type::<NodeNameNonExistentError>(),
+    )?;
+    module.add(
+        "UnsupportedEventTypeError",
+        py.get_type::<UnsupportedEventTypeError>(),
+    )?;
+    module.add(
+        "RCLInvalidROSArgsError",
+        py.get_type::<RCLInvalidROSArgsError>(),
+    )?;
+    module.add("UnknownROSArgsError", py.get_type::<UnknownROSArgsError>())?;
+    module.add("InvalidHandle", py.get_type::<InvalidHandle>())?;
+    module.add("InvalidNameError", py.get_type::<InvalidNameError>())?;
+    module.add("NotInitializedError", py.get_type::<NotInitializedError>())
+}

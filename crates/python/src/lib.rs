@@ -1,0 +1,73 @@
+//! `pteros._native`: the extension module on which the Python package `rclpy` runs.
+//!
+//! Contexts, nodes and endpoints of the runtime as Python classes; [`poller`] is the
+//! receive loop of an executor, [`program`] the compiled message types. The stub
+//! `python/pteros/_native.pyi` describes each item.
+//!
+//! No call into the runtime ever waits for Python's interpreter lock, so a thread may
+//! hold that lock while it takes one of the runtime's. Calls that wait or send release
+//! it first.
+
+mod client;
+mod clock;
+mod context;
+mod decode;
+mod encode;
+mod endpoint;
+mod error;
+mod event;
+mod ffi;
+mod graph;
+mod guard_condition;
+mod handle;
+mod introspection;
+mod logging;
+mod names;
+mod node;
+mod parameters;
+mod poller;
+mod program;
+mod publisher;
+mod qos;
+mod raw_message;
+mod service;
+mod signals;
+mod subscription;
+mod timer;
+mod types;
+mod wakers;
+
+use pyo3::prelude::*;
+
+/// The module.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("DURATION_INFINITE", qos::INFINITE)?;
+    module.add("DURATION_BEST_AVAILABLE", qos::BEST_AVAILABLE)?;
+    error::register(module)?;
+    module.add_class::<handle::Handle>()?;
+    module.add_class::<qos::Profile>()?;
+    module.add_function(wrap_pyfunction!(qos::qos_check_compatible, module)?)?;
+    context::register(module)?;
+    signals::register(module)?;
+    module.add_class::<node::Node>()?;
+    module.add_class::<endpoint::MessageInfo>()?;
+    module.add("RawMessage", raw_message::class(py)?)?;
+    module.add_class::<publisher::Publisher>()?;
+    module.add_class::<subscription::Subscription>()?;
+    module.add_class::<client::RequestId>()?;
+    module.add_class::<client::Client>()?;
+    module.add_class::<service::Service>()?;
+    guard_condition::register(module)?;
+    module.add_class::<event::EventHandle>()?;
+    module.add_class::<event::EventStatus>()?;
+    clock::register(module)?;
+    module.add_class::<timer::Timer>()?;
+    module.add_class::<poller::Poller>()?;
+    types::register(module)?;
+    names::register(module)?;
+    parameters::register(module)?;
+    logging::register(module)
+}

@@ -1,0 +1,167 @@
+//! Loggers: console, log files and `/rosout`, and the levels of loggers.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+use pteros::client_library::{LogLine, LogNode, ProcessLog};
+use pteros::log::Severity;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::context::Context;
+use crate::error::rcl;
+use crate::node::NodeState;
+
+/// The log of the process: that of the context that was opened last.
+static LOG: Mutex<Option<ProcessLog>> = Mutex::new(None);
+
+fn nodes() -> &'static Mutex<HashMap<String, Weak<NodeState>>> {
+    static NODES: OnceLock<Mutex<HashMap<String, Weak<NodeState>>>> = OnceLock::new();
+    NODES.get_or_init(Mutex::default)
+}
+
+/// Lets the lines of a node's logger go to `/rosout`.
+pub(crate) fn add_node(node: &Arc<NodeState>) {
+    let mut nodes = nodes().lock();
+    nodes.retain(|_, known| known.strong_count() > 0);
+    nodes.insert(node.logger_name(), Arc::downgrade(node));
+}
+
+/// The node of a logger or of its nearest parent.
+fn node_of(logger: &str) -> Option<Arc<NodeState>> {
+    let nodes = nodes().lock();
+    let mut name = logger;
+    loop {
+        if let Some(node) = nodes.get(name).and_then(Weak::upgrade) {
+            return Some(node);
+        }
+        name = name.rsplit_once('.')?.0;
+    }
+}
+
+fn process_log() -> PyResult<ProcessLog> {
+    let mut log = LOG.lock();
+    if let Some(known) = &*log {
+        return Ok(known.clone());
+    }
+    let opened = ProcessLog::from_environment().map_err(rcl)?;
+    Ok(log.insert(opened).clone())
+}
+
+fn to_severity(number: u32) -> PyResult<Severity> {
+    let known = u8::try_from(number).map_err(drop);
+    known
+        .and_then(|number| Severity::try_from(number).map_err(drop))
+        .map_err(|()| {
+            PyValueError::new_err(format!(
+                "log level {number}: use 10 (debug), 20 (info), 30 (warn), 40 (error) or 50 (fatal)"
+            ))
+        })
+}
+
+/// Writes a line.
+#[pyfunction]
+#[pyo3(signature = (name, severity, message, function="", file="", line=0))]
+fn log(
+    py: Python<'_>,
+    name: &str,
+    severity: u32,
+    message: &str,
+    function: &str,
+    file: &str,
+    line: u32,
+) -> PyResult<()> {
+    let log = process_log()?;
+    let severity = to_severity(severity)?;
+    py.detach(|| {
+        let node = node_of(name);
+        let node = node.as_ref().filter(|node| !node.context.is_shut_down());
+        let line = LogLine {
+            severity,
+            name,
+            message,
+            file,
+            function,
+            line,
+        };
+        match node {
+            Some(node) => node.context.context.process_log().write(
+                &line,
+                Some(&LogNode {
+                    core: &node.context.core,
+                    key: node.key,
+                    is_listed: &node.is_rosout_listed,
+                }),
+            ),
+            None => log.write(&line, None),
+        }
+    });
+    Ok(())
+}
+
+/// Sets the level of a logger; 0 unsets it.
+#[pyfunction]
+fn set_logger_level(name: &str, level: u32) -> PyResult<()> {
+    let level = match level {
+        0 => None,
+        level => Some(to_severity(level)?),
+    };
+    if process_log()?.set_level(name, level) {
+        return Ok(());
+    }
+    Err(rcl(format!(
+        "logger {name:?}: a thousand loggers have a level; unset some, or set that of a parent"
+    )))
+}
+
+/// Its own level; 0 if unset.
+#[pyfunction]
+fn get_logger_level(name: &str) -> PyResult<u32> {
+    Ok(process_log()?
+        .level(name)
+        .map_or(0, |level| u32::from(level as u8)))
+}
+
+/// The level that applies.
+#[pyfunction]
+fn get_logger_effective_level(name: &str) -> PyResult<u32> {
+    Ok(u32::from(process_log()?.effective_level(name) as u8))
+}
+
+#[pyfunction]
+fn is_logger_enabled_for(name: &str, severity: u32) -> PyResult<bool> {
+    Ok(severity >= u32::from(process_log()?.effective_level(name) as u8))
+}
+
+/// The folder of log files.
+#[pyfunction]
+fn get_logging_directory() -> PyResult<String> {
+    let folder = ProcessLog::folder().map_err(rcl)?;
+    let folder: PathBuf = folder.unwrap_or_else(|| ".ros/log".into());
+    Ok(folder.to_string_lossy().into_owned())
+}
+
+/// Applies the log arguments of a context.
+#[pyfunction]
+fn configure_logging(context: &Context) {
+    *LOG.lock() = Some(context.state.context.process_log());
+}
+
+#[pyfunction]
+fn get_rmw_implementation_identifier() -> &'static str {
+    "rmw_pteros_cpp"
+}
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(log, module)?)?;
+    module.add_function(wrap_pyfunction!(set_logger_level, module)?)?;
+    module.add_function(wrap_pyfunction!(get_logger_level, module)?)?;
+    module.add_function(wrap_pyfunction!(get_logger_effective_level, module)?)?;
+    module.add_function(wrap_pyfunction!(is_logger_enabled_for, module)?)?;
+    module.add_function(wrap_pyfunction!(get_logging_directory, module)?)?;
+    module.add_function(wrap_pyfunction!(configure_logging, module)?)?;
+    module.add_function(wrap_pyfunction!(get_rmw_implementation_identifier, module)?)
+}

@@ -1,0 +1,340 @@
+//! Nodes.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use pteros::args::{Arguments, node_identity, resolve_name};
+use pteros::client_library::parameter_overrides;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::names::{self, NameKind};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::context::{Context, ContextState, parse};
+use crate::error::{self, NotInitializedError, rcl};
+use crate::graph;
+use crate::handle::{Handle, Lifetime};
+use crate::logging;
+use crate::parameters;
+
+/// A node.
+pub(crate) struct NodeState {
+    pub(crate) context: Arc<ContextState>,
+    pub(crate) key: NodeKey,
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    arguments: Arguments,
+    use_global_arguments: bool,
+    /// Whether the graph lists it as an owner of the publisher on /rosout.
+    pub(crate) is_rosout_listed: AtomicBool,
+}
+
+impl NodeState {
+    fn sources(&self) -> Vec<&Arguments> {
+        let mut sources = vec![&self.arguments];
+        if self.use_global_arguments {
+            sources.push(self.context.context.arguments());
+        }
+        sources
+    }
+
+    /// The full name of a topic or service of this node.
+    ///
+    /// # Errors
+    /// InvalidNameError.
+    pub(crate) fn resolve(
+        &self,
+        py: Python<'_>,
+        kind: NameKind,
+        name: &str,
+        only_expand: bool,
+    ) -> PyResult<String> {
+        names::validate_input(kind, name).map_err(|fault| error::name(py, &fault))?;
+        let found = if only_expand {
+            names::expand(kind, name, &self.name, &self.namespace)
+        } else {
+            resolve_name(&self.sources(), kind, name, &self.name, &self.namespace)
+        };
+        let full = found.map_err(|fault| error::name(py, &fault))?;
+        names::validate_full(kind, &full).map_err(|fault| error::name(py, &fault))?;
+        Ok(full)
+    }
+
+    /// `/ns/node`.
+    pub(crate) fn path(&self) -> String {
+        names::node_path(&self.namespace, &self.name)
+    }
+
+    /// `ns.node`.
+    pub(crate) fn logger_name(&self) -> String {
+        self.path().trim_start_matches('/').replace('/', ".")
+    }
+}
+
+/// A node.
+#[pyclass(extends = Handle, frozen, module = "pteros._native")]
+pub(crate) struct Node {
+    pub(crate) state: Arc<NodeState>,
+    pub(crate) life: Arc<Lifetime>,
+}
+
+#[pymethods]
+impl Node {
+    #[new]
+    #[pyo3(signature = (context, name, namespace="", args=None, use_global_arguments=true, enable_rosout=true))]
+    fn new(
+        py: Python<'_>,
+        context: &Context,
+        name: &str,
+        namespace: &str,
+        args: Option<Vec<String>>,
+        use_global_arguments: bool,
+        enable_rosout: bool,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        if !context.life.is_open() || context.state.is_shut_down() {
+            return Err(NotInitializedError::new_err(format!(
+                "node {name:?}: the context is not initialized or was shut down; call rclpy.init()"
+            )));
+        }
+        let (arguments, _) = parse(py, args.unwrap_or_default())?;
+        let mut sources = vec![&arguments];
+        if use_global_arguments {
+            sources.push(context.state.context.arguments());
+        }
+        names::validate_node(name).map_err(|fault| error::name(py, &fault))?;
+        let (name, namespace) =
+            node_identity(&sources, name, namespace).map_err(|fault| error::name(py, &fault))?;
+        let core = context.state.core.clone();
+        let key = py.detach(|| core.add_node(&name, &namespace));
+        let state = Arc::new(NodeState {
+            context: context.state.clone(),
+            key,
+            name,
+            namespace,
+            arguments,
+            use_global_arguments,
+            is_rosout_listed: AtomicBool::new(false),
+        });
+        if enable_rosout {
+            logging::add_node(&state);
+        }
+        let life = Lifetime::new(move || core.remove_node(key));
+        Ok(PyClassInitializer::from(Handle { life: life.clone() })
+            .add_subclass(Self { state, life }))
+    }
+
+    /// After remapping, without namespace.
+    fn get_node_name(&self) -> PyResult<&str> {
+        self.life.check()?;
+        Ok(&self.state.name)
+    }
+
+    /// After remapping, absolute.
+    fn get_namespace(&self) -> PyResult<&str> {
+        self.life.check()?;
+        Ok(&self.state.namespace)
+    }
+
+    fn get_fully_qualified_name(&self) -> PyResult<String> {
+        self.life.check()?;
+        Ok(self.state.path())
+    }
+
+    /// Namespace and name with dots.
+    fn logger_name(&self) -> PyResult<String> {
+        self.life.check()?;
+        Ok(self.state.logger_name())
+    }
+
+    /// Parameter overrides that apply to this node.
+    fn get_parameter_overrides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.life.check()?;
+        let mut sources = self.state.sources();
+        // Those of the node itself come last, so they win.
+        sources.reverse();
+        let found = parameter_overrides(&sources, &self.state.path()).map_err(rcl)?;
+        let values = PyDict::new(py);
+        for parameter in found {
+            values.set_item(parameter.name, parameters::object(py, parameter.value)?)?;
+        }
+        Ok(values)
+    }
+
+    /// The full name, remapped unless `only_expand`.
+    #[pyo3(signature = (name, only_expand=false, is_service=false))]
+    fn resolve_name(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        only_expand: bool,
+        is_service: bool,
+    ) -> PyResult<String> {
+        self.life.check()?;
+        let kind = if is_service {
+            NameKind::Service
+        } else {
+            NameKind::Topic
+        };
+        self.state.resolve(py, kind, name, only_expand)
+    }
+
+    fn get_count_publishers(&self, py: Python<'_>, topic: &str) -> PyResult<usize> {
+        graph::count(py, self, NameKind::Topic, topic, ("rt", "", true))
+    }
+
+    fn get_count_subscribers(&self, py: Python<'_>, topic: &str) -> PyResult<usize> {
+        graph::count(py, self, NameKind::Topic, topic, ("rt", "", false))
+    }
+
+    fn get_count_clients(&self, py: Python<'_>, service: &str) -> PyResult<usize> {
+        graph::count(
+            py,
+            self,
+            NameKind::Service,
+            service,
+            ("rq", "Request", true),
+        )
+    }
+
+    fn get_count_services(&self, py: Python<'_>, service: &str) -> PyResult<usize> {
+        graph::count(
+            py,
+            self,
+            NameKind::Service,
+            service,
+            ("rq", "Request", false),
+        )
+    }
+
+    fn get_node_names_and_namespaces(&self) -> PyResult<Vec<(String, String)>> {
+        self.life.check()?;
+        let nodes = self.state.context.core.graph().nodes();
+        Ok(nodes
+            .into_iter()
+            .map(|node| (node.name, node.namespace))
+            .collect())
+    }
+
+    fn get_node_names_and_namespaces_with_enclaves(
+        &self,
+    ) -> PyResult<Vec<(String, String, String)>> {
+        self.life.check()?;
+        let nodes = self.state.context.core.graph().nodes();
+        Ok(nodes
+            .into_iter()
+            .map(|node| (node.name, node.namespace, node.enclave.unwrap_or_default()))
+            .collect())
+    }
+
+    #[pyo3(signature = (no_demangle=false))]
+    fn get_topic_names_and_types(&self, no_demangle: bool) -> PyResult<graph::NamesAndTypes> {
+        self.life.check()?;
+        Ok(graph::names_and_types(
+            &self.state.context.core.graph().endpoints(),
+            graph::Listed::topics(no_demangle),
+        ))
+    }
+
+    fn get_service_names_and_types(&self) -> PyResult<graph::NamesAndTypes> {
+        self.life.check()?;
+        Ok(graph::names_and_types(
+            &self.state.context.core.graph().endpoints(),
+            graph::Listed::Services,
+        ))
+    }
+
+    #[pyo3(signature = (name, namespace, no_demangle=false))]
+    fn get_publisher_names_and_types_by_node(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        namespace: &str,
+        no_demangle: bool,
+    ) -> PyResult<graph::NamesAndTypes> {
+        let listed = graph::Listed::topics(no_demangle);
+        graph::by_node(py, self, (name, namespace), graph::Side::Publishers, listed)
+    }
+
+    #[pyo3(signature = (name, namespace, no_demangle=false))]
+    fn get_subscriber_names_and_types_by_node(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        namespace: &str,
+        no_demangle: bool,
+    ) -> PyResult<graph::NamesAndTypes> {
+        let listed = graph::Listed::topics(no_demangle);
+        graph::by_node(
+            py,
+            self,
+            (name, namespace),
+            graph::Side::Subscriptions,
+            listed,
+        )
+    }
+
+    fn get_service_names_and_types_by_node(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        namespace: &str,
+    ) -> PyResult<graph::NamesAndTypes> {
+        let listed = graph::Listed::Services;
+        graph::by_node(py, self, (name, namespace), graph::Side::Services, listed)
+    }
+
+    fn get_client_names_and_types_by_node(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        namespace: &str,
+    ) -> PyResult<graph::NamesAndTypes> {
+        let listed = graph::Listed::Services;
+        graph::by_node(py, self, (name, namespace), graph::Side::Clients, listed)
+    }
+
+    fn get_action_names_and_types(&self) -> PyResult<graph::NamesAndTypes> {
+        let topics = self.get_topic_names_and_types(false)?;
+        Ok(graph::actions(topics))
+    }
+
+    fn get_action_client_names_and_types_by_node(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        namespace: &str,
+    ) -> PyResult<graph::NamesAndTypes> {
+        self.get_subscriber_names_and_types_by_node(py, name, namespace, false)
+            .map(graph::actions)
+    }
+
+    fn get_action_server_names_and_types_by_node(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        namespace: &str,
+    ) -> PyResult<graph::NamesAndTypes> {
+        self.get_publisher_names_and_types_by_node(py, name, namespace, false)
+            .map(graph::actions)
+    }
+
+    #[pyo3(signature = (topic, no_mangle=false))]
+    fn get_publishers_info_by_topic<'py>(
+        &self,
+        py: Python<'py>,
+        topic: &str,
+        no_mangle: bool,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        graph::info_by_topic(py, self, topic, no_mangle, true)
+    }
+
+    #[pyo3(signature = (topic, no_mangle=false))]
+    fn get_subscriptions_info_by_topic<'py>(
+        &self,
+        py: Python<'py>,
+        topic: &str,
+        no_mangle: bool,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        graph::info_by_topic(py, self, topic, no_mangle, false)
+    }
+}

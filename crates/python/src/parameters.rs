@@ -1,0 +1,64 @@
+//! Parameter files and parameter values of the command line.
+
+use pteros::parameter::{ParameterFile, ParameterValue};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::error::rcl;
+
+/// The Python object of a value.
+pub(crate) fn object(py: Python<'_>, value: ParameterValue) -> PyResult<Bound<'_, PyAny>> {
+    Ok(match value {
+        ParameterValue::NotSet => py.None().into_bound(py),
+        ParameterValue::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        ParameterValue::Integer(value) => value.into_pyobject(py)?.into_any(),
+        ParameterValue::Double(value) => value.into_pyobject(py)?.into_any(),
+        ParameterValue::String(value) => value.into_pyobject(py)?.into_any(),
+        ParameterValue::ByteArray(value) => PyBytes::new(py, &value).into_any(),
+        ParameterValue::BoolArray(value) => value.into_pyobject(py)?,
+        ParameterValue::IntegerArray(value) => value.into_pyobject(py)?,
+        ParameterValue::DoubleArray(value) => value.into_pyobject(py)?,
+        ParameterValue::StringArray(value) => value.into_pyobject(py)?,
+    })
+}
+
+/// The parameters of a file for one node, or of all that it names.
+#[pyfunction]
+#[pyo3(signature = (path, node_name=None, use_wildcard=false))]
+fn parse_parameter_file<'py>(
+    py: Python<'py>,
+    path: std::path::PathBuf,
+    node_name: Option<&str>,
+    use_wildcard: bool,
+) -> PyResult<Bound<'py, PyDict>> {
+    let file = py.detach(|| ParameterFile::read(&path)).map_err(rcl)?;
+    let nodes = match node_name {
+        Some(name) => vec![(name.to_owned(), file.parameters_of(name, use_wildcard))],
+        None => file.parameters_by_node(),
+    };
+    let found = PyDict::new(py);
+    for (node, parameters) in nodes {
+        let values = PyDict::new(py);
+        for parameter in parameters {
+            values.set_item(parameter.name, object(py, parameter.value)?)?;
+        }
+        found.set_item(node, values)?;
+    }
+    Ok(found)
+}
+
+/// A value as on the command line.
+#[pyfunction]
+fn parse_yaml_value<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    object(
+        py,
+        ParameterValue::from_yaml(text).map_err(PyValueError::new_err)?,
+    )
+}
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(parse_parameter_file, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_yaml_value, module)?)
+}

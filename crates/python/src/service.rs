@@ -1,0 +1,188 @@
+//! Service servers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use pteros_runtime::names::NameKind;
+use pteros_runtime::outbound::SerializedPayload;
+use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::service::{RequestId as ServerRequestId, ServiceServer};
+use pyo3::prelude::*;
+
+use crate::client::{RequestId, service_spec};
+use crate::clock::Clock;
+use crate::endpoint::{DataWaiter, payload, topic_name};
+use crate::error::{self, rcl};
+use crate::handle::{Handle, Lifetime};
+use crate::introspection::{Introspection, Step};
+use crate::node::{Node, NodeState};
+use crate::qos::Profile;
+use crate::types::ServiceType;
+
+/// Requests that may be answered later. Beyond the limit the oldest is forgotten, and
+/// its answer is an error.
+const OPEN_REQUESTS_MAX: usize = 4096;
+
+/// A server.
+#[pyclass(extends = Handle, frozen, module = "pteros._native")]
+pub(crate) struct Service {
+    node: Arc<NodeState>,
+    server: Arc<ServiceServer>,
+    pub(crate) waiter: Arc<DataWaiter>,
+    ty: Arc<ServiceType>,
+    open: Mutex<VecDeque<ServerRequestId>>,
+    introspection: Introspection,
+    pub(crate) life: Arc<Lifetime>,
+    name: String,
+    avoids_conventions: bool,
+}
+
+#[pymethods]
+impl Service {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        node: &Node,
+        srv_type: &Bound<'_, PyAny>,
+        service: &str,
+        qos: &Profile,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        node.life.check()?;
+        let node = node.state.clone();
+        let ty = Arc::new(ServiceType::of(srv_type)?);
+        let profile = qos.to_profile()?;
+        let name = topic_name(py, &node, NameKind::Service, service, &profile)?;
+        let spec = service_spec(&name, &ty, &profile)?;
+        let core = &node.context.core;
+        let server = py
+            .detach(|| {
+                let server = core.create_service_server(spec, DeliveryForm::Bytes)?;
+                core.attach_endpoint(node.key, &server.requests.announced());
+                core.attach_endpoint(node.key, &server.replies.announced());
+                Ok(server)
+            })
+            .map_err(error::endpoint)?;
+        let server = Arc::new(server);
+        let waiter = DataWaiter::new(server.requests.clone());
+        let (owner, removed) = (node.clone(), server.clone());
+        let life = Lifetime::new(move || {
+            let core = &owner.context.core;
+            core.detach_endpoint(owner.key, removed.requests.data.guid);
+            core.detach_endpoint(owner.key, removed.replies.guid());
+            core.remove_service_server(&removed);
+        });
+        let introspection = Introspection::new(&node, &name, &ty);
+        Ok(
+            PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
+                node,
+                server,
+                waiter,
+                ty,
+                open: Mutex::default(),
+                introspection,
+                life,
+                name,
+                avoids_conventions: profile.avoid_ros_namespace_conventions,
+            }),
+        )
+    }
+
+    /// The oldest request and its header, or None.
+    fn take_request<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<(Bound<'py, PyAny>, RequestId)>> {
+        self.life.check()?;
+        let core = &self.node.context.core;
+        let take = || {
+            if self.server.has_pending_replies() {
+                self.server.flush(core);
+            }
+            self.server.take_request(core)
+        };
+        while let Some(received) = py.detach(take) {
+            let Some(payload) = payload(&received.item) else {
+                continue;
+            };
+            let request = self.ty.request.decode(py, payload)?;
+            let gid = received.id.client.to_bytes();
+            let number = received.id.sequence;
+            let header = RequestId::new(py, gid, number, &received.item.meta);
+            let mut open = self.open.lock();
+            if open.len() >= OPEN_REQUESTS_MAX {
+                open.pop_front();
+            }
+            open.push_back(received.id);
+            drop(open);
+            self.introspection
+                .note(py, Step::RequestReceived, (gid, number), &request)?;
+            return Ok(Some((request, header)));
+        }
+        Ok(None)
+    }
+
+    /// Answers a request, once.
+    fn send_response(&self, response: &Bound<'_, PyAny>, header: &RequestId) -> PyResult<()> {
+        self.life.check()?;
+        let py = response.py();
+        self.ty.response.check(response)?;
+        let mut outbound = SerializedPayload::new(self.ty.response.encode(response)?);
+        let client = header.client_gid.bind(py).as_bytes().to_vec();
+        let number = header.sequence_number;
+        let mut open = self.open.lock();
+        let is_asked = |one: &ServerRequestId| {
+            one.sequence == number && one.client.to_bytes()[..] == client[..]
+        };
+        let at = open.iter().position(is_asked);
+        let id = at.and_then(|at| open.remove(at));
+        drop(open);
+        let Some(id) = id else {
+            return Err(rcl(format!(
+                "request {number} of {} is not open: it was answered already, or \
+                 {OPEN_REQUESTS_MAX} later requests came first",
+                self.name
+            )));
+        };
+        let core = &self.node.context.core;
+        py.detach(|| self.server.reply(core, &id, &mut outbound))
+            .map_err(rcl)?;
+        self.introspection.note(
+            py,
+            Step::ResponseSent,
+            (id.client.to_bytes(), number),
+            response,
+        )
+    }
+
+    fn is_ready(&self) -> PyResult<bool> {
+        self.life.check()?;
+        Ok(self.waiter.is_ready())
+    }
+
+    fn get_service_name(&self) -> PyResult<&str> {
+        self.life.check()?;
+        Ok(&self.name)
+    }
+
+    /// The QoS in use.
+    fn get_qos(&self) -> PyResult<Profile> {
+        self.life.check()?;
+        Ok(Profile::actual(
+            &self.server.requests.announced().qos,
+            self.avoids_conventions,
+        ))
+    }
+
+    /// Publishes events on `<service>/_service_event`: 0 off, 1 metadata, 2 contents.
+    fn configure_introspection(
+        &self,
+        py: Python<'_>,
+        clock: &Clock,
+        qos: &Profile,
+        state: u32,
+    ) -> PyResult<()> {
+        self.life.check()?;
+        self.introspection.configure(py, clock, qos, state)
+    }
+}

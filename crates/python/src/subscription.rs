@@ -1,0 +1,192 @@
+//! Subscriptions.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use pteros_runtime::EndpointSpec;
+use pteros_runtime::content_filter::FilterSpec;
+use pteros_runtime::names::{NameKind, dds_topic};
+use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::sample::{SampleBody, SampleMeta};
+use pyo3::prelude::*;
+
+use crate::endpoint::{DataWaiter, MessageInfo, filterable, topic_name, type_hash_entry};
+use crate::error::{self, rcl};
+use crate::event::EventState;
+use crate::handle::{Handle, Lifetime};
+use crate::node::{Node, NodeState};
+use crate::program::Program;
+use crate::qos::Profile;
+use crate::{raw_message, types};
+
+/// A subscription.
+#[pyclass(extends = Handle, frozen, module = "pteros._native")]
+pub(crate) struct Subscription {
+    node: Arc<NodeState>,
+    pub(crate) waiter: Arc<DataWaiter>,
+    program: Arc<Program>,
+    pub(crate) events: Arc<EventState>,
+    pub(crate) life: Arc<Lifetime>,
+    topic: String,
+    avoids_conventions: bool,
+}
+
+impl Subscription {
+    /// The oldest message.
+    fn next(&self) -> Option<(Bytes, SampleMeta)> {
+        loop {
+            let item = self.node.context.core.take(&self.waiter.reader)?;
+            if item.is_data()
+                && let SampleBody::Serialized(payload) = item.body
+            {
+                return Some((payload, item.meta));
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Subscription {
+    #[new]
+    #[pyo3(signature = (node, msg_type, topic, qos, ignore_local_publications=false, filter_expression=None, filter_parameters=Vec::new()))]
+    #[allow(clippy::too_many_arguments, reason = "by keyword in Python")]
+    fn new(
+        py: Python<'_>,
+        node: &Node,
+        msg_type: &Bound<'_, PyAny>,
+        topic: &str,
+        qos: &Profile,
+        ignore_local_publications: bool,
+        filter_expression: Option<String>,
+        filter_parameters: Vec<String>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        node.life.check()?;
+        let node = node.state.clone();
+        let program = types::program_of(msg_type)?;
+        let profile = qos.to_profile()?;
+        let topic = topic_name(py, &node, NameKind::Topic, topic, &profile)?;
+        let core = &node.context.core;
+        let on_topic = dds_topic(&topic, profile.avoid_ros_namespace_conventions);
+        let publishers = core.graph().endpoints_on(&on_topic);
+        let offers = publishers
+            .iter()
+            .filter(|one| one.data.guid.entity.is_writer());
+        let profile = profile.resolved_for_publishers(offers.map(|one| &*one.data.qos));
+        let mut endpoint_qos = profile.to_reader();
+        endpoint_qos.user_data = type_hash_entry(&types::type_hash(&program.name)?);
+        let spec = EndpointSpec {
+            topic: on_topic,
+            type_name: program.ty.dds_type_name(),
+            qos: endpoint_qos,
+            serialize_only: true,
+            message_type: filterable(&program),
+            content_filter: filter_expression.map(|expression| FilterSpec {
+                expression,
+                parameters: filter_parameters,
+            }),
+            ..EndpointSpec::default()
+        };
+        let reader = py
+            .detach(|| {
+                let reader =
+                    core.create_reader(spec, DeliveryForm::Bytes, ignore_local_publications)?;
+                core.attach_endpoint(node.key, &reader.announced());
+                Ok(reader)
+            })
+            .map_err(error::endpoint)?;
+        let events = EventState::new(&reader.events, true);
+        let waiter = DataWaiter::new(reader);
+        let (owner, removed) = (node.clone(), waiter.clone());
+        let life = Lifetime::new(move || {
+            let core = &owner.context.core;
+            core.detach_endpoint(owner.key, removed.reader.data.guid);
+            core.remove_reader(&removed.reader);
+        });
+        Ok(
+            PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
+                node,
+                waiter,
+                program,
+                events,
+                life,
+                topic,
+                avoids_conventions: profile.avoid_ros_namespace_conventions,
+            }),
+        )
+    }
+
+    /// The oldest message and its meta data, or None.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, MessageInfo)>> {
+        self.life.check()?;
+        let Some((payload, meta)) = self.next() else {
+            return Ok(None);
+        };
+        let message = self.program.decode(py, &payload)?;
+        Ok(Some((message, MessageInfo::of(py, &meta))))
+    }
+
+    /// The oldest message as it was received, or None.
+    fn take_raw<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, MessageInfo)>> {
+        self.life.check()?;
+        let Some((payload, meta)) = self.next() else {
+            return Ok(None);
+        };
+        let message = raw_message::new(py, payload)?;
+        Ok(Some((message, MessageInfo::of(py, &meta))))
+    }
+
+    /// Whether `take` has something.
+    fn is_ready(&self) -> PyResult<bool> {
+        self.life.check()?;
+        Ok(self.waiter.is_ready())
+    }
+
+    fn get_topic_name(&self) -> PyResult<&str> {
+        self.life.check()?;
+        Ok(&self.topic)
+    }
+
+    fn get_publisher_count(&self) -> PyResult<usize> {
+        self.life.check()?;
+        Ok(self.waiter.reader.matched_count())
+    }
+
+    /// The QoS in use.
+    fn get_qos(&self) -> PyResult<Profile> {
+        self.life.check()?;
+        Ok(Profile::actual(
+            &self.waiter.reader.announced().qos,
+            self.avoids_conventions,
+        ))
+    }
+
+    /// Expression and parameters.
+    fn get_content_filter(&self) -> PyResult<Option<(String, Vec<String>)>> {
+        self.life.check()?;
+        let filter = self.waiter.reader.content_filter();
+        Ok(filter.map(|filter| (filter.expression, filter.parameters)))
+    }
+
+    /// Replaces the filter; "" removes it.
+    #[pyo3(signature = (expression, parameters=Vec::new()))]
+    fn set_content_filter(
+        &self,
+        py: Python<'_>,
+        expression: String,
+        parameters: Vec<String>,
+    ) -> PyResult<()> {
+        self.life.check()?;
+        let spec = FilterSpec {
+            expression,
+            parameters,
+        };
+        let core = &self.node.context.core;
+        py.detach(|| core.set_content_filter(&self.waiter.reader, &spec))
+            .map_err(rcl)
+    }
+
+    #[getter]
+    fn is_cft_enabled(&self) -> bool {
+        self.waiter.reader.content_filter().is_some()
+    }
+}

@@ -1,0 +1,194 @@
+"""Values and helpers: futures, times, QoS, log filters, the lifecycle, YAML."""
+
+import importlib.util
+import os
+import threading
+
+import fake_native
+import pytest
+import rclpy
+import rclpy.logging
+from rclpy.clock_type import ClockType
+from rclpy.duration import Duration, Infinite
+from rclpy.impl.errors import RCLError
+from rclpy.qos import (
+    DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSCompatibility, QoSPresetProfiles,
+    QoSProfile, ReliabilityPolicy, qos_check_compatible,
+)
+from rclpy.subscription import _takes_arguments
+from rclpy.task import Future, Task
+from rclpy.time import Time
+from rosidl_runtime_py import yaml_text
+
+
+def test_a_future_calls_back_once_and_in_order():
+    future = Future()
+    seen = []
+    future.add_done_callback(lambda _: seen.append(1))
+    future.add_done_callback(lambda _: seen.append(2))
+    future.set_result('x')
+    assert seen == [1, 2]
+    future.add_done_callback(lambda _: seen.append(3))
+    assert seen == [1, 2, 3]
+
+
+def test_an_exception_of_a_done_callback_is_a_warning():
+    future = Future()
+    future.add_done_callback(lambda _: 1 / 0)
+    with pytest.warns(UserWarning, match='division by zero'):
+        future.set_result(None)
+
+
+def test_an_exception_that_nobody_fetched_is_printed(capsys):
+    future = Future()
+    future.set_exception(ValueError('lost'))
+    del future
+    assert 'lost' in capsys.readouterr().err
+
+
+def test_two_threads_do_not_step_a_task_together():
+    inside = threading.Event()
+    leave = threading.Event()
+    runs = []
+
+    def handler():
+        runs.append(1)
+        inside.set()
+        leave.wait(10)
+
+    task = Task(handler)
+    thread = threading.Thread(target=task)
+    thread.start()
+    assert inside.wait(10)
+    task()
+    leave.set()
+    thread.join(10)
+    assert task.done() and runs == [1]
+
+
+@pytest.mark.parametrize('callback, one, two', [
+    (lambda message: None, True, False),
+    (lambda message, info: None, False, True),
+    (lambda message, info=None: None, True, True),
+    (lambda *args: None, True, True),
+    (lambda message, *, key: None, False, False),
+    (print, True, True),
+])
+def test_arguments_that_a_callback_takes(callback, one, two):
+    assert (_takes_arguments(callback, 1), _takes_arguments(callback, 2)) == (one, two)
+
+
+def test_a_bound_method_takes_its_arguments_without_self():
+    class Node:
+        def callback(self, message):
+            pass
+
+    assert _takes_arguments(Node().callback, 1)
+    assert not _takes_arguments(Node().callback, 2)
+
+
+def test_times_of_different_clocks_are_not_compared():
+    with pytest.raises(TypeError, match='different clock types'):
+        Time(seconds=1) < Time(seconds=1, clock_type=ClockType.STEADY_TIME)
+
+
+def test_time_arithmetic():
+    time = Time(seconds=3, nanoseconds=5)
+    assert (time - Time(seconds=1)).nanoseconds == 2_000_000_005
+    assert (time - Duration(seconds=3)).nanoseconds == 5
+    assert (time + Duration(seconds=-1)).seconds_nanoseconds() == (2, 5)
+    with pytest.raises(ValueError, match='negative'):
+        time - Duration(seconds=4)
+    with pytest.raises(OverflowError):
+        time + Infinite
+
+
+def test_a_profile_needs_a_depth():
+    with pytest.raises(Exception, match='History and/or depth'):
+        QoSProfile()
+    with pytest.raises(AssertionError, match="no policy 'deph'"):
+        QoSProfile(deph=1)
+    assert QoSProfile(depth=3).history is HistoryPolicy.KEEP_LAST
+    assert QoSPresetProfiles.get_from_short_key('SENSOR_data').depth == 5
+
+
+def test_the_old_names_of_policies_warn():
+    with pytest.warns(UserWarning, match='deprecated'):
+        value = ReliabilityPolicy.RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT
+    assert value is ReliabilityPolicy.BEST_EFFORT
+
+
+@pytest.mark.parametrize('offered, requested, result, reason', [
+    ({}, {}, QoSCompatibility.OK, ''),
+    ({'reliability': ReliabilityPolicy.BEST_EFFORT}, {}, QoSCompatibility.ERROR, 'Best effort'),
+    ({}, {'durability': DurabilityPolicy.TRANSIENT_LOCAL}, QoSCompatibility.ERROR, 'Volatile'),
+    ({}, {'deadline': Duration(seconds=1)}, QoSCompatibility.ERROR, 'deadline'),
+    ({'deadline': Duration(seconds=2)}, {'deadline': Duration(seconds=1)},
+     QoSCompatibility.ERROR, 'deadline'),
+    ({'liveliness': LivelinessPolicy.AUTOMATIC},
+     {'liveliness': LivelinessPolicy.MANUAL_BY_TOPIC}, QoSCompatibility.ERROR, 'manual by topic'),
+    ({'reliability': ReliabilityPolicy.SYSTEM_DEFAULT}, {}, QoSCompatibility.WARNING,
+     'reliability'),
+])
+def test_compatibility(offered, requested, result, reason):
+    found, text = qos_check_compatible(
+        QoSProfile(depth=1, **offered), QoSProfile(depth=1, **requested))
+    assert found is result and reason in text
+
+
+def test_a_call_site_logs_once():
+    logger = rclpy.logging.get_logger('once')
+    fake_native.lines.clear()
+    assert [logger.info(f'{number}', once=True) for number in range(3)] == [True, False, False]
+    assert fake_native.lines == [('once', 20, '0')]
+
+
+def test_a_call_site_keeps_its_severity_and_filters():
+    logger = rclpy.logging.get_logger('fixed')
+    with pytest.raises(ValueError, match='severity cannot be changed'):
+        for severity in (20, 30):
+            logger.log('text', severity)
+    with pytest.raises(ValueError, match='parameters cannot be changed'):
+        for period in (1, 2):
+            logger.info('text', throttle_duration_sec=period)
+    with pytest.raises(TypeError, match='"twice" is not one of the recognized'):
+        logger.info('text', twice=True)
+
+
+def _state_machine():
+    # The package around it needs message classes, which the native module makes.
+    path = os.path.join(os.path.dirname(rclpy.__file__), 'lifecycle', 'state_machine.py')
+    spec = importlib.util.spec_from_file_location('state_machine', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_lifecycle_allows_the_transitions_of_its_state_alone():
+    machine = _state_machine().LifecycleStateMachine()
+    with pytest.raises(RCLError, match="'activate' is not possible in the state 'unconfigured'"):
+        machine.trigger_transition_by_label('activate', False)
+    for label in ('configure', 'transition_success', 'activate', 'transition_success'):
+        machine.trigger_transition_by_label(label, False)
+    assert machine.current_state == (3, 'active')
+    assert {row[1] for row in machine.available_transitions} == {'deactivate', 'shutdown'}
+    machine.trigger_transition_by_label('shutdown', False)
+    machine.trigger_transition_by_label('transition_error', False)
+    machine.trigger_transition_by_label('transition_failure', False)
+    assert machine.current_state == (4, 'finalized')
+
+
+@pytest.mark.parametrize('value, text', [
+    ('plain text', 'plain text'), ('', "''"), ('true', "'true'"), ('1.5', "'1.5'"),
+    ('a: b', "'a: b'"), ("it's", "it's"), ('-x', "'-x'"), ('line\nbreak', '"line\\nbreak"'),
+    (1e20, '1.0e+20'), (float('inf'), '.inf'), (None, 'null'), (True, 'true'),
+])
+def test_yaml_scalars(value, text):
+    assert yaml_text.block(value) == text + '\n'
+
+
+def test_yaml_blocks():
+    value = {'a': [1, {'b': 2, 'c': []}], 'd': {}, 'e': {'f': [[1, 2]]}}
+    assert yaml_text.block(value) == (
+        'a:\n- 1\n- b: 2\n  c: []\nd: {}\ne:\n  f:\n  - - 1\n    - 2\n')
+    assert yaml_text.flow(value) == '{a: [1, {b: 2, c: []}], d: {}, e: {f: [[1, 2]]}}'

@@ -1,0 +1,110 @@
+//! Runs the Python test suite of the wheel's packages, `crates/python/tests/test_*.py`,
+//! against the native module of this build.
+//!
+//! The wheel is packed as `cargo xtask wheel --debug` does, and unpacked into a folder of
+//! its own. Needs `python3` of version 3.10 or later with pytest, and a built module
+//! (`cargo build -p pteros-python`). Without them the test is skipped with a sentence.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "starts python3 with an environment of its own"
+)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The folder of cargo's programs: that of this test's parent.
+fn build_folder() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    own.parent()?.parent().map(Path::to_owned)
+}
+
+#[test]
+fn the_python_suite_passes() {
+    if !has_pytest() {
+        println!("skipped: no python3 of version 3.10 or later with pytest");
+        return;
+    }
+    let Some(folder) = build_folder() else {
+        panic!("the test program has no folder");
+    };
+    let library = folder.join("libpteros_native.so");
+    if !library.exists() {
+        println!(
+            "skipped: {} is not built; cargo build -p pteros-python",
+            library.display()
+        );
+        return;
+    }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let work = folder.join("python-suite");
+    let _ = std::fs::remove_dir_all(&work);
+    let packages = work.join("packages");
+    let packed = Command::new("python3")
+        .arg(sources.join("wheel.py"))
+        .args(["--version", env!("CARGO_PKG_VERSION")])
+        .arg("--library")
+        .arg(&library)
+        .arg("--out")
+        .arg(&work)
+        .output()
+        .expect("run python3");
+    assert!(
+        packed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&packed.stderr)
+    );
+    let wheel = String::from_utf8_lossy(&packed.stdout).trim().to_owned();
+    let unpacked = Command::new("python3")
+        .args(["-m", "zipfile", "-e", &wheel])
+        .arg(&packages)
+        .status()
+        .expect("run python3");
+    assert!(unpacked.success(), "{wheel} cannot be unpacked");
+    let tests = sources.join("tests");
+    let in_memory = tests.join("in_memory");
+    let mut on_the_module = pytest(&packages);
+    on_the_module.arg(&tests).arg("--ignore").arg(&in_memory);
+    must_pass(on_the_module);
+}
+
+/// The tests of the pure Python packages, which bring a native module of their own. They
+/// need no build.
+#[test]
+fn the_in_memory_suite_passes() {
+    if !has_pytest() {
+        println!("skipped: no python3 of version 3.10 or later with pytest");
+        return;
+    }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut run = pytest(&sources.join("python"));
+    run.arg(sources.join("tests/in_memory"));
+    must_pass(run);
+}
+
+fn has_pytest() -> bool {
+    let check = "import sys, pytest; sys.exit(sys.version_info < (3, 10))";
+    let output = Command::new("python3").args(["-c", check]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+fn pytest(packages: &Path) -> Command {
+    let mut command = Command::new("python3");
+    command
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"))
+        .env("PYTHONPATH", packages)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env_remove("AMENT_PREFIX_PATH");
+    command
+}
+
+fn must_pass(mut run: Command) {
+    let result = run.output().expect("run pytest");
+    let output = String::from_utf8_lossy(&result.stdout);
+    println!("{output}");
+    assert!(
+        result.status.success(),
+        "{output}\n{}",
+        String::from_utf8_lossy(&result.stderr)
+    );
+}

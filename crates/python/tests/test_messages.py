@@ -1,0 +1,177 @@
+"""Message classes: constructor, defaults, comparison, copies, CDR in both directions."""
+
+import array
+import copy
+import pickle
+
+import pytest
+from pteros import _native
+
+from geometry_msgs.msg import PoseWithCovariance
+from rcl_interfaces.msg import Log
+from sensor_msgs.msg import Image, PointCloud2
+from std_msgs.msg import Header, String, UInt8MultiArray
+from std_srvs.srv import SetBool
+from example_interfaces.action import Fibonacci
+from test_msgs.msg import (
+    Arrays, BasicTypes, BoundedSequences, Constants, Defaults, Empty, Nested, Strings,
+    UnboundedSequences, WStrings,
+)
+
+ALL = [f'{package}/{entry}' for package in _native.get_interface_packages()
+       for entry in _native.get_interfaces(package) if entry.startswith('msg/')]
+
+
+def round_trip(message):
+    return _native.deserialize_message(_native.serialize_message(message), type(message))
+
+
+@pytest.mark.parametrize('name', ALL)
+def test_every_default_message_survives_serialization(name):
+    cls = _native.get_message_class(name)
+    message = cls()
+    assert round_trip(message) == message
+    assert repr(message).startswith(name.replace('/', '.') + '(')
+    assert len(cls.SLOT_TYPES) == len(cls.get_fields_and_field_types())
+    assert pickle.loads(pickle.dumps(message)) == message
+    assert copy.deepcopy(message) == message
+
+
+def test_fields_are_keywords_of_the_constructor():
+    assert String(data='x').data == 'x'
+    assert String().data == ''
+    assert String(data='x') == String(data='x') != String(data='y')
+    assert repr(String(data='x')) == "std_msgs.msg.String(data='x')"
+    with pytest.raises(TypeError):
+        hash(String())
+    with pytest.raises(AttributeError):
+        String().datum = 1
+
+
+def test_a_class_lives_in_the_module_that_rosidl_gives_it():
+    from std_msgs.msg._string import String as same
+    assert same is String
+    assert String.__module__ == 'std_msgs.msg._string'
+
+
+def test_the_fields_types_have_the_texts_of_rosidl():
+    assert Header.get_fields_and_field_types() == {
+        'stamp': 'builtin_interfaces/Time', 'frame_id': 'string'}
+    fields = BoundedSequences.get_fields_and_field_types()
+    assert fields['bool_values'] == 'sequence<boolean, 3>'
+    assert PoseWithCovariance.get_fields_and_field_types()['covariance'] == 'double[36]'
+    assert Image.get_fields_and_field_types()['data'] == 'sequence<uint8>'
+
+
+def test_constants_and_defaults_are_read_only():
+    assert Constants.INT32_CONST == -30
+    assert Constants().INT32_CONST == -30
+    assert Log.DEBUG == b'\n'
+    assert Defaults.INT32_VALUE__DEFAULT == -30000
+    assert Defaults().int32_value == -30000
+    with pytest.raises(AttributeError):
+        Constants.INT32_CONST = 1
+
+
+def test_values_of_every_kind_survive():
+    basic = BasicTypes(bool_value=True, byte_value=b'\xff', char_value=7, float32_value=1.5,
+                       float64_value=-2.25, int8_value=-128, uint8_value=255,
+                       int16_value=-32768, uint16_value=65535, int32_value=-2 ** 31,
+                       uint32_value=2 ** 32 - 1, int64_value=-2 ** 63, uint64_value=2 ** 64 - 1)
+    assert round_trip(basic) == basic
+    strings = Strings(string_value='Größe ✓')
+    assert round_trip(strings) == strings
+    wide = WStrings(wstring_value='ハロー')
+    assert round_trip(wide) == wide
+    nested = Nested(basic_types_value=basic)
+    assert round_trip(nested) == nested
+    assert round_trip(Empty()) == Empty()
+    sequences = UnboundedSequences(
+        bool_values=[True, False], byte_values=[b'\x00', b'\x01'], float64_values=[1.0, 2.0],
+        int64_values=[-1], uint64_values=[2 ** 64 - 1], string_values=['a', ''],
+        basic_types_values=[basic, BasicTypes()])
+    again = round_trip(sequences)
+    assert again == sequences
+    assert again.float64_values == array.array('d', [1.0, 2.0])
+    arrays = Arrays(int16_values=[1, -2, 3], string_values=['a', 'b', 'c'])
+    again = round_trip(arrays)
+    assert again == arrays and list(again.int16_values) == [1, -2, 3]
+
+
+def test_sequences_of_numbers_are_arrays_and_assignment_copies():
+    data = array.array('B', b'abc')
+    image = Image(data=data)
+    assert image.data == data and image.data is not data
+    for given in (b'abc', bytearray(b'abc'), memoryview(b'abc'), [97, 98, 99]):
+        image.data = given
+        assert isinstance(image.data, array.array) and image.data == data
+    assert round_trip(image).data == data
+    checked = Image(check_fields=True)
+    checked.data = data
+    assert checked.data is data
+
+
+def test_the_byte_order_of_the_sender_does_not_matter():
+    message = UInt8MultiArray(data=b'\x01\x02')
+    message.layout.data_offset = 0x01020304
+    big = (b'\x00\x00\x00\x00' + b'\x00\x00\x00\x00' + b'\x01\x02\x03\x04'
+           + b'\x00\x00\x00\x02\x01\x02')
+    assert _native.deserialize_message(big, UInt8MultiArray) == message
+
+
+def test_checks_are_off_by_default_and_serialization_finds_wrong_values():
+    message = String(data=5, unknown=1)
+    with pytest.raises(TypeError, match='std_msgs/msg/String.data: expected str'):
+        _native.serialize_message(message)
+    with pytest.raises(AssertionError):
+        String(data=5, check_fields=True)
+    with pytest.raises(AssertionError, match='unknown'):
+        String(unknown=1, check_fields=True)
+    with pytest.raises(ValueError, match='out of the range of uint8'):
+        _native.serialize_message(BasicTypes(uint8_value=256))
+    with pytest.raises(ValueError, match='int32_values'):
+        _native.serialize_message(BoundedSequences(int32_values=[1, 2, 3, 4]))
+    with pytest.raises(TypeError, match='Header.stamp'):
+        _native.serialize_message(Header(stamp=String()))
+
+
+def test_a_payload_of_another_type_is_refused():
+    with pytest.raises(_native.RCLError, match='std_msgs/msg/String'):
+        _native.deserialize_message(b'\x00\x01\x00\x00\xff\xff\xff\xff', String)
+    with pytest.raises(_native.RCLError):
+        _native.deserialize_message(b'', String)
+
+
+def test_a_large_sequence_is_one_copy_of_bytes():
+    cloud = PointCloud2(data=bytes(10_000_000), width=10)
+    payload = _native.serialize_message(cloud)
+    assert len(payload) > 10_000_000
+    assert len(_native.deserialize_message(payload, PointCloud2).data) == 10_000_000
+
+
+def test_services_and_actions_have_their_parts():
+    assert SetBool.Request(data=True).data is True
+    assert SetBool.Response.__name__ == 'SetBool_Response'
+    assert SetBool.Event().info.sequence_number == 0
+    with pytest.raises(NotImplementedError):
+        SetBool()
+    assert Fibonacci.Goal(order=3).order == 3
+    assert Fibonacci.Impl.SendGoalService.Request().goal == Fibonacci.Goal()
+    assert Fibonacci.Impl.FeedbackMessage().feedback == Fibonacci.Feedback()
+    assert _native.get_type_name(Fibonacci.Impl.GetResultService) == \
+        'example_interfaces/action/Fibonacci_GetResult'
+    assert _native.is_service_class(SetBool) and not _native.is_message_class(SetBool)
+    assert _native.is_action_class(Fibonacci)
+    assert _native.is_message_class(SetBool.Request)
+
+
+def test_type_hashes_are_those_of_ros():
+    assert _native.get_type_hash(String) == (
+        'RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18')
+
+
+def test_unknown_names_are_named():
+    with pytest.raises(ImportError):
+        from std_msgs.msg import Strong  # noqa: F401
+    with pytest.raises(LookupError, match='Strong'):
+        _native.get_message_class('std_msgs/msg/Strong')

@@ -1,0 +1,144 @@
+"""rclpy on the native module: the programs of the tutorial, and nodes in one process."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import rclpy
+from rclpy.action import ActionClient, ActionServer
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
+
+from example_interfaces.action import Fibonacci
+from example_interfaces.srv import AddTwoInts
+from std_msgs.msg import String
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / 'examples' / 'tutorials' / 'python'
+
+
+@pytest.fixture
+def node():
+    rclpy.init(args=[])
+    node = rclpy.create_node('tester')
+    yield node
+    node.destroy_node()
+    rclpy.try_shutdown()
+
+
+def spin_until(node, condition, seconds=20):
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    deadline = time.monotonic() + seconds
+    try:
+        while not condition():
+            assert time.monotonic() < deadline, 'nothing came in time'
+            executor.spin_once(timeout_sec=0.1)
+    finally:
+        executor.shutdown()
+
+
+def test_the_talker_of_the_tutorial_is_heard():
+    talker = subprocess.Popen(
+        [sys.executable, EXAMPLES / 'talker.py'], stderr=subprocess.PIPE, text=True)
+    listener = subprocess.Popen(
+        [sys.executable, EXAMPLES / 'listener.py'], stderr=subprocess.PIPE, text=True)
+    try:
+        assert 'I heard: "Hello World: ' in listener.stderr.readline()
+        assert 'Publishing: "Hello World: 1"' in talker.stderr.readline()
+        for child in (talker, listener):
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=30)
+            assert child.returncode == 0, errors
+    finally:
+        talker.kill()
+        listener.kill()
+
+
+def test_callbacks_get_messages_of_timers(node):
+    heard = []
+    publisher = node.create_publisher(String, 'chatter', 10)
+    node.create_subscription(String, 'chatter', lambda message, info: heard.append((message, info)), 10)
+    node.create_timer(0.01, lambda: publisher.publish(String(data='tick')))
+    spin_until(node, lambda: len(heard) >= 3)
+    assert heard[0][0].data == 'tick' and heard[0][1]['source_timestamp'] > 0
+
+
+def test_a_service_adds(node):
+    def add(request, response):
+        response.sum = request.a + request.b
+        return response
+
+    node.create_service(AddTwoInts, 'add', add)
+    client = node.create_client(AddTwoInts, 'add')
+    spin_until(node, client.service_is_ready)
+    future = client.call_async(AddTwoInts.Request(a=2, b=3))
+    spin_until(node, future.done)
+    assert future.result().sum == 5
+
+
+def test_an_action_gives_feedback_and_a_result(node):
+    def execute(goal):
+        sequence = [0, 1]
+        for _ in range(goal.request.order - 1):
+            sequence.append(sequence[-1] + sequence[-2])
+            goal.publish_feedback(Fibonacci.Feedback(sequence=sequence))
+        goal.succeed()
+        return Fibonacci.Result(sequence=sequence)
+
+    server = ActionServer(node, Fibonacci, 'fibonacci', execute)
+    client = ActionClient(node, Fibonacci, 'fibonacci')
+    feedback = []
+    spin_until(node, client.server_is_ready)
+    sent = client.send_goal_async(
+        Fibonacci.Goal(order=5), feedback_callback=lambda one: feedback.append(one.feedback))
+    spin_until(node, sent.done)
+    assert sent.result().accepted
+    result = sent.result().get_result_async()
+    spin_until(node, result.done)
+    assert list(result.result().result.sequence) == [0, 1, 1, 2, 3, 5]
+    spin_until(node, lambda: len(feedback) == 4)
+    server.destroy()
+    client.destroy()
+
+
+def test_parameters_come_from_arguments():
+    rclpy.init(args=['--ros-args', '-p', 'rate:=2.5'])
+    node = rclpy.create_node('tester')
+    assert node.declare_parameter('rate', 1.0).value == 2.5
+    node.set_parameters([Parameter('rate', value=3.5)])
+    assert node.get_parameter('rate').value == 3.5
+    node.destroy_node()
+    rclpy.shutdown()
+
+
+def test_coroutines_and_futures_run_in_the_executor(node):
+    client = node.create_client(AddTwoInts, 'add')
+    node.create_service(AddTwoInts, 'add', lambda request, response: AddTwoInts.Response(
+        sum=request.a + request.b))
+    results = []
+
+    async def call():
+        results.append((await client.call_async(AddTwoInts.Request(a=1, b=1))).sum)
+
+    spin_until(node, client.service_is_ready)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    task = executor.create_task(call)
+    executor.spin_until_future_complete(task, timeout_sec=20)
+    assert results == [2]
+    executor.shutdown()
+
+
+def test_the_log_goes_to_rosout(node):
+    from rcl_interfaces.msg import Log
+    seen = []
+    node.create_subscription(Log, '/rosout', seen.append, 10)
+    node.get_logger().warning('look')
+    spin_until(node, lambda: any(line.msg == 'look' for line in seen))
+    line = next(line for line in seen if line.msg == 'look')
+    assert line.name == 'tester' and line.level == 30
+    assert os.path.basename(line.file) == 'test_programs.py'

@@ -1,0 +1,312 @@
+"""rclpy within one process: every kind of entity, once, as programs use it."""
+
+import threading
+
+import pytest
+import rclpy
+from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.exceptions import (
+    InvalidHandle, InvalidTopicNameException, NotInitializedException,
+    ParameterAlreadyDeclaredException, ParameterNotDeclaredException,
+)
+from rclpy.executors import (
+    ExternalShutdownException, MultiThreadedExecutor, SingleThreadedExecutor,
+)
+from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.task import Future
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from std_msgs.msg import String
+from test_msgs.action import Fibonacci
+from test_msgs.srv import BasicTypes
+
+DEADLINE_S = 20
+
+
+@pytest.fixture
+def context():
+    context = rclpy.Context()
+    rclpy.init(context=context, args=[])
+    yield context
+    context.try_shutdown()
+
+
+@pytest.fixture
+def node(context):
+    node = rclpy.create_node('node', namespace='/tests', context=context)
+    yield node
+    node.destroy_node()
+
+
+@pytest.fixture
+def executor(context, node):
+    with SingleThreadedExecutor(context=context) as executor:
+        executor.add_node(node)
+        yield executor
+
+
+def complete(executor, future):
+    executor.spin_until_future_complete(future, timeout_sec=DEADLINE_S)
+    assert future.done(), 'the future is not done in time'
+    return future.result()
+
+
+def test_messages_arrive_in_order_with_their_info(node, executor):
+    received = []
+    done = Future()
+
+    def callback(message, info):
+        received.append((message.data, info['source_timestamp']))
+        if len(received) == 3:
+            done.set_result(None)
+
+    node.create_subscription(String, 'chatter', callback, 10)
+    publisher = node.create_publisher(String, 'chatter', 10)
+    for text in ('a', 'b', 'c'):
+        publisher.publish(String(data=text))
+    complete(executor, done)
+    assert [text for text, _ in received] == ['a', 'b', 'c']
+    assert all(stamp > 0 for _, stamp in received)
+
+
+def test_a_raw_subscription_gets_what_was_serialized(node, executor):
+    from rclpy.serialization import deserialize_message, serialize_message
+    done = Future()
+    node.create_subscription(String, 'raw', done.set_result, 10, raw=True)
+    payload = serialize_message(String(data='raw'))
+    node.create_publisher(String, 'raw', 10).publish(payload)
+    received = complete(executor, done)
+    assert isinstance(received, bytes)
+    assert deserialize_message(received, String).data == 'raw'
+
+
+def test_a_message_of_another_type_is_refused(node):
+    publisher = node.create_publisher(String, 'chatter', 10)
+    with pytest.raises(TypeError, match="topic 'chatter'"):
+        publisher.publish(ParameterDescriptor())
+    node.destroy_publisher(publisher)
+    with pytest.raises(InvalidHandle):
+        publisher.publish(String())
+
+
+def test_names_and_states_that_are_wrong(context, node):
+    with pytest.raises(InvalidTopicNameException):
+        node.create_publisher(String, 'chatter?', 10)
+    with pytest.raises(RuntimeError, match='not valid'):
+        node.create_publisher(BasicTypes, 'chatter', 10)
+    with pytest.raises(TypeError, match='Expected QoSProfile or int'):
+        node.create_publisher(String, 'chatter', 'ten')
+    with pytest.raises(RuntimeError, match='only be called once'):
+        context.init()
+    with pytest.raises(NotInitializedException):
+        rclpy.create_node('node', context=rclpy.Context())
+
+
+def test_a_callback_awaits_a_service_of_its_own_node(node, executor):
+    async def serve(request, response):
+        response.int32_value = request.int32_value + 1
+        return response
+
+    group = ReentrantCallbackGroup()
+    node.create_service(BasicTypes, 'add', serve, callback_group=group)
+    client = node.create_client(BasicTypes, 'add', callback_group=group)
+    assert client.wait_for_service(DEADLINE_S)
+    done = Future()
+
+    async def call():
+        timer.cancel()
+        response = await client.call_async(BasicTypes.Request(int32_value=41))
+        done.set_result(response.int32_value)
+
+    timer = node.create_timer(0.0, call, group)
+    assert complete(executor, done) == 42
+
+
+def test_a_call_blocks_in_another_thread(node, executor):
+    node.create_service(BasicTypes, 'echo', lambda request, response: response)
+    client = node.create_client(BasicTypes, 'echo')
+    assert client.wait_for_service(DEADLINE_S)
+    done = Future()
+    thread = threading.Thread(
+        target=lambda: done.set_result(client.call(BasicTypes.Request(), DEADLINE_S)))
+    thread.start()
+    assert isinstance(complete(executor, done), BasicTypes.Response)
+    thread.join(DEADLINE_S)
+
+
+def test_a_service_callback_must_return_a_response(node, executor):
+    node.create_service(BasicTypes, 'nothing', lambda request, response: None)
+    client = node.create_client(BasicTypes, 'nothing')
+    assert client.wait_for_service(DEADLINE_S)
+    future = client.call_async(BasicTypes.Request())
+    with pytest.raises(TypeError, match="service 'nothing' must return its response"):
+        executor.spin_until_future_complete(future, timeout_sec=DEADLINE_S)
+
+
+def test_an_action_gives_feedback_and_a_result(node, executor):
+    def execute(goal):
+        goal.publish_feedback(Fibonacci.Feedback(sequence=[0, 1]))
+        goal.succeed()
+        return Fibonacci.Result(sequence=[0, 1, 1])
+
+    server = ActionServer(node, Fibonacci, 'fibonacci', execute)
+    client = ActionClient(node, Fibonacci, 'fibonacci')
+    assert client.wait_for_server(DEADLINE_S)
+    feedback = []
+    handle = complete(executor, client.send_goal_async(
+        Fibonacci.Goal(order=2), lambda message: feedback.append(message.feedback.sequence)))
+    assert handle.accepted
+    response = complete(executor, handle.get_result_async())
+    assert list(response.result.sequence) == [0, 1, 1] and response.status == 4
+    assert [list(sequence) for sequence in feedback] == [[0, 1]]
+    client.destroy()
+    server.destroy()
+
+
+def test_a_goal_is_rejected_or_cancelled(node, executor):
+    started = []
+
+    async def execute(goal):
+        started.append(goal)
+        while not goal.is_cancel_requested:
+            await pause()
+        goal.canceled()
+        return Fibonacci.Result()
+
+    class pause:
+        def __await__(self):
+            yield
+
+    server = ActionServer(
+        node, Fibonacci, 'fibonacci', execute,
+        goal_callback=lambda goal: (
+            GoalResponse.ACCEPT if goal.order > 0 else GoalResponse.REJECT),
+        cancel_callback=lambda goal: CancelResponse.ACCEPT)
+    client = ActionClient(node, Fibonacci, 'fibonacci')
+    assert client.wait_for_server(DEADLINE_S)
+    assert not complete(executor, client.send_goal_async(Fibonacci.Goal(order=0))).accepted
+    handle = complete(executor, client.send_goal_async(Fibonacci.Goal(order=1)))
+    cancelled = complete(executor, handle.cancel_goal_async())
+    assert len(cancelled.goals_canceling) == 1
+    assert complete(executor, handle.get_result_async()).status == 5
+    client.destroy()
+    server.destroy()
+
+
+def test_parameters_and_their_callbacks(node):
+    assert node.declare_parameter('speed', 1.5).value == 1.5
+    with pytest.raises(ParameterAlreadyDeclaredException):
+        node.declare_parameter('speed', 2.0)
+    with pytest.raises(ParameterNotDeclaredException):
+        node.get_parameter('sped')
+
+    def limit(parameters):
+        too_fast = any(parameter.value > 10 for parameter in parameters)
+        return SetParametersResult(successful=not too_fast, reason='too fast' if too_fast else '')
+
+    node.add_on_set_parameters_callback(limit)
+    rejected, = node.set_parameters([Parameter('speed', value=11.0)])
+    assert (rejected.successful, rejected.reason) == (False, 'too fast')
+    wrong, = node.set_parameters([Parameter('speed', value='fast')])
+    assert 'Wrong parameter type' in wrong.reason
+    assert node.set_parameters([Parameter('speed', value=9.0)])[0].successful
+    assert node.get_parameter('speed').value == 9.0
+
+
+def test_another_node_sets_parameters(context, node, executor):
+    node.declare_parameter('name', 'old')
+    other = rclpy.create_node('other', context=context)
+    executor.add_node(other)
+    client = AsyncParameterClient(other, '/tests/node')
+    assert client.wait_for_services(DEADLINE_S)
+    result = complete(executor, client.set_parameters([Parameter('name', value='new')]))
+    assert result.results[0].successful
+    values = complete(executor, client.get_parameters(['name'])).values
+    assert values[0].string_value == 'new'
+    other.destroy_node()
+
+
+def test_late_joiners_get_transient_local_messages(node, executor):
+    qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_publisher(String, 'latched', qos).publish(String(data='kept'))
+    done = Future()
+    node.create_subscription(String, 'latched', done.set_result, qos)
+    assert complete(executor, done).data == 'kept'
+
+
+def test_a_lifecycle_publisher_publishes_while_active(context, executor):
+    class Talker(LifecycleNode):
+        def on_configure(self, state):
+            self.publisher = self.create_lifecycle_publisher(String, '/lifecycle', 10)
+            return super().on_configure(state)
+
+    talker = Talker('talker', context=context)
+    received = []
+    talker.create_subscription(String, '/lifecycle', lambda m: received.append(m.data), 10)
+    executor.add_node(talker)
+    assert talker.trigger_configure() == TransitionCallbackReturn.SUCCESS
+    talker.publisher.publish(String(data='inactive'))
+    assert talker.trigger_activate() == TransitionCallbackReturn.SUCCESS
+    talker.publisher.publish(String(data='active'))
+    while not received:
+        executor.spin_once(timeout_sec=DEADLINE_S)
+    assert received == ['active']
+    talker.destroy_node()
+
+
+def test_shutdown_from_outside_ends_spin(context, node):
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    raised = []
+
+    def spin():
+        try:
+            executor.spin()
+        except ExternalShutdownException as error:
+            raised.append(error)
+
+    waiting = threading.Event()
+    node.create_timer(0.0, waiting.set)
+    thread = threading.Thread(target=spin)
+    thread.start()
+    assert waiting.wait(DEADLINE_S)
+    context.shutdown()
+    thread.join(DEADLINE_S)
+    assert not thread.is_alive()
+
+
+def test_many_threads_serve_many_calls(context, node):
+    group = ReentrantCallbackGroup()
+    node.create_service(
+        BasicTypes, 'double', lambda request, response: _doubled(request, response),
+        callback_group=group)
+    client = node.create_client(BasicTypes, 'double', callback_group=group)
+    with MultiThreadedExecutor(4, context=context) as executor:
+        executor.add_node(node)
+        assert client.wait_for_service(DEADLINE_S)
+        futures = [
+            client.call_async(BasicTypes.Request(int32_value=number)) for number in range(8)]
+        for number, future in enumerate(futures):
+            assert complete(executor, future).int32_value == 2 * number
+    assert not client._pending_requests
+
+
+def _doubled(request, response):
+    response.int32_value = 2 * request.int32_value
+    return response
+
+
+def test_a_thousand_nodes_come_and_go(context):
+    import gc
+    for _ in range(1000):
+        node = rclpy.create_node(
+            'short', context=context, start_parameter_services=False, enable_rosout=False)
+        node.itself = node
+        node.destroy_node()
+    gc.collect()
+    last = rclpy.create_node('last', context=context)
+    assert last.get_node_names().count('short') == 0
+    last.destroy_node()

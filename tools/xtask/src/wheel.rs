@@ -1,0 +1,70 @@
+//! `cargo xtask wheel [--debug] [--out DIR]`: builds the Python wheel, by default into
+//! `target/wheel`.
+//!
+//! The native module and the command are built with the profile `dist`. With `--debug`
+//! the module alone is, with the development profile, for tests. `crates/python/wheel.py`
+//! packs them with the Python packages; it needs `python3` and nothing else.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::checkout::root;
+use crate::peers::target_folder;
+
+/// Runs the command. Returns the line to print: the wheel's path.
+pub fn run(arguments: &[String]) -> Result<String> {
+    let mut is_debug = false;
+    let mut out: Option<PathBuf> = None;
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match (word.as_str(), words.as_slice().first()) {
+            ("--debug", _) => is_debug = true,
+            ("--out", Some(folder)) => {
+                out = Some(folder.into());
+                words.next();
+            }
+            _ => bail!("usage: cargo xtask wheel [--debug] [--out DIR]"),
+        }
+    }
+    let (profile, folder) = if is_debug {
+        ("dev", "debug")
+    } else {
+        ("dist", "dist")
+    };
+    build("pteros-python", profile)?;
+    let target = target_folder()?;
+    let built = target.join(folder);
+    let mut pack = Command::new("python3");
+    pack.arg(root().join("crates/python/wheel.py"))
+        .args(["--version", env!("CARGO_PKG_VERSION")])
+        .arg("--library")
+        .arg(built.join("libpteros_native.so"))
+        .arg("--out")
+        .arg(out.unwrap_or_else(|| target.join("wheel")))
+        .stderr(Stdio::inherit());
+    if !is_debug {
+        build("pteros-cli", profile)?;
+        pack.arg("--command").arg(built.join("pteros"));
+    }
+    let output = pack
+        .output()
+        .context("run python3, which packs the wheel; install Python 3.10 or later")?;
+    if !output.status.success() {
+        bail!("crates/python/wheel.py failed");
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn build(package: &str, profile: &str) -> Result<()> {
+    let status = Command::new("cargo")
+        .args(["build", "--quiet", "-p", package, "--profile", profile])
+        .current_dir(root())
+        .status()
+        .context("run cargo")?;
+    if !status.success() {
+        bail!("{package} does not build");
+    }
+    Ok(())
+}
