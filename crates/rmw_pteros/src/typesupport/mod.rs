@@ -83,6 +83,40 @@ pub(crate) unsafe fn message_type(handle: *const abi::MessageTypeSupport) -> Out
     unsafe { described(found.data.cast(), language, hash) }
 }
 
+/// The program of a message type. It is remembered by the handle, since
+/// `rmw_serialize` and `rmw_deserialize` have nothing else to keep it.
+///
+/// # Safety
+/// As for [`message_type`].
+pub(crate) unsafe fn program(handle: *const abi::MessageTypeSupport) -> Outcome<Arc<Program>> {
+    // A library can be unloaded, and another one have its handle at the same address.
+    // The hash says whether it is the same type.
+    static KNOWN: Mutex<Option<HashMap<usize, (TypeHash, Arc<Program>)>>> = Mutex::new(None);
+    // SAFETY: as for this function.
+    let outer = unsafe { crate::error::non_null(handle, "type_support") }?;
+    // SAFETY: a function of the handle.
+    let hash = (outer.get_type_hash_func).and_then(|hash| unsafe { type_hash(hash(handle)) });
+    let known = KNOWN
+        .lock()
+        .as_ref()
+        .and_then(|all| all.get(&handle.addr()).cloned());
+    if let Some((of, program)) = known
+        && hash == Some(of)
+    {
+        return Ok(program);
+    }
+    // SAFETY: as for this function.
+    let program = unsafe { message_type(handle) }?.program;
+    if let Some(hash) = hash {
+        let entry = (hash, program.clone());
+        KNOWN
+            .lock()
+            .get_or_insert_default()
+            .insert(handle.addr(), entry);
+    }
+    Ok(program)
+}
+
 /// The service type behind a handle.
 ///
 /// # Safety
