@@ -89,32 +89,55 @@ pub(crate) unsafe fn message_type(handle: *const abi::MessageTypeSupport) -> Out
 /// # Safety
 /// As for [`message_type`].
 pub(crate) unsafe fn program(handle: *const abi::MessageTypeSupport) -> Outcome<Arc<Program>> {
-    // A library can be unloaded, and another one have its handle at the same address.
-    // The hash says whether it is the same type.
-    static KNOWN: Mutex<Option<HashMap<usize, (TypeHash, Arc<Program>)>>> = Mutex::new(None);
+    static KNOWN: Mutex<Option<HashMap<HandleContent, KnownProgram>>> = Mutex::new(None);
     // SAFETY: as for this function.
     let outer = unsafe { crate::error::non_null(handle, "type_support") }?;
     // SAFETY: a function of the handle.
     let hash = (outer.get_type_hash_func).and_then(|hash| unsafe { type_hash(hash(handle)) });
+    let Some(hash) = hash else {
+        // SAFETY: as for this function.
+        return Ok(unsafe { message_type(handle) }?.program);
+    };
+    let content = HandleContent {
+        handle: handle.addr(),
+        identifier: outer.typesupport_identifier.addr(),
+        data: outer.data.addr(),
+        find: outer.func.map_or(0, |find| find as usize),
+    };
     let known = KNOWN
         .lock()
         .as_ref()
-        .and_then(|all| all.get(&handle.addr()).cloned());
-    if let Some((of, program)) = known
-        && hash == Some(of)
+        .and_then(|all| all.get(&content).cloned());
+    if let Some(known) = known
+        && known.hash == hash
     {
-        return Ok(program);
+        return Ok(known.program);
     }
     // SAFETY: as for this function.
     let program = unsafe { message_type(handle) }?.program;
-    if let Some(hash) = hash {
-        let entry = (hash, program.clone());
-        KNOWN
-            .lock()
-            .get_or_insert_default()
-            .insert(handle.addr(), entry);
-    }
+    let entry = KnownProgram {
+        hash,
+        program: program.clone(),
+    };
+    KNOWN.lock().get_or_insert_default().insert(content, entry);
     Ok(program)
+}
+
+/// A handle and what it holds: a caller may change it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct HandleContent {
+    handle: usize,
+    identifier: usize,
+    data: usize,
+    find: usize,
+}
+
+/// The program of a handle. A library can be unloaded, and another one have its handle
+/// at the same address. The hash says whether it is the same type.
+#[derive(Clone)]
+struct KnownProgram {
+    hash: TypeHash,
+    program: Arc<Program>,
 }
 
 /// The service type behind a handle.

@@ -414,7 +414,7 @@ fn a_handle_is_looked_up_once_unless_another_type_takes_its_place() {
     }
     let list = [member(c"value", 2, 0)];
     let members = members(c"Once", 8, &list);
-    let handle = abi::MessageTypeSupport {
+    let mut handle = abi::MessageTypeSupport {
         typesupport_identifier: null(),
         data: std::ptr::from_ref(&members).cast(),
         func: Some(find),
@@ -429,4 +429,8 @@ fn a_handle_is_looked_up_once_unless_another_type_takes_its_place() {
         assert_eq!(program.size_of, 8);
         assert_eq!(LOOKED_UP.load(Ordering::Relaxed), looked_up);
     }
+    // A handle that was changed is refused, as if it had not been used before.
+    handle.func = None;
+    // SAFETY: as above.
+    assert!(unsafe { super::program(&raw const handle) }.is_err());
 }
