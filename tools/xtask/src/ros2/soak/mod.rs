@@ -1,9 +1,9 @@
-//! `cargo xtask ros2 --soak [--minutes N]`: nodes of rclcpp and rclpy that talk for a
-//! long time, while their memory, descriptors and threads must not grow.
+//! `cargo xtask ros2 --soak [--minutes N]`: nodes of rclcpp and rclpy talk for a long
+//! time. Their memory, descriptors and threads must not grow.
 //!
 //! Three processes run throughout, two of rclcpp (`soak.cpp`) and one of rclpy
-//! (`soak.py`). Each publishes small and large messages to all, calls the service and
-//! the action of the next, and replaces an inner node with an endpoint of each kind.
+//! (`soak.py`). Each publishes small and large messages to all. It calls the service
+//! and the action of the next, and replaces an inner node with all kinds of endpoints.
 //! Guests come and go meanwhile; every other one is killed. All of them are in one
 //! private network.
 //!
@@ -293,7 +293,7 @@ impl Soak<'_> {
         Ok(())
     }
 
-    /// What has not come to everybody.
+    /// Messages that have not come to everybody.
     fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
         for sender in &self.peers {

@@ -13,7 +13,7 @@ const PSS_PERCENT_GROWTH: u64 = 5;
 /// are on a busy machine. A leak of one per guest exceeds it soon.
 const COUNT_GROWTH: u64 = 16;
 
-/// What a process uses at one moment.
+/// The resources of a process at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
     /// Proportional set size, KiB.
@@ -79,7 +79,7 @@ impl Limits {
         })
     }
 
-    /// What exceeds them, in words.
+    /// The figures that exceed them, in words.
     pub fn exceeded_by(&self, usage: &Usage) -> Vec<String> {
         let rows = [
             ("KiB PSS", usage.pss_kib, self.0.pss_kib),
