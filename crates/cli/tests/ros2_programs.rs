@@ -288,6 +288,55 @@ const ALONE: &[Together] = &[
     &[("demo_nodes_cpp/list_parameters", "foo.first")],
     &[("demo_nodes_cpp/one_off_timer", "in one_off_timer callback")],
     &[("demo_nodes_cpp/use_logger_service", "Current logger level")],
+    &[("demo_nodes_cpp/allocator_tutorial", "Global new was called")],
+    &[(
+        "demo_nodes_cpp/even_parameters_node",
+        "shows a parameter callback",
+    )],
+    &[("demo_nodes_cpp/list_parameters_async", "foo.first")],
+    &[("demo_nodes_cpp/set_and_get_parameters_async", "foo")],
+    &[("demo_nodes_cpp/parameter_events_async", "Parameter event")],
+    &[(
+        "demo_nodes_cpp/parameter_event_handler",
+        "monitoring for the following parameter changes",
+    )],
+    &[("demo_nodes_cpp/reuse_timer", "resetting one off timer")],
+    &[(
+        "demo_nodes_cpp/set_parameters_callback",
+        "demonstrates the use of parameter callbacks",
+    )],
+    &[(
+        "examples_rclcpp_minimal_timer/timer_lambda",
+        "Hello, world!",
+    )],
+    &[(
+        "examples_rclcpp_minimal_timer/timer_member_function",
+        "Hello, world!",
+    )],
+    &[(
+        "quality_of_service_demo_py/lifespan 1000 --publish-count 5 --subscribe-after 3000",
+        "Listener heard",
+    )],
+    &[(
+        "quality_of_service_demo_py/incompatible_qos deadline",
+        "Requested incompatible qos - total 1",
+    )],
+    &[(
+        "quality_of_service_demo_py/incompatible_qos liveliness_policy",
+        "Requested incompatible qos - total 1",
+    )],
+    &[(
+        "quality_of_service_demo_py/incompatible_qos liveliness_lease_duration",
+        "Requested incompatible qos - total 1",
+    )],
+    &[(
+        "quality_of_service_demo_py/incompatible_qos reliability",
+        "Requested incompatible qos - total 1",
+    )],
+    &[(
+        "examples_rclpy_executors/custom_callback_group",
+        "Publishing: ",
+    )],
 ];
 
 const PAIRS: &[Together] = &[
@@ -382,6 +431,235 @@ const PAIRS: &[Together] = &[
             "examples_rclcpp_minimal_subscriber/time_triggered_wait_set_subscriber",
             "I heard: 'Hello",
         ),
+    ],
+    &[
+        ("demo_nodes_cpp/talker", ""),
+        (
+            "demo_nodes_cpp/listener_best_effort",
+            "I heard: [Hello World",
+        ),
+    ],
+    &[
+        ("demo_nodes_cpp/talker_loaned_message", "Publishing: '1"),
+        ("demo_nodes_cpp/listener", "I heard: [Hello World"),
+    ],
+    &[
+        ("demo_nodes_cpp/content_filtering_publisher", ""),
+        (
+            "demo_nodes_cpp/content_filtering_subscriber",
+            "I receive an emergency temperature data",
+        ),
+    ],
+    &[
+        ("demo_nodes_cpp/introspection_service", ""),
+        (
+            "demo_nodes_cpp/introspection_client",
+            "Result of add_two_ints: 5",
+        ),
+    ],
+    &[
+        ("demo_nodes_cpp/add_two_ints_server", ""),
+        (
+            "demo_nodes_cpp/add_two_ints_client_async",
+            "Result of add_two_ints: 5",
+        ),
+    ],
+    &[
+        (
+            "examples_rclcpp_minimal_publisher/publisher_member_function",
+            "Publishing: 'Hello",
+        ),
+        (
+            "examples_rclcpp_minimal_subscriber/subscriber_lambda",
+            "I heard: 'Hello",
+        ),
+        (
+            "examples_rclcpp_minimal_subscriber/subscriber_member_function",
+            "I heard: 'Hello",
+        ),
+        (
+            "examples_rclcpp_minimal_subscriber/subscriber_not_composable",
+            "I heard: 'Hello",
+        ),
+        (
+            "examples_rclcpp_minimal_subscriber/subscriber_member_function_with_topic_statistics",
+            "I heard: 'Hello",
+        ),
+        (
+            "examples_rclcpp_minimal_subscriber/subscriber_content_filtering",
+            "I heard: 'Hello",
+        ),
+        (
+            "examples_rclpy_minimal_subscriber/subscriber_lambda",
+            "I heard: \"Hello",
+        ),
+        (
+            "examples_rclpy_minimal_subscriber/subscriber_member_function",
+            "I heard: \"Hello",
+        ),
+        (
+            "examples_rclpy_minimal_subscriber/subscriber_old_school",
+            "I heard: \"Hello",
+        ),
+    ],
+    &[
+        (
+            "examples_rclcpp_minimal_publisher/publisher_not_composable",
+            "",
+        ),
+        (
+            "examples_rclcpp_minimal_publisher/publisher_member_function_with_type_adapter",
+            "Publishing: 'Hello",
+        ),
+        (
+            "examples_rclcpp_minimal_subscriber/subscriber_member_function_with_type_adapter",
+            "I heard: 'Hello",
+        ),
+    ],
+    &[
+        (
+            "examples_rclcpp_minimal_publisher/publisher_member_function_with_unique_network_flow_endpoints",
+            "",
+        ),
+        (
+            "examples_rclcpp_minimal_subscriber/subscriber_member_function_with_unique_network_flow_endpoints",
+            "",
+        ),
+    ],
+    &[
+        (
+            "examples_rclpy_minimal_publisher/publisher_local_function",
+            "Publishing: \"Hello",
+        ),
+        (
+            "examples_rclpy_minimal_publisher/publisher_member_function",
+            "Publishing: \"Hello",
+        ),
+        (
+            "examples_rclpy_minimal_publisher/publisher_old_school",
+            "Publishing: \"Hello",
+        ),
+        (
+            "examples_rclcpp_minimal_subscriber/subscriber_lambda",
+            "I heard: 'Hello",
+        ),
+    ],
+    &[
+        ("examples_rclcpp_minimal_service/service_main", ""),
+        (
+            "examples_rclcpp_minimal_client/client_main",
+            "result of 41 + 1 = 42",
+        ),
+        ("examples_rclpy_minimal_client/client", "for 41 + 1 = 42"),
+    ],
+    &[
+        ("examples_rclpy_minimal_service/service", ""),
+        (
+            "examples_rclpy_minimal_client/client_async",
+            "for 41 + 1 = 42",
+        ),
+        (
+            "examples_rclpy_minimal_client/client_async_callback",
+            "for 41 + 1 = 42",
+        ),
+    ],
+    &[
+        ("examples_rclpy_minimal_service/service_member_function", ""),
+        (
+            "examples_rclpy_minimal_client/client_async_member_function",
+            "for 41 + 1 = 42",
+        ),
+        (
+            "examples_rclcpp_minimal_client/client_main",
+            "result of 41 + 1 = 42",
+        ),
+    ],
+    &[
+        (
+            "examples_rclcpp_minimal_action_server/action_server_not_composable",
+            "",
+        ),
+        (
+            "examples_rclcpp_minimal_action_client/action_client_member_functions",
+            "Result received",
+        ),
+        (
+            "examples_rclcpp_minimal_action_client/action_client_not_composable_with_cancel",
+            "goal is being canceled",
+        ),
+    ],
+    &[
+        (
+            "examples_rclcpp_minimal_action_server/action_server_member_functions",
+            "",
+        ),
+        (
+            "examples_rclcpp_minimal_action_client/action_client_not_composable",
+            "result received",
+        ),
+        (
+            "examples_rclpy_minimal_action_client/client",
+            "Goal succeeded!",
+        ),
+    ],
+    &[
+        (
+            "examples_rclpy_minimal_action_server/server_not_composable",
+            "",
+        ),
+        (
+            "examples_rclpy_minimal_action_client/client_not_composable",
+            "Goal succeeded!",
+        ),
+    ],
+    &[
+        (
+            "examples_rclpy_minimal_action_server/server_single_goal",
+            "",
+        ),
+        (
+            "examples_rclpy_minimal_action_client/client_asyncio",
+            "Goal succeeded!",
+        ),
+    ],
+    &[
+        (
+            "examples_rclpy_minimal_action_server/server_queue_goals",
+            "Received goal request",
+        ),
+        (
+            "examples_rclpy_minimal_action_client/client",
+            "Goal succeeded!",
+        ),
+    ],
+    &[
+        (
+            "examples_rclpy_minimal_action_server/server_defer",
+            "Deferring execution",
+        ),
+        (
+            "examples_rclpy_minimal_action_client/client",
+            "Goal succeeded!",
+        ),
+    ],
+    &[
+        ("examples_rclpy_executors/talker", "Publishing: \"Hello"),
+        ("examples_rclpy_executors/listener", "I heard: \"Hello"),
+        ("examples_rclpy_executors/custom_executor", "I heard: \""),
+    ],
+    &[
+        (
+            "quality_of_service_demo_py/qos_overrides_talker",
+            "Publishing: ",
+        ),
+        (
+            "quality_of_service_demo_py/qos_overrides_listener",
+            "I heard: [",
+        ),
+    ],
+    &[
+        ("topic_monitor/data_publisher probe --period 0.2", ""),
+        ("topic_monitor/topic_monitor", "Alive"),
     ],
 ];
 

@@ -25,7 +25,7 @@ struct HostFunctions {
     operator_new: Option<OperatorNew>,
     operator_delete: Option<OperatorDelete>,
     /// Keeps the libraries open.
-    _libraries: [Option<Library>; 2],
+    _libraries: [Option<Library>; 3],
 }
 
 fn functions() -> &'static HostFunctions {
@@ -33,15 +33,19 @@ fn functions() -> &'static HostFunctions {
     FOUND.get_or_init(|| {
         let rcutils = open("librcutils.so");
         let stdcxx = open("libstdc++.so.6");
+        // A program may replace the operators, and its containers then free with its own.
+        let program = Some(Library::this());
         // SAFETY: the types are those of rcutils' `error_handling.h` and of the
         // Itanium C++ ABI.
         unsafe {
             HostFunctions {
                 set_error_state: symbol(rcutils.as_ref(), b"rcutils_set_error_state\0"),
                 reset_error: symbol(rcutils.as_ref(), b"rcutils_reset_error\0"),
-                operator_new: symbol(stdcxx.as_ref(), b"_Znwm\0"),
-                operator_delete: symbol(stdcxx.as_ref(), b"_ZdlPv\0"),
-                _libraries: [rcutils, stdcxx],
+                operator_new: symbol(program.as_ref(), b"_Znwm\0")
+                    .or_else(|| symbol(stdcxx.as_ref(), b"_Znwm\0")),
+                operator_delete: symbol(program.as_ref(), b"_ZdlPv\0")
+                    .or_else(|| symbol(stdcxx.as_ref(), b"_ZdlPv\0")),
+                _libraries: [rcutils, stdcxx, program],
             }
         }
     })

@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::ffi::{c_char, c_void};
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -184,11 +185,24 @@ impl<'m> UserMessage<'m> {
     }
 
     fn encode(&self, memory: &mut [u8]) {
+        // SAFETY: bytes that stay initialized.
+        let memory = unsafe { &mut *(std::ptr::from_mut(memory) as *mut [MaybeUninit<u8>]) };
         // SAFETY: as for `new`.
-        let encoded = unsafe { self.program.encode(self.message, memory) };
-        if let Err(failure) = encoded {
-            tracing::error!("{}", failure.text);
-        }
+        report(unsafe { self.program.encode(self.message, memory) });
+    }
+
+    fn encode_to_vec(&self) -> Vec<u8> {
+        // SAFETY: as for `new`.
+        let (bytes, encoded) = unsafe { self.program.encode_to_vec(self.message, self.len) };
+        report(encoded);
+        bytes
+    }
+}
+
+/// A message that another thread changes meanwhile cannot be refused any more.
+fn report(encoded: Outcome) {
+    if let Err(failure) = encoded {
+        tracing::error!("{}", failure.text);
     }
 }
 
@@ -210,11 +224,7 @@ impl OutboundMessage for UserMessage<'_> {
                 self.encode(&mut chunk);
                 chunk.freeze()
             }
-            _ => {
-                let mut memory = vec![0; self.len];
-                self.encode(&mut memory);
-                memory.into()
-            }
+            _ => self.encode_to_vec().into(),
         };
         self.payload = Some(payload.clone());
         payload

@@ -1,6 +1,7 @@
 //! Serialized messages: CDR in a buffer of the user.
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 
 use pteros_runtime::config::Config;
 
@@ -20,19 +21,17 @@ pub(crate) unsafe fn bytes(message: &SerializedMessage) -> &[u8] {
     unsafe { std::slice::from_raw_parts(message.buffer, message.buffer_length) }
 }
 
-/// Makes space for `len` bytes, which become the content.
-unsafe fn reserve(message: &mut SerializedMessage, len: usize) -> Outcome<&mut [u8]> {
+/// Makes space for `len` bytes, which become the content. The caller writes them.
+unsafe fn reserve(message: &mut SerializedMessage, len: usize) -> Outcome<&mut [MaybeUninit<u8>]> {
     if message.buffer_capacity < len || message.buffer.is_null() {
         message.allocator.check()?;
         // SAFETY: the buffer is of the allocator, or null.
         message.buffer = unsafe { message.allocator.resize(message.buffer, len) }?;
         message.buffer_capacity = len;
     }
-    // SAFETY: so many bytes; zeroed, since `realloc` leaves them undefined.
-    unsafe { message.buffer.write_bytes(0, len) };
     message.buffer_length = len;
-    // SAFETY: initialized above.
-    Ok(unsafe { std::slice::from_raw_parts_mut(message.buffer, len) })
+    // SAFETY: so many bytes, which may be uninitialized.
+    Ok(unsafe { std::slice::from_raw_parts_mut(message.buffer.cast(), len) })
 }
 
 /// Copies a payload into the message.
@@ -41,7 +40,7 @@ unsafe fn reserve(message: &mut SerializedMessage, len: usize) -> Outcome<&mut [
 /// The message is initialized.
 pub(crate) unsafe fn assign(message: &mut SerializedMessage, payload: &[u8]) -> Outcome {
     // SAFETY: as for this function.
-    unsafe { reserve(message, payload.len()) }?.copy_from_slice(payload);
+    unsafe { reserve(message, payload.len()) }?.write_copy_of_slice(payload);
     Ok(())
 }
 
@@ -58,10 +57,10 @@ pub unsafe extern "C" fn rmw_serialize(
         }
         // SAFETY: by contract of rmw.
         unsafe {
-            let ty = typesupport::message_type(type_support)?;
+            let program = typesupport::program(type_support)?;
             let serialized = non_null_mut(serialized, "serialized_message")?;
-            let len = ty.program.serialized_len(message)?;
-            ty.program.encode(message, reserve(serialized, len)?)
+            let len = program.serialized_len(message)?;
+            program.encode(message, reserve(serialized, len)?)
         }
     })
 }
@@ -79,9 +78,8 @@ pub unsafe extern "C" fn rmw_deserialize(
         }
         // SAFETY: by contract of rmw.
         unsafe {
-            let ty = typesupport::message_type(type_support)?;
-            ty.program
-                .decode(bytes(non_null(serialized, "serialized_message")?), message)
+            let program = typesupport::program(type_support)?;
+            program.decode(bytes(non_null(serialized, "serialized_message")?), message)
         }
     })
 }

@@ -1,15 +1,18 @@
 //! Cursors over CDR (XTypes 1.3 §7.4.3): one that counts and writes XCDR1, one that
 //! reads XCDR1 and XCDR2. Alignment counts from the end of the encapsulation header.
 
+use std::mem::MaybeUninit;
+
 use crate::error::{Failure, Outcome};
 
 /// Bytes of the encapsulation header.
 pub(super) const HEADER_BYTES: usize = 4;
 
-/// Writes little-endian CDR into memory of the right size, or counts the bytes.
+/// Writes little-endian CDR into memory of the right size, or counts the bytes. It
+/// writes each byte up to its position, padding included.
 pub(super) struct Writer<'m> {
     /// `None`: only counts.
-    memory: Option<&'m mut [u8]>,
+    memory: Option<&'m mut [MaybeUninit<u8>]>,
     /// After the header.
     position: usize,
 }
@@ -23,7 +26,7 @@ impl<'m> Writer<'m> {
     }
 
     /// Writes behind a header, which the caller has written.
-    pub(super) fn into(memory: &'m mut [u8]) -> Self {
+    pub(super) fn into(memory: &'m mut [MaybeUninit<u8>]) -> Self {
         Self {
             memory: Some(memory),
             position: 0,
@@ -35,7 +38,7 @@ impl<'m> Writer<'m> {
     }
 
     /// Reserves aligned bytes. Padding is zero.
-    fn next(&mut self, width: usize, bytes: usize) -> Outcome<Option<&mut [u8]>> {
+    fn next(&mut self, width: usize, bytes: usize) -> Outcome<Option<&mut [MaybeUninit<u8>]>> {
         let begin = self.position.next_multiple_of(width);
         let end = begin + bytes;
         let padding = self.position..begin;
@@ -44,7 +47,8 @@ impl<'m> Writer<'m> {
             return Ok(None);
         };
         let too_small = || Failure::error("the message changed while it was published");
-        memory.get_mut(padding).ok_or_else(too_small)?.fill(0);
+        let padding = memory.get_mut(padding).ok_or_else(too_small)?;
+        padding.fill(MaybeUninit::new(0));
         memory.get_mut(begin..end).map(Some).ok_or_else(too_small)
     }
 
@@ -63,14 +67,17 @@ impl<'m> Writer<'m> {
         }
         if let Some(to) = self.next(width, width * count)? {
             // SAFETY: as for this function; the memory is ours alone.
-            unsafe { to.as_mut_ptr().copy_from_nonoverlapping(from, to.len()) };
+            unsafe {
+                to.as_mut_ptr()
+                    .copy_from_nonoverlapping(from.cast(), to.len())
+            };
         }
         Ok(())
     }
 
     pub(super) fn u8(&mut self, value: u8) -> Outcome {
         if let Some([to]) = self.next(1, 1)? {
-            *to = value;
+            to.write(value);
         }
         Ok(())
     }
@@ -79,7 +86,7 @@ impl<'m> Writer<'m> {
         let value = u32::try_from(value)
             .map_err(|_| Failure::error("a sequence has more than 2^32 - 1 elements"))?;
         if let Some(to) = self.next(4, 4)? {
-            to.copy_from_slice(&value.to_le_bytes());
+            to.write_copy_of_slice(&value.to_le_bytes());
         }
         Ok(())
     }

@@ -65,13 +65,15 @@ impl Program {
                 } => {
                     let member: *mut c_void = message.add(*offset).cast();
                     let len = from.count(*width, sequence.bound)?;
-                    if sequence.len(member)? != len {
-                        sequence.resize(member, len)?;
-                    }
-                    if len == 0 {
+                    let Some(numbers) = sequence.resize_numbers(member, *width, len)? else {
                         return Ok(());
+                    };
+                    let read = from.numbers(numbers, *width, len);
+                    if read.is_err() {
+                        // Its memory may be uninitialized.
+                        sequence.resize_numbers(member, *width, 0)?;
                     }
-                    from.numbers(sequence.element_mut(member, 0)?.cast(), *width, len)
+                    read
                 }
                 Op::BoolSequence { offset, sequence } => {
                     let member: *mut c_void = message.add(*offset).cast();
@@ -145,9 +147,7 @@ impl Program {
                 })?);
             }
             // SAFETY: as for `read_op`.
-            return unsafe {
-                strings::write(self.language, string, len, |to| to.copy_from_slice(&units))
-            };
+            return unsafe { strings::write(self.language, string, &units) };
         }
         // The bound does not count the final zero.
         let len = from.count(1, bound.saturating_add(1))?;
@@ -160,10 +160,6 @@ impl Program {
             )));
         }
         // SAFETY: as for `read_op`.
-        unsafe {
-            strings::write(self.language, string, text.len(), |to| {
-                to.copy_from_slice(text)
-            })
-        }
+        unsafe { strings::write(self.language, string, text) }
     }
 }

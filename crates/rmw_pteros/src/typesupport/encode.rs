@@ -1,6 +1,7 @@
 //! Serialization: from the user's struct to CDR.
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 
 use super::cursor::{HEADER_BYTES, Writer};
 use super::program::{Op, Program, UNBOUNDED};
@@ -22,18 +23,54 @@ impl Program {
         Ok(HEADER_BYTES + writer.position().max(1))
     }
 
-    /// Serializes into memory of exactly [`Self::serialized_len`] bytes.
+    /// Serializes into memory of exactly [`Self::serialized_len`] bytes. Initializes
+    /// all of it, with zeros after a failure.
     ///
     /// # Safety
     /// As for [`Self::serialized_len`].
-    pub(crate) unsafe fn encode(&self, message: *const c_void, memory: &mut [u8]) -> Outcome {
+    pub(crate) unsafe fn encode(
+        &self,
+        message: *const c_void,
+        memory: &mut [MaybeUninit<u8>],
+    ) -> Outcome {
+        // SAFETY: as for this function.
+        let encoded = unsafe { self.encode_or_leave(message, memory) };
+        if encoded.is_err() {
+            memory.fill(MaybeUninit::new(0));
+        }
+        encoded
+    }
+
+    /// As [`Self::encode`] of a new buffer.
+    ///
+    /// # Safety
+    /// As for [`Self::serialized_len`].
+    pub(crate) unsafe fn encode_to_vec(
+        &self,
+        message: *const c_void,
+        len: usize,
+    ) -> (Vec<u8>, Outcome) {
+        let mut bytes = Vec::with_capacity(len);
+        let memory = bytes.spare_capacity_mut().get_mut(..len);
+        // SAFETY: as for this function.
+        let encoded = unsafe { self.encode(message, memory.unwrap_or_default()) };
+        // SAFETY: `encode` has initialized that many bytes.
+        unsafe { bytes.set_len(len) };
+        (bytes, encoded)
+    }
+
+    unsafe fn encode_or_leave(
+        &self,
+        message: *const c_void,
+        memory: &mut [MaybeUninit<u8>],
+    ) -> Outcome {
         let Some((header, body)) = memory.split_first_chunk_mut() else {
             return Err(Failure::error("no space for a header"));
         };
-        *header = HEADER;
+        *header = HEADER.map(MaybeUninit::new);
         // An empty message has one byte.
         if let [only] = body {
-            *only = 0;
+            only.write(0);
         }
         let len = body.len();
         let mut writer = Writer::into(body);

@@ -83,6 +83,63 @@ pub(crate) unsafe fn message_type(handle: *const abi::MessageTypeSupport) -> Out
     unsafe { described(found.data.cast(), language, hash) }
 }
 
+/// The program of a message type. It is remembered by the handle, since
+/// `rmw_serialize` and `rmw_deserialize` have nothing else to keep it.
+///
+/// # Safety
+/// As for [`message_type`].
+pub(crate) unsafe fn program(handle: *const abi::MessageTypeSupport) -> Outcome<Arc<Program>> {
+    static KNOWN: Mutex<Option<HashMap<HandleContent, KnownProgram>>> = Mutex::new(None);
+    // SAFETY: as for this function.
+    let outer = unsafe { crate::error::non_null(handle, "type_support") }?;
+    // SAFETY: a function of the handle.
+    let hash = (outer.get_type_hash_func).and_then(|hash| unsafe { type_hash(hash(handle)) });
+    let Some(hash) = hash else {
+        // SAFETY: as for this function.
+        return Ok(unsafe { message_type(handle) }?.program);
+    };
+    let content = HandleContent {
+        handle: handle.addr(),
+        identifier: outer.typesupport_identifier.addr(),
+        data: outer.data.addr(),
+        find: outer.func.map_or(0, |find| find as usize),
+    };
+    let known = KNOWN
+        .lock()
+        .as_ref()
+        .and_then(|all| all.get(&content).cloned());
+    if let Some(known) = known
+        && known.hash == hash
+    {
+        return Ok(known.program);
+    }
+    // SAFETY: as for this function.
+    let program = unsafe { message_type(handle) }?.program;
+    let entry = KnownProgram {
+        hash,
+        program: program.clone(),
+    };
+    KNOWN.lock().get_or_insert_default().insert(content, entry);
+    Ok(program)
+}
+
+/// A handle and what it holds: a caller may change it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct HandleContent {
+    handle: usize,
+    identifier: usize,
+    data: usize,
+    find: usize,
+}
+
+/// The program of a handle. A library can be unloaded, and another one have its handle
+/// at the same address. The hash says whether it is the same type.
+#[derive(Clone)]
+struct KnownProgram {
+    hash: TypeHash,
+    program: Arc<Program>,
+}
+
 /// The service type behind a handle.
 ///
 /// # Safety

@@ -2,9 +2,11 @@
 
 use std::ffi::c_void;
 
-use super::members::Language;
+use super::members::{Language, number_bytes};
+use super::strings::{free, malloc};
 use crate::abi::MessageMember;
 use crate::error::{Failure, Outcome};
+use crate::host;
 
 type ResizeC = unsafe extern "C" fn(*mut c_void, usize) -> bool;
 type ResizeCpp = unsafe extern "C" fn(*mut c_void, usize);
@@ -20,6 +22,25 @@ pub(super) struct SequenceAccess {
     fetch: Option<unsafe extern "C" fn(*const c_void, usize, *mut c_void)>,
     assign: Option<unsafe extern "C" fn(*mut c_void, usize, *const c_void)>,
     resize: Resize,
+    /// A sequence of numbers whose object is known, so that it grows without zeroing
+    /// memory that is written next.
+    numbers: Option<Language>,
+}
+
+/// `rosidl_runtime_c__…__Sequence`. The memory is malloc's.
+#[repr(C)]
+struct CSequence {
+    data: *mut c_void,
+    size: usize,
+    capacity: usize,
+}
+
+/// `std::vector` of libstdc++. The memory is that of `operator new`.
+#[repr(C)]
+struct CppVector {
+    begin: *mut u8,
+    end: *mut u8,
+    capacity_end: *mut u8,
 }
 
 #[derive(Clone, Copy)]
@@ -47,6 +68,9 @@ impl SequenceAccess {
             }
         };
         Self {
+            numbers: number_bytes(member.type_id)
+                .filter(|width| has_known_object(member, language, *width))
+                .map(|_| language),
             bound,
             size: member.size_function,
             get_const: member.get_const_function,
@@ -93,6 +117,37 @@ impl SequenceAccess {
         let get = self.get.ok_or_else(missing)?;
         // SAFETY: as for this function.
         Ok(unsafe { get(sequence, at) })
+    }
+
+    /// Changes the length of a sequence of numbers. Returns where they lie, unless
+    /// there are none. The caller writes all of them; until then they may be
+    /// uninitialized.
+    ///
+    /// # Safety
+    /// `sequence` is the member, of numbers of `width` bytes.
+    pub(super) unsafe fn resize_numbers(
+        &self,
+        sequence: *mut c_void,
+        width: usize,
+        len: usize,
+    ) -> Outcome<Option<*mut u8>> {
+        // SAFETY: as for this function, and the object was recognized.
+        let numbers: *mut u8 = unsafe {
+            match self.numbers {
+                Some(Language::C) => resize_c(&mut *sequence.cast(), width, len)?,
+                Some(Language::Cpp) => resize_cpp(&mut *sequence.cast(), width, len)?,
+                None => {
+                    if self.len(sequence)? != len {
+                        self.resize(sequence, len)?;
+                    }
+                    if len == 0 {
+                        return Ok(None);
+                    }
+                    self.element_mut(sequence, 0)?.cast()
+                }
+            }
+        };
+        Ok((len > 0).then_some(numbers))
     }
 
     /// Copies a boolean out.
@@ -142,6 +197,58 @@ impl SequenceAccess {
             }
         }
     }
+}
+
+/// Whether a sequence of numbers has the object of its language: its own size function
+/// must find the length in one that is made here.
+fn has_known_object(member: &MessageMember, language: Language, width: usize) -> bool {
+    let Some(size) = member.size_function else {
+        return false;
+    };
+    [0, 3].into_iter().all(|len: usize| {
+        // Larger than any sequence object. The function reads no element.
+        let mut object = [0_usize; 16];
+        let words = match language {
+            Language::C => [64, len, 5],
+            Language::Cpp => [64, 64 + len * width, 64 + 5 * width],
+        };
+        object[..3].copy_from_slice(&words);
+        // SAFETY: the function computes the length from the object alone.
+        unsafe { size(object.as_ptr().cast()) == len }
+    })
+}
+
+unsafe fn resize_c(sequence: &mut CSequence, width: usize, len: usize) -> Outcome<*mut u8> {
+    if len > sequence.capacity {
+        let memory = malloc(len * width);
+        if memory.is_null() {
+            return Err(Failure::bad_alloc());
+        }
+        // SAFETY: memory of malloc, or null.
+        unsafe { free(sequence.data) };
+        sequence.data = memory;
+        sequence.capacity = len;
+    }
+    sequence.size = len;
+    Ok(sequence.data.cast())
+}
+
+unsafe fn resize_cpp(vector: &mut CppVector, width: usize, len: usize) -> Outcome<*mut u8> {
+    let bytes = len * width;
+    if bytes > vector.capacity_end.addr() - vector.begin.addr() {
+        let memory = host::operator_new(bytes);
+        if memory.is_null() {
+            return Err(Failure::bad_alloc());
+        }
+        if !vector.begin.is_null() {
+            // SAFETY: memory of the vector's allocator, which is `operator new`.
+            unsafe { host::operator_delete(vector.begin.cast()) };
+        }
+        vector.begin = memory.cast();
+        vector.capacity_end = vector.begin.wrapping_add(bytes);
+    }
+    vector.end = vector.begin.wrapping_add(bytes);
+    Ok(vector.begin)
 }
 
 fn missing() -> Failure {

@@ -30,8 +30,8 @@ struct CppString {
 }
 
 unsafe extern "C" {
-    safe fn malloc(bytes: usize) -> *mut c_void;
-    fn free(memory: *mut c_void);
+    pub(super) safe fn malloc(bytes: usize) -> *mut c_void;
+    pub(super) fn free(memory: *mut c_void);
 }
 
 /// Bytes of the string object in arrays.
@@ -59,16 +59,16 @@ pub(super) unsafe fn read<'a, T>(language: Language, string: *const c_void) -> O
     Ok(unsafe { std::slice::from_raw_parts(string.data, string.size) })
 }
 
-/// Replaces the content of a string by `count` units, which `fill` writes.
+/// Replaces the content of a string.
 ///
 /// # Safety
 /// As for [`read`], and the string is initialized.
 pub(super) unsafe fn write<T: Copy + Default>(
     language: Language,
     string: *mut c_void,
-    count: usize,
-    fill: impl FnOnce(&mut [T]),
+    units: &[T],
 ) -> Outcome {
+    let count = units.len();
     // SAFETY: as for this function.
     let data: *mut T = unsafe {
         match language {
@@ -78,8 +78,8 @@ pub(super) unsafe fn write<T: Copy + Default>(
     }?;
     // SAFETY: there is space for the units and a final zero.
     unsafe {
-        std::ptr::write_bytes(data, 0, count + 1);
-        fill(std::slice::from_raw_parts_mut(data, count));
+        data.copy_from_nonoverlapping(units.as_ptr(), count);
+        data.add(count).write(T::default());
         (*string.cast::<CString<T>>()).size = count;
     }
     Ok(())

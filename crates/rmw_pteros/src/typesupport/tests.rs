@@ -89,8 +89,8 @@ fn a_struct_survives_cdr_and_adjacent_numbers_are_one_copy() {
     // SAFETY: an initialized struct of the type.
     let payload = unsafe {
         let len = program.serialized_len(pointer(&mut sent)).unwrap();
-        let mut payload = vec![0xee; len];
-        program.encode(pointer(&mut sent), &mut payload).unwrap();
+        let (payload, encoded) = program.encode_to_vec(pointer(&mut sent), len);
+        encoded.unwrap();
         payload
     };
     let expected = [
@@ -201,7 +201,9 @@ fn a_plain_struct_is_viewed_in_place_unless_its_bytes_forbid_it() {
     let len = unsafe { program.serialized_len(pointer(&mut sent)) }.unwrap();
     assert_eq!(len, 4 + 18, "without the gap at the end");
     // SAFETY: as above.
-    unsafe { program.encode(pointer(&mut sent), &mut bytes[4..4 + len]) }.unwrap();
+    let (encoded, outcome) = unsafe { program.encode_to_vec(pointer(&mut sent), len) };
+    outcome.unwrap();
+    bytes[4..4 + len].copy_from_slice(&encoded);
     let payload = &mut bytes[4..4 + 4 + 24];
     let body = layout.view(payload).expect("viewed in place");
     assert_eq!(body.as_ptr().addr() % 8, 0);
@@ -318,4 +320,117 @@ fn a_description_from_introspection_names_nested_types_and_bounds() {
         .map(|field| field.type_text())
         .collect();
     assert_eq!(texts, ["test/msg/Inner", "string<=5", "uint32[<=7]"]);
+}
+
+/// As rosidl's size function of a sequence in C.
+unsafe extern "C" fn sequence_size(sequence: *const c_void) -> usize {
+    // SAFETY: data, size and capacity.
+    unsafe { *sequence.cast::<usize>().add(1) }
+}
+
+#[test]
+fn a_sequence_of_numbers_reuses_its_memory_and_is_empty_after_a_failure() {
+    let numbers = MessageMember {
+        is_array: true,
+        size_function: Some(sequence_size),
+        ..member(c"numbers", 15, 0)
+    };
+    let list = [numbers];
+    let members = members(c"Numbers", 24, &list);
+    // SAFETY: the members are those of a sequence.
+    let program = unsafe { Program::compile(&members, Language::C) }.unwrap();
+    let payload = |numbers: &[u64]| {
+        let len = u32::try_from(numbers.len()).unwrap();
+        let mut bytes = [&[0, 1, 0, 0][..], &len.to_le_bytes(), &[0; 4]].concat();
+        bytes.extend(numbers.iter().flat_map(|one| one.to_le_bytes()));
+        bytes
+    };
+    // A zeroed sequence of C is empty.
+    let mut sequence = [0_usize; 3];
+    let mut decode = |bytes: &[u8]| {
+        // SAFETY: an initialized struct of the type.
+        let decoded = unsafe { program.decode(bytes, pointer(&mut sequence)) };
+        let [data, len, _] = sequence;
+        let mut numbers = vec![0_u64; len];
+        if len > 0 {
+            // SAFETY: as many numbers as `decode` has written.
+            unsafe {
+                let data = std::ptr::with_exposed_provenance::<u64>(data);
+                numbers.as_mut_ptr().copy_from_nonoverlapping(data, len);
+            }
+        }
+        (decoded.is_ok(), data, numbers)
+    };
+    let (_, first, numbers) = decode(&payload(&[7, 8, 9]));
+    assert_eq!(numbers, [7, 8, 9]);
+    let (_, second, numbers) = decode(&payload(&[5, 6]));
+    assert_eq!((second, numbers), (first, vec![5, 6]));
+    let (_, _, numbers) = decode(&payload(&[1; 100]));
+    assert_eq!(numbers, [1; 100]);
+    // Eight bytes are there, but the padding before them makes them too few.
+    let mut short = payload(&[1]);
+    short.truncate(short.len() - 4);
+    assert_eq!(decode(&short), (false, decode(&payload(&[])).1, vec![]));
+}
+
+#[test]
+fn a_sequence_whose_object_is_unknown_is_resized_by_its_typesupport_alone() {
+    unsafe extern "C" fn other_size(_: *const c_void) -> usize {
+        1
+    }
+    let numbers = MessageMember {
+        is_array: true,
+        size_function: Some(other_size),
+        ..member(c"numbers", 15, 0)
+    };
+    let list = [numbers];
+    let members = members(c"Numbers", 24, &list);
+    // SAFETY: the members are those of a sequence.
+    let program = unsafe { Program::compile(&members, Language::C) }.unwrap();
+    let payload = [[0, 1, 0, 0], [0; 4]].concat();
+    let mut sequence = [0_usize; 3];
+    // SAFETY: an initialized struct of the type.
+    let failure = unsafe { program.decode(&payload, pointer(&mut sequence)) }.unwrap_err();
+    assert!(failure.text.contains("lacks an access function"));
+}
+
+#[test]
+fn a_handle_is_looked_up_once_unless_another_type_takes_its_place() {
+    use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+    static LOOKED_UP: AtomicUsize = AtomicUsize::new(0);
+    static VERSION: AtomicU8 = AtomicU8::new(1);
+    unsafe extern "C" fn find(
+        handle: *const abi::MessageTypeSupport,
+        _: *const c_char,
+    ) -> *const abi::MessageTypeSupport {
+        LOOKED_UP.fetch_add(1, Ordering::Relaxed);
+        handle
+    }
+    unsafe extern "C" fn hash(_: *const abi::MessageTypeSupport) -> *const abi::TypeHash {
+        Box::leak(Box::new(abi::TypeHash {
+            version: 1,
+            value: [VERSION.load(Ordering::Relaxed); 32],
+        }))
+    }
+    let list = [member(c"value", 2, 0)];
+    let members = members(c"Once", 8, &list);
+    let mut handle = abi::MessageTypeSupport {
+        typesupport_identifier: null(),
+        data: std::ptr::from_ref(&members).cast(),
+        func: Some(find),
+        get_type_hash_func: Some(hash),
+        get_type_description_func: null(),
+        get_type_description_sources_func: null(),
+    };
+    for (version, looked_up) in [(1, 1), (1, 1), (2, 2), (2, 2)] {
+        VERSION.store(version, Ordering::Relaxed);
+        // SAFETY: a handle of a type.
+        let program = unsafe { super::program(&raw const handle) }.unwrap();
+        assert_eq!(program.size_of, 8);
+        assert_eq!(LOOKED_UP.load(Ordering::Relaxed), looked_up);
+    }
+    // A handle that was changed is refused, as if it had not been used before.
+    handle.func = None;
+    // SAFETY: as above.
+    assert!(unsafe { super::program(&raw const handle) }.is_err());
 }

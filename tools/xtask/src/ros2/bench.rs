@@ -32,9 +32,10 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Builds the plug-in, if it is the one under test.
-    pub fn new(installation: Installation, rmw: &str) -> Result<Self> {
-        let folder = target_folder()?.join("ros2-suites").join(rmw);
+    /// Builds the plug-in, if it is the one under test. Runs for different purposes
+    /// have different folders, so that they can go on side by side.
+    pub fn new(installation: Installation, rmw: &str, purpose: &str) -> Result<Self> {
+        let folder = target_folder()?.join(purpose).join(rmw);
         if folder.exists() {
             fs::remove_dir_all(&folder).context("remove the logs of the last run")?;
         }

@@ -22,17 +22,17 @@ const REPLACED: [&str; 2] = ["RMW_IMPLEMENTATION", "RCL_ASSERT_RMW_ID_MATCHES"];
 
 /// A test of a CTest file.
 #[derive(Debug, PartialEq, Eq)]
-struct Listed {
+pub struct Listed {
     /// Without the name of a middleware.
-    name: String,
-    program: PathBuf,
+    pub name: String,
+    pub program: PathBuf,
     /// A name that ends in `+` is appended to.
-    environment: Vec<(String, String)>,
-    folder: PathBuf,
+    pub environment: Vec<(String, String)>,
+    pub folder: PathBuf,
 }
 
-/// Runs the programs of a package. `only` is a part of their names.
-pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
+/// The programs of a package. `only` is a part of their names.
+pub fn list(bench: &Bench, build: &Path, only: &str) -> Result<Vec<Listed>> {
     let mut listed = BTreeMap::new();
     for folder in FOLDERS {
         let folder = build.join(folder);
@@ -48,8 +48,13 @@ pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<P
         "{} lists no built gtest program; build the package with BUILD_TESTING=ON",
         build.join("CTestTestfile.cmake").display()
     );
-    listed
-        .values()
+    Ok(listed.into_values().collect())
+}
+
+/// Runs the programs of a package. `only` is a part of their names.
+pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
+    list(bench, build, only)?
+        .iter()
         .map(|test| run_twice(bench, suite, || run_once(bench, suite, test)))
         .collect()
 }
@@ -68,7 +73,7 @@ fn run_once(bench: &Bench, suite: &str, test: &Listed) -> Result<ProgramRun> {
 
 /// Statuses in what a gtest program printed. A program that ended without its summary
 /// failed in the case that ran, and as a whole.
-fn cases(output: &Output) -> Vec<Case> {
+pub fn cases(output: &Output) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut running = None;
     for line in output.text.lines() {

@@ -6,6 +6,9 @@
 //! failed, and failures that `exceptions.txt` expects with a reason. An exception for
 //! a case that passes, or that is gone, fails too.
 //!
+//! `--valgrind` runs the suites of C++ under valgrind (`memcheck`), and `--soak` lets
+//! nodes talk for half an hour (`soak`).
+//!
 //! The tests are the workspace's own; nothing of them is copied into the repository.
 
 mod bench;
@@ -13,7 +16,9 @@ mod case;
 mod exceptions;
 mod gtest;
 mod installation;
+mod memcheck;
 mod pytest;
+mod soak;
 
 use std::time::Instant;
 
@@ -25,8 +30,12 @@ use case::{CaseStatus, ProgramRun};
 use exceptions::{Exceptions, PLUG_IN};
 use installation::Installation;
 
-const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--only PART] [SUITE …]; suites: \
+pub use soak::{INSIDE_TASK as SOAK_INSIDE_TASK, run_inside as run_soak_inside};
+
+const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--valgrind] [--only PART] [SUITE …] | \
+                     ros2 --soak [--minutes N] [--rmw NAME]; suites: \
                      test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy";
+
 /// A suite, named after the package that has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Suite {
@@ -41,6 +50,14 @@ struct Suite {
 enum SuiteKind {
     Gtest,
     Pytest,
+}
+
+impl Suite {
+    /// Whether valgrind runs it without being asked for it by name. The suites above
+    /// the middleware find the same, in hours.
+    fn is_checked_for_memory(&self) -> bool {
+        self.package == "test_rmw_implementation"
+    }
 }
 
 const SUITES: [Suite; 5] = [
@@ -63,29 +80,85 @@ const fn gtest_suite(package: &'static str, optional_features: &'static [&'stati
     }
 }
 
+/// The command line.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    rmw: String,
+    only: String,
+    suites: Vec<Suite>,
+    uses_valgrind: bool,
+    /// A soak of so many minutes takes the place of the suites.
+    soak_minutes: Option<u32>,
+}
+
+impl Options {
+    fn parse(arguments: &[String]) -> Result<Self> {
+        let mut options = Self {
+            rmw: PLUG_IN.to_owned(),
+            only: String::new(),
+            suites: Vec::new(),
+            uses_valgrind: false,
+            soak_minutes: None,
+        };
+        let (mut is_soak, mut minutes) = (false, None);
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--rmw" => options.rmw = words.next().context(USAGE)?.clone(),
+                "--only" => options.only = words.next().context(USAGE)?.clone(),
+                "--valgrind" => options.uses_valgrind = true,
+                "--soak" => is_soak = true,
+                "--minutes" => {
+                    minutes = Some(soak::parse_minutes(words.next().context(USAGE)?)?);
+                }
+                name => match SUITES.iter().find(|suite| suite.package == name) {
+                    Some(suite) => options.suites.push(*suite),
+                    None => bail!("{name:?} is no suite; {USAGE}"),
+                },
+            }
+        }
+        let selects = options.uses_valgrind || !options.only.is_empty();
+        ensure!(
+            !is_soak || !selects && options.suites.is_empty(),
+            "--soak runs no suite; {USAGE}"
+        );
+        ensure!(
+            is_soak || minutes.is_none(),
+            "--minutes is for --soak; {USAGE}"
+        );
+        if is_soak {
+            options.soak_minutes = Some(minutes.unwrap_or(soak::MINUTES));
+        }
+        if options.suites.is_empty() {
+            let is_checked =
+                |suite: &&Suite| !options.uses_valgrind || suite.is_checked_for_memory();
+            options.suites = SUITES.iter().filter(is_checked).copied().collect();
+        }
+        for suite in &options.suites {
+            ensure!(
+                !options.uses_valgrind || suite.kind == SuiteKind::Gtest,
+                "--valgrind runs suites of C++ alone, and {} is one of Python",
+                suite.package
+            );
+        }
+        Ok(options)
+    }
+}
+
 /// Runs the command line. Returns whether everything passed.
 pub fn run(arguments: &[String]) -> Result<bool> {
-    let mut rmw = PLUG_IN.to_owned();
-    let mut only = String::new();
-    let mut suites = Vec::new();
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--rmw" => rmw = words.next().context(USAGE)?.clone(),
-            "--only" => only = words.next().context(USAGE)?.clone(),
-            name => match SUITES.iter().find(|suite| suite.package == name) {
-                Some(suite) => suites.push(*suite),
-                None => bail!("{name:?} is no suite; {USAGE}"),
-            },
-        }
-    }
-    if suites.is_empty() {
-        suites = SUITES.into();
-    }
+    let options = Options::parse(arguments)?;
     let Some(installation) = Installation::find()? else {
         bail!("no ROS 2 was found: source its setup file, or name its prefix in PTEROS_ROS2");
     };
-    let counts = run_suites(installation, &rmw, &suites, &only)?;
+    let Options { rmw, only, .. } = &options;
+    if let Some(minutes) = options.soak_minutes {
+        return soak::run(installation, rmw, minutes);
+    }
+    if options.uses_valgrind {
+        return memcheck::run(installation, rmw, &options.suites, only);
+    }
+    let counts = run_suites(installation, rmw, &options.suites, only)?;
     Ok(counts.failed == 0)
 }
 
@@ -116,7 +189,7 @@ fn run_suites(
     only: &str,
 ) -> Result<Counts> {
     println!("{} on {rmw}", installation.prefix().display());
-    let mut bench = Bench::new(installation, rmw)?;
+    let mut bench = Bench::new(installation, rmw, "ros2-suites")?;
     let mut total = Counts::default();
     let runs = suites.iter().flat_map(|suite| {
         // The variable is the plug-in's.
@@ -274,9 +347,25 @@ mod tests {
     #[test]
     fn words_that_are_no_suite_are_refused() {
         let words = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
-        for line in ["rclcp", "--rmw", "rcl --only"] {
+        for line in [
+            "rclcp",
+            "--rmw",
+            "rcl --only",
+            "--soak rcl",
+            "--soak --valgrind",
+            "--minutes 3",
+        ] {
             let error = run(&words(line)).unwrap_err().to_string();
             assert!(error.contains("usage: cargo xtask ros2"), "{error}");
         }
+        let error = run(&words("--soak --minutes 0")).unwrap_err().to_string();
+        assert_eq!(error, "--minutes 0: expected a number of at least 1");
+        let error = run(&words("--valgrind rclpy")).unwrap_err().to_string();
+        assert!(error.contains("rclpy is one of Python"), "{error}");
+        let options = |line| Options::parse(&words(line)).unwrap();
+        assert_eq!(options("--soak").soak_minutes, Some(soak::MINUTES));
+        assert_eq!(options("--valgrind").suites, SUITES[..1]);
+        assert_eq!(options("--valgrind rcl").suites, SUITES[1..2]);
+        assert_eq!(options("--only x").suites, SUITES);
     }
 }
