@@ -288,7 +288,6 @@ const ALONE: &[Together] = &[
     &[("demo_nodes_cpp/list_parameters", "foo.first")],
     &[("demo_nodes_cpp/one_off_timer", "in one_off_timer callback")],
     &[("demo_nodes_cpp/use_logger_service", "Current logger level")],
-    &[("demo_nodes_cpp/allocator_tutorial", "Global new was called")],
     &[(
         "demo_nodes_cpp/even_parameters_node",
         "shows a parameter callback",
