@@ -34,11 +34,14 @@ const OTHERS: [&str; 2] = ["rmw_cyclonedds_cpp", "rmw_fastrtps_cpp"];
 const LINE_MAX: Duration = Duration::from_secs(60);
 
 /// An installation, and a folder with the plug-in alone.
+#[derive(Clone)]
 struct Ros2 {
     /// The file to source; none if that was done.
     setup: Option<PathBuf>,
     prefix: PathBuf,
     plug_in: PathBuf,
+    /// Variables of its programs, besides the usual ones.
+    variables: Vec<(&'static str, String)>,
 }
 
 impl Ros2 {
@@ -64,7 +67,16 @@ impl Ros2 {
             setup: named.map(|_| prefix.join("setup.bash")),
             prefix,
             plug_in,
+            variables: Vec::new(),
         })
+    }
+
+    /// The same, for programs in an enclave.
+    fn secured(&self, keystore: &Path, enclave: &str) -> Self {
+        Self {
+            variables: secured(keystore, enclave).into(),
+            ..self.clone()
+        }
     }
 
     fn has(&self, program: &str) -> bool {
@@ -134,6 +146,7 @@ impl Ros2 {
             .env("PYTHONUNBUFFERED", "1")
             .env_remove("ROS_STATIC_PEERS")
             .env_remove("ROS_LOCALHOST_ONLY")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             // Children of a launch end with it.
             .process_group(0);
         Program::start(command)
@@ -154,6 +167,16 @@ impl Ros2 {
         let words = [script.to_str().unwrap(), role];
         self.start_path(domain, rmw, &self.python(), words.into_iter())
     }
+}
+
+/// The variables of a program in an enclave.
+fn secured(keystore: &Path, enclave: &str) -> [(&'static str, String); 4] {
+    [
+        ("ROS_SECURITY_KEYSTORE", keystore.display().to_string()),
+        ("ROS_SECURITY_ENABLE", "true".into()),
+        ("ROS_SECURITY_STRATEGY", "Enforce".into()),
+        ("ROS_SECURITY_ENCLAVE_OVERRIDE", enclave.into()),
+    ]
 }
 
 /// A running program and its lines. Killed with its group when dropped.
@@ -683,6 +706,61 @@ fn use_from_native_nodes(ros2: &Ros2, rmw: &str) {
     if let Some(listener) = running.get_mut(2) {
         listener.expect("I heard: [Hello World");
     }
+}
+
+/// A secured talker and listener on the plug-in and a secured native node hear one
+/// another. Beside them an unsecured node of each kind hears the other one only.
+#[test]
+fn secured_programs_and_unsecured_ones_are_apart() {
+    let Some(ros2) = Ros2::find() else { return };
+    for program in ["demo_nodes_cpp/talker", "demo_nodes_cpp/listener"] {
+        if !ros2.has(program) {
+            println!("left out: {program} is not installed");
+            return;
+        }
+    }
+    let domain = Domain::new();
+    let keystore = ros2.plug_in.join("keystore");
+    let words = format!("security init {} -e", keystore.display());
+    let words: Vec<&str> = words.split(' ').collect();
+    let enclaves = ["/talker", "/listener", "/native"];
+    let made = support::finish(domain.command(words.into_iter().chain(enclaves)));
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let on_plug_in = |enclave: &str, program: &str| {
+        let secured = ros2.secured(&keystore, enclave);
+        secured.start(&domain, PLUG_IN, program)
+    };
+    let talker = on_plug_in("/talker", "demo_nodes_cpp/talker");
+    let mut listener = on_plug_in("/listener", "demo_nodes_cpp/listener");
+    let mut unsecured = ros2.start(&domain, PLUG_IN, "demo_nodes_cpp/listener");
+    let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
+    let node = context.create_node("unsecured").unwrap();
+    let publisher = node.create_publisher::<Text>("/chatter").unwrap();
+    let _timer = node.create_timer(Duration::from_millis(200), move || {
+        let message = Text {
+            data: "Unsecured".into(),
+        };
+        // The unsecured listener tells of a message that is missing.
+        let _ = publisher.publish(&message);
+    });
+    let spinning = node.clone();
+    std::thread::spawn(move || spinning.spin());
+    unsecured.expect("I heard: [Unsecured]");
+    listener.expect("I heard: [Hello World");
+    let mut command = domain.command("topic echo /chatter --once".split(' '));
+    command.envs(secured(&keystore, "/native"));
+    let heard = support::finish(command);
+    assert!(
+        heard.out.contains("Hello World"),
+        "{}",
+        heard.out + &heard.err
+    );
+    context.shutdown();
+    // What each has heard until now.
+    let (heard, unsecured) = (listener.interrupt(), unsecured.interrupt());
+    assert!(!heard.contains("Unsecured"), "{heard}");
+    assert!(!unsecured.contains("Hello World"), "{unsecured}");
+    talker.interrupt();
 }
 
 /// Verbs: the program that one needs besides the talker, the words, and a part of the
