@@ -266,8 +266,7 @@ class Executor:
         :param timeout_sec: Longest time; ``None`` and negative numbers stand for "for ever".
             It is no error when it has passed.
         """
-        if not future._add_waker(self.wake):
-            return
+        self._wake_when_done(future)
         deadline = None
         if timeout_sec is not None and timeout_sec >= 0:
             deadline = monotonic() + timeout_sec
@@ -280,6 +279,13 @@ class Executor:
             self.spin_once_until_future_complete(future, max(left, 0.0))
             if left <= 0:
                 return
+
+    def _wake_when_done(self, future: Any) -> None:
+        if isinstance(future, Future):
+            future._add_waker(self.wake)
+        else:
+            # Another library's future, which calls back at once if it is done.
+            future.add_done_callback(lambda _: self.wake())
 
     def spin_once(self, timeout_sec: Optional[float] = None) -> None:
         """
@@ -625,7 +631,7 @@ class SingleThreadedExecutor(Executor):
         self, future: Future, timeout_sec: Optional[float] = None,
     ) -> None:
         """Wait for one callback and run it, or return when a future is done."""
-        future._add_waker(self.wake)
+        self._wake_when_done(future)
         self._spin_once_impl(timeout_sec, lambda: future.done() or future.cancelled())
 
 
@@ -761,7 +767,7 @@ class MultiThreadedExecutor(Executor):
         self, future: Future, timeout_sec: Optional[float] = None,
     ) -> None:
         """Wait for one callback and let the pool run it, or return when a future is done."""
-        future._add_waker(self.wake)
+        self._wake_when_done(future)
         self._spin_once_impl(timeout_sec, lambda: future.done() or future.cancelled())
 
     def _wait_for_callbacks(self, timeout_sec: Optional[float]) -> bool:
