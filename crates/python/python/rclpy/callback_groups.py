@@ -67,19 +67,19 @@ class MutuallyExclusiveCallbackGroup(CallbackGroup):
     def __init__(self) -> None:
         super().__init__()
         self._active_entity: Any = None
-        self._lock = threading.Lock()
+        # Locked while a callback runs. It may end in another thread than it began in.
+        self._active = threading.Lock()
 
     def can_execute(self, entity: Any) -> bool:
         """Return whether no callback of the group runs."""
-        return self._active_entity is None
+        return not self._active.locked()
 
     def beginning_execution(self, entity: Any) -> bool:
         """Make the entity the active one, if there is none."""
-        with self._lock:
-            if self._active_entity is None:
-                self._active_entity = entity
-                return True
-            return False
+        if self._active.acquire(False):
+            self._active_entity = entity
+            return True
+        return False
 
     def ending_execution(self, entity: Any) -> None:
         """
@@ -87,8 +87,8 @@ class MutuallyExclusiveCallbackGroup(CallbackGroup):
 
         :raises AssertionError: if the entity is not the active one.
         """
-        with self._lock:
-            if self._active_entity is not entity:
-                raise AssertionError(
-                    f'{entity!r} ends its execution, but {self._active_entity!r} is active')
-            self._active_entity = None
+        if self._active_entity is not entity:
+            raise AssertionError(
+                f'{entity!r} ends its execution, but {self._active_entity!r} is active')
+        self._active_entity = None
+        self._active.release()

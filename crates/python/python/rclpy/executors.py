@@ -14,6 +14,7 @@ from collections import deque
 from time import monotonic
 
 from pteros import _native
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.exceptions import InvalidHandle, NotInitializedException
 from rclpy.task import Future, Task
 from rclpy.utilities import get_default_context
@@ -65,7 +66,7 @@ def _apply(function: Callable[..., Any], args: Tuple) -> Any:
 class _Entry:
     """An entity that is registered with the poller."""
 
-    __slots__ = ('handle', 'entity', 'group', 'node', 'take', 'call')
+    __slots__ = ('handle', 'entity', 'group', 'is_plain', 'node', 'take', 'call')
 
     def __init__(
         self, handle: Any, entity: Any, node: Optional[Node], take: Callable[..., Any],
@@ -74,6 +75,9 @@ class _Entry:
         self.handle = handle
         self.entity = entity
         self.group: Optional[CallbackGroup] = entity.callback_group
+        # The groups of rclpy answer both questions in beginning_execution.
+        self.is_plain = type(self.group) in (
+            MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup)
         self.node = node
         # Takes what is ready: the arguments of `call`, or None if there is nothing.
         self.take = take
@@ -151,7 +155,9 @@ class Executor:
         # Ready entries whose callback group is busy. The poller does not have them meanwhile.
         self._blocked: List[_Entry] = []
         self._entries: Dict[Any, _Entry] = {}
-        # The versions of the nodes' entities that the poller has.
+        # Set by every wake-up: the nodes' entities may have changed.
+        self._is_stale = True
+        # The versions of the nodes' entities that the poller has, and their nodes if chosen.
         self._synchronized: Optional[List[int]] = None
         # Waitables whose handles may differ at every turn.
         self._dynamic: List[_Entry] = []
@@ -212,6 +218,7 @@ class Executor:
 
     def wake(self) -> None:
         """End the wait in progress, so that changes count. From any thread."""
+        self._is_stale = True
         # A wake-up that nobody waits for would end the next wait before it looks at the sockets.
         if self._waiters and not self._is_shutdown:
             self._poller.wake()
@@ -266,8 +273,7 @@ class Executor:
         :param timeout_sec: Longest time; ``None`` and negative numbers stand for "for ever".
             It is no error when it has passed.
         """
-        if not future._add_waker(self.wake):
-            return
+        self._wake_when_done(future)
         deadline = None
         if timeout_sec is not None and timeout_sec >= 0:
             deadline = monotonic() + timeout_sec
@@ -280,6 +286,13 @@ class Executor:
             self.spin_once_until_future_complete(future, max(left, 0.0))
             if left <= 0:
                 return
+
+    def _wake_when_done(self, future: Any) -> None:
+        if isinstance(future, Future):
+            future._add_waker(self.wake)
+        else:
+            # Another library's future, which calls back at once if it is done.
+            future.add_done_callback(lambda _: self.wake())
 
     def spin_once(self, timeout_sec: Optional[float] = None) -> None:
         """
@@ -359,11 +372,12 @@ class Executor:
             while True:
                 if self._is_shutdown:
                     raise ShutdownException()
+                if self._ready:
+                    item = self._pop_ready()
+                    if item is not None:
+                        return item
                 if not self._context.ok():
                     raise ExternalShutdownException()
-                item = self._pop_ready()
-                if item is not None:
-                    return item
                 if condition is not None and condition():
                     raise ConditionReachedException()
                 if deadline is not None:
@@ -397,7 +411,8 @@ class Executor:
         group = entry.group
         entity = entry.entity
         if group is not None and not (
-                group.can_execute(entity) and group.beginning_execution(entity)):
+                (entry.is_plain or group.can_execute(entity))
+                and group.beginning_execution(entity)):
             if entry.handle is not None:
                 self._poller.remove(entry.handle)
             self._blocked.append(entry)
@@ -468,6 +483,7 @@ class Executor:
         except InvalidHandle:
             # An entity was destroyed while it was registered. The next turn has its removal.
             self._synchronized = None
+            self._is_stale = True
             return True
         if wait_set is not None:
             wait_set._set_ready(found)
@@ -502,6 +518,10 @@ class Executor:
 
         :returns: the wait set of the waitables whose handles may differ at every turn.
         """
+        if nodes is None and not self._is_stale and not self._dynamic:
+            return None
+        # With chosen nodes, the next turn without them has to look again.
+        self._is_stale = nodes is not None
         used = self.get_nodes() if nodes is None else nodes
         versions = [node._entities_version for node in used]
         if versions != self._synchronized:
@@ -604,13 +624,27 @@ class SingleThreadedExecutor(Executor):
 
     def _spin_while_ok(self) -> None:
         """Spin without the calls between a wait and a callback."""
-        context = self._context
-        while context.ok() and not self._is_shutdown:
+        is_ok = self._context.ok
+        next_item = self._next
+        while is_ok() and not self._is_shutdown:
             try:
-                item = self._next(None)
+                item = next_item(None)
             except ShutdownException:
                 return
-            self._run(item)
+            if type(item) is not tuple:
+                self._run(item)
+                continue
+            entry, args = item
+            try:
+                result = entry.call(*args)
+            except BaseException:
+                self._end(entry)
+                raise
+            if result is not None and _is_coroutine(result):
+                self._run(_ExecutorTask(
+                    self._finish_coroutine(entry, result), (), None, self, entry.node))
+            elif entry.group is not None:
+                entry.group.ending_execution(entry.entity)
 
     def spin_once(self, timeout_sec: Optional[float] = None) -> None:
         """
@@ -625,7 +659,7 @@ class SingleThreadedExecutor(Executor):
         self, future: Future, timeout_sec: Optional[float] = None,
     ) -> None:
         """Wait for one callback and run it, or return when a future is done."""
-        future._add_waker(self.wake)
+        self._wake_when_done(future)
         self._spin_once_impl(timeout_sec, lambda: future.done() or future.cancelled())
 
 
@@ -761,7 +795,7 @@ class MultiThreadedExecutor(Executor):
         self, future: Future, timeout_sec: Optional[float] = None,
     ) -> None:
         """Wait for one callback and let the pool run it, or return when a future is done."""
-        future._add_waker(self.wake)
+        self._wake_when_done(future)
         self._spin_once_impl(timeout_sec, lambda: future.done() or future.cancelled())
 
     def _wait_for_callbacks(self, timeout_sec: Optional[float]) -> bool:

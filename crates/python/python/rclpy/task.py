@@ -137,7 +137,8 @@ class Future:
                 return False
             if self._wakers is None:
                 self._wakers = [waker]
-            else:
+            elif waker not in self._wakers:
+                # An executor adds itself at every turn.
                 self._wakers.append(waker)
             return True
 

@@ -320,3 +320,29 @@ def test_a_poller_is_given_the_entities_once(executor, node, monkeypatch):
         guard.trigger()
         executor.spin_once(timeout_sec=0)
     assert len(calls) == 1
+
+
+def test_turns_leave_nothing_in_the_future_they_wait_for(executor, node):
+    future = Future()
+    count = []
+
+    def callback():
+        count.append(1)
+        if len(count) == 50:
+            future.set_result(None)
+
+    timer = node.timer(0.0, callback)
+    for _ in range(20):
+        executor.spin_once_until_future_complete(future, 0)
+    assert len(future._wakers) == 1
+    executor.spin_until_future_complete(future, DEADLINE_S)
+    timer.cancel()
+    assert len(count) == 50
+
+
+def test_a_future_of_another_library_ends_spin(executor):
+    from concurrent.futures import Future as ThreadFuture
+    future = ThreadFuture()
+    threading.Thread(target=future.set_result, args=(1,)).start()
+    executor.spin_until_future_complete(future, DEADLINE_S)
+    assert future.done()
