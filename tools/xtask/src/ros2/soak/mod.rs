@@ -9,7 +9,8 @@
 //!
 //! The run fails if a message, an answer or a result is lost, if a guest hears
 //! nothing, or if a process grows beyond [`Limits`]. The baseline is measured after a
-//! tenth of the run, since tables and pools fill first.
+//! tenth of the run, since tables and pools fill first. Discovery logs count apart: they
+//! fill up to a fixed size before they are rewritten.
 
 mod processes;
 mod usage;

@@ -13,11 +13,19 @@ const PSS_PERCENT_GROWTH: u64 = 5;
 /// are on a busy machine. A leak of one per guest exceeds it soon.
 const COUNT_GROWTH: u64 = 16;
 
+/// The name of discovery logs among the mappings.
+const DISCOVERY_LOG: &str = "/memfd:pteros-board";
+/// The most of discovery logs, KiB. A process appends to its log, of 16 MiB, and
+/// rewrites it when it is full; so it grows with each node that comes and goes.
+const DISCOVERY_LOG_KIB_MAX: u64 = 17 << 10;
+
 /// The resources of a process at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
-    /// Proportional set size, KiB.
+    /// Proportional set size without discovery logs, KiB.
     pub pss_kib: u64,
+    /// Proportional set size of the discovery logs of all processes, KiB.
+    pub discovery_log_kib: u64,
     pub descriptors: u64,
     pub threads: u64,
     /// Mapped shared memory: memfds, and files of /dev/shm.
@@ -36,15 +44,11 @@ impl Usage {
             let list = fs::read_dir(&path).with_context(|| format!("read {path}"))?;
             Ok(list.count() as u64)
         };
-        let rollup = read("smaps_rollup")?;
-        let pss = rollup
-            .lines()
-            .find_map(|line| line.strip_prefix("Pss:"))
-            .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-            .context("smaps_rollup has no Pss")?;
+        let (pss_kib, discovery_log_kib) = memory(&read("smaps")?);
         let is_shared = |line: &&str| line.contains("/memfd:") || line.contains("/dev/shm/");
         Ok(Self {
-            pss_kib: pss,
+            pss_kib,
+            discovery_log_kib,
             descriptors: entries("fd")?,
             threads: entries("task")?,
             shared_mappings: read("maps")?.lines().filter(is_shared).count() as u64,
@@ -56,10 +60,31 @@ impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} KiB PSS, {} descriptors, {} threads, {} shared mappings",
-            self.pss_kib, self.descriptors, self.threads, self.shared_mappings
+            "{} KiB PSS beside {} of discovery logs, {} descriptors, {} threads, {} shared mappings",
+            self.pss_kib,
+            self.discovery_log_kib,
+            self.descriptors,
+            self.threads,
+            self.shared_mappings
         )
     }
+}
+
+/// Sums up the proportional set sizes in the text of `smaps`: without discovery logs,
+/// and of them.
+fn memory(smaps: &str) -> (u64, u64) {
+    let (mut others, mut logs, mut is_log) = (0, 0, false);
+    for line in smaps.lines() {
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or_default();
+        if first == "Pss:" {
+            let kib: u64 = words.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+            *(if is_log { &mut logs } else { &mut others }) += kib;
+        } else if !first.ends_with(':') {
+            is_log = line.contains(DISCOVERY_LOG);
+        }
+    }
+    (others, logs)
 }
 
 /// The most that a process may use at the end.
@@ -73,6 +98,7 @@ impl Limits {
             pss_kib: baseline.pss_kib
                 + PSS_KIB_GROWTH
                 + baseline.pss_kib * PSS_PERCENT_GROWTH / 100,
+            discovery_log_kib: DISCOVERY_LOG_KIB_MAX,
             descriptors: baseline.descriptors + COUNT_GROWTH,
             threads: baseline.threads + COUNT_GROWTH,
             shared_mappings: baseline.shared_mappings + COUNT_GROWTH,
@@ -83,6 +109,11 @@ impl Limits {
     pub fn exceeded_by(&self, usage: &Usage) -> Vec<String> {
         let rows = [
             ("KiB PSS", usage.pss_kib, self.0.pss_kib),
+            (
+                "KiB of discovery logs",
+                usage.discovery_log_kib,
+                self.0.discovery_log_kib,
+            ),
             ("descriptors", usage.descriptors, self.0.descriptors),
             ("threads", usage.threads, self.0.threads),
             (
@@ -115,6 +146,7 @@ fn median(samples: &[Usage]) -> Usage {
     };
     Usage {
         pss_kib: of(|usage| usage.pss_kib),
+        discovery_log_kib: of(|usage| usage.discovery_log_kib),
         descriptors: of(|usage| usage.descriptors),
         threads: of(|usage| usage.threads),
         shared_mappings: of(|usage| usage.shared_mappings),
@@ -128,6 +160,7 @@ mod tests {
     fn usage(pss_kib: u64, descriptors: u64) -> Usage {
         Usage {
             pss_kib,
+            discovery_log_kib: 9,
             descriptors,
             threads: 3,
             shared_mappings: 4,
@@ -139,6 +172,15 @@ mod tests {
         let usage = Usage::of(std::process::id()).unwrap();
         assert!(usage.pss_kib > 100 && usage.descriptors >= 3 && usage.threads >= 1);
         assert!(Usage::of(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn discovery_logs_count_apart() {
+        let smaps = "7f00-7f10 r--s 00000000 00:01 45 /memfd:pteros-board (deleted)\n\
+                     Size: 16384 kB\nPss: 12 kB\nPss_Dirty: 3 kB\n\
+                     7f20-7f30 rw-p 00000000 00:00 0 [heap]\nPss: 30 kB\n\
+                     7f40-7f50 rw-p 00000000 00:00 0\nPss: 4 kB\n";
+        assert_eq!(memory(smaps), (34, 12));
     }
 
     #[test]
