@@ -12,7 +12,6 @@ mod bench;
 mod case;
 mod exceptions;
 mod gtest;
-mod installation;
 mod pytest;
 
 use std::time::Instant;
@@ -23,7 +22,7 @@ use crate::counts::Counts;
 use bench::Bench;
 use case::{CaseStatus, ProgramRun};
 use exceptions::{Exceptions, PLUG_IN};
-use installation::Installation;
+use pteros_peers::ros2::{Installation, NOT_FOUND};
 
 const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--only PART] [SUITE …]; suites: \
                      test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy";
@@ -83,7 +82,7 @@ pub fn run(arguments: &[String]) -> Result<bool> {
         suites = SUITES.into();
     }
     let Some(installation) = Installation::find()? else {
-        bail!("no ROS 2 was found: source its setup file, or name its prefix in PTEROS_ROS2");
+        bail!(NOT_FOUND);
     };
     let counts = run_suites(installation, &rmw, &suites, &only)?;
     Ok(counts.failed == 0)
