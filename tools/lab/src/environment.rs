@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::testbed::implementation::{RCLCPP, RCLPY};
 use crate::testbed::{Implementation, network};
 use pteros_net::thread::{Priority, ThreadSettings};
+use pteros_peers::ros2::PATHS;
 use serde_json::{Value, json};
 
 use crate::lab::Privileges;
@@ -109,6 +111,7 @@ pub fn describe(
             let settings: Vec<String> = c
                 .environment
                 .iter()
+                .filter(|(name, _)| !PATHS.contains(name))
                 .map(|(k, v)| format!("{k}={v}"))
                 .collect();
             json!({ "name": c.name, "about": c.about, "version": version(c), "settings": settings })
@@ -186,6 +189,7 @@ fn version(implementation: &Implementation) -> String {
         "cyclone" => "cyclonedds-dev",
         "fastdds" => "libfastrtps-dev",
         "pteros" => return env!("CARGO_PKG_VERSION").into(),
+        RCLCPP | RCLPY => return "that of the ROS 2".into(),
         _ => return "version of its Cargo.lock".into(),
     };
     let format = "--showformat=${Version}";

@@ -10,16 +10,17 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::testbed::implementation::{FLOOR, PTEROS};
+use crate::testbed::implementation::{FLOOR, PTEROS, RCLCPP, RCLPY};
 use crate::testbed::procfs::CpuLoad;
 use crate::testbed::{
-    Implementation, MeasurementFailure, PeerBuild, implementation, network, programs,
+    Implementation, MeasurementFailure, PeerBuild, implementation, network, programs, ros2,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use pteros::msg::suggest::did_you_mean;
 use pteros_net::ShutdownSignal;
 
 use crate::experiment::{Experiment, Paper, Scope};
+use crate::experiments::own;
 use crate::lab::{Lab, Privileges, worker};
 use crate::measurement::{Better, Configuration, Extent, Metric};
 use crate::progress::{Progress, time_text};
@@ -147,6 +148,8 @@ impl RunRequest {
             }
         }
         let Some(wanted) = &self.peers else {
+            let is_of_ros2 = chosen.iter().any(|e| e.id == own::ros2::EXPERIMENT.id);
+            fitting.retain(|stack| is_of_ros2 || !implementation::is_client_library(stack));
             return Ok(fitting);
         };
         let is_unknown = |name: &&String| !known.contains(&name.as_str());
@@ -327,6 +330,7 @@ fn implementations(
     let mut all = implementation::all(&peer_build.programs, &worker()?);
     all.retain(|c| c.is_ours() || stacks.iter().any(|stack| stack == c.stack));
     all.sort_by_key(|c| !c.is_ours());
+    ros2::complete(&mut all, &peer_build.target, missing)?;
     if privileges.network.is_ok() {
         return Ok(all);
     }
@@ -334,7 +338,7 @@ fn implementations(
         match implementation.stack {
             // It sends on loopback only.
             FLOOR => {}
-            PTEROS => implementation
+            PTEROS | RCLCPP | RCLPY => implementation
                 .environment
                 .push(("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into())),
             "cyclone" => {
@@ -355,7 +359,7 @@ fn implementations(
             )),
         }
     }
-    all.retain(|c| [PTEROS, "cyclone", FLOOR].contains(&c.stack));
+    all.retain(|c| [PTEROS, RCLCPP, RCLPY, "cyclone", FLOOR].contains(&c.stack));
     Ok(all)
 }
 
@@ -514,7 +518,11 @@ mod tests {
     fn all_of_a_quick_run_fits_into_twenty_minutes() {
         let scope = Scope {
             extent: Extent::Quick,
-            implementations: implementation::names(),
+            // Client libraries of ROS 2 take part where they are named.
+            implementations: implementation::names()
+                .into_iter()
+                .filter(|name| !implementation::is_client_library(implementation::stack_of(name)))
+                .collect(),
         };
         let seconds = |experiment: &&'static Experiment| {
             let once: f64 = (experiment.configurations)(&scope)

@@ -113,6 +113,48 @@ fn every_experiment_runs_reports_and_is_continued() {
     assert!(full.err.contains("holds a --smoke run"), "{}", full.err);
 }
 
+/// Needs a ROS 2, sourced or named by PTEROS_ROS2, and the plug-in beside the command.
+#[test]
+fn programs_of_ros2_run_over_each_middleware_that_is_found() {
+    let found = pteros_peers::ros2::Installation::find();
+    let plug_in =
+        Path::new(env!("CARGO_BIN_EXE_pteros-lab")).with_file_name("librmw_pteros_cpp.so");
+    if !(matches!(found, Ok(Some(_))) && plug_in.is_file()) {
+        println!("skipped: no ROS 2 is sourced or named by PTEROS_ROS2, or no plug-in is built");
+        return;
+    }
+    let folder = Folder::new("ros2");
+    let answer = folder.run("own.ros2 --smoke");
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    let journal = fs::read_to_string(folder.out().join("own.ros2/measured.jsonl"));
+    let journal = journal.expect("a journal");
+    let entries: Vec<serde_json::Value> = journal
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a whole line"))
+        .collect();
+    // Every kind of row, and every client library.
+    for (row, implementation) in [
+        ("two-64B-100Hz", "rclcpp/pteros"),
+        ("events-two-64B-100Hz", "rclcpp/pteros"),
+        ("py-two-64B-100Hz", "rclpy/pteros"),
+        ("one-64B", "rclcpp/pteros"),
+        ("goodput-1MB", "rclcpp/pteros"),
+        ("nodes-1", "rclcpp/pteros"),
+        ("meet-20", "rclcpp/pteros"),
+    ] {
+        let case = format!("\"{row}\"");
+        let entry = entries.iter().find(|entry| {
+            entry["case"].to_string().contains(&case) && entry["implementation"] == implementation
+        });
+        let entry = entry.unwrap_or_else(|| panic!("{row} {implementation} is not in {journal}"));
+        assert!(entry["failure"].is_null(), "{entry}");
+        // The middleware that was loaded, by its own name.
+        if row.contains("two-") {
+            assert_eq!(entry["path"], "rmw_pteros_cpp", "{entry}");
+        }
+    }
+}
+
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
     let folder = Folder::new("interrupted");

@@ -1,5 +1,5 @@
-//! Peers: how programs of other stacks are built, and the private networks in which
-//! they run.
+//! Peers: how programs of other stacks are built, the private networks in which they
+//! run, and where ROS 2 is.
 //!
 //! It is a crate of its own, because `xtask` needs it for the tests and must build
 //! without Pteros, and the lab needs the same for its measurements. Nothing else
@@ -10,5 +10,6 @@
 
 pub mod network;
 pub mod peer_build;
+pub mod ros2;
 
 pub use peer_build::PeerBuild;

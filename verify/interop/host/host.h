@@ -12,6 +12,15 @@
 
 #include "../peer.h"
 
+/* Options that only one program has: true if it took this one. */
+#ifndef HOST_OPTION
+#define HOST_OPTION(name, value) false
+#endif
+/* What the main thread does after a verb whose process goes on. */
+#ifndef HOST_REST
+#define HOST_REST() pause()
+#endif
+
 /* A text holds its numbers in 16 hexadecimal digits each. */
 enum { SIZE_MIN = 32, TEXT_MIN = 48, HOST_UNSUPPORTED = 5 };
 enum host_verb { HOST_PING, HOST_PONG, HOST_PUB, HOST_SUB, HOST_INTRA, HOST_MEET, HOST_NODES, HOST_FORWARD };
@@ -74,6 +83,7 @@ static void host_parse(int argc, char **argv)
     else if (!strcmp(n, "--first")) host.first = (long)number(n, v);
     else if (!strcmp(n, "--of")) host.of = (long)number(n, v);
     else if (!strcmp(n, "--timeout")) host.timeout = seconds(number(n, v));
+    else if (HOST_OPTION(n, v)) continue;
     else fail(EXIT_USAGE, "%s: no such option", n);
   }
   size_t least = host.text ? TEXT_MIN : SIZE_MIN;
@@ -461,7 +471,7 @@ static int host_main(int argc, char **argv)
   /* The other side may still need a retransmission. The parent process ends
    * this one. */
   for (;;)
-    pause();
+    HOST_REST();
 }
 
 #endif

@@ -51,6 +51,8 @@ pub struct Options {
     pub loan: bool,
     /// Serialize within a process too.
     pub serialize: bool,
+    /// Nodes with parameter services, as ROS 2's have them.
+    pub services: bool,
     /// Poll instead of sleeping.
     pub poll: bool,
     pub keep_all: bool,
@@ -87,6 +89,7 @@ impl Options {
             rate: 0,
             loan: false,
             serialize: false,
+            services: false,
             poll: false,
             keep_all: false,
             text: false,
@@ -137,6 +140,7 @@ impl Options {
                 "--rate" => o.rate = number()?,
                 "--loan" => o.loan = word("no", "yes")?,
                 "--serialize" => o.serialize = word("no", "yes")?,
+                "--services" => o.services = word("no", "yes")?,
                 "--wait" => o.poll = word("block", "poll")?,
                 "--history" => o.keep_all = word("keep_last", "keep_all")?,
                 "--subscribers" => o.subscribers = number()? as usize,
@@ -158,7 +162,7 @@ impl Options {
     /// For stacks without DDS policies: an error if one is requested.
     pub fn need_no_policies(&self, stack: &str) -> Result<(), String> {
         let policies = self.best_effort || self.transient_local || self.deadline_ms > 0;
-        let plain = !policies && !self.serialize;
+        let plain = !policies && !self.serialize && !self.services;
         if plain {
             Ok(())
         } else {

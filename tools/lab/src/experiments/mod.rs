@@ -38,6 +38,7 @@ pub const ALL: &[&Experiment] = &[
     &own::robot::EXPERIMENT,
     &own::security::EXPERIMENT,
     &own::start::EXPERIMENT,
+    &own::ros2::EXPERIMENT,
 ];
 
 /// All words that select experiments: `all`, papers, `own`, experiments.

@@ -9,13 +9,16 @@ use anyhow::{Result, bail};
 use super::process::PeerProcess;
 
 /// Environment variables of the caller that are cleared.
-const CLEARED_VARIABLES: [&str; 16] = [
+const CLEARED_VARIABLES: [&str; 19] = [
     "CYCLONEDDS_URI",
     "FASTRTPS_DEFAULT_PROFILES_FILE",
     "HOST_SECURITY",
     "PTEROS_SHARED_MEMORY",
     "PTEROS_LOCAL_FRAGMENT_BYTES",
     "PTEROS_TRACE",
+    "RMW_FASTRTPS_USE_QOS_FROM_XML",
+    "RMW_IMPLEMENTATION",
+    "ROS_AUTOMATIC_DISCOVERY_RANGE",
     "ROS_DOMAIN_ID",
     "ROS_HOSTNAME",
     "ROS_IP",
@@ -34,6 +37,12 @@ pub const FLOOR: &str = "floor";
 pub const ROS1: &str = "ros1";
 /// Pteros.
 pub const PTEROS: &str = "pteros";
+/// ROS 2's client library in C++, over each middleware plug-in that is found.
+pub const RCLCPP: &str = "rclcpp";
+/// The same in Python.
+pub const RCLPY: &str = "rclpy";
+/// The variable that selects the middleware plug-in.
+pub const RMW_VARIABLE: &str = "RMW_IMPLEMENTATION";
 
 /// Settings of Cyclone DDS for large samples: maximum UDP datagrams with matching
 /// fragments, socket buffers for one 4 MB sample, and a writer that does not wait
@@ -81,7 +90,18 @@ const LIST: &[ListEntry] = &[
     ListEntry(ROS1, ROS1, "roscpp-host", &[], "ROS 1: roscpp (Debian) over TCPROS, with a master; it has no QoS policies"),
     ListEntry(PTEROS, PTEROS, "", &[], "Pteros, with the transport that it chooses"),
     ListEntry("pteros-udp", PTEROS, "", &[("PTEROS_SHARED_MEMORY", "off")], "as pteros, with shared memory switched off"),
+    ListEntry("rclcpp/pteros", RCLCPP, "rclcpp-host", &[(RMW_VARIABLE, "rmw_pteros_cpp")], "rclcpp over Pteros's plug-in, default"),
+    ListEntry("rclcpp/cyclonedds", RCLCPP, "rclcpp-host", &[(RMW_VARIABLE, "rmw_cyclonedds_cpp")], "rclcpp over rmw_cyclonedds_cpp, default"),
+    ListEntry("rclcpp/fastrtps", RCLCPP, "rclcpp-host", &[(RMW_VARIABLE, "rmw_fastrtps_cpp")], "rclcpp over rmw_fastrtps_cpp, default"),
+    ListEntry("rclpy/pteros", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_pteros_cpp")], "rclpy over Pteros's plug-in, default"),
+    ListEntry("rclpy/cyclonedds", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_cyclonedds_cpp")], "rclpy over rmw_cyclonedds_cpp, default"),
+    ListEntry("rclpy/fastrtps", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_fastrtps_cpp")], "rclpy over rmw_fastrtps_cpp, default"),
 ];
+
+/// The implementations of [`RCLCPP`].
+pub const OF_RCLCPP: [&str; 3] = ["rclcpp/pteros", "rclcpp/cyclonedds", "rclcpp/fastrtps"];
+/// The implementations of [`RCLPY`].
+pub const OF_RCLPY: [&str; 3] = ["rclpy/pteros", "rclpy/cyclonedds", "rclpy/fastrtps"];
 
 /// All names, for errors and help texts.
 pub fn names() -> Vec<&'static str> {
@@ -100,6 +120,12 @@ pub fn peer_stacks() -> Vec<&'static str> {
     stacks.dedup();
     stacks.retain(|stack| ![FLOOR, PTEROS].contains(stack));
     stacks
+}
+
+/// Whether a stack is a client library of ROS 2. It sits on a middleware, so the
+/// experiments of the papers measure it where it is named only.
+pub fn is_client_library(stack: &str) -> bool {
+    [RCLCPP, RCLPY].contains(&stack)
 }
 
 /// All implementations. `ours` is the program of Pteros. The programs of the others
@@ -129,6 +155,13 @@ impl Implementation {
     /// Whether its program has been built.
     pub fn is_built(&self) -> bool {
         self.program.exists()
+    }
+
+    /// The middleware plug-in of a client library of ROS 2.
+    pub fn rmw(&self) -> Option<&str> {
+        let mut all = self.environment.iter();
+        let found = all.find(|(name, _)| *name == RMW_VARIABLE);
+        found.map(|(_, value)| value.as_str())
     }
 
     /// Whether it is Pteros, in any settings.

@@ -8,6 +8,7 @@ pub mod implementation;
 pub mod process;
 pub mod procfs;
 pub mod programs;
+pub mod ros2;
 
 pub use hosts::{EmulatedLink, TwoHosts};
 pub use implementation::Implementation;

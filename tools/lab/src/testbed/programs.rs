@@ -1,5 +1,6 @@
 //! Programs of other stacks, built on demand: C and C++ with Debian's packages,
-//! iceoryx2 and Zenoh as cargo projects outside of the workspace. A program that
+//! iceoryx2 and Zenoh as cargo projects outside of the workspace, rclcpp with the
+//! ROS 2 that is found ([`ros2`]). A program that
 //! cannot be built is reported and left out of the comparison.
 //!
 //! The sources are the repository's `verify/interop/host`. A binary embeds them, see
@@ -11,7 +12,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::implementation::ROS1;
+use super::implementation::{RCLCPP, RCLPY, ROS1};
+use super::ros2;
 use pteros_peers::peer_build::{PeerBuild, compiler, is_on_path, run_quietly};
 
 /// A program, whether built or not.
@@ -52,6 +54,9 @@ const SOURCES: &[(&str, &str)] = embedded![
     "host/fastdds.cpp",
     "host/roscpp.cpp",
     "host/bridge.cpp",
+    "host/rclcpp/CMakeLists.txt",
+    "host/rclcpp/rclcpp.cpp",
+    "host/rclpy/host.py",
     "host/iceoryx2/Cargo.toml",
     "host/iceoryx2/Cargo.lock",
     "host/iceoryx2/src/main.rs",
@@ -82,7 +87,7 @@ pub fn unpack(folder: &Path) -> Result<()> {
 /// Stops once `is_over` returns true.
 pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool) -> Vec<Program> {
     type Build = fn(&PeerBuild) -> Result<PathBuf>;
-    let list: [(&str, &str, Build); 7] = [
+    let list: [(&str, &str, Build); 9] = [
         ("floor", "floor", build_floor),
         ("cyclone", "cyclone-host", build_cyclone),
         ("fastdds", "fastdds-host", build_fastdds),
@@ -96,6 +101,8 @@ pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool
         (ROS1, ROS1_BRIDGE, |work| {
             build_roscpp(work, ROS1_BRIDGE, "host/bridge.cpp")
         }),
+        (RCLCPP, ros2::RCLCPP_PROGRAM, ros2::build_rclcpp),
+        (RCLPY, ros2::RCLPY_PROGRAM, ros2::build_rclpy),
     ];
     let is_wanted = |stack: &str| selected.is_empty() || selected.iter().any(|name| name == stack);
     list.into_iter()

@@ -145,13 +145,14 @@ impl<M: Body> Pteros<M> {
     }
 }
 
-/// A node without parameter services, as those of the other stacks.
-fn bare_node(context: &Context, name: &str, serialize: bool) -> Result<Node, String> {
+/// A node without parameter services, as those of the other stacks, unless
+/// `--services` asks for them.
+fn node(context: &Context, name: &str, options: &Options) -> Result<Node, String> {
     let options = NodeOptions::new(name)
-        .use_intra_process_comms(!serialize)
-        .start_parameter_services(false)
-        .start_type_description_service(false)
-        .start_parameter_event_publisher(false);
+        .use_intra_process_comms(!options.serialize)
+        .start_parameter_services(options.services)
+        .start_type_description_service(options.services)
+        .start_parameter_event_publisher(options.services);
     context.create_node(options).map_err(error_text)
 }
 
@@ -202,7 +203,7 @@ impl<M: Body> Stack for Pteros<M> {
         traffic: &Arc<Traffic>,
     ) -> Result<Self, String> {
         let context = Self::context(options)?;
-        let node = bare_node(&context, "host_peer", options.serialize)?;
+        let node = node(&context, "host_peer", options)?;
         let mut this = Self::with(&context, options, traffic);
         if let Some(topic) = &ends.out {
             let publisher = node.create_publisher::<M>(topic.qos(qos(options)));
@@ -272,7 +273,7 @@ impl<M: Body> Stack for Pteros<M> {
         for index in 0..options.nodes {
             let ends = node_topics(options, index);
             let name = format!("node{}", options.first + index);
-            let node = bare_node(&context, &name, options.serialize)?;
+            let node = node(&context, &name, options)?;
             let publisher = node.create_publisher::<M>(ends.out.unwrap_or_default().keep_last(10));
             let subscription =
                 node.create_subscription::<M>(ends.input.unwrap_or_default().keep_last(10), drop);

@@ -2,11 +2,12 @@
 //! in release mode as users do, and runs `pteros-lab run own.X` with the options.
 //!
 //! `--quick` is one of them; without it a run is full. Results and report lie in
-//! `target/bench/X`. Wall time is reported and never fails.
+//! `target/bench/X`. Wall time is reported and never fails. `ros2` needs a ROS 2.
 
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context, Result, bail};
+use pteros_peers::ros2::{Installation, NOT_FOUND};
 
 use crate::peers;
 
@@ -20,7 +21,7 @@ struct Benchmark(
 const COMPONENTS: &[&str] = &["-p", "pteros-demo-components", "--bins", "--examples"];
 
 #[rustfmt::skip]
-const ALL: [Benchmark; 7] = [
+const ALL: [Benchmark; 8] = [
     Benchmark("wire", &["own.wire"], &[]),
     Benchmark("host", &["own.host"], &[]),
     Benchmark("loss", &["own.loss"], &[]),
@@ -28,7 +29,11 @@ const ALL: [Benchmark; 7] = [
     Benchmark("composition", &["own.composition"], COMPONENTS),
     Benchmark("robot", &["own.robot"], COMPONENTS),
     Benchmark("security", &["own.security", "own.start"], &[]),
+    Benchmark(ROS2, &["own.ros2"], &["-p", "pteros-rmw"]),
 ];
+
+/// The benchmark of rclcpp and rclpy.
+const ROS2: &str = "ros2";
 
 /// Builds the programs, then runs the lab.
 pub fn run(arguments: &[String]) -> Result<ExitStatus> {
@@ -39,6 +44,9 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     let Some(Benchmark(name, experiments, beside)) = found else {
         bail!("bench {name}: no such benchmark\n{}", usage());
     };
+    if *name == ROS2 && Installation::find()?.is_none() {
+        bail!("bench {ROS2}: {NOT_FOUND}");
+    }
     build(&["-p", "pteros-lab", "--bins"])?;
     if !beside.is_empty() {
         build(beside)?;
@@ -50,8 +58,11 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         std::fs::remove_dir_all(&out).with_context(|| format!("empty {}", out.display()))?;
     }
     let mut lab = Command::new(target.join("release/pteros-lab"));
-    // cargo sets this to the libraries of the dev build.
-    lab.env_remove("LD_LIBRARY_PATH");
+    // cargo sets this to the libraries of the dev build. A ROS 2 that was sourced needs
+    // its own in it.
+    if *name != ROS2 {
+        lab.env_remove("LD_LIBRARY_PATH");
+    }
     lab.arg("run").args(*experiments).args(options);
     if !options
         .iter()

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use pteros_peers::ros2::Installation;
 
 use super::case::{CaseStatus, ProgramRun};
 use super::exceptions::{Exceptions, PLUG_IN};
-use super::installation::Installation;
 use crate::checkout::root;
 use crate::namespace;
 use crate::peers::target_folder;

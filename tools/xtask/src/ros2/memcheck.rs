@@ -15,7 +15,7 @@ use super::Suite;
 use super::bench::{Bench, write_log};
 use super::case::{CRASHED, CaseStatus};
 use super::gtest::{self, Listed};
-use super::installation::Installation;
+use pteros_peers::ros2::Installation;
 use crate::checkout::root;
 use crate::limited_command::run_limited;
 

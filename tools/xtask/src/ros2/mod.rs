@@ -15,7 +15,6 @@ mod bench;
 mod case;
 mod exceptions;
 mod gtest;
-mod installation;
 mod memcheck;
 mod pytest;
 mod soak;
@@ -28,7 +27,7 @@ use crate::counts::Counts;
 use bench::Bench;
 use case::{CaseStatus, ProgramRun};
 use exceptions::{Exceptions, PLUG_IN};
-use installation::Installation;
+use pteros_peers::ros2::{Installation, NOT_FOUND};
 
 pub use soak::{INSIDE_TASK as SOAK_INSIDE_TASK, run_inside as run_soak_inside};
 
@@ -149,7 +148,7 @@ impl Options {
 pub fn run(arguments: &[String]) -> Result<bool> {
     let options = Options::parse(arguments)?;
     let Some(installation) = Installation::find()? else {
-        bail!("no ROS 2 was found: source its setup file, or name its prefix in PTEROS_ROS2");
+        bail!(NOT_FOUND);
     };
     let Options { rmw, only, .. } = &options;
     if let Some(minutes) = options.soak_minutes {

@@ -2,6 +2,7 @@
 //! (fig. 4), with the size of a VGA frame.
 
 use crate::testbed::MeasurementFailure;
+use crate::testbed::implementation::OF_RCLCPP;
 
 use super::by_placement_and_size;
 use crate::experiment::{Experiment, Paper, Scope};
@@ -98,14 +99,20 @@ const PLACEMENTS: [(&str, &[&str]); 4] = [
             "fastdds",
             "iceoryx2",
             "zenoh",
+            OF_RCLCPP[0],
+            OF_RCLCPP[1],
+            OF_RCLCPP[2],
         ],
     ),
     (
         "loaned",
         &["pteros", "fastdds-sharing", "iceoryx2", "zenoh"],
     ),
-    // Only Pteros composes without intra-process communication.
-    (COMPOSED, &["pteros"]),
+    // Only Pteros and rclcpp compose without intra-process communication.
+    (
+        COMPOSED,
+        &["pteros", OF_RCLCPP[0], OF_RCLCPP[1], OF_RCLCPP[2]],
+    ),
     (
         "composed + intra-process",
         &["pteros", "cyclone", "fastdds"],

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::testbed::implementation::OF_RCLCPP;
 use crate::testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
 use super::{CONTAINER, MEMORY, containers};
@@ -52,11 +53,30 @@ pub const EXPERIMENT: Experiment = Experiment {
     report_items,
 };
 
-const PEERS: [&str; 5] = ["pteros", "cyclone", "fastdds", "iceoryx2", "zenoh"];
+const PEERS: [&str; 8] = [
+    "pteros",
+    "cyclone",
+    "fastdds",
+    "iceoryx2",
+    "zenoh",
+    OF_RCLCPP[0],
+    OF_RCLCPP[1],
+    OF_RCLCPP[2],
+];
 
 const PLACEMENTS: [(&str, &[&str]); 3] = [
     ("processes", &PEERS),
-    ("composed", &["pteros", "cyclone", "fastdds"]),
+    (
+        "composed",
+        &[
+            "pteros",
+            "cyclone",
+            "fastdds",
+            OF_RCLCPP[0],
+            OF_RCLCPP[1],
+            OF_RCLCPP[2],
+        ],
+    ),
     (CONTAINER, &["pteros"]),
 ];
 

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::testbed::MeasurementFailure;
+use crate::testbed::implementation::{OF_RCLCPP, PTEROS};
 use serde_json::json;
 
 use super::{
@@ -40,23 +41,42 @@ pub const EXPERIMENT: Experiment = Experiment {
 const RATE: u64 = 50;
 const COMPOSED: &str = "composed";
 
-/// Placements and the implementations that support them. Only Pteros composes
-/// without intra-process communication, and has containers.
+/// Placements and the implementations that support them. Only Pteros and rclcpp
+/// compose without intra-process communication. Only Pteros has containers.
 const PLACEMENTS: [(&str, &[&str]); 6] = [
     (
         "processes",
-        &["pteros", "cyclone", "fastdds", "iceoryx2", "zenoh"],
+        &[
+            "pteros",
+            "cyclone",
+            "fastdds",
+            "iceoryx2",
+            "zenoh",
+            OF_RCLCPP[0],
+            OF_RCLCPP[1],
+            OF_RCLCPP[2],
+        ],
     ),
     (
         "loaned",
         &["pteros", "fastdds-sharing", "iceoryx2", "zenoh"],
     ),
-    (COMPOSED, &["pteros"]),
+    (
+        COMPOSED,
+        &["pteros", OF_RCLCPP[0], OF_RCLCPP[1], OF_RCLCPP[2]],
+    ),
     (CONTAINER, &["pteros"]),
     ("container + intra-process", &["pteros"]),
     (
         "composed + intra-process",
-        &["pteros", "cyclone", "fastdds"],
+        &[
+            "pteros",
+            "cyclone",
+            "fastdds",
+            OF_RCLCPP[0],
+            OF_RCLCPP[1],
+            OF_RCLCPP[2],
+        ],
     ),
 ];
 
@@ -74,7 +94,7 @@ fn sizes(extent: Extent) -> &'static [u64] {
 fn flow(placement: &str, size: u64, extent: Extent) -> Flow {
     Flow {
         is_intra: placement.starts_with(COMPOSED),
-        is_serialized: false,
+        is_serialized: placement == COMPOSED,
         is_text: false,
         size,
         count: extent.choose(5, 20, 500),
@@ -98,7 +118,8 @@ fn configurations(scope: &Scope) -> Vec<Configuration> {
 fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
     let (placement, size) = (configuration.get("placement"), configuration.number("size"));
     let flow = flow(placement, size, lab.extent);
-    if placement == COMPOSED || placement.starts_with(CONTAINER) {
+    let is_ours = configuration.implementation == PTEROS;
+    if is_ours && placement == COMPOSED || placement.starts_with(CONTAINER) {
         return graph(lab, placement, size, &flow);
     }
     let flowed = flow::run(

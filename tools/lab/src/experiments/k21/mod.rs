@@ -8,6 +8,7 @@ pub mod reliability;
 pub mod scale;
 
 use crate::testbed::MeasurementFailure;
+use crate::testbed::implementation::OF_RCLCPP;
 
 use crate::flow::Flow;
 use crate::lab::Lab;
@@ -24,7 +25,15 @@ pub const LATENCY: Metric = Metric {
 
 /// Implementations. The paper uses UDP on localhost; shared memory is the default
 /// of some stacks.
-pub const IMPLEMENTATIONS: [&str; 4] = ["pteros", "pteros-udp", "cyclone", "fastdds"];
+pub const IMPLEMENTATIONS: [&str; 7] = [
+    "pteros",
+    "pteros-udp",
+    "cyclone",
+    "fastdds",
+    OF_RCLCPP[0],
+    OF_RCLCPP[1],
+    OF_RCLCPP[2],
+];
 
 /// The paper measures 60 s per configuration.
 const FULL_SECONDS: u64 = 60;

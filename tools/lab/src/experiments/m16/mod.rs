@@ -10,7 +10,7 @@ pub mod policies;
 pub mod subscribers;
 pub mod throughput;
 
-use crate::testbed::implementation::ROS1;
+use crate::testbed::implementation::{OF_RCLCPP, ROS1};
 
 use crate::experiment::Scope;
 use crate::flow::Flow;
@@ -19,8 +19,17 @@ use crate::measurement::{Configuration, Extent};
 /// Publish rate of the paper.
 const RATE: u64 = 10;
 
-/// Implementations between processes, hosts and within a process.
-pub const IMPLEMENTATIONS: [&str; 4] = ["pteros", "cyclone", "fastdds", ROS1];
+/// Implementations between processes, hosts and within a process. Those of rclcpp take
+/// part if they are named.
+pub const IMPLEMENTATIONS: [&str; 7] = [
+    "pteros",
+    "cyclone",
+    "fastdds",
+    ROS1,
+    OF_RCLCPP[0],
+    OF_RCLCPP[1],
+    OF_RCLCPP[2],
+];
 
 /// Payload bytes. Those of the paper are powers of two from 256 B to 4 MB.
 pub fn sizes(extent: Extent) -> Vec<u64> {

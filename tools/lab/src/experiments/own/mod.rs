@@ -6,6 +6,7 @@ pub mod executor;
 pub mod host;
 pub mod loss;
 pub mod robot;
+pub mod ros2;
 pub mod security;
 pub mod start;
 pub mod wire;

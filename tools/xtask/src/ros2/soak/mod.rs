@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::{Bench, write_log};
-use super::installation::Installation;
+use pteros_peers::ros2::Installation;
 use crate::checkout::root;
 use crate::limited_command::run_limited;
 use processes::Process;

@@ -37,11 +37,7 @@ pub fn measure(
     implementation: &Implementation,
 ) -> Result<Measurement, MeasurementFailure> {
     let extent = lab.extent;
-    let run = Run {
-        lab,
-        implementation,
-        topic: lab.fresh_topic(),
-    };
+    let run = Run::new(lab, implementation);
     match *kind {
         Kind::Wake { how, pinning } => {
             let trips = RoundTrips {
@@ -102,17 +98,33 @@ pub fn measure(
     }
 }
 
-struct Run<'a> {
+/// One repeat of a row with an implementation, on a topic of its own.
+pub(in super::super) struct Run<'a> {
     lab: &'a Lab,
     implementation: &'a Implementation,
     topic: String,
+    /// For every process beside those of the measurement.
+    pub options: String,
+    /// Milliseconds until idle processes are at rest, beside 20 each; measured as
+    /// long.
+    pub rest_ms: u64,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// The options of the measurement alone.
+    pub fn new(lab: &'a Lab, implementation: &'a Implementation) -> Self {
+        Self {
+            lab,
+            implementation,
+            topic: lab.fresh_topic(),
+            options: String::new(),
+            rest_ms: lab.extent.choose(100, 500, 2000),
+        }
+    }
     fn start(&self, line: &str) -> Result<PeerProcess, MeasurementFailure> {
         let line = match self.implementation.name {
             FLOOR => line.to_owned(),
-            _ => format!("{line} --topic {}", self.topic),
+            _ => format!("{line} --topic {} {}", self.topic, self.options),
         };
         Ok(self.implementation.start(&line, None)?)
     }
@@ -154,7 +166,7 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    fn intra(
+    pub fn intra(
         &self,
         size: Size,
         remote_subscribers: u32,
@@ -176,7 +188,7 @@ impl Run<'_> {
 
     /// Runs one publisher and its subscriptions, one process each, and returns the
     /// values named in `columns`.
-    fn flow(
+    pub fn flow(
         &self,
         size: Size,
         subscribers: u32,
@@ -251,7 +263,7 @@ impl Run<'_> {
         Ok(outcome)
     }
 
-    fn memory(&self, nodes: u32, composed: bool) -> Result<Measurement, MeasurementFailure> {
+    pub fn memory(&self, nodes: u32, composed: bool) -> Result<Measurement, MeasurementFailure> {
         if is_floor(self.implementation) {
             let all_processes = self.start_all(&vec![String::from("nodes"); nodes as usize])?;
             return self.at_rest(&all_processes, None);
@@ -290,7 +302,7 @@ impl Run<'_> {
         all_processes: &[PeerProcess],
         bare: Option<u64>,
     ) -> Result<Measurement, MeasurementFailure> {
-        let rest = self.lab.extent.choose(100, 500, 2000) + 20 * all_processes.len() as u64;
+        let rest = self.rest_ms + 20 * all_processes.len() as u64;
         let rest = Duration::from_millis(rest);
         std::thread::sleep(rest);
         let rest = AtRest::of(all_processes, rest)?;
@@ -324,7 +336,7 @@ impl Run<'_> {
         )]))
     }
 
-    fn discovery(&self, processes: u32) -> Result<Measurement, MeasurementFailure> {
+    pub fn discovery(&self, processes: u32) -> Result<Measurement, MeasurementFailure> {
         let line = match self.implementation.name {
             FLOOR => "nodes".to_owned(),
             _ => format!(

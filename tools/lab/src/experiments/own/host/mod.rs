@@ -3,7 +3,7 @@
 //!
 //! Ratios within one run mean much more than absolute numbers.
 
-mod measure;
+pub(super) mod measure;
 mod rows;
 mod targets;
 
