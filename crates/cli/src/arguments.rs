@@ -1,7 +1,7 @@
 //! Command line grammar: nouns, verbs and the global flags.
 
 use crate::action::ActionVerb;
-use crate::bag::Bag;
+use crate::bag::BagVerb;
 use crate::cli_context::CliContext;
 use crate::completion::Completion;
 use crate::component::ComponentVerb;
@@ -178,8 +178,9 @@ pub enum Noun {
     /// Verbs of ros2's daemon, for scripts: Pteros has none
     #[command(subcommand, arg_required_else_help = true)]
     Daemon(DaemonVerb),
-    /// Say how to record without ros2 bag: Pteros does not record yet
-    Bag(Bag),
+    /// Record topics into MCAP files, and play, show and copy them
+    #[command(subcommand, arg_required_else_help = true)]
+    Bag(BagVerb),
     /// Print a completion script for a shell
     Completion(Completion),
     /// Write man pages

@@ -31,11 +31,12 @@ const OWN_TEXT: [(&str, &str); 12] = [
 ];
 
 /// Verbs that print with the code of another file.
-const PRINTED_BY: [(&str, &str); 4] = [
+const PRINTED_BY: [(&str, &str); 5] = [
     ("service echo", "topic/echo.rs"),
     ("demo", "demo/live_display.rs"),
     ("launch", "launch/show.rs"),
     ("pkg create", "new/mod.rs"),
+    ("bag recover", "bag/convert.rs"),
 ];
 
 fn manifest_folder() -> &'static Path {

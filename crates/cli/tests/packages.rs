@@ -267,9 +267,4 @@ fn scripts_that_restart_the_daemon_go_on() {
     );
     let status = run(&folder, &["daemon", "status", "--json"]).json();
     assert_eq!(status["running"], false);
-    let error = run(&folder, &["bag", "record", "-a", "-o", "out"]).failed(1);
-    assert_contains(
-        &error,
-        "bag record: Pteros does not record or play bags yet; use ros2 bag",
-    );
 }

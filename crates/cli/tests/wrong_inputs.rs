@@ -442,7 +442,27 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["multicast", "receive", "--port", "0"],
         &["'0'", "1 to 65535"],
     ),
-    wrong(&["bag", "play", "x"], &["bag play", "ros2 bag"]),
+    wrong(&["bag", "play", "x"], &["x: no such bag", ".mcap file"]),
+    wrong(&["bag", "info", "/no/such"], &["/no/such"]),
+    wrong(&["bag", "record"], &["-a"]),
+    wrong(
+        &["bag", "record", "-e", "(", "-o", "/no/such/bag"],
+        &["regular expression \"(\""],
+    ),
+    usage(&["bag", "record", "-a", "-b", "7"], &["'7'", "1024"]),
+    usage(
+        &[
+            "bag",
+            "convert",
+            "-i",
+            "x",
+            "-o",
+            "y",
+            "--compression",
+            "brotli",
+        ],
+        &["brotli", "none, lz4 or zstd"],
+    ),
     usage(&["daemon", "restart"], &["restart"]),
     usage(&["completion", "tcsh"], &["tcsh", "bash"]),
 ];

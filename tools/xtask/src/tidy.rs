@@ -53,6 +53,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/pteros/src/executors/multi_threaded.rs",
     "crates/pteros/src/executors/isolated.rs",
     "crates/pteros/build.rs",
+    "crates/bag/src/player.rs",
     "crates/container/src/container/executors.rs",
     "crates/container/src/index.rs",
     "crates/container/src/program.rs",

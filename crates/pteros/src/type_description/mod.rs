@@ -13,6 +13,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use client::RemoteTypeDescription;
+pub use source::definition_text_of;
 
 use pteros_interfaces::type_description_interfaces::{msg, srv};
 use pteros_msg::describe::{Field, IndividualTypeDescription, TypeDescription};

@@ -34,7 +34,7 @@ pub(super) fn sources_of(
             .referenced
             .iter()
             .find(|ty| ty.type_name == name);
-        found.map(generated_text).unwrap_or_default()
+        found.map(definition_text_of).unwrap_or_default()
     };
     let source = |ty: &IndividualTypeDescription| {
         let mut parts = ty.type_name.split('/').skip(1);
@@ -46,7 +46,7 @@ pub(super) fn sources_of(
                     .unwrap_or_else(|| format!("{}---\n{}", find("_Request"), find("_Response"))),
             ),
             "srv" | "action" => ("implicit", String::new()),
-            _ => ("msg", in_file(ty).unwrap_or_else(|| generated_text(ty))),
+            _ => ("msg", in_file(ty).unwrap_or_else(|| definition_text_of(ty))),
         };
         let encoding = match encoding {
             "msg" | "srv" if is_idl(&raw_file_contents) => "idl",
@@ -68,8 +68,9 @@ fn definition_text(library: &InterfaceLibrary, ty: &IndividualTypeDescription) -
     (known.type_description == *ty).then(|| text.to_owned())
 }
 
-/// One line per field.
-fn generated_text(ty: &IndividualTypeDescription) -> String {
+/// The `.msg` text of a type: one line per field, with its default. It has no
+/// constants and comments, which a description does not carry.
+pub fn definition_text_of(ty: &IndividualTypeDescription) -> String {
     let mut out = String::new();
     for field in &ty.fields {
         // The placeholder member of an empty message is in no file.
@@ -161,7 +162,7 @@ mod tests {
             assert_eq!(source.encoding, "msg");
             (source.type_name, source.raw_file_contents)
         });
-        let written = all.map(|ty| (ty.type_name.clone(), generated_text(ty)));
+        let written = all.map(|ty| (ty.type_name.clone(), definition_text_of(ty)));
         for texts in [sources.collect::<Vec<_>>(), written.collect()] {
             let mut library = InterfaceLibrary::new();
             for (full, text) in texts {
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_texts_parse_to_the_same_types() {
+    fn definition_text_ofs_parse_to_the_same_types() {
         check::<geometry_msgs::msg::PoseWithCovarianceStamped>();
         check::<type_description_interfaces::msg::TypeDescription>();
         check::<test_msgs::msg::Defaults>();

@@ -63,6 +63,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     ("pteros-container", &["pteros"]),
+    ("pteros-bag", &["pteros"]),
     // net for its poll and for Ctrl-C.
     (
         "pteros-launch",
@@ -86,6 +87,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "pteros-cli",
         &[
             "pteros",
+            "pteros-bag",
             "pteros-container",
             "pteros-launch",
             "pteros-net",

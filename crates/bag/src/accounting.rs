@@ -1,0 +1,173 @@
+//! Loss accounting: what a recorder received of each publisher, what it wrote, and
+//! where the rest was lost.
+//!
+//! Publishers number their messages. So `published = received + lost before us`, and
+//! `received = written + lost in the buffer + lost in the writer`, per topic.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Name of the metadata record in each file, and prefix of the keys in `custom_data`.
+pub const LOSS_RECORD: &str = "pteros_loss";
+
+/// The messages of one publisher.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PublisherAccount {
+    /// The first sequence number that was received.
+    pub first: i64,
+    /// The last one.
+    pub last: i64,
+    /// Messages received.
+    pub received: u64,
+}
+
+impl PublisherAccount {
+    /// Takes a received sequence number into account.
+    pub fn receive(&mut self, sequence: i64) {
+        if self.received == 0 {
+            (self.first, self.last) = (sequence, sequence);
+        }
+        self.first = self.first.min(sequence);
+        self.last = self.last.max(sequence);
+        self.received += 1;
+    }
+
+    /// Messages between the first and the last that were not received.
+    pub fn missing(&self) -> u64 {
+        if self.received == 0 {
+            return 0;
+        }
+        let span = u64::try_from(self.last.saturating_sub(self.first)).unwrap_or(0) + 1;
+        span.saturating_sub(self.received)
+    }
+}
+
+/// The messages of one topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopicAccount {
+    /// Messages that reached the recorder.
+    pub received: u64,
+    /// Messages in the bag, latched ones that were repeated not counted.
+    pub written: u64,
+    /// Lost on the way: by sequence numbers, and by the reader's reports.
+    pub lost_wire: u64,
+    /// Replaced in the subscription's queue before they were taken.
+    pub lost_queue: u64,
+    /// Dropped because the buffer before the writer was full.
+    pub lost_buffer: u64,
+    /// Dropped because the file could not be written.
+    pub lost_writer: u64,
+    /// By publisher.
+    pub publishers: BTreeMap<String, PublisherAccount>,
+}
+
+impl TopicAccount {
+    /// Everything that is lost.
+    pub fn lost(&self) -> u64 {
+        self.lost_wire + self.lost_queue + self.lost_buffer + self.lost_writer
+    }
+
+    /// Reads the text of [`fmt::Display`]. Unknown words are left out.
+    pub fn read(text: &str) -> Self {
+        let mut account = Self::default();
+        for (name, value) in text.split(' ').filter_map(|part| part.split_once('=')) {
+            let value = value.parse().unwrap_or(0);
+            match name {
+                "received" => account.received = value,
+                "written" => account.written = value,
+                "wire" => account.lost_wire = value,
+                "queue" => account.lost_queue = value,
+                "buffer" => account.lost_buffer = value,
+                "writer" => account.lost_writer = value,
+                _ => {}
+            }
+        }
+        account
+    }
+
+    /// Computes the losses before the recorder from the publishers' numbers and the
+    /// reader's own counters of lost and overwritten samples.
+    pub(crate) fn settle(&mut self, reported_lost: u64, overwritten: u64) {
+        let missing: u64 = self
+            .publishers
+            .values()
+            .map(PublisherAccount::missing)
+            .sum();
+        self.lost_queue = overwritten;
+        self.lost_wire = missing.saturating_sub(overwritten).max(reported_lost);
+    }
+}
+
+impl fmt::Display for TopicAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "received={} written={} wire={} queue={} buffer={} writer={}",
+            self.received,
+            self.written,
+            self.lost_wire,
+            self.lost_queue,
+            self.lost_buffer,
+            self.lost_writer
+        )
+    }
+}
+
+/// The accounts of a bag's topics, as texts by key.
+pub(crate) fn to_texts(accounts: &BTreeMap<String, TopicAccount>) -> BTreeMap<String, String> {
+    let mut texts = BTreeMap::new();
+    for (topic, account) in accounts {
+        texts.insert(format!("{LOSS_RECORD}:{topic}"), account.to_string());
+        for (gid, publisher) in &account.publishers {
+            let text = format!(
+                "first={} last={} received={} missing={}",
+                publisher.first,
+                publisher.last,
+                publisher.received,
+                publisher.missing()
+            );
+            texts.insert(format!("{LOSS_RECORD}:{topic}:{gid}"), text);
+        }
+    }
+    texts
+}
+
+/// Reads the accounts of topics from texts by key.
+pub(crate) fn from_texts(texts: &BTreeMap<String, String>) -> BTreeMap<String, TopicAccount> {
+    let ours = texts.iter().filter_map(|(key, value)| {
+        let topic = key.strip_prefix(LOSS_RECORD)?.strip_prefix(':')?;
+        (!topic.contains(':')).then(|| (topic.to_owned(), TopicAccount::read(value)))
+    });
+    ours.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_in_the_sequence_numbers_are_counted_per_publisher() {
+        let mut account = TopicAccount::default();
+        for sequence in [4, 5, 9] {
+            account
+                .publishers
+                .entry("a".into())
+                .or_default()
+                .receive(sequence);
+        }
+        account.publishers.entry("b".into()).or_default().receive(1);
+        account.settle(0, 1);
+        assert_eq!((account.lost_wire, account.lost_queue), (2, 1));
+        account.settle(5, 1);
+        assert_eq!(
+            account.lost_wire, 5,
+            "losses behind the last message are reported ones"
+        );
+        let texts = to_texts(&[("/t".to_owned(), account.clone())].into());
+        assert_eq!(
+            texts["pteros_loss:/t:a"],
+            "first=4 last=9 received=3 missing=3"
+        );
+        assert_eq!(from_texts(&texts)["/t"].lost_wire, 5);
+    }
+}

@@ -1,0 +1,50 @@
+//! Copies messages of bags into a new bag, as they are.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::error::BagError;
+use crate::metadata::BagMetadata;
+use crate::reader::{BagReader, MessageFilter};
+use crate::writer::{BagOptions, BagWriter};
+
+/// Copies the chosen messages in the order of their log times. Topics without messages
+/// are copied too. Blocks in the file system.
+///
+/// # Errors
+/// The output exists or cannot be written. Damage of the input is noted in its
+/// [`problems`](BagReader::problems).
+pub fn copy(
+    bag: &mut BagReader,
+    filter: MessageFilter,
+    output: &Path,
+    mut options: BagOptions,
+) -> Result<BagMetadata, BagError> {
+    let described = bag.describe();
+    options.custom_data.extend(described.custom_data);
+    if !described.ros_distro.is_empty() {
+        options.ros_distro = described.ros_distro;
+    }
+    let mut writer = BagWriter::create(output, options)?;
+    let mut channels = BTreeMap::new();
+    for (at, recorded) in bag.topics().iter().enumerate() {
+        if filter
+            .topics
+            .as_ref()
+            .is_none_or(|chosen| chosen.contains(&at))
+        {
+            let channel = writer.add_topic(recorded.topic.clone())?;
+            channels.insert(at, (channel, recorded.topic.is_latched()));
+        }
+    }
+    for message in bag.messages(filter) {
+        if let Some((channel, is_latched)) = channels.get(&message.topic) {
+            let (log, publish) = (message.log_time, message.publish_time);
+            writer.write(*channel, log, publish, &message.payload)?;
+            if *is_latched {
+                writer.keep_latched(*channel, 0, publish, &message.payload);
+            }
+        }
+    }
+    writer.finish(&BTreeMap::new())
+}

@@ -1,0 +1,338 @@
+//! Intake of a recorder: copies received payloads into chunks, and hands full chunks to
+//! the writer thread.
+//!
+//! A payload is copied once and its loan given back at once. So a slow disk slows no
+//! publisher. When the queue before the writer is full, messages are dropped and
+//! counted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::accounting::{PublisherAccount, TopicAccount};
+use crate::byte_queue::ByteQueue;
+use crate::error::BagError;
+use crate::mcap::ChunkBuilder;
+use crate::metadata::BagMetadata;
+use crate::writer::{BagTopic, BagWriter, Split};
+
+/// Used chunks that are kept for their memory.
+const FREE_CHUNKS_MAX: usize = 4;
+
+/// What the writer thread gets, in order.
+enum WriterItem {
+    Topic(BagTopic),
+    Latched {
+        channel: u16,
+        publisher: u128,
+        time: u64,
+        payload: Vec<u8>,
+    },
+    Chunk(ChunkBuilder),
+    Split,
+}
+
+/// A received message without its payload.
+#[derive(Clone, Copy)]
+pub(crate) struct Received {
+    pub channel: u16,
+    pub publisher: u128,
+    pub sequence: i64,
+    pub log_time: u64,
+    pub publish_time: u64,
+    pub is_latched: bool,
+}
+
+/// Between subscriptions and the writer thread. Thread-safe.
+pub(crate) struct Intake {
+    state: Mutex<IntakeState>,
+    queue: ByteQueue<WriterItem>,
+    output: Mutex<WriterOutput>,
+    finished: Condvar,
+    chunk_bytes: usize,
+}
+
+#[derive(Default)]
+struct IntakeState {
+    chunk: ChunkBuilder,
+    channels: BTreeMap<u16, ChannelAccount>,
+    is_paused: bool,
+}
+
+#[derive(Default)]
+struct ChannelAccount {
+    received: u64,
+    lost_buffer: u64,
+    publishers: BTreeMap<u128, PublisherAccount>,
+}
+
+#[derive(Default)]
+struct WriterOutput {
+    written: BTreeMap<u16, u64>,
+    lost: BTreeMap<u16, u64>,
+    splits: Vec<Split>,
+    free: Vec<ChunkBuilder>,
+    problem: Option<String>,
+    /// The writer, once the thread has written everything.
+    writer: Option<BagWriter>,
+    is_finished: bool,
+}
+
+impl Intake {
+    pub(crate) fn new(chunk_bytes: usize, cache_bytes: usize, is_paused: bool) -> Arc<Self> {
+        let state = IntakeState {
+            is_paused,
+            ..IntakeState::default()
+        };
+        Arc::new(Self {
+            state: Mutex::new(state),
+            queue: ByteQueue::new(cache_bytes),
+            output: Mutex::new(WriterOutput::default()),
+            finished: Condvar::new(),
+            chunk_bytes,
+        })
+    }
+
+    /// Runs on the writer thread until [`Intake::close`].
+    pub(crate) fn write_all(&self, mut writer: BagWriter) {
+        while let Some(item) = self.queue.pop() {
+            match item {
+                WriterItem::Topic(topic) => {
+                    if let Err(error) = writer.add_topic(topic) {
+                        self.fail(&error);
+                    }
+                }
+                WriterItem::Latched {
+                    channel,
+                    publisher,
+                    time,
+                    payload,
+                } => writer.keep_latched(channel, publisher, time, &payload),
+                WriterItem::Split => writer.split(),
+                WriterItem::Chunk(chunk) => self.write_chunk(&mut writer, chunk),
+            }
+        }
+        let mut output = self.output.lock();
+        output.writer = Some(writer);
+        output.is_finished = true;
+        self.finished.notify_all();
+    }
+
+    fn write_chunk(&self, writer: &mut BagWriter, mut chunk: ChunkBuilder) {
+        // A file that could not be written is not written further: what follows a torn
+        // record could not be read.
+        let has_failed = self.output.lock().problem.is_some();
+        let result = if has_failed {
+            Err(None)
+        } else {
+            writer.write_chunk(&chunk).map_err(Some)
+        };
+        if let Err(Some(error)) = &result {
+            self.fail(error);
+        }
+        let splits = writer.take_splits();
+        let mut output = self.output.lock();
+        output.splits.extend(splits);
+        for (channel, count) in chunk.counts() {
+            let counted = if result.is_ok() {
+                output.written.entry(channel)
+            } else {
+                output.lost.entry(channel)
+            };
+            *counted.or_default() += count;
+        }
+        if output.free.len() < FREE_CHUNKS_MAX {
+            chunk.clear(2 * self.chunk_bytes);
+            output.free.push(chunk);
+        }
+    }
+
+    fn fail(&self, error: &BagError) {
+        let mut output = self.output.lock();
+        output.problem.get_or_insert_with(|| error.to_string());
+    }
+
+    /// Why writing failed.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.output.lock().problem.clone()
+    }
+
+    pub(crate) fn take_splits(&self) -> Vec<Split> {
+        std::mem::take(&mut self.output.lock().splits)
+    }
+
+    pub(crate) fn add_topic(&self, topic: BagTopic) {
+        self.queue.push(0, WriterItem::Topic(topic));
+    }
+
+    /// Takes in a message, or counts it as lost.
+    pub(crate) fn receive(&self, message: Received, payload: &[u8]) {
+        let mut state = self.state.lock();
+        if state.is_paused {
+            return;
+        }
+        let account = state.channels.entry(message.channel).or_default();
+        account.received += 1;
+        let publisher = account.publishers.entry(message.publisher).or_default();
+        publisher.receive(message.sequence);
+        let is_full = state.chunk.len() + payload.len() > self.chunk_bytes;
+        if is_full && !state.chunk.is_empty() && !self.hand_over(&mut state) {
+            let account = state.channels.entry(message.channel).or_default();
+            account.lost_buffer += 1;
+            return;
+        }
+        state.chunk.add(
+            message.channel,
+            message.log_time,
+            message.publish_time,
+            payload,
+        );
+        drop(state);
+        if message.is_latched && self.queue.has_room(payload.len()) {
+            let latched = WriterItem::Latched {
+                channel: message.channel,
+                publisher: message.publisher,
+                time: message.publish_time,
+                payload: payload.to_vec(),
+            };
+            self.queue.push(payload.len(), latched);
+        }
+    }
+
+    /// Hands the chunk to the writer; false if the queue is full.
+    fn hand_over(&self, state: &mut IntakeState) -> bool {
+        let bytes = state.chunk.len();
+        if !self.queue.has_room(bytes) {
+            return false;
+        }
+        let free = self.output.lock().free.pop();
+        let next = free.unwrap_or_else(|| ChunkBuilder::with_capacity(self.chunk_bytes));
+        let full = std::mem::replace(&mut state.chunk, next);
+        self.queue.push(bytes, WriterItem::Chunk(full));
+        true
+    }
+
+    /// Hands over what there is, so that it is in the file even if the process is
+    /// killed.
+    pub(crate) fn flush(&self) {
+        let mut state = self.state.lock();
+        if !state.chunk.is_empty() {
+            self.hand_over(&mut state);
+        }
+    }
+
+    pub(crate) fn split(&self) {
+        self.flush();
+        self.queue.push(0, WriterItem::Split);
+    }
+
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        self.state.lock().is_paused = is_paused;
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.state.lock().is_paused
+    }
+
+    /// The accounts so far, by channel.
+    pub(crate) fn accounts(&self) -> BTreeMap<u16, TopicAccount> {
+        let state = self.state.lock();
+        let output = self.output.lock();
+        let accounts = state.channels.iter().map(|(channel, counted)| {
+            let publishers = counted.publishers.iter();
+            let account = TopicAccount {
+                received: counted.received,
+                written: output.written.get(channel).copied().unwrap_or(0),
+                lost_buffer: counted.lost_buffer,
+                lost_writer: output.lost.get(channel).copied().unwrap_or(0),
+                publishers: publishers
+                    .map(|(gid, account)| (format!("{gid:032x}"), *account))
+                    .collect(),
+                ..TopicAccount::default()
+            };
+            (*channel, account)
+        });
+        accounts.collect()
+    }
+
+    /// Ends intake and waits until everything is written. Blocks.
+    pub(crate) fn close(&self) -> Option<BagWriter> {
+        {
+            let mut state = self.state.lock();
+            state.is_paused = true;
+            let bytes = state.chunk.len();
+            let last = std::mem::take(&mut state.chunk);
+            // The end has room: nothing else comes.
+            if !last.is_empty() {
+                self.queue.push(bytes, WriterItem::Chunk(last));
+            }
+        }
+        self.queue.close();
+        let mut output = self.output.lock();
+        while !output.is_finished {
+            self.finished.wait(&mut output);
+        }
+        output.writer.take()
+    }
+
+    /// Ends the bag of a writer with its accounts.
+    pub(crate) fn finish(
+        writer: BagWriter,
+        accounts: &BTreeMap<String, TopicAccount>,
+    ) -> Result<BagMetadata, BagError> {
+        writer.finish(accounts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::writer::BagOptions;
+
+    fn message(sequence: i64) -> Received {
+        Received {
+            channel: 1,
+            publisher: 7,
+            sequence,
+            log_time: 1000 + u64::try_from(sequence).unwrap(),
+            publish_time: 1000,
+            is_latched: false,
+        }
+    }
+
+    /// The writer thread runs only after everything was received: the slowest disk.
+    #[test]
+    fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {
+        let folder = std::env::temp_dir().join(format!("pteros-intake-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let intake = Intake::new(1000, 5000, false);
+        let topic = BagTopic {
+            name: "/t".into(),
+            type_name: "std_msgs/msg/String".into(),
+            serialization_format: "cdr".into(),
+            ..BagTopic::default()
+        };
+        intake.add_topic(topic);
+        for sequence in 1..=100 {
+            intake.receive(message(sequence), &[0; 200]);
+        }
+        let before = intake.accounts().remove(&1).unwrap();
+        assert_eq!((before.received, before.written), (100, 0));
+        assert!(before.lost_buffer > 50, "{before}");
+        let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+        intake.queue.close();
+        intake.write_all(writer);
+        let writer = intake.output.lock().writer.take().unwrap();
+        let account = intake.accounts().remove(&1).unwrap();
+        let metadata = Intake::finish(writer, &BTreeMap::new()).unwrap();
+        // The chunk that was being filled when the queue closed is left.
+        let left = u64::try_from(intake.state.lock().chunk.len() / 231).unwrap();
+        assert_eq!(
+            account.received,
+            account.written + account.lost_buffer + left
+        );
+        assert_eq!(metadata.message_count, account.written);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,157 @@
+//! Chunks: the records of some hundred kilobytes of messages, with their index.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::records::{ChannelRecord, Cursor, RECORD_HEAD_BYTES, SchemaRecord, opcode};
+
+/// Fields of a message record before its payload.
+const MESSAGE_HEAD_BYTES: usize = 22;
+
+/// Collects messages for one chunk. A payload is copied once, into it.
+#[derive(Debug, Default)]
+pub struct ChunkBuilder {
+    records: Vec<u8>,
+    index: BTreeMap<u16, Vec<(u64, u64)>>,
+    start: u64,
+    end: u64,
+    messages: u64,
+}
+
+impl ChunkBuilder {
+    /// An empty chunk with memory for `bytes`.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self {
+            records: Vec::with_capacity(bytes),
+            ..Self::default()
+        }
+    }
+
+    /// Appends a message; times in nanoseconds since 1970.
+    pub fn add(&mut self, channel: u16, log_time: u64, publish_time: u64, payload: &[u8]) {
+        let offset = self.records.len() as u64;
+        let length = (MESSAGE_HEAD_BYTES + payload.len()) as u64;
+        self.records
+            .reserve(RECORD_HEAD_BYTES + MESSAGE_HEAD_BYTES + payload.len());
+        self.records.push(opcode::MESSAGE);
+        self.records.extend(length.to_le_bytes());
+        self.records.extend(channel.to_le_bytes());
+        // rosbag2 writes the sequence 0 too.
+        self.records.extend(0u32.to_le_bytes());
+        self.records.extend(log_time.to_le_bytes());
+        self.records.extend(publish_time.to_le_bytes());
+        self.records.extend(payload);
+        self.index
+            .entry(channel)
+            .or_default()
+            .push((log_time, offset));
+        if self.messages == 0 {
+            (self.start, self.end) = (log_time, log_time);
+        }
+        self.start = self.start.min(log_time);
+        self.end = self.end.max(log_time);
+        self.messages += 1;
+    }
+
+    /// Bytes of its records, uncompressed.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether it has no messages.
+    pub fn is_empty(&self) -> bool {
+        self.messages == 0
+    }
+
+    /// The earliest log time of its messages; 0 if there are none.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The latest log time of its messages.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Number of messages by channel.
+    pub fn counts(&self) -> impl Iterator<Item = (u16, u64)> {
+        let counted = self.index.iter();
+        counted.map(|(channel, entries)| (*channel, entries.len() as u64))
+    }
+
+    pub(crate) fn records(&self) -> &[u8] {
+        &self.records
+    }
+
+    pub(crate) fn index(&self) -> &BTreeMap<u16, Vec<(u64, u64)>> {
+        &self.index
+    }
+
+    /// Removes all messages and keeps the memory, up to `bytes_max`.
+    pub(crate) fn clear(&mut self, bytes_max: usize) {
+        self.records.clear();
+        self.records.shrink_to(bytes_max);
+        self.index.clear();
+        self.messages = 0;
+    }
+}
+
+/// A message in a decompressed chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkMessage {
+    pub channel: u16,
+    pub log_time: u64,
+    pub publish_time: u64,
+    pub payload: Range<usize>,
+}
+
+/// What a chunk holds, as far as it can be read.
+#[derive(Debug, Default)]
+pub(crate) struct ParsedChunk {
+    pub schemas: Vec<SchemaRecord>,
+    pub channels: Vec<ChannelRecord>,
+    pub messages: Vec<ChunkMessage>,
+    /// Why the rest could not be read.
+    pub problem: Option<String>,
+}
+
+/// Reads the records of a decompressed chunk up to the first that is damaged.
+pub(crate) fn parse_chunk(records: &[u8]) -> ParsedChunk {
+    let mut parsed = ParsedChunk::default();
+    let mut at = 0;
+    while at < records.len() {
+        match read_record(records, at, &mut parsed) {
+            Ok(next) => at = next,
+            Err(problem) => {
+                parsed.problem = Some(problem);
+                break;
+            }
+        }
+    }
+    parsed
+}
+
+fn read_record(records: &[u8], at: usize, parsed: &mut ParsedChunk) -> Result<usize, String> {
+    let mut cursor = Cursor::new(records.get(at..).unwrap_or_default());
+    let op = cursor.take(1)?.first().copied().unwrap_or_default();
+    let length = cursor.u64()?;
+    let content = cursor.take(length)?;
+    let end = at + RECORD_HEAD_BYTES + content.len();
+    match op {
+        opcode::SCHEMA => parsed.schemas.push(SchemaRecord::parse(content)?),
+        opcode::CHANNEL => parsed.channels.push(ChannelRecord::parse(content)?),
+        opcode::MESSAGE => {
+            let mut fields = Cursor::new(content);
+            let channel = fields.u16()?;
+            fields.u32()?;
+            parsed.messages.push(ChunkMessage {
+                channel,
+                log_time: fields.u64()?,
+                publish_time: fields.u64()?,
+                payload: end - fields.rest().len()..end,
+            });
+        }
+        _ => {}
+    }
+    Ok(end)
+}

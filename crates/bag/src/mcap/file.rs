@@ -1,0 +1,574 @@
+//! Reading one MCAP file: its summary where it has one, else every record up to the
+//! last that is whole.
+//!
+//! A recorder that was killed leaves no summary. Its file is read as it is, and
+//! [`McapFile::problems`] says what is missing. Memory is bounded: records other than
+//! chunks are read up to [`RECORD_BYTES_MAX`], and one chunk at a time.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Cursor as Memory, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::chunk::parse_chunk;
+use super::compression::{CHUNK_BYTES_MAX, Compression};
+use super::records::{
+    ChannelRecord, ChunkHead, ChunkIndex, Cursor, FOOTER_BYTES, MAGIC, MetadataRecord,
+    RECORD_HEAD_BYTES, SchemaRecord, Statistics, opcode,
+};
+use crate::error::BagError;
+
+/// The longest record beside chunks and attachments; a longer one counts as damaged.
+const RECORD_BYTES_MAX: u64 = 64 << 20;
+/// The longest summary that is read; 64 bytes per chunk are usual.
+const SUMMARY_BYTES_MAX: u64 = 512 << 20;
+/// Messages outside chunks are read in runs of this size.
+const RUN_BYTES: u64 = 1 << 20;
+/// Problems that are kept in words; the rest is counted.
+const PROBLEMS_MAX: usize = 20;
+
+/// Where a chunk lies, or a run of messages outside chunks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkLocation {
+    pub start: u64,
+    pub end: u64,
+    /// Where its records begin.
+    pub offset: u64,
+    pub stored: u64,
+    pub uncompressed: u64,
+    pub compression: Compression,
+    /// 0 is not checked.
+    pub crc: u32,
+}
+
+/// Where the bytes come from.
+trait Source: Read + Seek + Send {}
+
+impl<S: Read + Seek + Send> Source for S {}
+
+/// An open file with what is known of its content.
+pub(crate) struct McapFile {
+    file: Box<dyn Source>,
+    path: PathBuf,
+    bytes: u64,
+    pub schemas: BTreeMap<u16, SchemaRecord>,
+    pub channels: BTreeMap<u16, ChannelRecord>,
+    pub chunks: Vec<ChunkLocation>,
+    pub metadata: BTreeMap<String, BTreeMap<String, String>>,
+    pub counts: BTreeMap<u16, u64>,
+    /// First and last log time; `None` without messages.
+    pub span: Option<(u64, u64)>,
+    /// Whether it ends with a summary.
+    pub is_complete: bool,
+    /// What could not be read, in words.
+    pub problems: Vec<String>,
+}
+
+impl McapFile {
+    /// Opens a file and reads its summary, or all of it where there is none.
+    pub(crate) fn open(path: &Path) -> Result<Self, BagError> {
+        let file = File::open(path).map_err(BagError::io("opening", path))?;
+        let bytes = file
+            .metadata()
+            .map_err(BagError::io("reading", path))?
+            .len();
+        Self::read(Box::new(file), bytes, path)
+    }
+
+    /// Reads a file that lies in memory. `path` names it in errors.
+    pub(crate) fn from_bytes(content: Vec<u8>, path: &Path) -> Result<Self, BagError> {
+        let bytes = content.len() as u64;
+        Self::read(Box::new(Memory::new(content)), bytes, path)
+    }
+
+    fn read(file: Box<dyn Source>, bytes: u64, path: &Path) -> Result<Self, BagError> {
+        let mut open = Self {
+            file,
+            path: path.to_owned(),
+            bytes,
+            schemas: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            chunks: Vec::new(),
+            metadata: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            span: None,
+            is_complete: false,
+            problems: Vec::new(),
+        };
+        open.check_magic()?;
+        match open.read_summary() {
+            Ok(true) => open.is_complete = true,
+            Ok(false) => open.scan()?,
+            Err(problem) => {
+                open.problems
+                    .push(format!("its summary is damaged: {problem}"));
+                open.forget();
+                open.scan()?;
+            }
+        }
+        Ok(open)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn message_count(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    fn forget(&mut self) {
+        self.schemas.clear();
+        self.channels.clear();
+        self.chunks.clear();
+        self.metadata.clear();
+        self.counts.clear();
+        self.span = None;
+    }
+
+    fn check_magic(&mut self) -> Result<(), BagError> {
+        let problem = match self.read_at(0, MAGIC.len() as u64) {
+            Ok(found) if found == MAGIC => return Ok(()),
+            Ok(found) if found.starts_with(b"SQLite") => {
+                "is a SQLite database; Pteros reads MCAP: convert the bag with ros2 bag convert"
+            }
+            Ok(found) if found.starts_with(b"#ROSBAG") => {
+                "is a bag of ROS 1; Pteros reads MCAP: convert it with rosbags-convert"
+            }
+            _ => "is no MCAP file: its first 8 bytes are not the format's",
+        };
+        Err(BagError::NotABag {
+            path: self.path.clone(),
+            problem: problem.to_owned(),
+        })
+    }
+
+    /// Reads exactly `count` bytes; the caller has bounded them.
+    fn read_at(&mut self, offset: u64, count: u64) -> Result<Vec<u8>, BagError> {
+        let sought = self.file.seek(SeekFrom::Start(offset));
+        sought.map_err(BagError::io("reading", &self.path))?;
+        let known = count.min(self.bytes.saturating_sub(offset));
+        let mut out = vec![0; usize::try_from(known).unwrap_or(0)];
+        let read = self.file.read_exact(&mut out);
+        read.map_err(BagError::io("reading", &self.path))?;
+        if known < count {
+            let source = std::io::Error::from(ErrorKind::UnexpectedEof);
+            return Err(BagError::io("reading", &self.path)(source));
+        }
+        Ok(out)
+    }
+
+    /// Reads the summary section; false if there is none, or not all of it.
+    fn read_summary(&mut self) -> Result<bool, String> {
+        let tail_bytes = (RECORD_HEAD_BYTES + FOOTER_BYTES + MAGIC.len()) as u64;
+        let Some(footer_at) = self.bytes.checked_sub(tail_bytes) else {
+            return Ok(false);
+        };
+        let tail = self
+            .read_at(footer_at, tail_bytes)
+            .map_err(|e| e.to_string())?;
+        let Some((footer, ending)) = tail.split_at_checked(tail.len() - MAGIC.len()) else {
+            return Ok(false);
+        };
+        if ending != MAGIC || footer.first() != Some(&opcode::FOOTER) {
+            return Ok(false);
+        }
+        let mut fields = Cursor::new(footer);
+        fields.take(RECORD_HEAD_BYTES as u64)?;
+        let (start, _, crc) = (fields.u64()?, fields.u64()?, fields.u32()?);
+        if start == 0 {
+            return Ok(false);
+        }
+        let length = footer_at
+            .checked_sub(start)
+            .ok_or_else(|| format!("it begins at byte {start}, behind the footer"))?;
+        if length > SUMMARY_BYTES_MAX {
+            return Err(format!(
+                "it has {length} bytes; at most {SUMMARY_BYTES_MAX} are read"
+            ));
+        }
+        let mut summary = self.read_at(start, length).map_err(|e| e.to_string())?;
+        let records_end = summary.len();
+        summary.extend(footer.get(..footer.len() - 4).unwrap_or_default());
+        if crc != 0 && crc32fast::hash(&summary) != crc {
+            return Err("its checksum is wrong".to_owned());
+        }
+        summary.truncate(records_end);
+        self.take_summary(&summary, start)
+    }
+
+    fn take_summary(&mut self, summary: &[u8], data_end: u64) -> Result<bool, String> {
+        let mut cursor = Cursor::new(summary);
+        let mut statistics = None;
+        let mut metadata = Vec::new();
+        let mut chunks = Vec::new();
+        while !cursor.is_empty() {
+            let op = cursor.take(1)?.first().copied().unwrap_or_default();
+            let length = cursor.u64()?;
+            let content = cursor.take(length)?;
+            match op {
+                opcode::SCHEMA => self.keep_schema(SchemaRecord::parse(content)?),
+                opcode::CHANNEL => self.keep_channel(ChannelRecord::parse(content)?),
+                opcode::STATISTICS => statistics = Some(Statistics::parse(content)?),
+                opcode::CHUNK_INDEX => chunks.push(ChunkIndex::parse(content)?),
+                opcode::METADATA_INDEX => {
+                    let mut fields = Cursor::new(content);
+                    metadata.push((fields.u64()?, fields.u64()?));
+                }
+                _ => {}
+            }
+        }
+        let Some(statistics) = statistics else {
+            return Ok(false);
+        };
+        let counted: u64 = statistics.by_channel.values().sum();
+        let is_indexed = !chunks.is_empty() || statistics.message_count == 0;
+        let are_known = statistics
+            .by_channel
+            .keys()
+            .all(|id| self.channels.contains_key(id));
+        if !is_indexed || !are_known || counted != statistics.message_count {
+            self.forget();
+            return Ok(false);
+        }
+        for index in chunks {
+            self.keep_chunk_index(&index, data_end)?;
+        }
+        for (offset, length) in metadata {
+            self.read_metadata(offset, length, data_end)?;
+        }
+        if statistics.message_count > 0 {
+            self.span = Some((statistics.start, statistics.end));
+        }
+        self.counts = statistics.by_channel;
+        Ok(true)
+    }
+
+    fn keep_chunk_index(&mut self, index: &ChunkIndex, data_end: u64) -> Result<(), String> {
+        let end = index.offset.checked_add(index.length);
+        if end.is_none_or(|end| end > data_end) || index.uncompressed > CHUNK_BYTES_MAX {
+            return Err(format!(
+                "it lists a chunk at byte {}, outside the data",
+                index.offset
+            ));
+        }
+        let head_bytes = 28 + 4 + index.compression.len() as u64 + 8;
+        let records = RECORD_HEAD_BYTES as u64 + head_bytes;
+        if index.length.checked_sub(records) != Some(index.compressed) {
+            return Err(format!(
+                "the sizes of the chunk at byte {} disagree",
+                index.offset
+            ));
+        }
+        self.chunks.push(ChunkLocation {
+            start: index.start,
+            end: index.end,
+            offset: index.offset + records,
+            stored: index.compressed,
+            uncompressed: index.uncompressed,
+            compression: Compression::of_name(&index.compression)?,
+            // Known once the chunk's own head is read.
+            crc: 0,
+        });
+        Ok(())
+    }
+
+    fn read_metadata(&mut self, offset: u64, length: u64, data_end: u64) -> Result<(), String> {
+        let end = offset.checked_add(length);
+        if length > RECORD_BYTES_MAX || end.is_none_or(|end| end > data_end) {
+            return Err(format!(
+                "it lists metadata at byte {offset}, outside the data"
+            ));
+        }
+        let record = self.read_at(offset, length).map_err(|e| e.to_string())?;
+        let content = record.get(RECORD_HEAD_BYTES..).unwrap_or_default();
+        let metadata = MetadataRecord::parse(content)?;
+        self.metadata.insert(metadata.name, metadata.values);
+        Ok(())
+    }
+
+    fn keep_schema(&mut self, schema: SchemaRecord) {
+        self.schemas.entry(schema.id).or_insert(schema);
+    }
+
+    fn keep_channel(&mut self, channel: ChannelRecord) {
+        self.channels.entry(channel.id).or_insert(channel);
+    }
+
+    fn note(&mut self, offset: u64, problem: &str) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(format!("byte {offset}: {problem}"));
+        }
+    }
+
+    /// Reads the file record by record, up to its end or the first record that is not
+    /// whole.
+    fn scan(&mut self) -> Result<(), BagError> {
+        let mut at = MAGIC.len() as u64;
+        let mut run: Option<ChunkLocation> = None;
+        loop {
+            if at == self.bytes {
+                self.note(
+                    at,
+                    "the file ends without a summary: its writer was stopped",
+                );
+                break;
+            }
+            if at + RECORD_HEAD_BYTES as u64 > self.bytes {
+                self.note(at, "the file ends within a record");
+                break;
+            }
+            let head = self.read_at(at, RECORD_HEAD_BYTES as u64)?;
+            let op = head.first().copied().unwrap_or_default();
+            let length = Cursor::new(head.get(1..).unwrap_or_default())
+                .u64()
+                .unwrap_or(u64::MAX);
+            let content_at = at + RECORD_HEAD_BYTES as u64;
+            let end = content_at
+                .checked_add(length)
+                .filter(|end| *end <= self.bytes);
+            if matches!(op, opcode::DATA_END | opcode::FOOTER) {
+                break;
+            }
+            if op == opcode::MESSAGE && end.is_some() {
+                let (time, next) = (self.message_time(content_at, length)?, content_at + length);
+                let Some(time) = time else {
+                    self.note(at, "a message record that is too short");
+                    at = next;
+                    continue;
+                };
+                self.extend_run(&mut run, at, next, time);
+                at = next;
+                continue;
+            }
+            self.close_run(&mut run);
+            if op == opcode::CHUNK {
+                self.scan_chunk(content_at, length)?;
+            } else if op == 0 {
+                self.note(at, "a record with the opcode 0, which no writer uses");
+                break;
+            } else if let Some(end) = end
+                && matches!(op, opcode::SCHEMA | opcode::CHANNEL | opcode::METADATA)
+            {
+                self.scan_small(op, at, content_at, end - content_at)?;
+            }
+            match end {
+                Some(end) => at = end,
+                None => {
+                    self.note(at, "the file ends within a record");
+                    break;
+                }
+            }
+        }
+        self.close_run(&mut run);
+        Ok(())
+    }
+
+    fn message_time(&mut self, content_at: u64, length: u64) -> Result<Option<u64>, BagError> {
+        if length < 22 {
+            return Ok(None);
+        }
+        let fields = self.read_at(content_at, 14)?;
+        Ok(Cursor::new(fields.get(6..).unwrap_or_default()).u64().ok())
+    }
+
+    fn extend_run(&mut self, run: &mut Option<ChunkLocation>, at: u64, next: u64, time: u64) {
+        let bytes = next - at;
+        if let Some(current) = run
+            && current.stored + bytes <= RUN_BYTES
+        {
+            current.stored += bytes;
+            current.uncompressed = current.stored;
+            current.start = current.start.min(time);
+            current.end = current.end.max(time);
+            return;
+        }
+        if bytes > CHUNK_BYTES_MAX {
+            self.note(
+                at,
+                "a message that is larger than the largest chunk that is read",
+            );
+            return;
+        }
+        let new = ChunkLocation {
+            start: time,
+            end: time,
+            offset: at,
+            stored: bytes,
+            uncompressed: bytes,
+            compression: Compression::None,
+            crc: 0,
+        };
+        if let Some(full) = run.replace(new) {
+            self.keep_scanned(full);
+        }
+    }
+
+    fn close_run(&mut self, run: &mut Option<ChunkLocation>) {
+        if let Some(location) = run.take() {
+            self.keep_scanned(location);
+        }
+    }
+
+    fn scan_small(
+        &mut self,
+        op: u8,
+        at: u64,
+        content_at: u64,
+        length: u64,
+    ) -> Result<(), BagError> {
+        if length > RECORD_BYTES_MAX {
+            self.note(at, "a record that is longer than the longest that is read");
+            return Ok(());
+        }
+        let content = self.read_at(content_at, length)?;
+        let kept = match op {
+            opcode::SCHEMA => SchemaRecord::parse(&content).map(|schema| self.keep_schema(schema)),
+            opcode::CHANNEL => {
+                ChannelRecord::parse(&content).map(|channel| self.keep_channel(channel))
+            }
+            _ => MetadataRecord::parse(&content).map(|metadata| {
+                self.metadata.insert(metadata.name, metadata.values);
+            }),
+        };
+        if let Err(problem) = kept {
+            self.note(at, &problem);
+        }
+        Ok(())
+    }
+
+    fn scan_chunk(&mut self, content_at: u64, length: u64) -> Result<(), BagError> {
+        let there = self.bytes - content_at;
+        let head_bytes = (ChunkHead::BYTES_MAX as u64).min(there).min(length);
+        let head = ChunkHead::parse(&self.read_at(content_at, head_bytes)?);
+        let head = match head {
+            Ok(head) => head,
+            Err(problem) => {
+                self.note(content_at, &problem);
+                return Ok(());
+            }
+        };
+        let compression = match Compression::of_name(&head.compression) {
+            Ok(compression) => compression,
+            Err(problem) => {
+                self.note(content_at, &problem);
+                return Ok(());
+            }
+        };
+        let records = length.checked_sub(head.bytes);
+        if records != Some(head.stored) {
+            self.note(
+                content_at,
+                "the length of a chunk and of its records disagree",
+            );
+            return Ok(());
+        }
+        let whole = there.saturating_sub(head.bytes) >= head.stored;
+        let mut location = ChunkLocation {
+            start: head.start,
+            end: head.end,
+            offset: content_at + head.bytes,
+            stored: head.stored,
+            uncompressed: head.uncompressed,
+            compression,
+            crc: head.crc,
+        };
+        if !whole {
+            // The messages at the front of an uncompressed chunk are whole.
+            if compression != Compression::None {
+                return Ok(());
+            }
+            location.stored = there.saturating_sub(head.bytes);
+            location.uncompressed = location.stored;
+            location.crc = 0;
+        }
+        self.keep_scanned(location);
+        Ok(())
+    }
+
+    /// Counts the messages of a chunk, and keeps it if it has any.
+    fn keep_scanned(&mut self, mut location: ChunkLocation) {
+        let records = match self.load(&location) {
+            Ok(records) => records,
+            Err(error) => {
+                let problem = match error {
+                    BagError::Damaged { problem, .. } => problem,
+                    other => other.to_string(),
+                };
+                self.note(location.offset, &problem);
+                return;
+            }
+        };
+        let parsed = parse_chunk(&records);
+        for schema in parsed.schemas {
+            self.keep_schema(schema);
+        }
+        for channel in parsed.channels {
+            self.keep_channel(channel);
+        }
+        let times = parsed.messages.iter().map(|message| message.log_time);
+        let (Some(start), Some(end)) = (times.clone().min(), times.max()) else {
+            return;
+        };
+        (location.start, location.end) = (start, end);
+        let (first, last) = self.span.unwrap_or((start, end));
+        self.span = Some((first.min(start), last.max(end)));
+        for message in parsed.messages {
+            *self.counts.entry(message.channel).or_default() += 1;
+        }
+        self.chunks.push(location);
+    }
+
+    /// Reads and decompresses a chunk.
+    ///
+    /// # Errors
+    /// The system's; or the chunk is damaged.
+    pub(crate) fn load(&mut self, location: &ChunkLocation) -> Result<Vec<u8>, BagError> {
+        let damaged = |path: &Path, problem: String| BagError::Damaged {
+            path: path.to_owned(),
+            offset: location.offset,
+            problem,
+        };
+        if location.stored > CHUNK_BYTES_MAX {
+            let problem = format!(
+                "a chunk of {} bytes; at most {CHUNK_BYTES_MAX} are read",
+                location.stored
+            );
+            return Err(damaged(&self.path, problem));
+        }
+        let stored = self.read_at(location.offset, location.stored)?;
+        let records = location
+            .compression
+            .decompress(stored, location.uncompressed);
+        let records = records.map_err(|problem| damaged(&self.path, problem))?;
+        if location.crc != 0 && crc32fast::hash(&records) != location.crc {
+            return Err(damaged(
+                &self.path,
+                "the checksum of a chunk is wrong".to_owned(),
+            ));
+        }
+        Ok(records)
+    }
+
+    /// The checksum in a chunk's own head, which the summary does not repeat.
+    pub(crate) fn with_checksum(&mut self, location: &ChunkLocation) -> ChunkLocation {
+        let mut found = location.clone();
+        let head_bytes = 28 + 4 + location.compression.name().len() as u64 + 8;
+        let crc_at = location
+            .offset
+            .checked_sub(head_bytes)
+            .map(|head| head + 24);
+        if found.crc == 0
+            && self.is_complete
+            && let Some(crc_at) = crc_at
+            && let Ok(bytes) = self.read_at(crc_at, 4)
+        {
+            found.crc = Cursor::new(&bytes).u32().unwrap_or(0);
+        }
+        found
+    }
+}

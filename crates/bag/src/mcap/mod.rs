@@ -1,0 +1,18 @@
+//! The MCAP container: records, chunks, and files that may end anywhere.
+//!
+//! Written here rather than with a library, for three reasons. Torn files are read as
+//! far as they go. A decompressed chunk never exceeds a limit. A received payload is
+//! copied once, into the chunk.
+
+mod chunk;
+mod compression;
+mod file;
+mod records;
+mod writer;
+
+pub use chunk::ChunkBuilder;
+pub(crate) use chunk::{ChunkMessage, parse_chunk};
+pub use compression::Compression;
+pub(crate) use file::{ChunkLocation, McapFile};
+pub use records::{ChannelRecord, SchemaRecord};
+pub(crate) use writer::McapWriter;

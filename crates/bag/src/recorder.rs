@@ -1,0 +1,518 @@
+//! Recorder: subscribes to topics of the graph and writes them as a bag.
+//!
+//! Subscriptions stay serialized: no message is decoded. A writer thread compresses
+//! and writes. The thread that spins the node calls [`Recorder::poll`] now and then,
+//! which subscribes to topics that have appeared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use pteros::clock::Clock;
+use pteros::event_handler::EndpointEvent;
+use pteros::graph::EndpointInfo;
+use pteros::interfaces::rosbag2_interfaces::{msg, srv};
+use pteros::msg::library::InterfaceLibrary;
+use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
+use pteros::subscription::{SerializedMessage, SerializedType};
+use pteros::{
+    Graph, NamedQosExt, Node, Publisher, Sample, Service, Subscription, SubscriptionOptions,
+};
+
+use crate::accounting::TopicAccount;
+use crate::definitions::definition_text;
+use crate::error::BagError;
+use crate::intake::{Intake, Received};
+use crate::metadata::BagMetadata;
+use crate::topic_filter::TopicFilter;
+use crate::writer::{BagOptions, BagTopic, BagWriter};
+
+/// Messages that wait in a subscription until the executor takes them.
+const DEPTH: usize = 1000;
+/// The longest time that a message stays in memory before it goes to the file.
+const FLUSH_PERIOD: Duration = Duration::from_secs(1);
+/// How long a publisher may take to describe its type.
+const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
+/// The recorder's own topic is not recorded.
+const SPLIT_TOPIC: &str = "events/write_split";
+
+/// What is recorded, and how.
+#[derive(Clone, Debug)]
+pub struct RecorderOptions {
+    /// The topics.
+    pub filter: TopicFilter,
+    /// How the bag is written.
+    pub bag: BagOptions,
+    /// Bytes of messages that wait for the writer; more are dropped and counted.
+    pub cache_bytes: usize,
+    /// Begins without recording, until `~/resume`.
+    pub start_paused: bool,
+    /// Also topics that have only subscriptions yet.
+    pub include_unpublished: bool,
+    /// Looks for topics only once.
+    pub no_discovery: bool,
+    /// Time between two looks for new topics.
+    pub polling_interval: Duration,
+    /// QoS of subscriptions by topic, instead of what fits the publishers.
+    pub qos_overrides: BTreeMap<String, QosProfile>,
+    /// Definitions of types. Publishers describe others.
+    pub library: InterfaceLibrary,
+    /// Whether log times are those of `/clock`. Nothing is recorded before the first.
+    pub use_sim_time: bool,
+}
+
+impl Default for RecorderOptions {
+    fn default() -> Self {
+        Self {
+            filter: TopicFilter::default(),
+            bag: BagOptions::default(),
+            cache_bytes: 100 << 20,
+            start_paused: false,
+            include_unpublished: false,
+            no_discovery: false,
+            polling_interval: Duration::from_millis(100),
+            qos_overrides: BTreeMap::new(),
+            library: pteros::interfaces::library().clone(),
+            use_sim_time: false,
+        }
+    }
+}
+
+/// What a finished recording holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordingSummary {
+    /// The bag, as `metadata.yaml` describes it.
+    pub metadata: BagMetadata,
+    /// The accounts by topic.
+    pub accounts: BTreeMap<String, TopicAccount>,
+    /// Why not everything was written.
+    pub problem: Option<String>,
+}
+
+impl RecordingSummary {
+    /// Messages that are lost, of all topics.
+    pub fn lost(&self) -> u64 {
+        self.accounts.values().map(TopicAccount::lost).sum()
+    }
+}
+
+struct Recorded {
+    input: TopicInput,
+    subscription: Subscription<SerializedMessage>,
+}
+
+/// Where the messages of a topic go.
+#[derive(Clone)]
+struct TopicInput {
+    intake: Arc<Intake>,
+    /// The simulated time, if log times are of it.
+    clock: Option<Clock>,
+    channel: u16,
+    is_latched: bool,
+}
+
+impl TopicInput {
+    fn receive(&self, sample: &Sample<SerializedMessage>) {
+        let info = sample.info();
+        let log_time = match &self.clock {
+            None => nanos(info.received_timestamp),
+            Some(clock) => match u64::try_from(clock.now().as_nanos()) {
+                Ok(now) if now > 0 => now,
+                _ => return,
+            },
+        };
+        let message = Received {
+            channel: self.channel,
+            publisher: u128::from_be_bytes(info.publisher_gid.to_bytes()),
+            sequence: info.sequence,
+            log_time,
+            publish_time: info.source_timestamp.map_or(log_time, nanos),
+            is_latched: self.is_latched,
+        };
+        self.intake.receive(message, sample);
+    }
+}
+
+/// Records topics until [`Recorder::finish`].
+///
+/// It offers `~/pause`, `~/resume`, `~/is_paused` and `~/split_bagfile`, and publishes
+/// `events/write_split`, as rosbag2's recorder.
+///
+/// ```no_run
+/// use pteros::prelude::*;
+/// use pteros_bag::{Recorder, RecorderOptions, TopicFilter};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let context = Context::new()?;
+/// let node = context.create_node("recorder")?;
+/// let executor = SingleThreadedExecutor::new(&context);
+/// executor.add_node(&node)?;
+/// let options = RecorderOptions { filter: TopicFilter::all(), ..Default::default() };
+/// let mut recorder = Recorder::start(&node, "my_bag".as_ref(), options)?;
+/// while !context.is_shut_down() {
+///     recorder.poll(std::time::Instant::now())?;
+///     executor.spin_once(std::time::Duration::from_millis(50));
+/// }
+/// println!("{} messages lost", recorder.finish()?.lost());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Recorder {
+    node: Node,
+    graph: Graph,
+    options: RecorderOptions,
+    intake: Arc<Intake>,
+    recorded: BTreeMap<String, Recorded>,
+    /// Topics that a note was written about.
+    noted: BTreeSet<String>,
+    next_channel: u16,
+    revision: Option<u64>,
+    next_look: Option<Instant>,
+    next_flush: Option<Instant>,
+    splits: Publisher<msg::WriteSplitEvent>,
+    _services: Services,
+}
+
+struct Services {
+    _pause: Service<srv::Pause>,
+    _resume: Service<srv::Resume>,
+    _is_paused: Service<srv::IsPaused>,
+    _split: Service<srv::SplitBagfile>,
+}
+
+impl Recorder {
+    /// Creates the bag, its writer thread and the node's services.
+    ///
+    /// # Errors
+    /// The folder exists, the filter chooses nothing, or an endpoint of the node
+    /// cannot be created.
+    pub fn start(node: &Node, folder: &Path, options: RecorderOptions) -> Result<Self, BagError> {
+        if options.filter.is_empty() {
+            return Err(BagError::Invalid(
+                "no topics to record; name topics, or record all of them with -a".into(),
+            ));
+        }
+        let writer = BagWriter::create(folder, options.bag.clone())?;
+        let intake = Intake::new(
+            writer.chunk_bytes(),
+            options.cache_bytes.max(1),
+            options.start_paused,
+        );
+        let thread_intake = intake.clone();
+        let spawned = node
+            .context()
+            .spawn_thread("bag_writer", move || thread_intake.write_all(writer));
+        spawned.map_err(BagError::io("starting the writer thread of", folder))?;
+        let splits = node.create_publisher(SPLIT_TOPIC.keep_last(10));
+        let started = splits.and_then(|splits| Ok((splits, create_services(node, &intake)?)));
+        let (splits, services) = match started {
+            Ok(created) => created,
+            Err(error) => {
+                intake.close();
+                return Err(error.into());
+            }
+        };
+        Ok(Self {
+            node: node.clone(),
+            graph: node.context().graph(),
+            options,
+            intake,
+            recorded: BTreeMap::new(),
+            noted: BTreeSet::new(),
+            next_channel: 1,
+            revision: None,
+            next_look: None,
+            next_flush: None,
+            splits,
+            _services: services,
+        })
+    }
+
+    /// Subscribes to new topics, flushes what is older than a second and publishes
+    /// splits. Returns notes for the user. Blocks for half a second at most, where a
+    /// publisher describes a type.
+    ///
+    /// # Errors
+    /// A subscription cannot be created. The recorder goes on without it.
+    pub fn poll(&mut self, now: Instant) -> Result<Vec<String>, BagError> {
+        let mut notes = Vec::new();
+        if self.next_flush.is_none_or(|due| now >= due) {
+            self.intake.flush();
+            self.next_flush = Some(now + FLUSH_PERIOD);
+        }
+        for split in self.intake.take_splits() {
+            self.splits.publish(&msg::WriteSplitEvent {
+                closed_file: split.closed.display().to_string(),
+                opened_file: split.opened.display().to_string(),
+                node_name: self.node.fully_qualified_name(),
+            })?;
+        }
+        self.note_incompatible(&mut notes);
+        if self.next_look.is_none_or(|due| now >= due) && !self.has_everything() {
+            self.next_look = Some(now + self.options.polling_interval);
+            let revision = self.graph.revision();
+            if self.revision != Some(revision) {
+                self.revision = Some(revision);
+                self.look_for_topics(&mut notes)?;
+            }
+        }
+        Ok(notes)
+    }
+
+    /// Looks at the graph again at the next [`poll`](Self::poll), even without
+    /// discovery.
+    pub fn look_again(&mut self) {
+        self.revision = None;
+        self.next_look = None;
+    }
+
+    fn has_everything(&self) -> bool {
+        if self.options.no_discovery && self.revision.is_some() {
+            return true;
+        }
+        let filter = &self.options.filter;
+        let is_recorded = |topic: &String| self.recorded.contains_key(topic);
+        filter.is_a_list() && filter.services.is_empty() && filter.topics.iter().all(is_recorded)
+    }
+
+    /// Names of the recorded topics.
+    pub fn topics(&self) -> impl Iterator<Item = &str> {
+        self.recorded.keys().map(String::as_str)
+    }
+
+    /// Why messages cannot be written any more.
+    pub fn problem(&self) -> Option<String> {
+        self.intake.problem()
+    }
+
+    /// The accounts so far, by topic.
+    pub fn accounts(&self) -> BTreeMap<String, TopicAccount> {
+        let mut by_channel = self.intake.accounts();
+        let topics = self.recorded.iter().map(|(name, recorded)| {
+            let mut account = by_channel
+                .remove(&recorded.input.channel)
+                .unwrap_or_default();
+            let counts = recorded.subscription.counts();
+            account.settle(counts.lost, counts.overwritten);
+            (name.clone(), account)
+        });
+        topics.collect()
+    }
+
+    fn look_for_topics(&mut self, notes: &mut Vec<String>) -> Result<(), BagError> {
+        let own = self.splits.topic().to_owned();
+        for topic in self.graph.topics() {
+            if self.recorded.contains_key(&topic.name) || topic.name == own {
+                continue;
+            }
+            let is_chosen = |ty: &String| self.options.filter.chooses(&topic.name, ty);
+            if !topic.types.iter().any(is_chosen) {
+                continue;
+            }
+            let [type_name] = topic.types.as_slice() else {
+                if self.noted.insert(topic.name.clone()) {
+                    notes.push(format!(
+                        "WARNING: topic [{}] has several types ({}) and is not recorded; give each type a topic of its own",
+                        topic.name,
+                        topic.types.join(", ")
+                    ));
+                }
+                continue;
+            };
+            let publishers = self.graph.publishers(&topic.name);
+            if publishers.is_empty() && !self.options.include_unpublished {
+                continue;
+            }
+            self.subscribe(&topic.name, type_name, &publishers, notes)?;
+        }
+        Ok(())
+    }
+
+    fn subscribe(
+        &mut self,
+        name: &str,
+        type_name: &str,
+        publishers: &[EndpointInfo],
+        notes: &mut Vec<String>,
+    ) -> Result<(), BagError> {
+        let hash = publishers.iter().find_map(|publisher| publisher.type_hash);
+        let definition = self.definition(name, type_name, publishers);
+        if definition.is_empty() {
+            notes.push(format!(
+                "WARNING: topic [{name}]: nobody describes its type {type_name}; it is recorded all the same, but viewers cannot decode it. Give its package with --interfaces DIR"
+            ));
+        }
+        let qos = match self.options.qos_overrides.get(name) {
+            Some(profile) => profile.clone(),
+            None => fitting_qos(publishers),
+        };
+        let topic = BagTopic {
+            name: name.to_owned(),
+            type_name: type_name.to_owned(),
+            definition,
+            serialization_format: "cdr".into(),
+            offered_qos: publishers
+                .iter()
+                .map(|publisher| publisher.qos.clone())
+                .collect(),
+            type_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
+        };
+        let is_mixed = |is_strong: &dyn Fn(&QosProfile) -> bool| {
+            let strong = publishers
+                .iter()
+                .filter(|publisher| is_strong(&publisher.qos))
+                .count();
+            strong > 0 && strong < publishers.len()
+        };
+        if is_mixed(&|qos| qos.reliability == ReliabilityPolicy::Reliable) {
+            notes.push(format!(
+                "WARNING: topic [{name}]: some publishers are reliable and some best effort; it is recorded best effort"
+            ));
+        }
+        let channel = self.next_channel;
+        let input = TopicInput {
+            intake: self.intake.clone(),
+            clock: self.options.use_sim_time.then(|| self.node.clock()),
+            channel,
+            is_latched: topic.is_latched(),
+        };
+        let support = SerializedType::new(type_name, hash);
+        let options = SubscriptionOptions::of_type(&support, name.qos(qos));
+        // Registered first, so that the writer knows it before its messages.
+        self.intake.add_topic(topic);
+        self.next_channel = channel.checked_add(1).ok_or_else(|| {
+            BagError::Invalid("a bag has at most 65535 topics; record fewer".into())
+        })?;
+        let receiver = input.clone();
+        let subscription =
+            self.node
+                .create_subscription::<SerializedMessage>(options, move |sample| {
+                    receiver.receive(&sample);
+                })?;
+        notes.push(format!("Subscribed to topic '{name}'"));
+        self.recorded.insert(
+            name.to_owned(),
+            Recorded {
+                input,
+                subscription,
+            },
+        );
+        Ok(())
+    }
+
+    /// The definition of a type: from the library if it is the announced one, else
+    /// from a publisher; empty if nobody knows it.
+    fn definition(&self, topic: &str, type_name: &str, publishers: &[EndpointInfo]) -> String {
+        let library = &self.options.library;
+        let hashes: Vec<_> = publishers.iter().filter_map(|p| p.type_hash).collect();
+        if let Ok(known) = library.describe(type_name)
+            && hashes
+                .first()
+                .is_none_or(|hash| pteros::msg::hash::rihs01(&known) == *hash)
+        {
+            return definition_text(&known, library);
+        }
+        match self.graph.announced_type(topic, TYPE_TIMEOUT) {
+            Ok(ty) => definition_text(&ty.description(), library),
+            Err(error) => {
+                tracing::debug!("type of {topic}: {error}");
+                String::new()
+            }
+        }
+    }
+
+    /// Later publishers that do not fit the subscription.
+    fn note_incompatible(&mut self, notes: &mut Vec<String>) {
+        for (name, recorded) in &self.recorded {
+            while let Some(event) = recorded.subscription.take_event() {
+                if matches!(event, EndpointEvent::IncompatibleQos { .. })
+                    && self.noted.insert(name.clone())
+                {
+                    notes.push(format!(
+                        "WARNING: topic [{name}]: a publisher's QoS does not fit the recorder's, and its messages are missing; see pteros topic why {name}, or give --qos-profile-overrides-path"
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Begins a new file.
+    pub fn split(&self) {
+        self.intake.split();
+    }
+
+    /// Pauses or resumes. Messages that arrive meanwhile are not recorded.
+    pub fn set_paused(&self, is_paused: bool) {
+        self.intake.set_paused(is_paused);
+    }
+
+    /// Unsubscribes, writes what is left and ends the bag. Blocks in the file system.
+    ///
+    /// # Errors
+    /// The bag cannot be ended: its messages are there, and `pteros bag recover` makes
+    /// it whole.
+    pub fn finish(self) -> Result<RecordingSummary, BagError> {
+        // What has arrived is recorded, although nobody spins any more.
+        for recorded in self.recorded.values() {
+            while let Some(sample) = recorded.subscription.take() {
+                recorded.input.receive(&sample);
+            }
+        }
+        let writer = self.intake.close();
+        let accounts = self.accounts();
+        let problem = self.intake.problem();
+        let metadata = match (writer, &problem) {
+            (Some(writer), None) => Intake::finish(writer, &accounts)?,
+            _ => BagMetadata::default(),
+        };
+        Ok(RecordingSummary {
+            metadata,
+            accounts,
+            problem,
+        })
+    }
+}
+
+fn create_services(
+    node: &Node,
+    intake: &Arc<Intake>,
+) -> Result<Services, pteros::error::CreateError> {
+    let [pause, resume, is_paused, split] = std::array::from_fn(|_| intake.clone());
+    Ok(Services {
+        _pause: node.create_service("~/pause", move |_| {
+            pause.set_paused(true);
+            srv::PauseResponse {}
+        })?,
+        _resume: node.create_service("~/resume", move |_| {
+            resume.set_paused(false);
+            srv::ResumeResponse {}
+        })?,
+        _is_paused: node.create_service("~/is_paused", move |_| srv::IsPausedResponse {
+            paused: is_paused.is_paused(),
+        })?,
+        _split: node.create_service("~/split_bagfile", move |_| {
+            split.split();
+            srv::SplitBagfileResponse {}
+        })?,
+    })
+}
+
+/// The strongest QoS that matches all publishers: reliable and transient local only if
+/// all of them are.
+fn fitting_qos(publishers: &[EndpointInfo]) -> QosProfile {
+    let mut qos = QosProfile::default().keep_last(DEPTH);
+    let all = |fits: &dyn Fn(&QosProfile) -> bool| publishers.iter().all(|p| fits(&p.qos));
+    if !all(&|qos| qos.reliability == ReliabilityPolicy::Reliable) {
+        qos = qos.best_effort();
+    }
+    if !publishers.is_empty() && all(&|qos| qos.durability != DurabilityPolicy::Volatile) {
+        qos = qos.transient_local();
+    }
+    qos
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,213 @@
+//! Which topics are recorded, played or copied: names, types and regular expressions.
+//!
+//! Names and types add up with the expression. Exclusions win over everything. A
+//! recorder searches an expression anywhere in the name, as rosbag2's does. A player
+//! needs the whole name to match.
+
+use std::fmt;
+
+use pteros::names::NameKind;
+use regex_automata::nfa::thompson::pikevm::PikeVM;
+use regex_automata::{Anchored, Input};
+
+use crate::error::BagError;
+
+/// A regular expression over topic names.
+#[derive(Clone)]
+pub struct NamePattern {
+    text: String,
+    anywhere: PikeVM,
+    whole: PikeVM,
+}
+
+impl NamePattern {
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    /// It is no regular expression.
+    pub fn new(text: &str) -> Result<Self, BagError> {
+        let compile = |text: &str| {
+            PikeVM::new(text)
+                .map_err(|error| BagError::Invalid(format!("regular expression {text:?}: {error}")))
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            anywhere: compile(text)?,
+            whole: compile(&format!("(?:{text})$"))?,
+        })
+    }
+
+    fn is_match(&self, name: &str, whole: bool) -> bool {
+        let (machine, input) = if whole {
+            (&self.whole, Input::new(name).anchored(Anchored::Yes))
+        } else {
+            (&self.anywhere, Input::new(name))
+        };
+        machine.is_match(&mut machine.create_cache(), input)
+    }
+}
+
+impl fmt::Debug for NamePattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NamePattern").field(&self.text).finish()
+    }
+}
+
+/// A choice of topics. The default chooses none.
+#[derive(Clone, Debug, Default)]
+pub struct TopicFilter {
+    /// Every topic that is not a service's.
+    pub all_topics: bool,
+    /// The event topics of every service.
+    pub all_services: bool,
+    /// Names of topics.
+    pub topics: Vec<String>,
+    /// Names of services, whose event topics are meant.
+    pub services: Vec<String>,
+    /// Types, for example `sensor_msgs/msg/Image`.
+    pub types: Vec<String>,
+    /// An expression that chooses by name.
+    pub pattern: Option<NamePattern>,
+    /// Names that are never chosen.
+    pub exclude_topics: Vec<String>,
+    /// Services whose event topics are never chosen.
+    pub exclude_services: Vec<String>,
+    /// Types that are never chosen.
+    pub exclude_types: Vec<String>,
+    /// An expression for names that are never chosen.
+    pub exclude_pattern: Option<NamePattern>,
+    /// Whether hidden topics are chosen by `all_topics` and the expression. They have
+    /// a part that begins with `_`.
+    pub include_hidden: bool,
+    /// Whether expressions must match the whole name.
+    pub whole_names: bool,
+}
+
+/// End of the names of service event topics.
+const EVENT_SUFFIX: &str = "/_service_event";
+
+impl TopicFilter {
+    /// Chooses everything.
+    pub fn all() -> Self {
+        Self {
+            all_topics: true,
+            all_services: true,
+            include_hidden: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether a topic with that name and type is chosen.
+    pub fn chooses(&self, name: &str, type_name: &str) -> bool {
+        let service = name.strip_suffix(EVENT_SUFFIX);
+        let matches = |pattern: &Option<NamePattern>| {
+            let pattern = pattern.as_ref();
+            pattern.is_some_and(|pattern| pattern.is_match(name, self.whole_names))
+        };
+        let is_in = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        let is_excluded = is_in(&self.exclude_topics, name)
+            || is_in(&self.exclude_types, type_name)
+            || service.is_some_and(|service| is_in(&self.exclude_services, service))
+            || matches(&self.exclude_pattern);
+        if is_excluded {
+            return false;
+        }
+        if let Some(service) = service {
+            return self.all_services
+                || is_in(&self.services, service)
+                || is_in(&self.topics, name)
+                || matches(&self.pattern);
+        }
+        if is_in(&self.topics, name) || is_in(&self.types, type_name) {
+            return true;
+        }
+        let is_hidden = name.split('/').any(|part| part.starts_with('_'));
+        (self.include_hidden || !is_hidden) && (self.all_topics || matches(&self.pattern))
+    }
+
+    /// Whether it chooses nothing, whatever the names.
+    pub fn is_empty(&self) -> bool {
+        !self.all_topics
+            && !self.all_services
+            && self.topics.is_empty()
+            && self.services.is_empty()
+            && self.types.is_empty()
+            && self.pattern.is_none()
+    }
+
+    /// Whether the names alone say which topics are meant, so that a recorder may stop
+    /// to look for more once it has them.
+    pub fn is_a_list(&self) -> bool {
+        !self.all_topics && !self.all_services && self.types.is_empty() && self.pattern.is_none()
+    }
+
+    /// Makes the names full: those of the command line may lack the first slash.
+    ///
+    /// # Errors
+    /// A name is not a topic's.
+    pub fn with_full_names(mut self) -> Result<Self, BagError> {
+        for name in self
+            .topics
+            .iter_mut()
+            .chain(&mut self.services)
+            .chain(&mut self.exclude_topics)
+            .chain(&mut self.exclude_services)
+        {
+            if !name.starts_with('/') {
+                name.insert(0, '/');
+            }
+            pteros::names::expand(NameKind::Topic, name, "node", "/")
+                .map_err(|error| BagError::Invalid(error.to_string()))?;
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_types_and_expressions_add_up_and_exclusions_win() {
+        let filter = TopicFilter {
+            topics: vec!["/a".into()],
+            types: vec!["t/msg/T".into()],
+            pattern: Some(NamePattern::new("cam").unwrap()),
+            exclude_pattern: Some(NamePattern::new("raw$").unwrap()),
+            ..TopicFilter::default()
+        };
+        assert!(filter.chooses("/a", "x/msg/X"));
+        assert!(filter.chooses("/b", "t/msg/T"));
+        assert!(filter.chooses("/front_cam/image", "x/msg/X"));
+        assert!(!filter.chooses("/front_cam/raw", "x/msg/X"));
+        assert!(!filter.chooses("/c", "x/msg/X"));
+        assert!(!filter.chooses("/_cam", "x/msg/X"), "hidden");
+    }
+
+    #[test]
+    fn players_match_whole_names() {
+        let filter = TopicFilter {
+            pattern: Some(NamePattern::new("/cam|/ca").unwrap()),
+            whole_names: true,
+            ..TopicFilter::default()
+        };
+        assert!(filter.chooses("/cam", ""));
+        assert!(filter.chooses("/ca", ""));
+        assert!(!filter.chooses("/camera", ""));
+        assert!(!filter.chooses("/x/cam", ""));
+    }
+
+    #[test]
+    fn service_events_are_chosen_as_services() {
+        let mut filter = TopicFilter {
+            all_topics: true,
+            include_hidden: true,
+            ..TopicFilter::default()
+        };
+        assert!(!filter.chooses("/add/_service_event", ""));
+        filter.services.push("/add".into());
+        assert!(filter.chooses("/add/_service_event", ""));
+        filter.exclude_services.push("/add".into());
+        assert!(!filter.chooses("/add/_service_event", ""));
+    }
+}

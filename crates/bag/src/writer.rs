@@ -1,0 +1,547 @@
+//! Writes a bag: a folder of MCAP files, split by size or duration, and
+//! `metadata.yaml`.
+//!
+//! Nothing is overwritten: the folder must not exist. [`BagWriter::write`] collects
+//! chunks itself. A recorder builds them elsewhere and passes them to
+//! [`BagWriter::write_chunk`].
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pteros::qos::{DurabilityPolicy, HistoryPolicy, QosProfile};
+
+use crate::accounting::{LOSS_RECORD, TopicAccount, to_texts};
+use crate::error::BagError;
+use crate::mcap::{
+    ChannelRecord, ChunkBuilder, Compression, McapWriter, SchemaRecord, parse_chunk,
+};
+use crate::metadata::{BagMetadata, FileMetadata, METADATA_FILE, TopicMetadata};
+use crate::qos_text::write_profiles;
+
+/// Chunk size by default, as rosbag2's.
+pub const CHUNK_BYTES: usize = 768 * 1024;
+/// Latched messages kept per publisher, and their bytes in all.
+const LATCHED_DEPTH_MAX: usize = 100;
+const LATCHED_BYTES_MAX: usize = 64 << 20;
+
+/// How a bag is written.
+#[derive(Clone, Debug)]
+pub struct BagOptions {
+    /// Compression of the chunks.
+    pub compression: Compression,
+    /// Size of a chunk before compression; a larger message has one of its own.
+    pub chunk_bytes: usize,
+    /// A file begins before this size is exceeded.
+    pub split_bytes: Option<u64>,
+    /// A file begins when its messages span this time.
+    pub split_duration: Option<Duration>,
+    /// Whether each file after a split begins with the latest messages of transient
+    /// local topics.
+    pub repeat_latched: bool,
+    /// Texts of the user.
+    pub custom_data: BTreeMap<String, String>,
+    /// The ROS distribution.
+    pub ros_distro: String,
+}
+
+impl Default for BagOptions {
+    fn default() -> Self {
+        Self {
+            compression: Compression::None,
+            chunk_bytes: CHUNK_BYTES,
+            split_bytes: None,
+            split_duration: None,
+            repeat_latched: true,
+            custom_data: BTreeMap::new(),
+            ros_distro: "jazzy".into(),
+        }
+    }
+}
+
+/// A topic of a bag.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BagTopic {
+    /// Its name.
+    pub name: String,
+    /// Its type, for example `std_msgs/msg/String`.
+    pub type_name: String,
+    /// The definition of the type with all nested types; empty if nobody knows it.
+    pub definition: String,
+    /// `cdr`.
+    pub serialization_format: String,
+    /// The profiles that its publishers offer.
+    pub offered_qos: Vec<QosProfile>,
+    /// The RIHS01 hash of its type; empty if unknown.
+    pub type_hash: String,
+}
+
+impl BagTopic {
+    /// Whether every publisher serves late joiners (a latched topic).
+    pub fn is_latched(&self) -> bool {
+        let kept = |profile: &QosProfile| {
+            !matches!(
+                profile.durability,
+                DurabilityPolicy::Volatile | DurabilityPolicy::SystemDefault
+            )
+        };
+        !self.offered_qos.is_empty() && self.offered_qos.iter().all(kept)
+    }
+
+    /// How many messages a publisher of a latched topic keeps.
+    pub(crate) fn latched_depth(&self) -> usize {
+        let depths = self
+            .offered_qos
+            .iter()
+            .map(|profile| match profile.history {
+                HistoryPolicy::KeepLast(depth) => depth,
+                HistoryPolicy::KeepAll => LATCHED_DEPTH_MAX,
+                HistoryPolicy::SystemDefault => 1,
+            });
+        depths.max().unwrap_or(1).clamp(1, LATCHED_DEPTH_MAX)
+    }
+}
+
+/// A file that ended because of a split.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// The file that was closed.
+    pub closed: PathBuf,
+    /// The file that goes on.
+    pub opened: PathBuf,
+}
+
+struct Channel {
+    topic: BagTopic,
+    schema: SchemaRecord,
+    record: ChannelRecord,
+    count: u64,
+}
+
+/// Writes a bag. Blocks in the file system.
+///
+/// ```
+/// use pteros_bag::{BagOptions, BagReader, BagTopic, BagWriter};
+///
+/// # let folder = std::env::temp_dir().join(format!("bag-doc-{}", std::process::id()));
+/// # let _ = std::fs::remove_dir_all(&folder);
+/// let mut writer = BagWriter::create(&folder, BagOptions::default())?;
+/// let topic = writer.add_topic(BagTopic {
+///     name: "/chatter".into(),
+///     type_name: "std_msgs/msg/String".into(),
+///     definition: "string data\n".into(),
+///     serialization_format: "cdr".into(),
+///     ..BagTopic::default()
+/// })?;
+/// writer.write(topic, 5, 4, b"\0\x01\0\0\x02\0\0\0a\0")?;
+/// writer.finish(&Default::default())?;
+///
+/// let mut reader = BagReader::open(&folder)?;
+/// let message = reader.messages(Default::default()).next().unwrap();
+/// assert_eq!((message.log_time, &message.payload[8..9]), (5, &b"a"[..]));
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), pteros_bag::BagError>(())
+/// ```
+pub struct BagWriter {
+    folder: PathBuf,
+    options: BagOptions,
+    channels: Vec<Channel>,
+    file: Option<McapWriter>,
+    files: Vec<FileMetadata>,
+    chunk: ChunkBuilder,
+    latched: BTreeMap<(u16, u128), VecDeque<(u64, Vec<u8>)>>,
+    latched_bytes: usize,
+    split_asked: bool,
+    splits: Vec<Split>,
+}
+
+impl BagWriter {
+    /// Creates the folder and its first file.
+    ///
+    /// # Errors
+    /// The folder exists already, or cannot be created.
+    pub fn create(folder: &Path, mut options: BagOptions) -> Result<Self, BagError> {
+        if let Some(parent) = folder.parent() {
+            let created = std::fs::create_dir_all(parent);
+            created.map_err(BagError::io("creating", parent))?;
+        }
+        std::fs::create_dir(folder).map_err(|source| {
+            if source.kind() == std::io::ErrorKind::AlreadyExists {
+                BagError::Exists(folder.to_owned())
+            } else {
+                BagError::io("creating", folder)(source)
+            }
+        })?;
+        if let Some(bytes) = options.split_bytes {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            options.chunk_bytes = options.chunk_bytes.min(bytes / 2).max(1);
+        }
+        let mut writer = Self {
+            folder: folder.to_owned(),
+            chunk: ChunkBuilder::default(),
+            options,
+            channels: Vec::new(),
+            file: None,
+            files: Vec::new(),
+            latched: BTreeMap::new(),
+            latched_bytes: 0,
+            split_asked: false,
+            splits: Vec::new(),
+        };
+        writer.file = Some(writer.open_file()?);
+        Ok(writer)
+    }
+
+    fn file_name(&self) -> String {
+        let name = self
+            .folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        format!("{name}_{}.mcap", self.files.len())
+    }
+
+    fn open_file(&self) -> Result<McapWriter, BagError> {
+        McapWriter::create(
+            &self.folder.join(self.file_name()),
+            self.options.compression,
+        )
+    }
+
+    /// The size that chunks are built to.
+    pub fn chunk_bytes(&self) -> usize {
+        self.options.chunk_bytes
+    }
+
+    /// Adds a topic and returns its channel.
+    ///
+    /// # Errors
+    /// The bag has 65535 topics.
+    pub fn add_topic(&mut self, topic: BagTopic) -> Result<u16, BagError> {
+        let id = u16::try_from(self.channels.len() + 1).map_err(|_| {
+            BagError::Invalid(format!(
+                "topic {}: a bag has at most 65535 topics; record fewer",
+                topic.name
+            ))
+        })?;
+        let same_type = self.channels.iter().find(|channel| {
+            channel.topic.type_name == topic.type_name
+                && channel.topic.definition == topic.definition
+        });
+        let schema = match same_type {
+            Some(channel) => channel.schema.clone(),
+            None => SchemaRecord {
+                id,
+                name: topic.type_name.clone(),
+                encoding: if topic.definition.is_empty() {
+                    ""
+                } else {
+                    "ros2msg"
+                }
+                .into(),
+                data: topic.definition.clone().into_bytes(),
+            },
+        };
+        let record = ChannelRecord {
+            id,
+            schema_id: schema.id,
+            topic: topic.name.clone(),
+            message_encoding: topic.serialization_format.clone(),
+            metadata: BTreeMap::from([
+                (
+                    "offered_qos_profiles".to_owned(),
+                    write_profiles(&topic.offered_qos, ""),
+                ),
+                ("topic_type_hash".to_owned(), topic.type_hash.clone()),
+            ]),
+        };
+        self.channels.push(Channel {
+            topic,
+            schema,
+            record,
+            count: 0,
+        });
+        Ok(id)
+    }
+
+    /// Adds a message to the current chunk, which is written when it is full. Times in
+    /// nanoseconds since 1970.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn write(
+        &mut self,
+        channel: u16,
+        log_time: u64,
+        publish_time: u64,
+        payload: &[u8],
+    ) -> Result<(), BagError> {
+        let full = self.chunk.len() + payload.len() > self.options.chunk_bytes;
+        if full && !self.chunk.is_empty() {
+            self.flush()?;
+        }
+        self.chunk.add(channel, log_time, publish_time, payload);
+        Ok(())
+    }
+
+    /// Writes the current chunk.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn flush(&mut self) -> Result<(), BagError> {
+        let mut chunk = std::mem::take(&mut self.chunk);
+        let written = self.write_chunk(&chunk);
+        chunk.clear(2 * self.options.chunk_bytes);
+        self.chunk = chunk;
+        written
+    }
+
+    /// Keeps a message of a latched topic, to repeat it after a split. `publisher`
+    /// distinguishes publishers.
+    pub fn keep_latched(&mut self, channel: u16, publisher: u128, time: u64, payload: &[u8]) {
+        let Some(known) = self.channels.get(usize::from(channel).wrapping_sub(1)) else {
+            return;
+        };
+        let depth = known.topic.latched_depth();
+        if !self.options.repeat_latched || self.latched_bytes + payload.len() > LATCHED_BYTES_MAX {
+            return;
+        }
+        let kept = self.latched.entry((channel, publisher)).or_default();
+        kept.push_back((time, payload.to_vec()));
+        self.latched_bytes += payload.len();
+        if kept.len() > depth
+            && let Some((_, old)) = kept.pop_front()
+        {
+            self.latched_bytes -= old.len();
+        }
+    }
+
+    /// Begins a new file with the next chunk.
+    pub fn split(&mut self) {
+        self.split_asked = true;
+    }
+
+    /// Takes the splits since the last call.
+    pub fn take_splits(&mut self) -> Vec<Split> {
+        std::mem::take(&mut self.splits)
+    }
+
+    /// Writes a chunk, in a new file if a limit says so.
+    ///
+    /// # Errors
+    /// The file system's. Messages of the chunk may be in the file nevertheless.
+    pub fn write_chunk(&mut self, chunk: &ChunkBuilder) -> Result<(), BagError> {
+        let mut rest: Option<ChunkBuilder> = None;
+        loop {
+            let current = rest.as_ref().unwrap_or(chunk);
+            let Some((before, after)) = self.cut_at_duration(current) else {
+                break;
+            };
+            self.put(&before)?;
+            rest = Some(after);
+        }
+        self.put(rest.as_ref().unwrap_or(chunk))
+    }
+
+    /// The parts of a chunk on both sides of the time at which a file begins.
+    fn cut_at_duration(&self, chunk: &ChunkBuilder) -> Option<(ChunkBuilder, ChunkBuilder)> {
+        let span = u64::try_from(self.options.split_duration?.as_nanos()).ok()?;
+        let statistics = self.file.as_ref()?.statistics();
+        let start = if statistics.message_count > 0 {
+            statistics.start
+        } else {
+            chunk.start()
+        };
+        let mut border = start.checked_add(span)?;
+        if chunk.start() >= border {
+            // The chunk begins a file.
+            border = chunk.start().checked_add(span)?;
+        }
+        if span == 0 || chunk.end() < border {
+            return None;
+        }
+        let (mut before, mut after) = (ChunkBuilder::default(), ChunkBuilder::default());
+        for message in parse_chunk(chunk.records()).messages {
+            let part = if message.log_time < border {
+                &mut before
+            } else {
+                &mut after
+            };
+            let payload = chunk.records().get(message.payload).unwrap_or_default();
+            part.add(
+                message.channel,
+                message.log_time,
+                message.publish_time,
+                payload,
+            );
+        }
+        Some((before, after))
+    }
+
+    fn is_split_due(&self, chunk: &ChunkBuilder) -> bool {
+        let Some(file) = &self.file else {
+            return false;
+        };
+        let statistics = file.statistics();
+        if statistics.message_count == 0 {
+            return false;
+        }
+        let by_size = |limit| file.position() + chunk.len() as u64 > limit;
+        let by_time = |span: Duration| {
+            let age = chunk.start().saturating_sub(statistics.start);
+            u128::from(age) >= span.as_nanos()
+        };
+        self.split_asked
+            || self.options.split_bytes.is_some_and(by_size)
+            || self.options.split_duration.is_some_and(by_time)
+    }
+
+    fn put(&mut self, chunk: &ChunkBuilder) -> Result<(), BagError> {
+        if chunk.is_empty() {
+            return Ok(());
+        }
+        if self.is_split_due(chunk) {
+            self.begin_file(chunk.start())?;
+        }
+        self.append(chunk)
+    }
+
+    fn append(&mut self, chunk: &ChunkBuilder) -> Result<(), BagError> {
+        if self.file.is_none() {
+            self.file = Some(self.open_file()?);
+        }
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        for (id, count) in chunk.counts() {
+            let Some(channel) = self.channels.get_mut(usize::from(id).wrapping_sub(1)) else {
+                return Err(BagError::Invalid(format!(
+                    "channel {id} of a chunk is unknown; add its topic first"
+                )));
+            };
+            if !file.has_channel(id) {
+                file.add_channel(&channel.schema, &channel.record);
+            }
+            channel.count += count;
+        }
+        file.write_chunk(chunk)
+    }
+
+    fn begin_file(&mut self, time: u64) -> Result<(), BagError> {
+        self.split_asked = false;
+        let closed = self.close_file(&BTreeMap::new())?;
+        let file = self.open_file()?;
+        if let Some(closed) = closed {
+            self.splits.push(Split {
+                closed,
+                opened: file.path().to_owned(),
+            });
+        }
+        self.file = Some(file);
+        let mut repeated = ChunkBuilder::default();
+        for ((channel, _), kept) in &self.latched {
+            for (publish_time, payload) in kept {
+                repeated.add(*channel, time, *publish_time, payload);
+            }
+        }
+        if repeated.is_empty() {
+            return Ok(());
+        }
+        self.append(&repeated)
+    }
+
+    /// Ends the current file, and returns its path.
+    fn close_file(
+        &mut self,
+        accounts: &BTreeMap<String, TopicAccount>,
+    ) -> Result<Option<PathBuf>, BagError> {
+        let name = self.file_name();
+        let Some(mut file) = self.file.take() else {
+            return Ok(None);
+        };
+        let statistics = file.statistics().clone();
+        self.files.push(FileMetadata {
+            path: name,
+            start: statistics.start,
+            duration: statistics.end.saturating_sub(statistics.start),
+            message_count: statistics.message_count,
+        });
+        let texts = to_texts(accounts);
+        if !texts.is_empty() {
+            file.write_metadata(LOSS_RECORD, texts)?;
+        }
+        let body = self.metadata(accounts).to_yaml_body();
+        let embedded = BTreeMap::from([("serialized_metadata".to_owned(), body)]);
+        file.write_metadata("rosbag2", embedded)?;
+        let path = file.path().to_owned();
+        file.finish()?;
+        Ok(Some(path))
+    }
+
+    fn metadata(&self, accounts: &BTreeMap<String, TopicAccount>) -> BagMetadata {
+        let filled = self.files.iter().filter(|file| file.message_count > 0);
+        let start = filled.clone().map(|file| file.start).min().unwrap_or(0);
+        let end = filled
+            .map(|file| file.start + file.duration)
+            .max()
+            .unwrap_or(0);
+        let topics = self.channels.iter().map(|channel| TopicMetadata {
+            name: channel.topic.name.clone(),
+            type_name: channel.topic.type_name.clone(),
+            serialization_format: channel.topic.serialization_format.clone(),
+            offered_qos: channel.topic.offered_qos.clone(),
+            type_hash: channel.topic.type_hash.clone(),
+            message_count: channel.count,
+        });
+        let mut custom_data = self.options.custom_data.clone();
+        custom_data.extend(to_texts(accounts));
+        BagMetadata {
+            storage: "mcap".into(),
+            start,
+            duration: end.saturating_sub(start),
+            message_count: self.channels.iter().map(|channel| channel.count).sum(),
+            topics: topics.collect(),
+            files: self.files.clone(),
+            custom_data,
+            ros_distro: self.options.ros_distro.clone(),
+            ..BagMetadata::default()
+        }
+    }
+
+    /// Writes what is left, the summary and `metadata.yaml`, with the accounts of a
+    /// recorder.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn finish(
+        mut self,
+        accounts: &BTreeMap<String, TopicAccount>,
+    ) -> Result<BagMetadata, BagError> {
+        self.flush()?;
+        self.close_file(accounts)?;
+        let metadata = self.metadata(accounts);
+        write_metadata(&self.folder, &metadata)?;
+        Ok(metadata)
+    }
+}
+
+/// Writes `metadata.yaml`, which must not exist.
+pub(crate) fn write_metadata(folder: &Path, metadata: &BagMetadata) -> Result<(), BagError> {
+    let path = folder.join(METADATA_FILE);
+    let opened = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path);
+    let mut file = opened.map_err(|source| {
+        if source.kind() == std::io::ErrorKind::AlreadyExists {
+            BagError::Exists(path.clone())
+        } else {
+            BagError::io("creating", &path)(source)
+        }
+    })?;
+    let written = file.write_all(metadata.to_yaml().as_bytes());
+    written
+        .and_then(|()| file.sync_data())
+        .map_err(BagError::io("writing", &path))
+}

@@ -1,0 +1,91 @@
+//! `pteros bag cat`.
+
+use super::selection::{TopicFlags, seconds};
+use crate::cli_context::CliContext;
+use anyhow::Result;
+use clap::Args;
+use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
+use pteros_bag::definitions::type_of;
+use pteros_bag::{BagReader, MessageFilter};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Arguments of `bag cat`.
+#[derive(Debug, Args)]
+pub struct Cat {
+    /// Folder of the bag, or an .mcap file
+    bag_path: PathBuf,
+    #[command(flatten)]
+    topics: TopicFlags,
+    /// Stop after this many messages
+    #[arg(short = 'n', long, value_name = "COUNT", value_parser = crate::value_parsers::positive_count)]
+    count: Option<usize>,
+}
+
+/// Elements of arrays and strings that are printed, as in `topic echo`.
+const TRUNCATE_LENGTH: usize = 128;
+
+impl Cat {
+    /// Prints the messages in the order of their times, as YAML or a line of JSON each.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let mut bag = BagReader::open(&self.bag_path)?;
+        let filter = self.topics.filter()?;
+        let library = cli.library()?;
+        let topics = bag.topics().to_vec();
+        let chosen = topics.iter().enumerate();
+        let chosen = chosen.filter(|(_, t)| filter.chooses(&t.topic.name, &t.topic.type_name));
+        let chosen: Vec<usize> = chosen.map(|(at, _)| at).collect();
+        let types: Vec<Result<DynamicType, String>> = topics
+            .iter()
+            .map(|t| type_of(&t.topic.type_name, &t.topic.definition, &library))
+            .collect();
+        let options = YamlOptions {
+            truncate_length: (!cli.console.json).then_some(TRUNCATE_LENGTH),
+            ..YamlOptions::default()
+        };
+        let filter = MessageFilter {
+            topics: Some(chosen),
+            ..MessageFilter::default()
+        };
+        for message in bag.messages(filter).take(self.count.unwrap_or(usize::MAX)) {
+            let (Some(recorded), Some(ty)) = (topics.get(message.topic), types.get(message.topic))
+            else {
+                continue;
+            };
+            let decoded = match ty {
+                Ok(ty) => DynamicMessage::from_payload(ty, &message.payload)
+                    .map_err(|error| error.to_string()),
+                Err(problem) => Err(problem.clone()),
+            };
+            if cli.console.json {
+                let content = decoded.map(|decoded| decoded.to_json_with(&options));
+                let content = content.map(|text| serde_json::from_str::<Value>(&text));
+                let mut line = json!({
+                    "topic": recorded.topic.name,
+                    "log_time": message.log_time,
+                    "publish_time": message.publish_time,
+                });
+                match content {
+                    Ok(Ok(value)) => line["message"] = value,
+                    Ok(Err(error)) => line["error"] = error.to_string().into(),
+                    Err(problem) => line["error"] = problem.into(),
+                }
+                cli.console.json_line(&line)?;
+            } else {
+                let content = decoded.map(|decoded| decoded.to_yaml(&options));
+                let content = content.unwrap_or_else(|problem| {
+                    format!("# {} bytes: {problem}\n", message.payload.len())
+                });
+                cli.console.text(&format!(
+                    "# {} at {}\n{content}---\n",
+                    recorded.topic.name,
+                    seconds(message.log_time)
+                ))?;
+            }
+        }
+        for problem in bag.problems() {
+            cli.console.note(format!("WARNING: {problem}"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,255 @@
+//! `pteros bag record`.
+
+use super::selection::{OutputFlags, qos_overrides};
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
+use crate::session::Session;
+use anyhow::{Result, bail};
+use clap::Args;
+use pteros_bag::topic_filter::NamePattern;
+use pteros_bag::{Recorder, RecorderOptions, RecordingSummary, TopicFilter};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Arguments of `bag record`.
+#[derive(Debug, Args)]
+pub struct Record {
+    /// Folder of the new bag [default: rosbag2_ with date and time, in UTC]
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Topics to record
+    #[arg(value_name = "TOPIC")]
+    topic_names: Vec<String>,
+    /// Topics to record
+    #[arg(long, value_name = "TOPIC", num_args = 1..)]
+    topics: Vec<String>,
+    /// Services whose events to record, where introspection is on
+    #[arg(long, value_name = "SERVICE", num_args = 1..)]
+    services: Vec<String>,
+    /// Record all topics of these types
+    #[arg(long, value_name = "TYPE", num_args = 1..)]
+    topic_types: Vec<String>,
+    /// Record all topics and service events
+    #[arg(short, long)]
+    all: bool,
+    /// Record all topics
+    #[arg(long)]
+    all_topics: bool,
+    /// Record the events of all services
+    #[arg(long)]
+    all_services: bool,
+    /// Record topics in whose name this regular expression is found
+    #[arg(short = 'e', long, value_name = "REGEX")]
+    regex: Option<String>,
+    /// Record no topics in whose name this regular expression is found
+    #[arg(long, value_name = "REGEX")]
+    exclude_regex: Option<String>,
+    /// Do not record topics of these types
+    #[arg(long, value_name = "TYPE", num_args = 1..)]
+    exclude_topic_types: Vec<String>,
+    /// Do not record these topics
+    #[arg(long, value_name = "TOPIC", num_args = 1..)]
+    exclude_topics: Vec<String>,
+    /// Do not record the events of these services
+    #[arg(long, value_name = "SERVICE", num_args = 1..)]
+    exclude_services: Vec<String>,
+    /// Record topics too that have only subscriptions yet
+    #[arg(long)]
+    include_unpublished_topics: bool,
+    /// Let -a and --regex choose hidden topics too
+    #[arg(long)]
+    include_hidden_topics: bool,
+    /// Record only topics that are there at the start
+    #[arg(long)]
+    no_discovery: bool,
+    /// Milliseconds between two looks for new topics
+    #[arg(short, long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    polling_interval: u64,
+    /// YAML file with the QoS of subscriptions by topic
+    #[arg(long, value_name = "FILE")]
+    qos_profile_overrides_path: Option<PathBuf>,
+    #[command(flatten)]
+    output_flags: OutputFlags,
+    /// Bytes of messages that may wait for the disk; more are dropped and counted
+    #[arg(long, value_name = "BYTES", default_value_t = 100 << 20)]
+    max_cache_size: usize,
+    /// Begin paused, until ~/resume is called
+    #[arg(long)]
+    start_paused: bool,
+    /// Take the times of messages from /clock
+    #[arg(long)]
+    use_sim_time: bool,
+    /// Name of the node
+    #[arg(long, value_name = "NAME", default_value = "rosbag2_recorder")]
+    node_name: String,
+    /// Texts to store with the bag
+    #[arg(long, value_name = "KEY=VALUE", num_args = 1..)]
+    custom_data: Vec<String>,
+    /// Do not begin the files after a split with the latest messages of transient local
+    /// topics
+    #[arg(long)]
+    no_repeat_transient_local: bool,
+}
+
+/// Time between two looks at the graph and at Ctrl-C.
+const POLL_PERIOD: Duration = Duration::from_millis(50);
+
+impl Record {
+    /// Records until Ctrl-C. The exit code is 1 if a message was lost.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let options = self.options(cli)?;
+        let folder = self.output.clone().unwrap_or_else(default_folder);
+        let session = Session::open_with(cli, Some(&self.node_name), |mut context| {
+            context.use_sim_time |= self.use_sim_time;
+            Ok(context)
+        })?;
+        let mut recorder = Recorder::start(&session.node, &folder, options)?;
+        cli.console
+            .note(format!("Recording to {}; Ctrl-C ends it", folder.display()));
+        let mut has_failed = false;
+        while !session.context.is_shut_down() {
+            match recorder.poll(Instant::now()) {
+                Ok(notes) => notes.iter().for_each(|note| cli.console.note(note)),
+                Err(error) => cli.console.note(format!("WARNING: {error}")),
+            }
+            if let Some(problem) = recorder.problem() {
+                cli.console
+                    .note(format!("ERROR: {problem}; recording ends"));
+                has_failed = true;
+                break;
+            }
+            let end = Instant::now() + POLL_PERIOD;
+            while Instant::now() < end && !session.context.is_shut_down() {
+                session.spin_once(end.saturating_duration_since(Instant::now()));
+            }
+        }
+        let summary = recorder.finish()?;
+        report(cli, &folder, &summary)?;
+        if summary.lost() > 0 || has_failed {
+            return Err(Failed.into());
+        }
+        Ok(())
+    }
+
+    fn options(&self, cli: &CliContext) -> Result<RecorderOptions> {
+        let pattern = |text: &Option<String>| text.as_deref().map(NamePattern::new).transpose();
+        let named = self.topic_names.iter().chain(&self.topics);
+        let all = self.all || self.all_topics;
+        let filter = TopicFilter {
+            all_topics: all,
+            all_services: self.all || self.all_services,
+            topics: named.cloned().collect(),
+            services: self.services.clone(),
+            types: self.topic_types.clone(),
+            pattern: pattern(&self.regex)?,
+            exclude_topics: self.exclude_topics.clone(),
+            exclude_services: self.exclude_services.clone(),
+            exclude_types: self.exclude_topic_types.clone(),
+            exclude_pattern: pattern(&self.exclude_regex)?,
+            include_hidden: self.include_hidden_topics,
+            whole_names: false,
+        };
+        let mut custom_data = BTreeMap::new();
+        for text in &self.custom_data {
+            let Some((key, value)) = text.split_once('=') else {
+                bail!("--custom-data {text}: give KEY=VALUE, for example robot=r2");
+            };
+            custom_data.insert(key.to_owned(), value.to_owned());
+        }
+        let mut bag = self.output_flags.options();
+        bag.custom_data = custom_data;
+        bag.repeat_latched = !self.no_repeat_transient_local;
+        Ok(RecorderOptions {
+            filter: filter.with_full_names()?,
+            bag,
+            cache_bytes: self.max_cache_size,
+            start_paused: self.start_paused,
+            include_unpublished: self.include_unpublished_topics,
+            no_discovery: self.no_discovery,
+            polling_interval: Duration::from_millis(self.polling_interval),
+            qos_overrides: qos_overrides(self.qos_profile_overrides_path.as_deref())?,
+            library: cli.library()?,
+            use_sim_time: self.use_sim_time,
+        })
+    }
+}
+
+fn default_folder() -> PathBuf {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let date = super::selection::date(u64::try_from(since.as_nanos()).unwrap_or(0));
+    PathBuf::from(format!("rosbag2_{}", folder_suffix(&date)))
+}
+
+/// `2024_02_29-12_34_56` of `Feb 29 2024 12:34:56.…`.
+fn folder_suffix(date: &str) -> String {
+    let mut words = date.split_whitespace();
+    let mut word = || words.next().unwrap_or_default();
+    let (month, day, year, time) = (word(), word(), word(), word());
+    let months = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let month = months.find(month).map_or(1, |at| at / 3 + 1);
+    let time = time.split('.').next().unwrap_or_default().replace(':', "_");
+    format!("{year}_{month:02}_{day:0>2}-{time}")
+}
+
+fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary) -> Result<()> {
+    if cli.console.json {
+        let topics = summary.accounts.iter().map(|(name, account)| {
+            json!({
+                "topic": name,
+                "received": account.received,
+                "written": account.written,
+                "lost": {
+                    "wire": account.lost_wire,
+                    "queue": account.lost_queue,
+                    "buffer": account.lost_buffer,
+                    "writer": account.lost_writer,
+                },
+            })
+        });
+        let topics: Vec<_> = topics.collect();
+        cli.console.json(&json!({
+            "bag": folder.display().to_string(),
+            "messages": summary.metadata.message_count,
+            "lost": summary.lost(),
+            "problem": summary.problem,
+            "topics": topics,
+        }))?;
+        return Ok(());
+    }
+    for (name, account) in &summary.accounts {
+        let mut line = format!("{name}: {} messages written", account.written);
+        if account.lost() > 0 {
+            line += &format!(
+                ", {} LOST ({} on the wire, {} in the subscription's queue, {} in the buffer, {} in the writer)",
+                account.lost(),
+                account.lost_wire,
+                account.lost_queue,
+                account.lost_buffer,
+                account.lost_writer
+            );
+        }
+        cli.console.line(line)?;
+    }
+    cli.console.line(format!(
+        "{}: {} messages, {} lost",
+        folder.display(),
+        summary.metadata.message_count,
+        summary.lost()
+    ))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_folder_has_the_date_in_digits() {
+        let date = super::super::selection::date(1_709_210_096_000_000_007);
+        assert_eq!(folder_suffix(&date), "2024_02_29-12_34_56");
+    }
+}

@@ -1,0 +1,33 @@
+//! `pteros bag recover`.
+
+use super::convert::report_copy;
+use crate::cli_context::CliContext;
+use crate::exit_errors::Failed;
+use anyhow::Result;
+use clap::Args;
+use pteros_bag::{BagOptions, BagReader, MessageFilter, copy};
+use std::path::PathBuf;
+
+/// Arguments of `bag recover`.
+#[derive(Debug, Args)]
+pub struct Recover {
+    /// Folder of the damaged bag, or an .mcap file
+    bag_path: PathBuf,
+    /// Folder of the new bag
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+}
+
+impl Recover {
+    /// Copies every message that can be read. The damaged bag stays as it is.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let mut bag = BagReader::open(&self.bag_path)?;
+        let all = MessageFilter::default();
+        let metadata = copy(&mut bag, all, &self.output, BagOptions::default())?;
+        match report_copy(cli, &bag, &self.output, metadata.message_count) {
+            // Damage is why it was called.
+            Err(error) if error.is::<Failed>() => Ok(()),
+            result => result,
+        }
+    }
+}

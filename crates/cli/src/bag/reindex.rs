@@ -1,0 +1,41 @@
+//! `pteros bag reindex`.
+
+use crate::cli_context::CliContext;
+use anyhow::Result;
+use clap::Args;
+use pteros_bag::BagReader;
+use std::path::PathBuf;
+
+/// Arguments of `bag reindex`.
+#[derive(Debug, Args)]
+pub struct Reindex {
+    /// Folder of the bag
+    bag_path: PathBuf,
+}
+
+impl Reindex {
+    /// Writes `metadata.yaml`, which must not be there yet.
+    pub fn run(self, cli: &CliContext) -> Result<()> {
+        let bag = BagReader::open(&self.bag_path)?;
+        let metadata = bag.reindex()?;
+        if !bag.is_complete() {
+            cli.console.note(format!(
+                "WARNING: not every file is whole; other tools may need a copy: pteros bag recover {} -o NEW",
+                self.bag_path.display()
+            ));
+        }
+        if cli.console.json {
+            cli.console.json(&serde_json::json!({
+                "bag": self.bag_path.display().to_string(),
+                "messages": metadata.message_count,
+            }))?;
+        } else {
+            cli.console.line(format!(
+                "{}: metadata.yaml written, {} messages",
+                self.bag_path.display(),
+                metadata.message_count
+            ))?;
+        }
+        Ok(())
+    }
+}
