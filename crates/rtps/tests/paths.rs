@@ -489,6 +489,50 @@ fn a_new_address_is_followed_and_the_former_one_dropped() {
     );
 }
 
+/// Found by the simulator (graphs, seed 134 with networks and churn): copies of the
+/// changed announcement came from both addresses, the one from the new address last. Its
+/// answers came from the former one, so it was not believed while that one lived.
+#[test]
+fn an_additional_address_is_known_although_its_announcement_also_comes_from_there() {
+    let mut net = Internet::of(&[&[1, 2], &[1]]);
+    net.run_for(millis(1_000));
+    net.set_links(1, &[1, 2], &[]);
+    net.run_for(millis(500));
+    assert_eq!(net.state(0, 2), PathState::Unused);
+    net.dead.insert(1);
+    let took = net.time_until(|net| net.both_use(2));
+    assert!(took < SECOND, "{took:?}");
+}
+
+/// The same if the former address is dead by the time the new one comes.
+#[test]
+fn an_additional_address_is_known_although_the_former_one_has_died() {
+    let mut net = Internet::of(&[&[1, 2], &[1]]);
+    net.run_for(millis(1_000));
+    net.dead.insert(1);
+    net.set_links(1, &[1, 2], &[]);
+    let took = net.time_until(|net| net.in_use(0) == ip(2, 1));
+    assert!(took < millis(1_800), "{took:?}");
+}
+
+/// An address without user traffic is asked every two seconds. The first match must not
+/// wait for the next question.
+#[test]
+fn a_path_that_dies_with_the_first_match_is_left_within_a_second() {
+    for phase in [0, 400, 800, 1_200, 1_600] {
+        let mut net = Internet::met();
+        let reader = prefix(1).with(EntityId::new([0, 0, 1], EntityId::KIND_READER_NO_KEY));
+        net.hosts[1].machine.remove_endpoint(net.now, reader);
+        net.run_for(millis(10_000 + phase));
+        let data = EndpointData::new(reader, "rt/a", "T", EndpointQos::default());
+        net.hosts[1].machine.add_reader(net.now, data);
+        net.run_for(millis(20));
+        net.dead.insert(1);
+        let took = net.time_until(|net| net.both_use(2));
+        assert!(took < SECOND, "{phase}: {took:?}");
+    }
+}
+
 /// The host was believed to answer at its former address, because its acknowledgements
 /// came from the new one, which had been proven before. Traffic went nowhere for a lease.
 #[test]

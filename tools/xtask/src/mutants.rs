@@ -163,13 +163,17 @@ impl<'s> Verdicts<'s> {
         } else {
             let _ = std::fs::remove_file(kept);
         }
-        let noticed = before.iter().filter(|(_, verdict)| verdict.is_noticed());
-        let noticed: BTreeMap<&str, Verdict> = noticed
-            .map(|((_, identity), verdict)| (identity.as_str(), *verdict))
-            .collect();
+        // What no tests noticed so far is open, and stays unnoticed if there is no time.
+        let mut known: BTreeMap<&str, Verdict> = BTreeMap::new();
+        for ((_, identity), verdict) in &before {
+            let of_it = known.entry(identity).or_insert(*verdict);
+            if verdict.is_noticed() || *verdict == Verdict::Unnoticed && !of_it.is_noticed() {
+                *of_it = *verdict;
+            }
+        }
         let of = (1..)
             .zip(sample)
-            .filter_map(|(number, site)| Some((number, *noticed.get(site.identity.as_str())?)))
+            .filter_map(|(number, site)| Some((number, *known.get(site.identity.as_str())?)))
             .collect();
         let file = OpenOptions::new().create(true).append(true).open(kept)?;
         Ok(Self {
@@ -387,6 +391,8 @@ mod tests {
             open.into_iter().map(|(number, _)| number).collect()
         };
         assert_eq!(open(&verdicts), [2, 3]);
+        assert_eq!(verdicts.of.get(&2), Some(&Verdict::Unnoticed), "so far");
+        assert_eq!(verdicts.of.get(&3), None);
         let of = |key: &str| {
             verdicts
                 .before

@@ -86,7 +86,6 @@ announced-only-at-startup: announcements stop after the startup burst
 deletions-not-announced: deleted endpoints are not announced
 tombstones-not-kept: tombstones are dropped while a peer may return
 liveliness-not-asserted: automatic writers do not assert their liveliness
-amplification-without-limit: unvalidated participants get more bytes than they sent
 end-of-match-not-reported: a match ends without an event
 durability-not-compared: volatile writers match transient-local readers
 source-not-judged: packets in the name of a participant are accepted from any address
@@ -156,6 +155,7 @@ crowds/full-table-refuses-all: a full table of participants or endpoints refuses
 crowds/useless-peer-keeps-lease: a peer that is never useful keeps the lease it announces
 floods/one-address-takes-all: one address may spend what all strangers have for discovery
 floods/source-answer-kept-for-all: an address speaks for a participant once another one may
+floods/amplification-without-limit: an unvalidated participant gets more than three times what it sent
 secured/plain-user-data-accepted: unprotected data of a protected topic is accepted
 secured/user-data-sent-in-clear: no endpoint protects its data, whatever the governance says
 secured/foreign-identity-accepted: the issuer of a certificate is not checked

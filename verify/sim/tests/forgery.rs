@@ -54,3 +54,15 @@ fn flows_by_shared_memory_are_whole_after_spoofed_packets() {
 fn a_forged_count_does_not_make_a_writer_look_restarted_1001() {
     run_seeds(&[Fault::SpoofedForgery], 1001..1002);
 }
+
+#[test]
+fn every_flow_is_whole_after_spoofed_packets_on_networks_that_change() {
+    run_seeds(&[Fault::SpoofedForgery, Fault::Networks], 401..413);
+}
+
+/// A forged number was the first that came late to a best-effort reader. It followed its
+/// writer again only above that number, so never.
+#[test]
+fn a_forged_number_among_late_samples_is_not_waited_for_56() {
+    run_seeds(&[Fault::SpoofedForgery], [56]);
+}

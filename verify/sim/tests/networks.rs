@@ -51,3 +51,11 @@ fn a_dead_network_is_left_although_another_one_is_never_quiet() {
 fn no_traffic_moves_to_a_network_that_is_dead_in_one_direction_158() {
     run_seeds(&[Fault::Networks], [158]);
 }
+
+/// A host got a second address. Its announcement came from both addresses, and the copy
+/// from the new one was never proven, so one peer of three knew no other path when the
+/// first network died.
+#[test]
+fn a_second_address_is_known_to_all_peers_134() {
+    run_seeds(&[Fault::Networks, Fault::Churn], [134]);
+}

@@ -10,12 +10,12 @@ use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Locator;
 use crate::outbox::Outbox;
 use crate::receiver::Source;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::{Data, Heartbeat};
 
 use super::peer::Peer;
 use super::unvalidated_participant::{
-    ParticipantProbe, ProbeSizes, SourceCheck, check_source, route,
+    ParticipantProbe, ProbeSizes, SourceCheck, UnvalidatedParticipant, check_source, route,
 };
 use super::{LostReason, Participant, ParticipantEvent};
 use crate::stats::Tally;
@@ -23,6 +23,10 @@ use crate::stats::Tally;
 /// The largest discovery datagram. IP fragments an announcement that exceeds the
 /// MTU, as with Fast DDS.
 const DATAGRAM_BYTES: usize = 63_000;
+
+/// Within this time the copies of an announcement come from all addresses of a host. The
+/// next announcement may be the first from another address.
+const COPIES_SPAN: Duration = Duration::from_millis(500);
 
 /// Sizes of the parts of an announcement, for the byte budget of unvalidated
 /// participants.
@@ -87,6 +91,9 @@ impl Participant {
             return;
         }
         let is_known = self.peers.data(peer.prefix).is_some();
+        if self.is_unproven_copy(now, &peer, from) {
+            return;
+        }
         if !is_known && from.is_some_and(|from| self.is_off_link(&from)) {
             self.note_off_link(&peer, from);
             return;
@@ -119,6 +126,26 @@ impl Participant {
         );
         self.stats.unvalidated_evicted.tally_by(u64::from(evicted));
         self.authenticate_early(source.prefix);
+    }
+
+    /// Whether a changed announcement is a copy, from an address that the participant
+    /// has not proven, of one that came from a proven address. The copies of an
+    /// announcement come from all addresses of its host. Its probes are answered from the
+    /// address in use, which proves the other copy only.
+    fn is_unproven_copy(
+        &self,
+        now: Instant,
+        data: &ParticipantData,
+        from: Option<Locator>,
+    ) -> bool {
+        let prefix = data.prefix;
+        let is_copy = |noted: &UnvalidatedParticipant| {
+            *noted.data == *data
+                && noted.is_announced_since(now, COPIES_SPAN)
+                && self.foreign_source(prefix, noted.from).is_none()
+        };
+        self.foreign_source(prefix, from).is_some()
+            && self.unvalidated.find(prefix).is_some_and(is_copy)
     }
 
     /// Whether a source lies beyond a router and is not a static peer. Discovery ends

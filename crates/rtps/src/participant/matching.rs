@@ -325,6 +325,8 @@ impl Participant {
                 let Some((route, vendor)) = self.route_to_remote(&remote) else {
                     return;
                 };
+                // A path with user traffic is asked sooner.
+                self.paths.look_at(Instant::ZERO);
                 ParticipantEvent::Matched {
                     local,
                     remote,

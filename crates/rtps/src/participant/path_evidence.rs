@@ -365,6 +365,12 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_was_never_heard_was_not_heard_after_anything() {
+        assert!(!Address::NEW.is_heard_after(Instant::ZERO));
+        assert!(!Address::NEW.is_answered_after(Instant::ZERO));
+    }
+
+    #[test]
     fn a_quiet_address_is_asked_quickly_and_later_slowly() {
         let mut address = Address::NEW;
         assert_eq!(address.ask_at(at(0), QUIET), Instant::ZERO, "never heard");

@@ -151,3 +151,23 @@ pub(super) fn has_identity(data: &ParticipantData) -> bool {
     // Some set the bits without a token, so both are required.
     has_endpoint && data.security_tokens.iter().any(is_token)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::pid;
+
+    #[test]
+    fn an_identity_is_announced_by_its_token_and_its_endpoint_together() {
+        let mut data = ParticipantData::new(GuidPrefix([1; 12]));
+        data.builtin_endpoints |= spdp::STATELESS_WRITER;
+        assert!(!has_identity(&data));
+        let token = |id| (id, Bytes::from_static(&[0; 8]));
+        data.security_tokens = alloc::vec![token(pid::PERMISSIONS_TOKEN)];
+        assert!(!has_identity(&data));
+        data.security_tokens.push(token(pid::IDENTITY_TOKEN));
+        assert!(has_identity(&data));
+        data.builtin_endpoints &= !spdp::STATELESS_WRITER;
+        assert!(!has_identity(&data));
+    }
+}

@@ -59,7 +59,11 @@ impl Participant {
 
     /// The source address of a datagram in the name of a discovered participant that
     /// has not proven this address.
-    fn foreign_source(&self, prefix: GuidPrefix, from: Option<Locator>) -> Option<[u8; 4]> {
+    pub(super) fn foreign_source(
+        &self,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+    ) -> Option<[u8; 4]> {
         let (ip, _) = from.and_then(Locator::to_udp_v4)?;
         let peer = self.peers.find(prefix)?;
         (!peer.has_proven(ip, &self.config.network)).then_some(ip)

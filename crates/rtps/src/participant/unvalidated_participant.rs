@@ -52,6 +52,11 @@ pub(super) struct UnvalidatedParticipant {
 }
 
 impl UnvalidatedParticipant {
+    /// Whether it announced itself within this span.
+    pub(super) fn is_announced_since(&self, now: Instant, span: Duration) -> bool {
+        now.since(self.last_announced) < span
+    }
+
     /// Whether it was lost by a claim in its name, and is awaited.
     pub(super) fn is_awaited(&self) -> bool {
         self.awaited_from.is_some()
@@ -418,5 +423,31 @@ mod tests {
         }
         assert_eq!(unvalidated.len(), 4);
         assert!(unvalidated.find(GuidPrefix([1; 12])).is_some());
+    }
+
+    /// The budget is three times what it sent: a probe of exactly that is sent, and the
+    /// next one withheld.
+    #[test]
+    fn a_probe_that_takes_the_whole_budget_is_sent_and_no_other() {
+        let limits = ParticipantLimits::default();
+        let mut unvalidated = UnvalidatedParticipants::default();
+        let prefix = GuidPrefix([1; 12]);
+        let from = Locator::udp_v4([10, 0, 0, 9], 7410);
+        let route = network().choose_route(&[from]);
+        let data = Arc::new(ParticipantData::new(prefix));
+        let now = Instant::from_nanos(1);
+        unvalidated.note(now, &limits, data, Some(from), route, 100);
+        let sizes = ProbeSizes {
+            with_announcement: 100 * limits.amplification_factor + 1,
+            heartbeat_only: 100 * limits.amplification_factor,
+        };
+        let mut withheld = 0;
+        let probe = unvalidated.next_probe(now, &limits, sizes, &mut withheld);
+        let probe = probe.map(|(to, _, kind)| (to, kind));
+        assert_eq!(probe, Some((prefix, ParticipantProbe::HeartbeatOnly)));
+        let later = now.after(Duration::from_secs(1));
+        let next = unvalidated.next_probe(later, &limits, sizes, &mut withheld);
+        assert!(next.is_none());
+        assert_eq!(withheld, 1);
     }
 }

@@ -100,7 +100,7 @@ pub(super) struct Doubt {
     given_up: (i64, Instant),
     /// Best effort: when a sample came in order.
     in_order_at: Instant,
-    /// And the first late sample since then: its number, and when it came.
+    /// And the lowest late sample since then: its number, and when it came.
     late: Option<(i64, Instant)>,
 }
 
@@ -380,8 +380,11 @@ impl WriterProxy {
         if !is_late || fault!("best-effort-jump-is-final") {
             return false;
         }
-        let (first, since) = *self.doubt.late.get_or_insert((sequence.0, now));
-        if sequence.0 <= first || now.since(since) < OBSERVATION_TIME {
+        // From the lowest on: a forged number may be above all that will come.
+        let lowest = self.doubt.late.filter(|(first, _)| *first <= sequence.0);
+        let (first, since) = lowest.unwrap_or((sequence.0, now));
+        self.doubt.late = Some((first, since));
+        if sequence.0 == first || now.since(since) < OBSERVATION_TIME {
             return false;
         }
         self.restart_at(sequence.0, sequence.previous().0);

@@ -344,6 +344,18 @@ fn a_best_effort_reader_follows_its_writer_again_after_a_forged_number() {
     flow.check_recovery();
 }
 
+/// Found by the simulator (graphs, seed 56 with spoofed addresses): the forged sample was
+/// the first late one, and no true number was above it.
+#[test]
+fn a_forged_sample_among_late_ones_does_not_keep_a_best_effort_reader_from_its_writer() {
+    let mut flow = Flow::new(reliable(), best_effort());
+    let next = flow.next();
+    flow.gap(next, FAR);
+    flow.pair.run_ms(1_200);
+    flow.data(next + 300);
+    flow.check_recovery();
+}
+
 /// Found by a night of the simulator (graphs, seed 20129): a writer that had lost its
 /// reader for a while sends its history again, and the network repeats a datagram.
 #[test]

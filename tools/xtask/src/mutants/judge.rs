@@ -191,8 +191,8 @@ impl Tests {
         Ok(Verdict::Unnoticed)
     }
 
-    /// Whether tests of one program fail or hang with the mutant. A failure counts if
-    /// it comes again.
+    /// Whether tests of one program fail or hang with the mutant. A failure counts if it
+    /// comes again, and both count if the same tests pass without the mutant.
     fn notices(&self, mutant: usize, tests: &[&Test]) -> Result<bool> {
         let Some(program) = tests.first().map(|test| &test.program) else {
             return Ok(false);
@@ -200,13 +200,17 @@ impl Tests {
         let names: Vec<&str> = tests.iter().map(|test| test.name.as_str()).collect();
         let seconds: f64 = tests.iter().map(|test| test.seconds).sum();
         let limit = Duration::from_secs_f64(seconds * SLOWER_MAX + LONGER_MAX);
-        let run = |names: &[&str]| -> Result<Output> {
+        let run = |names: &[&str], mutant: usize| -> Result<Output> {
             let mut command = self.runner.command(program, names)?;
             run_limited(command.env(MUTANT, mutant.to_string()), limit, false)
         };
-        let output = run(&names)?;
-        if output.succeeded || output.ended_early {
-            return Ok(output.ended_early);
+        let output = run(&names, mutant)?;
+        if output.ended_early {
+            // They hang if they do not without the mutant: a busy machine is slow, too.
+            return Ok(run(&names, 0)?.succeeded);
+        }
+        if output.succeeded {
+            return Ok(false);
         }
         let failed: Vec<&str> = names
             .iter()
@@ -214,8 +218,9 @@ impl Tests {
             .copied()
             .collect();
         // A program that was aborted names none.
-        let again = run(if failed.is_empty() { &names } else { &failed })?;
-        Ok(!again.succeeded)
+        let failed = if failed.is_empty() { names } else { failed };
+        // Neither by chance, nor because of a busy machine.
+        Ok(run(&failed, mutant)?.failed() && run(&failed, 0)?.succeeded)
     }
 }
 

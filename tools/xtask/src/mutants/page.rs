@@ -126,7 +126,8 @@ should notice it. `cargo xtask mutants` draws a sample, writes this page, and ke
 
 Other crates are the ones of the table and `pteros`: its conformance tests, and those with threads, processes and secured
 nodes. A mutant runs the tests that come to its place, the fastest first: at most 120 s of its own crate and 60 s of
-others; a test of over 60 s is left out.
+others; a test of over 60 s is left out. A failure counts if it comes again, and if the same tests pass without the
+mutant.
 
 Left out of the draw are changes that no test can notice: reserved capacity, `Debug` output, conditions of log lines for
 developers, and comparisons with the present that differ in one nanosecond (`tools/xtask/src/mutants/sites.rs`).

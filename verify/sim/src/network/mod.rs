@@ -8,6 +8,7 @@ mod connections;
 mod datagram_text;
 pub mod interfaces;
 pub mod link;
+pub mod processing;
 pub mod shared_memory;
 pub mod trace;
 pub mod watched_text;
@@ -22,6 +23,7 @@ use pteros_rtps::locator::Locator;
 use self::datagram_text::{datagram_summary, has_user_traffic};
 use self::interfaces::{Passage, SocketInterfaces, Topology};
 use self::link::Link;
+use self::processing::{ProcessingCost, Processor};
 use self::shared_memory::{ConnectionTable, InFlightContent};
 use self::trace::Trace;
 use self::watched_text::WatchedText;
@@ -59,6 +61,8 @@ pub struct Socket {
     pub group_port: u16,
     /// Its knowledge of the interfaces of its host, where they change.
     pub interfaces: SocketInterfaces,
+    /// The CPU of its process, where datagrams cost time.
+    processor: Processor,
 }
 
 /// Counters of a run.
@@ -98,6 +102,8 @@ pub struct Network {
     pub connections_made: u32,
     /// Datagrams that arrive at one instant keep the order of sending.
     pub in_order: bool,
+    /// What a datagram costs the process that gets it. Without it nothing.
+    pub processing_cost: Option<ProcessingCost>,
     /// The trace of the run.
     pub trace: Trace,
     /// Counters.
@@ -137,6 +143,7 @@ impl Network {
             connection_fault_rate: 0,
             connections_made: 0,
             in_order: false,
+            processing_cost: None,
             trace,
             traffic: Traffic::default(),
             undeliverable: BTreeMap::new(),
@@ -181,6 +188,7 @@ impl Network {
         let socket = &mut self.sockets[number];
         socket.open = false;
         socket.inbox.clear();
+        socket.processor.clear();
         socket.inbox_bytes = 0;
         self.by_address.remove(&socket.address);
     }
@@ -347,6 +355,10 @@ impl Network {
         }
         let bytes = match arrival.content {
             InFlightContent::Datagram(bytes) => bytes,
+            InFlightContent::ProcessorFree => {
+                let next = self.next_waiting(now, arrival.to)?;
+                return Some(self.hand_over(now, arrival.to, next));
+            }
             of_link => {
                 self.trace.number(now ^ arrival.to as u64);
                 socket.shared.handle_arrival(of_link);
@@ -359,16 +371,25 @@ impl Network {
             self.trace_datagram(now, "overflow", from, to, &bytes);
             return None;
         }
-        self.traffic.delivered += 1;
-        self.trace.number(now ^ arrival.to as u64);
         socket.inbox_bytes += bytes.len();
-        if let Some(sender) = self.process_at(&arrival.from) {
-            let pair = (sender, self.sockets[arrival.to].process);
+        let datagram = (bytes, arrival.from);
+        if self.keep_while_busy(now, arrival.to, &datagram) {
+            return None;
+        }
+        self.begin_processing(now, arrival.to, true);
+        Some(self.hand_over(now, arrival.to, datagram))
+    }
+
+    /// Hands a datagram to the process of a socket.
+    fn hand_over(&mut self, now: u64, number: usize, datagram: (Bytes, Locator)) -> usize {
+        self.traffic.delivered += 1;
+        self.trace.number(now ^ number as u64);
+        if let Some(sender) = self.process_at(&datagram.1) {
+            let pair = (sender, self.sockets[number].process);
             self.last_received.insert(pair, now);
         }
-        let entry = (bytes, arrival.from);
-        self.sockets[arrival.to].inbox.push_back(entry);
-        Some(arrival.to)
+        self.sockets[number].inbox.push_back(datagram);
+        number
     }
 
     /// Takes the oldest datagram of a socket.
@@ -428,6 +449,7 @@ impl Socket {
             shared: ConnectionTable::default(),
             group_port: 0,
             interfaces: SocketInterfaces::default(),
+            processor: Processor::default(),
         }
     }
 }

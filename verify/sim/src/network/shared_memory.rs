@@ -1,4 +1,5 @@
-//! Shared-memory connections of a simulated process, and what travels on them.
+//! Shared-memory connections of a simulated process, and what travels on them and beside
+//! them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,6 +15,8 @@ pub enum InFlightContent {
     Record(RecordInFlight),
     /// An event of a shared-memory connection.
     ConnectionEvent(ConnectionEvent),
+    /// The process may be done with its datagrams, and gets the next one.
+    ProcessorFree,
 }
 
 /// A record in flight or in a ring.
@@ -69,7 +72,7 @@ impl ConnectionTable {
         match content {
             InFlightContent::Record(sent) => self.waiting.push_back(sent),
             InFlightContent::ConnectionEvent(event) => self.events.push_back(event),
-            InFlightContent::Datagram(_) => {}
+            InFlightContent::Datagram(_) | InFlightContent::ProcessorFree => {}
         }
     }
 }

@@ -22,6 +22,7 @@ use self::process::Runner;
 use self::thread_scheduler::WakeCondition;
 use self::threads::{SimThread, ThreadBody};
 use crate::network::link::Link;
+use crate::network::processing::ProcessingCost;
 use crate::network::trace::Trace;
 
 /// A simulation. Time advances only while a thread waits, in a call of a context or
@@ -136,6 +137,11 @@ impl Simulation {
             let now = self.world.now();
             self.world.network().inject(now, from, socket, bytes);
         }
+    }
+
+    /// From now on datagrams take time of the processes that get them.
+    pub(crate) fn set_processing_cost(&self, cost: ProcessingCost) {
+        self.world.network().processing_cost = Some(cost);
     }
 
     /// Bytes that one process has sent to another, before any loss.

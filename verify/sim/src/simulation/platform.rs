@@ -19,6 +19,7 @@ use pteros_runtime::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 use super::event_loop::EventLoop;
 use super::shared_memory::SimSharedMemory;
 use super::thread_scheduler::WakeCondition;
+use crate::fault_points::take_steps;
 use crate::network::Socket;
 
 /// Start of the wall clock: a day in 2026.
@@ -207,7 +208,13 @@ impl Transport for SimTransport {
 
     fn receive(&self, buffer: &mut [u8]) -> Option<ReceivedDatagram> {
         let world = self.world.upgrade()?;
-        let (bytes, from) = world.network().take(self.number)?;
+        let (bytes, from) = {
+            let mut network = world.network();
+            if network.processing_cost.is_some() {
+                network.charge_steps(world.now(), self.number, take_steps());
+            }
+            network.take(self.number)?
+        };
         let into = buffer.get_mut(..bytes.len())?;
         into.copy_from_slice(&bytes);
         Some(ReceivedDatagram {

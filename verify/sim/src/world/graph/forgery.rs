@@ -6,7 +6,8 @@
 //! the participant's address, so they are part of `forgery`. If it spoofs the
 //! participant's address for long (`spoofed-forgery`), it can disturb a flow while
 //! it goes on. Then the rule *recovery* (I18) holds: two seconds after the last
-//! forged packet every flow is whole.
+//! forged packet every flow is whole. If networks change as well, that is due as long
+//! after the last change as without forgery.
 
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ impl GraphWorld {
         };
         if !spoofs_address && self.plan.is_calm() && kind % 2 == 0 {
             if let Some(bytes) = self.far_claim(from, to) {
-                let source = self.sim.network().sockets[own].address;
+                let source = self.address_to_spoof(from, own);
                 self.sim.network().inject(now, source, target, bytes);
                 let check = SimEvent::CheckAcknowledgements(to, from);
                 self.schedule.lock().add(now + 1, check);
@@ -90,7 +91,7 @@ impl GraphWorld {
             return;
         }
         let forged = self.forged_packet(from, to, (jump, kind, count));
-        let address = self.sim.network().sockets[own].address;
+        let address = self.address_to_spoof(from, own);
         let source = if spoofs_address {
             address
         } else {
@@ -134,6 +135,22 @@ impl GraphWorld {
         ));
         let mut network = self.sim.network();
         network.inject(now, source, target, Bytes::from(bytes));
+    }
+
+    /// An address of a socket of a process: one of those that its host has now.
+    fn address_to_spoof(&self, process: usize, socket: usize) -> Locator {
+        let (own, addresses) = {
+            let network = self.sim.network();
+            let interfaces = network.topology.interfaces(self.plan.hosts[process]);
+            let addresses: Vec<[u8; 4]> = interfaces.iter().map(|own| own.ip).collect();
+            (network.sockets[socket].address, addresses)
+        };
+        if addresses.is_empty() {
+            return own;
+        }
+        let chosen = self.schedule.lock().random.usize(0..addresses.len());
+        let port = u16::try_from(own.port).unwrap_or(0);
+        Locator::udp_v4(addresses[chosen], port)
     }
 
     /// A packet that claims something false of an endpoint of `from`, to `to`.

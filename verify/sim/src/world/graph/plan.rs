@@ -203,6 +203,7 @@ impl SeedPlan {
         }
         let remaining = [
             Fault::SpoofedForgery,
+            Fault::Networks,
             Fault::Loss,
             Fault::Duplicate,
             Fault::SharedMemory,
@@ -225,14 +226,15 @@ impl SeedPlan {
     }
 
     /// With networks that change, the rule *path recovery* has a bound. Other faults that
-    /// interrupt a flow for longer are left out.
+    /// interrupt a flow for longer are left out. With spoofed addresses as well, only
+    /// *recovery* has one.
     fn leave_only_networks(&mut self, seed: u64, is_short: bool) {
-        if !self.has(Fault::Networks) || self.has(Fault::SpoofedForgery) {
-            self.faults.retain(|fault| *fault != Fault::Networks);
+        if !self.has(Fault::Networks) {
             return;
         }
         let remaining = [
             Fault::Networks,
+            Fault::SpoofedForgery,
             Fault::Loss,
             Fault::Duplicate,
             Fault::Churn,
