@@ -232,7 +232,7 @@ fn outer_class(py: Python<'_>, name: &str) -> PyResult<Py<PyType>> {
     };
     let module = py.import("pteros._message")?;
     let made = match kind {
-        InterfaceKind::Action => {
+        InterfaceKind::Action if !is_service_of_action(short) => {
             let parts = (
                 part("_Goal")?,
                 part("_Result")?,
@@ -262,6 +262,11 @@ fn outer_class(py: Python<'_>, name: &str) -> PyResult<Py<PyType>> {
         .entry(name.into())
         .or_insert(class)
         .clone_ref(py))
+}
+
+/// Whether a name of an action's package names one of the two services of an action.
+fn is_service_of_action(short: &str) -> bool {
+    short.ends_with("_SendGoal") || short.ends_with("_GetResult")
 }
 
 /// The programs of a service's request, response and event.
@@ -373,7 +378,7 @@ fn is_service_class(cls: &Bound<'_, PyAny>) -> bool {
     named_kind(cls).is_some_and(|(kind, short)| match kind {
         InterfaceKind::Message => false,
         InterfaceKind::Service => !is_part(kind, &short),
-        InterfaceKind::Action => short.ends_with("_SendGoal") || short.ends_with("_GetResult"),
+        InterfaceKind::Action => is_service_of_action(&short),
     })
 }
 
@@ -383,8 +388,7 @@ fn is_action_class(cls: &Bound<'_, PyAny>) -> bool {
     named_kind(cls).is_some_and(|(kind, short)| {
         kind == InterfaceKind::Action
             && !is_part(kind, &short)
-            && !short.ends_with("_SendGoal")
-            && !short.ends_with("_GetResult")
+            && !is_service_of_action(&short)
     })
 }
 
