@@ -150,11 +150,15 @@ pub struct BagWriter {
     file: Option<McapWriter>,
     files: Vec<FileMetadata>,
     chunk: ChunkBuilder,
-    latched: BTreeMap<(u16, u128), VecDeque<(u64, Vec<u8>)>>,
+    latched: Latched,
     latched_bytes: usize,
     split_asked: bool,
     splits: Vec<Split>,
 }
+
+/// The last messages of transient-local publishers by channel and publisher: the time of
+/// each in nanoseconds, and its bytes.
+type Latched = BTreeMap<(u16, u128), VecDeque<(u64, Vec<u8>)>>;
 
 impl BagWriter {
     /// Creates the folder and its first file.

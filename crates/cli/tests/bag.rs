@@ -1,5 +1,9 @@
 //! `pteros bag`: records and plays between processes, and reads torn bags and those
 //! of other libraries.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "finds the Python whose libraries read our bags"
+)]
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Guard conditions: triggers of user code, and of changes of the graph.
+//! Guard conditions: triggers of user code.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 
 use crate::context::{Context, ContextState};
 use crate::handle::{Handle, Lifetime};
-use crate::node::Node;
 use crate::wakers::Wakers;
 
 /// The state of a guard condition.
@@ -43,7 +42,7 @@ pub(crate) struct GuardCondition {
 }
 
 impl GuardCondition {
-    fn make(context: &Arc<ContextState>) -> PyClassInitializer<Self> {
+    pub(crate) fn make(context: &Arc<ContextState>) -> PyClassInitializer<Self> {
         let life = Lifetime::new(|| {});
         PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
             state: Arc::default(),
@@ -73,20 +72,4 @@ impl GuardCondition {
         self.life.check()?;
         Ok(self.state.is_triggered())
     }
-}
-
-/// A guard condition that is triggered at every change of the graph.
-#[pyfunction]
-fn graph_guard_condition(py: Python<'_>, node: &Node) -> PyResult<Py<GuardCondition>> {
-    node.life.check()?;
-    let context = &node.state.context;
-    let guard = Py::new(py, GuardCondition::make(context))?;
-    context.add_graph_guard(&guard.get().state);
-    Ok(guard)
-}
-
-/// Adds class and function to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<GuardCondition>()?;
-    module.add_function(wrap_pyfunction!(graph_guard_condition, module)?)
 }

@@ -18,6 +18,7 @@ mod error;
 mod event;
 mod ffi;
 mod graph;
+mod graph_guard;
 mod guard_condition;
 mod handle;
 mod introspection;
@@ -60,7 +61,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<client::RequestId>()?;
     module.add_class::<client::Client>()?;
     module.add_class::<service::Service>()?;
-    guard_condition::register(module)?;
+    module.add_class::<guard_condition::GuardCondition>()?;
+    graph_guard::register(module)?;
     module.add_class::<event::EventHandle>()?;
     module.add_class::<event::EventStatus>()?;
     clock::register(module)?;

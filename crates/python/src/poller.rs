@@ -2,7 +2,7 @@
 //! runs the protocol and returns with the entities that are ready.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pteros_runtime::ready_queue::ReadyQueue;
@@ -86,6 +86,8 @@ pub(crate) struct Poller {
     /// Replaced as a whole, so that a wait in progress keeps its own.
     entities: Mutex<Arc<Vec<Entity>>>,
     is_woken: AtomicBool,
+    /// Waits in progress. A new entity wakes only those; the next wait has it anyway.
+    waits: AtomicUsize,
     is_closed: AtomicBool,
 }
 
@@ -227,6 +229,7 @@ impl Poller {
             context: context.state.clone(),
             entities: Mutex::default(),
             is_woken: AtomicBool::new(false),
+            waits: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
         })
     }
@@ -247,7 +250,9 @@ impl Poller {
             .collect();
         entities.push(added);
         self.replace(entities);
-        self.wake();
+        if self.waits.load(Ordering::SeqCst) > 0 {
+            self.wake();
+        }
         Ok(())
     }
 
@@ -296,12 +301,15 @@ impl Poller {
     /// Waits for ready entities.
     #[pyo3(signature = (timeout_ns=None))]
     fn wait<'py>(&self, py: Python<'py>, timeout_ns: Option<i64>) -> PyResult<Bound<'py, PyList>> {
+        // Before the entities are read, so that no addition falls between.
+        self.waits.fetch_add(1, Ordering::SeqCst);
         let entities = self.entities.lock().clone();
         let ready = if self.is_closed.load(Ordering::Acquire) {
             Vec::new()
         } else {
             py.detach(|| self.poll(&entities, timeout_ns))
         };
+        self.waits.fetch_sub(1, Ordering::SeqCst);
         if self.context.is_shut_down() {
             signals::trigger_guards();
         }

@@ -386,9 +386,7 @@ fn is_service_class(cls: &Bound<'_, PyAny>) -> bool {
 #[pyfunction]
 fn is_action_class(cls: &Bound<'_, PyAny>) -> bool {
     named_kind(cls).is_some_and(|(kind, short)| {
-        kind == InterfaceKind::Action
-            && !is_part(kind, &short)
-            && !is_service_of_action(&short)
+        kind == InterfaceKind::Action && !is_part(kind, &short) && !is_service_of_action(&short)
     })
 }
 

@@ -64,9 +64,9 @@ def test_the_fields_types_have_the_texts_of_rosidl():
 
 
 def test_constants_and_defaults_are_read_only():
-    assert Constants.INT32_CONST == -30
-    assert Constants().INT32_CONST == -30
-    assert Log.DEBUG == b'\n'
+    assert Constants.INT32_CONST == -30000
+    assert Constants().INT32_CONST == -30000
+    assert Log.DEBUG == 10
     assert Defaults.INT32_VALUE__DEFAULT == -30000
     assert Defaults().int32_value == -30000
     with pytest.raises(AttributeError):

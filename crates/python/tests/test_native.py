@@ -260,12 +260,12 @@ def test_the_graph_shows_nodes_topics_and_endpoints(context, node):
 def test_arguments_remap_names_and_set_parameters():
     context = _native.Context([
         'program', '--ros-args', '-r', '__node:=other', '-r', 'a:=b', '-p', 'rate:=2.5',
-        '-p', 'names:=[x, y]', '--', 'rest'])
+        '-p', 'names:=[left, right]', '--', 'rest'])
     assert context.non_ros_args == ['program', 'rest']
     node = _native.Node(context, 'tester')
     assert node.get_fully_qualified_name() == '/other'
     assert node.resolve_name('a') == '/b' and node.resolve_name('a', only_expand=True) == '/a'
-    assert node.get_parameter_overrides() == {'rate': 2.5, 'names': ['x', 'y']}
+    assert node.get_parameter_overrides() == {'rate': 2.5, 'names': ['left', 'right']}
     context.shutdown()
     with pytest.raises(_native.NotInitializedError):
         _native.Node(context, 'late')
@@ -318,8 +318,8 @@ from pteros import _native
 context = _native.Context()
 _native.install_signal_handlers(3)
 poller = _native.Poller(context)
-print('ready', flush=True)
 try:
+    print('ready', flush=True)
     print(poller.wait(), context.ok(), context.shutdown_reason)
 except KeyboardInterrupt:
     print('interrupted', context.ok(), context.shutdown_reason)

@@ -15,9 +15,9 @@ use super::Suite;
 use super::bench::{Bench, write_log};
 use super::case::{CRASHED, CaseStatus};
 use super::gtest::{self, Listed};
-use pteros_peers::ros2::Installation;
 use crate::checkout::root;
 use crate::limited_command::run_limited;
+use pteros_peers::ros2::Installation;
 
 /// Known errors of others, each with a reason.
 const SUPPRESSIONS: &str = "tools/xtask/src/ros2/valgrind.supp";

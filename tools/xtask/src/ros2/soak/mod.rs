@@ -24,10 +24,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::{Bench, write_log};
-use pteros_peers::ros2::Installation;
 use crate::checkout::root;
 use crate::limited_command::run_limited;
 use processes::Process;
+use pteros_peers::ros2::Installation;
 use usage::{Limits, Usage, medians};
 
 /// Name of the task that runs inside the private network.

@@ -308,7 +308,11 @@ impl Flood<'_> {
                 message.gap(&Gap::range(reader, writer, SequenceNumber::FIRST, far));
             }),
             Kind::Fragments => {
-                let sender = if number % 2 == 0 { talker } else { stranger };
+                let sender = if number.is_multiple_of(2) {
+                    talker
+                } else {
+                    stranger
+                };
                 datagram(sender, listener, |message| {
                     let head = DataFragHead {
                         reader: EntityId::UNKNOWN,
