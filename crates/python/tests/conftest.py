@@ -1,6 +1,6 @@
-"""Each test process has a context of its own, on this host alone."""
+"""Each test process has a domain of its own, on this host alone."""
 
 import os
 
 os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-os.environ.setdefault('ROS_DOMAIN_ID', '87')
+os.environ.setdefault('ROS_DOMAIN_ID', str(100 + os.getpid() % 100))

@@ -156,10 +156,10 @@ def test_a_guard_condition_and_wake_end_a_wait_of_another_thread(context):
 
 def test_a_timer_is_ready_when_it_is_due(context):
     clock = _native.Clock(_native.CLOCK_STEADY)
+    begin = time.monotonic()
     timer = _native.Timer(clock, context, SECOND // 100)
     poller = _native.Poller(context)
     poller.add(timer)
-    begin = time.monotonic()
     assert poller.wait(10 * SECOND) == [timer]
     assert time.monotonic() - begin >= 0.009
     assert timer.call_timer() >= 0
@@ -212,9 +212,10 @@ def test_matched_events_count_since_the_last_take(context, node):
 
 
 def test_incompatible_qos_is_an_event(context, node):
-    publisher = _native.Publisher(node, String, 'chatter', _native.rmw_qos_profile_t(reliability=2))
+    best_effort = _native.rmw_qos_profile_t(reliability=2)
+    publisher = _native.Publisher(node, String, 'incompatible', best_effort)
     event = _native.EventHandle(publisher, 2)
-    subscription = _native.Subscription(node, String, 'chatter', QOS)
+    subscription = _native.Subscription(node, String, 'incompatible', QOS)
     poller = _native.Poller(context)
     poller.add(event)
     assert poller.wait(10 * SECOND) == [event]
@@ -237,17 +238,18 @@ def test_a_content_filter_selects_messages(node):
     assert subscription.get_content_filter() is None
 
 
-def test_the_graph_shows_nodes_topics_and_endpoints(context, node):
-    publisher = _native.Publisher(node, String, 'chatter', QOS)
-    assert ('tester', '/ns') in node.get_node_names_and_namespaces()
-    assert ('/ns/chatter', ['std_msgs/msg/String']) in node.get_topic_names_and_types()
-    assert node.get_publisher_names_and_types_by_node('tester', '/ns') == [
-        ('/ns/chatter', ['std_msgs/msg/String'])]
-    [info] = node.get_publishers_info_by_topic('/ns/chatter')
-    assert info['node_name'] == 'tester' and bytes(info['endpoint_gid']) == publisher.gid
+def test_the_graph_shows_nodes_topics_and_endpoints(context):
+    node = _native.Node(context, 'observer', '/ns')
+    publisher = _native.Publisher(node, String, 'seen', QOS)
+    assert ('observer', '/ns') in node.get_node_names_and_namespaces()
+    assert ('/ns/seen', ['std_msgs/msg/String']) in node.get_topic_names_and_types()
+    assert node.get_publisher_names_and_types_by_node('observer', '/ns') == [
+        ('/ns/seen', ['std_msgs/msg/String'])]
+    [info] = node.get_publishers_info_by_topic('/ns/seen')
+    assert info['node_name'] == 'observer' and bytes(info['endpoint_gid']) == publisher.gid
     assert info['topic_type_hash']['value'].hex() in _native.get_type_hash(String)
     assert info['qos_profile']['reliability'] == 1
-    assert node.get_count_publishers('/ns/chatter') == 1
+    assert node.get_count_publishers('/ns/seen') == 1
     with pytest.raises(_native.NodeNameNonExistentError):
         node.get_publisher_names_and_types_by_node('nobody', '/')
     guard = _native.graph_guard_condition(node)
