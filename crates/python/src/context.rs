@@ -229,14 +229,16 @@ impl Context {
 pub(crate) fn parse(py: Python<'_>, words: Vec<String>) -> PyResult<(Arguments, Vec<String>)> {
     Arguments::parse(words).map_err(|error| match error {
         pteros::args::ArgumentsError::Unknown { ref argument, .. } => {
-            let raised = UnknownROSArgsError::new_err(error.to_string());
+            let raised = UnknownROSArgsError::new_err(format!(
+                "Failed to parse ROS arguments, unknown ones: ['{argument}']: {error}"
+            ));
             // Setting an attribute of a new exception does not fail.
             if let Ok(list) = PyList::new(py, [argument]) {
                 let _ = raised.value(py).setattr("unknown_args", list);
             }
             raised
         }
-        other => RCLInvalidROSArgsError::new_err(other.to_string()),
+        other => RCLInvalidROSArgsError::new_err(format!("Failed to parse ROS arguments: {other}")),
     })
 }
 

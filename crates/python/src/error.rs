@@ -1,7 +1,7 @@
 //! Exceptions of the native module.
 
 use pteros_runtime::error::EndpointError;
-use pteros_runtime::names::NameError;
+use pteros_runtime::names::{NameError, NameRule};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -25,14 +25,29 @@ pub(crate) fn endpoint(error: EndpointError) -> PyErr {
     rcl(error)
 }
 
+/// The text of a fault: first the rule in rclpy's words, which programs look for, then
+/// the name, the place and the way out.
+pub(crate) fn describe(fault: &NameError) -> String {
+    let rule = match fault.rule {
+        NameRule::Empty => "must not be empty",
+        NameRule::Character(_) => "must not contain characters other than the allowed ones",
+        NameRule::LeadingDigit(_) => "must not start with a number, nor any part of it",
+        NameRule::NotAbsolute => "must be absolute",
+        NameRule::UnknownSubstitution { .. } => "must not have an unknown substitution",
+        _ => return format!("{} is invalid: {fault}", fault.kind),
+    };
+    format!("{} {rule}, it is invalid: {fault}", fault.kind)
+}
+
 /// An invalid name, with the attributes that the exception documents.
 pub(crate) fn name(py: Python<'_>, error: &NameError) -> PyErr {
-    let raised = InvalidNameError::new_err(error.to_string());
+    let text = describe(error);
+    let raised = InvalidNameError::new_err(text.clone());
     let value = raised.value(py);
     // Setting attributes of a new exception does not fail.
     let _ = value.setattr("kind", error.kind.to_string());
     let _ = value.setattr("name", &error.name);
-    let _ = value.setattr("message", error.to_string());
+    let _ = value.setattr("message", text);
     let _ = value.setattr("index", error.position);
     raised
 }

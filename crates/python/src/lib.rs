@@ -1,7 +1,7 @@
 //! `pteros._native`: the extension module on which the Python package `rclpy` runs.
 //!
-//! Contexts, nodes and endpoints of the runtime as Python classes; [`poller`] is the
-//! receive loop of an executor, [`program`] the compiled message types. The stub
+//! Contexts, nodes and endpoints of the runtime as Python classes; `poller` is the
+//! receive loop of an executor, `program` the compiled message types. The stub
 //! `python/pteros/_native.pyi` describes each item.
 //!
 //! No call into the runtime ever waits for Python's interpreter lock, so a thread may

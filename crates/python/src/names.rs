@@ -10,7 +10,7 @@ use crate::node::Node;
 fn report(result: Result<(), NameError>) -> Option<(String, usize)> {
     result
         .err()
-        .map(|fault| (fault.to_string(), fault.position))
+        .map(|fault| (error::describe(&fault), fault.position))
 }
 
 fn kind(is_service: bool) -> NameKind {

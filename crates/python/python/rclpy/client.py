@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 import time
 
+from pteros import _native
 from rclpy.task import Future
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Optional
 
-    from pteros import _native
     from rclpy.callback_groups import CallbackGroup
     from rclpy.clock import Clock
     from rclpy.context import Context
@@ -145,7 +145,8 @@ class Client:
     ) -> None:
         """Publish events of the client's calls on ``<service>/_service_event``, or stop it."""
         self.__client.configure_introspection(
-            clock.handle, service_event_qos_profile.get_c_qos_profile(), int(introspection_state))
+            clock.handle, _native.rmw_qos_profile_t(*service_event_qos_profile._native()),
+            int(introspection_state))
 
     @property
     def handle(self) -> _native.Client:

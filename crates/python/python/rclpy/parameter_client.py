@@ -153,7 +153,7 @@ class AsyncParameterClient:
         callback: Optional[Callable] = None,
     ) -> Future:
         """
-        Set the node's parameters of a file one by one.
+        Set the parameters of a file one by one, whichever node the file names.
 
         :param use_wildcard: Use the parameters of the node ``/**`` as well.
         """
@@ -163,12 +163,12 @@ class AsyncParameterClient:
         self, parameter_file: str, use_wildcard: bool = False,
         callback: Optional[Callable] = None,
     ) -> Future:
-        """Set all of the node's parameters of a file, or none."""
+        """Set all parameters of a file, or none, whichever node the file names."""
         return self.set_parameters_atomically(self._read(parameter_file, use_wildcard), callback)
 
     def _read(self, parameter_file: str, use_wildcard: bool) -> List[ParameterMsg]:
         return list(parameter_dict_from_yaml_file(
-            parameter_file, use_wildcard, target_nodes=[self.remote_node_name]).values())
+            parameter_file, use_wildcard).values())
 
     def on_parameter_event(
         self, callback: Callable, qos_profile: QoSProfile = qos_profile_parameter_events, *,

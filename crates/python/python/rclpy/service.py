@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pteros import _native
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    from pteros import _native
     from rclpy.callback_groups import CallbackGroup
     from rclpy.clock import Clock
     from rclpy.qos import QoSProfile
@@ -53,7 +54,8 @@ class Service:
     ) -> None:
         """Publish events of the server's calls on ``<service>/_service_event``, or stop it."""
         self.__service.configure_introspection(
-            clock.handle, service_event_qos_profile.get_c_qos_profile(), int(introspection_state))
+            clock.handle, _native.rmw_qos_profile_t(*service_event_qos_profile._native()),
+            int(introspection_state))
 
     @property
     def handle(self) -> _native.Service:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import os
 import threading
 import time
@@ -21,7 +20,7 @@ from unique_identifier_msgs.msg import UUID
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Deque, Dict, Optional
+    from typing import Any, Callable, Dict, Optional
 
     from rclpy.callback_groups import CallbackGroup
     from rclpy.node import Node
@@ -30,8 +29,6 @@ _TERMINAL = (
     GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED)
 _SERVER_POLL_S = 0.02
 """Time between two looks for a server. Discovery itself takes longer."""
-_FINISHED_MAX = 64
-"""Finished goals whose feedback callbacks are kept, for feedback that came before the result."""
 
 
 class ClientGoalHandle:
@@ -150,8 +147,6 @@ class ActionClient(StaticWaitable):
         self._pending_result_requests: Dict[int, Future] = {}
         self._result_sequence_number_to_goal_id: Dict[int, UUID] = {}
         self._feedback_callbacks: Dict[bytes, Callable[[Any], Any]] = {}
-        # Goals that have their result, the latest last.
-        self._finished: Deque[bytes] = collections.deque()
         self._logger = node.get_logger().get_child('action_client')
         node.add_waitable(self)
 
@@ -181,7 +176,7 @@ class ActionClient(StaticWaitable):
         elif handle is self._cancel_client:
             pending, respond = self._pending_cancel_requests, self._handle_response
         else:
-            pending, respond = self._pending_result_requests, self._handle_response
+            pending, respond = self._pending_result_requests, self._handle_result
         with self._lock:
             future = pending.get(number)
         if future is None:
@@ -200,6 +195,14 @@ class ActionClient(StaticWaitable):
         callback = self._feedback_callbacks.get(bytes(taken[0].goal_id.uuid))
         # Feedback of other clients' goals arrives as well.
         return None if callback is None else (callback, (taken[0],))
+
+    def _handle_result(self, number: int, future: Future, response: Any) -> None:
+        """Hand out the feedback that came before the result, then the result."""
+        while (taken := self._feedback_sub.take()) is not None:
+            callback = self._feedback_callbacks.get(bytes(taken[0].goal_id.uuid))
+            if callback is not None:
+                callback(taken[0])
+        future.set_result(response)
 
     def _handle_goal_response(self, number: int, future: Future, response: Any) -> None:
         with self._lock:
@@ -329,15 +332,9 @@ class ActionClient(StaticWaitable):
             self._result_client, request, self._pending_result_requests,
             self._result_sequence_number_to_goal_id)
         key = bytes(goal_handle.goal_id.uuid)
-        future._add_waker(lambda: self._note_finished(key))
+        # No feedback comes after the result.
+        future._add_waker(lambda: self._feedback_callbacks.pop(key, None))
         return future
-
-    def _note_finished(self, key: bytes) -> None:
-        """Keep the feedback callback of a goal whose feedback may wait to be taken."""
-        with self._lock:
-            self._finished.append(key)
-            while len(self._finished) > _FINISHED_MAX:
-                self._feedback_callbacks.pop(self._finished.popleft(), None)
 
     def server_is_ready(self) -> bool:
         """Return whether a server is there."""
