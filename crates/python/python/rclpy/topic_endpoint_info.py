@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from rclpy.qos import QoSProfile
+from rclpy.qos import QoSProfile, qos_profile_unknown
 from rclpy.type_hash import TypeHash
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ class TopicEndpointInfo:
         self.topic_type_hash = kwargs.get('topic_type_hash', TypeHash())
         self.endpoint_type = kwargs.get('endpoint_type', TopicEndpointTypeEnum.INVALID)
         self.endpoint_gid = kwargs.get('endpoint_gid', [])
-        self.qos_profile = kwargs.get('qos_profile', QoSProfile(depth=10))
+        self.qos_profile = kwargs.get('qos_profile', qos_profile_unknown)
 
     @property
     def node_name(self) -> str:
