@@ -1,5 +1,5 @@
-//! `cargo xtask bench X [OPTION...]`: builds what the lab's benchmark `own.X` needs,
-//! in release mode as users do, and runs `pteros-lab run own.X` with the options.
+//! `cargo xtask bench X [OPTION...]`: builds what the lab's benchmark `own.X` needs, in
+//! the profile of the packages, and runs `pteros-lab run own.X` with the options.
 //!
 //! `--quick` is one of them; without it a run is full. Results and report lie in
 //! `target/bench/X`. Wall time is reported and never fails. `ros2` needs a ROS 2.
@@ -32,6 +32,10 @@ const ALL: [Benchmark; 8] = [
     Benchmark(ROS2, &["own.ros2"], &["-p", "pteros-rmw"]),
 ];
 
+/// The profile of `cargo xtask dist`. It has link-time optimization, which the release
+/// profile does without to build faster.
+pub const PROFILE: &str = "dist";
+
 /// The benchmark of rclcpp and rclpy.
 const ROS2: &str = "ros2";
 
@@ -57,7 +61,7 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     if out.exists() {
         std::fs::remove_dir_all(&out).with_context(|| format!("empty {}", out.display()))?;
     }
-    let mut lab = Command::new(target.join("release/pteros-lab"));
+    let mut lab = Command::new(target.join(PROFILE).join("pteros-lab"));
     // cargo sets this to the libraries of the dev build. A ROS 2 that was sourced needs
     // its own in it.
     if *name != ROS2 {
@@ -84,16 +88,16 @@ fn usage() -> String {
     )
 }
 
-/// Builds parts of the workspace in release mode.
+/// Builds parts of the workspace in the profile of the packages, into `target/dist`.
 pub fn build(what: &[&str]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--release", "--quiet"])
+        .args(["build", "--profile", PROFILE, "--quiet"])
         .args(what)
         .status()
         .context("run cargo")?;
     if !status.success() {
-        bail!("cargo build --release: {status}");
+        bail!("cargo build --profile {PROFILE}: {status}");
     }
     Ok(())
 }
