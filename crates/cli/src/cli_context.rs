@@ -27,8 +27,7 @@ pub struct CliContext {
 const INTERFACE_PATH: &str = "PTEROS_INTERFACE_PATH";
 
 /// The hint of every "unknown type" error.
-pub const MORE_INTERFACES: &str =
-    "add more with --interfaces DIR or PTEROS_INTERFACE_PATH, or source a workspace so that AMENT_PREFIX_PATH names it";
+pub const MORE_INTERFACES: &str = "add more with --interfaces DIR or PTEROS_INTERFACE_PATH, or source a workspace so that AMENT_PREFIX_PATH names it";
 
 impl CliContext {
     /// The interface definitions: built-in ones, those of AMENT_PREFIX_PATH and of

@@ -38,7 +38,10 @@ pub fn build(work: &PeerBuild) -> Result<PathBuf> {
     check.args(["-c", "import rclpy, std_msgs"]);
     run_quietly(check.env("PYTHONPATH", &packages))?;
     let script = fs::read_to_string(work.sources.join("host/rclpy/host.py"));
-    let text = format!("#!/usr/bin/env python3\n{}", script.context("read host.py")?);
+    let text = format!(
+        "#!/usr/bin/env python3\n{}",
+        script.context("read host.py")?
+    );
     let program = work.programs.join(PROGRAM);
     fs::write(&program, text).with_context(|| format!("write {}", program.display()))?;
     let executable = fs::Permissions::from_mode(0o755);

@@ -102,7 +102,9 @@ fn configurations(rows: Vec<Row>, scope: &Scope) -> Vec<Configuration> {
 /// Approximate seconds of one repeat.
 fn seconds(kind: Kind, extent: Extent) -> f64 {
     match kind {
-        Kind::Two { rate, .. } | Kind::Typed { rate, .. } => 1.5 + count(rate, extent) as f64 / rate as f64,
+        Kind::Two { rate, .. } | Kind::Typed { rate, .. } => {
+            1.5 + count(rate, extent) as f64 / rate as f64
+        }
         Kind::Nodes { nodes, .. } => 5.0 + 0.2 * f64::from(nodes),
         Kind::Meet { processes } => 1.0 + 0.2 * f64::from(processes),
         Kind::One { .. } | Kind::Goodput { .. } => 2.5,
