@@ -203,6 +203,36 @@ fn a_sourced_workspace_is_searched() {
 }
 
 #[test]
+fn the_first_folder_of_the_interface_path_wins() {
+    let [first, second] = ["path-first", "path-second"].map(Folder::new);
+    first.write("robot_msgs/msg/Arm.msg", "int8 first\n");
+    second.write("robot_msgs/msg/Arm.msg", "int8 second\n");
+    second.write("robot_msgs/msg/Leg.msg", "int8 leg\n");
+    let path = |folders: &[&str]| {
+        let paths = std::env::join_paths(folders).unwrap();
+        let mut command = pteros();
+        command.args(["interface", "proto", "robot_msgs/msg/Arm"]);
+        command
+            .env("PTEROS_INTERFACE_PATH", paths)
+            .output()
+            .unwrap()
+    };
+    let both = [
+        first.path().to_str().unwrap(),
+        second.path().to_str().unwrap(),
+    ];
+    let output = path(&both);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("first") && !text.contains("second"), "{text}");
+    let output = path(&["/nonexistent"]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        error.contains("PTEROS_INTERFACE_PATH") && error.contains("/nonexistent"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_closed_pipe_is_not_a_failure() {
     let mut child = pteros()
         .args(["interface", "list"])

@@ -12,6 +12,7 @@ mod client;
 mod clock;
 mod context;
 mod decode;
+mod definitions;
 mod encode;
 mod endpoint;
 mod error;
@@ -68,6 +69,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     clock::register(module)?;
     module.add_class::<timer::Timer>()?;
     module.add_class::<poller::Poller>()?;
+    definitions::register(module)?;
     types::register(module)?;
     names::register(module)?;
     parameters::register(module)?;

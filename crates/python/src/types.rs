@@ -7,21 +7,17 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use pteros_msg::dynamic::DynamicType;
 use pteros_msg::hash::TypeHash;
-use pteros_msg::library::{InterfaceLibrary, split_full_name};
+use pteros_msg::library::split_full_name;
 use pteros_msg::schema::{BaseType, InterfaceKind, Literal, Shape, StructSpec};
 use pyo3::exceptions::{PyLookupError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyType};
 
+use crate::definitions::{library, library_with, package_of};
 use crate::program::Program;
 
 /// The attribute of a class that names its type.
 const TYPE_NAME: &str = "_pteros_type_name";
-
-/// The definitions: the standard ones.
-pub(crate) fn library() -> &'static InterfaceLibrary {
-    pteros_interfaces::library()
-}
 
 /// Programs and classes by full name. The lock is never held while Python code runs.
 #[derive(Default)]
@@ -47,10 +43,11 @@ pub(crate) fn program(py: Python<'_>, name: &str) -> PyResult<Arc<Program>> {
     if let Some(known) = registry().lock().programs.get(name) {
         return Ok(known.clone());
     }
-    let description = library().describe(name).map_err(unknown)?;
+    let library = library_with(py, package_of(name))?;
+    let description = library.describe(name).map_err(unknown)?;
     let ty =
         DynamicType::new(&description).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let spec = library().structure(name).map_err(unknown)?;
+    let spec = library.structure(name).map_err(unknown)?;
     let class = message_class(py, name, &spec)?;
     let program = Arc::new(Program::compile(py, name, ty, class)?);
     let mut registry = registry().lock();
@@ -301,9 +298,10 @@ impl ServiceType {
 /// The class of a type name.
 #[pyfunction]
 fn get_message_class(py: Python<'_>, type_name: &str) -> PyResult<Py<PyType>> {
+    let library = library_with(py, package_of(type_name))?;
     let full = match split_full_name(type_name) {
         Some(_) => type_name.to_owned(),
-        None => library()
+        None => library
             .full_name(type_name)
             .unwrap_or_else(|| type_name.into()),
     };
@@ -314,7 +312,7 @@ fn get_message_class(py: Python<'_>, type_name: &str) -> PyResult<Py<PyType>> {
         }
         Some(_) => {
             // Names the near ones if there is none.
-            library().structure(&full).map_err(unknown)?;
+            library.structure(&full).map_err(unknown)?;
             outer_class(py, &full)
         }
     }
@@ -332,16 +330,17 @@ fn get_type_hash(cls: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(type_hash(&type_name(cls)?)?.to_string())
 }
 
-/// The packages that have interfaces.
+/// The packages that have interfaces: those of the wheel, and those that were loaded.
 #[pyfunction]
-fn get_interface_packages() -> Vec<&'static str> {
-    library().packages()
+fn get_interface_packages() -> Vec<String> {
+    library().packages().into_iter().map(Into::into).collect()
 }
 
 /// The interfaces of a package.
 #[pyfunction]
-fn get_interfaces(package: &str) -> PyResult<Vec<String>> {
-    let names = library().names();
+fn get_interfaces(py: Python<'_>, package: &str) -> PyResult<Vec<String>> {
+    let library = library_with(py, package)?;
+    let names = library.names();
     let found: Vec<String> = names
         .filter_map(|name| {
             let (of, rest) = name.split_once('/')?;
@@ -350,7 +349,7 @@ fn get_interfaces(package: &str) -> PyResult<Vec<String>> {
         .collect();
     if found.is_empty() {
         return Err(unknown(format!(
-            "there is no interface package {package:?}; pteros._native.get_interface_packages() lists them"
+            "there is no interface package {package:?}; name the folder that holds it in PTEROS_INTERFACE_PATH, or source its workspace"
         )));
     }
     Ok(found)
@@ -358,8 +357,8 @@ fn get_interfaces(package: &str) -> PyResult<Vec<String>> {
 
 /// The text of a definition.
 #[pyfunction]
-fn get_interface_definition(type_name: &str) -> PyResult<String> {
-    match library().text(type_name) {
+fn get_interface_definition(py: Python<'_>, type_name: &str) -> PyResult<String> {
+    match library_with(py, package_of(type_name))?.text(type_name) {
         Some(text) => Ok(text.into()),
         None => Err(unknown(format!("there is no interface {type_name:?}"))),
     }

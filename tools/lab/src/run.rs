@@ -10,10 +10,10 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::testbed::implementation::{FLOOR, PTEROS, RCLCPP, RCLPY};
+use crate::testbed::implementation::{FLOOR, PTEROS, RCLCPP, RCLPY, WHEEL};
 use crate::testbed::procfs::CpuLoad;
 use crate::testbed::{
-    Implementation, MeasurementFailure, PeerBuild, implementation, network, programs, ros2,
+    Implementation, MeasurementFailure, PeerBuild, implementation, network, programs, ros2, wheel,
 };
 use anyhow::{Context, Result, anyhow, bail};
 use pteros::msg::suggest::did_you_mean;
@@ -148,7 +148,8 @@ impl RunRequest {
             }
         }
         let Some(wanted) = &self.peers else {
-            let is_of_ros2 = chosen.iter().any(|e| e.id == own::ros2::EXPERIMENT.id);
+            let of_ros2 = [own::ros2::EXPERIMENT.id, own::ros2::OF_WHEEL.id];
+            let is_of_ros2 = chosen.iter().any(|e| of_ros2.contains(&e.id));
             fitting.retain(|stack| is_of_ros2 || !implementation::is_client_library(stack));
             return Ok(fitting);
         };
@@ -331,6 +332,7 @@ fn implementations(
     all.retain(|c| c.is_ours() || stacks.iter().any(|stack| stack == c.stack));
     all.sort_by_key(|c| !c.is_ours());
     ros2::complete(&mut all, &peer_build.target, missing)?;
+    wheel::complete(&mut all)?;
     if privileges.network.is_ok() {
         return Ok(all);
     }
@@ -338,7 +340,7 @@ fn implementations(
         match implementation.stack {
             // It sends on loopback only.
             FLOOR => {}
-            PTEROS | RCLCPP | RCLPY => implementation
+            PTEROS | RCLCPP | RCLPY | WHEEL => implementation
                 .environment
                 .push(("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into())),
             "cyclone" => {
@@ -359,7 +361,7 @@ fn implementations(
             )),
         }
     }
-    all.retain(|c| [PTEROS, RCLCPP, RCLPY, "cyclone", FLOOR].contains(&c.stack));
+    all.retain(|c| [PTEROS, RCLCPP, RCLPY, WHEEL, "cyclone", FLOOR].contains(&c.stack));
     Ok(all)
 }
 

@@ -95,7 +95,9 @@ pub fn run(flags: &[String]) -> Result<ExitStatus> {
 /// Runs the measurement inside the namespace.
 pub fn run_inside(flags: &[String]) -> Result<()> {
     let plan = FloodPlan::parse(flags)?;
-    let program = peers::target_folder()?.join(bench::PROFILE).join("ping-pong");
+    let program = peers::target_folder()?
+        .join(bench::PROFILE)
+        .join("ping-pong");
     let calm = exchange(&program, plan.seconds.min(5), None)?;
     let calm_p99 = round_trip_p99(&program, None)?;
     println!("without a flood: {calm}; round trip p99 {calm_p99:.0} us");

@@ -4,6 +4,9 @@ Programs import `rclpy` and message packages such as `std_msgs`. This package ho
 native module that they run on.
 """
 
+import _pteros_import_hook
 from pteros._native import __version__
 
 __all__ = ['__version__']
+
+_pteros_import_hook.install()

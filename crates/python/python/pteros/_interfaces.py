@@ -1,7 +1,8 @@
 """Modules of interface packages: `std_msgs.msg` and its siblings.
 
-Each is a tiny package of the wheel that calls `install`. A class is made when it is
-first asked for.
+Each standard package is a tiny package of the wheel that calls `install`. The modules of
+other packages are made by the import hooks of `_pteros_import_hook`, which call it, too. A
+class is made when it is first asked for.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import importlib.abc
 import importlib.machinery
 import sys
 
+import _pteros_import_hook
 from pteros import _message, _native
 
 
@@ -37,12 +39,27 @@ def install(module, space):
     space['__all__'] = names
 
 
+def load_package(package, folder):
+    """Load the definitions in a folder, and the packages that they use."""
+    for used in _native.load_interface_package(package, folder):
+        find_package(used)
+
+
+def find_package(package):
+    """Search for the definitions of a package and load them. Return whether they are there."""
+    folder = _pteros_import_hook.package_folder(package)
+    if folder is None:
+        return False
+    load_package(package, folder)
+    return True
+
+
 class _TypeModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds `std_msgs.msg._string`, which has the class `String`."""
 
     def find_spec(self, full_name, path=None, target=None):
         parts = full_name.split('.')
-        if len(parts) != 3 or parts[1] not in ('msg', 'srv', 'action') or parts[2][:1] != '_':
+        if len(parts) != 3 or parts[1] not in _pteros_import_hook.KINDS or parts[2][:1] != '_':
             return None
         if self._name(parts) is None:
             return None
@@ -72,4 +89,5 @@ class _TypeModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 if not any(isinstance(finder, _TypeModuleFinder) for finder in sys.meta_path):
+    _pteros_import_hook.install()
     sys.meta_path.append(_TypeModuleFinder())

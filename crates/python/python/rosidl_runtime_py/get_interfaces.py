@@ -48,7 +48,6 @@ def _get_interfaces(package_names: Iterable[str] = ()) -> Dict[str, List[str]]:
     missing = {name for name in names if not _exists(name, packages)}
     if missing:
         raise LookupError(f'Unknown packages {missing}')
-    own = set(_native.get_interface_packages())
     result: Dict[str, List[str]] = {}
     for package in names or packages:
         if package in ament:
@@ -57,8 +56,12 @@ def _get_interfaces(package_names: Iterable[str] = ()) -> Dict[str, List[str]]:
                 os.path.splitext(line)[0] for line in content.splitlines()
                 if line.endswith(('.msg', '.srv', '.action')) or line.endswith('.idl')}
             result[package] = sorted(found)
-        elif package in own:
-            result[package] = sorted(_native.get_interfaces(package))
+        else:
+            try:
+                result[package] = sorted(_native.get_interfaces(package))
+            except LookupError:
+                # A package without interfaces.
+                continue
     return result
 
 

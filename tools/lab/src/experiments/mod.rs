@@ -39,6 +39,7 @@ pub const ALL: &[&Experiment] = &[
     &own::security::EXPERIMENT,
     &own::start::EXPERIMENT,
     &own::ros2::EXPERIMENT,
+    &own::ros2::OF_WHEEL,
 ];
 
 /// All words that select experiments: `all`, papers, `own`, experiments.

@@ -41,6 +41,8 @@ pub const PTEROS: &str = "pteros";
 pub const RCLCPP: &str = "rclcpp";
 /// The same in Python.
 pub const RCLPY: &str = "rclpy";
+/// rclpy of Pteros's Python wheel.
+pub const WHEEL: &str = "wheel";
 /// The variable that selects the middleware plug-in.
 pub const RMW_VARIABLE: &str = "RMW_IMPLEMENTATION";
 
@@ -96,12 +98,15 @@ const LIST: &[ListEntry] = &[
     ListEntry("rclpy/pteros", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_pteros_cpp")], "rclpy over Pteros's plug-in, default"),
     ListEntry("rclpy/cyclonedds", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_cyclonedds_cpp")], "rclpy over rmw_cyclonedds_cpp, default"),
     ListEntry("rclpy/fastrtps", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_fastrtps_cpp")], "rclpy over rmw_fastrtps_cpp, default"),
+    ListEntry("pteros-wheel", WHEEL, "wheel-host", &[], "rclpy of Pteros's wheel, default"),
 ];
 
 /// The implementations of [`RCLCPP`].
 pub const OF_RCLCPP: [&str; 3] = ["rclcpp/pteros", "rclcpp/cyclonedds", "rclcpp/fastrtps"];
 /// The implementations of [`RCLPY`].
 pub const OF_RCLPY: [&str; 3] = ["rclpy/pteros", "rclpy/cyclonedds", "rclpy/fastrtps"];
+/// The wheel, then the plug-ins of the peers below rclpy.
+pub const OF_WHEEL: [&str; 3] = ["pteros-wheel", "rclpy/cyclonedds", "rclpy/fastrtps"];
 
 /// All names, for errors and help texts.
 pub fn names() -> Vec<&'static str> {
@@ -122,10 +127,10 @@ pub fn peer_stacks() -> Vec<&'static str> {
     stacks
 }
 
-/// Whether a stack is a client library of ROS 2. It sits on a middleware, so the
+/// Whether a stack is a client library of ROS 2, or one like it. It sits on a middleware, so the
 /// experiments of the papers measure it where it is named only.
 pub fn is_client_library(stack: &str) -> bool {
-    [RCLCPP, RCLPY].contains(&stack)
+    [RCLCPP, RCLPY, WHEEL].contains(&stack)
 }
 
 /// All implementations. `ours` is the program of Pteros. The programs of the others

@@ -9,6 +9,7 @@ pub mod process;
 pub mod procfs;
 pub mod programs;
 pub mod ros2;
+pub mod wheel;
 
 pub use hosts::{EmulatedLink, TwoHosts};
 pub use implementation::Implementation;

@@ -12,8 +12,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::implementation::{RCLCPP, RCLPY, ROS1};
-use super::ros2;
+use super::implementation::{RCLCPP, RCLPY, ROS1, WHEEL};
+use super::{ros2, wheel};
 use pteros_peers::peer_build::{PeerBuild, compiler, is_on_path, run_quietly};
 
 /// A program, whether built or not.
@@ -87,7 +87,7 @@ pub fn unpack(folder: &Path) -> Result<()> {
 /// Stops once `is_over` returns true.
 pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool) -> Vec<Program> {
     type Build = fn(&PeerBuild) -> Result<PathBuf>;
-    let list: [(&str, &str, Build); 9] = [
+    let list: [(&str, &str, Build); 10] = [
         ("floor", "floor", build_floor),
         ("cyclone", "cyclone-host", build_cyclone),
         ("fastdds", "fastdds-host", build_fastdds),
@@ -103,6 +103,7 @@ pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool
         }),
         (RCLCPP, ros2::RCLCPP_PROGRAM, ros2::build_rclcpp),
         (RCLPY, ros2::RCLPY_PROGRAM, ros2::build_rclpy),
+        (WHEEL, wheel::PROGRAM, wheel::build),
     ];
     let is_wanted = |stack: &str| selected.is_empty() || selected.iter().any(|name| name == stack);
     list.into_iter()

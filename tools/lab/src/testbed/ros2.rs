@@ -14,13 +14,17 @@ use anyhow::{Context, Result, bail};
 use pteros_peers::peer_build::run_quietly;
 use pteros_peers::ros2::{Installation, NOT_FOUND};
 
-use super::implementation::{RMW_VARIABLE, is_client_library};
+use super::implementation::{RCLCPP, RCLPY, RMW_VARIABLE};
 use super::{Implementation, PeerBuild};
 
 /// File names of the programs.
 pub const RCLCPP_PROGRAM: &str = "rclcpp-host";
 /// See [`RCLCPP_PROGRAM`].
 pub const RCLPY_PROGRAM: &str = "rclpy-host";
+
+fn is_of_ros2(stack: &str) -> bool {
+    [RCLCPP, RCLPY].contains(&stack)
+}
 
 const PLUG_IN: &str = "rmw_pteros_cpp";
 /// Middlewares that the build may name. ROS 2's CMake files look for the development
@@ -121,12 +125,12 @@ pub fn complete(
     folder: &Path,
     missing: &mut Vec<String>,
 ) -> Result<()> {
-    if !all.iter().any(|c| is_client_library(c.stack)) {
+    if !all.iter().any(|c| is_of_ros2(c.stack)) {
         return Ok(());
     }
     let Some(installation) = Installation::find()? else {
         // That the program was not built has told it.
-        all.retain(|c| !is_client_library(c.stack));
+        all.retain(|c| !is_of_ros2(c.stack));
         return Ok(());
     };
     let mut environment = installation.environment()?;
@@ -136,7 +140,7 @@ pub fn complete(
         put_first(&mut environment, &link(&plug_in, &folder.join("plug-in"))?);
     }
     let is_found = |c: &Implementation| match c.rmw() {
-        Some(rmw) if is_client_library(c.stack) => Installation::has_rmw(&environment, rmw),
+        Some(rmw) if is_of_ros2(c.stack) => Installation::has_rmw(&environment, rmw),
         _ => true,
     };
     for implementation in all.iter().filter(|c| !is_found(c)) {
@@ -152,7 +156,7 @@ pub fn complete(
         }
     }
     all.retain(is_found);
-    for implementation in all.iter_mut().filter(|c| is_client_library(c.stack)) {
+    for implementation in all.iter_mut().filter(|c| is_of_ros2(c.stack)) {
         implementation.environment.extend(environment.clone());
     }
     Ok(())

@@ -2,14 +2,15 @@
 //! the profile of the packages, and runs `pteros-lab run own.X` with the options.
 //!
 //! `--quick` is one of them; without it a run is full. Results and report lie in
-//! `target/bench/X`. Wall time is reported and never fails. `ros2` needs a ROS 2.
+//! `target/bench/X`. Wall time is reported and never fails. `ros2` needs a ROS 2;
+//! `python` compares with it where it is found.
 
 use std::process::{Command, ExitStatus};
 
 use anyhow::{Context, Result, bail};
 use pteros_peers::ros2::{Installation, NOT_FOUND};
 
-use crate::peers;
+use crate::{peers, wheel};
 
 /// A benchmark: its name, the experiments, and what cargo builds beside the lab.
 struct Benchmark(
@@ -21,7 +22,7 @@ struct Benchmark(
 const COMPONENTS: &[&str] = &["-p", "pteros-demo-components", "--bins", "--examples"];
 
 #[rustfmt::skip]
-const ALL: [Benchmark; 8] = [
+const ALL: [Benchmark; 9] = [
     Benchmark("wire", &["own.wire"], &[]),
     Benchmark("host", &["own.host"], &[]),
     Benchmark("loss", &["own.loss"], &[]),
@@ -30,6 +31,7 @@ const ALL: [Benchmark; 8] = [
     Benchmark("robot", &["own.robot"], COMPONENTS),
     Benchmark("security", &["own.security", "own.start"], &[]),
     Benchmark(ROS2, &["own.ros2"], &["-p", "pteros-rmw"]),
+    Benchmark(PYTHON, &["own.python"], &["-p", "pteros-python"]),
 ];
 
 /// The profile of `cargo xtask dist`. It has link-time optimization, which the release
@@ -38,6 +40,9 @@ pub const PROFILE: &str = "dist";
 
 /// The benchmark of rclcpp and rclpy.
 const ROS2: &str = "ros2";
+
+/// The benchmark of the Python wheel.
+const PYTHON: &str = "python";
 
 /// Builds the programs, then runs the lab.
 pub fn run(arguments: &[String]) -> Result<ExitStatus> {
@@ -56,6 +61,9 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         build(beside)?;
     }
     let target = peers::target_folder()?;
+    if *name == PYTHON {
+        wheel::unpack(&target.join(PROFILE))?;
+    }
     let out = target.join("bench").join(name);
     // A run in the same folder would only continue the one before.
     if out.exists() {
@@ -64,7 +72,7 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     let mut lab = Command::new(target.join(PROFILE).join("pteros-lab"));
     // cargo sets this to the libraries of the dev build. A ROS 2 that was sourced needs
     // its own in it.
-    if *name != ROS2 {
+    if ![ROS2, PYTHON].contains(name) {
         lab.env_remove("LD_LIBRARY_PATH");
     }
     lab.arg("run").args(*experiments).args(options);

@@ -1,5 +1,8 @@
 """Program of ROS 2's rclpy for `pteros lab`: the options and lines of host.h, of its
 verbs pub, sub, intra, meet and nodes. Other verbs and loans are unsupported (exit 5).
+Further verbs: `serve` and `call` (round trips of a service), `callbacks` (the cost of an
+empty callback). Further values of --type: image, cloud, tf (into a tf2_ros.Buffer), clock
+(ten timers in simulated time).
 
 RMW_IMPLEMENTATION names the middleware below it. Nodes have rclpy's default options,
 and the main thread spins a SingleThreadedExecutor. `pub` and `intra` publish from it.
@@ -13,9 +16,9 @@ import sys
 import time
 
 UNSUPPORTED, USAGE, LATE = 5, 2, 3
-VERBS = ("pub", "sub", "intra", "meet", "nodes")
+VERBS = ("pub", "sub", "intra", "meet", "nodes", "serve", "call", "callbacks")
 CHOICES = {
-    "--type": ("bytes", "string"),
+    "--type": ("bytes", "string", "image", "cloud", "tf", "clock"),
     "--history": ("keep_last", "keep_all"),
     "--reliability": ("reliable", "best_effort"),
     "--durability": ("volatile", "transient_local"),
@@ -31,6 +34,7 @@ NUMBERS = {
 }
 TEXTS = {"--topic": "host", "--to": "host_on", "--samples": ""}
 SIZE_MIN = 32
+SIM_TIMERS, SIM_PERIOD_S = 10, 0.01
 
 
 def fail(code, text):
@@ -75,13 +79,12 @@ class Traffic:
         self.start = self.end = None
         self.path = "none"
 
-    def fill(self, data):
+    def next(self):
         self.sent += 1
-        struct.pack_into("=QQ", data, 0, self.sent, time.monotonic_ns())
-        struct.pack_into("=Q", data, len(data) - 8, self.sent)
+        return self.sent, time.monotonic_ns()
 
     def receive(self, data, path):
-        now, warmup = time.monotonic_ns(), self.options["--warmup"]
+        now = time.monotonic_ns()
         if len(data) != self.options["--size"]:
             self.torn += 1
             return
@@ -89,6 +92,10 @@ class Traffic:
         if struct.unpack_from("=Q", data, len(data) - 8)[0] != number:
             self.torn += 1
             return
+        self.take(number, stamp, now, path)
+
+    def take(self, number, stamp, now, path):
+        warmup = self.options["--warmup"]
         self.path = path
         if number > warmup and self.options["--samples"]:
             self.all.append((number - warmup, now - stamp))
@@ -120,6 +127,98 @@ class Traffic:
             f"{since(start, end)} path={self.path}")
 
 
+class Data:
+    """A message with a field `data` of bytes, which carry number and time."""
+
+    def __init__(self, cls, options, **fields):
+        self.type = cls
+        self.message = cls(**fields)
+        self.message.data = array.array("B", bytes(options["--size"]))
+
+    def fill(self, number, stamp):
+        data = self.message.data
+        struct.pack_into("=QQ", data, 0, number, stamp)
+        struct.pack_into("=Q", data, len(data) - 8, number)
+
+    def listen(self, node, topic, qos, traffic, path):
+        received = lambda message: traffic.receive(message.data, path)
+        return node.create_subscription(self.type, topic, received, qos)
+
+
+class Transforms:
+    """One transform per message, into a Buffer. The translation carries number and time."""
+
+    def __init__(self):
+        from geometry_msgs.msg import TransformStamped
+        from tf2_msgs.msg import TFMessage
+
+        self.type = TFMessage
+        transform = TransformStamped(child_frame_id="base")
+        transform.header.frame_id = "map"
+        transform.transform.rotation.w = 1.0
+        self.message = TFMessage(transforms=[transform])
+
+    def fill(self, number, stamp):
+        transform = self.message.transforms[0]
+        transform.header.stamp.sec, transform.header.stamp.nanosec = divmod(stamp, 10**9)
+        transform.transform.translation.x = float(number)
+        transform.transform.translation.y = float(stamp)
+
+    def listen(self, node, topic, qos, traffic, path):
+        from tf2_ros import Buffer, TransformListener
+
+        class Measured(Buffer):
+            def set_transform(self, transform, authority):
+                super().set_transform(transform, authority)
+                at = transform.transform.translation
+                traffic.take(int(at.x), int(at.y), time.monotonic_ns(), path)
+
+        return TransformListener(Measured(), node)
+
+
+class Clock:
+    """Simulated time that is the monotonic clock's. Timers tell how late they are."""
+
+    def __init__(self):
+        from rosgraph_msgs.msg import Clock as Message
+
+        self.type, self.message = Message, Message()
+
+    def fill(self, number, stamp):
+        self.message.clock.sec, self.message.clock.nanosec = divmod(stamp, 10**9)
+
+    def listen(self, node, topic, qos, traffic, path):
+        from rclpy.parameter import Parameter
+
+        node.set_parameters([Parameter("use_sim_time", value=True)])
+        clock = node.get_clock()
+
+        def fire():
+            now = time.monotonic_ns()
+            traffic.total = traffic.last + 2
+            traffic.goal = 1 << 62
+            traffic.take(traffic.last + 1, clock.now().nanoseconds, now, path)
+            traffic.total = traffic.last
+
+        return [node.create_timer(SIM_PERIOD_S, fire) for _ in range(SIM_TIMERS)]
+
+
+def carrier(options):
+    what = options["--type"]
+    if what == "tf":
+        return Transforms()
+    if what == "clock":
+        return Clock()
+    if what == "image":
+        from sensor_msgs.msg import Image
+        return Data(Image, options, encoding="mono8", height=1, width=options["--size"])
+    if what == "cloud":
+        from sensor_msgs.msg import PointCloud2
+        return Data(PointCloud2, options, height=1, width=options["--size"], point_step=1)
+    from std_msgs.msg import UInt8MultiArray
+    return Data(UInt8MultiArray, options)
+
+
 def moment():
     return time.monotonic_ns(), time.process_time_ns()
 
@@ -135,11 +234,14 @@ class Program:
         from rclpy.executors import SingleThreadedExecutor
         from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
         from rclpy.duration import Duration
-        from std_msgs.msg import UInt8MultiArray
 
         rclpy.init(args=[])
         self.verb, self.options, self.traffic = verb, options, Traffic(options)
-        self.create_node, self.type = rclpy.create_node, UInt8MultiArray
+        self.create_node = rclpy.create_node
+        try:
+            self.carrier = carrier(options)
+        except ImportError as error:
+            fail(UNSUPPORTED, f"unsupported: {error}")
         self.path = rclpy.get_rmw_implementation_identifier()
         self.executor = SingleThreadedExecutor()
         self.qos = QoSProfile(
@@ -150,8 +252,6 @@ class Program:
         )
         if options["--deadline"]:
             self.qos.deadline = Duration(nanoseconds=options["--deadline"] * 1_000_000)
-        self.message = UInt8MultiArray()
-        self.message.data = array.array("B", bytes(options["--size"]))
         self.publishers, self.subscriptions = [], []
 
     def node(self, number):
@@ -161,14 +261,16 @@ class Program:
 
     def add(self, node, out, into):
         if out:
-            self.publishers.append(node.create_publisher(self.type, out, self.qos))
+            self.publishers.append(node.create_publisher(self.carrier.type, out, self.qos))
         if into:
-            received = lambda message: self.traffic.receive(message.data, self.path)
-            self.subscriptions.append(node.create_subscription(self.type, into, received, self.qos))
+            self.subscriptions.append(
+                self.carrier.listen(node, into, self.qos, self.traffic, self.path))
 
     def publish(self):
-        self.traffic.fill(self.message.data)
-        self.publishers[-1].publish(self.message)
+        number, stamp = self.traffic.next()
+        self.carrier.fill(number, stamp)
+        self.publishers[-1].publish(self.carrier.message)
+        return time.monotonic_ns() - stamp
 
     def spin_until(self, moment_ns, is_over=lambda: False):
         while not is_over():
@@ -199,8 +301,10 @@ class Program:
             self.executor.spin()
             return
         until = time.monotonic_ns() + options["--timeout"] * 10**9
-        flow = f"{topic}_flow"
+        flow = {"tf": "/tf", "clock": "/clock"}.get(options["--type"], f"{topic}_flow")
         node = self.node(0)
+        if self.verb in ("serve", "call", "callbacks"):
+            return getattr(self, self.verb)(node, f"{topic}_service", until)
         self.add(node, flow if self.verb != "sub" else None, None)
         if self.verb != "pub":
             # Two nodes share a composed process.
@@ -220,6 +324,63 @@ class Program:
         # The other side may still need a retransmission.
         self.executor.spin()
 
+    def serve(self, node, name, until):
+        from std_srvs.srv import Trigger
+
+        self.service = node.create_service(Trigger, name, lambda request, response: response)
+        say("ready")
+        self.executor.spin()
+
+    def call(self, node, name, until):
+        from std_srvs.srv import Trigger
+
+        client, traffic = node.create_client(Trigger, name), self.traffic
+        while not client.service_is_ready():
+            if time.monotonic_ns() >= until:
+                fail(LATE, "the service is not there in time")
+            self.spin_until(time.monotonic_ns() + 4_000_000)
+        for _ in range(traffic.total):
+            number, stamp = traffic.next()
+            future = client.call_async(Trigger.Request())
+            self.executor.spin_until_future_complete(future, timeout_sec=10)
+            if not future.done():
+                fail(LATE, f"request {number} was not answered")
+            traffic.take(number, stamp, time.monotonic_ns(), self.path)
+        traffic.report()
+
+    def callbacks(self, node, name, until):
+        total = self.traffic.total
+
+        class Over(Exception):
+            """Enough callbacks."""
+
+        count = 0
+
+        def called():
+            nonlocal count
+            count += 1
+            if count == total:
+                raise Over
+
+        def loop():
+            while True:
+                called()
+
+        def timed(run):
+            nonlocal count
+            count = 0
+            begin = time.monotonic_ns()
+            try:
+                run()
+            except Over:
+                return (time.monotonic_ns() - begin) / total / 1e3
+            return fail(LATE, "the executor ended")
+
+        # A timer of period 0 is always due.
+        node.create_timer(0.0, called)
+        spun = timed(self.executor.spin)
+        say(f"callbacks count={total} overhead={spun - timed(loop):.3f}")
+
     def paced(self):
         begin, rate = time.monotonic_ns(), self.options["--rate"]
         for number in range(self.traffic.total):
@@ -228,12 +389,14 @@ class Program:
             yield number
 
     def send(self):
-        start = moment()
+        start, took = moment(), []
         for number in self.paced():
             if number == self.options["--warmup"]:
                 start = moment()
-            self.publish()
-        say(f"sent count={self.options['--count']} {since(start, moment())}")
+            took.append(self.publish())
+        took = sorted(took[self.options["--warmup"]:]) or [0]
+        say(f"sent count={self.options['--count']} {since(start, moment())} "
+            f"publish={took[len(took) // 2] / 1e3:.3f}")
 
     def inside(self, until):
         for number in self.paced():

@@ -219,6 +219,10 @@ impl<'a> Run<'a> {
             ("cpu ms/s", load),
             ("lost", lost),
         ];
+        // Programs in Python time each call.
+        if let Ok(publish) = number(&sent, "publish") {
+            outcome.values.push(("publish", publish));
+        }
         outcome.values.retain(|(name, _)| columns.contains(name));
         Ok(outcome)
     }
@@ -246,6 +250,29 @@ impl<'a> Run<'a> {
             .map(|process| process.expect("took", TIMEOUT))
             .collect();
         Ok((sent, took?))
+    }
+
+    /// Sequential calls of a service in another process.
+    pub fn call(&self, count: u64) -> Result<Measurement, MeasurementFailure> {
+        let _server = self.ready("serve")?;
+        let line = format!("call --count {count} --warmup {}", warmup(count));
+        let took = self.start(&line)?.expect("took", TIMEOUT)?;
+        Ok(only_values(vec![("p50", number(&took, "p50")?)]))
+    }
+
+    /// What the executor adds to each of `count` callbacks.
+    pub fn callbacks(&self, count: u64) -> Result<Measurement, MeasurementFailure> {
+        let line = format!("callbacks --count {count} --warmup 0");
+        let ended = self.start(&line)?.expect("callbacks", TIMEOUT)?;
+        Ok(only_values(vec![("overhead", number(&ended, "overhead")?)]))
+    }
+
+    /// From the start of a process until its node is there.
+    pub fn start_of_node(&self) -> Result<Measurement, MeasurementFailure> {
+        let begin = Instant::now();
+        let _node = self.ready("nodes --nodes 1 --of 1")?;
+        let took = begin.elapsed().as_secs_f64() * 1e3;
+        Ok(only_values(vec![("ms", took)]))
     }
 
     fn cpu(&self, sizes: &[Size]) -> Result<Measurement, MeasurementFailure> {

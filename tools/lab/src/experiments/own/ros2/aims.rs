@@ -1,5 +1,5 @@
-//! Aims of docs/measurements/ros2.md as data: what Pteros's plug-in may cost, as a
-//! ratio to the better of the other plug-ins, or in itself.
+//! Aims of docs/measurements/ros2.md and python.md as data: what Pteros's plug-in or
+//! wheel may cost, as a ratio to the better of the other plug-ins, or in itself.
 
 use super::rows::{Client, Kind, Row};
 use crate::measurement::Better;
@@ -30,6 +30,25 @@ pub fn figures(row: &Row) -> Vec<Figure> {
         better: Better::Lower,
         aim,
     };
+    const FIFTH: Option<Aim> = Some(Aim::Ratio(0.2));
+    if row.client == Client::Wheel {
+        let of_flow = [("p50", FIFTH), ("cpu ms/s", FIFTH), ("lost", None)];
+        let all = match row.kind {
+            Kind::Callbacks => vec![("overhead", Some(Aim::Value(2.0)))],
+            Kind::Call => vec![("p50", FIFTH)],
+            Kind::Start => vec![("ms", Some(Aim::Ratio(0.5)))],
+            Kind::Nodes { .. } => vec![("PSS kB", None), ("threads", None)],
+            // Its timers fire as often as they can.
+            Kind::Typed { message, .. } if message.name == "clock" => of_flow[..2].into(),
+            Kind::Typed { message, .. } if message.bytes >= 10_000_000 => {
+                let publish = ("publish", Some(Aim::Value(5000.0)));
+                [&of_flow[..], &[publish]].concat()
+            }
+            _ => of_flow.into(),
+        };
+        let all = all.into_iter();
+        return all.map(|(metric, aim)| figure(metric, aim)).collect();
+    }
     match row.kind {
         Kind::Two { size, rate } => {
             let is_flood = size.bytes >= 4 << 20 && rate >= 100;
@@ -67,6 +86,8 @@ pub fn figures(row: &Row) -> Vec<Figure> {
         Kind::Meet { processes } => {
             vec![figure("ms", (processes >= 50).then_some(Aim::Ratio(0.3)))]
         }
+        // Of the wheel alone.
+        Kind::Typed { .. } | Kind::Callbacks | Kind::Call | Kind::Start => Vec::new(),
     }
 }
 
@@ -162,5 +183,16 @@ mod tests {
         assert_eq!(figure_of("one-1MB", "p50").aim, Some(Aim::Ratio(0.3)));
         assert_eq!(figure_of("one-64B-intra-process", "p50").aim, None);
         assert_eq!(figure_of("nodes-1", "threads").aim, Some(Aim::Value(3.0)));
+    }
+
+    #[test]
+    fn every_row_of_the_wheel_has_figures() {
+        for row in rows::of_wheel() {
+            assert!(!figures(&row).is_empty(), "{}", row.name);
+        }
+        let rows = rows::of_wheel();
+        let cloud = rows.iter().find(|row| row.name == "cloud-10Hz");
+        let figures = figures(cloud.expect("the row"));
+        assert_eq!(figures[3].aim, Some(Aim::Value(5000.0)));
     }
 }

@@ -1,7 +1,8 @@
 //! Programs of ROS 2's own client libraries over Pteros's middleware plug-in, and over
 //! those of Cyclone DDS and Fast DDS where they are found, at their default settings
 //! (docs/measurements/ros2.md). The same program runs over each; native Pteros runs
-//! beside them.
+//! beside them. The second experiment compares rclpy of Pteros's wheel with ROS 2's
+//! (docs/measurements/python.md).
 //!
 //! The result is one table: a line per row and figure, with the ratio of Pteros's
 //! plug-in to the better of the other two.
@@ -13,7 +14,7 @@ use crate::testbed::implementation::PTEROS;
 use crate::testbed::{Implementation, MeasurementFailure};
 
 use super::host::measure::{Run, remove_shared_memory_files};
-use super::{P50, PSS, digits, metric};
+use super::{P50, PSS, Size, digits, metric};
 use crate::experiment::{Experiment, Paper, Scope};
 use crate::lab::Lab;
 use crate::measurement::{Better, Configuration, Extent, Measurement, Metric};
@@ -30,14 +31,26 @@ pub const EXPERIMENT: Experiment = Experiment {
     reproduces: "docs/measurements/ros2.md",
     question: "What does a ROS 2 program gain when its middleware is Pteros?",
     metrics: &METRICS,
-    configurations,
-    run,
+    configurations: |scope| configurations(rows::all(), scope),
+    run: |lab, configuration| run(rows::all(), lab, configuration),
     published: &[],
-    report_items,
+    report_items: |view| vec![report_item(rows::all(), view)],
+};
+
+/// The experiment of the Python wheel.
+pub const OF_WHEEL: Experiment = Experiment {
+    id: "own.python",
+    title: "Programs of rclpy on Pteros's wheel, and on ROS 2",
+    reproduces: "docs/measurements/python.md",
+    question: "What does a Python program gain on the wheel?",
+    configurations: |scope| configurations(rows::of_wheel(), scope),
+    run: |lab, configuration| run(rows::of_wheel(), lab, configuration),
+    report_items: |view| vec![report_item(rows::of_wheel(), view)],
+    ..EXPERIMENT
 };
 
 /// Every value of a row. Findings compare native Pteros; the table compares the plug-in.
-const METRICS: [Metric; 8] = [
+const METRICS: [Metric; 10] = [
     P50,
     metric("cpu ms/s", "ms/s", Better::Neither),
     metric("lost", "", Better::Neither),
@@ -46,6 +59,8 @@ const METRICS: [Metric; 8] = [
     metric("threads", "", Better::Neither),
     metric("ms", "ms", Better::Lower),
     metric("cpu ms", "ms", Better::Neither),
+    metric("publish", "us", Better::Lower),
+    metric("overhead", "us", Better::Lower),
 ];
 
 /// Rows of a smoke run: one of each kind and client.
@@ -62,11 +77,11 @@ const SMOKE: [&str; 7] = [
 /// Processes that meet in a smoke run.
 const SMOKE_PROCESSES: u32 = 3;
 
-fn configurations(scope: &Scope) -> Vec<Configuration> {
+fn configurations(rows: Vec<Row>, scope: &Scope) -> Vec<Configuration> {
     let mut all = Vec::new();
-    for row in rows::all() {
+    for row in rows {
         let is_in = match scope.extent {
-            Extent::Smoke => SMOKE.contains(&row.name.as_str()),
+            Extent::Smoke => row.client == Client::Wheel || SMOKE.contains(&row.name.as_str()),
             Extent::Quick => row.quick,
             Extent::Full => true,
         };
@@ -87,10 +102,13 @@ fn configurations(scope: &Scope) -> Vec<Configuration> {
 /// Approximate seconds of one repeat.
 fn seconds(kind: Kind, extent: Extent) -> f64 {
     match kind {
-        Kind::Two { rate, .. } => 1.5 + count(rate, extent) as f64 / rate as f64,
+        Kind::Two { rate, .. } | Kind::Typed { rate, .. } => {
+            1.5 + count(rate, extent) as f64 / rate as f64
+        }
         Kind::Nodes { nodes, .. } => 5.0 + 0.2 * f64::from(nodes),
         Kind::Meet { processes } => 1.0 + 0.2 * f64::from(processes),
         Kind::One { .. } | Kind::Goodput { .. } => 2.5,
+        Kind::Callbacks | Kind::Call | Kind::Start => 2.5,
     }
 }
 
@@ -100,10 +118,14 @@ fn count(rate: u64, extent: Extent) -> u64 {
     extent.choose(10, (2 * rate).max(30), (5 * rate).max(60))
 }
 
-fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, MeasurementFailure> {
+fn run(
+    rows: Vec<Row>,
+    lab: &Lab,
+    configuration: &Configuration,
+) -> Result<Measurement, MeasurementFailure> {
     let implementation = lab.implementation(configuration.implementation)?;
     let name = configuration.get("row");
-    let row = rows::all().into_iter().find(|row| row.name == name);
+    let row = rows.into_iter().find(|row| row.name == name);
     let row = row.ok_or_else(|| MeasurementFailure::Failed(format!("no row {name}")))?;
     let measured = measure(&row, lab, implementation);
     if lab.has_private_shared_memory() {
@@ -145,6 +167,20 @@ fn measure(
             let options = format!("--rate {rate}");
             run.flow(size, 1, count(rate, extent), &options, &columns)
         }
+        Kind::Typed { message, rate } => {
+            let size = Size {
+                name: message.name,
+                bytes: message.bytes,
+                trips: 0,
+                flood: 0,
+            };
+            let columns = ["p50", "cpu ms/s", "lost", "publish"];
+            let options = format!("--rate {rate} --type {}", message.name);
+            run.flow(size, 1, count(rate, extent), &options, &columns)
+        }
+        Kind::Callbacks => run.callbacks(extent.choose(100, 20_000, 100_000)),
+        Kind::Call => run.call(extent.choose(10, 500, 2000)),
+        Kind::Start => run.start_of_node(),
         Kind::One { size, .. } => {
             let mut measured = run.intra(size, 0)?;
             measured.values.retain(|(name, _)| *name == P50.name);
@@ -170,9 +206,9 @@ fn measure(
     }
 }
 
-fn report_items(view: &View) -> Vec<ReportItem> {
+fn report_item(rows: Vec<Row>, view: &View) -> ReportItem {
     let mut lines = Vec::new();
-    for row in rows::all() {
+    for row in rows {
         for figure in aims::figures(&row) {
             lines.extend(line(view, &row, &figure));
         }
@@ -188,7 +224,7 @@ fn report_items(view: &View) -> Vec<ReportItem> {
         "aim",
         "",
     ];
-    vec![ReportItem::Table(Table {
+    ReportItem::Table(Table {
         title:
             "Middleware plug-ins below the same program; ratio: Pteros ÷ the better of the others"
                 .to_owned(),
@@ -198,7 +234,7 @@ fn report_items(view: &View) -> Vec<ReportItem> {
             "two: from publish to callback in another process; one: in one process of two nodes; \
                py: rclpy; events: the events executor; native: Pteros's own API."
                 .to_owned(),
-    })]
+    })
 }
 
 /// A line of the table. None if no implementation has the figure.
@@ -287,7 +323,7 @@ mod tests {
             extent: Extent::Quick,
             configurations,
         };
-        let items = report_items(&view).into_iter();
+        let items = [report_item(rows::all(), &view)].into_iter();
         let rows = items.flat_map(|item| match item {
             ReportItem::Table(table) => table.rows,
             ReportItem::Figure(_) => Vec::new(),
@@ -357,10 +393,13 @@ mod tests {
     #[test]
     fn a_quick_run_takes_less_than_ten_minutes_and_a_smoke_run_has_every_row() {
         let of = |extent| {
-            configurations(&Scope {
-                extent,
-                implementations: names(),
-            })
+            configurations(
+                rows::all(),
+                &Scope {
+                    extent,
+                    implementations: names(),
+                },
+            )
         };
         let quick: f64 = of(Extent::Quick).iter().map(|c| c.seconds).sum();
         assert!(quick < 600.0, "{quick}");

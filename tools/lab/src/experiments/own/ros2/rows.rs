@@ -2,7 +2,7 @@
 //! that every middleware plug-in runs.
 
 use super::super::{B64, K1, K64, M1, M4, Size};
-use crate::testbed::implementation::{OF_RCLCPP, OF_RCLPY, PTEROS};
+use crate::testbed::implementation::{OF_RCLCPP, OF_RCLPY, OF_WHEEL, PTEROS};
 
 /// The client library and its executor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,23 +13,26 @@ pub enum Client {
     Events,
     /// rclpy and its SingleThreadedExecutor.
     Python,
+    /// The same, where Pteros has rclpy of its wheel instead of the plug-in.
+    Wheel,
 }
 
 impl Client {
     /// The start of the row's name.
     fn prefix(self) -> &'static str {
         match self {
-            Self::Cpp => "",
+            Self::Cpp | Self::Wheel => "",
             Self::Events => "events-",
             Self::Python => "py-",
         }
     }
 
-    /// Pteros's plug-in, then those of the peers.
+    /// Pteros's plug-in or wheel, then the plug-ins of the peers.
     pub fn plug_ins(self) -> [&'static str; 3] {
         match self {
             Self::Cpp | Self::Events => OF_RCLCPP,
             Self::Python => OF_RCLPY,
+            Self::Wheel => OF_WHEEL,
         }
     }
 
@@ -56,6 +59,22 @@ pub enum Kind {
     Nodes { nodes: u32, composed: bool },
     /// Processes that start at once.
     Meet { processes: u32 },
+    /// From publish to callback in another process, with messages of a real type.
+    Typed { message: Message, rate: u64 },
+    /// Callbacks that do nothing, of a timer that is always due.
+    Callbacks,
+    /// Round trips of a service without data.
+    Call,
+    /// Start of a process until its first node is there.
+    Start,
+}
+
+/// A message type of the programs in Python, and the bytes of its data.
+#[derive(Clone, Copy, Debug)]
+pub struct Message {
+    /// Its word for `--type`.
+    pub name: &'static str,
+    pub bytes: u64,
 }
 
 /// One measurement, its name, and whether a quick run includes it.
@@ -140,6 +159,38 @@ pub fn all() -> Vec<Row> {
     rows
 }
 
+/// The rows of the wheel, in their order.
+pub fn of_wheel() -> Vec<Row> {
+    let typed = |name, bytes, rate| Kind::Typed {
+        message: Message { name, bytes },
+        rate,
+    };
+    let kinds = [
+        Kind::Callbacks,
+        Kind::Two {
+            size: K1,
+            rate: 1000,
+        },
+        typed("tf", 64, 1000),
+        typed("clock", 64, 1000),
+        typed("image", 1920 * 1080 * 3, 30),
+        typed("cloud", 10_000_000, 10),
+        Kind::Call,
+        Kind::Start,
+        Kind::Nodes {
+            nodes: 1,
+            composed: false,
+        },
+    ];
+    let row = |kind| Row {
+        name: name(kind),
+        client: Client::Wheel,
+        kind,
+        quick: true,
+    };
+    kinds.map(row).into()
+}
+
 fn name(kind: Kind) -> String {
     match kind {
         Kind::Two { size, rate } => format!("two-{}-{rate}Hz", size.name),
@@ -156,6 +207,10 @@ fn name(kind: Kind) -> String {
             format!("nodes-{nodes}{}", if composed { "-composed" } else { "" })
         }
         Kind::Meet { processes } => format!("meet-{processes}"),
+        Kind::Typed { message, rate } => format!("{}-{rate}Hz", message.name),
+        Kind::Callbacks => "callbacks".to_owned(),
+        Kind::Call => "call".to_owned(),
+        Kind::Start => "start".to_owned(),
     }
 }
 

@@ -1,0 +1,173 @@
+"""Interface packages that have definition files and no Python modules.
+
+Each test runs a program of its own, because a process loads a package once.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def run(program, **variables):
+    environment = {**os.environ, **{name: str(value) for name, value in variables.items()}}
+    environment.setdefault('PTEROS_INTERFACE_PATH', '')
+    done = subprocess.run(
+        [sys.executable, '-c', textwrap.dedent(program)], env=environment,
+        capture_output=True, text=True, timeout=60)
+    return done
+
+
+def passes(program, **variables):
+    done = run(program, **variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    write(tmp_path, {
+        'arm_msgs/msg/Joint.msg': 'string name "elbow"\nfloat64 angle  # rad\nuint8 LEFT=1\n',
+        'arm_msgs/msg/Arm.msg': 'std_msgs/Header header\nJoint[] joints\nhand_msgs/Grip grip\n',
+        'arm_msgs/srv/Move.srv': 'Arm target\n---\nbool success\n',
+        'arm_msgs/action/Reach.action': 'Arm goal\n---\nbool done\n---\nfloat32 distance\n',
+        'hand_msgs/msg/Grip.msg': 'uint8[<=5] fingers\n',
+    })
+    return tmp_path
+
+
+PROGRAM = '''
+    import rclpy
+    from arm_msgs.msg import Arm, Joint
+    from arm_msgs.srv import Move
+    from arm_msgs.action import Reach
+    from hand_msgs.msg import Grip
+    from rclpy.serialization import deserialize_message, serialize_message
+    assert Joint.LEFT == 1 and Joint().name == 'elbow'
+    arm = Arm(joints=[Joint(angle=1.5)], grip=Grip(fingers=b'123'))
+    assert deserialize_message(serialize_message(arm), Arm) == arm
+    assert Move.Request().target == Arm()
+    assert Reach.Feedback(distance=0.5).distance == 0.5
+    from arm_msgs.msg._arm import Arm as again
+    assert again is Arm
+    print(Arm.__module__)
+'''
+
+
+def test_packages_in_a_folder_of_the_variable(workspace):
+    assert passes(PROGRAM, PTEROS_INTERFACE_PATH=workspace) == 'arm_msgs.msg._arm\n'
+
+
+def test_packages_of_an_ament_prefix(workspace):
+    prefix = workspace / 'prefix'
+    prefix.mkdir()
+    for name in ('arm_msgs', 'hand_msgs'):
+        (prefix / 'share' / name).parent.mkdir(exist_ok=True)
+        (workspace / name).rename(prefix / 'share' / name)
+    passes(PROGRAM, AMENT_PREFIX_PATH=prefix)
+
+
+def test_python_packages_that_ship_definitions(workspace):
+    (workspace / 'arm_msgs' / '__init__.py').write_text('VERSION = 3\n')
+    path = f'{workspace}{os.pathsep}{os.environ.get("PYTHONPATH", "")}'
+    passes(f'{PROGRAM}\n    import arm_msgs\n    assert arm_msgs.VERSION == 3', PYTHONPATH=path)
+
+
+def test_a_folder_that_is_one_package(workspace):
+    write(workspace, {'source-tree/package.xml': '<package><name>leg_msgs</name></package>',
+                      'source-tree/msg/Leg.msg': 'int32 toes 5\n'})
+    passes('''
+        import rclpy
+        from leg_msgs.msg import Leg
+        assert Leg().toes == 5
+    ''', PTEROS_INTERFACE_PATH=workspace / 'source-tree')
+
+
+def test_a_package_comes_before_rclpy_by_the_hook(workspace):
+    passes('''
+        import _pteros_import_hook
+        _pteros_import_hook.install()
+        from hand_msgs.msg import Grip
+        import rclpy
+        assert list(Grip().fingers) == []
+    ''', PTEROS_INTERFACE_PATH=workspace)
+
+
+def test_a_node_sends_and_receives_such_a_message(workspace):
+    passes('''
+        import rclpy
+        from arm_msgs.msg import Arm, Joint
+        from rclpy.qos import QoSProfile, DurabilityPolicy
+        rclpy.init()
+        node = rclpy.create_node('arm')
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        heard = rclpy.Future()
+        node.create_subscription(Arm, 'arm', heard.set_result, latched)
+        node.create_publisher(Arm, 'arm', latched).publish(Arm(joints=[Joint(angle=2.0)]))
+        rclpy.spin_until_future_complete(node, heard, timeout_sec=30)
+        assert heard.result().joints[0].angle == 2.0
+        rclpy.shutdown()
+    ''', PTEROS_INTERFACE_PATH=workspace)
+
+
+def test_a_module_of_python_wins(workspace):
+    write(workspace, {'arm_msgs/__init__.py': '', 'arm_msgs/msg/__init__.py': 'Arm = "own"\n'})
+    path = f'{workspace}{os.pathsep}{os.environ.get("PYTHONPATH", "")}'
+    passes('''
+        import rclpy
+        from arm_msgs.msg import Arm
+        assert Arm == "own"
+    ''', PYTHONPATH=path, PTEROS_INTERFACE_PATH=workspace)
+
+
+def test_the_standard_packages_stay_as_they_are(workspace):
+    write(workspace, {'std_msgs/msg/String.msg': 'int32 other\n'})
+    passes('''
+        import rclpy
+        from std_msgs.msg import String
+        assert String().data == ''
+    ''', PTEROS_INTERFACE_PATH=workspace)
+
+
+def test_a_mistake_names_the_type_and_leaves_the_others(workspace):
+    write(workspace, {'arm_msgs/msg/Bad.msg': 'int32 a b c\n',
+                      'arm_msgs/msg/Far.msg': 'moon_msgs/Crater crater\n'})
+    output = passes('''
+        import rclpy
+        import arm_msgs.msg
+        assert arm_msgs.msg.Joint().name == 'elbow'
+        for name in ('Bad', 'Far', 'None_'):
+            try:
+                getattr(arm_msgs.msg, name)
+            except (AttributeError, ValueError) as error:
+                print(error)
+            else:
+                raise SystemExit(f'{name} was accepted')
+    ''', PTEROS_INTERFACE_PATH=workspace)
+    lines = output.splitlines()
+    assert 'Bad.msg' in lines[0] and 'moon_msgs' in lines[1] and 'None_' in lines[2], output
+
+
+def test_a_package_that_is_nowhere_is_an_import_error(workspace):
+    done = run('import rclpy\nimport moon_msgs.msg\n', PTEROS_INTERFACE_PATH=workspace)
+    assert "No module named 'moon_msgs'" in done.stderr
+    done = run('import rclpy\nimport hand_msgs.srv\n', PTEROS_INTERFACE_PATH=workspace)
+    assert "No module named 'hand_msgs.srv'" in done.stderr
+
+
+def test_interfaces_are_listed_by_name(workspace):
+    passes('''
+        from rosidl_runtime_py import get_message_interfaces
+        from rosidl_runtime_py.utilities import get_message
+        assert get_message_interfaces(['arm_msgs']) == {'arm_msgs': ['Arm', 'Joint']}
+        assert get_message('hand_msgs/msg/Grip')().fingers is not None
+    ''', PTEROS_INTERFACE_PATH=workspace)
