@@ -12,6 +12,7 @@ mod multicast_hello;
 mod network;
 mod paths;
 pub mod plug_in;
+mod python;
 mod report;
 mod shared_memory;
 mod stacks;
@@ -107,6 +108,7 @@ impl Doctor {
         found.append(&mut network::check(session.as_ref().ok()));
         found.append(&mut shared_memory::check());
         found.append(&mut plug_in::check());
+        found.append(&mut python::check());
         match &session {
             Ok(session) => {
                 let known = session.discover(&self.discovery);
