@@ -31,6 +31,9 @@ class LaunchDescriptionEntity:
         """Carry the entity out, and return the entities to visit next."""
         return None
 
+    def _finish_visit(self, context: LaunchContext) -> None:
+        """Do what is left after all sub-entities have been visited."""
+
     def get_asyncio_future(self) -> Optional[asyncio.Future]:
         """Return a future that is done when the entity is, or ``None`` if it already is."""
         return None

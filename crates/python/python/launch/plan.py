@@ -55,6 +55,11 @@ class PlanStep:
             yield from step.lines(indent + '  ')
 
 
+def plan_of(context: Any) -> Optional[Plan]:
+    """Return the plan of a context; ``None`` for one that is not a LaunchContext."""
+    return getattr(context, 'plan', None)
+
+
 class PlanLimitError(RuntimeError):
     """The launch has more steps than a plan takes."""
 

@@ -7,7 +7,6 @@ from typing import List
 
 import launch.logging
 from launch.action import Action
-from launch.actions.opaque_function import OpaqueFunction
 from launch.actions.set_launch_configuration import SetLaunchConfiguration
 from launch.frontend import Entity
 from launch.frontend.expose import expose_action
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
 _PLACE_NAMES = ('current_launch_file_path', 'current_launch_file_directory')
 
 
-def _restore_place(context: LaunchContext, before: Dict[str, Any]) -> None:
-    context.extend_locals(before)
-
-
 @expose_action('include')
 class IncludeLaunchDescription(Action):
     """Includes a launch description: a source, or the path of a launch file."""
@@ -51,6 +46,7 @@ class IncludeLaunchDescription(Action):
             launch_description_source = AnyLaunchDescriptionSource(launch_description_source)
         self.__source = launch_description_source
         self.__arguments = () if launch_arguments is None else tuple(launch_arguments)
+        self.__place_before: Optional[Dict[str, Any]] = None
         self.__logger = launch.logging.get_logger('launch.actions.include_launch_description')
 
     @classmethod
@@ -110,16 +106,20 @@ class IncludeLaunchDescription(Action):
         """Read the description, and return it behind its arguments."""
         description = self.__source.get_launch_description(context)
         path = self._get_launch_file()
-        before = {name: context.get_locals_as_dict().get(name) for name in _PLACE_NAMES}
+        known = context.get_locals_as_dict()
+        self.__place_before = {name: known.get(name) for name in _PLACE_NAMES}
         context.extend_locals(dict(zip(_PLACE_NAMES, (path, self._get_launch_file_directory()))))
         if context.plan is not None:
             context.plan.add_file(path)
         self.__check_arguments(description, self.__argument_names(context))
         return [
             *(SetLaunchConfiguration(name, value) for name, value in self.__arguments),
-            description,
-            # The rest of the including file is in its own place again.
-            OpaqueFunction(function=_restore_place, args=(before,))]
+            description]
+
+    def _finish_visit(self, context: LaunchContext) -> None:
+        """Give the rest of the including file its own place again."""
+        if self.__place_before is not None:
+            context.extend_locals(self.__place_before)
 
     def __check_arguments(self, description: LaunchDescription, given: List[str]) -> None:
         """Raise an error if an argument without a default is not given."""

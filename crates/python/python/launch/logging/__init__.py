@@ -31,7 +31,8 @@ _FORMAT = '[{levelname}] [{name}]: {msg}'
 _FORMAT_WITH_TIME = '{created:.7f} ' + _FORMAT
 
 
-def _get_logging_directory() -> str:
+def get_logging_directory() -> str:
+    """Return the folder of log folders: ROS_LOG_DIR, else ROS_HOME/log, else ~/.ros/log."""
     folder = os.environ.get('ROS_LOG_DIR')
     if not folder:
         home = os.environ.get('ROS_HOME') or os.path.join('~', '.ros')
@@ -97,7 +98,7 @@ class LaunchConfig:
     def log_dir(self) -> str:
         """The log folder of this launch; it is made when it is first read."""
         if self._log_dir is None:
-            self._log_dir = _make_unique_log_dir(base_path=_get_logging_directory())
+            self._log_dir = _make_unique_log_dir(base_path=get_logging_directory())
             try:
                 if not _renew_latest_log_dir(log_dir=self._log_dir):
                     warnings.warn('Cannot create a symlink to latest log directory')

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 
 from launch.substitution import Substitution
-from launch.utilities import (
-    describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
-)
+from launch.utilities import describe_substitutions, normalize_to_list_of_substitutions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +43,9 @@ class PathJoinSubstitution(Substitution):
 
     def perform(self, context: LaunchContext) -> str:
         """Return the path."""
-        parts = [perform_substitutions(context, each) for each in self.__components]
+        parts = [
+            ''.join([each.perform(context) for each in component])
+            for component in self.__components]
         return os.path.join(*parts) if parts else ''
 
     def __truediv__(self, part: SomeSubstitutionsType) -> PathJoinSubstitution:

@@ -47,7 +47,8 @@ class PythonExpression(Substitution):
         kwargs: Dict[str, Any] = {'expression': data[0]}
         if len(data) == 2:
             names = ''.join(part.perform(None) for part in data[1])
-            kwargs['python_modules'] = [name.strip() for name in names.split(',')]
+            kwargs['python_modules'] = [
+                name.strip() for name in names.split(',') if name.strip()]
         return cls, kwargs
 
     @property
@@ -76,6 +77,8 @@ class PythonExpression(Substitution):
         expression = perform_substitutions(context, self.__expression)
         try:
             return str(eval(expression, {}, names))
+        except NameError as error:
+            raise NameError(f"{error}, in the Python expression '{expression}'") from None
         except Exception as error:
             raise SubstitutionFailure(
                 f"the Python expression '{expression}' fails with {type(error).__name__}: "

@@ -24,4 +24,5 @@ def visit_all_entities_and_collect_futures(
         pairs.append((entity, future))
     for sub_entity in sub_entities or ():
         pairs += visit_all_entities_and_collect_futures(sub_entity, context)
+    entity._finish_visit(context)
     return pairs
