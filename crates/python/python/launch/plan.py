@@ -15,7 +15,7 @@ import shlex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Deque, Dict, Iterable, Iterator, List, Optional, Tuple
+    from typing import Any, Deque, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
     from launch.launch_context import LaunchContext
     from launch.launch_description_entity import LaunchDescriptionEntity
@@ -75,6 +75,7 @@ class Plan:
         self.__place = self.steps
         self.__event: Optional[str] = None
         self.__count = 0
+        self.__missing_paths: Set[str] = set()
         self.__later: Deque[Tuple[PlanStep, Any, Dict[str, Any]]] = collections.deque()
 
     def add(
@@ -98,10 +99,16 @@ class Plan:
         if path not in self.files:
             self.files.append(path)
 
-    def add_missing(self, reason: str) -> None:
-        """Add something that the launch needs and that is not there."""
-        if reason not in self.missing:
+    def add_missing(self, reason: str, path: Optional[str] = None) -> None:
+        """
+        Add something that the launch needs and that is not there.
+
+        :param path: Its path. A path is reported once.
+        """
+        if reason not in self.missing and (path is None or path not in self.__missing_paths):
             self.missing.append(reason)
+        if path is not None:
+            self.__missing_paths.add(path)
 
     def add_unknown(self, reason: str) -> None:
         """Add something that is not known before the launch runs."""

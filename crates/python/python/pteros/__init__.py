@@ -4,6 +4,16 @@ Programs import `rclpy` and message packages such as `std_msgs`. This package ho
 native module that they run on.
 """
 
-from pteros._native import __version__
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pteros._native import __version__
 
 __all__ = ['__version__']
+
+
+def __getattr__(name: str) -> str:
+    # Launch files without ROS nodes never load the native module.
+    if name == '__version__':
+        from pteros import _native
+        return _native.__version__
+    raise AttributeError(f"module 'pteros' has no attribute '{name}'")

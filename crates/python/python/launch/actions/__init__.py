@@ -5,6 +5,7 @@ from launch.actions.declare_launch_argument import DeclareLaunchArgument
 from launch.actions.emit_event import EmitEvent
 from launch.actions.execute_local import ExecuteLocal
 from launch.actions.execute_process import ExecuteProcess
+from launch.actions.for_loop import ForEach, ForLoop
 from launch.actions.group_action import GroupAction
 from launch.actions.include_launch_description import IncludeLaunchDescription
 from launch.actions.log_info import LogInfo
@@ -27,7 +28,7 @@ from launch.actions.unset_launch_configuration import UnsetLaunchConfiguration
 
 __all__ = [
     'AppendEnvironmentVariable', 'DeclareLaunchArgument', 'EmitEvent', 'ExecuteLocal',
-    'ExecuteProcess', 'GroupAction', 'IncludeLaunchDescription', 'LogInfo', 'OpaqueCoroutine',
+    'ExecuteProcess', 'ForEach', 'ForLoop', 'GroupAction', 'IncludeLaunchDescription', 'LogInfo', 'OpaqueCoroutine',
     'OpaqueFunction', 'PopEnvironment', 'PopLaunchConfigurations', 'PushEnvironment',
     'PushLaunchConfigurations', 'RegisterEventHandler', 'ResetEnvironment',
     'ResetLaunchConfigurations', 'SetEnvironmentVariable', 'SetLaunchConfiguration', 'Shutdown',

@@ -272,7 +272,7 @@ class ExecuteLocal(Action):
         environment = context.environment
         missing = self.__missing_program()
         if missing is not None:
-            plan.add_missing(f"process '{own['name']}': {missing}")
+            plan.add_missing(f"process '{own['name']}': {missing}", own['cmd'][0])
         step = plan.add(
             'start', f"start {own['name']}", process=own['name'], command=own['cmd'],
             cwd=own['cwd'], respawn=self.__respawn, shell=self.__shell,

@@ -104,7 +104,13 @@ class IncludeLaunchDescription(Action):
 
     def execute(self, context: LaunchContext) -> Optional[List[LaunchDescriptionEntity]]:
         """Read the description, and return it behind its arguments."""
-        description = self.__source.get_launch_description(context)
+        try:
+            description = self.__source.get_launch_description(context)
+        except Exception:
+            if context.plan is None or os.path.exists(self._get_launch_file()):
+                raise
+            context.plan.add_missing(f"launch file '{self.__source.location}' is not there")
+            return None
         path = self._get_launch_file()
         known = context.get_locals_as_dict()
         self.__place_before = {name: known.get(name) for name in _PLACE_NAMES}

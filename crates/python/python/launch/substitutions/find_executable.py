@@ -54,5 +54,5 @@ class FindExecutable(Substitution):
         reason = f"executable '{name}' not found on the PATH"
         if context.plan is None:
             raise SubstitutionFailure(reason)
-        context.plan.add_missing(reason)
+        context.plan.add_missing(reason, name)
         return name

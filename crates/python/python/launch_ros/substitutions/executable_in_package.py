@@ -71,5 +71,6 @@ class ExecutableInPackage(FindPackagePrefix):
         plan = plan_of(context)
         if plan is None:
             raise SubstitutionFailure(reason)
-        plan.add_missing(reason)
-        return os.path.join(folder, executable)
+        path = os.path.join(folder, executable)
+        plan.add_missing(reason, path)
+        return path
