@@ -291,7 +291,7 @@ def main(words: Optional[List[str]] = None) -> int:
     """Run the command, and return its exit code."""
     _prefer_own_packages()
     parser = _parser()
-    options = parser.parse_args(words)
+    options = parser.parse_intermixed_args(words)
     is_run = not (options.check or options.dry_run or options.show_arguments)
     try:
         if options.launch_prefix_filter is not None and options.launch_prefix is None:

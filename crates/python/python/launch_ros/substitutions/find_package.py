@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from ament_index_python.packages import get_package_prefix, get_package_share_directory
+from ament_index_python.packages import get_package_prefix
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
 from launch.substitutions import PathJoinSubstitution
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
 )
+
+from launch_ros.utilities.packages import find_share_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,4 +72,4 @@ class FindPackageShare(FindPackage):
 
     def find(self, package_name: str) -> str:
         """Return the folder."""
-        return get_package_share_directory(package_name)
+        return find_share_folder(package_name)

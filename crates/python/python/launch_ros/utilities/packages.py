@@ -12,7 +12,9 @@ import os
 import shutil
 import subprocess
 
-from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from ament_index_python.packages import (
+    PackageNotFoundError, get_package_prefix, get_package_share_directory,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +62,21 @@ def find_executable(package: str, executable: str) -> Optional[str]:
         # It raises the error.
         get_package_prefix(package)
     return None
+
+
+def find_share_folder(package: str) -> str:
+    """
+    Return the share folder of a package.
+
+    :raises PackageNotFoundError: if there is no such package.
+    """
+    try:
+        return get_package_share_directory(package)
+    except (PackageNotFoundError, EnvironmentError):
+        known = _ask_command('prefix', package)
+        if not isinstance(known, dict) or 'share' not in known:
+            raise
+        return known['share']
 
 
 def libexec_folder(package: str) -> str:
