@@ -307,7 +307,7 @@ fn the_tours_launch_file_starts_a_talker_and_a_listener_that_communicate() {
 }
 
 #[test]
-fn python_launch_files_are_named_and_left_out_of_a_check() {
+fn a_launch_with_a_python_file_is_handed_to_python() {
     let folder = Folder::new("python");
     folder.write(
         "prefix/share/ament_index/resource_index/packages/bringup",
@@ -321,7 +321,7 @@ fn python_launch_files_are_named_and_left_out_of_a_check() {
     );
     let prefix = folder.path().join("prefix");
     // It says what it was asked to do.
-    let python = folder.write("python", "#!/bin/sh\n[ \"$1\" = -c ] || echo \"$@\"");
+    let python = folder.file("python", "#!/bin/sh\n[ \"$1\" = -c ] || echo \"$@\"");
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     std::fs::set_permissions(&python, mode).unwrap();
     let launch = |words: &str, python: &str| {
@@ -330,21 +330,23 @@ fn python_launch_files_are_named_and_left_out_of_a_check() {
         command.env("PTEROS_PYTHON", python);
         support::finish(command)
     };
-    let python = python.to_str().unwrap();
-    let said = launch("bringup robot.launch.py speed:=2 --check", python).ok();
+    let said = launch("bringup robot.launch.py speed:=2 --check", &python).ok();
     assert_contains(&said, "-m pteros.launch ");
     assert_contains(&said, "bringup/launch/robot.launch.py --check speed:=2");
-    let said = launch("a.launch.xml --dry-run --json", python).ok();
+    let said = launch("a.launch.xml --dry-run --json", &python).ok();
     assert_contains(&said, "a.launch.xml --dry-run --json");
-    let said = launch("a.launch.xml --show-args", python).ok();
+    let said = launch("a.launch.xml --show-args", &python).ok();
     assert_contains(&said, "a.launch.xml --show-args");
-    let said = launch("a.launch.xml -d", python).ok();
+    let said = launch("a.launch.xml -d", &python).ok();
     assert_contains(&said, "a.launch.xml --debug");
-    let said = launch("bringup other.launch.xml --check", python).ok();
+    let said = launch("bringup other.launch.xml --check", &python).ok();
     assert_contains(&said, "no errors; 0 processes, 1 files");
 
     let error = launch("a.launch.xml", "/no/python").failed(1);
-    assert_contains(&error, "PTEROS_PYTHON=/no/python cannot run Python launch files");
+    assert_contains(
+        &error,
+        "PTEROS_PYTHON=/no/python cannot run Python launch files",
+    );
     assert_contains(&error, "install the wheel into it");
 }
 

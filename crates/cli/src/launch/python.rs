@@ -75,7 +75,11 @@ fn candidates() -> Vec<PathBuf> {
     let beside = beside.and_then(|own| Some(own.parent()?.join("python3")));
     let beside = beside.filter(|python| python.is_file());
     let on_path = PathBuf::from(OsString::from("python3"));
-    environment.into_iter().chain(beside).chain([on_path]).collect()
+    environment
+        .into_iter()
+        .chain(beside)
+        .chain([on_path])
+        .collect()
 }
 
 fn has_wheel(python: &Path) -> bool {

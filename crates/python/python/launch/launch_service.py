@@ -95,7 +95,7 @@ class LaunchService:
         """Queue an event. Thread-safe; blocks until it is queued."""
         future = None
         with self.__loop_lock:
-            if self.__loop is None:
+            if self.__loop is None or self.__is_own_thread():
                 self.__context.emit_event_sync(event)
             else:
                 future = asyncio.run_coroutine_threadsafe(
@@ -127,18 +127,18 @@ class LaunchService:
         result = None
         if not self.__shutting_down:
             event = Shutdown(reason=reason, due_to_sigint=due_to_sigint)
-            try:
-                running = asyncio.get_running_loop()
-            except RuntimeError:
-                running = None
             if force_sync:
                 self.__context.emit_event_sync(event)
-            elif running is not None and running is self.__loop:
+            elif self.__loop is not None and self.__is_own_thread():
                 result = self.__context.emit_event(event)
             else:
                 self.emit_event(event)
         self.__set_shutting_down()
         return result
+
+    def __is_own_thread(self) -> bool:
+        # Only the main thread can run it.
+        return threading.current_thread() is threading.main_thread()
 
     def __on_shutdown(self, event: Event, context: LaunchContext) -> None:
         self.__set_shutting_down()
