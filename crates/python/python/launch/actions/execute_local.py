@@ -313,13 +313,15 @@ class ExecuteLocal(Action):
 
     async def __execute_process(self, context: LaunchContext) -> None:
         """Start the process, wait for its end, and start it again if it is to respawn."""
-        while await self.__run_once(context):
-            self.__respawn_retries += 1
-            if self.__respawn_delay is not None and self.__respawn_delay > 0.0:
-                await asyncio.wait((self.__shutdown_future,), timeout=self.__respawn_delay)
-            if self.__shutdown_future.done():
-                break
-        self.__complete()
+        try:
+            while await self.__run_once(context):
+                self.__respawn_retries += 1
+                if self.__respawn_delay is not None and self.__respawn_delay > 0.0:
+                    await asyncio.wait((self.__shutdown_future,), timeout=self.__respawn_delay)
+                if self.__shutdown_future.done():
+                    break
+        finally:
+            self.__complete()
 
     async def __run_once(self, context: LaunchContext) -> bool:
         """Run the process to its end, and return whether it is to start again."""

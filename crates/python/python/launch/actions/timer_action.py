@@ -126,6 +126,14 @@ class TimerAction(Action):
             await context.emit_event(TimerEvent(timer_action=self))
         self._completed_future.set_result(None)
 
+    def __handle_end(self, task: asyncio.Task) -> None:
+        """Pass an error on to the launch."""
+        if not self._completed_future.done():
+            if task.cancelled() or task.exception() is None:
+                self._completed_future.set_result(None)
+            else:
+                self._completed_future.set_exception(task.exception())
+
     def execute(self, context: LaunchContext) -> None:
         """Start the timer."""
         self.__context_locals = dict(context.get_locals_as_dict())
@@ -147,7 +155,8 @@ class TimerAction(Action):
             context.register_event_handler(EventHandler(
                 matcher=lambda event: is_a_subclass(event, TimerEvent),
                 entities=OpaqueFunction(function=_handle_timer_event)))
-        context.asyncio_loop.create_task(self._wait_to_fire_event(context))
+        task = context.asyncio_loop.create_task(self._wait_to_fire_event(context))
+        task.add_done_callback(self.__handle_end)
         if perform_typed_substitution(context, self.__cancel_on_shutdown, bool):
             context.register_event_handler(
                 OnShutdown(on_shutdown=lambda event, context: self.cancel()))

@@ -37,7 +37,9 @@ class ROSTimer(TimerAction):
             self._perform_period(context), lambda: loop.call_soon_threadsafe(self.__on_timer))
         await asyncio.wait(
             [self._canceled_future, self.__timer_future], return_when=asyncio.FIRST_COMPLETED)
-        timer.cancel()
+        if not self._canceled_future.done():
+            # At the end of the launch the node is gone already.
+            node.destroy_timer(timer)
         await self._finish(context)
 
     def execute(self, context: LaunchContext) -> None:

@@ -12,7 +12,7 @@ from launch_ros.utilities.normalize_parameters import normalize_parameter_dict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List
+    from typing import Any, Dict, List, Tuple
 
     from launch.launch_context import LaunchContext
     from rclpy.parameter import Parameter
@@ -52,17 +52,17 @@ def read_parameter_file(path: pathlib.Path, full_name: str) -> Dict[str, Any]:
     return {**(by_node.get('**') or {}), **(by_node.get(full_name) or {})}
 
 
-def merge_parameters(
+def _named_values(
     context: LaunchContext,
     node_name: str,
     namespace: str,
     evaluated_parameters: EvaluatedParameters,
-) -> Dict[str, Any]:
+) -> List[Tuple[str, Any]]:
     """Return the parameters of a node from mappings and files; later ones count."""
     full_name = node_name.lstrip('/')
     if namespace and namespace != '/':
         full_name = f"{namespace.strip('/')}/{full_name}"
-    merged: Dict[str, Any] = {}
+    pairs: List[Tuple[str, Any]] = []
     for each in evaluated_parameters:
         if isinstance(each, pathlib.Path):
             each = evaluate_parameter_dict(
@@ -71,11 +71,8 @@ def merge_parameters(
             each = dict([each.evaluate(context)])
         if not isinstance(each, dict):
             raise RuntimeError(f'invalid evaluated parameters {each!r}')
-        # A value that is set again moves to the end, as its last place is the one that counts.
-        for name, value in each.items():
-            merged.pop(name, None)
-            merged[name] = value
-    return merged
+        pairs.extend(each.items())
+    return pairs
 
 
 def to_parameters_list(
@@ -91,8 +88,7 @@ def to_parameters_list(
     """
     from rclpy.parameter import Parameter
     parameters = []
-    merged = merge_parameters(context, node_name, namespace, evaluated_parameters)
-    for name, value in merged.items():
+    for name, value in _named_values(context, node_name, namespace, evaluated_parameters):
         kind = next((each for each in Parameter.Type if each.check(value)), None)
         if kind is None:
             raise RuntimeError(f'invalid parameter value {value!r}')
