@@ -16,7 +16,7 @@ from launch.utilities import (
 from launch.utilities.type_utils import (
     normalize_typed_substitution, perform_typed_substitution,
 )
-from launch.utilities.yaml_text import YamlError, load_yaml
+from launch.utilities.yaml_reader import YamlError, load_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

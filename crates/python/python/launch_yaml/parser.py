@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from launch import frontend
-from launch.utilities.yaml_text import load_yaml
+from launch.utilities.yaml_reader import load_yaml
 from launch_yaml.entity import Entity
 
 TYPE_CHECKING = False

@@ -11,7 +11,6 @@ import re
 import sys
 import threading
 import time
-import types
 from collections import deque
 
 DURATION_INFINITE = (1 << 63) - 1

@@ -7,7 +7,8 @@ import pytest
 from launch import LaunchContext
 from launch.frontend.parse_substitution import InvalidSubstitutionError, parse_substitution
 from launch.utilities import perform_substitutions
-from launch.utilities.yaml_text import DEPTH_MAX, YamlError, dump_yaml, load_yaml
+from launch.utilities.yaml_reader import DEPTH_MAX, YamlError, load_yaml
+from launch.utilities.yaml_writer import dump_yaml
 
 
 @pytest.fixture(autouse=True)

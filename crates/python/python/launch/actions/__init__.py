@@ -28,7 +28,8 @@ from launch.actions.unset_launch_configuration import UnsetLaunchConfiguration
 
 __all__ = [
     'AppendEnvironmentVariable', 'DeclareLaunchArgument', 'EmitEvent', 'ExecuteLocal',
-    'ExecuteProcess', 'ForEach', 'ForLoop', 'GroupAction', 'IncludeLaunchDescription', 'LogInfo', 'OpaqueCoroutine',
+    'ExecuteProcess', 'ForEach', 'ForLoop', 'GroupAction',
+    'IncludeLaunchDescription', 'LogInfo', 'OpaqueCoroutine',
     'OpaqueFunction', 'PopEnvironment', 'PopLaunchConfigurations', 'PushEnvironment',
     'PushLaunchConfigurations', 'RegisterEventHandler', 'ResetEnvironment',
     'ResetLaunchConfigurations', 'SetEnvironmentVariable', 'SetLaunchConfiguration', 'Shutdown',

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, List, Optional, Text, Union
 
     from launch.descriptions import Executable
-    from launch.event import Event
     from launch.events import Shutdown
     from launch.events.process import ProcessIO
     from launch.launch_context import LaunchContext

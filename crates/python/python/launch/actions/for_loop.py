@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from launch.action import Action
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
-from launch.utilities.yaml_text import YamlError, load_yaml
+from launch.utilities.yaml_reader import YamlError, load_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -72,7 +72,9 @@ def _checks_completeness(parse: Callable[..., Any]) -> Callable[..., Any]:
     return parse_completely
 
 
-def __expose_impl(name: str, methods: Dict[str, Callable[..., Any]], kind: str) -> Callable[[Any], Any]:
+def __expose_impl(
+    name: str, methods: Dict[str, Callable[..., Any]], kind: str,
+) -> Callable[[Any], Any]:
     def decorate(exposed: Any) -> Any:
         parse = _parse_method(exposed, kind, name)
         known = methods.get(name)

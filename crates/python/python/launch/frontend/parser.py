@@ -16,7 +16,9 @@ from launch.invalid_launch_file_error import InvalidLaunchFileError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, KeysView, List, Optional, Set, TextIO, Tuple, Type, Union
+    from typing import (
+        Any, Dict, Iterator, KeysView, List, Optional, Set, TextIO, Tuple, Type, Union,
+    )
 
     from launch.action import Action
     from launch.frontend.entity import Entity

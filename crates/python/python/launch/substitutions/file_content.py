@@ -5,9 +5,7 @@ from __future__ import annotations
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
 from launch.substitutions.substitution_failure import SubstitutionFailure
-from launch.utilities import (
-    describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
-)
+from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

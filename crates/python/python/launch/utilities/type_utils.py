@@ -10,7 +10,7 @@ from launch.substitution import Substitution
 from launch.utilities.ensure_argument_type_impl import ensure_argument_type
 from launch.utilities.normalize_impl import normalize_to_list_of_substitutions
 from launch.utilities.perform_substitutions_impl import perform_substitutions
-from launch.utilities.yaml_text import YamlError, load_yaml
+from launch.utilities.yaml_reader import YamlError, load_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -103,4 +103,3 @@ class LifecycleNode(Node):
             self.__logger.error(
                 f"Failed to make transition '{ChangeState.valid_transitions[transition_id]}' "
                 f"for LifecycleNode '{self.node_name}'")
-

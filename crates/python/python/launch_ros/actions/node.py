@@ -19,7 +19,7 @@ from launch.substitutions import LocalSubstitution
 from launch.utilities import (
     ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions,
 )
-from launch.utilities.yaml_text import dump_yaml
+from launch.utilities.yaml_writer import dump_yaml
 
 from launch_ros.parameter_descriptions import (
     Parameter, ParameterFile, ParameterValue, TEMPORARY_PREFIX,

@@ -6,7 +6,7 @@ import collections.abc
 
 from launch.substitution import Substitution
 from launch.utilities import ensure_argument_type, perform_substitutions
-from launch.utilities.yaml_text import YamlError, load_yaml
+from launch.utilities.yaml_reader import YamlError, load_yaml
 
 from launch_ros.parameter_descriptions import (
     Parameter as ParameterDescription, ParameterFile, ParameterValue,

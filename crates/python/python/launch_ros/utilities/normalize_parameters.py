@@ -8,7 +8,7 @@ from launch.some_substitutions_type import SomeSubstitutionsType_types_tuple
 from launch.substitution import Substitution
 from launch.substitutions import TextSubstitution
 from launch.utilities import ensure_argument_type, normalize_to_list_of_substitutions
-from launch.utilities.yaml_text import dump_yaml
+from launch.utilities.yaml_writer import dump_yaml
 
 from launch_ros.parameter_descriptions import (
     Parameter as ParameterDescription, ParameterFile, ParameterValue,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import warnings
 
-from launch.utilities.yaml_text import YamlError, load_yaml
+from launch.utilities.yaml_reader import YamlError, load_yaml
 
 from launch_ros.utilities.evaluate_parameters import evaluate_parameter_dict
 from launch_ros.utilities.normalize_parameters import normalize_parameter_dict
