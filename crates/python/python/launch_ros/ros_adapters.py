@@ -75,6 +75,11 @@ class ROSAdapter:
         rclpy.shutdown(context=self.__context)
 
     @property
+    def is_running(self) -> bool:
+        """Whether it has been started, and not been stopped."""
+        return self.__is_running
+
+    @property
     def argv(self) -> List[str]:
         """The arguments of the context."""
         return self.__argv
@@ -107,7 +112,9 @@ def get_ros_adapter(context: launch.LaunchContext) -> ROSAdapter:
 
 
 def _shutdown(adapter: ROSAdapter, context: launch.LaunchContext) -> None:
-    adapter.shutdown()
+    # An event of a launch that ends already finds it stopped.
+    if adapter.is_running:
+        adapter.shutdown()
     # A later run of the service starts another one.
     context.extend_globals({'ros_adapter': None})
 

@@ -444,11 +444,11 @@ class ExecuteLocal(Action):
             self.__shutdown_future.set_result(None)
             return None
         if self._subprocess_transport is None:
-            # It is being started.
+            # It is being started, so SIGINT to the others has not reached it.
             context.register_event_handler(OnProcessStart(
                 target_action=self,
                 on_start=lambda event, context: self._shutdown_process(
-                    context, send_sigint=send_sigint)))
+                    context, send_sigint=True)))
             return None
         self.__shutdown_future.set_result(None)
         context.extend_locals({'process_name': self.process_details['name']})
