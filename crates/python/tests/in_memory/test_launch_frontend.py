@@ -27,6 +27,8 @@ def _log_folder(tmp_path, monkeypatch):
     (r'$(eval "\'$(var x)\' == \'X\'")', 'True'),
     ('$(if $(equals $(var one) 1.0) yes no)', 'yes'),
     ('$(any false $(not true) 1)', 'true'),
+    ('$(path-join a $(var x) c.yaml)', 'a/X/c.yaml'),
+    ("$(string-join ', ' a $(var x))", 'a, X'),
 ])
 def test_substitutions_in_text(text, expected):
     context = LaunchContext()

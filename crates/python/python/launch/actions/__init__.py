@@ -8,7 +8,7 @@ from launch.actions.execute_process import ExecuteProcess
 from launch.actions.for_loop import ForEach, ForLoop
 from launch.actions.group_action import GroupAction
 from launch.actions.include_launch_description import IncludeLaunchDescription
-from launch.actions.log_info import LogInfo
+from launch.actions.log_info import LogDebug, LogError, LogInfo, LogWarning
 from launch.actions.opaque_coroutine import OpaqueCoroutine
 from launch.actions.opaque_function import OpaqueFunction
 from launch.actions.pop_environment import PopEnvironment
@@ -28,11 +28,10 @@ from launch.actions.unset_launch_configuration import UnsetLaunchConfiguration
 
 __all__ = [
     'AppendEnvironmentVariable', 'DeclareLaunchArgument', 'EmitEvent', 'ExecuteLocal',
-    'ExecuteProcess', 'ForEach', 'ForLoop', 'GroupAction',
-    'IncludeLaunchDescription', 'LogInfo', 'OpaqueCoroutine',
-    'OpaqueFunction', 'PopEnvironment', 'PopLaunchConfigurations', 'PushEnvironment',
-    'PushLaunchConfigurations', 'RegisterEventHandler', 'ResetEnvironment',
-    'ResetLaunchConfigurations', 'SetEnvironmentVariable', 'SetLaunchConfiguration', 'Shutdown',
-    'TimerAction', 'UnregisterEventHandler', 'UnsetEnvironmentVariable',
-    'UnsetLaunchConfiguration',
+    'ExecuteProcess', 'ForEach', 'ForLoop', 'GroupAction', 'IncludeLaunchDescription',
+    'LogDebug', 'LogError', 'LogInfo', 'LogWarning', 'OpaqueCoroutine', 'OpaqueFunction',
+    'PopEnvironment', 'PopLaunchConfigurations', 'PushEnvironment', 'PushLaunchConfigurations',
+    'RegisterEventHandler', 'ResetEnvironment', 'ResetLaunchConfigurations',
+    'SetEnvironmentVariable', 'SetLaunchConfiguration', 'Shutdown', 'TimerAction',
+    'UnregisterEventHandler', 'UnsetEnvironmentVariable', 'UnsetLaunchConfiguration',
 ]

@@ -1,6 +1,8 @@
-"""Action: log a message."""
+"""Actions: log a message."""
 
 from __future__ import annotations
+
+import logging
 
 import launch.logging
 from launch.action import Action
@@ -17,9 +19,10 @@ if TYPE_CHECKING:
     from launch.substitution import Substitution
 
 
-@expose_action('log')
-class LogInfo(Action):
-    """Logs a message."""
+class _LogAction(Action):
+    """Base of the actions that log a message."""
+
+    LEVEL = logging.INFO
 
     def __init__(self, *, msg: SomeSubstitutionsType, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -27,7 +30,7 @@ class LogInfo(Action):
         self.__logger = launch.logging.get_logger('launch.user')
 
     @classmethod
-    def parse(cls, entity: Entity, parser: Parser) -> Tuple[Type[LogInfo], Dict[str, Any]]:
+    def parse(cls, entity: Entity, parser: Parser) -> Tuple[Type[_LogAction], Dict[str, Any]]:
         """Return the class and its arguments."""
         _, kwargs = super().parse(entity, parser)
         kwargs['msg'] = parser.parse_substitution(entity.get_attr('message'))
@@ -41,7 +44,36 @@ class LogInfo(Action):
     def execute(self, context: LaunchContext) -> None:
         """Log the message."""
         text = perform_substitutions(context, self.__msg)
-        if context.plan is not None:
-            context.plan.add('log', f'log: {text}', level='INFO', message=text)
+        if context.plan is None:
+            self.__logger.log(self.LEVEL, text)
             return
-        self.__logger.info(text)
+        level = logging.getLevelName(self.LEVEL)
+        label = '' if self.LEVEL == logging.INFO else f' ({level})'
+        context.plan.add('log', f'log{label}: {text}', level=level, message=text)
+
+
+@expose_action('log')
+@expose_action('log_info')
+class LogInfo(_LogAction):
+    """Logs a message."""
+
+
+@expose_action('log_debug')
+class LogDebug(_LogAction):
+    """Logs a message for debugging, as later releases have it."""
+
+    LEVEL = logging.DEBUG
+
+
+@expose_action('log_warning')
+class LogWarning(_LogAction):
+    """Logs a warning, as later releases have it."""
+
+    LEVEL = logging.WARNING
+
+
+@expose_action('log_error')
+class LogError(_LogAction):
+    """Logs an error, as later releases have it."""
+
+    LEVEL = logging.ERROR

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 
+from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
 from launch.utilities import describe_substitutions, normalize_to_list_of_substitutions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, List
+    from typing import Any, Dict, Iterable, List, Sequence, Tuple, Type
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -19,6 +20,7 @@ def _component(part: SomeSubstitutionsType) -> List[Substitution]:
     return normalize_to_list_of_substitutions(part)
 
 
+@expose_substitution('path-join')
 class PathJoinSubstitution(Substitution):
     """
     A path from parts, joined by '/'.
@@ -30,6 +32,15 @@ class PathJoinSubstitution(Substitution):
     def __init__(self, substitutions: Iterable[SomeSubstitutionsType]) -> None:
         super().__init__()
         self.__components = [_component(part) for part in substitutions]
+
+    @classmethod
+    def parse(
+        cls, data: Sequence[SomeSubstitutionsType],
+    ) -> Tuple[Type[PathJoinSubstitution], Dict[str, Any]]:
+        """Return the class and its arguments."""
+        if len(data) < 1:
+            raise TypeError('path-join substitution expects 1 argument or more')
+        return cls, {'substitutions': data}
 
     @property
     def substitutions(self) -> List[Substitution]:
