@@ -5,8 +5,9 @@ It runs on a Python with the wheel `pteros`. Each folder is a repository. Packag
 folders count as installed: their share folder is their source folder, and their Python
 packages can be imported. Packages that are not in the folders are empty folders. Every file
 with `generate_launch_description` is evaluated as `pteros launch --dry-run` does, in a process
-of its own. An argument that has no default gets its first choice, else its own name. Each
-`--environment` sets a variable that a repository's documentation asks for.
+of its own. An argument that has no default gets its first choice, else its own name.
+`--environment` sets a variable that a repository's documentation asks for. `--stub` names a
+module that only a build makes.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 import traceback
+import types
 import warnings
 
 import pteros.launch
@@ -30,20 +32,47 @@ TIMEOUT_S = 30.0
 RETRIES_MAX = 40
 ANSWER_BYTES_MAX = 1 << 20
 
-# Reasons: a name, whether ROS 2 refuses such a file as well, and a pattern of the error.
+# Who refuses a file: it needs something that is not in the folders, or ROS 2 refuses it too.
+NEEDS_MORE, ROS_2_TOO, OTHER = 'needs more', 'ROS 2 refuses as well', 'refused'
+
+# Reasons: a name, the kind, and a pattern of the error.
 REASONS = (
-    ('it imports a Python module that is not there', False, r'ModuleNotFoundError|No module named'),
-    ('it imports a name that its module does not have', False, r'ImportError'),
-    ('it reads a file that is not there', False,
-     r'FileNotFoundError|FileNotFound|could not be found|NotADirectoryError|not found or'),
-    ('it needs an environment variable', False, r"environment variable '|KeyError: [A-Z0-9_]+$"),
-    ('it needs a configuration that the including file sets', True,
+    ('it imports a Python module that is not there', NEEDS_MORE,
+     r'ModuleNotFoundError|No module named'),
+    ('it reads a file that is not there', NEEDS_MORE,
+     r'FileNotFound|No such file|could not be found|NotADirectoryError|[Ii]nvalid configuration'),
+    ('a xacro file of the folders does not fit to another one', NEEDS_MORE, r'XacroException'),
+    ('it needs an environment variable', NEEDS_MORE,
+     r"environment variable '|KeyError: [A-Z0-9_]+$"),
+    ('a part of it cannot run here', NEEDS_MORE, r'tracing setup failed'),
+    ('it needs a real value of an argument', NEEDS_MORE,
+     r'KeyError: |ValueError: |the Python expression |is not valid. Valid options'),
+    ('it needs a configuration that the including file sets', ROS_2_TOO,
      r"launch configuration '.*' does not exist"),
-    ('it passes arguments that the API of Jazzy does not have', True,
-     r'TypeError: .*(unexpected keyword|missing .* required|unsupported operand)'),
-    ('it gives a node an invalid name or namespace', True, r'InvalidNodeName|InvalidNamespace'),
-    ('an argument gets a value that is none of its choices', True, r'is not valid. Valid options'),
+    ('it uses what the API does not have', ROS_2_TOO,
+     r'TypeError: .*(unexpected keyword|missing .* required|unsupported operand|type for param)'),
+    ('it imports a name that its module does not have', ROS_2_TOO, r'ImportError'),
+    ('it gives a node an invalid name or namespace', ROS_2_TOO,
+     r'InvalidNodeName|InvalidNamespace'),
 )
+
+
+class StubText(str):
+    """A text whose attributes are texts: their own names."""
+
+    def __getattr__(self, name):
+        if name.startswith('__'):
+            raise AttributeError(name)
+        return StubText(name)
+
+
+class StubModule(types.ModuleType):
+    """A module in place of one that is not there, such as one that C++ makes."""
+
+    def __getattr__(self, name):
+        if name.startswith('__'):
+            raise AttributeError(name)
+        return StubText(name)
 
 
 class Corpus:
@@ -82,7 +111,11 @@ class Corpus:
         for folder in self.folders:
             for path in sorted(folder.rglob('*.py')):
                 text = path.read_text(errors='replace')
-                if re.search(r'^def generate_launch_description\(', text, re.MULTILINE):
+                is_test = re.search(
+                    r'^(?:import|from) launch_(?:testing|pytest)', text, re.MULTILINE)
+                is_launch_file = re.search(
+                    r'^def generate_launch_description\(', text, re.MULTILINE)
+                if is_launch_file and not is_test:
                     yield folder.name, path
 
 
@@ -144,7 +177,7 @@ def evaluate_with_help(corpus, path):
         package = re.search(r"package '([\w-]+)' not found", error)
         if package is not None and corpus.add_empty(package[1]):
             continue
-        argument = re.search(r'equired (?:launch )?argument [\'"]([\w.-]+)[\'"]', error)
+        argument = re.search(r'equired (?:launch )?argument [\'"]([^\'"]+)[\'"]', error)
         if argument is None or argument[1] in arguments:
             break
         choices = re.search(r'Valid choices are: \[[\'"]([^\'"]*)', error)
@@ -153,33 +186,53 @@ def evaluate_with_help(corpus, path):
 
 
 def reason_of(error):
-    """Return the reason of an error, and whether ROS 2 refuses the file as well."""
-    for name, is_wrong, pattern in REASONS:
+    """Return the reason of an error, and its kind."""
+    for name, kind, pattern in REASONS:
         if re.search(pattern, error):
-            return name, is_wrong
-    return error.splitlines()[0][:100], False
+            return name, kind
+    return short(error), OTHER
+
+
+def short(error):
+    """Return an error without the folders of paths."""
+    return re.sub(r'[\w/.+-]*/', '', error.splitlines()[0]).replace('|', '/')[:110]
+
+
+def share(part, whole):
+    """Return a part in percent."""
+    return f'{100 * part / max(whole, 1):.1f} %'
 
 
 def report(results):
     """Return the page."""
+    counts = collections.Counter(
+        reason_of(each['error']) for each in results.values() if not each['ok'])
+    kinds = collections.Counter()
+    for (_, kind), count in counts.items():
+        kinds[kind] += count
     total, accepted = len(results), sum(each['ok'] for each in results.values())
+    possible = accepted + kinds[OTHER]
     lines = [
         '# Python launch files of public repositories', '',
         '`tools/corpus/python_launch_files.py --markdown FILE DIR…` evaluates the Python launch',
         'files of checked-out repositories as `pteros launch --dry-run` does. It writes this page.',
         'Packages that are not in the folders are empty folders. An argument without a default',
         "gets its first choice, else its own name. The repositories' files are not part of this",
-        'tree.', '',
-        f'**{accepted} of {total} files are evaluated: {100 * accepted / max(total, 1):.1f} %.**', '',
+        'tree. Launch tests are left out.', '',
+        '| files | evaluated | of all | need more | ROS 2 refuses as well | refused |'
+        ' evaluated of what can be |',
+        '|---:|---:|---:|---:|---:|---:|---:|',
+        f'| {total} | {accepted} | {share(accepted, total)} | {kinds[NEEDS_MORE]} | '
+        f'{kinds[ROS_2_TOO]} | {kinds[OTHER]} | {share(accepted, possible)} |', '',
+        '*Need more* counts files that need a Python module, a file, a variable or a value that',
+        'is not in the folders. *ROS 2 refuses as well* counts files that break a rule of',
+        "ROS 2's own packages: they are parts of other files, or use an older or newer API.", '',
         'The plans have '
         f"{sum(each.get('processes', 0) for each in results.values())} processes. "
-        f"{sum(bool(each.get('unknown')) for each in results.values())} plans say that something "
-        'is not known before the launch runs.', '', '## Refused files by reason', '',
-        '| reason | files | ROS 2 refuses them as well |', '|---|---:|---|']
-    counts = collections.Counter(
-        reason_of(each['error']) for each in results.values() if not each['ok'])
-    for (reason, is_wrong), count in counts.most_common():
-        lines.append(f"| {reason} | {count} | {'yes' if is_wrong else ''} |")
+        f"{sum(bool(each.get('unknown')) for each in results.values())} plans name something "
+        'that is not known before the launch runs.', '', '## Refused files by reason', '',
+        '| reason | kind | files |', '|---|---|---:|']
+    lines += [f'| {reason} | {kind} | {count} |' for (reason, kind), count in counts.most_common()]
     lines += ['', '## Repositories', '', '| repository | evaluated | files |', '|---|---:|---:|']
     repositories = collections.defaultdict(list)
     for (repository, _), each in results.items():
@@ -189,8 +242,8 @@ def report(results):
     lines += ['', '## Refused files', '', '| file | error |', '|---|---|']
     for (repository, path), each in sorted(results.items()):
         if not each['ok']:
-            text = re.sub(r'\S*/', '', each['error'].splitlines()[0]).replace('|', '/')
-            lines.append(f"| {repository.replace('+', '/')}: {path} | {text[:110]} |")
+            name = repository.replace('+', '/')
+            lines.append(f"| {name}: {path} | {short(each['error'])} |")
     return '\n'.join(lines) + '\n'
 
 
@@ -201,7 +254,10 @@ def main():
     parser.add_argument('--markdown', type=pathlib.Path, metavar='FILE')
     parser.add_argument('--refused', action='store_true', help='print the refused files')
     parser.add_argument('--environment', action='append', default=[], metavar='NAME=VALUE')
+    parser.add_argument('--stub', action='append', default=[], metavar='MODULE')
     options = parser.parse_args()
+    for name in options.stub:
+        sys.modules[name] = StubModule(name)
     for setting in options.environment:
         name, _, value = setting.partition('=')
         os.environ[name] = value

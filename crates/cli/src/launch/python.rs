@@ -5,13 +5,12 @@
 
 use anyhow::{Context as _, Result, bail};
 use pteros_launch::LaunchRequest;
-use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The variable with the Python to use.
-pub const PYTHON_VARIABLE: &str = "PTEROS_PYTHON";
+const PYTHON_VARIABLE: &str = "PTEROS_PYTHON";
 /// The variable that tells Python where this command is. It finds the programs of
 /// Cargo workspaces for it.
 const COMMAND_VARIABLE: &str = "PTEROS_COMMAND";
@@ -74,7 +73,7 @@ fn candidates() -> Vec<PathBuf> {
     let beside = std::env::current_exe().ok();
     let beside = beside.and_then(|own| Some(own.parent()?.join("python3")));
     let beside = beside.filter(|python| python.is_file());
-    let on_path = PathBuf::from(OsString::from("python3"));
+    let on_path = PathBuf::from("python3");
     environment
         .into_iter()
         .chain(beside)

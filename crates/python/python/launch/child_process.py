@@ -39,6 +39,7 @@ class ChildProcess:
         is_shell: bool,
         has_terminals: bool,
         on_output: Callable[[int, bytes], None],
+        may_read: Callable[[], bool],
         guard: LaunchGuard,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -47,6 +48,8 @@ class ChildProcess:
 
         :param has_terminals: Give it a pseudo-terminal each for stdout and stderr.
         :param on_output: Gets the number of the stream and bytes.
+        :param may_read: Says whether more output can be taken now. Otherwise it waits in
+            the pipe, and the process with it.
         :raises OSError: if it cannot be started.
         """
         self.name = name
@@ -54,6 +57,7 @@ class ChildProcess:
         self.__guard = guard
         self.__loop = loop
         self.__on_output = on_output
+        self.__may_read = may_read
         self.__streams: Dict[int, int] = {}
         guard.start_watchdog()
         near, far = _open_terminals() if has_terminals else _open_pipes()
@@ -92,6 +96,8 @@ class ChildProcess:
             return b''
 
     def __handle_output(self, stream: int) -> None:
+        if not self.__may_read():
+            return
         data = self.__read(stream)
         if data:
             self.__on_output(stream, data)

@@ -224,6 +224,22 @@ def test_a_process_that_fails_gives_the_exit_code_1(folder):  # noqa: F811
     assert folder.run('b.launch.py').returncode == 0
 
 
+def test_all_output_of_a_process_arrives(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(
+        "ExecuteProcess(cmd=['seq', '100000'], output='screen')",
+        """ExecuteProcess(cmd=['sh', '-c', 'head -c 3000000 /dev/zero | tr "\\\\0" x'],
+                       name='long', output='screen')"""))
+    result = folder.run('a.launch.py')
+    assert result.returncode == 0, result.stdout[-1000:]
+    lines = result.stdout.splitlines()
+    numbers = [line.split('] ')[1] for line in lines if line.startswith('[seq-1] ')]
+    assert numbers == [str(number) for number in range(1, 100001)]
+    # A line without an end is logged in parts.
+    parts = [line.split('] ')[1] for line in lines if line.startswith('[long-2] ')]
+    assert ''.join(parts) == 'x' * 3000000
+    assert len(parts) > 1
+
+
 def test_temporary_parameter_files_are_deleted_at_the_end(folder, tmp_path):  # noqa: F811
     folder.package('demo')
     path = folder.write('prefix/lib/demo/reader', '#!/bin/sh\nfor last; do :; done\ncat "$last"\n')

@@ -51,6 +51,12 @@ if TYPE_CHECKING:
 OVERRIDE_OUTPUT_VARIABLE = 'OVERRIDE_LAUNCH_PROCESS_OUTPUT'
 """Environment variable with the output of all processes."""
 
+EVENTS_MAX = 1000
+"""The largest number of waiting events with which output of processes is still read."""
+
+LINE_CHARACTERS_MAX = 1 << 20
+"""The longest line that is kept until it ends. A longer one is logged in parts."""
+
 
 class _Protocol:
     """The future that has the exit code, where others look for it."""
@@ -374,6 +380,7 @@ class ExecuteLocal(Action):
             has_terminals=bool(has_terminals),
             on_output=lambda stream, data: context.emit_event_sync(
                 events[stream](text=data, **details)),
+            may_read=lambda: context._event_queue.qsize() < EVENTS_MAX,
             guard=context._guard,
             loop=context.asyncio_loop)
 
@@ -391,6 +398,9 @@ class ExecuteLocal(Action):
     def __write(self, event: ProcessIO, buffer: io.StringIO, logger: logging.Logger) -> None:
         """Log the whole lines; the last part waits for the rest of its line."""
         *lines, rest = (buffer.getvalue() + event.text.decode(errors='replace')).split('\n')
+        if len(rest) > LINE_CHARACTERS_MAX:
+            lines.append(rest)
+            rest = ''
         buffer.seek(0)
         buffer.truncate()
         buffer.write(rest)
