@@ -5,7 +5,8 @@ It runs on a Python with the wheel `pteros`. Each folder is a repository. Packag
 folders count as installed: their share folder is their source folder, and their Python
 packages can be imported. Packages that are not in the folders are empty folders. Every file
 with `generate_launch_description` is evaluated as `pteros launch --dry-run` does, in a process
-of its own. An argument that has no default gets its first choice, else its own name.
+of its own. An argument that has no default gets its first choice, else its own name, and so
+does a launch configuration that the file does not set.
 `--environment` sets a variable that a repository's documentation asks for. `--stub` names a
 module that only a build makes.
 """
@@ -46,9 +47,9 @@ REASONS = (
      r"environment variable '|KeyError: [A-Z0-9_]+$"),
     ('a part of it cannot run here', NEEDS_MORE, r'tracing setup failed'),
     ('it needs a real value of an argument', NEEDS_MORE,
-     r'KeyError: |ValueError: |the Python expression |is not valid. Valid options'),
+     r'KeyError: |ValueError: |No plugin_name|must be either|the Python expression |is not valid. Valid options'),
     ('it needs a configuration that the including file sets', ROS_2_TOO,
-     r"launch configuration '.*' does not exist"),
+     r"launch configuration '.*' does not exist|InvalidConditionExpressionError"),
     ('it uses what the API does not have', ROS_2_TOO,
      r'TypeError: .*(unexpected keyword|missing .* required|unsupported operand|type for param)'),
     ('it imports a name that its module does not have', ROS_2_TOO, r'ImportError'),
@@ -177,6 +178,11 @@ def evaluate_with_help(corpus, path):
         package = re.search(r"package '([\w-]+)' not found", error)
         if package is not None and corpus.add_empty(package[1]):
             continue
+        # A part of another file uses what that file sets.
+        set_elsewhere = re.search(r"launch configuration '([^']+)' does not exist", error)
+        if set_elsewhere is not None and set_elsewhere[1] not in arguments:
+            arguments[set_elsewhere[1]] = set_elsewhere[1]
+            continue
         argument = re.search(r'equired (?:launch )?argument [\'"]([^\'"]+)[\'"]', error)
         if argument is None or argument[1] in arguments:
             break
@@ -217,8 +223,9 @@ def report(results):
         '`tools/corpus/python_launch_files.py --markdown FILE DIR…` evaluates the Python launch',
         'files of checked-out repositories as `pteros launch --dry-run` does. It writes this page.',
         'Packages that are not in the folders are empty folders. An argument without a default',
-        "gets its first choice, else its own name. The repositories' files are not part of this",
-        'tree. Launch tests are left out.', '',
+        'gets its first choice, else its own name. A launch configuration that an including file',
+        "sets gets its own name. The repositories' files are not part of this tree. Launch tests",
+        'are left out.', '',
         '| files | evaluated | of all | need more | ROS 2 refuses as well | refused |'
         ' evaluated of what can be |',
         '|---:|---:|---:|---:|---:|---:|---:|',
