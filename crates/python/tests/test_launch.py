@@ -69,15 +69,15 @@ def package(tmp_path, monkeypatch):
 
 def run(*actions):
     """Run actions to their end, at most 30 s; return the lines of all processes."""
-    lines = []
+    output = []
     service = LaunchService()
     service.include_launch_description(LaunchDescription([
         RegisterEventHandler(OnProcessIO(
-            on_stdout=lambda event: lines.extend(event.text.decode().splitlines()))),
+            on_stdout=lambda event: output.append(event.text.decode()))),
         TimerAction(period=30.0, actions=[Shutdown(reason='not in time')]),
         *actions]))
     assert service.run() == 0
-    return lines
+    return ''.join(output).splitlines()
 
 
 def test_nodes_get_names_and_parameters(package):
@@ -131,18 +131,24 @@ def test_components_are_loaded_again_when_their_container_respawns(package):
         package='demo', executable='container', name='c', namespace='ns', respawn=True,
         composable_node_descriptions=[ComposableNode(
             package='p', plugin='p::A', name='a', namespace='/x', parameters=[{'k': 7}])])
-    loads = []
+    output = []
+
+    def loads():
+        return [line for line in ''.join(output).split('\n')[:-1] if line.startswith('load')]
 
     def on_stdout(event):
-        loads.extend(line for line in event.text.decode().splitlines() if 'load' in line)
-        if len(loads) == 1:
+        before = len(loads())
+        output.append(event.text.decode())
+        if len(loads()) == before:
+            return None
+        if before == 0:
             event.action._subprocess_transport.kill()
             return None
-        return Shutdown() if len(loads) == 2 else None
+        return Shutdown()
 
     run(container, RegisterEventHandler(OnProcessIO(
         target_action=container, on_stdout=on_stdout)))
-    assert loads == ["load p::A /x {'k': 7}"] * 2
+    assert loads() == ["load p::A /x {'k': 7}"] * 2
 
 
 def test_a_timer_of_ros_time_fires(package):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from launch.launch_context import LaunchContext
     from rclpy.client import Client
 
-_POLL_PERIOD = 0.05
+_POLL_PERIOD = 0.02
 
 
 async def call_service(
@@ -29,21 +29,15 @@ async def call_service(
                 f"Abandoning wait for the '{client.srv_name}' service, due to shutdown.")
             return None
         await asyncio.sleep(_POLL_PERIOD)
-    loop = asyncio.get_running_loop()
-    answered = asyncio.Event()
     future = client.call_async(request)
-    future.add_done_callback(lambda _: loop.call_soon_threadsafe(answered.set))
-    while True:
-        try:
-            await asyncio.wait_for(answered.wait(), _POLL_PERIOD)
-            break
-        except asyncio.TimeoutError:
-            if context.is_shutdown:
-                logger.warning(
-                    f"Abandoning wait for the '{client.srv_name}' service response, due to "
-                    'shutdown.')
-                future.cancel()
-                return None
+    while not future.done():
+        if context.is_shutdown:
+            logger.warning(
+                f"Abandoning wait for the '{client.srv_name}' service response, due to "
+                'shutdown.')
+            future.cancel()
+            return None
+        await asyncio.sleep(_POLL_PERIOD)
     if future.exception() is not None:
         raise future.exception()
     return future.result()
