@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from rclpy.client import Client
 
 _POLL_PERIOD = 0.02
+# The server sees the client's response reader a moment after the client sees the server. A
+# response that it writes before is lost, because responses are volatile.
+_SETTLING_TIME = 0.2
 
 
 async def call_service(
@@ -29,6 +32,7 @@ async def call_service(
                 f"Abandoning wait for the '{client.srv_name}' service, due to shutdown.")
             return None
         await asyncio.sleep(_POLL_PERIOD)
+    await asyncio.sleep(_SETTLING_TIME)
     future = client.call_async(request)
     while not future.done():
         if context.is_shutdown:
