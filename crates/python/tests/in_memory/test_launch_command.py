@@ -181,7 +181,7 @@ def test_ctrl_c_ends_all_processes_and_what_they_left_behind(folder):  # noqa: F
     try:
         pids = [folder.pid(name) for name in ('one', 'two', 'two_daemon')]
         launch.send_signal(signal.SIGINT)
-        output, _ = launch.communicate(timeout=20)
+        output, _ = launch.communicate(timeout=60)
         assert launch.returncode == 0, output
         assert not any(is_running(pid) for pid in pids)
     finally:
@@ -196,7 +196,7 @@ def test_a_process_that_ignores_signals_is_killed_after_the_timeouts(folder):  #
     try:
         pid = folder.pid('deaf')
         launch.send_signal(signal.SIGTERM)
-        output, _ = launch.communicate(timeout=20)
+        output, _ = launch.communicate(timeout=60)
         assert "escalating to 'SIGTERM'" in output
         assert "escalating to 'SIGKILL'" in output
         assert not is_running(pid)
@@ -226,17 +226,17 @@ def test_a_process_that_fails_gives_the_exit_code_1(folder):  # noqa: F811
 
 def test_all_output_of_a_process_arrives(folder):  # noqa: F811
     folder.write('a.launch.py', file_of(
-        "ExecuteProcess(cmd=['seq', '100000'], output='screen')",
-        """ExecuteProcess(cmd=['sh', '-c', 'head -c 3000000 /dev/zero | tr "\\\\0" x'],
+        "ExecuteProcess(cmd=['seq', '20000'], output='screen')",
+        """ExecuteProcess(cmd=['sh', '-c', 'head -c 1500000 /dev/zero | tr "\\\\0" x'],
                        name='long', output='screen')"""))
     result = folder.run('a.launch.py')
     assert result.returncode == 0, result.stdout[-1000:]
     lines = result.stdout.splitlines()
     numbers = [line.split('] ')[1] for line in lines if line.startswith('[seq-1] ')]
-    assert numbers == [str(number) for number in range(1, 100001)]
+    assert numbers == [str(number) for number in range(1, 20001)]
     # A line without an end is logged in parts.
     parts = [line.split('] ')[1] for line in lines if line.startswith('[long-2] ')]
-    assert ''.join(parts) == 'x' * 3000000
+    assert ''.join(parts) == 'x' * 1500000
     assert len(parts) > 1
 
 
