@@ -116,7 +116,7 @@ pub struct GlobalFlags {
 pub enum Noun {
     /// Start a small robot graph and show its data flow; or a talker, or a listener
     Demo(Demo),
-    /// Run a launch file: XML or YAML, as in ROS 2
+    /// Run a launch file: XML, YAML or Python, as in ROS 2
     #[command(arg_required_else_help = true)]
     Launch(Box<Launch>),
     /// Run a program of a package

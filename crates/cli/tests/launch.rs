@@ -307,7 +307,7 @@ fn the_tours_launch_file_starts_a_talker_and_a_listener_that_communicate() {
 }
 
 #[test]
-fn python_launch_files_are_named_and_left_out_of_a_check() {
+fn a_launch_with_a_python_file_is_handed_to_python() {
     let folder = Folder::new("python");
     folder.write(
         "prefix/share/ament_index/resource_index/packages/bringup",
@@ -320,27 +320,34 @@ fn python_launch_files_are_named_and_left_out_of_a_check() {
         r#"<launch><executable cmd="echo"/><include file="$(find-pkg-share bringup)/launch/robot.launch.py"/></launch>"#,
     );
     let prefix = folder.path().join("prefix");
-    let launch = |words: &str| {
+    // It says what it was asked to do.
+    let python = folder.file("python", "#!/bin/sh\n[ \"$1\" = -c ] || echo \"$@\"");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&python, mode).unwrap();
+    let launch = |words: &str, python: &str| {
         let mut command = folder.command(words);
         command.env("AMENT_PREFIX_PATH", &prefix);
+        command.env("PTEROS_PYTHON", python);
         support::finish(command)
     };
-    let error = launch("bringup robot.launch.py").failed(1);
+    let said = launch("bringup robot.launch.py speed:=2 --check", &python).ok();
+    assert_contains(&said, "-m pteros.launch ");
+    assert_contains(&said, "bringup/launch/robot.launch.py --check speed:=2");
+    let said = launch("a.launch.xml --dry-run --json", &python).ok();
+    assert_contains(&said, "a.launch.xml --dry-run --json");
+    let said = launch("a.launch.xml --show-args", &python).ok();
+    assert_contains(&said, "a.launch.xml --show-args");
+    let said = launch("a.launch.xml -d", &python).ok();
+    assert_contains(&said, "a.launch.xml --debug");
+    let said = launch("bringup other.launch.xml --check", &python).ok();
+    assert_contains(&said, "no errors; 0 processes, 1 files");
+
+    let error = launch("a.launch.xml", "/no/python").failed(1);
     assert_contains(
         &error,
-        "bringup/launch/robot.launch.py: Python launch files are not supported yet; the package has in XML or YAML: other.launch.xml",
+        "PTEROS_PYTHON=/no/python cannot run Python launch files",
     );
-    let error = launch("a.launch.xml").failed(1);
-    assert_contains(
-        &error,
-        "robot.launch.py was left out; Python launch files are not supported yet",
-    );
-    assert_contains(&error, "nothing was started");
-    let checked = launch("a.launch.xml --check").ok();
-    assert_contains(&checked, "no errors; 1 processes, 1 files, 1 left out");
-    let plan = launch("a.launch.xml --dry-run --json").json();
-    assert_eq!(plan["steps"][0]["command"][0], "echo");
-    assert_eq!(plan["left_out"].as_array().map(Vec::len), Some(1));
+    assert_contains(&error, "install the wheel into it");
 }
 
 #[test]

@@ -10,7 +10,8 @@
 //!    Ctrl-C stops them. Decisions ([`launch_state_machine`]) are separate from
 //!    actions ([`run::Supervisor`]), so they are tested on simulated time.
 //!
-//! This crate never runs Python: it refuses Python launch files with an error.
+//! This crate never runs Python: it leaves Python launch files out, with a note.
+//! `pteros launch` hands a launch with one to Python.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -215,7 +215,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     (
         "a.launch.py",
         "import launch",
-        "Python launch files are not supported yet",
+        "is a Python launch file, which only Python can read",
     ),
 ];
 

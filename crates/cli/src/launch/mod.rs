@@ -1,5 +1,6 @@
 //! `pteros launch`.
 
+mod python;
 mod request;
 mod run;
 mod show;
@@ -9,7 +10,7 @@ pub use request::packages;
 use crate::cli_context::CliContext;
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros_launch::LaunchPlan;
+use pteros_launch::{LaunchPlan, LaunchRequest};
 
 /// Arguments of `launch`.
 #[derive(Debug, Args)]
@@ -54,24 +55,18 @@ impl Launch {
     /// Runs a launch file, or prints what it would do.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let request = self.request()?;
-        if self.show_args {
-            return show::print_arguments(cli, &request);
+        if request::is_python(&request.file) {
+            return self.run_python(cli, &request);
         }
         let plan = match LaunchPlan::read(&request) {
+            // A file that it includes is for Python.
+            Ok(plan) if !plan.left_out.is_empty() => return self.run_python(cli, &request),
+            _ if self.show_args => return show::print_arguments(cli, &request),
             Ok(plan) => plan,
             Err(errors) => return show::print_errors(cli, &request, &errors),
         };
         for note in &plan.notes {
             cli.console.note(format!("warning: {note}"));
-        }
-        if !plan.left_out.is_empty() && !self.check && !self.dry_run && !self.print {
-            bail!(
-                "{}\nnothing was started; --check and --dry-run go on with the rest",
-                plan.left_out.join("\n")
-            );
-        }
-        for left_out in &plan.left_out {
-            cli.console.note(format!("warning: {left_out}"));
         }
         if self.check {
             return show::print_checked(cli, &plan);
@@ -79,11 +74,36 @@ impl Launch {
         if self.dry_run || self.print {
             return show::print_plan(cli, &plan, &request);
         }
-        if cli.arguments != pteros::args::Arguments::default() {
-            bail!(
-                "--ros-args are for nodes; write ros_args in the launch file, or set_parameter and set_remap"
-            );
-        }
+        refuse_ros_arguments(cli)?;
         run::run(cli, &plan, request, self.debug)
     }
+
+    /// Hands the whole launch to Python. Returns only on error.
+    fn run_python(&self, cli: &CliContext, request: &LaunchRequest) -> Result<()> {
+        refuse_ros_arguments(cli)?;
+        let flags = [
+            (self.check, "--check"),
+            (self.dry_run || self.print, "--dry-run"),
+            (self.show_args, "--show-args"),
+            (self.debug, "--debug"),
+            (self.noninteractive, "--noninteractive"),
+            (
+                self.show_all_subprocesses_output,
+                "--show-all-subprocesses-output",
+            ),
+            (cli.console.json, "--json"),
+        ];
+        let flags = flags.into_iter();
+        let flags = flags.filter_map(|(is_given, flag)| is_given.then_some(flag));
+        python::run(request, &flags.collect::<Vec<_>>())
+    }
+}
+
+fn refuse_ros_arguments(cli: &CliContext) -> Result<()> {
+    if cli.arguments != pteros::args::Arguments::default() {
+        bail!(
+            "--ros-args are for nodes; write ros_args in the launch file, or set_parameter and set_remap"
+        );
+    }
+    Ok(())
 }

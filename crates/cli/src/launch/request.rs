@@ -121,23 +121,6 @@ fn find_in_package(packages: &Packages, package: &str, name: &str) -> Result<Pat
     collect(&found.share, 0, &mut files);
     let named = |path: &&PathBuf| path.file_name().is_some_and(|file| *file == *name);
     let matching: Vec<&PathBuf> = files.iter().filter(named).collect();
-    if let [path] = matching.as_slice()
-        && is_python(path)
-    {
-        let others: Vec<String> = files
-            .iter()
-            .filter(|path| !is_python(path))
-            .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
-            .collect();
-        let others = match others.len() {
-            0 => "the package has no XML or YAML launch file".to_owned(),
-            _ => format!("the package has in XML or YAML: {}", others.join(", ")),
-        };
-        bail!(
-            "{}: Python launch files are not supported yet; {others}",
-            path.display()
-        );
-    }
     match matching.as_slice() {
         [one] => Ok((*one).clone()),
         [] => {
@@ -159,7 +142,7 @@ fn find_in_package(packages: &Packages, package: &str, name: &str) -> Result<Pat
 }
 
 /// Whether a file is a Python launch file.
-fn is_python(path: &Path) -> bool {
+pub fn is_python(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "py")
 }
 

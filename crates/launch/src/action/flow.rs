@@ -125,7 +125,7 @@ impl Builder {
         }
         if !self.declares_only {
             self.errors.left_out.push(format!(
-                "{location}: the Python launch file {name} was left out; Python launch files are not supported yet"
+                "{location}: the Python launch file {name} was left out; pteros launch runs such files with Python"
             ));
         }
         self.scope.failed.left_out.get_or_insert(name.to_string());

@@ -94,7 +94,7 @@ impl Document {
         };
         if path.extension().is_some_and(|end| end == "py") {
             return Err(LaunchFileError::without_location(format!(
-                "{name}: Python launch files are not supported yet; write XML or YAML (docs/reference/file_formats.md shows how), or start it with ros2 launch"
+                "{name} is a Python launch file, which only Python can read; start it with pteros launch, or write XML or YAML (docs/reference/file_formats.md shows how)"
             ))
             .into());
         }

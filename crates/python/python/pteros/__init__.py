@@ -5,8 +5,20 @@ native module that they run on.
 """
 
 import _pteros_import_hook
-from pteros._native import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pteros._native import __version__
 
 __all__ = ['__version__']
+
+
+def __getattr__(name: str) -> str:
+    # Launch files without ROS nodes never load the native module.
+    if name == '__version__':
+        from pteros import _native
+        return _native.__version__
+    raise AttributeError(f"module 'pteros' has no attribute '{name}'")
+
 
 _pteros_import_hook.install()

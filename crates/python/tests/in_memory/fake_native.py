@@ -11,7 +11,6 @@ import re
 import sys
 import threading
 import time
-import types
 from collections import deque
 
 DURATION_INFINITE = (1 << 63) - 1
@@ -653,9 +652,8 @@ def get_rmw_implementation_identifier():
 
 def install():
     """Put this module in the place of the native one."""
-    package = types.ModuleType('pteros')
-    package._native = sys.modules[__name__]
-    sys.modules.setdefault('pteros', package)
+    import pteros
+    pteros._native = sys.modules[__name__]
     sys.modules['pteros._native'] = sys.modules[__name__]
 
 

@@ -1,0 +1,92 @@
+//! Python launch files: the whole launch is handed to the Python package of the wheel.
+//!
+//! This process is replaced by `python3 -m pteros.launch`. So the signals of the
+//! terminal reach the launcher, and its exit code is that of this command.
+
+use anyhow::{Context as _, Result, bail};
+use pteros_launch::LaunchRequest;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The variable with the Python to use.
+const PYTHON_VARIABLE: &str = "PTEROS_PYTHON";
+/// The variable that tells Python where this command is. It finds the programs of
+/// Cargo workspaces for it.
+const COMMAND_VARIABLE: &str = "PTEROS_COMMAND";
+/// Exits with 0 where the wheel is installed.
+const PROBE: &str =
+    "import importlib.util, sys; sys.exit(importlib.util.find_spec('pteros') is None)";
+
+/// Replaces this process by Python, which runs, checks or shows the launch file.
+/// Returns only on error. Blocks while it looks for a Python, for tens of
+/// milliseconds each.
+///
+/// # Errors
+/// No Python has the wheel.
+pub fn run(request: &LaunchRequest, flags: &[&str]) -> Result<()> {
+    let python = find_python(&request.file)?;
+    let mut command = Command::new(&python);
+    command
+        .args(["-m", "pteros.launch"])
+        .arg(&request.file)
+        .args(flags);
+    for (name, value) in &request.arguments {
+        command.arg(format!("{name}:={value}"));
+    }
+    if let Some(own) = &request.ros2_command {
+        command.env(COMMAND_VARIABLE, own);
+    }
+    Err(command.exec()).with_context(|| format!("start {}", python.display()))
+}
+
+/// The first Python that has the wheel.
+fn find_python(file: &Path) -> Result<PathBuf> {
+    let named = std::env::var_os(PYTHON_VARIABLE).filter(|value| !value.is_empty());
+    if let Some(python) = named.map(PathBuf::from) {
+        if has_wheel(&python) {
+            return Ok(python);
+        }
+        bail!(
+            "{}: {PYTHON_VARIABLE}={} cannot run Python launch files: it cannot be started, or it has no package pteros; install the wheel into it, or name another Python",
+            file.display(),
+            python.display()
+        );
+    }
+    let candidates = candidates();
+    if let Some(python) = candidates.iter().find(|python| has_wheel(python)) {
+        return Ok(python.clone());
+    }
+    let list: Vec<String> = candidates.iter().map(|c| c.display().to_string()).collect();
+    bail!(
+        "{}: the launch has a Python launch file, and no Python with the wheel pteros was found (tried: {}); install the wheel with pip (docs/tutorials/first_node_in_python.md), or name a Python that has it by {PYTHON_VARIABLE}",
+        file.display(),
+        list.join(", ")
+    )
+}
+
+/// Where the wheel may be: in the virtual environment, beside this command, in the
+/// Python on PATH.
+fn candidates() -> Vec<PathBuf> {
+    let environment = std::env::var_os("VIRTUAL_ENV").filter(|value| !value.is_empty());
+    let environment = environment.map(|folder| Path::new(&folder).join("bin/python3"));
+    let beside = std::env::current_exe().ok();
+    let beside = beside.and_then(|own| Some(own.parent()?.join("python3")));
+    let beside = beside.filter(|python| python.is_file());
+    let on_path = PathBuf::from("python3");
+    environment
+        .into_iter()
+        .chain(beside)
+        .chain([on_path])
+        .collect()
+}
+
+fn has_wheel(python: &Path) -> bool {
+    let status = Command::new(python)
+        .args(["-c", PROBE])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    status.is_ok_and(|status| status.success())
+}

@@ -1,0 +1,514 @@
+"""Action: start a process on this host, and see it to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import shutil
+import signal
+import traceback
+
+import launch.logging
+from launch.action import Action
+from launch.actions.emit_event import EmitEvent
+from launch.actions.opaque_function import OpaqueFunction
+from launch.actions.timer_action import TimerAction
+from launch.child_process import ChildProcess
+from launch.conditions import evaluate_condition_expression
+from launch.event_handler import EventHandler
+from launch.event_handlers import OnProcessExit, OnProcessIO, OnProcessStart, OnShutdown
+from launch.events import matches_action
+from launch.events.process import (
+    ProcessExited, ProcessStarted, ProcessStderr, ProcessStdout, ShutdownProcess, SignalProcess,
+)
+from launch.launch_description_entity import LaunchDescriptionEntity
+from launch.launch_guard import LaunchGuard
+from launch.substitutions import LaunchConfiguration, PythonExpression
+from launch.utilities import (
+    is_a_subclass, normalize_to_list_of_substitutions, perform_substitutions,
+)
+from launch.utilities.type_utils import (
+    normalize_typed_substitution, perform_typed_substitution,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import logging
+    from typing import Any, Callable, Dict, List, Optional, Text, Union
+
+    from launch.descriptions import Executable
+    from launch.events import Shutdown
+    from launch.events.process import ProcessIO
+    from launch.launch_context import LaunchContext
+    from launch.some_entities_type import SomeEntitiesType
+    from launch.some_substitutions_type import SomeSubstitutionsType
+    from launch.substitution import Substitution
+
+    OnExit = Union[
+        SomeEntitiesType, Callable[[ProcessExited, LaunchContext], Optional[SomeEntitiesType]]]
+
+OVERRIDE_OUTPUT_VARIABLE = 'OVERRIDE_LAUNCH_PROCESS_OUTPUT'
+"""Environment variable with the output of all processes."""
+
+EVENTS_MAX = 1000
+"""The largest number of waiting events with which output of processes is still read."""
+
+LINE_CHARACTERS_MAX = 1 << 20
+"""The longest line that is kept until it ends. A longer one is logged in parts."""
+
+
+class _Protocol:
+    """The future that has the exit code, where others look for it."""
+
+    def __init__(self, process: ChildProcess) -> None:
+        self.complete = process.complete
+
+
+class ExecuteLocal(Action):
+    """
+    Starts a process, logs what it writes, and emits the events of processes.
+
+    At the end of the launch the process gets SIGINT, after ``sigterm_timeout`` SIGTERM, and
+    after ``sigkill_timeout`` more SIGKILL. All time-outs and delays are in seconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        process_description: Executable,
+        shell: bool = False,
+        sigterm_timeout: SomeSubstitutionsType = LaunchConfiguration(
+            'sigterm_timeout', default=5),
+        sigkill_timeout: SomeSubstitutionsType = LaunchConfiguration(
+            'sigkill_timeout', default=5),
+        emulate_tty: bool = False,
+        output: SomeSubstitutionsType = 'log',
+        output_format: Text = '[{this.process_description.final_name}] {line}',
+        cached_output: bool = False,
+        log_cmd: bool = False,
+        on_exit: Optional[OnExit] = None,
+        respawn: Union[bool, SomeSubstitutionsType] = False,
+        respawn_delay: Optional[float] = None,
+        respawn_max_retries: int = -1,
+        **kwargs: Any,
+    ) -> None:
+        """
+        Make an action.
+
+        :param shell: Run the command in a shell.
+        :param emulate_tty: Give the process a pseudo-terminal each for stdout and stderr.
+        :param output: Where output goes: see :func:`launch.logging.get_output_loggers`.
+        :param output_format: The format of a line; ``{this}`` is this action.
+        :param cached_output: Keep output for :meth:`get_stdout` and :meth:`get_stderr`.
+        :param log_cmd: Log the command.
+        :param on_exit: Entities to visit when the process has ended, or a function that
+            returns them.
+        :param respawn: Start the process again when it has ended by itself.
+        :param respawn_max_retries: How often; -1 for ever.
+        """
+        super().__init__(**kwargs)
+        self.__process_description = process_description
+        self.__shell = shell
+        self.__sigterm_timeout = normalize_to_list_of_substitutions(sigterm_timeout)
+        self.__sigkill_timeout = normalize_to_list_of_substitutions(sigkill_timeout)
+        self.__emulate_tty = emulate_tty
+        output = os.environ.get(OVERRIDE_OUTPUT_VARIABLE, output)
+        self.__output: Union[Dict[str, Any], List[Substitution]] = (
+            output if isinstance(output, dict) else normalize_to_list_of_substitutions(output))
+        self.__output_format = output_format
+        self.__is_output_cached = cached_output
+        self.__log_cmd = log_cmd
+        self.__on_exit = on_exit
+        self.__respawn = normalize_typed_substitution(respawn, bool)
+        self.__respawn_delay = respawn_delay
+        self.__respawn_max_retries = respawn_max_retries
+        self.__respawn_retries = 0
+        self.__process_event_args: Optional[Dict[str, Any]] = None
+        self._subprocess_transport: Optional[ChildProcess] = None
+        self._subprocess_protocol: Optional[_Protocol] = None
+        self.__completed_future: Optional[asyncio.Future] = None
+        self.__shutdown_future: Optional[asyncio.Future] = None
+        self.__escalation: List[TimerAction] = []
+        self.__stdout_buffer = io.StringIO()
+        self.__stderr_buffer = io.StringIO()
+        self.__logger: Optional[logging.Logger] = None
+        self.__is_executed = False
+
+    # --- what it is ---------------------------------------------------------------------
+
+    @property
+    def process_description(self) -> Executable:
+        """The command."""
+        return self.__process_description
+
+    @property
+    def shell(self) -> bool:
+        """Whether the command runs in a shell."""
+        return self.__shell
+
+    @property
+    def emulate_tty(self) -> bool:
+        """Whether the process gets pseudo-terminals."""
+        return self.__emulate_tty
+
+    @property
+    def sigterm_timeout(self) -> List[Substitution]:
+        """The time from SIGINT to SIGTERM, in seconds."""
+        return self.__sigterm_timeout
+
+    @property
+    def sigkill_timeout(self) -> List[Substitution]:
+        """The time from SIGTERM to SIGKILL, in seconds."""
+        return self.__sigkill_timeout
+
+    @property
+    def output(self) -> Union[Dict[str, Any], List[Substitution]]:
+        """Where output goes."""
+        return self.__output
+
+    @property
+    def process_details(self) -> Optional[Dict[str, Any]]:
+        """``name``, ``cmd``, ``cwd``, ``env`` and, once it runs, ``pid``."""
+        return self.__process_event_args
+
+    @property
+    def return_code(self) -> Optional[int]:
+        """The exit code or the negative number of a signal; ``None`` before the end."""
+        process = self._subprocess_transport
+        return None if process is None else process.get_returncode()
+
+    def get_sub_entities(self) -> List[LaunchDescriptionEntity]:
+        """Return the entities of ``on_exit``, if it is a list."""
+        return self.__on_exit if isinstance(self.__on_exit, list) else []
+
+    def get_asyncio_future(self) -> Optional[asyncio.Future]:
+        """Return a future that is done when the process has ended for good."""
+        return self.__completed_future
+
+    def get_stdout(self) -> str:
+        """
+        Return what the process has written to stdout so far.
+
+        :raises RuntimeError: without ``cached_output``.
+        """
+        return self.__cached(self.__stdout_buffer, 'stdout')
+
+    def get_stderr(self) -> str:
+        """
+        Return what the process has written to stderr so far.
+
+        :raises RuntimeError: without ``cached_output``.
+        """
+        return self.__cached(self.__stderr_buffer, 'stderr')
+
+    def __cached(self, buffer: io.StringIO, stream: str) -> str:
+        if not self.__is_output_cached:
+            raise RuntimeError(
+                f'cached output must be true to be able to get {stream}, proc '
+                f"'{self.__process_description.name}'")
+        return buffer.getvalue()
+
+    # --- start --------------------------------------------------------------------------
+
+    def prepare(self, context: LaunchContext) -> None:
+        """Evaluate all substitutions."""
+        description = self.__process_description
+        description.prepare(context, self)
+        self.__process_event_args = {
+            'action': self,
+            'name': description.final_name,
+            'cmd': description.final_cmd,
+            'cwd': description.final_cwd,
+            'env': description.final_env,
+        }
+        self.__respawn = perform_typed_substitution(context, self.__respawn, bool)
+
+    def execute(self, context: LaunchContext) -> Optional[List[LaunchDescriptionEntity]]:
+        """Start the process when the event is processed; an error before that starts nothing."""
+        self.prepare(context)
+        if context.plan is not None:
+            self._add_to_plan(context)
+            return None
+        name = self.__process_description.final_name
+        if self.__is_executed:
+            raise RuntimeError(
+                f"ExecuteLocal action '{name}': executed more than once: {self.describe()}")
+        self.__is_executed = True
+        if context.is_shutdown:
+            return None
+        missing = self.__missing_program()
+        if missing is not None:
+            raise RuntimeError(f"process '{name}': {missing}")
+        output = self.__output
+        if not isinstance(output, dict):
+            output = perform_substitutions(context, output)
+        loggers = launch.logging.get_output_loggers(name, output)
+        self.__logger = launch.logging.get_logger(name)
+        for handler in self.__event_handlers(*loggers):
+            context.register_event_handler(handler)
+        self.__completed_future = context.asyncio_loop.create_future()
+        self.__shutdown_future = context.asyncio_loop.create_future()
+        context._start(self.__execute_process(context))
+        return None
+
+    def __missing_program(self) -> Optional[str]:
+        """Return why the program cannot start; ``None`` if it is there."""
+        details = self.__process_event_args
+        if self.__shell:
+            return None
+        program = details['cmd'][0]
+        folder = details['cwd']
+        if folder is not None and not os.path.isdir(folder):
+            return f"the working folder '{folder}' is not there"
+        if os.sep in program:
+            path = os.path.join(folder or '', program)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return None
+            return f"the program '{path}' is not there or cannot be executed"
+        if shutil.which(program, path=(details['env'] or {}).get('PATH', os.defpath)) is None:
+            return f"the program '{program}' is not on PATH"
+        return None
+
+    def _add_to_plan(self, context: LaunchContext, **details: Any) -> None:
+        """Add the process, and what follows from its end, to the plan."""
+        plan = context.plan
+        own = self.__process_event_args
+        environment = context.environment
+        missing = self.__missing_program()
+        if missing is not None:
+            plan.add_missing(f"process '{own['name']}': {missing}", own['cmd'][0])
+        step = plan.add(
+            'start', f"start {own['name']}", process=own['name'], command=own['cmd'],
+            cwd=own['cwd'], respawn=self.__respawn, shell=self.__shell,
+            environment={
+                name: value for name, value in own['env'].items()
+                if environment.get(name) != value},
+            **details)
+        if callable(self.__on_exit):
+            plan.add_unknown(f"{own['name']}: on_exit is a function, which gets the exit code")
+        elif self.__on_exit:
+            entities = self.__on_exit
+            if isinstance(entities, LaunchDescriptionEntity):
+                entities = [entities]
+            event = plan.add('on_event', 'when it has exited', step, event='exit')
+            plan.add_later(event, entities)
+
+    def __event_handlers(
+        self, stdout: logging.Logger, stderr: logging.Logger,
+    ) -> List[Any]:
+        write = self.__write_cached if self.__is_output_cached else self.__write
+        flush = self.__flush_cached if self.__is_output_cached else self.__flush
+        return [
+            EventHandler(
+                matcher=lambda event: is_a_subclass(event, ShutdownProcess),
+                entities=OpaqueFunction(function=self.__on_shutdown_process_event)),
+            EventHandler(
+                matcher=lambda event: is_a_subclass(event, SignalProcess),
+                entities=OpaqueFunction(function=self.__on_signal_process_event)),
+            OnProcessIO(
+                target_action=self,
+                on_stdout=lambda event: write(event, self.__stdout_buffer, stdout),
+                on_stderr=lambda event: write(event, self.__stderr_buffer, stderr)),
+            OnShutdown(on_shutdown=self.__on_shutdown),
+            OnProcessExit(target_action=self, on_exit=self.__on_exit or []),
+            OnProcessExit(
+                target_action=self, on_exit=lambda event, context: flush(stdout, stderr)),
+        ]
+
+    async def __execute_process(self, context: LaunchContext) -> None:
+        """Start the process, wait for its end, and start it again if it is to respawn."""
+        try:
+            while await self.__run_once(context):
+                self.__respawn_retries += 1
+                if self.__respawn_delay is not None and self.__respawn_delay > 0.0:
+                    await asyncio.wait((self.__shutdown_future,), timeout=self.__respawn_delay)
+                if self.__shutdown_future.done():
+                    break
+        finally:
+            self.__complete()
+
+    async def __run_once(self, context: LaunchContext) -> bool:
+        """Run the process to its end, and return whether it is to start again."""
+        details = self.__process_event_args
+        command = ' '.join(part for part in details['cmd'] if part.strip())
+        if self.__log_cmd:
+            self.__logger.info(
+                f"process details: cmd='{command}', cwd='{details['cwd']}', "
+                f"custom_env?={details['env'] is not None}")
+        try:
+            process = self.__start_process(context)
+        except Exception:
+            self.__logger.error(
+                f'exception occurred while executing process:\n{traceback.format_exc()}')
+            return False
+        pid = process.get_pid()
+        self.__logger.info(f'process started with pid [{pid}]')
+        details['pid'] = pid
+        self._subprocess_protocol = _Protocol(process)
+        self._subprocess_transport = process
+        await context.emit_event(ProcessStarted(**details))
+        code = await process.complete
+        if code == 0:
+            self.__logger.info(f'process has finished cleanly [pid {pid}]')
+        else:
+            self.__logger.error(
+                f"process has died [pid {pid}, exit code {code}, cmd '{command}'].")
+        await context.emit_event(ProcessExited(returncode=code, **details))
+        return (
+            bool(self.__respawn) and not context.is_shutdown
+            and not self.__shutdown_future.done()
+            and (self.__respawn_max_retries < 0
+                 or self.__respawn_retries < self.__respawn_max_retries))
+
+    def __start_process(self, context: LaunchContext) -> ChildProcess:
+        details = self.__process_event_args
+        has_terminals = self.__emulate_tty
+        override = context.launch_configurations.get('emulate_tty')
+        if override is not None:
+            has_terminals = evaluate_condition_expression(
+                context, normalize_to_list_of_substitutions(override))
+        if context._guard is None:
+            context._guard = LaunchGuard()
+        events = {1: ProcessStdout, 2: ProcessStderr}
+        return ChildProcess(
+            details['cmd'],
+            name=details['name'],
+            folder=details['cwd'],
+            environment=details['env'],
+            is_shell=self.__shell,
+            has_terminals=bool(has_terminals),
+            on_output=lambda stream, data: context.emit_event_sync(
+                events[stream](text=data, **details)),
+            may_read=lambda: context._event_queue.qsize() < EVENTS_MAX,
+            guard=context._guard,
+            loop=context.asyncio_loop)
+
+    def __complete(self) -> None:
+        for timer in self.__escalation:
+            timer.cancel()
+        if not self.__completed_future.done():
+            self.__completed_future.set_result(None)
+
+    # --- output -------------------------------------------------------------------------
+
+    def __log_line(self, logger: logging.Logger, line: str) -> None:
+        logger.info(self.__output_format.format(line=line, this=self))
+
+    def __write(self, event: ProcessIO, buffer: io.StringIO, logger: logging.Logger) -> None:
+        """Log the whole lines; the last part waits for the rest of its line."""
+        *lines, rest = (buffer.getvalue() + event.text.decode(errors='replace')).split('\n')
+        if len(rest) > LINE_CHARACTERS_MAX:
+            lines.append(rest)
+            rest = ''
+        buffer.seek(0)
+        buffer.truncate()
+        buffer.write(rest)
+        for line in lines:
+            self.__log_line(logger, line.removesuffix('\r'))
+
+    def __flush(self, stdout: logging.Logger, stderr: logging.Logger) -> None:
+        for buffer, logger in ((self.__stdout_buffer, stdout), (self.__stderr_buffer, stderr)):
+            if buffer.getvalue():
+                self.__log_line(logger, buffer.getvalue())
+            buffer.seek(0)
+            buffer.truncate()
+
+    def __write_cached(
+        self, event: ProcessIO, buffer: io.StringIO, logger: logging.Logger,
+    ) -> None:
+        """Log the whole lines behind the position, which stays in front of the rest."""
+        start = buffer.tell()
+        buffer.seek(0, os.SEEK_END)
+        buffer.write(event.text.decode(errors='replace'))
+        text = buffer.getvalue()
+        end = text.rfind('\n') + 1
+        for line in text[start:end].splitlines():
+            self.__log_line(logger, line)
+        buffer.seek(max(start, end))
+
+    def __flush_cached(self, stdout: logging.Logger, stderr: logging.Logger) -> None:
+        for buffer, logger in ((self.__stdout_buffer, stdout), (self.__stderr_buffer, stderr)):
+            for line in buffer.read().splitlines():
+                self.__log_line(logger, line)
+
+    # --- signals ------------------------------------------------------------------------
+
+    def __on_shutdown(self, event: Shutdown, context: LaunchContext) -> Optional[List[Action]]:
+        # Without a terminal, SIGINT to the launch has not reached the process.
+        is_needed = not event.due_to_sigint or context.noninteractive
+        return self._shutdown_process(context, send_sigint=is_needed)
+
+    def __on_shutdown_process_event(self, context: LaunchContext) -> Optional[List[Action]]:
+        if not context.locals.event.process_matcher(self):
+            return None
+        return self._shutdown_process(context, send_sigint=True)
+
+    def _shutdown_process(
+        self, context: LaunchContext, *, send_sigint: bool,
+    ) -> Optional[List[Action]]:
+        """Return the actions that end the process, unless it ends already."""
+        if self.__shutdown_future is None or self.__shutdown_future.done():
+            return None
+        if self.__completed_future is None or self.__completed_future.done():
+            self.__shutdown_future.set_result(None)
+            return None
+        if self._subprocess_transport is None:
+            # It is being started, so SIGINT to the others has not reached it.
+            context.register_event_handler(OnProcessStart(
+                target_action=self,
+                on_start=lambda event, context: self._shutdown_process(
+                    context, send_sigint=True)))
+            return None
+        self.__shutdown_future.set_result(None)
+        context.extend_locals({'process_name': self.process_details['name']})
+        actions: List[Action] = self.__escalation_timers()
+        if send_sigint:
+            actions.append(self.__signal_action(signal.SIGINT))
+        return actions
+
+    def __signal_action(self, number: signal.Signals) -> EmitEvent:
+        return EmitEvent(event=SignalProcess(
+            signal_number=number, process_matcher=matches_action(self)))
+
+    def __escalation_timers(self) -> List[Action]:
+        """Return the timers of SIGTERM and SIGKILL."""
+        both = [PythonExpression((
+            'float(', *self.__sigterm_timeout, ') + float(', *self.__sigkill_timeout, ')'))]
+        self.__escalation = []
+        for timeout, before, number in (
+                (self.__sigterm_timeout, 'SIGINT', signal.SIGTERM),
+                (both, 'SIGTERM', signal.SIGKILL)):
+            self.__escalation.append(TimerAction(
+                period=timeout,
+                actions=[
+                    OpaqueFunction(
+                        function=self.__log_escalation, args=(timeout, before, number.name)),
+                    self.__signal_action(number)],
+                cancel_on_shutdown=False))
+        return list(self.__escalation)
+
+    def __log_escalation(
+        self, context: LaunchContext, timeout: List[Substitution], before: str, after: str,
+    ) -> None:
+        seconds = perform_substitutions(context, timeout)
+        self.__logger.error(
+            f"process[{context.locals.process_name}] failed to terminate '{seconds}' seconds "
+            f"after receiving '{before}', escalating to '{after}'")
+
+    def __on_signal_process_event(self, context: LaunchContext) -> None:
+        event: Any = context.locals.event
+        if not event.process_matcher(self):
+            return
+        process = self._subprocess_transport
+        if self.process_details is None or process is None:
+            raise RuntimeError(
+                f"signal '{event.signal_name}' for a process that has not been started")
+        name = self.process_details['name']
+        if process.complete.done():
+            self.__logger.debug(
+                f"signal '{event.signal_name}' not sent to '{name}' because it has closed "
+                'already')
+            return
+        self.__logger.info(f"sending signal '{event.signal_name}' to process[{name}]")
+        process.send_signal(signal.Signals[event.signal_name])

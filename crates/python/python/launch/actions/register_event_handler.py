@@ -1,0 +1,60 @@
+"""Action: register an event handler."""
+
+from __future__ import annotations
+
+from launch.action import Action
+from launch.utilities import normalize_to_list_of_entities
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, List, Tuple
+
+    from launch.event_handler import BaseEventHandler
+    from launch.launch_context import LaunchContext
+    from launch.launch_description_entity import LaunchDescriptionEntity
+
+
+def event_text(event_handler: BaseEventHandler) -> str:
+    """Return when a handler acts, for people."""
+    kind = type(event_handler).__name__
+    target = getattr(event_handler, 'target_action', None)
+    description = getattr(target, 'process_description', None)
+    name = getattr(description, 'final_name', None)
+    if name is not None:
+        return f'on event {kind} of {name}'
+    return f'on event {kind}' if target is None else f'on event {kind} of {target}'
+
+
+class RegisterEventHandler(Action):
+    """Registers an event handler."""
+
+    def __init__(self, event_handler: BaseEventHandler, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.__event_handler = event_handler
+
+    @property
+    def event_handler(self) -> BaseEventHandler:
+        """The handler."""
+        return self.__event_handler
+
+    def execute(self, context: LaunchContext) -> None:
+        """Register it."""
+        plan = context.plan
+        if plan is None:
+            context.register_event_handler(self.__event_handler)
+            return
+        text = event_text(self.__event_handler)
+        step = plan.add('on_event', text, event=type(self.__event_handler).__name__)
+        _, known = self.__event_handler.describe()
+        known = normalize_to_list_of_entities(known)
+        if known:
+            plan.add_later(step, known)
+        else:
+            plan.add_unknown(f'{text}: the handler is a function, which gets the event')
+
+    def describe_conditional_sub_entities(
+        self,
+    ) -> List[Tuple[str, Iterable[LaunchDescriptionEntity]]]:
+        """Return the entities of the handler."""
+        text, known = self.__event_handler.describe()
+        return [(text, normalize_to_list_of_entities(known))] if known else []

@@ -1,0 +1,207 @@
+"""Child process: a started process in an asyncio loop, without threads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import signal
+import subprocess
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Optional
+
+    from launch.launch_guard import LaunchGuard
+
+_READ_BYTES = 1 << 16
+_OWN_PROCESS_GROUP: Dict[str, Any] = (
+    {'process_group': 0} if sys.version_info >= (3, 11) else {'preexec_fn': os.setpgrp})
+
+
+class ChildProcess:
+    """
+    A process in a process group of its own.
+
+    Its output arrives at a function, its end at the future ``complete``, which has the exit
+    code or the negative number of a signal. The methods ``get_pid``, ``get_returncode``,
+    ``send_signal``, ``terminate``, ``kill`` and ``close`` are those of asyncio's transports.
+    """
+
+    def __init__(
+        self,
+        command: List[str],
+        *,
+        name: str,
+        folder: Optional[str],
+        environment: Dict[str, str],
+        is_shell: bool,
+        has_terminals: bool,
+        on_output: Callable[[int, bytes], None],
+        may_read: Callable[[], bool],
+        guard: LaunchGuard,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """
+        Start it.
+
+        :param has_terminals: Give it a pseudo-terminal each for stdout and stderr.
+        :param on_output: Gets the number of the stream and bytes.
+        :param may_read: Says whether more output can be taken now. Otherwise it waits in
+            the pipe, and the process with it.
+        :raises OSError: if it cannot be started.
+        """
+        self.name = name
+        self.complete: asyncio.Future = loop.create_future()
+        self.__guard = guard
+        self.__loop = loop
+        self.__on_output = on_output
+        self.__may_read = may_read
+        self.__streams: Dict[int, int] = {}
+        guard.start_watchdog()
+        near, far = _open_terminals() if has_terminals else _open_pipes()
+        try:
+            self.__process = subprocess.Popen(
+                _shell_line(command) if is_shell else command,
+                shell=is_shell, cwd=folder, env=guard.mark(environment),
+                stdin=subprocess.PIPE, stdout=far[0], stderr=far[1],
+                # Signals are for all that it starts, and Ctrl-C comes from the launch.
+                **_OWN_PROCESS_GROUP)
+        except BaseException:
+            for descriptor in near:
+                os.close(descriptor)
+            raise
+        finally:
+            for descriptor in far:
+                os.close(descriptor)
+        guard.add(self)
+        self.__descriptor: Optional[int] = os.pidfd_open(self.__process.pid)
+        loop.add_reader(self.__descriptor, self.__handle_end)
+        for stream, descriptor in zip((1, 2), near):
+            os.set_blocking(descriptor, False)
+            self.__streams[stream] = descriptor
+            loop.add_reader(descriptor, self.__handle_output, stream)
+
+    # --- output and end -----------------------------------------------------------------
+
+    def __read(self, stream: int) -> Optional[bytes]:
+        """Return what can be read; nothing at the end, ``None`` if it would block."""
+        try:
+            return os.read(self.__streams[stream], _READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return None
+        except OSError:
+            # A pseudo-terminal without writers.
+            return b''
+
+    def __handle_output(self, stream: int) -> None:
+        if not self.__may_read():
+            return
+        data = self.__read(stream)
+        if data:
+            self.__on_output(stream, data)
+        elif data is not None:
+            self.__close_stream(stream)
+
+    def __close_stream(self, stream: int) -> None:
+        descriptor = self.__streams.pop(stream)
+        if not self.__loop.is_closed():
+            self.__loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+    def __handle_end(self) -> None:
+        if self.__process.poll() is None:
+            return
+        self.__forget_descriptor()
+        for stream in list(self.__streams):
+            while stream in self.__streams:
+                data = self.__read(stream)
+                if data is None:
+                    break
+                if data:
+                    self.__on_output(stream, data)
+                else:
+                    self.__close_stream(stream)
+        self.__guard.move_to_ended(self)
+        if not self.complete.done():
+            self.complete.set_result(self.__process.returncode)
+
+    def __forget_descriptor(self) -> None:
+        if self.__descriptor is not None:
+            if not self.__loop.is_closed():
+                self.__loop.remove_reader(self.__descriptor)
+            os.close(self.__descriptor)
+            self.__descriptor = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can write to its output any more."""
+        return not self.__streams
+
+    # --- as asyncio's transports --------------------------------------------------------
+
+    def get_pid(self) -> int:
+        """Return the process id."""
+        return self.__process.pid
+
+    def get_returncode(self) -> Optional[int]:
+        """Return the exit code or the negative number of a signal; ``None`` while it runs."""
+        return self.__process.returncode
+
+    def get_pipe_transport(self, fd: int) -> Any:
+        """Return a file to write to stdin (0); ``None`` for the other streams."""
+        return self.__process.stdin if fd == 0 else None
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the process group, if the process runs."""
+        # It has not been waited for, so the id cannot be another process's.
+        if self.__process.returncode is None:
+            try:
+                os.killpg(self.__process.pid, number)
+            except ProcessLookupError:
+                # It has left its group.
+                self.__process.send_signal(number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close all streams, and kill the process if it still runs."""
+        if self.__process.poll() is None:
+            self.kill()
+            self.__process.wait()
+        self.__forget_descriptor()
+        for stream in list(self.__streams):
+            self.__close_stream(stream)
+        if self.__process.stdin is not None:
+            try:
+                self.__process.stdin.close()
+            except BrokenPipeError:
+                pass
+
+
+def _shell_line(command: List[str]) -> str:
+    """Return the line for a shell: the parts as they are."""
+    return ' '.join(command)
+
+
+def _open_pipes() -> Any:
+    out, err = os.pipe(), os.pipe()
+    return (out[0], err[0]), (out[1], err[1])
+
+
+def _open_terminals() -> Any:
+    out = pty.openpty()
+    try:
+        err = pty.openpty()
+    except OSError:
+        for descriptor in out:
+            os.close(descriptor)
+        raise
+    return (out[0], err[0]), (out[1], err[1])

@@ -1,0 +1,5 @@
+"""Descriptions of what actions work on."""
+
+from launch.descriptions.executable import Executable
+
+__all__ = ['Executable']

@@ -1,0 +1,58 @@
+"""Substitution: the path of a program."""
+
+from __future__ import annotations
+
+import shutil
+
+from launch.frontend.expose import expose_substitution
+from launch.substitution import Substitution
+from launch.substitutions.substitution_failure import SubstitutionFailure
+from launch.utilities import (
+    describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Sequence, Tuple, Type
+
+    from launch.launch_context import LaunchContext
+    from launch.some_substitutions_type import SomeSubstitutionsType
+
+
+@expose_substitution('find-exec')
+class FindExecutable(Substitution):
+    """The path of a program that PATH has."""
+
+    def __init__(self, *, name: SomeSubstitutionsType) -> None:
+        super().__init__()
+        self.__name = normalize_to_list_of_substitutions(name)
+
+    @classmethod
+    def parse(
+        cls, data: Sequence[SomeSubstitutionsType],
+    ) -> Tuple[Type[FindExecutable], Dict[str, Any]]:
+        """Return the class and its arguments."""
+        if len(data) != 1:
+            raise AttributeError('find-exec substitution expects 1 argument')
+        return cls, {'name': data[0]}
+
+    @property
+    def name(self) -> List[Substitution]:
+        """The program's name."""
+        return self.__name
+
+    def describe(self) -> str:
+        """Return a text for people."""
+        return f'FindExec({describe_substitutions(self.__name)})'
+
+    def perform(self, context: LaunchContext) -> str:
+        """Return the path."""
+        name = perform_substitutions(context, self.__name)
+        path = shutil.which(name)
+        if path is not None:
+            return path
+        reason = f"executable '{name}' not found on the PATH"
+        if context.plan is None:
+            raise SubstitutionFailure(reason)
+        context.plan.add_missing(reason, name)
+        return name

@@ -1,0 +1,76 @@
+"""Substitution: the path of a package's program."""
+
+from __future__ import annotations
+
+import os
+
+from launch.frontend.expose import expose_substitution
+from launch.plan import plan_of
+from launch.substitutions import SubstitutionFailure
+from launch.utilities import (
+    describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
+)
+
+from launch_ros.substitutions.find_package import FindPackagePrefix
+from launch_ros.utilities.packages import find_executable, libexec_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Sequence, Tuple, Type
+
+    from launch.launch_context import LaunchContext
+    from launch.some_substitutions_type import SomeSubstitutionsType
+    from launch.substitution import Substitution
+
+
+@expose_substitution('exec-in-pkg')
+class ExecutableInPackage(FindPackagePrefix):
+    """The path of a package's program."""
+
+    def __init__(
+        self, executable: SomeSubstitutionsType, package: SomeSubstitutionsType,
+    ) -> None:
+        super().__init__(package)
+        self.__executable = normalize_to_list_of_substitutions(executable)
+
+    @classmethod
+    def parse(
+        cls, data: Sequence[SomeSubstitutionsType],
+    ) -> Tuple[Type[ExecutableInPackage], Dict[str, Any]]:
+        """Return the class and its arguments."""
+        if len(data) != 2:
+            raise AttributeError('exec-in-package substitution expects 2 arguments')
+        return cls, {'executable': data[0], 'package': data[1]}
+
+    @property
+    def executable(self) -> List[Substitution]:
+        """The program's name."""
+        return self.__executable
+
+    def describe(self) -> str:
+        """Return a text for people."""
+        return (
+            f'ExecInPkg(pkg={describe_substitutions(self.package)}, '
+            f'exec={describe_substitutions(self.__executable)})')
+
+    def perform(self, context: LaunchContext) -> str:
+        """Return the path."""
+        executable = perform_substitutions(context, self.__executable)
+        package = perform_substitutions(context, self.package)
+        path = find_executable(package, executable)
+        if path is not None:
+            return path
+        folder = libexec_folder(package)
+        if os.path.isdir(folder):
+            reason = f"executable '{executable}' not found on the libexec directory '{folder}'"
+        else:
+            reason = (
+                f"package '{package}' found at '{os.path.dirname(os.path.dirname(folder))}', "
+                f"but libexec directory '{folder}' does not exist; it should have "
+                f"executable '{executable}'")
+        plan = plan_of(context)
+        if plan is None:
+            raise SubstitutionFailure(reason)
+        path = os.path.join(folder, executable)
+        plan.add_missing(reason, path)
+        return path

@@ -1,0 +1,75 @@
+"""Substitutions: the prefix and the share folder of a package."""
+
+from __future__ import annotations
+
+from ament_index_python.packages import get_package_prefix
+from launch.frontend.expose import expose_substitution
+from launch.substitution import Substitution
+from launch.substitutions import PathJoinSubstitution
+from launch.utilities import (
+    describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
+)
+
+from launch_ros.utilities.packages import find_share_folder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Sequence, Tuple, Type
+
+    from launch.launch_context import LaunchContext
+    from launch.some_substitutions_type import SomeSubstitutionsType
+
+
+class FindPackage(Substitution):
+    """Base of the substitutions that find a package; ``/`` adds a part to the path."""
+
+    def __init__(self, package: SomeSubstitutionsType) -> None:
+        super().__init__()
+        self.__package = normalize_to_list_of_substitutions(package)
+
+    @classmethod
+    def parse(
+        cls, data: Sequence[SomeSubstitutionsType],
+    ) -> Tuple[Type[FindPackage], Dict[str, Any]]:
+        """Return the class and its arguments."""
+        if len(data) != 1:
+            raise AttributeError('find package substitutions expect 1 argument')
+        return cls, {'package': data[0]}
+
+    @property
+    def package(self) -> List[Substitution]:
+        """The package's name."""
+        return self.__package
+
+    def find(self, package_name: str) -> str:
+        """Return the path."""
+        raise NotImplementedError(f'{type(self).__name__} does not implement find()')
+
+    def describe(self) -> str:
+        """Return a text for people."""
+        return f'{type(self).__name__}(pkg={describe_substitutions(self.__package)})'
+
+    def perform(self, context: LaunchContext) -> str:
+        """Return the path."""
+        return self.find(perform_substitutions(context, self.__package))
+
+    def __truediv__(self, part: SomeSubstitutionsType) -> PathJoinSubstitution:
+        return PathJoinSubstitution([self, part])
+
+
+@expose_substitution('find-pkg-prefix')
+class FindPackagePrefix(FindPackage):
+    """The prefix that a package is installed in."""
+
+    def find(self, package_name: str) -> str:
+        """Return the prefix."""
+        return get_package_prefix(package_name)
+
+
+@expose_substitution('find-pkg-share')
+class FindPackageShare(FindPackage):
+    """The share folder of a package."""
+
+    def find(self, package_name: str) -> str:
+        """Return the folder."""
+        return find_share_folder(package_name)

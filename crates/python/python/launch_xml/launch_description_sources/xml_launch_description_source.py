@@ -1,0 +1,18 @@
+"""Launch description from an XML file."""
+
+from __future__ import annotations
+
+from launch.launch_description_sources import FrontendLaunchDescriptionSource
+from launch_xml.parser import Parser
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from launch.some_substitutions_type import SomeSubstitutionsType
+
+
+class XMLLaunchDescriptionSource(FrontendLaunchDescriptionSource):
+    """A launch file in XML, whatever its name."""
+
+    def __init__(self, launch_file_path: SomeSubstitutionsType) -> None:
+        super().__init__(
+            launch_file_path, method='interpreted XML launch file', parser=Parser)

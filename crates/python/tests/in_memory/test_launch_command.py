@@ -1,0 +1,256 @@
+"""Launch files of the command pteros.launch: checked, shown, run and ended."""
+
+import json
+import signal
+
+from launch_files import end, folder, is_running, wait_until  # noqa: F401
+
+HEAD = '''\
+from launch import LaunchDescription
+from launch.actions import *
+from launch.conditions import *
+from launch.event_handlers import *
+from launch.launch_description_sources import *
+from launch.substitutions import *
+from launch_ros.actions import *
+from launch_ros.descriptions import *
+from launch_ros.substitutions import *
+
+
+def generate_launch_description():
+    return LaunchDescription([
+'''
+
+
+def file_of(*actions):
+    return HEAD + ',\n'.join(f'        {action}' for action in actions) + '])\n'
+
+
+def test_a_dry_run_shows_nodes_with_names_parameters_and_remappings(folder):  # noqa: F811
+    folder.package('demo', 'talker')
+    folder.write('a.launch.py', file_of(
+        "DeclareLaunchArgument('ns', default_value='hall')",
+        "Node(package='demo', executable='talker', name='t', "
+        "namespace=LaunchConfiguration('ns'), remappings=[('a', 'b')], "
+        "parameters=[{'rate': 2.0, 'deep': {'list': [1, 2]}}])"))
+    result = folder.run('a.launch.py', '--dry-run', '--json', 'ns:=tower')
+    assert result.returncode == 0, result.stderr
+    plan = json.loads(result.stdout)
+    step, = plan['steps']
+    assert step['node'] == {
+        'package': 'demo', 'executable': 'talker', 'name': 't', 'namespace': '/tower'}
+    assert step['parameters'] == [{'rate': 2.0, 'deep.list': [1, 2]}]
+    assert step['remaps'] == [['a', 'b']]
+    assert step['command'][0].endswith('lib/demo/talker')
+    assert step['command'][1:6] == ['--ros-args', '-r', '__node:=t', '-r', '__ns:=/tower']
+    assert plan['missing'] == plan['unknown'] == []
+
+
+def test_a_dry_run_lists_what_follows_from_events_below_them(folder):  # noqa: F811
+    folder.package('demo', 'talker')
+    folder.write('a.launch.py', HEAD.replace(
+        '    return LaunchDescription([\n',
+        "    node = Node(package='demo', executable='talker', on_exit=[Shutdown(reason='end')])\n"
+        '    return LaunchDescription([\n') + '''\
+        SetLaunchConfiguration('word', 'old'), node,
+        TimerAction(period=2.0, actions=[LogInfo(msg=LaunchConfiguration('word'))]),
+        RegisterEventHandler(OnProcessStart(
+            target_action=node, on_start=[ExecuteProcess(cmd=['true'])])),
+        RegisterEventHandler(OnProcessExit(on_exit=lambda event, context: None)),
+        OpaqueFunction(function=lambda context: [LogInfo(msg='called')]),
+        SetLaunchConfiguration('word', 'new')])
+''')
+    result = folder.run('a.launch.py', '--dry-run')
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    for above, below in (
+            ('    when it has exited', '      shut down: end'),
+            # The timer fires when the whole file has been visited.
+            ('  after 2 s', '    log: new'),
+            ('  on event OnProcessStart of talker-1', '    start true-2')):
+        assert lines[lines.index(above) + 1] == below
+    assert '  log: called' in lines
+    assert 'not known before it runs: on event OnProcessExit: the handler is a function' in (
+        result.stdout)
+
+
+def test_a_check_names_what_is_missing_and_fails(folder):  # noqa: F811
+    folder.package('demo')
+    folder.write('a.launch.py', file_of(
+        "Node(package='demo', executable='talker')",
+        "ExecuteProcess(cmd=['no_such_program'])",
+        "IncludeLaunchDescription('no_such.launch.py')",
+        "LogInfo(msg=Command('no_such_command'))"))
+    result = folder.run('a.launch.py', '--check')
+    assert result.returncode == 1
+    for part in ('talker', 'no_such_program', 'no_such.launch.py', 'no_such_command'):
+        assert part in result.stderr
+    assert folder.run('a.launch.py', '--dry-run').returncode == 0
+
+    folder.write('b.launch.py', file_of("ExecuteProcess(cmd=['true'])"))
+    result = folder.run('b.launch.py', '--check')
+    assert (result.returncode, result.stderr) == (0, '')
+    assert result.stdout.endswith('b.launch.py: no errors; 1 processes, 1 files\n')
+
+
+def test_errors_name_the_line_of_the_launch_file(folder):  # noqa: F811
+    path = folder.write('a.launch.py', 'import no_such_module\n')
+    result = folder.run('a.launch.py', '--check')
+    assert result.returncode == 1
+    assert f'error: {path}:1: ModuleNotFoundError' in result.stderr
+    path = folder.write('b.launch.py', 'x = (\n')
+    assert f'{path}:1: SyntaxError' in folder.run('b.launch.py', '--dry-run').stderr
+    result = folder.run('no_such.launch.py')
+    assert result.returncode == 2
+    assert "there is no launch file 'no_such.launch.py'" in result.stderr
+
+
+def test_arguments_are_shown_with_those_of_included_files(folder):  # noqa: F811
+    folder.write('b.launch.xml', '<launch><arg name="b" default="2" description="of b"/></launch>')
+    folder.write('a.launch.py', file_of(
+        "DeclareLaunchArgument('a', choices=['x', 'y'], default_value='x')",
+        f"IncludeLaunchDescription('{folder.path}/b.launch.xml')"))
+    rows = json.loads(folder.run('a.launch.py', '--show-args', '--json').stdout)
+    assert [(row['name'], row['default']) for row in rows] == [('a', 'x'), ('b', '2')]
+    assert rows[0]['choices'] == ['x', 'y']
+    text = folder.run('a.launch.py', '-s').stdout
+    assert "'b':\n        of b\n        (default: '2')" in text
+
+
+def test_python_xml_and_yaml_include_each_other(folder):  # noqa: F811
+    folder.package('demo', 'talker')
+    folder.write('a.launch.xml', '<launch><include file="$(dirname)/b.launch.yaml">'
+                 '<arg name="name" value="n1"/></include><log message="$(dirname)"/></launch>')
+    folder.write('b.launch.yaml', '''\
+launch:
+- arg: {name: name}
+- group:
+  - push_ros_namespace: {namespace: deep}
+  - include:
+      file: $(dirname)/sub/c.launch.py
+      arg:
+      - {name: name, value: $(var name)}
+''')
+    folder.write('sub/c.launch.py', file_of(
+        "Node(package='demo', executable='talker', name=LaunchConfiguration('name'))"))
+    result = folder.run('a.launch.xml', '--dry-run', '--json')
+    assert result.returncode == 0, result.stderr
+    plan = json.loads(result.stdout)
+    assert plan['steps'][0]['node']['namespace'] == '/deep'
+    assert plan['steps'][0]['node']['name'] == 'n1'
+    # An include does not change where the file itself lies.
+    assert plan['steps'][1]['message'] == str(folder.path)
+    assert len(plan['files']) == 3
+
+
+def test_components_are_shown_with_their_container(folder):  # noqa: F811
+    folder.package('rclcpp_components', 'component_container')
+    folder.write('a.launch.py', file_of(
+        "SetParameter('use_sim_time', True)",
+        "ComposableNodeContainer(name='c', namespace='ns', package='rclcpp_components', "
+        "executable='component_container', composable_node_descriptions=["
+        "ComposableNode(package='p', plugin='p::A', name='a', parameters=[{'x': 1}]), "
+        "ComposableNode(package='p', plugin='p::B', condition=IfCondition('false'))])"))
+    plan = json.loads(folder.run('a.launch.py', '--dry-run', '--json').stdout)
+    start, load = plan['steps']
+    assert start['node']['name'] == 'c'
+    assert load['container'] == '/ns/c'
+    component, = load['components']
+    assert component['plugin'] == 'p::A'
+    assert component['parameters'] == [{'use_sim_time': True}, {'x': 1}]
+
+
+def test_an_error_in_the_file_starts_nothing(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(
+        folder.process('first'), "LogInfo(msg=LaunchConfiguration('no_such'))"))
+    result = folder.run('a.launch.py')
+    assert result.returncode == 1
+    assert "launch configuration 'no_such' does not exist" in result.stdout
+    assert not (folder.state / 'first').exists()
+    folder.write('b.launch.py', file_of(
+        folder.process('first'), "ExecuteProcess(cmd=['no_such_program'])"))
+    result = folder.run('b.launch.py')
+    assert result.returncode == 1
+    assert 'no_such_program' in result.stdout
+    assert not (folder.state / 'first').exists()
+
+
+def test_ctrl_c_ends_all_processes_and_what_they_left_behind(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(folder.process('one'), folder.process('two', 'daemon')))
+    launch = folder.start('a.launch.py')
+    try:
+        pids = [folder.pid(name) for name in ('one', 'two', 'two_daemon')]
+        launch.send_signal(signal.SIGINT)
+        output, _ = launch.communicate(timeout=60)
+        assert launch.returncode == 0, output
+        assert not any(is_running(pid) for pid in pids)
+    finally:
+        end(launch)
+
+
+def test_a_process_that_ignores_signals_is_killed_after_the_timeouts(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(
+        "SetLaunchConfiguration('sigterm_timeout', '0.1')",
+        "SetLaunchConfiguration('sigkill_timeout', '0.1')", folder.process('deaf', 'ignores')))
+    launch = folder.start('a.launch.py')
+    try:
+        pid = folder.pid('deaf')
+        launch.send_signal(signal.SIGTERM)
+        output, _ = launch.communicate(timeout=60)
+        assert "escalating to 'SIGTERM'" in output
+        assert "escalating to 'SIGKILL'" in output
+        assert not is_running(pid)
+    finally:
+        end(launch)
+
+
+def test_nothing_outlives_a_launcher_that_is_killed(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(
+        folder.process('one'), folder.process('deaf', 'ignores', 'daemon')))
+    launch = folder.start('a.launch.py')
+    try:
+        pids = [folder.pid(name) for name in ('one', 'deaf', 'deaf_daemon')]
+        launch.send_signal(signal.SIGKILL)
+        launch.wait()
+        wait_until(lambda: not any(is_running(pid) for pid in pids), 'all have ended')
+    finally:
+        end(launch)
+
+
+def test_a_process_that_fails_gives_the_exit_code_1(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of("ExecuteProcess(cmd=['false'], on_exit=[Shutdown()])"))
+    assert folder.run('a.launch.py').returncode == 1
+    folder.write('b.launch.py', file_of("ExecuteProcess(cmd=['true'])"))
+    assert folder.run('b.launch.py').returncode == 0
+
+
+def test_all_output_of_a_process_arrives(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(
+        "ExecuteProcess(cmd=['seq', '20000'], output='screen')",
+        """ExecuteProcess(cmd=['sh', '-c', 'head -c 1500000 /dev/zero | tr "\\\\0" x'],
+                       name='long', output='screen')"""))
+    result = folder.run('a.launch.py')
+    assert result.returncode == 0, result.stdout[-1000:]
+    lines = result.stdout.splitlines()
+    numbers = [line.split('] ')[1] for line in lines if line.startswith('[seq-1] ')]
+    assert numbers == [str(number) for number in range(1, 20001)]
+    # A line without an end is logged in parts.
+    parts = [line.split('] ')[1] for line in lines if line.startswith('[long-2] ')]
+    assert ''.join(parts) == 'x' * 1500000
+    assert len(parts) > 1
+
+
+def test_temporary_parameter_files_are_deleted_at_the_end(folder, tmp_path):  # noqa: F811
+    folder.package('demo')
+    path = folder.write('prefix/lib/demo/reader', '#!/bin/sh\nfor last; do :; done\ncat "$last"\n')
+    (folder.path / 'prefix/lib/demo/reader').chmod(0o755)
+    folder.write('a.launch.py', file_of(
+        "Node(package='demo', executable='reader', output='screen', "
+        "parameters=[{'text': 'yes', 'number': 1.5}])"))
+    result = folder.run('a.launch.py')
+    assert result.returncode == 0, result.stdout
+    assert "text: 'yes'" in result.stdout and 'number: 1.5' in result.stdout
+    command = json.loads(folder.run('a.launch.py', '--dry-run', '--json').stdout)
+    file = command['steps'][0]['command'][-1]
+    assert 'launch_params_' in file
+    assert not __import__('os').path.exists(file), path

@@ -1,0 +1,163 @@
+"""Launches of nodes: parameters, lifecycle transitions, components and timers."""
+
+import os
+import sys
+
+import pytest
+
+from launch import LaunchDescription, LaunchService
+from launch.actions import EmitEvent, RegisterEventHandler, Shutdown, TimerAction
+from launch.event_handlers import OnProcessIO, OnProcessStart
+from launch.events import matches_action
+from launch_ros.actions import (
+    ComposableNodeContainer, LifecycleNode, Node, PushROSNamespace, ROSTimer, SetParameter,
+)
+from launch_ros.descriptions import ComposableNode
+from launch_ros.event_handlers import OnStateTransition
+from launch_ros.events.lifecycle import ChangeState
+
+PROGRAMS = {
+    'printer': '''
+import rclpy
+from rclpy.node import Node
+rclpy.init()
+node = Node('unnamed', automatically_declare_parameters_from_overrides=True)
+names = ('text', 'list', 'everywhere')
+values = [node.get_parameter(name).value for name in names]
+values[1] = list(values[1])
+print(node.get_fully_qualified_name(), *values, flush=True)
+''',
+    'managed': '''
+import rclpy
+from rclpy.lifecycle import LifecycleNode
+rclpy.init()
+rclpy.spin(LifecycleNode('unnamed'))
+''',
+    'container': '''
+import rclpy
+from composition_interfaces.srv import LoadNode
+rclpy.init()
+node = rclpy.create_node('unnamed')
+def load(request, response):
+    parameters = {each.name: each.value.integer_value for each in request.parameters}
+    print('load', request.plugin_name, request.node_namespace, parameters, flush=True)
+    response.success = True
+    response.full_node_name = f'{request.node_namespace}/{request.node_name}'
+    return response
+node.create_service(LoadNode, '~/_container/load_node', load)
+rclpy.spin(node)
+''',
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """Make the package 'demo' with the programs."""
+    index = tmp_path / 'share/ament_index/resource_index/packages'
+    index.mkdir(parents=True)
+    (index / 'demo').touch()
+    folder = tmp_path / 'lib/demo'
+    folder.mkdir(parents=True)
+    for name, text in PROGRAMS.items():
+        (folder / name).write_text(f'#!{sys.executable}\n{text}')
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path))
+    monkeypatch.setenv('ROS_LOG_DIR', str(tmp_path))
+    path = os.pathsep.join(each for each in sys.path if each)
+    monkeypatch.setenv('PYTHONPATH', path)
+
+
+def run(*actions):
+    """Run actions to their end, at most 30 s; return the lines of all processes."""
+    output = []
+    service = LaunchService()
+    service.include_launch_description(LaunchDescription([
+        RegisterEventHandler(OnProcessIO(
+            on_stdout=lambda event: output.append(event.text.decode()))),
+        TimerAction(period=30.0, actions=[Shutdown(reason='not in time')]),
+        *actions]))
+    assert service.run() == 0
+    return ''.join(output).splitlines()
+
+
+def test_nodes_get_names_and_parameters(package):
+    lines = run(
+        PushROSNamespace('robot'), SetParameter('everywhere', 'yes'),
+        Node(package='demo', executable='printer', name='one', namespace='arm',
+             parameters=[{'text': '1.0', 'list': [1, 2]}], on_exit=[Shutdown()]))
+    assert lines == ['/robot/arm/one 1.0 [1, 2] yes']
+
+
+def test_lifecycle_nodes_change_their_state_by_events(package):
+    seen = []
+    node = LifecycleNode(package='demo', executable='managed', name='managed', namespace='')
+
+    def change(transition):
+        return EmitEvent(event=ChangeState(
+            lifecycle_node_matcher=matches_action(node), transition_id=transition))
+
+    def note(event):
+        seen.append((event.start_state, event.goal_state))
+
+    class Noted(OnStateTransition):
+        def handle(self, event, context):
+            note(event)
+            return super().handle(event, context)
+
+    run(
+        node,
+        RegisterEventHandler(OnProcessStart(target_action=node, on_start=[change(1)])),
+        RegisterEventHandler(Noted(
+            target_lifecycle_node=node, goal_state='inactive', entities=[change(3)])),
+        RegisterEventHandler(Noted(
+            target_lifecycle_node=node, goal_state='active', entities=[Shutdown()])))
+    assert seen == [('configuring', 'inactive'), ('activating', 'active')]
+
+
+def test_an_autostarted_lifecycle_node_becomes_active(package):
+    node = LifecycleNode(
+        package='demo', executable='managed', name='auto', namespace='', autostart=True)
+    lines = []
+    handler = OnStateTransition(
+        target_lifecycle_node=node, goal_state='active', entities=[Shutdown()])
+    matches = handler.matches
+    handler.matches = lambda event: matches(event) and not lines.append('active')
+    run(node, RegisterEventHandler(handler))
+    assert lines == ['active']
+
+
+def test_components_are_loaded_again_when_their_container_respawns(package):
+    container = ComposableNodeContainer(
+        package='demo', executable='container', name='c', namespace='ns', respawn=True,
+        composable_node_descriptions=[ComposableNode(
+            package='p', plugin='p::A', name='a', namespace='/x', parameters=[{'k': 7}])])
+    output = []
+
+    def loads():
+        return [line for line in ''.join(output).split('\n')[:-1] if line.startswith('load')]
+
+    def on_stdout(event):
+        before = len(loads())
+        output.append(event.text.decode())
+        if len(loads()) == before:
+            return None
+        if before == 0:
+            event.action._subprocess_transport.kill()
+            return None
+        return Shutdown()
+
+    run(container, RegisterEventHandler(OnProcessIO(
+        target_action=container, on_stdout=on_stdout)))
+    assert loads() == ["load p::A /x {'k': 7}"] * 2
+
+
+def test_a_timer_of_ros_time_fires(package):
+    reasons = []
+
+    class Noted(Shutdown):
+        def execute(self, context):
+            reasons.append('fired')
+            super().execute(context)
+
+    run(ROSTimer(period=0.2, actions=[Noted()]))
+    assert reasons == ['fired']
