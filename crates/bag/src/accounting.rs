@@ -2,7 +2,7 @@
 //! where the rest was lost.
 //!
 //! Publishers number their messages. So `published = received + lost before us`, and
-//! `received = written + lost in the buffer + lost in the writer`, per topic.
+//! `received = written + lost in the buffer + lost in the writer + not kept`, per topic.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -57,6 +57,9 @@ pub struct TopicAccount {
     pub lost_buffer: u64,
     /// Dropped because the file could not be written.
     pub lost_writer: u64,
+    /// Replaced by later ones before a snapshot was asked for. That is what a snapshot
+    /// is for, so they do not count as lost.
+    pub not_kept: u64,
     /// By publisher.
     pub publishers: BTreeMap<String, PublisherAccount>,
 }
@@ -79,6 +82,7 @@ impl TopicAccount {
                 "queue" => account.lost_queue = value,
                 "buffer" => account.lost_buffer = value,
                 "writer" => account.lost_writer = value,
+                "not_kept" => account.not_kept = value,
                 _ => {}
             }
         }
@@ -109,7 +113,11 @@ impl fmt::Display for TopicAccount {
             self.lost_queue,
             self.lost_buffer,
             self.lost_writer
-        )
+        )?;
+        if self.not_kept > 0 {
+            write!(f, " not_kept={}", self.not_kept)?;
+        }
+        Ok(())
     }
 }
 

@@ -1,14 +1,15 @@
-//! A queue between two threads, bounded by bytes.
+//! A queue between two threads, bounded by bytes and by items.
 
 use std::collections::VecDeque;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Items with their sizes. What does not fit is given back.
+/// Items with their sizes.
 pub(crate) struct ByteQueue<T> {
     state: Mutex<QueueState<T>>,
     changed: Condvar,
     bytes_max: usize,
+    items_max: usize,
 }
 
 struct QueueState<T> {
@@ -18,7 +19,12 @@ struct QueueState<T> {
 }
 
 impl<T> ByteQueue<T> {
+    /// A queue that is bounded by bytes alone.
     pub(crate) fn new(bytes_max: usize) -> Self {
+        Self::bounded(bytes_max, usize::MAX)
+    }
+
+    pub(crate) fn bounded(bytes_max: usize, items_max: usize) -> Self {
         let state = QueueState {
             items: VecDeque::new(),
             bytes: 0,
@@ -28,13 +34,18 @@ impl<T> ByteQueue<T> {
             state: Mutex::new(state),
             changed: Condvar::new(),
             bytes_max,
+            items_max,
         }
     }
 
     /// Whether `bytes` more fit. One item always fits into an empty queue.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        let state = self.state.lock();
-        state.items.is_empty() || state.bytes + bytes <= self.bytes_max
+        self.fits(&self.state.lock(), bytes)
+    }
+
+    fn fits(&self, state: &QueueState<T>, bytes: usize) -> bool {
+        let fits = state.bytes + bytes <= self.bytes_max && state.items.len() < self.items_max;
+        state.items.is_empty() || fits
     }
 
     /// Appends an item, whatever its size: the caller has asked for room.
@@ -42,7 +53,22 @@ impl<T> ByteQueue<T> {
         let mut state = self.state.lock();
         state.bytes += bytes;
         state.items.push_back((bytes, item));
-        self.changed.notify_one();
+        self.changed.notify_all();
+    }
+
+    /// Waits for room and appends an item; false if the queue is closed.
+    pub(crate) fn push_when_free(&self, bytes: usize, item: T) -> bool {
+        let mut state = self.state.lock();
+        while !state.is_closed && !self.fits(&state, bytes) {
+            self.changed.wait(&mut state);
+        }
+        if state.is_closed {
+            return false;
+        }
+        state.bytes += bytes;
+        state.items.push_back((bytes, item));
+        self.changed.notify_all();
+        true
     }
 
     /// Waits for an item; `None` once the queue is closed and empty.
@@ -51,6 +77,7 @@ impl<T> ByteQueue<T> {
         loop {
             if let Some((bytes, item)) = state.items.pop_front() {
                 state.bytes -= bytes;
+                self.changed.notify_all();
                 return Some(item);
             }
             if state.is_closed {
@@ -63,6 +90,15 @@ impl<T> ByteQueue<T> {
     /// No more items come.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Nobody takes items any more: drops them, and refuses others.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        state.items.clear();
+        state.bytes = 0;
         self.changed.notify_all();
     }
 }

@@ -4,8 +4,11 @@
 //! A payload is copied once and its loan given back at once. So a slow disk slows no
 //! publisher. When the queue before the writer is full, messages are dropped and
 //! counted.
+//!
+//! In snapshot mode, full chunks go to a ring instead. The oldest chunk makes room for
+//! the newest, and a snapshot hands over all of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
@@ -15,10 +18,13 @@ use crate::byte_queue::ByteQueue;
 use crate::error::BagError;
 use crate::mcap::ChunkBuilder;
 use crate::metadata::BagMetadata;
-use crate::writer::{BagTopic, BagWriter, Split};
+use crate::topic::BagTopic;
+use crate::writer::{BagWriter, Split};
 
 /// Used chunks that are kept for their memory.
 const FREE_CHUNKS_MAX: usize = 4;
+/// Chunks in a snapshot's ring, at least: one of them is what a new message replaces.
+const RING_CHUNKS_MIN: usize = 16;
 
 /// What the writer thread gets, in order.
 enum WriterItem {
@@ -58,12 +64,52 @@ struct IntakeState {
     chunk: ChunkBuilder,
     channels: BTreeMap<u16, ChannelAccount>,
     is_paused: bool,
+    /// Of a recorder in snapshot mode.
+    ring: Option<Ring>,
+}
+
+/// The latest chunks, as many as fit.
+struct Ring {
+    chunks: VecDeque<ChunkBuilder>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Ring {
+    fn new(bytes_max: usize) -> Self {
+        Self {
+            chunks: VecDeque::new(),
+            bytes: 0,
+            bytes_max,
+        }
+    }
+
+    /// Appends a chunk, and returns those that made room for it.
+    fn push(&mut self, chunk: ChunkBuilder) -> Vec<ChunkBuilder> {
+        self.bytes += chunk.len();
+        self.chunks.push_back(chunk);
+        let mut replaced = Vec::new();
+        while self.bytes > self.bytes_max
+            && self.chunks.len() > 1
+            && let Some(oldest) = self.chunks.pop_front()
+        {
+            self.bytes -= oldest.len();
+            replaced.push(oldest);
+        }
+        replaced
+    }
+
+    fn take(&mut self) -> VecDeque<ChunkBuilder> {
+        self.bytes = 0;
+        std::mem::take(&mut self.chunks)
+    }
 }
 
 #[derive(Default)]
 struct ChannelAccount {
     received: u64,
     lost_buffer: u64,
+    not_kept: u64,
     publishers: BTreeMap<u128, PublisherAccount>,
 }
 
@@ -79,10 +125,30 @@ struct WriterOutput {
     is_finished: bool,
 }
 
+impl IntakeState {
+    fn count_not_kept(&mut self, chunk: &ChunkBuilder) {
+        for (channel, count) in chunk.counts() {
+            self.channels.entry(channel).or_default().not_kept += count;
+        }
+    }
+}
+
 impl Intake {
-    pub(crate) fn new(chunk_bytes: usize, cache_bytes: usize, is_paused: bool) -> Arc<Self> {
+    /// `cache_bytes` wait for the writer at most, or are kept for a snapshot.
+    pub(crate) fn new(
+        chunk_bytes: usize,
+        cache_bytes: usize,
+        is_paused: bool,
+        is_snapshot: bool,
+    ) -> Arc<Self> {
+        let chunk_bytes = if is_snapshot {
+            chunk_bytes.min(cache_bytes / RING_CHUNKS_MIN).max(1)
+        } else {
+            chunk_bytes
+        };
         let state = IntakeState {
             is_paused,
+            ring: is_snapshot.then(|| Ring::new(cache_bytes)),
             ..IntakeState::default()
         };
         Arc::new(Self {
@@ -203,6 +269,10 @@ impl Intake {
     /// Hands the chunk to the writer; false if the queue is full.
     fn hand_over(&self, state: &mut IntakeState) -> bool {
         let bytes = state.chunk.len();
+        if state.ring.is_some() {
+            self.keep_for_snapshot(state);
+            return true;
+        }
         if !self.queue.has_room(bytes) {
             return false;
         }
@@ -213,11 +283,38 @@ impl Intake {
         true
     }
 
+    /// Moves the chunk into the ring, and counts the messages that make room for it.
+    fn keep_for_snapshot(&self, state: &mut IntakeState) {
+        let next = ChunkBuilder::with_capacity(self.chunk_bytes);
+        let full = std::mem::replace(&mut state.chunk, next);
+        let replaced = state.ring.as_mut().map(|ring| ring.push(full));
+        for chunk in replaced.unwrap_or_default() {
+            state.count_not_kept(&chunk);
+        }
+    }
+
+    /// Hands over everything in the ring to the writer, however long its queue is;
+    /// false if the recorder is not in snapshot mode.
+    pub(crate) fn snapshot(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.ring.is_none() {
+            return false;
+        }
+        if !state.chunk.is_empty() {
+            self.keep_for_snapshot(&mut state);
+        }
+        let chunks = state.ring.as_mut().map(Ring::take).unwrap_or_default();
+        for chunk in chunks {
+            self.queue.push(chunk.len(), WriterItem::Chunk(chunk));
+        }
+        true
+    }
+
     /// Hands over what there is, so that it is in the file even if the process is
-    /// killed.
+    /// killed. A snapshot waits to be asked for.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
-        if !state.chunk.is_empty() {
+        if !state.chunk.is_empty() && state.ring.is_none() {
             self.hand_over(&mut state);
         }
     }
@@ -246,6 +343,7 @@ impl Intake {
                 written: output.written.get(channel).copied().unwrap_or(0),
                 lost_buffer: counted.lost_buffer,
                 lost_writer: output.lost.get(channel).copied().unwrap_or(0),
+                not_kept: counted.not_kept,
                 publishers: publishers
                     .map(|(gid, account)| (format!("{gid:032x}"), *account))
                     .collect(),
@@ -263,8 +361,13 @@ impl Intake {
             state.is_paused = true;
             let bytes = state.chunk.len();
             let last = std::mem::take(&mut state.chunk);
-            // The end has room: nothing else comes.
-            if !last.is_empty() {
+            let ring = state.ring.take();
+            if let Some(mut ring) = ring {
+                for chunk in ring.take().iter().chain([&last]) {
+                    state.count_not_kept(chunk);
+                }
+            } else if !last.is_empty() {
+                // The end has room: nothing else comes.
                 self.queue.push(bytes, WriterItem::Chunk(last));
             }
         }
@@ -301,19 +404,55 @@ mod tests {
         }
     }
 
-    /// The writer thread runs only after everything was received: the slowest disk.
-    #[test]
-    fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {
-        let folder = std::env::temp_dir().join(format!("pteros-intake-{}", std::process::id()));
+    fn folder(test: &str) -> std::path::PathBuf {
+        let name = format!("pteros-intake-{test}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&folder);
-        let intake = Intake::new(1000, 5000, false);
-        let topic = BagTopic {
+        folder
+    }
+
+    fn topic() -> BagTopic {
+        BagTopic {
             name: "/t".into(),
             type_name: "std_msgs/msg/String".into(),
             serialization_format: "cdr".into(),
             ..BagTopic::default()
-        };
-        intake.add_topic(topic);
+        }
+    }
+
+    #[test]
+    fn a_snapshot_has_the_latest_messages_and_the_others_are_counted() {
+        let folder = folder("snapshot");
+        let intake = Intake::new(1 << 20, 16_000, false, true);
+        intake.add_topic(topic());
+        for sequence in 1..=500 {
+            intake.receive(message(sequence), &[0; 200]);
+        }
+        assert!(intake.snapshot());
+        for sequence in 501..=520 {
+            intake.receive(message(sequence), &[0; 200]);
+        }
+        let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+        intake.queue.close();
+        intake.write_all(writer);
+        let writer = intake.close().unwrap();
+        let account = intake.accounts().remove(&1).unwrap();
+        writer.finish(&BTreeMap::new()).unwrap();
+        assert_eq!((account.received, account.lost()), (520, 0));
+        assert_eq!(account.written + account.not_kept, 520);
+        assert!((50..=80).contains(&account.written), "{account}");
+        let mut reader = crate::BagReader::open(&folder).unwrap();
+        let last = reader.messages(Default::default()).last().unwrap();
+        assert_eq!(last.log_time, 1500);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// The writer thread runs only after everything was received: the slowest disk.
+    #[test]
+    fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {
+        let folder = folder("full");
+        let intake = Intake::new(1000, 5000, false, false);
+        intake.add_topic(topic());
         for sequence in 1..=100 {
             intake.receive(message(sequence), &[0; 200]);
         }

@@ -2,7 +2,8 @@
 //! them.
 //!
 //! - [`BagWriter`] writes a folder of MCAP files with `metadata.yaml`.
-//! - [`BagReader`] reads such folders and single files, torn and damaged ones too.
+//! - [`BagReader`] reads such folders and single files, torn and damaged ones too, and
+//!   those of rosbag2's sqlite3 storage and of ROS 1.
 //! - [`Recorder`] records topics of the graph and accounts for every message
 //!   ([`accounting`]).
 //! - [`Player`] publishes the messages of a bag with their spacing in time.
@@ -18,21 +19,36 @@ pub mod mcap;
 pub mod metadata;
 pub mod topic_filter;
 
+mod bag_files;
 mod byte_queue;
+mod conversion;
 mod copy;
 mod error;
 mod intake;
+mod loss_report;
 mod player;
 mod qos_text;
 mod reader;
 mod recorder;
+mod ros1;
+mod source;
+mod sqlite;
+mod storage;
+mod storage_options;
+mod topic;
 mod writer;
 
+pub use conversion::{ConversionOutput, read_conversion};
 pub use copy::copy;
 pub use error::BagError;
-pub use player::{PlaybackSummary, Player, PlayerOptions};
+pub use player::{
+    ClockOptions, LastKnown, PlaybackSummary, PlayedPart, Player, PlayerOptions, RequestSource,
+    StepOptions,
+};
 pub use qos_text::read_overrides;
-pub use reader::{BagMessage, BagReader, MessageFilter, Messages, RecordedTopic};
+pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, Messages, RecordedTopic};
 pub use recorder::{Recorder, RecorderOptions, RecordingSummary};
+pub use storage_options::{StoragePreset, read_storage_config};
+pub use topic::BagTopic;
 pub use topic_filter::TopicFilter;
-pub use writer::{BagOptions, BagTopic, BagWriter, CHUNK_BYTES, Split};
+pub use writer::{BagOptions, BagWriter, CHUNK_BYTES, Split};

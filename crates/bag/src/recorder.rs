@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pteros::clock::Clock;
+use pteros::error::CreateError;
 use pteros::event_handler::EndpointEvent;
 use pteros::graph::EndpointInfo;
 use pteros::interfaces::rosbag2_interfaces::{msg, srv};
@@ -24,9 +25,11 @@ use crate::accounting::TopicAccount;
 use crate::definitions::definition_text;
 use crate::error::BagError;
 use crate::intake::{Intake, Received};
+use crate::loss_report::LossReport;
 use crate::metadata::BagMetadata;
+use crate::topic::BagTopic;
 use crate::topic_filter::TopicFilter;
-use crate::writer::{BagOptions, BagTopic, BagWriter};
+use crate::writer::{BagOptions, BagWriter};
 
 /// Messages that wait in a subscription until the executor takes them.
 const DEPTH: usize = 1000;
@@ -34,7 +37,7 @@ const DEPTH: usize = 1000;
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 /// How long a publisher may take to describe its type.
 const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
-/// The recorder's own topic is not recorded.
+/// The recorder's own topics are not recorded.
 const SPLIT_TOPIC: &str = "events/write_split";
 
 /// What is recorded, and how.
@@ -50,6 +53,8 @@ pub struct RecorderOptions {
     pub start_paused: bool,
     /// Also topics that have only subscriptions yet.
     pub include_unpublished: bool,
+    /// Without topics that nobody else subscribes to.
+    pub ignore_leaf_topics: bool,
     /// Looks for topics only once.
     pub no_discovery: bool,
     /// Time between two looks for new topics.
@@ -60,6 +65,9 @@ pub struct RecorderOptions {
     pub library: InterfaceLibrary,
     /// Whether log times are those of `/clock`. Nothing is recorded before the first.
     pub use_sim_time: bool,
+    /// Keeps the latest messages in memory, `cache_bytes` of them, and writes them when
+    /// `~/snapshot` is called.
+    pub is_snapshot: bool,
 }
 
 impl Default for RecorderOptions {
@@ -70,11 +78,13 @@ impl Default for RecorderOptions {
             cache_bytes: 100 << 20,
             start_paused: false,
             include_unpublished: false,
+            ignore_leaf_topics: false,
             no_discovery: false,
             polling_interval: Duration::from_millis(100),
             qos_overrides: BTreeMap::new(),
             library: pteros::interfaces::library().clone(),
             use_sim_time: false,
+            is_snapshot: false,
         }
     }
 }
@@ -136,8 +146,9 @@ impl TopicInput {
 
 /// Records topics until [`Recorder::finish`].
 ///
-/// It offers `~/pause`, `~/resume`, `~/is_paused` and `~/split_bagfile`, and publishes
-/// `events/write_split`, as rosbag2's recorder.
+/// It offers `~/pause`, `~/resume`, `~/is_paused` and `~/split_bagfile`, and
+/// `~/snapshot` in snapshot mode. It publishes `events/write_split` and
+/// `events/rosbag2_messages_lost`, as rosbag2's recorder.
 ///
 /// ```no_run
 /// use pteros::prelude::*;
@@ -171,6 +182,7 @@ pub struct Recorder {
     next_look: Option<Instant>,
     next_flush: Option<Instant>,
     splits: Publisher<msg::WriteSplitEvent>,
+    loss_report: LossReport,
     _services: Services,
 }
 
@@ -179,6 +191,7 @@ struct Services {
     _resume: Service<srv::Resume>,
     _is_paused: Service<srv::IsPaused>,
     _split: Service<srv::SplitBagfile>,
+    _snapshot: Option<Service<srv::Snapshot>>,
 }
 
 impl Recorder {
@@ -198,19 +211,25 @@ impl Recorder {
             writer.chunk_bytes(),
             options.cache_bytes.max(1),
             options.start_paused,
+            options.is_snapshot,
         );
         let thread_intake = intake.clone();
         let spawned = node
             .context()
             .spawn_thread("bag_writer", move || thread_intake.write_all(writer));
         spawned.map_err(BagError::io("starting the writer thread of", folder))?;
-        let splits = node.create_publisher(SPLIT_TOPIC.keep_last(10));
-        let started = splits.and_then(|splits| Ok((splits, create_services(node, &intake)?)));
-        let (splits, services) = match started {
+        let create = || {
+            Ok::<_, BagError>((
+                node.create_publisher(SPLIT_TOPIC.keep_last(10))?,
+                LossReport::new(node)?,
+                create_services(node, &intake, options.is_snapshot)?,
+            ))
+        };
+        let (splits, loss_report, services) = match create() {
             Ok(created) => created,
             Err(error) => {
                 intake.close();
-                return Err(error.into());
+                return Err(error);
             }
         };
         Ok(Self {
@@ -225,6 +244,7 @@ impl Recorder {
             next_look: None,
             next_flush: None,
             splits,
+            loss_report,
             _services: services,
         })
     }
@@ -249,6 +269,10 @@ impl Recorder {
             })?;
         }
         self.note_incompatible(&mut notes);
+        if self.loss_report.is_due(now) {
+            let accounts = self.accounts();
+            self.loss_report.publish(&accounts)?;
+        }
         if self.next_look.is_none_or(|due| now >= due) && !self.has_everything() {
             self.next_look = Some(now + self.options.polling_interval);
             let revision = self.graph.revision();
@@ -273,7 +297,10 @@ impl Recorder {
         }
         let filter = &self.options.filter;
         let is_recorded = |topic: &String| self.recorded.contains_key(topic);
-        filter.is_a_list() && filter.services.is_empty() && filter.topics.iter().all(is_recorded)
+        filter.is_a_list()
+            && filter.services.is_empty()
+            && filter.actions.is_empty()
+            && filter.topics.iter().all(is_recorded)
     }
 
     /// Names of the recorded topics.
@@ -301,9 +328,9 @@ impl Recorder {
     }
 
     fn look_for_topics(&mut self, notes: &mut Vec<String>) -> Result<(), BagError> {
-        let own = self.splits.topic().to_owned();
+        let own = [self.splits.topic(), self.loss_report.topic()].map(str::to_owned);
         for topic in self.graph.topics() {
-            if self.recorded.contains_key(&topic.name) || topic.name == own {
+            if self.recorded.contains_key(&topic.name) || own.contains(&topic.name) {
                 continue;
             }
             let is_chosen = |ty: &String| self.options.filter.chooses(&topic.name, ty);
@@ -322,6 +349,9 @@ impl Recorder {
             };
             let publishers = self.graph.publishers(&topic.name);
             if publishers.is_empty() && !self.options.include_unpublished {
+                continue;
+            }
+            if self.options.ignore_leaf_topics && self.graph.subscriptions(&topic.name).is_empty() {
                 continue;
             }
             self.subscribe(&topic.name, type_name, &publishers, notes)?;
@@ -437,6 +467,17 @@ impl Recorder {
         }
     }
 
+    /// Writes the messages that are kept for a snapshot; false if the recorder is not in
+    /// snapshot mode. Blocks for no file.
+    pub fn snapshot(&self) -> bool {
+        self.intake.snapshot()
+    }
+
+    /// Whether it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.intake.is_paused()
+    }
+
     /// Begins a new file.
     pub fn split(&self) {
         self.intake.split();
@@ -477,9 +518,19 @@ impl Recorder {
 fn create_services(
     node: &Node,
     intake: &Arc<Intake>,
-) -> Result<Services, pteros::error::CreateError> {
-    let [pause, resume, is_paused, split] = std::array::from_fn(|_| intake.clone());
+    is_snapshot: bool,
+) -> Result<Services, CreateError> {
+    let [pause, resume, is_paused, split, snapshot] = std::array::from_fn(|_| intake.clone());
+    let take_snapshot = move |_| srv::SnapshotResponse {
+        success: snapshot.snapshot(),
+    };
+    let snapshot = if is_snapshot {
+        Some(node.create_service("~/snapshot", take_snapshot)?)
+    } else {
+        None
+    };
     Ok(Services {
+        _snapshot: snapshot,
         _pause: node.create_service("~/pause", move |_| {
             pause.set_paused(true);
             srv::PauseResponse {}

@@ -64,6 +64,12 @@ pub struct TopicFilter {
     pub topics: Vec<String>,
     /// Names of services, whose event topics are meant.
     pub services: Vec<String>,
+    /// Names of actions, whose topics and service events are meant.
+    pub actions: Vec<String>,
+    /// Whether the topics of every action are chosen.
+    pub all_actions: bool,
+    /// Actions whose topics are never chosen.
+    pub exclude_actions: Vec<String>,
     /// Types, for example `sensor_msgs/msg/Image`.
     pub types: Vec<String>,
     /// An expression that chooses by name.
@@ -85,6 +91,8 @@ pub struct TopicFilter {
 
 /// End of the names of service event topics.
 const EVENT_SUFFIX: &str = "/_service_event";
+/// Between an action's name and its topics and services.
+const ACTION_PART: &str = "/_action/";
 
 impl TopicFilter {
     /// Chooses everything.
@@ -92,6 +100,7 @@ impl TopicFilter {
         Self {
             all_topics: true,
             all_services: true,
+            all_actions: true,
             include_hidden: true,
             ..Self::default()
         }
@@ -105,12 +114,19 @@ impl TopicFilter {
             pattern.is_some_and(|pattern| pattern.is_match(name, self.whole_names))
         };
         let is_in = |names: &[String], name: &str| names.iter().any(|known| known == name);
+        let action = name.split_once(ACTION_PART).map(|(action, _)| action);
         let is_excluded = is_in(&self.exclude_topics, name)
+            || action.is_some_and(|action| is_in(&self.exclude_actions, action))
             || is_in(&self.exclude_types, type_name)
             || service.is_some_and(|service| is_in(&self.exclude_services, service))
             || matches(&self.exclude_pattern);
         if is_excluded {
             return false;
+        }
+        if let Some(action) = action
+            && (self.all_actions || is_in(&self.actions, action))
+        {
+            return true;
         }
         if let Some(service) = service {
             return self.all_services
@@ -130,7 +146,9 @@ impl TopicFilter {
         !self.all_topics
             && !self.all_services
             && self.topics.is_empty()
+            && !self.all_actions
             && self.services.is_empty()
+            && self.actions.is_empty()
             && self.types.is_empty()
             && self.pattern.is_none()
     }
@@ -138,7 +156,11 @@ impl TopicFilter {
     /// Whether the names alone say which topics are meant, so that a recorder may stop
     /// to look for more once it has them.
     pub fn is_a_list(&self) -> bool {
-        !self.all_topics && !self.all_services && self.types.is_empty() && self.pattern.is_none()
+        !self.all_topics
+            && !self.all_services
+            && !self.all_actions
+            && self.types.is_empty()
+            && self.pattern.is_none()
     }
 
     /// Makes the names full: those of the command line may lack the first slash.
@@ -150,6 +172,8 @@ impl TopicFilter {
             .topics
             .iter_mut()
             .chain(&mut self.services)
+            .chain(&mut self.actions)
+            .chain(&mut self.exclude_actions)
             .chain(&mut self.exclude_topics)
             .chain(&mut self.exclude_services)
         {
@@ -182,6 +206,25 @@ mod tests {
         assert!(!filter.chooses("/front_cam/raw", "x/msg/X"));
         assert!(!filter.chooses("/c", "x/msg/X"));
         assert!(!filter.chooses("/_cam", "x/msg/X"), "hidden");
+    }
+
+    #[test]
+    fn an_action_is_its_topics_and_the_events_of_its_services() {
+        let mut filter = TopicFilter {
+            actions: vec!["/go".into()],
+            ..TopicFilter::default()
+        };
+        assert!(filter.chooses("/go/_action/feedback", ""));
+        assert!(filter.chooses("/go/_action/send_goal/_service_event", ""));
+        assert!(!filter.chooses("/stay/_action/feedback", ""));
+        filter.exclude_actions.push("/go".into());
+        assert!(!filter.chooses("/go/_action/feedback", ""));
+        let all = TopicFilter {
+            all_actions: true,
+            ..TopicFilter::default()
+        };
+        assert!(all.chooses("/stay/_action/status", ""));
+        assert!(!all.chooses("/scan", ""));
     }
 
     #[test]

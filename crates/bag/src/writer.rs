@@ -6,24 +6,24 @@
 //! [`BagWriter::write_chunk`].
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pteros::qos::{DurabilityPolicy, HistoryPolicy, QosProfile};
-
 use crate::accounting::{LOSS_RECORD, TopicAccount, to_texts};
 use crate::error::BagError;
 use crate::mcap::{
-    ChannelRecord, ChunkBuilder, Compression, McapWriter, SchemaRecord, parse_chunk,
+    ChannelRecord, ChunkBuilder, Compression, McapWriter, SchemaRecord, compress_stream,
+    parse_chunk,
 };
 use crate::metadata::{BagMetadata, FileMetadata, METADATA_FILE, TopicMetadata};
 use crate::qos_text::write_profiles;
+use crate::topic::BagTopic;
 
 /// Chunk size by default, as rosbag2's.
 pub const CHUNK_BYTES: usize = 768 * 1024;
-/// Latched messages kept per publisher, and their bytes in all.
-const LATCHED_DEPTH_MAX: usize = 100;
+/// Bytes of latched messages that are kept to be repeated after a split.
 const LATCHED_BYTES_MAX: usize = 64 << 20;
 
 /// How a bag is written.
@@ -33,6 +33,11 @@ pub struct BagOptions {
     pub compression: Compression,
     /// Size of a chunk before compression; a larger message has one of its own.
     pub chunk_bytes: usize,
+    /// Whether each chunk has a checksum.
+    pub chunk_checksums: bool,
+    /// Whether each file is compressed with Zstandard when it is complete, in the
+    /// thread that writes. Its name ends in `.mcap.zstd`.
+    pub compress_files: bool,
     /// A file begins before this size is exceeded.
     pub split_bytes: Option<u64>,
     /// A file begins when its messages span this time.
@@ -51,55 +56,14 @@ impl Default for BagOptions {
         Self {
             compression: Compression::None,
             chunk_bytes: CHUNK_BYTES,
+            chunk_checksums: true,
+            compress_files: false,
             split_bytes: None,
             split_duration: None,
             repeat_latched: true,
             custom_data: BTreeMap::new(),
             ros_distro: "jazzy".into(),
         }
-    }
-}
-
-/// A topic of a bag.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct BagTopic {
-    /// Its name.
-    pub name: String,
-    /// Its type, for example `std_msgs/msg/String`.
-    pub type_name: String,
-    /// The definition of the type with all nested types; empty if nobody knows it.
-    pub definition: String,
-    /// `cdr`.
-    pub serialization_format: String,
-    /// The profiles that its publishers offer.
-    pub offered_qos: Vec<QosProfile>,
-    /// The RIHS01 hash of its type; empty if unknown.
-    pub type_hash: String,
-}
-
-impl BagTopic {
-    /// Whether every publisher serves late joiners (a latched topic).
-    pub fn is_latched(&self) -> bool {
-        let kept = |profile: &QosProfile| {
-            !matches!(
-                profile.durability,
-                DurabilityPolicy::Volatile | DurabilityPolicy::SystemDefault
-            )
-        };
-        !self.offered_qos.is_empty() && self.offered_qos.iter().all(kept)
-    }
-
-    /// How many messages a publisher of a latched topic keeps.
-    pub(crate) fn latched_depth(&self) -> usize {
-        let depths = self
-            .offered_qos
-            .iter()
-            .map(|profile| match profile.history {
-                HistoryPolicy::KeepLast(depth) => depth,
-                HistoryPolicy::KeepAll => LATCHED_DEPTH_MAX,
-                HistoryPolicy::SystemDefault => 1,
-            });
-        depths.max().unwrap_or(1).clamp(1, LATCHED_DEPTH_MAX)
     }
 }
 
@@ -210,6 +174,7 @@ impl BagWriter {
         McapWriter::create(
             &self.folder.join(self.file_name()),
             self.options.compression,
+            self.options.chunk_checksums,
         )
     }
 
@@ -466,7 +431,11 @@ impl BagWriter {
         };
         let statistics = file.statistics().clone();
         self.files.push(FileMetadata {
-            path: name,
+            path: if self.options.compress_files {
+                format!("{name}{COMPRESSED_SUFFIX}")
+            } else {
+                name
+            },
             start: statistics.start,
             duration: statistics.end.saturating_sub(statistics.start),
             message_count: statistics.message_count,
@@ -480,6 +449,9 @@ impl BagWriter {
         file.write_metadata("rosbag2", embedded)?;
         let path = file.path().to_owned();
         file.finish()?;
+        if self.options.compress_files {
+            return compress_file(&path).map(Some);
+        }
         Ok(Some(path))
     }
 
@@ -500,6 +472,14 @@ impl BagWriter {
         });
         let mut custom_data = self.options.custom_data.clone();
         custom_data.extend(to_texts(accounts));
+        let compressed = |word: &str| {
+            let word = if self.options.compress_files {
+                word
+            } else {
+                ""
+            };
+            word.to_owned()
+        };
         BagMetadata {
             storage: "mcap".into(),
             start,
@@ -509,7 +489,8 @@ impl BagWriter {
             files: self.files.clone(),
             custom_data,
             ros_distro: self.options.ros_distro.clone(),
-            ..BagMetadata::default()
+            compression_format: compressed("zstd"),
+            compression_mode: compressed("FILE"),
         }
     }
 
@@ -530,13 +511,27 @@ impl BagWriter {
     }
 }
 
+/// End of the names of compressed files.
+const COMPRESSED_SUFFIX: &str = ".zstd";
+
+/// Writes the compressed file beside a complete one, which is removed then.
+fn compress_file(path: &Path) -> Result<PathBuf, BagError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(COMPRESSED_SUFFIX);
+    let new = PathBuf::from(name);
+    let source = File::open(path).map_err(BagError::io("opening", path))?;
+    let opened = OpenOptions::new().write(true).create_new(true).open(&new);
+    let output = opened.map_err(BagError::io("creating", &new))?;
+    let output = compress_stream(source, output).map_err(BagError::io("compressing", path))?;
+    output.sync_data().map_err(BagError::io("writing", &new))?;
+    std::fs::remove_file(path).map_err(BagError::io("removing", path))?;
+    Ok(new)
+}
+
 /// Writes `metadata.yaml`, which must not exist.
 pub(crate) fn write_metadata(folder: &Path, metadata: &BagMetadata) -> Result<(), BagError> {
     let path = folder.join(METADATA_FILE);
-    let opened = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path);
+    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = opened.map_err(|source| {
         if source.kind() == std::io::ErrorKind::AlreadyExists {
             BagError::Exists(path.clone())

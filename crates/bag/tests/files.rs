@@ -85,6 +85,7 @@ fn messages_are_read_as_they_were_written_with_every_compression() {
             topics: Some(vec![1]),
             from: Some(1500),
             until: Some(1600),
+            ..MessageFilter::default()
         };
         let times = reader.messages(filter).map(|message| message.log_time);
         assert_eq!(times.collect::<Vec<_>>(), [1510, 1530, 1550, 1570, 1590]);
@@ -194,7 +195,7 @@ fn a_file_that_ends_anywhere_is_read_up_to_there() {
         let error = BagReader::from_bytes(whole[..length].to_vec())
             .err()
             .unwrap();
-        assert!(error.to_string().contains("no MCAP file"), "{error}");
+        assert!(error.to_string().contains("is no bag"), "{error}");
     }
 }
 
@@ -304,11 +305,20 @@ fn what_is_no_bag_is_named_with_the_way_out() {
     assert!(error.to_string().contains("no such bag"), "{error}");
     std::fs::create_dir_all(&folder).unwrap();
     let error = BagReader::open(&folder).err().unwrap();
-    assert!(error.to_string().contains("without .mcap files"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("without .mcap, .db3 or .bag files"),
+        "{error}"
+    );
     let sqlite = folder.join("old.db3");
     std::fs::write(&sqlite, b"SQLite format 3\0").unwrap();
     let error = BagReader::open(&sqlite).err().unwrap();
-    assert!(error.to_string().contains("ros2 bag convert"), "{error}");
+    assert!(error.to_string().contains("old.db3"), "{error}");
+    let old = folder.join("old.bag");
+    std::fs::write(&old, b"#ROSBAG V1.2\n").unwrap();
+    let error = BagReader::open(&old).err().unwrap();
+    assert!(error.to_string().contains("rosbag fix"), "{error}");
 }
 
 #[test]
@@ -319,7 +329,7 @@ fn bags_are_merged_in_the_order_of_time() {
     let channel = writer.add_topic(topic("/c")).unwrap();
     writer.write(channel, 1055, 0, &payload(3)).unwrap();
     writer.finish(&Default::default()).unwrap();
-    let mut merged = BagReader::open_all(&[one, two]).unwrap();
+    let mut merged = BagReader::open_all(&[one, two], pteros::interfaces::library()).unwrap();
     let metadata = copy(
         &mut merged,
         MessageFilter::default(),

@@ -31,12 +31,16 @@ const OWN_TEXT: [(&str, &str); 12] = [
 ];
 
 /// Verbs that print with the code of another file.
-const PRINTED_BY: [(&str, &str); 5] = [
+const PRINTED_BY: [(&str, &str); 9] = [
     ("service echo", "topic/echo.rs"),
     ("demo", "demo/live_display.rs"),
     ("launch", "launch/show.rs"),
     ("pkg create", "new/mod.rs"),
     ("bag recover", "bag/convert.rs"),
+    ("bag filter", "bag/convert.rs"),
+    ("bag merge", "bag/convert.rs"),
+    ("bag split", "bag/convert.rs"),
+    ("bag burst", "bag/play.rs"),
 ];
 
 fn manifest_folder() -> &'static Path {

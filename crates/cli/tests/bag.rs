@@ -8,8 +8,11 @@
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
+use pteros::prelude::*;
 use support::{Answer, Domain, Running, assert_contains, finish, pteros, start};
 
 fn folder(test: &str) -> PathBuf {
@@ -130,12 +133,393 @@ fn a_killed_recorder_leaves_a_readable_bag() {
     assert_contains(&shown, &format!("message_count: {count}\n"));
 }
 
+fn fixture(name: &str) -> PathBuf {
+    let bags = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bag/tests/fixtures");
+    bags.join(name)
+}
+
+/// Runs `bag WORDS INPUT -o OUTPUT`.
+fn copy(words: &str, input: &Path, output: &Path) -> Answer {
+    let mut command = pteros();
+    command
+        .arg("bag")
+        .args(words.split_whitespace())
+        .arg(input)
+        .arg("-o")
+        .arg(output);
+    finish(command)
+}
+
+#[test]
+fn bags_of_sqlite3_and_ros_1_are_shown_printed_checked_and_converted() {
+    let shown = bag("info", &fixture("version4.db3")).ok();
+    assert_contains(&shown, "Storage id:        sqlite3\n");
+    assert_contains(&shown, "ROS Distro:        humble\n");
+    assert_contains(
+        &shown,
+        "Topic: /even | Type: std_msgs/msg/String | Count: 100 |",
+    );
+    let shown = bag("info", &fixture("lz4.bag")).ok();
+    assert_contains(&shown, "Storage id:        rosbag1\n");
+    let printed = bag("cat --topics /own -n 1", &fixture("bz2.bag")).ok();
+    assert_contains(&printed, "position:\n- 1.5\n");
+    assert_contains(
+        &bag("topics", &fixture("plain.bag")).ok(),
+        "/scan [sensor_msgs/msg/LaserScan] 4\n",
+    );
+    for (name, count) in [("version1.db3", 30), ("killed.db3", 20), ("lz4.bag", 29)] {
+        let text = format!("{count} messages read, no problems\n");
+        assert_eq!(bag("check", &fixture(name)).ok(), text, "{name}");
+        let new = folder(&format!("converted-{name}"));
+        let out = copy("convert -i", &fixture(name), &new).ok();
+        assert_contains(&out, &format!(": {count} messages\n"));
+        assert_eq!(bag("check", &new).ok(), text, "{name}");
+    }
+}
+
+#[test]
+fn bags_are_filtered_split_and_merged() {
+    let source = fixture("version4.db3");
+    let part = folder("filtered");
+    let known = copy(
+        "filter --json --topics even --end-time-ns 1700000000000020000",
+        &source,
+        &part,
+    );
+    assert_eq!(known.json()["messages"], 11);
+    assert_eq!(
+        bag("topics", &part).ok(),
+        "/even [std_msgs/msg/String] 11\n"
+    );
+    let error = copy("split", &source, &folder("split-how")).failed(1);
+    assert_contains(
+        &error,
+        "give --max-bag-size BYTES or --max-bag-duration SECONDS",
+    );
+    let pieces = folder("split");
+    copy("split -b 8000 --compression-mode file", &source, &pieces).ok();
+    let known = bag("info --json", &pieces).json();
+    assert!(known["files"].as_array().unwrap().len() > 2, "{known}");
+    assert!(
+        known["files"][0]
+            .as_str()
+            .unwrap()
+            .ends_with("split_0.mcap.zstd")
+    );
+    let both = folder("merged");
+    let mut command = pteros();
+    command
+        .args(["bag", "merge"])
+        .arg(&part)
+        .arg(fixture("plain.bag"));
+    command.arg("--output").arg(&both);
+    assert_contains(&finish(command).ok(), ": 40 messages\n");
+    assert_eq!(bag("check", &both).ok(), "40 messages read, no problems\n");
+    let error = copy("merge", &part, &both).failed(1);
+    assert_contains(&error, "exists already, and bags are never overwritten");
+    // Nothing was read of half a database.
+    let broken = folder("broken");
+    std::fs::create_dir_all(&broken).unwrap();
+    let half = broken.join("half.db3");
+    let whole = std::fs::read(&source).unwrap();
+    std::fs::write(&half, &whole[..whole.len() / 2]).unwrap();
+    let error = copy("filter", &half, &folder("half")).failed(1);
+    assert_contains(&error, "half.db3");
+}
+
+#[test]
+fn convert_writes_the_bags_of_an_output_file() {
+    let work = folder("outputs");
+    std::fs::create_dir_all(&work).unwrap();
+    let file = work.join("outputs.yaml");
+    let text = "output_bags:\n- uri: even\n  topics: [/even]\n  compression: lz4\n- uri: rest\n  all: true\n  exclude_topics: [/even]\n- uri: nothing\n";
+    std::fs::write(&file, text).unwrap();
+    let run = || {
+        let mut command = pteros();
+        command.current_dir(&work);
+        command
+            .args(["bag", "convert", "-i"])
+            .arg(fixture("version4.db3"));
+        command.args(["sqlite3", "-i"]).arg(fixture("plain.bag"));
+        command.args(["-o", "outputs.yaml"]);
+        finish(command)
+    };
+    let out = run().ok();
+    assert_eq!(
+        out,
+        "even: 100 messages\nrest: 129 messages\nnothing: 0 messages\n"
+    );
+    assert_contains(&bag("info", &work.join("rest")).ok(), "Topic: /scan |");
+    assert_contains(&run().failed(1), "even exists already");
+    std::fs::write(&file, text.replace("lz4", "gzip")).unwrap();
+    let error = run().failed(1);
+    assert_contains(
+        &error,
+        "outputs.yaml: line 4: compression \"gzip\" is unknown",
+    );
+}
+
+#[test]
+fn formats_are_listed() {
+    assert_eq!(
+        support::run("bag list storage").ok(),
+        "mcap\nsqlite3\nrosbag1\n"
+    );
+    assert_contains(
+        &support::run("bag list compressor -v").ok(),
+        "name: zstd\n\twhole files",
+    );
+    assert_eq!(
+        support::run("bag list converter --json").json()[0]["name"],
+        "cdr"
+    );
+}
+
+#[test]
+fn a_bag_of_ros_1_is_played_and_burst() {
+    let domain = Domain::new();
+    for verb in ["play", "burst -n 11"] {
+        let mut echo = domain
+            .start("topic echo /scan sensor_msgs/msg/LaserScan --field header.stamp.sec --once");
+        let words = format!("bag {verb} --topics /scan /text --wait-for-matched 3 --");
+        let mut command = domain.command(words.split(' '));
+        command.arg(fixture("bz2.bag"));
+        let out = finish(command).ok();
+        let count = if verb == "play" { 24 } else { 11 };
+        assert_contains(&out, &format!("{count} messages published"));
+        assert_eq!(echo.line(), "5\n".trim_end());
+    }
+}
+
+#[test]
+fn a_snapshot_is_written_when_it_is_asked_for() {
+    let domain = Domain::new();
+    let folder = folder("snapshot");
+    let mut recorder = record(&domain, &folder, "/numbers --snapshot-mode");
+    publish(&domain, "/numbers", 10);
+    let call = "service call /rosbag2_recorder/snapshot rosbag2_interfaces/srv/Snapshot";
+    assert_contains(&domain.run(call).ok(), "success=True");
+    publish(&domain, "/numbers", 5);
+    recorder.signal("INT");
+    let answer = recorder.wait();
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    assert_contains(
+        &answer.out,
+        "/numbers: 10 messages written, 5 not kept for a snapshot",
+    );
+    assert_eq!(
+        bag("check", &folder).ok(),
+        "10 messages read, no problems\n"
+    );
+}
+
+/// `script` gives the command a terminal, and passes on what is written to it.
+#[test]
+fn the_space_bar_pauses_and_arrows_step_and_change_the_rate() {
+    let domain = Domain::new();
+    let player = domain.command(["bag", "play", "--start-paused", "-r", "0.000000001"]);
+    let words = std::iter::once(player.get_program()).chain(player.get_args());
+    let words = words.map(|word| word.to_str().unwrap());
+    let words: Vec<&str> = words.collect();
+    let bag = fixture("plain.bag");
+    let line = format!("exec {} {}", words.join(" "), bag.display());
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]);
+    command.envs(
+        player
+            .get_envs()
+            .filter_map(|(key, value)| Some((key, value?))),
+    );
+    let mut player = support::start_with_input(command, Stdio::piped());
+    assert_contains(&player.line(), "SPACE pauses and resumes");
+    for (key, shown) in [
+        ("\x1b[C", "Next message"),
+        (" ", "Resumed"),
+        ("\x1b[C", "press SPACE first"),
+        (" ", "Paused"),
+        ("\x1b[A", "Rate 0.1"),
+        // Ctrl-C
+        ("\x03", "1 messages published"),
+    ] {
+        player.write(key);
+        let line = player.line();
+        assert_contains(&line, shown);
+    }
+    assert_eq!(player.wait().code, Some(0));
+}
+
+/// Messages are lost on the way while the recorder stands still, and before a slow
+/// writer. The accounts add up to what was published.
+#[test]
+fn lost_messages_add_up_to_the_publishers_numbers() {
+    let domain = Domain::new();
+    let folder = folder("lossy");
+    // Nearly no buffer before a writer that compresses.
+    let words =
+        "/lossy /burst --max-cache-size 1 --compression zstd --ros-args --shared-memory off";
+    let mut recorder = record(&domain, &folder, words);
+    let mut options = ContextOptions::local(domain.id());
+    options.shared_memory.enabled = false;
+    let context = Context::with_options(options).unwrap();
+    let node = context.create_node("publisher").unwrap();
+    let lossy = QosProfile::default().keep_last(1).best_effort();
+    let lossy = node
+        .create_publisher::<UInt8MultiArray>("/lossy".qos(lossy))
+        .unwrap();
+    let burst = node
+        .create_publisher::<UInt8MultiArray>("/burst".keep_last(10_000))
+        .unwrap();
+    for publisher in [&lossy, &burst] {
+        assert!(publisher.wait_for_matched(1, Duration::from_secs(60)));
+    }
+    for _ in 0..2 {
+        assert_contains(&recorder.error_line(), "Subscribed to topic");
+    }
+    let mut state = 1u32;
+    let message = |state: &mut u32| {
+        let data = (0..8000).map(|_| {
+            *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (*state >> 24) as u8
+        });
+        UInt8MultiArray {
+            data: data.collect(),
+            ..UInt8MultiArray::default()
+        }
+    };
+    // The first is there before the recorder stands still: it counts from it.
+    let small = UInt8MultiArray::default();
+    lossy.publish(&small).unwrap();
+    burst.publish(&small).unwrap();
+    let has_both = |_| {
+        let known = bag("info --json", &folder).json();
+        known["topics"]
+            .as_array()
+            .is_some_and(|topics| topics.len() == 2)
+    };
+    assert!((0..2000).any(has_both), "the first messages are not there");
+    recorder.signal("STOP");
+    for _ in 0..3000 {
+        lossy.publish(&message(&mut state)).unwrap();
+    }
+    recorder.signal("CONT");
+    for _ in 0..2000 {
+        burst.publish(&message(&mut state)).unwrap();
+    }
+    assert!(burst.wait_for_all_acked(Duration::from_secs(60)));
+    // The last one is not lost: it is small, and nothing else is on the way.
+    let mut tail = 0;
+    let written = |topic: &str| {
+        let known = bag("info --json", &folder).json();
+        let topics = known["topics"].as_array().unwrap().clone();
+        let found = topics.into_iter().find(|t| t["name"] == topic).unwrap();
+        found["count"].as_u64().unwrap()
+    };
+    let before = written("/lossy");
+    while written("/lossy") <= before && tail < 1000 {
+        lossy.publish(&small).unwrap();
+        tail += 1;
+    }
+    recorder.signal("INT");
+    let answer = recorder.wait();
+    let known = bag("info --json", &folder).json();
+    let texts = &known["custom_data"];
+    let mut lost = 0;
+    for (topic, published) in [("/lossy", 3001 + tail), ("/burst", 2001)] {
+        let text = texts[format!("pteros_loss:{topic}")].as_str().unwrap();
+        let count = |name: &str| -> u64 {
+            let parts = text.split(' ').filter_map(|part| part.split_once('='));
+            let value = parts.clone().find(|(key, _)| *key == name).unwrap().1;
+            value.parse().unwrap()
+        };
+        assert_eq!(
+            count("received") + count("wire") + count("queue"),
+            published,
+            "{topic}: {text}"
+        );
+        assert_eq!(
+            count("received"),
+            count("written") + count("buffer") + count("writer"),
+            "{topic}: {text}"
+        );
+        assert_eq!(written(topic), count("written"), "{topic}: {text}");
+        lost += published - count("written");
+        if topic == "/lossy" {
+            assert!(count("wire") > 0, "{text}");
+        }
+    }
+    assert_eq!(answer.code, Some(1), "{}{}", answer.out, answer.err);
+    assert_contains(&answer.out, &format!(" messages, {lost} lost\n"));
+    assert_eq!(bag("check", &folder).code, Some(0));
+}
+
+/// The file system refuses more bytes: what was written stays readable, the rest is
+/// counted, and the exit code says so.
+#[test]
+fn a_full_disk_ends_the_recording_with_what_fits() {
+    let domain = Domain::new();
+    let folder = folder("full");
+    let recorder = domain.command(["bag", "record", "/data", "-o"]);
+    let mut command = Command::new("sh");
+    // A limit of 400 blocks of 512 bytes for each file.
+    command.args(["-c", "trap '' XFSZ; ulimit -f 400; exec \"$@\"", "sh"]);
+    command
+        .arg(recorder.get_program())
+        .args(recorder.get_args())
+        .arg(&folder);
+    // The limit holds for shared memory too.
+    command.args(["--ros-args", "--shared-memory", "off"]);
+    command.envs(
+        recorder
+            .get_envs()
+            .filter_map(|(key, value)| Some((key, value?))),
+    );
+    let mut recorder = start(command);
+    assert_contains(&recorder.error_line(), "Recording to ");
+    let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
+    let node = context.create_node("publisher").unwrap();
+    let data = node
+        .create_publisher::<UInt8MultiArray>("/data".keep_last(1000))
+        .unwrap();
+    assert!(data.wait_for_matched(1, Duration::from_secs(60)));
+    let message = UInt8MultiArray {
+        data: vec![7; 30_000],
+        ..UInt8MultiArray::default()
+    };
+    // A first part that fits, and then more than fits.
+    data.publish(&message).unwrap();
+    let has_one = |_| {
+        let mut command = pteros();
+        command.args(["bag", "info", "--json"]).arg(&folder);
+        finish(command).json()["messages"] == 1
+    };
+    assert!((0..2000).any(has_one), "nothing is flushed");
+    for _ in 0..100 {
+        data.publish(&message).unwrap();
+    }
+    let answer = recorder.wait();
+    assert_eq!(answer.code, Some(1), "{}{}", answer.out, answer.err);
+    assert_contains(&answer.err, "recording ends");
+    assert_contains(&answer.out, " in the writer)");
+    let known = bag("info --json", &folder).json();
+    assert_eq!(known["complete"], false);
+    assert!(known["messages"].as_u64().unwrap() >= 1, "{known}");
+    let new = self::folder("full-recovered");
+    copy("recover", &folder, &new).ok();
+    bag("check", &new).ok();
+}
+
 /// Checks our bag with the PyPI packages `mcap`, `mcap-ros2-support` and `rosbags`, and
-/// one of theirs with ours. `PTEROS_BAG_PYTHON` names a Python that has them.
+/// one of theirs with ours. `cargo xtask peers` installs them, and `PTEROS_PEERS` names
+/// the folder with `bag-python`; or `PTEROS_BAG_PYTHON` names a Python that has them.
 #[test]
 fn bags_are_exchanged_with_other_libraries() {
-    let Some(python) = std::env::var_os("PTEROS_BAG_PYTHON") else {
-        eprintln!("skipped: PTEROS_BAG_PYTHON names no Python with mcap-ros2-support and rosbags");
+    let peers = std::env::var_os("PTEROS_PEERS").map(PathBuf::from);
+    let peer = peers.map(|folder| folder.join("bag-python").into_os_string());
+    let peer = peer.filter(|program| Path::new(program).exists());
+    let Some(python) = std::env::var_os("PTEROS_BAG_PYTHON").or(peer) else {
+        eprintln!(
+            "skipped: neither PTEROS_PEERS nor PTEROS_BAG_PYTHON leads to mcap-ros2-support and rosbags"
+        );
         return;
     };
     let domain = Domain::new();

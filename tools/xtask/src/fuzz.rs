@@ -40,11 +40,17 @@ pub const TARGETS: &[(&str, u32)] = &[
     ("security_frame", 512),
     ("security_handshake", 64),
     ("security_crypto_transform", 512),
+    ("bag_mcap", 4096),
+    ("bag_sqlite", 16_384),
+    ("bag_ros1", 12_288),
 ];
 
 /// Limits for libFuzzer: memory of the process (including the sanitizer's), one
 /// allocation, and seconds for one input.
 const LIMITS: [&str; 3] = ["-rss_limit_mb=2048", "-malloc_limit_mb=96", "-timeout=10"];
+/// Those of bags, whose chunks have up to 512 MiB. A growing buffer has up to twice as
+/// much.
+const BAG_LIMITS: [&str; 3] = ["-rss_limit_mb=4096", "-malloc_limit_mb=1100", "-timeout=30"];
 
 /// Runs the command. Returns whether no target found anything; findings are
 /// printed.
@@ -89,7 +95,12 @@ pub fn prepare(chosen: &[(&str, u32)]) -> Result<()> {
 pub fn target_command(name: &str, bytes_max: u32, seconds: u64) -> Command {
     let folder = root().join("verify/fuzz");
     let mut run = cargo_fuzz(&folder, "run", &target_folder());
-    run.arg(name).arg("--").args(LIMITS).args([
+    let limits = if name.starts_with("bag_") {
+        BAG_LIMITS
+    } else {
+        LIMITS
+    };
+    run.arg(name).arg("--").args(limits).args([
         format!("-max_total_time={seconds}"),
         format!("-max_len={bytes_max}"),
         "-print_final_stats=1".into(),

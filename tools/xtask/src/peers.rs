@@ -25,6 +25,9 @@ pub struct Peers {
 /// The tested PyPI release.
 const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
 
+/// The tested PyPI releases of libraries that read and write bags.
+const PYTHON_BAGS: [&str; 3] = ["mcap==1.6.0", "mcap-ros2-support==0.6.0", "rosbags==0.11.9"];
+
 /// Further source files of the node programs.
 const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node.h"];
 const FASTDDS_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "fastdds/node.hpp"];
@@ -91,6 +94,7 @@ pub fn prepare() -> Result<Peers> {
             work.build_fastdds_node("parameters", "parameters", &FASTDDS_PARAMETERS),
         ),
         ("python-peer", work.build_python()),
+        ("bag-python", work.build_bag_python()),
     ];
     Ok(Peers {
         folder: work.0.programs,
@@ -314,12 +318,27 @@ impl InteropBuilder {
     }
 
     fn build_python(&self) -> Result<PathBuf> {
-        let program = self.programs.join("python-peer");
-        let venv = self.target.join("venv");
+        let python = self.ensure_venv("venv", "import cyclonedds.domain", &[PYTHON_CYCLONE])?;
+        let script = self.sources.join("python/peer.py");
+        let line = format!("exec '{}' '{}' \"$@\"", python.display(), script.display());
+        self.write_program("python-peer", &line)
+    }
+
+    /// A Python with the libraries that read and write bags.
+    fn build_bag_python(&self) -> Result<PathBuf> {
+        let imports = "import mcap, mcap_ros2.decoder, rosbags.highlevel";
+        let python = self.ensure_venv("bag-venv", imports, &PYTHON_BAGS)?;
+        let line = format!("exec '{}' \"$@\"", python.display());
+        self.write_program("bag-python", &line)
+    }
+
+    /// The Python of a virtual environment with PyPI packages, which `imports` proves.
+    fn ensure_venv(&self, folder: &str, imports: &str, packages: &[&str]) -> Result<PathBuf> {
+        let venv = self.target.join(folder);
         let python = venv.join("bin/python");
         let is_usable = || {
             let mut ask = Command::new(&python);
-            python.exists() && run_quietly(ask.args(["-c", "import cyclonedds.domain"])).is_ok()
+            python.exists() && run_quietly(ask.args(["-c", imports])).is_ok()
         };
         if !is_usable() {
             self.ensure_installed("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
@@ -331,20 +350,23 @@ impl InteropBuilder {
                 run_quietly(&mut make)?;
             }
             let mut pip = Command::new(&python);
-            pip.args(["-m", "pip", "install", "--quiet", PYTHON_CYCLONE]);
+            pip.args(["-m", "pip", "install", "--quiet"]).args(packages);
             run_quietly(&mut pip)
                 .context("it needs a Python version with a wheel on PyPI, and network access")?;
             if !is_usable() {
-                bail!("{PYTHON_CYCLONE} is installed but cannot be imported");
+                bail!(
+                    "{} are installed but cannot be imported",
+                    packages.join(", ")
+                );
             }
         }
-        let script = self.sources.join("python/peer.py");
-        let text = format!(
-            "#!/bin/sh\nexec '{}' '{}' \"$@\"\n",
-            python.display(),
-            script.display()
-        );
-        fs::write(&program, text)?;
+        Ok(python)
+    }
+
+    /// Writes a program of one line for the shell.
+    fn write_program(&self, name: &str, line: &str) -> Result<PathBuf> {
+        let program = self.programs.join(name);
+        fs::write(&program, format!("#!/bin/sh\n{line}\n"))?;
         fs::set_permissions(
             &program,
             std::os::unix::fs::PermissionsExt::from_mode(0o755),

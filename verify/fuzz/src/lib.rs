@@ -6,6 +6,7 @@
 //! the same checks at the end.
 #![forbid(unsafe_code)]
 
+pub mod bag;
 pub mod cdr;
 pub mod discovery;
 #[path = "../../../crates/rtps/tests/regressions/discovery_harness.rs"]

@@ -5,12 +5,13 @@
 //! memory.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::str::FromStr;
 
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use ruzstd::decoding::StreamingDecoder;
-use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use ruzstd::encoding::{CompressionLevel, FrameCompressor, compress_to_vec};
 
 /// The largest chunk that is read: 512 MiB. Writers use some megabytes, and one message
 /// may be larger than a chunk.
@@ -93,12 +94,113 @@ impl Compression {
     }
 }
 
-fn read_limited(reader: impl Read, size: u64) -> Result<Vec<u8>, String> {
+/// Reads at most one byte more than `size`.
+pub(crate) fn read_limited(reader: impl Read, size: u64) -> Result<Vec<u8>, String> {
     let reserved = usize::try_from(size.min(RESERVED_MAX)).unwrap_or(0);
     let mut out = Vec::with_capacity(reserved);
-    let read = reader.take(size + 1).read_to_end(&mut out);
+    let read = reader.take(size.saturating_add(1)).read_to_end(&mut out);
     read.map_err(|error| format!("its compressed data: {error}"))?;
     Ok(out)
+}
+
+/// Compresses a file into one Zstandard frame, which says how many bytes it holds:
+/// rosbag2 asks for them. Blocks in the file system.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn compress_stream(source: File, output: File) -> io::Result<File> {
+    let bytes = source.metadata()?.len();
+    let mut compressor = FrameCompressor::new(CompressionLevel::Fastest);
+    compressor.set_source(NotedSource {
+        source,
+        error: None,
+    });
+    compressor.set_drain(SizedFrame {
+        output,
+        bytes,
+        has_head: false,
+        error: None,
+    });
+    compressor.compress();
+    let failed = compressor.take_source().and_then(|source| source.error);
+    let Some(drain) = compressor.take_drain() else {
+        return Err(io::Error::other("the compressor kept its output"));
+    };
+    match failed.or(drain.error) {
+        Some(error) => Err(error),
+        None => Ok(drain.output),
+    }
+}
+
+/// Ends at the first error and keeps it: the compressor has no words for one.
+struct NotedSource {
+    source: File,
+    error: Option<io::Error>,
+}
+
+impl Read for NotedSource {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.source.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.error = Some(error);
+                    return Ok(0);
+                }
+                read => return read,
+            }
+        }
+    }
+}
+
+/// Adds the size of the content to the frame's head, and keeps the first error.
+struct SizedFrame {
+    output: File,
+    bytes: u64,
+    has_head: bool,
+    error: Option<io::Error>,
+}
+
+/// Mark, descriptor and window of a frame.
+const FRAME_HEAD_BYTES: usize = 6;
+/// Where the descriptor is, and its bits for a size of eight bytes.
+const DESCRIPTOR_AT: usize = 4;
+const SIZE_IN_EIGHT_BYTES: u8 = 0b1100_0000;
+
+impl SizedFrame {
+    fn put(&mut self, piece: &[u8]) -> io::Result<()> {
+        if self.has_head {
+            return self.output.write_all(piece);
+        }
+        self.has_head = true;
+        let Some((head, rest)) = piece.split_at_checked(FRAME_HEAD_BYTES) else {
+            return Err(io::Error::other(
+                "the compressor began with less than a head",
+            ));
+        };
+        let mut head = head.to_vec();
+        if let Some(descriptor) = head.get_mut(DESCRIPTOR_AT) {
+            *descriptor |= SIZE_IN_EIGHT_BYTES;
+        }
+        head.extend(self.bytes.to_le_bytes());
+        self.output.write_all(&head)?;
+        self.output.write_all(rest)
+    }
+}
+
+impl Write for SizedFrame {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.error.is_none()
+            && let Err(error) = self.put(piece)
+        {
+            self.error = Some(error);
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 impl FromStr for Compression {
@@ -141,6 +243,29 @@ mod tests {
             let unpacked = kind.decompress(packed, data.len() as u64).unwrap();
             assert!(unpacked == data, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_compressed_file_says_its_size_and_holds_the_same() {
+        let folder = std::env::temp_dir();
+        let name = |what: &str| folder.join(format!("pteros-{what}-{}", std::process::id()));
+        let (from, to) = (name("plain"), name("packed"));
+        let data: Vec<u8> = (0..500_000u32)
+            .flat_map(|n| (n / 9).to_le_bytes())
+            .collect();
+        std::fs::write(&from, &data).unwrap();
+        let output = File::create(&to).unwrap();
+        compress_stream(File::open(&from).unwrap(), output).unwrap();
+        let packed = std::fs::read(&to).unwrap();
+        assert_eq!(packed[4] >> 6, 3);
+        assert_eq!(packed[6..14], (data.len() as u64).to_le_bytes());
+        let size = data.len() as u64;
+        assert!(Compression::Zstd.decompress(packed, size).unwrap() == data);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+        let error = compress_stream(File::open(&from).unwrap(), full.unwrap());
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
+        std::fs::remove_file(&from).unwrap();
+        std::fs::remove_file(&to).unwrap();
     }
 
     #[test]

@@ -6,8 +6,6 @@
 //! chunks are read up to [`RECORD_BYTES_MAX`], and one chunk at a time.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Cursor as Memory, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::chunk::parse_chunk;
@@ -17,6 +15,7 @@ use super::records::{
     RECORD_HEAD_BYTES, SchemaRecord, Statistics, opcode,
 };
 use crate::error::BagError;
+use crate::source::{self, PROBLEMS_MAX, Source};
 
 /// The longest record beside chunks and attachments; a longer one counts as damaged.
 const RECORD_BYTES_MAX: u64 = 64 << 20;
@@ -24,8 +23,6 @@ const RECORD_BYTES_MAX: u64 = 64 << 20;
 const SUMMARY_BYTES_MAX: u64 = 512 << 20;
 /// Messages outside chunks are read in runs of this size.
 const RUN_BYTES: u64 = 1 << 20;
-/// Problems that are kept in words; the rest is counted.
-const PROBLEMS_MAX: usize = 20;
 
 /// Where a chunk lies, or a run of messages outside chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,11 +37,6 @@ pub(crate) struct ChunkLocation {
     /// 0 is not checked.
     pub crc: u32,
 }
-
-/// Where the bytes come from.
-trait Source: Read + Seek + Send {}
-
-impl<S: Read + Seek + Send> Source for S {}
 
 /// An open file with what is known of its content.
 pub(crate) struct McapFile {
@@ -65,23 +57,9 @@ pub(crate) struct McapFile {
 }
 
 impl McapFile {
-    /// Opens a file and reads its summary, or all of it where there is none.
-    pub(crate) fn open(path: &Path) -> Result<Self, BagError> {
-        let file = File::open(path).map_err(BagError::io("opening", path))?;
-        let bytes = file
-            .metadata()
-            .map_err(BagError::io("reading", path))?
-            .len();
-        Self::read(Box::new(file), bytes, path)
-    }
-
-    /// Reads a file that lies in memory. `path` names it in errors.
-    pub(crate) fn from_bytes(content: Vec<u8>, path: &Path) -> Result<Self, BagError> {
-        let bytes = content.len() as u64;
-        Self::read(Box::new(Memory::new(content)), bytes, path)
-    }
-
-    fn read(file: Box<dyn Source>, bytes: u64, path: &Path) -> Result<Self, BagError> {
+    /// Reads the summary of a file of `bytes`, or all of it where there is none.
+    /// `path` names it in errors.
+    pub(crate) fn open(file: Box<dyn Source>, bytes: u64, path: &Path) -> Result<Self, BagError> {
         let mut open = Self {
             file,
             path: path.to_owned(),
@@ -131,35 +109,18 @@ impl McapFile {
     }
 
     fn check_magic(&mut self) -> Result<(), BagError> {
-        let problem = match self.read_at(0, MAGIC.len() as u64) {
-            Ok(found) if found == MAGIC => return Ok(()),
-            Ok(found) if found.starts_with(b"SQLite") => {
-                "is a SQLite database; Pteros reads MCAP: convert the bag with ros2 bag convert"
-            }
-            Ok(found) if found.starts_with(b"#ROSBAG") => {
-                "is a bag of ROS 1; Pteros reads MCAP: convert it with rosbags-convert"
-            }
-            _ => "is no MCAP file: its first 8 bytes are not the format's",
-        };
-        Err(BagError::NotABag {
-            path: self.path.clone(),
-            problem: problem.to_owned(),
-        })
+        match self.read_at(0, MAGIC.len() as u64) {
+            Ok(found) if found == MAGIC => Ok(()),
+            _ => Err(BagError::NotABag {
+                path: self.path.clone(),
+                problem: "is no MCAP file: its first 8 bytes are not the format's".to_owned(),
+            }),
+        }
     }
 
     /// Reads exactly `count` bytes; the caller has bounded them.
     fn read_at(&mut self, offset: u64, count: u64) -> Result<Vec<u8>, BagError> {
-        let sought = self.file.seek(SeekFrom::Start(offset));
-        sought.map_err(BagError::io("reading", &self.path))?;
-        let known = count.min(self.bytes.saturating_sub(offset));
-        let mut out = vec![0; usize::try_from(known).unwrap_or(0)];
-        let read = self.file.read_exact(&mut out);
-        read.map_err(BagError::io("reading", &self.path))?;
-        if known < count {
-            let source = std::io::Error::from(ErrorKind::UnexpectedEof);
-            return Err(BagError::io("reading", &self.path)(source));
-        }
-        Ok(out)
+        source::read_at(&mut *self.file, self.bytes, &self.path, offset, count)
     }
 
     /// Reads the summary section; false if there is none, or not all of it.

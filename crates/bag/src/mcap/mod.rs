@@ -11,8 +11,10 @@ mod records;
 mod writer;
 
 pub use chunk::ChunkBuilder;
-pub(crate) use chunk::{ChunkMessage, parse_chunk};
+pub(crate) use chunk::parse_chunk;
 pub use compression::Compression;
-pub(crate) use file::{ChunkLocation, McapFile};
+pub(crate) use compression::{CHUNK_BYTES_MAX, compress_stream, read_limited};
+pub(crate) use file::McapFile;
+pub(crate) use records::MAGIC;
 pub use records::{ChannelRecord, SchemaRecord};
 pub(crate) use writer::McapWriter;

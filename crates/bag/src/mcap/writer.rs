@@ -26,6 +26,7 @@ pub(crate) struct McapWriter {
     path: PathBuf,
     position: u64,
     compression: Compression,
+    has_checksums: bool,
     chunks: Vec<ChunkIndex>,
     metadata: Vec<(u64, u64, String)>,
     schemas: BTreeMap<u16, SchemaRecord>,
@@ -35,7 +36,11 @@ pub(crate) struct McapWriter {
 }
 
 impl McapWriter {
-    pub(crate) fn create(path: &Path, compression: Compression) -> Result<Self, BagError> {
+    pub(crate) fn create(
+        path: &Path,
+        compression: Compression,
+        has_checksums: bool,
+    ) -> Result<Self, BagError> {
         let opened = OpenOptions::new().write(true).create_new(true).open(path);
         let file = opened.map_err(|source| {
             if source.kind() == std::io::ErrorKind::AlreadyExists {
@@ -49,6 +54,7 @@ impl McapWriter {
             path: path.to_owned(),
             position: 0,
             compression,
+            has_checksums,
             chunks: Vec::new(),
             metadata: Vec::new(),
             schemas: BTreeMap::new(),
@@ -114,7 +120,12 @@ impl McapWriter {
             start: chunk.start(),
             end: chunk.end(),
             uncompressed: chunk.len() as u64,
-            crc: crc32fast::hash(chunk.records()),
+            // 0 says that there is none.
+            crc: if self.has_checksums {
+                crc32fast::hash(chunk.records())
+            } else {
+                0
+            },
             compression: self.compression.name().to_owned(),
             stored: stored.len() as u64,
             bytes: 0,

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Arguments of `bag cat`.
 #[derive(Debug, Args)]
 pub struct Cat {
-    /// Folder of the bag, or an .mcap file
+    /// Folder of the bag, or a file
     bag_path: PathBuf,
     #[command(flatten)]
     topics: TopicFlags,
@@ -28,9 +28,9 @@ const TRUNCATE_LENGTH: usize = 128;
 impl Cat {
     /// Prints the messages in the order of their times, as YAML or a line of JSON each.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let mut bag = BagReader::open(&self.bag_path)?;
-        let filter = self.topics.filter()?;
         let library = cli.library()?;
+        let mut bag = BagReader::open_with(&self.bag_path, &library)?;
+        let filter = self.topics.filter()?;
         let topics = bag.topics().to_vec();
         let chosen = topics.iter().enumerate();
         let chosen = chosen.filter(|(_, t)| filter.chooses(&t.topic.name, &t.topic.type_name));

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Arguments of `bag check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Folder of the bag, or an .mcap file
+    /// Folder of the bag, or a file
     bag_path: PathBuf,
 }
 
@@ -19,7 +19,7 @@ impl Check {
     /// Reads every message and checks checksums, counts and completeness. The exit code
     /// is 1 if something is wrong.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let mut bag = BagReader::open(&self.bag_path)?;
+        let mut bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
         let announced = bag.message_count();
         let count = bag.messages(MessageFilter::default()).count() as u64;
         let mut problems = bag.problems().to_vec();

@@ -1,30 +1,27 @@
 //! `pteros bag convert`: filters, merges, splits and compresses in one pass.
 
-use super::selection::{OutputFlags, TopicFlags};
+use super::selection::{OutputFlags, TimeFlags, TopicFlags, chosen};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use pteros_bag::{BagReader, MessageFilter, copy};
+use pteros_bag::{BagReader, MessageFilter, copy, read_conversion};
 use std::path::PathBuf;
 
 /// Arguments of `bag convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
-    /// Bags to read: folders or .mcap files. Several are merged in the order of time
+    /// Bags to read: folders or files. Several are merged in the order of time. A word
+    /// behind a bag may name its storage, as with ros2 bag
     #[arg(short = 'i', long, value_name = "BAG", num_args = 1.., required = true)]
     input: Vec<PathBuf>,
-    /// Folder of the new bag
-    #[arg(short, long, value_name = "DIR")]
+    /// Folder of the new bag, or a .yaml file with the output_bags of ros2 bag convert
+    #[arg(short, long, value_name = "DIR", visible_alias = "output-options")]
     output: PathBuf,
     #[command(flatten)]
     topics: TopicFlags,
-    /// First time to copy, in nanoseconds since 1970
-    #[arg(long, value_name = "NANOSECONDS")]
-    start_time_ns: Option<u64>,
-    /// Last time to copy, in nanoseconds since 1970
-    #[arg(long, value_name = "NANOSECONDS")]
-    end_time_ns: Option<u64>,
+    #[command(flatten)]
+    times: TimeFlags,
     #[command(flatten)]
     output_flags: OutputFlags,
 }
@@ -32,17 +29,52 @@ pub struct Convert {
 impl Convert {
     /// Copies the chosen messages. The exit code is 1 if something could not be read.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let mut bag = BagReader::open_all(&self.input)?;
-        let filter = self.topics.filter()?;
-        let chosen = bag.topics().iter().enumerate();
-        let chosen = chosen.filter(|(_, t)| filter.chooses(&t.topic.name, &t.topic.type_name));
-        let wanted = MessageFilter {
-            topics: Some(chosen.map(|(at, _)| at).collect()),
-            from: self.start_time_ns,
-            until: self.end_time_ns.map(|last| last.saturating_add(1)),
-        };
-        let metadata = copy(&mut bag, wanted, &self.output, self.output_flags.options())?;
+        let mut bag = BagReader::open_all(&self.inputs(), &cli.library()?)?;
+        if self.output.extension().is_some_and(|end| end == "yaml") {
+            return self.write_outputs(cli, &mut bag);
+        }
+        let filter = chosen(&bag, &self.topics.filter()?);
+        let filter = self.times.restrict(filter, &bag);
+        let options = self.output_flags.options()?;
+        let metadata = copy(&mut bag, filter, &self.output, options)?;
         report_copy(cli, &bag, &self.output, metadata.message_count)
+    }
+
+    /// The inputs without the words that name a storage.
+    fn inputs(&self) -> Vec<PathBuf> {
+        let is_storage = |path: &PathBuf| {
+            let words = ["mcap", "sqlite3", "rosbag1"];
+            words.iter().any(|word| path.as_os_str() == *word) && !path.exists()
+        };
+        let inputs = self.input.iter().filter(|path| !is_storage(path));
+        inputs.cloned().collect()
+    }
+
+    /// Writes the bags that the file of `--output` lists.
+    fn write_outputs(&self, cli: &CliContext, bag: &mut BagReader) -> Result<()> {
+        let shown = self.output.display();
+        let text =
+            std::fs::read_to_string(&self.output).with_context(|| format!("--output {shown}"))?;
+        let outputs = read_conversion(&text, &self.output_flags.options()?);
+        let outputs = outputs.map_err(|problem| anyhow::anyhow!("--output {shown}: {problem}"))?;
+        if let Some(known) = outputs.iter().find(|output| output.folder.exists()) {
+            // Before the first is written.
+            bail!("{}", pteros_bag::BagError::Exists(known.folder.clone()));
+        }
+        let mut is_whole = true;
+        for output in outputs {
+            let filter = MessageFilter {
+                from: output.from,
+                until: output.until,
+                ..chosen(bag, &output.filter)
+            };
+            let metadata = copy(bag, filter, &output.folder, output.options)?;
+            match report_copy(cli, bag, &output.folder, metadata.message_count) {
+                Err(error) if error.is::<Failed>() => is_whole = false,
+                other => other?,
+            }
+        }
+        if is_whole { Ok(()) } else { Err(Failed.into()) }
     }
 }
 

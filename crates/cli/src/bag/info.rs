@@ -5,18 +5,81 @@ use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
 use pteros_bag::accounting::LOSS_RECORD;
-use pteros_bag::{BagReader, RecordedTopic};
+use pteros_bag::{BagReader, MessageFilter, RecordedTopic};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Arguments of `bag info`.
 #[derive(Debug, Args)]
 pub struct Info {
-    /// Folder of the bag, or an .mcap file
+    /// Folder of the bag, or a file
     bag_path: PathBuf,
     /// Print only the names of the topics
     #[arg(short, long)]
     topic_name: bool,
+    /// Read the messages, and count requests and responses of services
+    #[arg(short, long)]
+    verbose: bool,
+    /// Order of the topics
+    #[arg(long, value_name = "ORDER", value_enum)]
+    sort: Option<SortOrder>,
+}
+
+/// rosbag2's words for the order of topics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum SortOrder {
+    /// By name
+    Name,
+    /// By type
+    Type,
+    /// By number of messages
+    Count,
+}
+
+/// Requests and responses of a service.
+#[derive(Clone, Copy, Debug, Default)]
+struct ServiceCounts {
+    /// By kind of event: sent and received requests, sent and received responses.
+    events: [u64; 4],
+}
+
+impl ServiceCounts {
+    /// Client and server may both have events of the same call.
+    fn requests(self) -> u64 {
+        self.events[0].max(self.events[1])
+    }
+
+    fn responses(self) -> u64 {
+        self.events[2].max(self.events[3])
+    }
+}
+
+/// Where the kind of a service event lies, behind the encapsulation header.
+const EVENT_KIND_AT: usize = 4;
+
+/// Reads the events of all services, by index of the topic.
+fn count_services(bag: &mut BagReader) -> BTreeMap<usize, ServiceCounts> {
+    let topics = bag.topics().iter().enumerate();
+    let services = topics.filter(|(_, topic)| topic.topic.name.ends_with(EVENT_SUFFIX));
+    let services: Vec<usize> = services.map(|(at, _)| at).collect();
+    let mut counts: BTreeMap<usize, ServiceCounts> = BTreeMap::new();
+    for at in &services {
+        counts.insert(*at, ServiceCounts::default());
+    }
+    let filter = MessageFilter {
+        topics: Some(services),
+        ..MessageFilter::default()
+    };
+    for message in bag.messages(filter) {
+        let kind = message.payload.get(EVENT_KIND_AT).copied();
+        let count = counts.get_mut(&message.topic);
+        let event = count.and_then(|count| count.events.get_mut(usize::from(kind?)));
+        if let Some(event) = event {
+            *event += 1;
+        }
+    }
+    counts
 }
 
 /// End of the names of service event topics, which are shown as services.
@@ -25,16 +88,21 @@ const EVENT_SUFFIX: &str = "/_service_event";
 impl Info {
     /// Prints what a bag holds. A torn bag is described as far as it goes.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let bag = BagReader::open(&self.bag_path)?;
+        let mut bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
+        let services = if self.verbose {
+            count_services(&mut bag)
+        } else {
+            BTreeMap::new()
+        };
         if self.topic_name {
             let names = bag.topics().iter().map(|t| t.topic.name.clone());
             cli.console.names(&names.collect::<Vec<_>>(), false)?;
             return Ok(());
         }
         if cli.console.json {
-            cli.console.json(&to_json(&bag))?;
+            cli.console.json(&to_json(&bag, self.sort, &services))?;
         } else {
-            cli.console.text(&to_text(&bag))?;
+            cli.console.text(&to_text(&bag, self.sort, &services))?;
         }
         for problem in bag.problems() {
             cli.console.note(format!("WARNING: {problem}"));
@@ -43,7 +111,27 @@ impl Info {
     }
 }
 
-fn to_text(bag: &BagReader) -> String {
+/// The topics in the asked order, with their indexes.
+fn sorted(bag: &BagReader, order: Option<SortOrder>) -> Vec<(usize, &RecordedTopic)> {
+    let mut topics: Vec<_> = bag.topics().iter().enumerate().collect();
+    match order {
+        None => {}
+        Some(SortOrder::Name) => topics.sort_by(|a, b| a.1.topic.name.cmp(&b.1.topic.name)),
+        Some(SortOrder::Type) => {
+            topics.sort_by(|a, b| a.1.topic.type_name.cmp(&b.1.topic.type_name));
+        }
+        Some(SortOrder::Count) => {
+            topics.sort_by_key(|(_, topic)| std::cmp::Reverse(topic.message_count));
+        }
+    }
+    topics
+}
+
+fn to_text(
+    bag: &BagReader,
+    order: Option<SortOrder>,
+    counts: &BTreeMap<usize, ServiceCounts>,
+) -> String {
     let described = bag.describe();
     let mut out = String::new();
     let mut row = |label: &str, value: String| {
@@ -60,14 +148,10 @@ fn to_text(bag: &BagReader) -> String {
     row("Duration:", format!("{}s", seconds(described.duration)));
     row("Start:", date(described.start));
     row("End:", date(described.start + described.duration));
-    let is_service = |topic: &&RecordedTopic| topic.topic.name.ends_with(EVENT_SUFFIX);
-    let topics: Vec<_> = bag
-        .topics()
-        .iter()
-        .filter(|topic| !is_service(topic))
-        .collect();
-    let services: Vec<_> = bag.topics().iter().filter(is_service).collect();
-    let messages: u64 = topics.iter().map(|topic| topic.message_count).sum();
+    let (services, topics): (Vec<_>, Vec<_>) = sorted(bag, order)
+        .into_iter()
+        .partition(|(_, topic)| topic.topic.name.ends_with(EVENT_SUFFIX));
+    let messages: u64 = topics.iter().map(|(_, topic)| topic.message_count).sum();
     row("Messages:", messages.to_string());
     let line = |topic: &RecordedTopic, label: &str, count: &str, name: &str| {
         format!(
@@ -77,12 +161,21 @@ fn to_text(bag: &BagReader) -> String {
     };
     let lines = topics
         .iter()
-        .map(|t| line(t, "Topic", "Count", &t.topic.name));
+        .map(|(_, t)| line(t, "Topic", "Count", &t.topic.name));
     rows(&mut row, "Topic information:", lines);
     row("Service:", services.len().to_string());
-    let lines = services.iter().map(|t| {
+    let lines = services.iter().map(|(at, t)| {
         let name = t.topic.name.trim_end_matches(EVENT_SUFFIX);
-        line(t, "Service", "Event Count", name)
+        match counts.get(at) {
+            None => line(t, "Service", "Event Count", name),
+            Some(counts) => format!(
+                "Service: {name} | Type: {} | Request Count: {} | Response Count: {} | Serialization Format: {}",
+                t.topic.type_name,
+                counts.requests(),
+                counts.responses(),
+                t.topic.serialization_format
+            ),
+        }
     });
     rows(&mut row, "Service information:", lines);
     let accounts = bag.accounts();
@@ -125,13 +218,16 @@ fn rows(row: &mut impl FnMut(&str, String), label: &str, values: impl Iterator<I
     }
 }
 
-fn to_json(bag: &BagReader) -> Value {
+fn to_json(
+    bag: &BagReader,
+    order: Option<SortOrder>,
+    counts: &BTreeMap<usize, ServiceCounts>,
+) -> Value {
     let described = bag.describe();
     let accounts = bag.accounts();
-    let topics: Vec<Value> = bag
-        .topics()
-        .iter()
-        .map(|recorded| {
+    let topics: Vec<Value> = sorted(bag, order)
+        .into_iter()
+        .map(|(at, recorded)| {
             let lost = accounts.get(&recorded.topic.name).map(|account| {
                 json!({
                     "wire": account.lost_wire,
@@ -140,14 +236,19 @@ fn to_json(bag: &BagReader) -> Value {
                     "writer": account.lost_writer,
                 })
             });
-            json!({
+            let mut topic = json!({
                 "name": recorded.topic.name,
                 "type": recorded.topic.type_name,
                 "count": recorded.message_count,
                 "serialization_format": recorded.topic.serialization_format,
                 "type_hash": recorded.topic.type_hash,
                 "lost": lost,
-            })
+            });
+            if let Some(counts) = counts.get(&at) {
+                topic["requests"] = counts.requests().into();
+                topic["responses"] = counts.responses().into();
+            }
+            topic
         })
         .collect();
     let files: Vec<String> = bag.files().map(|file| file.display().to_string()).collect();

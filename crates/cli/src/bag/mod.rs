@@ -1,14 +1,20 @@
 //! `pteros bag`: records topics into MCAP files, and plays, shows and copies them.
 
+mod burst;
 mod cat;
 mod check;
 mod convert;
+mod filter;
 mod info;
+mod keyboard;
+mod list;
+mod merge;
 mod play;
 mod record;
 mod recover;
 mod reindex;
 mod selection;
+mod split;
 mod topics;
 
 use crate::cli_context::CliContext;
@@ -22,6 +28,8 @@ pub enum BagVerb {
     Record(Box<record::Record>),
     /// Publish the messages of a bag with their spacing in time
     Play(Box<play::Play>),
+    /// Publish a number of messages as fast as possible
+    Burst(Box<burst::Burst>),
     /// Show files, topics, times and losses of a bag
     Info(info::Info),
     /// List the topics of a bag
@@ -30,12 +38,20 @@ pub enum BagVerb {
     Cat(cat::Cat),
     /// Copy bags into a new one: choose topics and times, merge, split, compress
     Convert(Box<convert::Convert>),
+    /// Copy a part of a bag: topics and times
+    Filter(Box<filter::Filter>),
+    /// Copy several bags into one, in the order of time
+    Merge(Box<merge::Merge>),
+    /// Copy a bag into files of a size or a duration
+    Split(Box<split::Split>),
     /// Copy what can be read of a damaged or torn bag into a new one
     Recover(recover::Recover),
     /// Write the metadata.yaml of a bag whose recorder was stopped
     Reindex(reindex::Reindex),
     /// Read a whole bag and report what cannot be read
     Check(check::Check),
+    /// List the formats that bags are read from and written to
+    List(list::List),
 }
 
 impl BagVerb {
@@ -44,6 +60,7 @@ impl BagVerb {
         match self {
             Self::Record(verb) => verb.run(cli),
             Self::Play(verb) => verb.run(cli),
+            Self::Burst(verb) => verb.run(cli),
             Self::Info(verb) => verb.run(cli),
             Self::Topics(verb) => verb.run(cli),
             Self::Cat(verb) => verb.run(cli),
@@ -51,6 +68,10 @@ impl BagVerb {
             Self::Recover(verb) => verb.run(cli),
             Self::Reindex(verb) => verb.run(cli),
             Self::Check(verb) => verb.run(cli),
+            Self::Filter(verb) => verb.run(cli),
+            Self::Merge(verb) => verb.run(cli),
+            Self::Split(verb) => verb.run(cli),
+            Self::List(verb) => verb.run(cli),
         }
     }
 }

@@ -1,13 +1,17 @@
 //! `pteros bag play`.
 
+use super::keyboard::{Key, Keyboard};
 use super::selection::{TopicFlags, qos_overrides};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
 use crate::session::Session;
 use crate::value_parsers::{non_negative_seconds, positive_float, positive_seconds};
 use anyhow::{Result, bail};
-use clap::Args;
-use pteros_bag::{BagReader, Player, PlayerOptions};
+use clap::{Args, ValueEnum};
+use pteros_bag::{
+    BagReader, ClockOptions, LastKnown, MessageOrder, PlayedPart, Player, PlayerOptions,
+    RequestSource, StepOptions,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,25 +20,27 @@ use std::time::Duration;
 /// Arguments of `bag play`.
 #[derive(Debug, Args)]
 pub struct Play {
-    /// Folder of the bag, or an .mcap file
-    bag_path: PathBuf,
+    /// Folders of bags, or files. Several are played as one, in the order of time
+    #[arg(value_name = "BAG_PATH", required_unless_present = "input")]
+    bag_path: Vec<PathBuf>,
+    /// More bags. A word behind a bag may name its storage, as with ros2 bag
+    #[arg(short, long, value_name = "BAG", num_args = 1..=2, action = clap::ArgAction::Append)]
+    input: Vec<PathBuf>,
     /// Speed; 2 is twice as fast
     #[arg(short, long, default_value_t = 1.0, value_parser = positive_float)]
     rate: f64,
-    #[command(flatten)]
-    topics: TopicFlags,
-    /// YAML file with the QoS of publishers by topic
-    #[arg(long, value_name = "FILE")]
-    qos_profile_overrides_path: Option<PathBuf>,
     /// Begin again at the end, until Ctrl-C
     #[arg(short = 'l', long = "loop")]
     repeat: bool,
-    /// Publish topics under other names
-    #[arg(short = 'm', long, value_name = "OLD:=NEW", num_args = 1..)]
-    remap: Vec<String>,
     /// Publish /clock this many times per second
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "40", value_parser = positive_float)]
     clock: Option<f64>,
+    /// Publish /clock before each message of these topics
+    #[arg(long, value_name = "TOPIC", num_args = 1..)]
+    clock_topics: Vec<String>,
+    /// Publish /clock before each message
+    #[arg(long)]
+    clock_topics_all: bool,
     /// Wait this many seconds before each round
     #[arg(short, long, value_name = "SECONDS", default_value = "0", value_parser = non_negative_seconds)]
     delay: Duration,
@@ -47,13 +53,22 @@ pub struct Play {
     /// Play up to this time, in nanoseconds since 1970
     #[arg(long, value_name = "NANOSECONDS")]
     playback_until_nsec: Option<u64>,
-    /// Begin paused, until ~/resume or ~/play_next is called
+    /// Begin paused, until the space bar, ~/resume or ~/play_next
     #[arg(short = 'p', long)]
     start_paused: bool,
-    /// Begin this many seconds after the start, with the latest messages of transient
-    /// local topics first
-    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = non_negative_seconds)]
-    start_offset: Duration,
+    /// Leave the keyboard alone: no space bar, no arrows
+    #[arg(long)]
+    disable_keyboard_controls: bool,
+    /// Order and space messages by the time when they were received or sent
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
+    message_order: OrderFlag,
+    /// Release each message when these nodes are done with the last: their outputs are
+    /// the same in each run
+    #[arg(long, value_name = "NODE", num_args = 1.., conflicts_with_all = ["repeat", "delay"])]
+    step_with: Vec<String>,
+    /// Wait this long for a node of --step-with
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = positive_seconds, requires = "step_with")]
+    step_timeout: Duration,
     /// Wait up to this many seconds until each topic has a subscription
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     wait_for_matched: Option<Duration>,
@@ -61,86 +76,247 @@ pub struct Play {
     /// most; 0 is for ever
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     wait_for_all_acked: u64,
-    /// Name of the node
-    #[arg(long, value_name = "NAME", default_value = "rosbag2_player")]
-    node_name: String,
+    #[command(flatten)]
+    shared: SharedPlayFlags,
 }
 
-/// Time between two looks at the player and at Ctrl-C.
+/// Flags that `play` and `burst` share.
+#[derive(Debug, Args)]
+pub struct SharedPlayFlags {
+    #[command(flatten)]
+    topics: TopicFlags,
+    /// YAML file with the QoS of publishers by topic
+    #[arg(long, value_name = "FILE")]
+    qos_profile_overrides_path: Option<PathBuf>,
+    /// Publish topics under other names
+    #[arg(short = 'm', long, value_name = "OLD:=NEW", num_args = 1..)]
+    remap: Vec<String>,
+    /// Begin this many seconds after the start, with the latest messages of transient
+    /// local topics first
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = non_negative_seconds)]
+    start_offset: Duration,
+    /// Publish the latest earlier message of these topics first too
+    #[arg(long, value_name = "TOPIC", num_args = 1..)]
+    last_known: Vec<String>,
+    /// Publish the latest earlier message of all topics first
+    #[arg(long)]
+    last_known_all: bool,
+    /// Send recorded requests to their services, instead of publishing the recorded
+    /// events
+    #[arg(long)]
+    publish_service_requests: bool,
+    /// Take requests from the introspection of services or of clients
+    #[arg(long, value_name = "SOURCE", value_enum, default_value_t)]
+    service_requests_source: SourceFlag,
+    /// Messages to read ahead
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = crate::value_parsers::positive_count)]
+    read_ahead_queue_size: usize,
+    /// Name of the node
+    #[arg(long, value_name = "NAME", default_value = "rosbag2_player")]
+    pub node_name: String,
+}
+
+/// rosbag2's words for the order of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum OrderFlag {
+    /// When the recorder received them
+    #[default]
+    Received,
+    /// When they were published
+    Sent,
+}
+
+/// rosbag2's words for the source of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+enum SourceFlag {
+    /// Requests that services received
+    #[default]
+    ServiceIntrospection,
+    /// Requests that clients sent
+    ClientIntrospection,
+}
+
+/// Time between two looks at the player, the keyboard and Ctrl-C.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
+/// How much an arrow changes the rate, as with rosbag2.
+const RATE_STEP: f64 = 0.1;
 
 impl Play {
     /// Plays to the end, or until Ctrl-C.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let bag = BagReader::open(&self.bag_path)?;
-        for problem in bag.problems() {
-            cli.console.note(format!("WARNING: {problem}"));
-        }
-        let noted = bag.problems().len();
-        let session = Session::open_with(cli, Some(&self.node_name), Ok)?;
-        let player = Player::start(&session.node, bag, self.options(cli)?)?;
-        for skipped in player.skipped() {
-            cli.console.note(format!("WARNING: {skipped}"));
-        }
-        let summary = loop {
-            if let Some(summary) = player.summary() {
-                break summary;
-            }
-            if session.context.is_shut_down() {
-                player.stop();
-            }
-            session.spin_once(POLL_PERIOD);
+        let is_storage = |path: &&PathBuf| {
+            let words = ["mcap", "sqlite3", "rosbag1"];
+            words.iter().any(|word| path.as_os_str() == *word) && !path.exists()
         };
-        for problem in summary.problems.iter().skip(noted) {
-            cli.console.note(format!("WARNING: {problem}"));
-        }
-        if cli.console.json {
-            cli.console.json(&json!({
-                "bag": self.bag_path.display().to_string(),
-                "published": summary.published,
-                "failed": summary.failed,
-            }))?;
-        } else {
-            let failed = match summary.failed {
-                0 => String::new(),
-                count => format!(", {count} not published"),
-            };
-            cli.console
-                .line(format!("{} messages published{failed}", summary.published))?;
-        }
-        if summary.failed > 0 {
-            return Err(Failed.into());
-        }
-        Ok(())
+        let more = self.input.iter().filter(|path| !is_storage(path));
+        let bags: Vec<PathBuf> = self.bag_path.iter().chain(more).cloned().collect();
+        let controls = !self.disable_keyboard_controls;
+        let options = self.options(cli)?;
+        play(cli, &bags, &self.shared.node_name, options, controls)
     }
 
     fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
+        let until = self
+            .playback_until_sec
+            .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let shared = self.shared.options(cli)?;
+        Ok(PlayerOptions {
+            rate: self.rate,
+            repeat: self.repeat,
+            part: PlayedPart {
+                duration: self.playback_duration,
+                until: until.or(self.playback_until_nsec),
+                ..shared.part
+            },
+            delay: self.delay,
+            order: match self.message_order {
+                OrderFlag::Received => MessageOrder::Received,
+                OrderFlag::Sent => MessageOrder::Sent,
+            },
+            clock: ClockOptions {
+                rate: self.clock,
+                topics: self.clock_topics.iter().map(full_name).collect(),
+                all_topics: self.clock_topics_all,
+            },
+            start_paused: self.start_paused,
+            step: (!self.step_with.is_empty()).then(|| StepOptions {
+                nodes: self.step_with.clone(),
+                timeout: self.step_timeout,
+            }),
+            wait_for_matched: self.wait_for_matched,
+            wait_for_all_acked: Some(Duration::from_millis(self.wait_for_all_acked)),
+            ..shared
+        })
+    }
+}
+
+fn full_name(name: impl AsRef<str>) -> String {
+    format!("/{}", name.as_ref().trim_start_matches('/'))
+}
+
+impl SharedPlayFlags {
+    /// The options of these flags; the others as by default.
+    pub fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
         let mut remap = BTreeMap::new();
         for rule in &self.remap {
             let Some((old, new)) = rule.split_once(":=") else {
                 bail!("--remap {rule}: give OLD:=NEW, for example /scan:=/recorded/scan");
             };
-            let full = |name: &str| format!("/{}", name.trim_start_matches('/'));
-            remap.insert(full(old), full(new));
+            remap.insert(full_name(old), full_name(new));
         }
-        let until = self
-            .playback_until_sec
-            .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let source = match self.service_requests_source {
+            SourceFlag::ServiceIntrospection => RequestSource::Service,
+            SourceFlag::ClientIntrospection => RequestSource::Client,
+        };
         Ok(PlayerOptions {
-            rate: self.rate,
-            repeat: self.repeat,
-            start_offset: self.start_offset,
-            duration: self.playback_duration,
-            until: until.or(self.playback_until_nsec),
-            delay: self.delay,
+            part: PlayedPart {
+                start_offset: self.start_offset,
+                ..PlayedPart::default()
+            },
             filter: self.topics.filter()?,
             remap,
             qos_overrides: qos_overrides(self.qos_profile_overrides_path.as_deref())?,
-            clock_rate: self.clock,
-            start_paused: self.start_paused,
-            wait_for_matched: self.wait_for_matched,
-            wait_for_all_acked: Some(Duration::from_millis(self.wait_for_all_acked)),
+            last_known: LastKnown {
+                all_topics: self.last_known_all,
+                topics: self.last_known.iter().map(full_name).collect(),
+            },
+            requests: self.publish_service_requests.then_some(source),
+            read_ahead: self.read_ahead_queue_size,
             library: cli.library()?,
+            ..PlayerOptions::default()
         })
+    }
+}
+
+/// Plays bags as one until the end or Ctrl-C. With `controls`, keys of the terminal
+/// pause, step and change the rate.
+pub fn play(
+    cli: &CliContext,
+    bags: &[PathBuf],
+    node_name: &str,
+    options: PlayerOptions,
+    controls: bool,
+) -> Result<()> {
+    let bag = BagReader::open_all(bags, &cli.library()?)?;
+    for problem in bag.problems() {
+        cli.console.note(format!("WARNING: {problem}"));
+    }
+    let noted = bag.problems().len();
+    let session = Session::open_with(cli, Some(node_name), Ok)?;
+    let player = Player::start(&session.node, bag, options)?;
+    for skipped in player.skipped() {
+        cli.console.note(format!("WARNING: {skipped}"));
+    }
+    let mut keyboard = if controls { Keyboard::open() } else { None };
+    if keyboard.is_some() {
+        cli.console.note(
+            "SPACE pauses and resumes, the right arrow plays the next message, the arrows up and down change the rate",
+        );
+    }
+    let summary = loop {
+        if let Some(summary) = player.summary() {
+            break summary;
+        }
+        if session.context.is_shut_down() {
+            player.stop();
+        }
+        while let Some(key) = keyboard.as_mut().and_then(Keyboard::poll_key) {
+            cli.console.note(press(&player, key));
+        }
+        session.spin_once(POLL_PERIOD);
+    };
+    drop(keyboard);
+    for problem in summary.problems.iter().skip(noted) {
+        cli.console.note(format!("WARNING: {problem}"));
+    }
+    if cli.console.json {
+        let shown = bags.iter().map(|bag| bag.display().to_string());
+        let shown: Vec<String> = shown.collect();
+        cli.console.json(&json!({
+            "bag": shown.first(),
+            "bags": shown,
+            "published": summary.published,
+            "failed": summary.failed,
+        }))?;
+    } else {
+        let failed = match summary.failed {
+            0 => String::new(),
+            count => format!(", {count} not published"),
+        };
+        cli.console
+            .line(format!("{} messages published{failed}", summary.published))?;
+    }
+    if summary.failed > 0 {
+        return Err(Failed.into());
+    }
+    Ok(())
+}
+
+/// Does what a key is for, and says what it did.
+fn press(player: &Player, key: Key) -> String {
+    match key {
+        Key::Space => {
+            let is_paused = !player.is_paused();
+            player.set_paused(is_paused);
+            if is_paused { "Paused" } else { "Resumed" }.to_owned()
+        }
+        Key::Right => {
+            let played = player.play_next();
+            if played {
+                "Next message".to_owned()
+            } else {
+                "The next message can be played while paused: press SPACE first".to_owned()
+            }
+        }
+        Key::Up | Key::Down => {
+            let step = if key == Key::Up {
+                RATE_STEP
+            } else {
+                -RATE_STEP
+            };
+            player.set_rate(player.rate() + step);
+            format!("Rate {:.1}", player.rate())
+        }
     }
 }

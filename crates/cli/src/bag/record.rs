@@ -1,5 +1,6 @@
 //! `pteros bag record`.
 
+use super::keyboard::{Key, Keyboard};
 use super::selection::{OutputFlags, qos_overrides};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
@@ -28,10 +29,14 @@ pub struct Record {
     /// Services whose events to record, where introspection is on
     #[arg(long, value_name = "SERVICE", num_args = 1..)]
     services: Vec<String>,
+    /// Actions to record: their feedback, their status, and the events of their services
+    /// where introspection is on
+    #[arg(long, value_name = "ACTION", num_args = 1..)]
+    actions: Vec<String>,
     /// Record all topics of these types
     #[arg(long, value_name = "TYPE", num_args = 1..)]
     topic_types: Vec<String>,
-    /// Record all topics and service events
+    /// Record all topics, service events and actions
     #[arg(short, long)]
     all: bool,
     /// Record all topics
@@ -40,6 +45,9 @@ pub struct Record {
     /// Record the events of all services
     #[arg(long)]
     all_services: bool,
+    /// Record all actions
+    #[arg(long)]
+    all_actions: bool,
     /// Record topics in whose name this regular expression is found
     #[arg(short = 'e', long, value_name = "REGEX")]
     regex: Option<String>,
@@ -55,9 +63,15 @@ pub struct Record {
     /// Do not record the events of these services
     #[arg(long, value_name = "SERVICE", num_args = 1..)]
     exclude_services: Vec<String>,
+    /// Do not record these actions
+    #[arg(long, value_name = "ACTION", num_args = 1..)]
+    exclude_actions: Vec<String>,
     /// Record topics too that have only subscriptions yet
     #[arg(long)]
     include_unpublished_topics: bool,
+    /// Do not record topics without a subscription
+    #[arg(long)]
+    ignore_leaf_topics: bool,
     /// Let -a and --regex choose hidden topics too
     #[arg(long)]
     include_hidden_topics: bool,
@@ -75,7 +89,17 @@ pub struct Record {
     /// Bytes of messages that may wait for the disk; more are dropped and counted
     #[arg(long, value_name = "BYTES", default_value_t = 100 << 20)]
     max_cache_size: usize,
-    /// Begin paused, until ~/resume is called
+    /// Keep the latest messages in memory, --max-cache-size of them, and write them when
+    /// ~/snapshot is called
+    #[arg(long)]
+    snapshot_mode: bool,
+    /// Leave the keyboard alone: no space bar to pause
+    #[arg(long)]
+    disable_keyboard_controls: bool,
+    /// Record the messages as they are, which is cdr
+    #[arg(short = 'f', long, value_name = "FORMAT", default_value = "cdr", value_parser = ["cdr"])]
+    serialization_format: String,
+    /// Begin paused, until the space bar or ~/resume
     #[arg(long)]
     start_paused: bool,
     /// Take the times of messages from /clock
@@ -108,6 +132,14 @@ impl Record {
         let mut recorder = Recorder::start(&session.node, &folder, options)?;
         cli.console
             .note(format!("Recording to {}; Ctrl-C ends it", folder.display()));
+        let mut keyboard = if self.disable_keyboard_controls {
+            None
+        } else {
+            Keyboard::open()
+        };
+        if keyboard.is_some() {
+            cli.console.note("SPACE pauses and resumes");
+        }
         let mut has_failed = false;
         while !session.context.is_shut_down() {
             match recorder.poll(Instant::now()) {
@@ -120,11 +152,20 @@ impl Record {
                 has_failed = true;
                 break;
             }
+            while let Some(key) = keyboard.as_mut().and_then(Keyboard::poll_key) {
+                if key == Key::Space {
+                    let is_paused = !recorder.is_paused();
+                    recorder.set_paused(is_paused);
+                    cli.console
+                        .note(if is_paused { "Paused" } else { "Resumed" });
+                }
+            }
             let end = Instant::now() + POLL_PERIOD;
             while Instant::now() < end && !session.context.is_shut_down() {
                 session.spin_once(end.saturating_duration_since(Instant::now()));
             }
         }
+        drop(keyboard);
         let summary = recorder.finish()?;
         report(cli, &folder, &summary)?;
         if summary.lost() > 0 || has_failed {
@@ -142,6 +183,9 @@ impl Record {
             all_services: self.all || self.all_services,
             topics: named.cloned().collect(),
             services: self.services.clone(),
+            actions: self.actions.clone(),
+            all_actions: self.all || self.all_actions,
+            exclude_actions: self.exclude_actions.clone(),
             types: self.topic_types.clone(),
             pattern: pattern(&self.regex)?,
             exclude_topics: self.exclude_topics.clone(),
@@ -158,7 +202,7 @@ impl Record {
             };
             custom_data.insert(key.to_owned(), value.to_owned());
         }
-        let mut bag = self.output_flags.options();
+        let mut bag = self.output_flags.options()?;
         bag.custom_data = custom_data;
         bag.repeat_latched = !self.no_repeat_transient_local;
         Ok(RecorderOptions {
@@ -167,11 +211,13 @@ impl Record {
             cache_bytes: self.max_cache_size,
             start_paused: self.start_paused,
             include_unpublished: self.include_unpublished_topics,
+            ignore_leaf_topics: self.ignore_leaf_topics,
             no_discovery: self.no_discovery,
             polling_interval: Duration::from_millis(self.polling_interval),
             qos_overrides: qos_overrides(self.qos_profile_overrides_path.as_deref())?,
             library: cli.library()?,
             use_sim_time: self.use_sim_time,
+            is_snapshot: self.snapshot_mode,
         })
     }
 }
@@ -202,6 +248,7 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
                 "topic": name,
                 "received": account.received,
                 "written": account.written,
+                "not_kept": account.not_kept,
                 "lost": {
                     "wire": account.lost_wire,
                     "queue": account.lost_queue,
@@ -222,6 +269,9 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
     }
     for (name, account) in &summary.accounts {
         let mut line = format!("{name}: {} messages written", account.written);
+        if account.not_kept > 0 {
+            line += &format!(", {} not kept for a snapshot", account.not_kept);
+        }
         if account.lost() > 0 {
             line += &format!(
                 ", {} LOST ({} on the wire, {} in the subscription's queue, {} in the buffer, {} in the writer)",

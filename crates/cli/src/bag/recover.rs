@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Arguments of `bag recover`.
 #[derive(Debug, Args)]
 pub struct Recover {
-    /// Folder of the damaged bag, or an .mcap file
+    /// Folder of the damaged bag, or a file
     bag_path: PathBuf,
     /// Folder of the new bag
     #[arg(short, long, value_name = "DIR")]
@@ -21,7 +21,7 @@ pub struct Recover {
 impl Recover {
     /// Copies every message that can be read. The damaged bag stays as it is.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let mut bag = BagReader::open(&self.bag_path)?;
+        let mut bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
         let all = MessageFilter::default();
         let metadata = copy(&mut bag, all, &self.output, BagOptions::default())?;
         match report_copy(cli, &bag, &self.output, metadata.message_count) {

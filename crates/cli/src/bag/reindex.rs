@@ -16,7 +16,7 @@ pub struct Reindex {
 impl Reindex {
     /// Writes `metadata.yaml`, which must not be there yet.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let bag = BagReader::open(&self.bag_path)?;
+        let bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
         let metadata = bag.reindex()?;
         if !bag.is_complete() {
             cli.console.note(format!(

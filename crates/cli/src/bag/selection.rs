@@ -1,13 +1,13 @@
 //! Flags that several verbs of `bag` share, and how times are shown.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::QosProfile;
 use pteros_bag::mcap::Compression;
 use pteros_bag::topic_filter::NamePattern;
-use pteros_bag::{BagOptions, TopicFilter};
+use pteros_bag::{BagOptions, BagReader, MessageFilter, StoragePreset, TopicFilter};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Which topics of a bag are meant; all if no flag chooses any.
@@ -19,6 +19,12 @@ pub struct TopicFlags {
     /// Only the events of these services
     #[arg(long, value_name = "SERVICE", num_args = 1..)]
     services: Vec<String>,
+    /// Only the topics of these actions: feedback, status, and the events of their services
+    #[arg(long, value_name = "ACTION", num_args = 1..)]
+    actions: Vec<String>,
+    /// Only topics of these types
+    #[arg(long, value_name = "TYPE", num_args = 1..)]
+    topic_types: Vec<String>,
     /// Only topics whose whole name matches this regular expression
     #[arg(short = 'e', long, value_name = "REGEX")]
     regex: Option<String>,
@@ -40,6 +46,8 @@ impl TopicFlags {
         let filter = TopicFilter {
             topics: self.topics.clone(),
             services: self.services.clone(),
+            actions: self.actions.clone(),
+            types: self.topic_types.clone(),
             pattern: pattern(&self.regex)?,
             exclude_topics: self.exclude_topics.clone(),
             exclude_services: self.exclude_services.clone(),
@@ -58,12 +66,88 @@ impl TopicFlags {
     }
 }
 
+/// Which part of a bag's time is meant; all by default.
+#[derive(Debug, Default, Args)]
+pub struct TimeFlags {
+    /// First time, in nanoseconds since 1970
+    #[arg(long, value_name = "NANOSECONDS", conflicts_with = "start_offset")]
+    start_time_ns: Option<u64>,
+    /// Last time, in nanoseconds since 1970
+    #[arg(long, value_name = "NANOSECONDS", conflicts_with = "duration")]
+    end_time_ns: Option<u64>,
+    /// Leave out this many seconds at the beginning
+    #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::non_negative_seconds)]
+    start_offset: Option<Duration>,
+    /// This many seconds, from the start or the offset on
+    #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
+    duration: Option<Duration>,
+}
+
+impl TimeFlags {
+    /// Restricts a filter to these times of the bag.
+    pub fn restrict(&self, filter: MessageFilter, bag: &BagReader) -> MessageFilter {
+        let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        let (start, _) = bag.span().unwrap_or((0, 0));
+        let offset = self
+            .start_offset
+            .map(|span| start.saturating_add(nanos(span)));
+        let from = self.start_time_ns.or(offset);
+        let last = self.end_time_ns.map(|last| last.saturating_add(1));
+        let duration = self.duration.map(nanos);
+        let end = duration.map(|span| from.unwrap_or(start).saturating_add(span));
+        MessageFilter {
+            from,
+            until: last.or(end),
+            ..filter
+        }
+    }
+}
+
+/// The messages of the topics that a filter chooses.
+pub fn chosen(bag: &BagReader, filter: &TopicFilter) -> MessageFilter {
+    let topics = bag.topics().iter().enumerate();
+    let chosen = topics.filter(|(_, t)| filter.chooses(&t.topic.name, &t.topic.type_name));
+    MessageFilter {
+        topics: Some(chosen.map(|(at, _)| at).collect()),
+        ..MessageFilter::default()
+    }
+}
+
+/// Compression beside that of chunks, in the words of rosbag2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum CompressionMode {
+    /// No file is compressed as a whole
+    #[default]
+    None,
+    /// Each file is compressed when it is complete
+    File,
+    /// Refused: MCAP compresses chunks
+    #[value(hide = true)]
+    Message,
+}
+
 /// How an output bag is written.
 #[derive(Debug, Default, Args)]
 pub struct OutputFlags {
     /// Compression of the chunks: none, lz4 or zstd
     #[arg(long, value_name = "KIND", default_value_t = Compression::None)]
     pub compression: Compression,
+    /// Storage of the new bag: mcap
+    #[arg(short, long, value_name = "ID", default_value = "mcap", value_parser = written_storage)]
+    storage: String,
+    /// Settings for a purpose: none, fastwrite, zstd_fast or zstd_small
+    #[arg(long, value_name = "PRESET", default_value_t)]
+    storage_preset_profile: StoragePreset,
+    /// YAML file with settings of MCAP, as rosbag2 reads it: compression, chunkSize,
+    /// noChunkCRC
+    #[arg(long, value_name = "FILE")]
+    storage_config_file: Option<PathBuf>,
+    /// Compress each file as a whole when it is complete
+    #[arg(long, value_name = "MODE", value_enum, default_value_t)]
+    compression_mode: CompressionMode,
+    /// Format of whole compressed files: zstd
+    #[arg(long, value_name = "FORMAT", default_value = "zstd", value_parser = ["zstd"])]
+    compression_format: String,
     /// Begin a file before it exceeds this many bytes; 0 never does
     #[arg(short = 'b', long, value_name = "BYTES", default_value_t = 0, value_parser = split_bytes)]
     max_bag_size: u64,
@@ -84,16 +168,49 @@ fn split_bytes(text: &str) -> Result<u64, String> {
     }
 }
 
+fn written_storage(text: &str) -> Result<String, String> {
+    match text {
+        "mcap" => Ok(text.to_owned()),
+        other => Err(format!(
+            "Pteros reads {other} where it can, and writes mcap only"
+        )),
+    }
+}
+
 impl OutputFlags {
     /// The options of these flags.
-    pub fn options(&self) -> BagOptions {
-        BagOptions {
-            compression: self.compression,
-            split_bytes: (self.max_bag_size > 0).then_some(self.max_bag_size),
-            split_duration: (!self.max_bag_duration.is_zero()).then_some(self.max_bag_duration),
+    pub fn options(&self) -> Result<BagOptions> {
+        let mut options = BagOptions {
             ros_distro: std::env::var("ROS_DISTRO").unwrap_or_else(|_| "jazzy".into()),
             ..BagOptions::default()
+        };
+        self.storage_preset_profile.apply(&mut options);
+        if let Some(path) = &self.storage_config_file {
+            let shown = path.display();
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("--storage-config-file {shown}"))?;
+            pteros_bag::read_storage_config(&text, &mut options)
+                .map_err(|problem| anyhow::anyhow!("--storage-config-file {shown}: {problem}"))?;
         }
+        if self.compression != Compression::None {
+            options.compression = self.compression;
+        }
+        options.compress_files = match self.compression_mode {
+            CompressionMode::None => false,
+            CompressionMode::File => true,
+            CompressionMode::Message => {
+                bail!("--compression-mode message: MCAP compresses chunks; use --compression zstd")
+            }
+        };
+        options.split_bytes = (self.max_bag_size > 0).then_some(self.max_bag_size);
+        options.split_duration =
+            (!self.max_bag_duration.is_zero()).then_some(self.max_bag_duration);
+        Ok(options)
+    }
+
+    /// Whether a flag says when a new file begins.
+    pub fn splits(&self) -> bool {
+        self.max_bag_size > 0 || !self.max_bag_duration.is_zero()
     }
 }
 

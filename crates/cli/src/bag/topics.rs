@@ -10,14 +10,14 @@ use std::path::PathBuf;
 /// Arguments of `bag topics`.
 #[derive(Debug, Args)]
 pub struct Topics {
-    /// Folder of the bag, or an .mcap file
+    /// Folder of the bag, or a file
     bag_path: PathBuf,
 }
 
 impl Topics {
     /// Prints name, type and number of messages of each topic.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let bag = BagReader::open(&self.bag_path)?;
+        let bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
         if cli.console.json {
             let row = |recorded: &pteros_bag::RecordedTopic| {
                 json!({

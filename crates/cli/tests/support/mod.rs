@@ -151,9 +151,14 @@ fn answer(output: std::process::Output) -> Answer {
 }
 
 /// Starts a command in the background.
-pub fn start(mut command: Command) -> Running {
+pub fn start(command: Command) -> Running {
+    start_with_input(command, Stdio::null())
+}
+
+/// Starts a command in the background that reads from `input`.
+pub fn start_with_input(mut command: Command, input: impl Into<Stdio>) -> Running {
     let mut child = command
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -207,6 +212,13 @@ impl Running {
     /// The next line of standard error; empty at its end.
     pub fn error_line(&mut self) -> String {
         next_line(&mut self.err)
+    }
+
+    /// Writes to its standard input, which is a pipe.
+    pub fn write(&mut self, text: &str) {
+        let input = self.child.stdin.as_mut().unwrap();
+        input.write_all(text.as_bytes()).unwrap();
+        input.flush().unwrap();
     }
 
     /// Sends a signal by name, as `INT`.

@@ -53,6 +53,7 @@ pub fn write(corpus: &Path) -> Result<usize> {
         }
     }
     seeds.kept(&root().join("verify/fuzz/seeds"))?;
+    seeds.bags(&root().join("crates/bag/tests/fixtures"))?;
     seeds.definitions(&root().join("crates/interfaces/definitions"))?;
     seeds.keystores(&root().join("crates/security/tests/fixtures"))?;
     for entry in fs::read_dir(root().join("crates/rtps/tests/vectors"))? {
@@ -115,6 +116,20 @@ impl Seeds<'_> {
                     .with_context(|| format!("{}: not hexadecimal: {line}", path.display()))?;
                 self.add(target, &bytes)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Adds the databases and the bags of ROS 1 in a folder.
+    fn bags(&mut self, folder: &Path) -> Result<()> {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            let target = match path.extension().and_then(|e| e.to_str()) {
+                Some("db3") => "bag_sqlite",
+                Some("bag") => "bag_ros1",
+                _ => continue,
+            };
+            self.add_whole(target, &fs::read(&path)?)?;
         }
         Ok(())
     }

@@ -64,6 +64,10 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     ("pteros-container", &["pteros"]),
     ("pteros-bag", &["pteros"]),
+    (
+        "pteros-bag-components",
+        &["pteros", "pteros-bag", "pteros-dylib"],
+    ),
     // net for its poll and for Ctrl-C.
     (
         "pteros-launch",
@@ -109,6 +113,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     (
         "pteros-fuzz",
         &[
+            "pteros-bag",
             "pteros-msg",
             "pteros-interfaces",
             "pteros-rtps",

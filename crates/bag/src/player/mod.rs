@@ -1,0 +1,180 @@
+//! Player: publishes the messages of a bag with their spacing in time.
+//!
+//! A thread of its own waits for each message's time on the steady clock and
+//! publishes. Another reads ahead. The thread that spins the node serves the services,
+//! which change the shared state and wake the player. Messages are published
+//! serialized, as they were recorded.
+
+mod options;
+mod outputs;
+mod playback;
+mod read_ahead;
+mod services;
+mod state;
+mod stepping;
+
+use std::sync::Arc;
+
+use pteros::qos::QosProfile;
+use pteros::{NamedQosExt, Node};
+
+pub use options::{
+    ClockOptions, LastKnown, PlaybackSummary, PlayedPart, PlayerOptions, RequestSource, StepOptions,
+};
+
+use crate::error::BagError;
+use crate::reader::BagReader;
+use outputs::Outputs;
+use playback::{Playback, SplitReport};
+use services::Services;
+use state::{Burst, PlayerState, Shared};
+use stepping::Stepper;
+
+/// Plays a bag on a thread of its own, see [`Player::start`].
+///
+/// It offers `~/pause`, `~/resume`, `~/toggle_paused`, `~/is_paused`, `~/play_next`,
+/// `~/burst`, `~/play`, `~/get_rate`, `~/set_rate`, `~/seek` and `~/stop`, as rosbag2's
+/// player, and publishes `events/read_split`.
+///
+/// With [`PlayerOptions::step`], replay is deterministic: each message is released when
+/// the given nodes have returned from their callbacks for the last one. Their outputs
+/// are the same in each run, if the nodes read no other clock than `/clock`.
+///
+/// ```no_run
+/// use pteros::prelude::*;
+/// use pteros_bag::{BagReader, Player, PlayerOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let context = Context::new()?;
+/// let node = context.create_node("player")?;
+/// let executor = SingleThreadedExecutor::new(&context);
+/// executor.add_node(&node)?;
+/// let bag = BagReader::open("my_bag".as_ref())?;
+/// let player = Player::start(&node, bag, PlayerOptions::default())?;
+/// executor.spin_until(|| player.summary().is_some(), std::time::Duration::from_secs(3600));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Dropping it ends playback.
+pub struct Player {
+    shared: Arc<Shared>,
+    skipped: Vec<String>,
+    _services: Services,
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Player {
+    /// Creates a publisher per topic and begins to play.
+    ///
+    /// # Errors
+    /// No topic is chosen, the rate is not positive, or an endpoint cannot be created.
+    pub fn start(
+        node: &Node,
+        mut bag: BagReader,
+        options: PlayerOptions,
+    ) -> Result<Self, BagError> {
+        if !(options.rate.is_finite() && options.rate > 0.0) {
+            return Err(BagError::Invalid(format!(
+                "rate {}: the rate is a number above 0, for example 0.5",
+                options.rate
+            )));
+        }
+        let span = bag.span_by(options.order).unwrap_or((0, 0));
+        let is_paused = options.start_paused || options.burst.is_some();
+        let mut state = PlayerState::new(is_paused, options.rate, span);
+        if let Some(count) = options.burst {
+            state.begin_burst(Burst::new(count, None));
+        }
+        let shared = Arc::new(Shared::new(state));
+        let mut outputs = Outputs::create(node, &bag, &options)?;
+        let clock = if options.clock.is_on() {
+            Some(node.create_publisher("/clock".qos(QosProfile::default()))?)
+        } else {
+            None
+        };
+        let stepper = options.step.as_ref();
+        let stepper = stepper.map(|step| Stepper::new(node, step)).transpose()?;
+        let services = Services::new(node, &shared)?;
+        let splits = SplitReport::new(node, &bag)?;
+        let skipped = std::mem::take(&mut outputs.skipped);
+        let mut playback = Playback {
+            context: node.context().clone(),
+            bag,
+            options,
+            outputs,
+            clock,
+            splits,
+            stepper,
+            shared: shared.clone(),
+            next_tick: None,
+            next_step_tick: None,
+            revision: 0,
+            summary: PlaybackSummary::default(),
+        };
+        let spawned = node
+            .context()
+            .spawn_thread("bag_player", move || playback.run());
+        spawned
+            .map_err(|error| BagError::Invalid(format!("starting the player thread: {error}")))?;
+        Ok(Self {
+            shared,
+            skipped,
+            _services: services,
+        })
+    }
+
+    /// Topics that are not played, with the reason.
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    /// What was played; `None` while it plays, or waits for `~/play`.
+    pub fn summary(&self) -> Option<PlaybackSummary> {
+        self.shared.lock().summary.clone()
+    }
+
+    /// Pauses or resumes.
+    pub fn set_paused(&self, is_paused: bool) {
+        self.shared.change(|state| state.set_paused(is_paused));
+    }
+
+    /// Whether it is paused.
+    pub fn is_paused(&self) -> bool {
+        self.shared.lock().is_paused
+    }
+
+    /// Publishes the next message although paused; false if it plays, or has ended.
+    pub fn play_next(&self) -> bool {
+        self.shared.change(PlayerState::play_next)
+    }
+
+    /// The speed; 1 is as recorded.
+    pub fn rate(&self) -> f64 {
+        self.shared.lock().rate
+    }
+
+    /// Sets the speed; false if it is not a number above 0.
+    pub fn set_rate(&self, rate: f64) -> bool {
+        self.shared.change(|state| state.set_rate(rate))
+    }
+
+    /// Ends playback at the next message. A player that [stays](PlayerOptions::stay)
+    /// waits for `~/play` then.
+    pub fn stop(&self) {
+        self.shared.change(|state| state.is_stopped = true);
+    }
+
+    /// Ends playback at the next message, and the player too where it stays.
+    pub fn end(&self) {
+        self.shared.change(|state| {
+            state.is_stopped = true;
+            state.is_ended = true;
+        });
+    }
+}

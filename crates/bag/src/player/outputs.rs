@@ -1,0 +1,205 @@
+//! Where recorded messages go: publishers of their topics, or clients that send
+//! recorded requests again.
+
+use pteros::interfaces::service_msgs::msg::ServiceEventInfo;
+use pteros::msg::cdr::Representation;
+use pteros::msg::dynamic::{DynamicMessage, DynamicService, DynamicType, Value};
+use pteros::qos::{HistoryPolicy, QosProfile};
+use pteros::service::{CallError, ResponseFuture};
+use pteros::{Client, ClientOptions, NamedQosExt, Node, Publisher, PublisherOptions};
+
+use super::options::{PlayerOptions, RequestSource};
+use crate::definitions::type_of;
+use crate::error::BagError;
+use crate::reader::BagReader;
+use crate::topic::BagTopic;
+
+/// End of the names of service event topics, and of their types.
+const EVENT_SUFFIX: &str = "/_service_event";
+const EVENT_TYPE_SUFFIX: &str = "_Event";
+
+/// Where the messages of a recorded topic go.
+pub(super) enum Output {
+    None,
+    Topic(Publisher<DynamicMessage>),
+    Requests(RequestReplay),
+}
+
+impl Output {
+    pub(super) fn publisher(&self) -> Option<&Publisher<DynamicMessage>> {
+        match self {
+            Self::Topic(publisher) => Some(publisher),
+            Self::None | Self::Requests(_) => None,
+        }
+    }
+}
+
+/// The outputs by topic of the bag, and why topics are left out.
+pub(super) struct Outputs {
+    pub by_topic: Vec<Output>,
+    /// Recorded names.
+    pub names: Vec<String>,
+    pub skipped: Vec<String>,
+}
+
+impl Outputs {
+    /// Creates a publisher or a client per topic.
+    pub(super) fn create(
+        node: &Node,
+        bag: &BagReader,
+        options: &PlayerOptions,
+    ) -> Result<Self, BagError> {
+        let mut outputs = Self {
+            by_topic: Vec::new(),
+            names: bag.topics().iter().map(|t| t.topic.name.clone()).collect(),
+            skipped: Vec::new(),
+        };
+        for recorded in bag.topics() {
+            let topic = &recorded.topic;
+            // The player's own clock takes its place.
+            let is_clock = topic.name == "/clock" && options.clock.is_on();
+            let is_chosen = options.filter.chooses(&topic.name, &topic.type_name);
+            let output = if is_clock || !is_chosen {
+                Output::None
+            } else {
+                create_output(node, topic, options)?.unwrap_or_else(|problem| {
+                    let name = &topic.name;
+                    outputs
+                        .skipped
+                        .push(format!("topic {name} is not played: {problem}"));
+                    Output::None
+                })
+            };
+            outputs.by_topic.push(output);
+        }
+        let is_none = |output: &Output| matches!(output, Output::None);
+        if outputs.by_topic.iter().all(is_none) {
+            let names = bag.topics().iter().map(|t| t.topic.name.as_str());
+            let names: Vec<&str> = names.collect();
+            let first = outputs.skipped.first().cloned();
+            return Err(BagError::NotABag {
+                path: bag.path().to_owned(),
+                problem: first.unwrap_or_else(|| {
+                    format!("no topic to play; the bag has: {}", names.join(", "))
+                }),
+            });
+        }
+        Ok(outputs)
+    }
+
+    /// Indexes of the topics that are played.
+    pub(super) fn played(&self) -> Vec<usize> {
+        let all = self.by_topic.iter().enumerate();
+        all.filter(|(_, output)| !matches!(output, Output::None))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    pub(super) fn publishers(&self) -> impl Iterator<Item = &Publisher<DynamicMessage>> {
+        self.by_topic.iter().filter_map(Output::publisher)
+    }
+}
+
+/// The outer error ends the player, the inner one leaves out the topic.
+fn create_output(
+    node: &Node,
+    topic: &BagTopic,
+    options: &PlayerOptions,
+) -> Result<Result<Output, String>, BagError> {
+    let ty = match type_of(&topic.type_name, &topic.definition, &options.library) {
+        Ok(ty) => ty,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let name = options.remap.get(&topic.name).unwrap_or(&topic.name);
+    if let (Some(source), Some(service)) = (options.requests, name.strip_suffix(EVENT_SUFFIX)) {
+        let Some(service_type) = topic.type_name.strip_suffix(EVENT_TYPE_SUFFIX) else {
+            let problem = format!("{} is no type of service events", topic.type_name);
+            return Ok(Err(problem));
+        };
+        let support = match DynamicService::new(&options.library, service_type) {
+            Ok(support) => support,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
+        return Ok(Ok(Output::Requests(RequestReplay {
+            client: node.create_client(ClientOptions::of_type(&support, service))?,
+            event: ty,
+            request: support.request().clone(),
+            wanted: match source {
+                RequestSource::Service => ServiceEventInfo::REQUEST_RECEIVED,
+                RequestSource::Client => ServiceEventInfo::REQUEST_SENT,
+            },
+        })));
+    }
+    let qos = match options.qos_overrides.get(&topic.name) {
+        Some(profile) => profile.clone(),
+        None => offered(&topic.offered_qos),
+    };
+    let publisher = node.create_publisher(PublisherOptions::<DynamicMessage>::of_type(
+        &ty,
+        name.as_str().qos(qos),
+    ))?;
+    Ok(Ok(Output::Topic(publisher)))
+}
+
+/// The recorded profile if all publishers agreed, history apart; else the default.
+fn offered(profiles: &[QosProfile]) -> QosProfile {
+    let Some(first) = profiles.first() else {
+        return QosProfile::default();
+    };
+    let alike = |profile: &QosProfile| QosProfile {
+        history: first.history,
+        ..profile.clone()
+    };
+    if profiles.iter().any(|profile| alike(profile) != *first) {
+        return QosProfile::default();
+    }
+    let mut profile = first.clone();
+    if profile.history == HistoryPolicy::SystemDefault {
+        profile.history = HistoryPolicy::KeepLast(10);
+    }
+    // A bag's messages are older than any lifespan, and pauses end no deadline.
+    profile.lifespan = None;
+    profile
+}
+
+/// Sends the requests in recorded service events.
+pub(super) struct RequestReplay {
+    pub client: Client<DynamicService>,
+    event: DynamicType,
+    request: DynamicType,
+    /// The kind of event whose requests are sent.
+    wanted: u8,
+}
+
+/// The outcome of a recorded event.
+pub(super) enum Replayed {
+    Sent(ResponseFuture<DynamicMessage>),
+    /// Another kind of event, or one without content.
+    Nothing,
+}
+
+impl RequestReplay {
+    /// Sends the request of an event, if it has one.
+    ///
+    /// # Errors
+    /// The event cannot be read, or there is no server.
+    pub(super) fn send(&self, payload: &[u8]) -> Result<Replayed, String> {
+        let event = DynamicMessage::from_payload(&self.event, payload);
+        let event = event.map_err(|error| error.to_string())?;
+        let kind = event.get("info.event_type").ok();
+        let kind = kind.and_then(|value| value.as_integer());
+        let Some(Value::Messages(requests)) = event.field("request") else {
+            return Ok(Replayed::Nothing);
+        };
+        let (true, Some(request)) = (kind == Some(self.wanted.into()), requests.first()) else {
+            return Ok(Replayed::Nothing);
+        };
+        // The client's type is the same, but another object.
+        let payload = request.to_payload(Representation::default());
+        let request = DynamicMessage::from_payload(&self.request, &payload);
+        let request = request.map_err(|error| error.to_string())?;
+        let sent = self.client.call_async(&request);
+        sent.map(Replayed::Sent)
+            .map_err(|error: CallError| error.to_string())
+    }
+}

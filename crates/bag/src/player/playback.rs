@@ -1,0 +1,518 @@
+//! The player's thread: waits for each message's time and publishes it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pteros::error::CreateError;
+use pteros::interfaces::builtin_interfaces;
+use pteros::interfaces::rosbag2_interfaces::msg::ReadSplitEvent;
+use pteros::interfaces::rosgraph_msgs::msg::Clock;
+use pteros::{Context, NamedQosExt, Node, Publisher};
+
+use super::options::{PlaybackSummary, PlayedPart, PlayerOptions};
+use super::outputs::{Output, Outputs, Replayed};
+use super::read_ahead::ReadAhead;
+use super::state::Shared;
+use super::stepping::Stepper;
+use crate::reader::{BagMessage, BagReader, MessageFilter};
+
+/// Longer than anybody waits; the sum with any clock time is valid.
+const FOR_EVER: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
+/// How long all endpoints of a stepped node may take to match, once it is there.
+const MATCH_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a step waits for a graph that changes again and again.
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Discovery is complete when nothing has changed for this long.
+const QUIET_PERIOD: Duration = Duration::from_millis(120);
+
+/// The outcome of the wait for a message's time.
+enum Wait {
+    Due,
+    Seek(u64),
+    Stopped,
+}
+
+/// The player's thread.
+pub(super) struct Playback {
+    pub context: Context,
+    pub bag: BagReader,
+    pub options: PlayerOptions,
+    pub outputs: Outputs,
+    pub clock: Option<Publisher<Clock>>,
+    pub splits: SplitReport,
+    pub stepper: Option<Stepper>,
+    pub shared: Arc<Shared>,
+    pub next_tick: Option<Instant>,
+    /// The bag's time of the next tick in stepped replay.
+    pub next_step_tick: Option<u64>,
+    /// The graph's revision when the last step was done.
+    pub revision: u64,
+    pub summary: PlaybackSummary,
+}
+
+impl Playback {
+    pub(super) fn run(&mut self) {
+        let ready = self.wait_for_subscriptions();
+        self.revision = self.context.graph().revision();
+        if let Err(problem) = ready {
+            self.fail(problem);
+            self.shared.change(|state| state.is_stopped = true);
+        }
+        let mut part = Some(self.options.part);
+        while let Some(played) = part {
+            self.play_part(played);
+            self.wait_for_all_acked();
+            part = self.wait_for_play();
+        }
+        self.shared.change(|state| {
+            state.is_playing = false;
+            state.end_bursts();
+        });
+        let problems = self.bag.problems().iter().cloned();
+        self.summary.problems.extend(problems);
+        let summary = std::mem::take(&mut self.summary);
+        self.shared.change(|state| state.summary = Some(summary));
+    }
+
+    fn fail(&mut self, problem: String) {
+        if self.summary.failed == 0 {
+            self.summary.problems.push(problem);
+        }
+        self.summary.failed += 1;
+    }
+
+    /// Plays a part of the bag, again and again if so asked.
+    fn play_part(&mut self, part: PlayedPart) {
+        if let Some(span) = self.bag.span_by(self.options.order) {
+            let (from, until) = part.span(span);
+            while self.play_round(from, until) && self.options.repeat {}
+        }
+    }
+
+    /// Waits until `~/play` asks for another part; `None` if the player does not stay.
+    fn wait_for_play(&mut self) -> Option<PlayedPart> {
+        if !self.options.stay || self.context.is_shut_down() || self.shared.lock().is_ended {
+            return None;
+        }
+        self.shared.change(|state| {
+            state.is_playing = false;
+            state.is_stopped = false;
+            state.end_bursts();
+        });
+        let mut state = self.shared.lock();
+        loop {
+            if let Some(part) = state.play.take() {
+                return Some(part);
+            }
+            if self.context.is_shut_down() || state.is_ended {
+                return None;
+            }
+            self.shared.wait(&mut state);
+        }
+    }
+
+    /// Plays from one time to another; false if it was stopped.
+    fn play_round(&mut self, mut from: u64, until: u64) -> bool {
+        if !self.shared.sleep(self.options.delay) {
+            return false;
+        }
+        loop {
+            self.splits.rewind();
+            self.publish_state_before(from);
+            let filter = MessageFilter {
+                topics: Some(self.outputs.played()),
+                from: Some(from),
+                until: Some(until),
+                order: self.options.order,
+            };
+            self.shared.change(|state| state.anchor = None);
+            self.next_step_tick = None;
+            let bag = std::mem::replace(&mut self.bag, BagReader::empty());
+            let count = self.options.read_ahead.max(1);
+            let messages = match ReadAhead::start(&self.context, bag, filter, count) {
+                Ok(messages) => messages,
+                Err(error) => {
+                    self.fail(error.to_string());
+                    return false;
+                }
+            };
+            let end = if self.stepper.is_some() {
+                self.step_through(&messages, from)
+            } else {
+                self.play_messages(&messages, from)
+            };
+            self.bag = messages.finish();
+            match end {
+                Wait::Due => {
+                    self.shared.change(super::state::PlayerState::end_bursts);
+                    return !self.shared.lock().is_stopped;
+                }
+                Wait::Seek(time) => from = time,
+                Wait::Stopped => return false,
+            }
+        }
+    }
+
+    fn play_messages(&mut self, messages: &ReadAhead, from: u64) -> Wait {
+        while let Some(message) = messages.next() {
+            let time = message.time(self.options.order);
+            match self.wait_until(time, from) {
+                Wait::Due => {}
+                other => return other,
+            }
+            if self.ticks_with(&message) {
+                self.publish_clock(time);
+            }
+            self.publish(&message);
+            self.shared.change(super::state::PlayerState::count_burst);
+        }
+        Wait::Due
+    }
+
+    /// Releases each message when the stepped nodes are done with the last.
+    fn step_through(&mut self, messages: &ReadAhead, from: u64) -> Wait {
+        while let Some(message) = messages.next() {
+            match self.wait_until(0, from) {
+                Wait::Due => {}
+                other => return other,
+            }
+            if let Err(problem) = self.step(&message, from) {
+                self.fail(problem);
+                self.shared.change(|state| state.is_stopped = true);
+                return Wait::Stopped;
+            }
+            self.shared.change(super::state::PlayerState::count_burst);
+        }
+        Wait::Due
+    }
+
+    fn step(&mut self, message: &BagMessage, from: u64) -> Result<(), String> {
+        let time = message.time(self.options.order);
+        if let Some(rate) = self.options.clock.rate {
+            let period = Duration::try_from_secs_f64(1.0 / rate).unwrap_or(FOR_EVER);
+            let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX).max(1);
+            let mut tick = self.next_step_tick.unwrap_or(from);
+            while tick <= time {
+                self.publish_clock(tick);
+                self.wait_until_done()?;
+                tick = tick.saturating_add(period);
+                if self.shared.lock().is_stopped {
+                    break;
+                }
+            }
+            self.next_step_tick = Some(tick);
+        }
+        if self.ticks_with(message) {
+            self.publish_clock(time);
+            self.wait_until_done()?;
+        }
+        self.publish(message);
+        self.wait_until_done()
+    }
+
+    /// Waits until the stepped nodes are done. New endpoints, for example those of a node
+    /// that was configured, get their latched messages first.
+    fn wait_until_done(&mut self) -> Result<(), String> {
+        self.wait_for_callbacks()?;
+        let graph = self.context.graph();
+        if graph.revision() != self.revision {
+            wait_until_quiet(&graph, CHANGE_TIMEOUT);
+            self.revision = graph.revision();
+            self.wait_for_callbacks()?;
+        }
+        Ok(())
+    }
+
+    fn wait_for_callbacks(&self) -> Result<(), String> {
+        let Some(stepper) = &self.stepper else {
+            return Ok(());
+        };
+        for publisher in self.outputs.publishers() {
+            if !publisher.wait_for_all_acked(stepper.timeout()) {
+                return Err(format!(
+                    "topic {}: a subscription acknowledged no message for {} s",
+                    publisher.topic(),
+                    stepper.timeout().as_secs_f64()
+                ));
+            }
+        }
+        stepper.wait_until_done()
+    }
+
+    fn ticks_with(&self, message: &BagMessage) -> bool {
+        let name = self.outputs.names.get(message.topic);
+        self.options
+            .clock
+            .ticks_with(name.map_or("", String::as_str))
+    }
+
+    /// Publishes what late joiners would have at that time: the latest messages of
+    /// latched topics, and the last of others that are asked for.
+    fn publish_state_before(&mut self, from: u64) {
+        let order = self.options.order;
+        if self
+            .bag
+            .span_by(order)
+            .is_none_or(|(start, _)| from <= start)
+        {
+            return;
+        }
+        let known = &self.options.last_known;
+        let mut depths = BTreeMap::new();
+        for at in self.outputs.played() {
+            let Some(recorded) = self.bag.topics().get(at) else {
+                continue;
+            };
+            let topic = &recorded.topic;
+            let is_request = matches!(self.outputs.by_topic.get(at), Some(Output::Requests(_)));
+            if topic.is_latched() {
+                depths.insert(at, topic.latched_depth());
+            } else if !is_request && (known.all_topics || known.topics.contains(&topic.name)) {
+                depths.insert(at, 1);
+            }
+        }
+        if depths.is_empty() {
+            return;
+        }
+        let mut kept: BTreeMap<usize, VecDeque<BagMessage>> = BTreeMap::new();
+        let filter = MessageFilter {
+            topics: Some(depths.keys().copied().collect()),
+            from: None,
+            until: Some(from),
+            order,
+        };
+        for mut message in self.bag.messages(filter) {
+            // A view would keep its whole chunk.
+            message.payload = bytes::Bytes::copy_from_slice(&message.payload);
+            let queue = kept.entry(message.topic).or_default();
+            let depth = depths.get(&message.topic).copied().unwrap_or(1);
+            queue.push_back(message);
+            if queue.len() > depth {
+                queue.pop_front();
+            }
+        }
+        let mut state: Vec<BagMessage> = kept.into_values().flatten().collect();
+        state.sort_by_key(|message| message.time(order));
+        for message in state {
+            self.publish(&message);
+        }
+    }
+
+    fn publish(&mut self, message: &BagMessage) {
+        self.splits.follow(message.file);
+        let published = match self.outputs.by_topic.get(message.topic) {
+            Some(Output::Topic(publisher)) => publisher
+                .publish_serialized(message.payload.clone())
+                .map(|()| true)
+                .map_err(|error| error.to_string()),
+            Some(Output::Requests(requests)) => {
+                if let Some(stepper) = &self.stepper {
+                    // The server may have come with the last message.
+                    requests.client.wait_for_service(stepper.timeout());
+                }
+                requests
+                    .send(&message.payload)
+                    .and_then(|replayed| match replayed {
+                        Replayed::Nothing => Ok(false),
+                        Replayed::Sent(response) => {
+                            let Some(stepper) = &self.stepper else {
+                                return Ok(true);
+                            };
+                            let response = response.wait(stepper.timeout());
+                            response.map(|_| true).map_err(|error| error.to_string())
+                        }
+                    })
+            }
+            Some(Output::None) | None => Ok(false),
+        };
+        match published {
+            Ok(true) => self.summary.published += 1,
+            Ok(false) => {}
+            Err(problem) => self.fail(problem),
+        }
+    }
+
+    /// Waits for the nodes to step with, and for a subscription of each topic.
+    fn wait_for_subscriptions(&self) -> Result<(), String> {
+        if let Some(stepper) = &self.stepper {
+            stepper.wait_for_nodes()?;
+            // A node answers once its executor spins, when its endpoints are announced.
+            stepper.wait_until_done()?;
+            let graph = self.context.graph();
+            wait_until_quiet(&graph, MATCH_TIMEOUT);
+            for publisher in self.outputs.publishers() {
+                let names = stepper.names();
+                let expected = graph.subscriptions(publisher.topic());
+                let subscribes = |name: &str| {
+                    expected
+                        .iter()
+                        .any(|endpoint| full_name(endpoint) == Some(name.to_owned()))
+                };
+                if names.into_iter().any(subscribes) {
+                    publisher.wait_for_matched(1, MATCH_TIMEOUT);
+                }
+            }
+        }
+        if let Some(limit) = self.options.wait_for_matched {
+            let end = Shared::now() + limit;
+            for output in &self.outputs.by_topic {
+                let left = end.saturating_duration_since(Shared::now());
+                match output {
+                    Output::Topic(publisher) => publisher.wait_for_matched(1, left),
+                    Output::Requests(requests) => requests.client.wait_for_service(left),
+                    Output::None => true,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_all_acked(&self) {
+        if let Some(limit) = self.options.wait_for_all_acked {
+            let limit = if limit.is_zero() { FOR_EVER } else { limit };
+            for publisher in self.outputs.publishers() {
+                publisher.wait_for_all_acked(limit);
+            }
+        }
+    }
+
+    /// Waits until the time of the bag is reached, and publishes the clock meanwhile.
+    /// In stepped replay, a time of 0 is reached at once.
+    fn wait_until(&mut self, time: u64, from: u64) -> Wait {
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        loop {
+            if state.is_stopped {
+                return Wait::Stopped;
+            }
+            if let Some(time) = state.seek.take() {
+                return Wait::Seek(time);
+            }
+            let now = Shared::now();
+            let (at, start) = *state.anchor.get_or_insert((now, from));
+            if state.is_paused {
+                let is_stepped = state.steps > 0;
+                if is_stepped || state.is_bursting() {
+                    state.steps -= u64::from(is_stepped);
+                    state.anchor = Some((now, time.max(start)));
+                    return Wait::Due;
+                }
+                shared.wait(&mut state);
+                continue;
+            }
+            let ahead = Duration::from_nanos(time.saturating_sub(start));
+            let due = after(at, ahead.as_secs_f64() / state.rate);
+            let tick = self.next_tick(now);
+            if tick.is_some_and(|tick| tick <= now) {
+                let position = state.position(now);
+                if let (Some(position), Some(rate)) = (position, self.options.clock.rate) {
+                    self.next_tick = Some(after(now, 1.0 / rate));
+                    self.publish_clock(position.min(time));
+                }
+                continue;
+            }
+            if due <= now {
+                return Wait::Due;
+            }
+            let wake = tick.map_or(due, |tick| tick.min(due));
+            shared.wait_until(&mut state, wake);
+        }
+    }
+
+    /// When the clock ticks next by its rate. In stepped replay it follows the bag.
+    fn next_tick(&mut self, now: Instant) -> Option<Instant> {
+        self.options.clock.rate?;
+        if self.stepper.is_some() {
+            return None;
+        }
+        Some(*self.next_tick.get_or_insert(now))
+    }
+
+    fn publish_clock(&self, time: u64) {
+        if let Some(clock) = &self.clock {
+            let message = Clock {
+                clock: to_stamp(time),
+            };
+            // The clock has no history that could be full.
+            if let Err(error) = clock.publish(&message) {
+                tracing::debug!("/clock: {error}");
+            }
+        }
+    }
+}
+
+/// Waits until the graph has not changed for a while.
+fn wait_until_quiet(graph: &pteros::Graph, timeout: Duration) {
+    let end = Shared::now() + timeout;
+    let mut revision = graph.revision();
+    while Shared::now() < end {
+        let now = graph.wait_for_change(revision, QUIET_PERIOD);
+        if now == revision {
+            return;
+        }
+        revision = now;
+    }
+}
+
+/// Reports on `events/read_split` that a bag goes on in its next file.
+pub(super) struct SplitReport {
+    publisher: Publisher<ReadSplitEvent>,
+    files: Vec<String>,
+    node_name: String,
+    /// The file of the last message.
+    current: usize,
+}
+
+impl SplitReport {
+    pub(super) fn new(node: &Node, bag: &BagReader) -> Result<Self, CreateError> {
+        Ok(Self {
+            publisher: node.create_publisher("events/read_split".keep_last(10))?,
+            files: bag.files().map(|file| file.display().to_string()).collect(),
+            node_name: node.fully_qualified_name(),
+            current: 0,
+        })
+    }
+
+    /// A message of this file is published. Messages of overlapping files alternate, so
+    /// only the first step forward counts.
+    fn follow(&mut self, file: usize) {
+        if file <= self.current {
+            return;
+        }
+        let name = |file: usize| self.files.get(file).cloned().unwrap_or_default();
+        let event = ReadSplitEvent {
+            closed_file: name(self.current),
+            opened_file: name(file),
+            node_name: self.node_name.clone(),
+        };
+        self.current = file;
+        if let Err(error) = self.publisher.publish(&event) {
+            tracing::debug!("events/read_split: {error}");
+        }
+    }
+
+    /// The bag begins again, or elsewhere.
+    fn rewind(&mut self) {
+        self.current = 0;
+    }
+}
+
+fn full_name(endpoint: &pteros::graph::EndpointInfo) -> Option<String> {
+    let namespace = endpoint.node_namespace.as_deref()?.trim_end_matches('/');
+    Some(format!("{namespace}/{}", endpoint.node_name.as_deref()?))
+}
+
+/// The moment that many seconds later, or one in the far future.
+fn after(moment: Instant, seconds: f64) -> Instant {
+    let span = Duration::try_from_secs_f64(seconds).unwrap_or(FOR_EVER);
+    moment + span.min(FOR_EVER)
+}
+
+fn to_stamp(time: u64) -> builtin_interfaces::msg::Time {
+    let seconds = i32::try_from(time / 1_000_000_000).unwrap_or(i32::MAX);
+    builtin_interfaces::msg::Time {
+        sec: seconds,
+        nanosec: u32::try_from(time % 1_000_000_000).unwrap_or(0),
+    }
+}

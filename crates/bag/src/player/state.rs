@@ -1,0 +1,221 @@
+//! State that the player's thread and the services share.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "playback follows the steady clock of this host"
+)]
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use pteros::interfaces::rosbag2_interfaces::srv::{BurstRequest, BurstResponse};
+use pteros::service::PendingRequest;
+
+use super::options::{PlaybackSummary, PlayedPart};
+
+/// Bursts that wait for their turn; more are answered at once with none.
+const BURSTS_MAX: usize = 16;
+
+/// The state, and its changes as events.
+pub(super) struct Shared {
+    state: Mutex<PlayerState>,
+    changed: Condvar,
+}
+
+/// Messages to publish although paused, as fast as possible.
+pub(super) struct Burst {
+    /// `None` for all.
+    left: Option<u64>,
+    done: u64,
+    /// The request; `None` for the player's own burst, with which it ends.
+    request: Option<PendingRequest<BurstRequest, BurstResponse>>,
+}
+
+impl Burst {
+    pub(super) fn new(
+        count: u64,
+        request: Option<PendingRequest<BurstRequest, BurstResponse>>,
+    ) -> Self {
+        Self {
+            left: (count > 0).then_some(count),
+            done: 0,
+            request,
+        }
+    }
+
+    fn end(self) {
+        if let Some(request) = self.request {
+            let response = BurstResponse {
+                actually_burst: self.done,
+            };
+            if let Err(error) = request.respond(response) {
+                tracing::debug!("~/burst: {error}");
+            }
+        }
+    }
+}
+
+pub(super) struct PlayerState {
+    pub is_paused: bool,
+    pub rate: f64,
+    pub is_stopped: bool,
+    /// Whether nothing is played any more.
+    pub is_ended: bool,
+    pub seek: Option<u64>,
+    /// Messages to publish although paused.
+    pub steps: u64,
+    bursts: VecDeque<Burst>,
+    /// A moment and the bag's time at it; `None` until the first message.
+    pub anchor: Option<(Instant, u64)>,
+    pub span: (u64, u64),
+    pub is_playing: bool,
+    /// The part that `~/play` asked for.
+    pub play: Option<PlayedPart>,
+    pub summary: Option<PlaybackSummary>,
+}
+
+impl PlayerState {
+    pub(super) fn new(is_paused: bool, rate: f64, span: (u64, u64)) -> Self {
+        Self {
+            is_paused,
+            rate,
+            is_stopped: false,
+            is_ended: false,
+            seek: None,
+            steps: 0,
+            bursts: VecDeque::new(),
+            anchor: None,
+            span,
+            is_playing: true,
+            play: None,
+            summary: None,
+        }
+    }
+
+    /// The bag's time now.
+    pub(super) fn position(&self, now: Instant) -> Option<u64> {
+        let (at, time) = self.anchor?;
+        if self.is_paused {
+            return Some(time);
+        }
+        let passed = now.saturating_duration_since(at).as_secs_f64() * self.rate;
+        let passed = Duration::try_from_secs_f64(passed).unwrap_or(Duration::MAX);
+        Some(time.saturating_add(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// Makes the bag's time now the start of what follows.
+    fn settle(&mut self) {
+        let now = Shared::now();
+        if let Some(time) = self.position(now) {
+            self.anchor = Some((now, time));
+        }
+    }
+
+    pub(super) fn set_paused(&mut self, is_paused: bool) {
+        self.settle();
+        self.is_paused = is_paused;
+        self.settle();
+    }
+
+    /// Sets the rate; false if it is not a number above 0.
+    pub(super) fn set_rate(&mut self, rate: f64) -> bool {
+        let is_valid = rate.is_finite() && rate > 0.0;
+        if is_valid {
+            self.settle();
+            self.rate = rate;
+        }
+        is_valid
+    }
+
+    /// Publishes the next message although paused; false if it plays, or has ended.
+    pub(super) fn play_next(&mut self) -> bool {
+        let possible = self.is_paused && self.is_playing;
+        self.steps += u64::from(possible);
+        possible
+    }
+
+    /// Begins a burst, or answers that there is none: it plays, has ended, or too many
+    /// wait.
+    pub(super) fn begin_burst(&mut self, burst: Burst) {
+        if self.is_paused && self.is_playing && self.bursts.len() < BURSTS_MAX {
+            self.bursts.push_back(burst);
+        } else {
+            burst.end();
+        }
+    }
+
+    /// Whether a burst publishes the next message.
+    pub(super) fn is_bursting(&self) -> bool {
+        !self.bursts.is_empty()
+    }
+
+    /// Counts a message of the burst, and ends the burst after its last.
+    pub(super) fn count_burst(&mut self) {
+        let Some(burst) = self.bursts.front_mut() else {
+            return;
+        };
+        burst.done += 1;
+        if let Some(left) = &mut burst.left {
+            *left -= 1;
+            if *left == 0
+                && let Some(burst) = self.bursts.pop_front()
+            {
+                self.is_stopped |= burst.request.is_none();
+                burst.end();
+            }
+        }
+    }
+
+    /// Ends all bursts: there are no more messages.
+    pub(super) fn end_bursts(&mut self) {
+        for burst in self.bursts.drain(..) {
+            self.is_stopped |= burst.request.is_none();
+            burst.end();
+        }
+    }
+}
+
+impl Shared {
+    pub(super) fn new(state: PlayerState) -> Self {
+        Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// The steady clock.
+    pub(super) fn now() -> Instant {
+        Instant::now()
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, PlayerState> {
+        self.state.lock()
+    }
+
+    /// Changes the state and wakes the player's thread.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut PlayerState) -> R) -> R {
+        let result = change(&mut self.state.lock());
+        self.changed.notify_all();
+        result
+    }
+
+    /// Waits for a change.
+    pub(super) fn wait(&self, state: &mut MutexGuard<'_, PlayerState>) {
+        self.changed.wait(state);
+    }
+
+    /// Waits for a change or the moment.
+    pub(super) fn wait_until(&self, state: &mut MutexGuard<'_, PlayerState>, moment: Instant) {
+        self.changed.wait_until(state, moment);
+    }
+
+    /// Sleeps; false if it was stopped.
+    pub(super) fn sleep(&self, span: Duration) -> bool {
+        let end = Self::now() + span;
+        let mut state = self.lock();
+        while !state.is_stopped && Self::now() < end {
+            self.wait_until(&mut state, end);
+        }
+        !state.is_stopped
+    }
+}

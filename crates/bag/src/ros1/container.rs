@@ -1,0 +1,453 @@
+//! The container of ROS 1 bags, format 2.0: records with a header of named fields, and
+//! chunks of connections and messages.
+//!
+//! A bag whose recorder was stopped has no index. It is read record by record.
+
+use std::path::{Path, PathBuf};
+
+use super::MAGIC;
+use crate::error::BagError;
+use crate::mcap::{CHUNK_BYTES_MAX, read_limited};
+use crate::source::{self, Source};
+
+/// The longest header of a record, and the longest data beside chunks.
+const HEADER_BYTES_MAX: u64 = 1 << 20;
+const DATA_BYTES_MAX: u64 = 64 << 20;
+/// Records in the index of the largest bag that is read.
+const INDEX_RECORDS_MAX: usize = 4_000_000;
+
+const OP_MESSAGE: u8 = 0x02;
+const OP_BAG: u8 = 0x03;
+const OP_INDEX: u8 = 0x04;
+const OP_CHUNK: u8 = 0x05;
+const OP_CHUNK_INFO: u8 = 0x06;
+const OP_CONNECTION: u8 = 0x07;
+
+/// A publisher's connection: its topic and type.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Connection {
+    pub id: u32,
+    pub topic: String,
+    /// For example `sensor_msgs/Image`.
+    pub type_name: String,
+    pub definition: String,
+    pub is_latching: bool,
+}
+
+/// Where a chunk lies, and the times of its messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChunkInfo {
+    pub offset: u64,
+    pub start: u64,
+    pub end: u64,
+    /// Messages by connection.
+    pub counts: Vec<(u32, u64)>,
+}
+
+/// A message of a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ros1Message {
+    pub connection: u32,
+    /// In nanoseconds since 1970.
+    pub time: u64,
+    /// Its place in the records.
+    pub data: std::ops::Range<usize>,
+}
+
+/// An open bag.
+pub(crate) struct Container {
+    file: Box<dyn Source>,
+    path: PathBuf,
+    bytes: u64,
+}
+
+/// A record at the top level: its fields, and where its data lies.
+struct Head {
+    fields: Vec<u8>,
+    data_at: u64,
+    data_bytes: u64,
+}
+
+/// Fields of a record's header.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn value(&self, name: &str) -> Option<&'a [u8]> {
+        let mut rest = self.0;
+        loop {
+            let (length, after) = rest.split_first_chunk::<4>()?;
+            let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+            let (field, next) = after.split_at_checked(length)?;
+            let equals = field.iter().position(|byte| *byte == b'=')?;
+            let (key, value) = field.split_at_checked(equals)?;
+            if key == name.as_bytes() {
+                return value.get(1..);
+            }
+            rest = next;
+        }
+    }
+
+    fn op(&self) -> Option<u8> {
+        self.value("op")?.first().copied()
+    }
+
+    fn u32(&self, name: &str) -> Result<u32, String> {
+        let found = self.value(name).and_then(|value| value.try_into().ok());
+        let bytes = found.ok_or_else(|| format!("a record without a valid field {name}"))?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+
+    fn u64(&self, name: &str) -> Result<u64, String> {
+        let found = self.value(name).and_then(|value| value.try_into().ok());
+        let bytes = found.ok_or_else(|| format!("a record without a valid field {name}"))?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    /// Seconds and nanoseconds, as nanoseconds.
+    fn time(&self, name: &str) -> Result<u64, String> {
+        let both = self.u64(name)?;
+        Ok((both & 0xffff_ffff) * 1_000_000_000 + (both >> 32))
+    }
+
+    fn text(&self, name: &str) -> String {
+        let value = self.value(name).unwrap_or_default();
+        String::from_utf8_lossy(value).into_owned()
+    }
+}
+
+impl Connection {
+    fn parse(header: &[u8], data: &[u8]) -> Result<Self, String> {
+        let (fields, more) = (Fields(header), Fields(data));
+        Ok(Self {
+            id: fields.u32("conn")?,
+            topic: fields.text("topic"),
+            type_name: more.text("type"),
+            definition: more.text("message_definition"),
+            is_latching: more.value("latching") == Some(b"1"),
+        })
+    }
+}
+
+/// What an index or a walk through the bag has found.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    pub connections: Vec<Connection>,
+    pub chunks: Vec<ChunkInfo>,
+    /// Whether the bag has an index.
+    pub is_complete: bool,
+    pub problems: Vec<String>,
+}
+
+impl Contents {
+    fn note(&mut self, problem: String) {
+        if self.problems.len() < source::PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+}
+
+impl Container {
+    pub(crate) fn new(file: Box<dyn Source>, bytes: u64, path: &Path) -> Self {
+        Self {
+            file,
+            path: path.to_owned(),
+            bytes,
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&mut self, offset: u64, count: u64) -> Result<Vec<u8>, BagError> {
+        source::read_at(&mut *self.file, self.bytes, &self.path, offset, count)
+    }
+
+    fn damaged(&self, offset: u64, problem: String) -> BagError {
+        BagError::Damaged {
+            path: self.path.clone(),
+            offset,
+            problem,
+        }
+    }
+
+    fn length_at(&mut self, offset: u64) -> Result<u64, BagError> {
+        let bytes = self.read_at(offset, 4)?;
+        let length = bytes.first_chunk().copied().map(u32::from_le_bytes);
+        Ok(u64::from(length.unwrap_or(0)))
+    }
+
+    fn head(&mut self, offset: u64) -> Result<Head, BagError> {
+        let header_bytes = self.length_at(offset)?;
+        if header_bytes > HEADER_BYTES_MAX {
+            let problem =
+                format!("a header of {header_bytes} bytes; at most {HEADER_BYTES_MAX} are read");
+            return Err(self.damaged(offset, problem));
+        }
+        let fields = self.read_at(offset + 4, header_bytes)?;
+        let data_bytes = self.length_at(offset + 4 + header_bytes)?;
+        Ok(Head {
+            fields,
+            data_at: offset + 8 + header_bytes,
+            data_bytes,
+        })
+    }
+
+    fn data(&mut self, head: &Head) -> Result<Vec<u8>, BagError> {
+        if head.data_bytes > DATA_BYTES_MAX {
+            let problem = format!(
+                "a record of {} bytes; at most {DATA_BYTES_MAX} are read",
+                head.data_bytes
+            );
+            return Err(self.damaged(head.data_at, problem));
+        }
+        self.read_at(head.data_at, head.data_bytes)
+    }
+
+    /// Reads the index, or the whole bag where there is none.
+    ///
+    /// # Errors
+    /// The first record is not that of a bag.
+    pub(crate) fn contents(&mut self) -> Result<Contents, BagError> {
+        let start = MAGIC.len() as u64;
+        let head = self.head(start)?;
+        let fields = Fields(&head.fields);
+        if fields.op() != Some(OP_BAG) {
+            let problem = "the first record is not the bag's header".to_owned();
+            return Err(self.damaged(start, problem));
+        }
+        let index_at = fields.u64("index_pos").unwrap_or(0);
+        let first = head.data_at.saturating_add(head.data_bytes);
+        if index_at > 0 {
+            match self.read_index(index_at) {
+                Ok(contents) => return Ok(contents),
+                Err(error) => {
+                    let mut contents = self.scan(first);
+                    contents.note(format!("its index is damaged: {error}"));
+                    return Ok(contents);
+                }
+            }
+        }
+        let mut contents = self.scan(first);
+        contents.note("the bag has no index: its recorder was stopped".to_owned());
+        Ok(contents)
+    }
+
+    fn read_index(&mut self, mut at: u64) -> Result<Contents, BagError> {
+        let mut contents = Contents {
+            is_complete: true,
+            ..Contents::default()
+        };
+        for _ in 0..INDEX_RECORDS_MAX {
+            if at >= self.bytes {
+                break;
+            }
+            let head = self.head(at)?;
+            let data = self.data(&head)?;
+            let damaged = |problem| BagError::Damaged {
+                path: self.path.clone(),
+                offset: at,
+                problem,
+            };
+            match Fields(&head.fields).op() {
+                Some(OP_CONNECTION) => contents
+                    .connections
+                    .push(Connection::parse(&head.fields, &data).map_err(damaged)?),
+                Some(OP_CHUNK_INFO) => contents
+                    .chunks
+                    .push(chunk_info(&head.fields, &data).map_err(damaged)?),
+                _ => return Err(damaged("a record that belongs into no index".to_owned())),
+            }
+            at = head.data_at + head.data_bytes;
+        }
+        Ok(contents)
+    }
+
+    /// Walks through the bag up to the first record that is not whole.
+    fn scan(&mut self, mut at: u64) -> Contents {
+        let mut contents = Contents::default();
+        while at < self.bytes {
+            let head = match self.head(at) {
+                Ok(head) if head.data_at + head.data_bytes <= self.bytes => head,
+                _ => {
+                    contents.note(format!("byte {at}: the file ends within a record"));
+                    break;
+                }
+            };
+            match Fields(&head.fields).op() {
+                Some(OP_CHUNK) => self.scan_chunk(at, &mut contents),
+                Some(OP_CONNECTION) => {
+                    let parsed = self
+                        .data(&head)
+                        .map_err(|error| error.to_string())
+                        .and_then(|data| Connection::parse(&head.fields, &data));
+                    match parsed {
+                        Ok(connection) => add_connection(&mut contents, connection),
+                        Err(problem) => contents.note(format!("byte {at}: {problem}")),
+                    }
+                }
+                Some(OP_INDEX | OP_CHUNK_INFO) => {}
+                other => {
+                    let shown = other.map_or("none".to_owned(), |op| op.to_string());
+                    contents.note(format!("byte {at}: a record with the unknown op {shown}"));
+                }
+            }
+            at = head.data_at + head.data_bytes;
+        }
+        contents
+    }
+
+    fn scan_chunk(&mut self, at: u64, contents: &mut Contents) {
+        let records = match self.load(at) {
+            Ok(records) => records,
+            Err(error) => return contents.note(error.to_string()),
+        };
+        let parsed = parse_records(&records);
+        if let Some(problem) = parsed.problem {
+            contents.note(format!("chunk at byte {at}: {problem}"));
+        }
+        for connection in parsed.connections {
+            add_connection(contents, connection);
+        }
+        let mut counts = std::collections::BTreeMap::<u32, u64>::new();
+        for message in &parsed.messages {
+            *counts.entry(message.connection).or_default() += 1;
+        }
+        let times = parsed.messages.iter().map(|message| message.time);
+        if let (Some(start), Some(end)) = (times.clone().min(), times.max()) {
+            contents.chunks.push(ChunkInfo {
+                offset: at,
+                start,
+                end,
+                counts: counts.into_iter().collect(),
+            });
+        }
+    }
+
+    /// Reads and decompresses the chunk at an offset.
+    ///
+    /// # Errors
+    /// The system's; or the chunk is damaged.
+    pub(crate) fn load(&mut self, offset: u64) -> Result<Vec<u8>, BagError> {
+        let head = self.head(offset)?;
+        let fields = Fields(&head.fields);
+        if fields.op() != Some(OP_CHUNK) {
+            let problem = "a record that is no chunk where a chunk belongs".to_owned();
+            return Err(self.damaged(offset, problem));
+        }
+        let size = fields.u32("size").map_err(|p| self.damaged(offset, p))?;
+        let size = u64::from(size);
+        if size > CHUNK_BYTES_MAX || head.data_bytes > CHUNK_BYTES_MAX {
+            let problem =
+                format!("a chunk that announces {size} bytes; at most {CHUNK_BYTES_MAX} are read");
+            return Err(self.damaged(offset, problem));
+        }
+        let stored = self.read_at(head.data_at, head.data_bytes)?;
+        let records = match fields.value("compression") {
+            Some(b"none") => Ok(stored),
+            Some(b"bz2") => read_limited(bzip2::read::BzDecoder::new(stored.as_slice()), size),
+            Some(b"lz4") => {
+                let decoder = lz4_flex::frame::FrameDecoder::new(stored.as_slice());
+                read_limited(decoder, size)
+            }
+            other => Err(format!(
+                "a chunk with compression {:?}; Pteros reads none, bz2 and lz4",
+                String::from_utf8_lossy(other.unwrap_or_default())
+            )),
+        };
+        let records = records.map_err(|problem| self.damaged(offset, problem))?;
+        if records.len() as u64 != size {
+            let problem = format!(
+                "a chunk that announces {size} bytes and has {}",
+                records.len()
+            );
+            return Err(self.damaged(offset, problem));
+        }
+        Ok(records)
+    }
+}
+
+fn add_connection(contents: &mut Contents, connection: Connection) {
+    let mut known = contents.connections.iter();
+    if !known.any(|known| known.id == connection.id) {
+        contents.connections.push(connection);
+    }
+}
+
+fn chunk_info(header: &[u8], data: &[u8]) -> Result<ChunkInfo, String> {
+    let fields = Fields(header);
+    let pairs = data.as_chunks::<8>().0.iter();
+    let counts = pairs.map(|pair| {
+        let both = u64::from_le_bytes(*pair);
+        // The lower half is the connection.
+        let connection = u32::try_from(both & 0xffff_ffff).unwrap_or(0);
+        (connection, both >> 32)
+    });
+    Ok(ChunkInfo {
+        offset: fields.u64("chunk_pos")?,
+        start: fields.time("start_time")?,
+        end: fields.time("end_time")?,
+        counts: counts.collect(),
+    })
+}
+
+/// What a chunk holds, as far as it can be read.
+#[derive(Debug, Default)]
+pub(crate) struct ParsedRecords {
+    pub connections: Vec<Connection>,
+    pub messages: Vec<Ros1Message>,
+    pub problem: Option<String>,
+}
+
+/// Reads the records of a decompressed chunk up to the first that is damaged.
+pub(crate) fn parse_records(records: &[u8]) -> ParsedRecords {
+    let mut parsed = ParsedRecords::default();
+    let mut at = 0;
+    while at < records.len() {
+        let Some((header, data)) = record_at(records, at) else {
+            parsed.problem = Some(format!("a record beyond the chunk, at its byte {at}"));
+            break;
+        };
+        let fields = Fields(records.get(header.clone()).unwrap_or_default());
+        let content = records.get(data.clone()).unwrap_or_default();
+        at = data.end;
+        let taken = match fields.op() {
+            Some(OP_MESSAGE) => fields.u32("conn").and_then(|connection| {
+                let time = fields.time("time")?;
+                parsed.messages.push(Ros1Message {
+                    connection,
+                    time,
+                    data,
+                });
+                Ok(())
+            }),
+            Some(OP_CONNECTION) => Connection::parse(fields.0, content)
+                .map(|connection| parsed.connections.push(connection)),
+            _ => Ok(()),
+        };
+        if let Err(problem) = taken {
+            parsed.problem = Some(problem);
+            break;
+        }
+    }
+    parsed
+}
+
+/// The places of a record's header and data.
+fn record_at(
+    records: &[u8],
+    at: usize,
+) -> Option<(std::ops::Range<usize>, std::ops::Range<usize>)> {
+    let length = |at: usize| {
+        let bytes = records.get(at..at.checked_add(4)?)?;
+        usize::try_from(u32::from_le_bytes(bytes.try_into().ok()?)).ok()
+    };
+    let header = at + 4..(at + 4).checked_add(length(at)?)?;
+    let start = header.end.checked_add(4)?;
+    let data = start..start.checked_add(length(header.end)?)?;
+    (data.end <= records.len()).then_some((header, data))
+}

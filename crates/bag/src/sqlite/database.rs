@@ -1,0 +1,475 @@
+//! A database file: its head, its pages with those of the write-ahead log, and its
+//! tables.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::MAGIC;
+use super::record::{TextEncoding, Value, values, varint};
+use super::wal::{CommittedPages, LogReader, be32};
+use crate::error::BagError;
+use crate::source::{self, Source};
+
+/// Head of the file, on its first page.
+const HEAD_BYTES: usize = 100;
+/// Levels of a b-tree. Even tables of the largest file have fewer.
+const DEPTH_MAX: usize = 24;
+/// The longest row that is read: the largest chunk of an MCAP file.
+const ROW_BYTES_MAX: u64 = 512 << 20;
+/// Tables and indexes that are looked through.
+const SCHEMA_ROWS_MAX: usize = 10_000;
+const LEAF_TABLE: u8 = 0x0d;
+const INTERIOR_TABLE: u8 = 0x05;
+
+/// A table: its first page and the names of its columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Table {
+    root: u32,
+    columns: Vec<String>,
+}
+
+impl Table {
+    /// The place of a column in each row.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+}
+
+/// A row as it lies on its page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub id: i64,
+    /// Bytes of the whole record.
+    pub bytes: u64,
+    local: std::ops::Range<usize>,
+    /// The page on which the record goes on; 0 for none.
+    overflow: u32,
+}
+
+/// An open database.
+pub(crate) struct Database {
+    file: Box<dyn Source>,
+    log: Option<Log>,
+    path: PathBuf,
+    bytes: u64,
+    page_bytes: usize,
+    /// Bytes of a page that are used.
+    usable: usize,
+    page_count: u32,
+    encoding: TextEncoding,
+}
+
+struct Log {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+    pages: CommittedPages,
+}
+
+impl Database {
+    /// Reads the head of the file, and the log beside it if `path` has one.
+    ///
+    /// # Errors
+    /// The system's, or the head contradicts the format.
+    pub(crate) fn open(
+        file: Box<dyn Source>,
+        bytes: u64,
+        path: &Path,
+        log: Option<PathBuf>,
+    ) -> Result<Self, BagError> {
+        let mut database = Self {
+            file,
+            log: None,
+            path: path.to_owned(),
+            bytes,
+            page_bytes: HEAD_BYTES,
+            usable: 0,
+            page_count: 0,
+            encoding: TextEncoding::Utf8,
+        };
+        let head = source::read_at(&mut *database.file, bytes, path, 0, HEAD_BYTES as u64)?;
+        database.take_head(&head)?;
+        if let Some(log) = log {
+            database.read_log(&log)?;
+        }
+        Ok(database)
+    }
+
+    fn take_head(&mut self, head: &[u8]) -> Result<(), BagError> {
+        let byte = |at: usize| head.get(at).copied().unwrap_or(0);
+        let page_bytes = match u16::from_be_bytes([byte(16), byte(17)]) {
+            1 => 65_536,
+            bytes => usize::from(bytes),
+        };
+        let usable = page_bytes.saturating_sub(usize::from(byte(20)));
+        let is_valid = head.starts_with(MAGIC)
+            && page_bytes.is_power_of_two()
+            && page_bytes >= 512
+            && usable >= 480;
+        if !is_valid {
+            return Err(self.damaged(0, "its head is not that of an SQLite 3 database"));
+        }
+        self.page_bytes = page_bytes;
+        self.usable = usable;
+        let whole = self.bytes.div_ceil(page_bytes as u64);
+        self.page_count = u32::try_from(whole).unwrap_or(u32::MAX);
+        self.encoding = match be32(head, 56) {
+            Some(2) => TextEncoding::Utf16Le,
+            Some(3) => TextEncoding::Utf16Be,
+            _ => TextEncoding::Utf8,
+        };
+        Ok(())
+    }
+
+    fn read_log(&mut self, path: &Path) -> Result<(), BagError> {
+        let mut file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(BagError::io("opening", path)(error)),
+        };
+        let bytes = file.metadata().map_err(BagError::io("reading", path))?;
+        let bytes = bytes.len();
+        let head_bytes = LogReader::head_bytes() as u64;
+        if bytes < head_bytes {
+            return Ok(());
+        }
+        let head = source::read_at(&mut file, bytes, path, 0, head_bytes)?;
+        let Some(mut reader) = LogReader::new(&head, self.page_bytes) else {
+            return Ok(());
+        };
+        let frame_bytes = reader.frame_bytes() as u64;
+        let mut at = head_bytes;
+        while at + frame_bytes <= bytes {
+            let frame = source::read_at(&mut file, bytes, path, at, frame_bytes)?;
+            if !reader.take_frame(&frame) {
+                break;
+            }
+            at += frame_bytes;
+        }
+        let pages = reader.finish();
+        self.page_count = pages.page_count.unwrap_or(self.page_count);
+        let path = path.to_owned();
+        self.log = Some(Log {
+            file,
+            path,
+            bytes,
+            pages,
+        });
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn damaged(&self, page: u32, problem: &str) -> BagError {
+        let before = u64::from(page.saturating_sub(1));
+        BagError::Damaged {
+            path: self.path.clone(),
+            offset: before * self.page_bytes as u64,
+            problem: problem.to_owned(),
+        }
+    }
+
+    /// A whole page, numbered from 1.
+    fn page(&mut self, number: u32) -> Result<Vec<u8>, BagError> {
+        let Some(before) = number.checked_sub(1) else {
+            return Err(self.damaged(0, "it names the page 0"));
+        };
+        let count = self.page_bytes as u64;
+        if let Some(log) = &mut self.log
+            && let Some(offset) = log.pages.offsets.get(&number)
+        {
+            return source::read_at(&mut log.file, log.bytes, &log.path, *offset, count);
+        }
+        let offset = u64::from(before) * count;
+        if offset + count > self.bytes {
+            return Err(self.damaged(number, "it names a page behind the end of the file"));
+        }
+        source::read_at(&mut *self.file, self.bytes, &self.path, offset, count)
+    }
+
+    /// The table of a name; `None` if there is none.
+    ///
+    /// # Errors
+    /// The list of tables is damaged.
+    pub(crate) fn table(&mut self, name: &str) -> Result<Option<Table>, BagError> {
+        let schema = Table {
+            root: 1,
+            columns: Vec::new(),
+        };
+        let mut seen = 0;
+        for leaf in self.leaves(&schema)?.pages {
+            let page = self.page(leaf)?;
+            for row in self.rows(leaf, &page)? {
+                seen += 1;
+                if seen > SCHEMA_ROWS_MAX {
+                    return Err(self.damaged(leaf, "it has too many tables"));
+                }
+                let record = self.record(leaf, &page, &row)?;
+                let values = self.values_of(leaf, &record, 5)?;
+                let text = |at: usize| values.get(at).and_then(Value::text);
+                let root = values.get(3).and_then(Value::integer);
+                if text(0) == Some("table")
+                    && text(1) == Some(name)
+                    && let (Some(sql), Some(root)) = (text(4), root)
+                    && let Ok(root) = u32::try_from(root)
+                {
+                    let columns = column_names(sql);
+                    return Ok(Some(Table { root, columns }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The pages that hold a table's rows, in the order of the rows. Damaged parts are
+    /// left out and noted.
+    ///
+    /// # Errors
+    /// The table's first page cannot be read.
+    pub(crate) fn leaves(&mut self, table: &Table) -> Result<Leaves, BagError> {
+        let mut found = Leaves::default();
+        // The next page is the last.
+        let mut waiting = vec![(table.root, 0)];
+        let mut visited = 0u32;
+        while let Some((number, depth)) = waiting.pop() {
+            visited += 1;
+            if visited > self.page_count {
+                found.note(&self.damaged(number, "its pages form a loop"));
+                break;
+            }
+            let children = match self.children(number) {
+                Ok(Some(_)) if depth >= DEPTH_MAX => {
+                    Err(self.damaged(number, "a table with too many levels"))
+                }
+                other => other,
+            };
+            match children {
+                Ok(None) => found.pages.push(number),
+                Ok(Some(children)) => {
+                    let next = children.into_iter().rev();
+                    waiting.extend(next.map(|child| (child, depth + 1)));
+                }
+                Err(error) if depth == 0 => return Err(error),
+                Err(error) => found.note(&error),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The pages below an interior page; `None` for a leaf.
+    fn children(&mut self, number: u32) -> Result<Option<Vec<u32>>, BagError> {
+        let page = self.page(number)?;
+        let start = page_start(number);
+        match page.get(start) {
+            Some(&LEAF_TABLE) => return Ok(None),
+            Some(&INTERIOR_TABLE) => {}
+            _ => return Err(self.damaged(number, "a page that is no part of a table")),
+        }
+        let mut children = Vec::new();
+        let rightmost = be32(&page, start + 8);
+        for cell in cells(&page, start, 12) {
+            let child = cell.and_then(|at| be32(&page, at));
+            children.push(child.ok_or_else(|| self.damaged(number, "a cell beyond its page"))?);
+        }
+        children.extend(rightmost);
+        Ok(Some(children))
+    }
+
+    /// The rows of a leaf page.
+    ///
+    /// # Errors
+    /// The page is damaged.
+    pub(crate) fn rows(&self, number: u32, page: &[u8]) -> Result<Vec<Row>, BagError> {
+        let start = page_start(number);
+        if page.get(start) != Some(&LEAF_TABLE) {
+            return Err(self.damaged(number, "a page without rows where rows belong"));
+        }
+        let mut rows = Vec::new();
+        for cell in cells(page, start, 8) {
+            let row = cell
+                .ok_or("a cell beyond its page".to_owned())
+                .and_then(|at| self.row(page, at));
+            rows.push(row.map_err(|problem| self.damaged(number, &problem))?);
+        }
+        Ok(rows)
+    }
+
+    fn row(&self, page: &[u8], mut at: usize) -> Result<Row, String> {
+        let bytes = varint(page, &mut at)?;
+        let id = varint(page, &mut at)?.cast_signed();
+        let whole = u64::from(self.page_count).saturating_mul(self.page_bytes as u64);
+        if bytes > ROW_BYTES_MAX.min(whole) {
+            return Err(format!(
+                "a row of {bytes} bytes; at most {ROW_BYTES_MAX} are read, and no more than the file has"
+            ));
+        }
+        let length = usize::try_from(bytes).map_err(|_| "a row that is too long")?;
+        let usable = self.usable;
+        let local = if length <= usable - 35 {
+            length
+        } else {
+            let least = (usable - 12) * 32 / 255 - 23;
+            let wanted = least + (length - least) % (usable - 4);
+            if wanted <= usable - 35 { wanted } else { least }
+        };
+        let end = at + local;
+        if end > page.len() {
+            return Err("a row beyond its page".to_owned());
+        }
+        let overflow = if local < length {
+            be32(page, end).ok_or("a row beyond its page")?
+        } else {
+            0
+        };
+        Ok(Row {
+            id,
+            bytes,
+            local: at..end,
+            overflow,
+        })
+    }
+
+    /// The page's bytes, for [`rows`](Self::rows) and [`record`](Self::record).
+    ///
+    /// # Errors
+    /// It lies outside the file.
+    pub(crate) fn leaf(&mut self, number: u32) -> Result<Vec<u8>, BagError> {
+        self.page(number)
+    }
+
+    /// A row's whole record.
+    ///
+    /// # Errors
+    /// Its overflow pages are damaged.
+    pub(crate) fn record(
+        &mut self,
+        number: u32,
+        page: &[u8],
+        row: &Row,
+    ) -> Result<Vec<u8>, BagError> {
+        let mut record = Vec::new();
+        self.append_record(number, page, row, &mut record)?;
+        Ok(record)
+    }
+
+    /// Appends a row's whole record to `out`.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub(crate) fn append_record(
+        &mut self,
+        number: u32,
+        page: &[u8],
+        row: &Row,
+        out: &mut Vec<u8>,
+    ) -> Result<(), BagError> {
+        out.extend(page.get(row.local.clone()).unwrap_or_default());
+        let length = usize::try_from(row.bytes).unwrap_or(usize::MAX);
+        let mut left = length.saturating_sub(row.local.len());
+        let mut next = row.overflow;
+        // Each round takes bytes of the row, so a loop of pages ends with the row.
+        while left > 0 {
+            if next == 0 {
+                return Err(self.damaged(number, "a row that ends before its length"));
+            }
+            let overflow = self.page(next)?;
+            let data = overflow.get(4..self.usable).unwrap_or_default();
+            let taken = left.min(data.len());
+            out.extend(data.get(..taken).unwrap_or_default());
+            left -= taken;
+            next = be32(&overflow, 0).unwrap_or(0);
+        }
+        Ok(())
+    }
+
+    /// The part of a record on its page: enough for columns before a blob.
+    pub(crate) fn local<'a>(&self, page: &'a [u8], row: &Row) -> &'a [u8] {
+        page.get(row.local.clone()).unwrap_or_default()
+    }
+
+    /// Reads the first columns of a record.
+    ///
+    /// # Errors
+    /// The record is damaged.
+    pub(crate) fn values_of(
+        &self,
+        number: u32,
+        record: &[u8],
+        columns: usize,
+    ) -> Result<Vec<Value>, BagError> {
+        values(record, columns, self.encoding).map_err(|problem| self.damaged(number, &problem))
+    }
+}
+
+/// The leaf pages of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Leaves {
+    pub pages: Vec<u32>,
+    /// What is left out, in words.
+    pub problems: Vec<String>,
+}
+
+impl Leaves {
+    fn note(&mut self, error: &BagError) {
+        if self.problems.len() < source::PROBLEMS_MAX {
+            self.problems.push(error.to_string());
+        }
+    }
+}
+
+/// Where a page's own head begins: the first page has the file's before it.
+fn page_start(number: u32) -> usize {
+    if number == 1 { HEAD_BYTES } else { 0 }
+}
+
+/// Where the cells of a page begin; `None` for a cell outside it.
+fn cells(page: &[u8], start: usize, head_bytes: usize) -> impl Iterator<Item = Option<usize>> {
+    let word = move |at: usize| {
+        let bytes = page.get(at..at + 2)?;
+        Some(usize::from(u16::from_be_bytes(bytes.try_into().ok()?)))
+    };
+    let count = word(start + 3).unwrap_or(0);
+    (0..count).map(move |at| word(start + head_bytes + 2 * at).filter(|at| *at < page.len()))
+}
+
+/// The columns of a `CREATE TABLE` statement.
+fn column_names(sql: &str) -> Vec<String> {
+    let body = sql.split_once('(').map_or("", |(_, rest)| rest);
+    let body = body.rsplit_once(')').map_or(body, |(inner, _)| inner);
+    let mut depth = 0u32;
+    let parts = body.split(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    let first_words = parts.filter_map(|part| part.split_whitespace().next());
+    let names = first_words.map(|word| word.trim_matches(['"', '`', '[', ']', '\'']).to_owned());
+    names
+        .take_while(|name| {
+            let is_constraint = ["PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "CONSTRAINT"];
+            !is_constraint.contains(&name.to_ascii_uppercase().as_str())
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_found_in_the_statement() {
+        let sql = "CREATE TABLE topics(id INTEGER PRIMARY KEY,\"name\" TEXT NOT NULL, n NUMERIC(3, 1) DEFAULT (1), PRIMARY KEY (id, name))";
+        assert_eq!(column_names(sql), ["id", "name", "n"]);
+        assert_eq!(column_names("nonsense"), [""; 0]);
+    }
+}

@@ -1,0 +1,49 @@
+//! A topic of a bag: name, type, definition and the QoS that its publishers offer.
+
+use pteros::qos::{DurabilityPolicy, HistoryPolicy, QosProfile};
+
+/// Latched messages kept per publisher.
+const LATCHED_DEPTH_MAX: usize = 100;
+
+/// A topic of a bag.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BagTopic {
+    /// Its name.
+    pub name: String,
+    /// Its type, for example `std_msgs/msg/String`.
+    pub type_name: String,
+    /// The definition of the type with all nested types; empty if nobody knows it.
+    pub definition: String,
+    /// `cdr`.
+    pub serialization_format: String,
+    /// The profiles that its publishers offer.
+    pub offered_qos: Vec<QosProfile>,
+    /// The RIHS01 hash of its type; empty if unknown.
+    pub type_hash: String,
+}
+
+impl BagTopic {
+    /// Whether every publisher serves late joiners (a latched topic).
+    pub fn is_latched(&self) -> bool {
+        let kept = |profile: &QosProfile| {
+            !matches!(
+                profile.durability,
+                DurabilityPolicy::Volatile | DurabilityPolicy::SystemDefault
+            )
+        };
+        !self.offered_qos.is_empty() && self.offered_qos.iter().all(kept)
+    }
+
+    /// How many messages a publisher of a latched topic keeps.
+    pub(crate) fn latched_depth(&self) -> usize {
+        let depths = self
+            .offered_qos
+            .iter()
+            .map(|profile| match profile.history {
+                HistoryPolicy::KeepLast(depth) => depth,
+                HistoryPolicy::KeepAll => LATCHED_DEPTH_MAX,
+                HistoryPolicy::SystemDefault => 1,
+            });
+        depths.max().unwrap_or(1).clamp(1, LATCHED_DEPTH_MAX)
+    }
+}

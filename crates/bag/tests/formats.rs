@@ -1,0 +1,334 @@
+//! Bags of other formats: databases of rosbag2's sqlite3 storage, bags of ROS 1, and
+//! compressed files. `fixtures/make.py` wrote them with SQLite and rosbags.
+
+use std::path::{Path, PathBuf};
+
+use pteros::msg::dynamic::DynamicMessage;
+use pteros_bag::definitions::type_of;
+use pteros_bag::{BagMessage, BagOptions, BagReader, BagWriter, MessageFilter, MessageOrder, copy};
+
+/// The first message's time in every fixture.
+const START: u64 = 1_700_000_000_000_000_000;
+
+fn fixture(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    folder.join(name)
+}
+
+fn folder(test: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("formats-{test}"));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+fn all(reader: &mut BagReader) -> Vec<BagMessage> {
+    reader.messages(MessageFilter::default()).collect()
+}
+
+/// The message as JSON, with the definition in the bag or the standard one.
+fn json(reader: &BagReader, message: &BagMessage) -> String {
+    let topic = &reader.topics()[message.topic].topic;
+    let library = pteros::interfaces::library();
+    let ty = type_of(&topic.type_name, &topic.definition, library).unwrap();
+    DynamicMessage::from_payload(&ty, &message.payload)
+        .unwrap()
+        .to_json()
+}
+
+fn topic_of<'a>(reader: &'a BagReader, message: &BagMessage) -> &'a str {
+    &reader.topics()[message.topic].topic.name
+}
+
+#[test]
+fn databases_of_every_schema_version_are_read() {
+    for (name, version, count) in [
+        ("version1.db3", 1, 30),
+        ("version3.db3", 3, 30),
+        ("version4.db3", 4, 200),
+    ] {
+        let mut reader = BagReader::open(&fixture(name)).unwrap();
+        assert_eq!(reader.problems(), [""; 0], "{name}");
+        assert!(reader.is_complete());
+        assert_eq!(reader.message_count(), count, "{name}");
+        let last = START + (count - 1) * 1000;
+        assert_eq!(reader.span(), Some((START, last)), "{name}");
+        let topics = reader.topics();
+        assert_eq!(topics[0].topic.name, "/even");
+        assert_eq!(topics[1].topic.type_name, "std_msgs/msg/String");
+        assert_eq!(topics[1].message_count, count / 2);
+        assert_eq!(topics[0].topic.is_latched(), version > 1, "{name}");
+        assert_eq!(topics[0].topic.definition.is_empty(), version < 4);
+        assert_eq!(
+            topics[0].topic.type_hash.starts_with("RIHS01_"),
+            version == 4
+        );
+        let described = reader.describe();
+        let distro = if version >= 3 { "humble" } else { "" };
+        assert_eq!(
+            (&*described.storage, &*described.ros_distro),
+            ("sqlite3", distro)
+        );
+        let messages = all(&mut reader);
+        assert_eq!(messages.len() as u64, count);
+        for (number, message) in (0..).zip(&messages) {
+            assert_eq!(message.log_time, START + number * 1000);
+            assert_eq!(message.topic as u64, number % 2);
+            let text = json(&reader, message);
+            let start = format!(r#"{{"data":"message {number} m"#);
+            assert!(text.starts_with(&start), "{text}");
+            let size = if number % 7 == 0 { 900 } else { 20 };
+            assert_eq!(message.payload.len(), 9 + size, "{name} {number}");
+        }
+    }
+}
+
+#[test]
+fn messages_in_the_write_ahead_log_of_a_killed_recorder_are_read() {
+    let mut reader = BagReader::open(&fixture("killed.db3")).unwrap();
+    assert_eq!(reader.message_count(), 20);
+    assert_eq!(all(&mut reader).len(), 20);
+    // Without the log, the database is empty.
+    let folder = folder("no-log");
+    std::fs::create_dir_all(&folder).unwrap();
+    let alone = folder.join("killed.db3");
+    std::fs::copy(fixture("killed.db3"), &alone).unwrap();
+    assert!(BagReader::open(&alone).is_err());
+    // A log that ends within a frame is read up to its last commit.
+    let log = std::fs::read(fixture("killed.db3-wal")).unwrap();
+    std::fs::write(folder.join("killed.db3-wal"), &log[..log.len() * 2 / 3]).unwrap();
+    let mut torn = BagReader::open(&alone).unwrap();
+    let count = torn.message_count();
+    assert!((1..20).contains(&count), "{count}");
+    assert_eq!(all(&mut torn).len() as u64, count);
+}
+
+#[test]
+fn a_folder_of_rosbag2s_oldest_metadata_is_read() {
+    let folder = folder("oldest");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(fixture("version1.db3"), folder.join("old_0.db3")).unwrap();
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let text = format!(
+        "rosbag2_bagfile_information:\n  version: 1\n  storage_identifier: sqlite3\n  relative_file_paths:\n    - {name}/old_0.db3\n  duration:\n    nanoseconds: 29000\n  starting_time:\n    nanoseconds_since_epoch: {START}\n  message_count: 30\n  topics_with_message_count:\n    - topic_metadata:\n        name: /even\n        type: std_msgs/msg/String\n        serialization_format: cdr\n      message_count: 15\n"
+    );
+    std::fs::write(folder.join("metadata.yaml"), text).unwrap();
+    let mut reader = BagReader::open(&folder).unwrap();
+    assert_eq!(reader.problems(), [""; 0]);
+    assert_eq!(all(&mut reader).len(), 30);
+    // And converted.
+    let new = self::folder("oldest-mcap");
+    let written = copy(
+        &mut reader,
+        MessageFilter::default(),
+        &new,
+        BagOptions::default(),
+    );
+    assert_eq!(written.unwrap().message_count, 30);
+    let mut converted = BagReader::open(&new).unwrap();
+    assert_eq!(converted.describe().storage, "mcap");
+    assert_eq!(all(&mut converted), all(&mut reader));
+}
+
+#[test]
+fn bags_of_ros_1_are_read_as_ros_2s_types_with_every_compression() {
+    for name in ["plain.bag", "bz2.bag", "lz4.bag"] {
+        let mut reader = BagReader::open(&fixture(name)).unwrap();
+        assert_eq!(reader.problems(), [""; 0], "{name}");
+        assert!(reader.is_complete());
+        assert_eq!(reader.message_count(), 29);
+        let types: Vec<(&str, &str)> = reader
+            .topics()
+            .iter()
+            .map(|t| (t.topic.name.as_str(), t.topic.type_name.as_str()))
+            .collect();
+        assert_eq!(
+            types,
+            [
+                ("/text", "std_msgs/msg/String"),
+                ("/scan", "sensor_msgs/msg/LaserScan"),
+                ("/own", "my_msgs/msg/Own"),
+                ("/map_name", "std_msgs/msg/String"),
+            ]
+        );
+        let latched = reader.topics().iter().map(|t| t.topic.is_latched());
+        assert_eq!(latched.collect::<Vec<_>>(), [false, false, false, true]);
+        let known = pteros::interfaces::library();
+        let hash = known.type_hash("sensor_msgs/msg/LaserScan").unwrap();
+        assert_eq!(reader.topics()[1].topic.type_hash, hash.to_string());
+        let messages = all(&mut reader);
+        assert_eq!(messages.len(), 29, "{name}: {:?}", reader.problems());
+        assert_eq!(json(&reader, &messages[0]), r#"{"data":"house"}"#);
+        assert_eq!(messages[0].log_time, START);
+        let fifth: Vec<&BagMessage> = messages
+            .iter()
+            .filter(|message| message.log_time == START + 5000)
+            .collect();
+        for message in fifth {
+            let expected = match topic_of(&reader, message) {
+                "/text" => r#"{"data":"text 5"}"#,
+                "/scan" => {
+                    r#"{"header":{"stamp":{"sec":5,"nanosec":5},"frame_id":"laser"},"angle_min":-1.0,"angle_max":1.0,"angle_increment":0.1,"time_increment":0.0,"scan_time":0.1,"range_min":0.0,"range_max":10.0,"ranges":[0.0,1.0,2.0,3.0,4.0],"intensities":[]}"#
+                }
+                _ => {
+                    r#"{"header":{"stamp":{"sec":5,"nanosec":5},"frame_id":"laser"},"position":[1.5,2.5,5.0],"names":["a","bc"],"when":{"sec":7,"nanosec":8},"howlong":{"sec":-1,"nanosec":9},"inner":[{"flag":-1,"letter":200,"big":-5},{"flag":2,"letter":65,"big":6}]}"#
+                }
+            };
+            assert_eq!(json(&reader, message), expected, "{name}");
+        }
+    }
+}
+
+/// The index of a bag whose recorder was stopped is missing.
+#[test]
+fn a_torn_bag_of_ros_1_is_read_as_far_as_it_goes() {
+    let whole = std::fs::read(fixture("plain.bag")).unwrap();
+    let mut most = 0;
+    for length in (4200..whole.len()).step_by(7) {
+        let mut torn = whole[..length].to_vec();
+        // index_pos=, eight bytes behind it.
+        let at = torn.windows(10).position(|w| w == b"index_pos=").unwrap();
+        torn[at + 10..at + 18].fill(0);
+        let mut reader = BagReader::from_bytes(torn).unwrap();
+        let count = all(&mut reader).len();
+        assert!(count >= most, "{length}: {count} after {most}");
+        assert!(!reader.is_complete());
+        most = count;
+    }
+    assert_eq!(most, 29);
+}
+
+/// A page that is its own child, a cell beyond its page, a row without an end.
+#[test]
+fn loops_in_a_database_end() {
+    let whole = std::fs::read(fixture("version4.db3")).unwrap();
+    let pages = whole.len() / 512;
+    let mut interior = 0;
+    for page in 1..pages {
+        let start = page * 512;
+        if whole[start] == 0x05 {
+            let mut bad = whole.clone();
+            let own = u32::try_from(page + 1).unwrap().to_be_bytes();
+            bad[start + 8..start + 12].copy_from_slice(&own);
+            let mut reader = BagReader::from_bytes(bad).unwrap();
+            let problems = reader.problems().join("\n");
+            assert!(
+                problems.contains("levels") || problems.contains("loop"),
+                "{page}: {problems}"
+            );
+            assert!(!all(&mut reader).is_empty());
+            interior += 1;
+        }
+    }
+    assert!(interior > 0);
+}
+
+#[test]
+fn whole_compressed_files_are_written_and_read() {
+    let new = folder("whole");
+    let mut source = BagReader::open(&fixture("version4.db3")).unwrap();
+    let options = BagOptions {
+        compress_files: true,
+        split_bytes: Some(12_000),
+        repeat_latched: false,
+        ..BagOptions::default()
+    };
+    let metadata = copy(&mut source, MessageFilter::default(), &new, options).unwrap();
+    assert_eq!(
+        (&*metadata.compression_format, &*metadata.compression_mode),
+        ("zstd", "FILE")
+    );
+    assert!(metadata.files.len() > 1);
+    for file in &metadata.files {
+        assert!(file.path.ends_with(".mcap.zstd"), "{}", file.path);
+        assert!(new.join(&file.path).exists());
+        assert!(!new.join(file.path.trim_end_matches(".zstd")).exists());
+    }
+    let mut reader = BagReader::open(&new).unwrap();
+    assert_eq!(reader.problems(), [""; 0]);
+    let read = all(&mut reader);
+    assert_eq!(read.len(), 200);
+    assert_eq!(read[7].payload, all(&mut source)[7].payload);
+    // And without metadata.yaml.
+    std::fs::remove_file(new.join("metadata.yaml")).unwrap();
+    let mut alone = BagReader::open(&new).unwrap();
+    assert_eq!(all(&mut alone).len(), 200);
+    let rebuilt = alone.reindex().unwrap();
+    assert_eq!(rebuilt.compression_mode, "FILE");
+    assert_eq!(rebuilt.files[0].path, metadata.files[0].path);
+    assert_eq!(all(&mut BagReader::open(&new).unwrap()).len(), 200);
+}
+
+/// rosbag2's compression of single messages, which only sqlite3 has there.
+#[test]
+fn compressed_messages_are_decompressed_as_the_metadata_says() {
+    let new = folder("messages");
+    let mut writer = BagWriter::create(&new, BagOptions::default()).unwrap();
+    let topic = BagReader::open(&fixture("version4.db3")).unwrap().topics()[0]
+        .topic
+        .clone();
+    let channel = writer.add_topic(topic).unwrap();
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let packed = ruzstd::encoding::compress_to_vec(&[7; 5000][..], level);
+    writer.write(channel, 1, 1, &packed).unwrap();
+    writer.write(channel, 2, 2, b"no zstd").unwrap();
+    writer.finish(&Default::default()).unwrap();
+    let path = new.join("metadata.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace("compression_format: \"\"", "compression_format: zstd");
+    let text = text.replace("compression_mode: \"\"", "compression_mode: MESSAGE");
+    std::fs::write(&path, &text).unwrap();
+    let mut reader = BagReader::open(&new).unwrap();
+    let read = all(&mut reader);
+    assert_eq!(read.len(), 1);
+    assert_eq!(read[0].payload, [7; 5000][..]);
+    let problems = reader.problems().join("\n");
+    assert!(
+        problems.contains("a compressed message: zstd"),
+        "{problems}"
+    );
+    std::fs::write(&path, text.replace("zstd", "lz77")).unwrap();
+    let error = BagReader::open(&new).err().unwrap();
+    assert!(
+        error.to_string().contains("is \"lz77\"; Pteros reads zstd"),
+        "{error}"
+    );
+}
+
+#[test]
+fn messages_are_ordered_by_publish_time_where_asked() {
+    let new = folder("order");
+    let mut writer = BagWriter::create(
+        &new,
+        BagOptions {
+            chunk_bytes: 200,
+            ..BagOptions::default()
+        },
+    )
+    .unwrap();
+    let topic = BagReader::open(&fixture("version4.db3")).unwrap().topics()[0]
+        .topic
+        .clone();
+    let channel = writer.add_topic(topic).unwrap();
+    for (log, publish) in [
+        (100, 50),
+        (110, 20),
+        (120, 70),
+        (130, 10),
+        (140, 60),
+        (150, 0),
+    ] {
+        writer.write(channel, log, publish, &[0; 60]).unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+    let mut reader = BagReader::open(&new).unwrap();
+    let sent = MessageFilter {
+        order: MessageOrder::Sent,
+        from: Some(20),
+        ..MessageFilter::default()
+    };
+    let times = reader.messages(sent).map(|m| m.time(MessageOrder::Sent));
+    // An unknown publish time is that of the log.
+    assert_eq!(times.collect::<Vec<_>>(), [20, 50, 60, 70, 150]);
+    assert_eq!(reader.span_by(MessageOrder::Sent), Some((10, 150)));
+    assert_eq!(reader.span_by(MessageOrder::Received), Some((100, 150)));
+}
