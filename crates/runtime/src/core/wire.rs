@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::fault;
 use pteros_rtps::history::{CacheChange, ChangeKind};
@@ -22,10 +23,11 @@ use crate::core::Core;
 use crate::endpoints::mismatch;
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
+use crate::graph::NodeKey;
 use crate::names::ros_topic;
 use crate::sample::QueuedSample;
 use crate::scheduler::timeout_queue::TimeoutOwner;
-use crate::wire::{SampleWire, WireEvent, WireSample};
+use crate::wire::{NodeName, SampleWire, WireEvent, WireSample};
 
 /// Polls of one wire, each with at most one sample, before user code has its turn. As
 /// many datagrams are handled in one turn.
@@ -44,6 +46,32 @@ impl Core {
                 "topic \"{}\": the wire \"{}\" does not carry this endpoint: {reason}",
                 ros_topic(&endpoint.topic), wire.name()
             );
+        }
+    }
+
+    /// Tells the further wires the node of a local endpoint, and applies what they
+    /// report: a publisher may write at once.
+    pub(crate) fn attach_endpoint_on_wires(&self, key: NodeKey, endpoint: Guid) {
+        if self.wires.added().is_empty() {
+            return;
+        }
+        let Some((namespace, name)) = self.graph.node_name(key) else {
+            return;
+        };
+        let (namespace, name) = (&namespace, &name);
+        let now = self.platform.now();
+        let _order = self.endpoints.begin_match();
+        for wire in self.wires.added() {
+            wire.attach_endpoint(now, endpoint, &NodeName { namespace, name });
+        }
+        self.serve_wires(now);
+    }
+
+    /// Tells the further wires the type hash of a service.
+    pub(crate) fn note_service_hash(&self, endpoint: Guid, hash: Option<TypeHash>) {
+        let Some(hash) = hash else { return };
+        for wire in self.wires.added() {
+            wire.note_service_hash(endpoint, &hash);
         }
     }
 
@@ -109,6 +137,13 @@ impl Core {
                 }
             }
             WireEvent::SpaceFreed => {}
+            WireEvent::WriterWanted { writer, is_wanted } => {
+                if let Some(writer) = self.endpoints.writer(writer.entity) {
+                    let mut state = writer.state.lock();
+                    state.wires.set_wanted(wire, is_wanted);
+                    writer.update_wire_count(&state);
+                }
+            }
         }
         self.scheduler.wake_waiters();
     }

@@ -123,6 +123,7 @@ impl Core {
                 return Err(error);
             }
         };
+        self.note_service_hash(requests.guid(), spec.type_hash);
         Ok(ServiceClient {
             client_number: client_number_of(replies.data.guid),
             requests,

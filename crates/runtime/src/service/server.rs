@@ -104,6 +104,7 @@ impl Core {
                 return Err(error);
             }
         };
+        self.note_service_hash(requests.data.guid, spec.type_hash);
         Ok(ServiceServer {
             requests,
             replies,

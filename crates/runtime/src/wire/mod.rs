@@ -22,6 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
+use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::CacheChange;
 use pteros_rtps::id::{Guid, GuidPrefix};
@@ -108,6 +109,16 @@ pub trait SampleWire: Wire {
         false
     }
 
+    /// Notes the node of a local endpoint. Called once, after
+    /// [`announce`](Wire::announce) and before the endpoint is used. For wires that
+    /// announce an endpoint together with its node.
+    fn attach_endpoint(&self, _now: Instant, _endpoint: Guid, _node: &NodeName<'_>) {}
+
+    /// Notes the type hash of the service that the request endpoint of a client or
+    /// server belongs to. Called before [`attach_endpoint`](SampleWire::attach_endpoint),
+    /// and not at all where the hash is unknown.
+    fn note_service_hash(&self, _endpoint: Guid, _hash: &TypeHash) {}
+
     /// Announces the whole list of local nodes, on every change.
     fn announce_nodes(&self, now: Instant, nodes: &ParticipantEntitiesInfo);
 
@@ -143,8 +154,9 @@ pub struct WireSample {
     /// The sample. A reply names its request in `related_sample_identity`.
     pub change: CacheChange,
     /// The readers that get it: those that the writer is matched with, or a client's
-    /// reader of replies alone (directed write). Empty if the wire knows no readers: then
-    /// all that are matched with the writer.
+    /// reader of replies alone (directed write). A received sample without readers is for
+    /// all that are matched with the writer. A written one without them is for a wire
+    /// that wants every sample ([`WireEvent::WriterWanted`]).
     pub readers: Vec<Guid>,
 }
 
@@ -173,6 +185,23 @@ pub enum WireEvent {
     },
     /// A KEEP_ALL writer that had no space may have some, or acknowledgements came.
     SpaceFreed,
+    /// Whether the wire takes every sample of a local writer, matched readers or not:
+    /// it keeps a history, or has readers that announce nothing.
+    WriterWanted {
+        /// The local writer.
+        writer: Guid,
+        /// From now on.
+        is_wanted: bool,
+    },
+}
+
+/// The name of a local node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeName<'a> {
+    /// Its namespace, `/` for the root.
+    pub namespace: &'a str,
+    /// Its name without namespace.
+    pub name: &'a str,
 }
 
 /// A remote endpoint in a wire's tables.

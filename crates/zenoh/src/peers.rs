@@ -1,0 +1,437 @@
+//! Peers: the sessions, nodes and endpoints that liveliness tokens announce, as
+//! participants and endpoints of the runtime.
+//!
+//! One session is one participant. A publisher or subscription is one endpoint, a
+//! service server or client two: of requests and of replies. Sans-IO; the wire locks
+//! it. A token that is malformed, of another domain or beyond a limit is dropped and
+//! counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pteros_interfaces::rmw_dds_common::msg::{Gid as NodeGid, NodeEntitiesInfo, ParticipantEntitiesInfo};
+use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::matching::MatchOutcome;
+use pteros_rtps::participant::{LostReason, ParticipantEvent};
+use pteros_rtps::qos::{EndpointQos, Liveliness};
+use pteros_rtps::time::Duration;
+use pteros_runtime::limits::Limits;
+use pteros_runtime::user_data::user_data_value;
+use pteros_runtime::wire::WireEvent;
+use pteros_runtime::wire::matcher::EndpointMatcher;
+
+use crate::gid::Gid;
+use crate::key::{reply_names, request_names, topic_names};
+use crate::qos_text;
+use crate::session_id::SessionId;
+use crate::token::{EndpointPart, Token, TokenKind};
+
+/// Nodes of one session. More are dropped and counted.
+const NODES_MAX: usize = 1_024;
+
+/// See the module documentation.
+pub struct Peers {
+    own: SessionId,
+    domain: u32,
+    limits: Limits,
+    matcher: EndpointMatcher,
+    sessions: BTreeMap<SessionId, Session>,
+    /// By token key.
+    tokens: BTreeMap<String, Known>,
+    by_gid: BTreeMap<Gid, Remote>,
+    changed: BTreeSet<SessionId>,
+    refused: u64,
+}
+
+/// The endpoint or endpoints that one gid stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remote {
+    /// A publisher, a subscription, or the request endpoint of a client or server.
+    pub main: Guid,
+    /// The endpoint of replies of a client or server.
+    pub replies: Option<Guid>,
+}
+
+struct Session {
+    nodes: BTreeMap<NodePath, NodeState>,
+    /// Tokens of it.
+    tokens: usize,
+    /// Endpoints of it.
+    endpoints: usize,
+    /// Counts down, since the keys of a context's own endpoints count up.
+    next_key: u32,
+}
+
+type NodePath = (String, String);
+
+#[derive(Default)]
+struct NodeState {
+    /// Tokens of the node itself: more than one if several nodes have its name.
+    declared: usize,
+    endpoints: Vec<Guid>,
+}
+
+/// A token that was accepted.
+struct Known {
+    session: SessionId,
+    node: NodePath,
+    /// `None` for a node.
+    remote: Option<(Gid, Remote)>,
+    /// The service of a server, to find who has replied.
+    service: Option<String>,
+}
+
+impl Peers {
+    /// No peers yet.
+    pub fn new(own: SessionId, domain: u32, limits: Limits) -> Self {
+        Self {
+            own,
+            domain,
+            limits,
+            matcher: EndpointMatcher::with_rule(limits, evaluate),
+            sessions: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            by_gid: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            refused: 0,
+        }
+    }
+
+    /// The matcher of local and remote endpoints.
+    pub fn matcher(&self) -> &EndpointMatcher {
+        &self.matcher
+    }
+
+    /// The same, to add and remove local endpoints.
+    pub fn matcher_mut(&mut self) -> &mut EndpointMatcher {
+        &mut self.matcher
+    }
+
+    /// Tokens dropped: malformed, of another domain, or beyond a limit.
+    pub fn refused_count(&self) -> u64 {
+        self.refused.saturating_add(self.matcher.refused_count())
+    }
+
+    /// What a gid stands for.
+    pub fn remote(&self, gid: Gid) -> Option<Remote> {
+        self.by_gid.get(&gid).copied()
+    }
+
+    /// The endpoints that a token announces.
+    pub fn remote_of_token(&self, key: &str) -> Option<Remote> {
+        let known = self.tokens.get(key)?;
+        known.remote.map(|(_, remote)| remote)
+    }
+
+    /// The writer of replies of a session's server; of any server of that service if
+    /// the session is unknown.
+    pub fn replier(&self, session: Option<SessionId>, service: &str) -> Option<Guid> {
+        let servers = self.tokens.values().filter_map(|known| {
+            let is_it = known.service.as_deref() == Some(service);
+            let (_, remote) = known.remote.filter(|_| is_it)?;
+            Some((known.session, remote.replies?))
+        });
+        let mut any = None;
+        for (of, replies) in servers {
+            if Some(of) == session {
+                return Some(replies);
+            }
+            any = any.or(Some(replies));
+        }
+        any
+    }
+
+    /// Handles a token that has appeared. Returns its gid if it is a new endpoint.
+    pub fn add(&mut self, key: &str) -> Option<Gid> {
+        let token = match Token::parse(key) {
+            Ok(token) => token,
+            Err(error) => {
+                self.refused += 1;
+                tracing::debug!("liveliness token {:?}: {error}", shortened(key));
+                return None;
+            }
+        };
+        if token.session == self.own || self.tokens.contains_key(key) {
+            return None;
+        }
+        if token.domain != self.domain || !self.has_room(&token) {
+            self.refused += 1;
+            return None;
+        }
+        let id = token.session;
+        if !self.sessions.contains_key(&id) && !self.add_session(&token) {
+            return None;
+        }
+        let node = (token.namespace.clone(), token.node.clone());
+        let remote = match &token.endpoint {
+            None => None,
+            Some(endpoint) => match self.add_endpoints(&token, endpoint) {
+                Some(remote) => Some((Gid::of_token(key), remote)),
+                None => {
+                    self.refused += 1;
+                    self.drop_if_empty(id);
+                    return None;
+                }
+            },
+        };
+        let session = self.sessions.get_mut(&id)?;
+        session.tokens += 1;
+        let state = session.nodes.entry(node.clone()).or_default();
+        match remote {
+            None => state.declared += 1,
+            Some((gid, remote)) => {
+                state.endpoints.push(remote.main);
+                state.endpoints.extend(remote.replies);
+                self.by_gid.insert(gid, remote);
+            }
+        }
+        self.changed.insert(id);
+        let is_server = token.kind == TokenKind::Server;
+        let service = token.endpoint.filter(|_| is_server).map(|of| of.name);
+        let known = Known {
+            session: id,
+            node,
+            remote,
+            service,
+        };
+        self.tokens.insert(key.into(), known);
+        remote.map(|(gid, _)| gid)
+    }
+
+    /// Handles a token that is gone.
+    pub fn remove(&mut self, key: &str) {
+        let Some(known) = self.tokens.remove(key) else {
+            return;
+        };
+        if let Some((gid, remote)) = known.remote {
+            self.by_gid.remove(&gid);
+            for guid in [Some(remote.main), remote.replies].into_iter().flatten() {
+                self.matcher.remove_remote(guid);
+            }
+        }
+        let Some(session) = self.sessions.get_mut(&known.session) else {
+            return;
+        };
+        session.tokens -= 1;
+        if let Some(node) = session.nodes.get_mut(&known.node) {
+            match known.remote {
+                None => node.declared -= 1,
+                Some((_, remote)) => {
+                    let before = node.endpoints.len();
+                    node.endpoints
+                        .retain(|guid| *guid != remote.main && Some(*guid) != remote.replies);
+                    session.endpoints -= before - node.endpoints.len();
+                }
+            }
+            if node.declared == 0 && node.endpoints.is_empty() {
+                session.nodes.remove(&known.node);
+            }
+        }
+        self.changed.insert(known.session);
+        self.drop_if_empty(known.session);
+    }
+
+    /// Appends what has happened: discovery first, then the node lists.
+    pub fn take_events(&mut self, events: &mut Vec<WireEvent>) {
+        while let Some(event) = self.matcher.poll_event() {
+            events.push(WireEvent::Discovery(with_own_liveliness(event)));
+        }
+        for id in std::mem::take(&mut self.changed) {
+            if let Some(session) = self.sessions.get(&id) {
+                let participant = id.prefix();
+                let nodes = node_list(participant, session);
+                events.push(WireEvent::Nodes { participant, nodes });
+            }
+        }
+    }
+
+    /// Whether [`Peers::take_events`] has some.
+    pub fn has_events(&self) -> bool {
+        self.matcher.has_events() || !self.changed.is_empty()
+    }
+
+    fn has_room(&self, token: &Token) -> bool {
+        let Some(session) = self.sessions.get(&token.session) else {
+            return self.tokens.len() < self.limits.endpoints.saturating_mul(2);
+        };
+        let node = (token.namespace.clone(), token.node.clone());
+        let is_known = session.nodes.contains_key(&node);
+        self.tokens.len() < self.limits.endpoints.saturating_mul(2)
+            && (is_known || session.nodes.len() < NODES_MAX)
+            && session.endpoints < self.limits.endpoints_per_participant
+            && session.tokens < self.limits.endpoints_per_participant.saturating_mul(2)
+    }
+
+    fn add_session(&mut self, token: &Token) -> bool {
+        let mut data = ParticipantData::new(token.session.prefix());
+        if !token.session.is_of_pteros() {
+            data.vendor = VendorId::default();
+            data.product = None;
+        }
+        data.domain_id = Some(self.domain);
+        data.lease = Duration::INFINITE;
+        data.user_data = format!("enclave={};", token.enclave).into_bytes();
+        if !self.matcher.add_participant(data) {
+            return false;
+        }
+        let session = Session {
+            nodes: BTreeMap::new(),
+            tokens: 0,
+            endpoints: 0,
+            next_key: 0x00ff_fffe,
+        };
+        self.sessions.insert(token.session, session);
+        true
+    }
+
+    fn drop_if_empty(&mut self, id: SessionId) {
+        let session = self.sessions.get(&id);
+        if session.is_some_and(|session| session.tokens == 0) {
+            self.sessions.remove(&id);
+            self.matcher
+                .remove_participant(id.prefix(), LostReason::Disposed);
+        }
+    }
+
+    fn add_endpoints(&mut self, token: &Token, part: &EndpointPart) -> Option<Remote> {
+        let (name, ty) = (part.name.as_str(), part.type_name.as_str());
+        let is_writer = matches!(token.kind, TokenKind::Publisher | TokenKind::Client);
+        let is_service = matches!(token.kind, TokenKind::Server | TokenKind::Client);
+        let mut qos = qos_text::parse(&part.qos, is_writer)?;
+        qos.user_data = format!("typehash={};", part.hash).into_bytes();
+        let names = if is_service {
+            request_names(name, ty)
+        } else {
+            topic_names(name, ty)
+        };
+        let main = self.add_endpoint(token, is_writer, &names, &qos, true)?;
+        if !is_service {
+            return Some(Remote {
+                main,
+                replies: None,
+            });
+        }
+        let names = reply_names(name, ty);
+        let Some(replies) = self.add_endpoint(token, !is_writer, &names, &qos, false) else {
+            self.matcher.remove_remote(main);
+            if let Some(session) = self.sessions.get_mut(&token.session) {
+                session.endpoints -= 1;
+            }
+            return None;
+        };
+        Some(Remote {
+            main,
+            replies: Some(replies),
+        })
+    }
+
+    fn add_endpoint(
+        &mut self,
+        token: &Token,
+        is_writer: bool,
+        (topic, type_name): &(String, String),
+        qos: &EndpointQos,
+        is_main: bool,
+    ) -> Option<Guid> {
+        let kind = if is_writer {
+            EntityId::KIND_WRITER_NO_KEY
+        } else {
+            EntityId::KIND_READER_NO_KEY
+        };
+        let session = self.sessions.get_mut(&token.session)?;
+        let prefix = token.session.prefix();
+        // A context of Pteros numbers its endpoints by their entity ids.
+        let announced = u32::try_from(token.entity_id).ok();
+        let announced = announced.map(|id| prefix.with(EntityId::from_bytes(id.to_be_bytes())));
+        let announced = announced.filter(|guid| {
+            let is_free = self.matcher.remote(*guid).is_none();
+            is_main && token.session.is_of_pteros() && guid.entity.kind == kind && is_free
+        });
+        let guid = match announced {
+            Some(guid) => guid,
+            None => loop {
+                let [_, a, b, c] = session.next_key.to_be_bytes();
+                session.next_key = session.next_key.checked_sub(1)?;
+                let guid = prefix.with(EntityId::new([a, b, c], kind));
+                if self.matcher.remote(guid).is_none() {
+                    break guid;
+                }
+            },
+        };
+        let data = EndpointData::new(guid, topic, type_name, qos.clone());
+        if !self.matcher.add_remote(data) {
+            return None;
+        }
+        session.endpoints += 1;
+        Some(guid)
+    }
+}
+
+/// Endpoints with one key communicate, whatever their QoS. Another type or hash is
+/// another key.
+fn evaluate(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome {
+    let hash = |data: &EndpointData| user_data_value(&data.qos.user_data, "typehash");
+    if writer.type_name == reader.type_name && hash(writer) == hash(reader) {
+        MatchOutcome::Matched
+    } else {
+        MatchOutcome::InconsistentType
+    }
+}
+
+/// Zenoh tells the end of a writer by its token. Nothing asserts its liveliness
+/// meanwhile, so no lease may run.
+fn with_own_liveliness(event: ParticipantEvent) -> ParticipantEvent {
+    let ParticipantEvent::Matched {
+        local,
+        mut remote,
+        route,
+        vendor,
+    } = event
+    else {
+        return event;
+    };
+    if remote.qos.liveliness != Liveliness::Automatic {
+        let mut data = EndpointData::clone(&remote);
+        data.qos.liveliness = Liveliness::Automatic;
+        data.qos.lease_duration = Duration::INFINITE;
+        remote = Arc::new(data);
+    }
+    ParticipantEvent::Matched {
+        local,
+        remote,
+        route,
+        vendor,
+    }
+}
+
+fn node_list(participant: GuidPrefix, session: &Session) -> ParticipantEntitiesInfo {
+    let gid = |guid: &Guid| NodeGid {
+        data: guid.to_bytes(),
+    };
+    let of_kind = |state: &NodeState, is_writer: bool| {
+        let endpoints = state.endpoints.iter();
+        let wanted = endpoints.filter(|guid| guid.entity.is_writer() == is_writer);
+        wanted.map(gid).collect::<Vec<_>>()
+    };
+    let nodes = session.nodes.iter().map(|((namespace, name), state)| {
+        let reader_gid_seq = of_kind(state, false);
+        let writer_gid_seq = of_kind(state, true);
+        NodeEntitiesInfo {
+            node_namespace: namespace.clone(),
+            node_name: name.clone(),
+            reader_gid_seq,
+            writer_gid_seq,
+        }
+    });
+    ParticipantEntitiesInfo {
+        gid: gid(&participant.with(EntityId::PARTICIPANT)),
+        node_entities_info_seq: nodes.collect(),
+    }
+}
+
+/// The beginning of a peer's text, for a log line.
+fn shortened(text: &str) -> &str {
+    let end = text.floor_char_boundary(120);
+    &text[..end]
+}
