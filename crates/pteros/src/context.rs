@@ -350,6 +350,12 @@ impl Context {
         self.inner.core.counts()
     }
 
+    /// What its wires beside RTPS dropped or refused: wire, counter, total. For
+    /// diagnostics. Locks a wire's discovery shortly.
+    pub fn wire_counters(&self) -> Vec<(String, &'static str, u64)> {
+        self.inner.core.wire_counters()
+    }
+
     /// Counters of its shared-memory connections: carried and refused messages.
     ///
     /// `None` without a shared-memory transport.

@@ -29,7 +29,6 @@ use pteros_runtime::config::ZenohSettings;
 use pteros_runtime::wire::OpenWire;
 
 pub use session::{RENDEZVOUS_PORT, ROUTER_PORT, Router};
-pub use wire::WireCounts;
 
 use crate::session_id::SessionId;
 use crate::wire::ZenohWire;

@@ -51,22 +51,6 @@ const EARLY_WAIT: Duration = Duration::from_millis(500);
 /// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
 const HELD_MAX: usize = 4_096;
 
-/// Totals of a Zenoh wire since it was opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct WireCounts {
-    /// Liveliness tokens dropped: malformed, of another domain, or beyond a limit.
-    pub refused_tokens: u64,
-    /// Samples, requests and replies dropped: without a valid attachment or payload, or
-    /// larger than the limit.
-    pub malformed: u64,
-    /// Samples, requests and replies dropped: the receiving threads were too slow.
-    pub dropped: u64,
-    /// Samples, requests and replies dropped: no token announces their sender.
-    pub unannounced: u64,
-    /// Requests closed without reply, because too many waited.
-    pub unanswered: u64,
-}
-
 /// See the module documentation. Thread-safe.
 pub struct ZenohWire {
     session: Session,
@@ -158,18 +142,6 @@ impl ZenohWire {
             unanswered: AtomicU64::new(0),
             tokens: Mutex::new(Some(tokens)),
         })
-    }
-
-    /// The totals.
-    pub fn counts(&self) -> WireCounts {
-        let state = self.state.lock();
-        WireCounts {
-            refused_tokens: state.peers.refused_count(),
-            malformed: self.inbox.malformed_count(),
-            dropped: self.inbox.dropped_count(),
-            unannounced: state.unannounced,
-            unanswered: self.unanswered.load(Ordering::Relaxed),
-        }
     }
 
     fn add_local(&self, matched: &Arc<EndpointData>) {
@@ -538,6 +510,22 @@ impl SampleWire for ZenohWire {
     fn note_service_hash(&self, endpoint: Guid, hash: &TypeHash) {
         let hash = hash.to_string();
         self.local.lock().note_service_hash(endpoint, hash);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let state = self.state.lock();
+        vec![
+            // Malformed, of another domain, or beyond a limit.
+            ("refused_tokens", state.peers.refused_count()),
+            // Without a valid attachment or payload, or larger than the limit.
+            ("malformed", self.inbox.malformed_count()),
+            // The receiving threads were too slow.
+            ("dropped", self.inbox.dropped_count()),
+            // No token announces their sender.
+            ("unannounced", state.unannounced),
+            // Requests closed without reply, because too many waited.
+            ("unanswered", self.unanswered.load(Ordering::Relaxed)),
+        ]
     }
 
     fn announce_nodes(&self, _now: Instant, nodes: &ParticipantEntitiesInfo) {

@@ -67,6 +67,8 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/rmw_pteros/src/header_check.rs",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",
+    "crates/zenoh/src/session.rs",
+    "crates/zenoh/tests/",
     "crates/cli/",
     "crates/security/examples/crypto_transform_cost.rs",
     "verify/sim/src/main.rs",

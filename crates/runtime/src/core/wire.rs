@@ -75,6 +75,17 @@ impl Core {
         }
     }
 
+    /// The counters of the further wires: wire, counter, total. For diagnostics.
+    pub fn wire_counters(&self) -> Vec<(String, &'static str, u64)> {
+        let wires = self.wires.added().iter();
+        let counters = wires.flat_map(|wire| {
+            let name = wire.name().to_owned();
+            let counters = wire.counters().into_iter();
+            counters.map(move |(counter, total)| (name.clone(), counter, total))
+        });
+        counters.collect()
+    }
+
     /// Withdraws a local endpoint from all wires.
     pub(crate) fn withdraw_endpoint(&self, now: Instant, endpoint: Guid) {
         for wire in self.wires.iter() {

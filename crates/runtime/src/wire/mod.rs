@@ -122,6 +122,12 @@ pub trait SampleWire: Wire {
     /// Announces the whole list of local nodes, on every change.
     fn announce_nodes(&self, now: Instant, nodes: &ParticipantEntitiesInfo);
 
+    /// Totals of what it dropped or refused since it was opened, by name. For
+    /// diagnostics.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// Asserts the liveliness of one MANUAL_BY_TOPIC writer.
     fn assert_writer(&self, now: Instant, writer: Guid);
 
