@@ -24,6 +24,18 @@ pub struct Peers {
 
 /// The tested PyPI release.
 const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
+/// The same of Zenoh, with the hash that makes gids.
+const PYTHON_ZENOH: [&str; 2] = ["eclipse-zenoh==1.10.2", "xxhash"];
+
+/// A peer in Python, with packages of PyPI in a virtual environment of its own.
+struct PythonPeer {
+    name: &'static str,
+    venv: &'static str,
+    packages: &'static [&'static str],
+    /// What works if they are installed.
+    import: &'static str,
+    script: &'static str,
+}
 
 /// Further source files of the node programs.
 const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node.h"];
@@ -90,7 +102,26 @@ pub fn prepare() -> Result<Peers> {
             "fastdds-parameters",
             work.build_fastdds_node("parameters", "parameters", &FASTDDS_PARAMETERS),
         ),
-        ("python-peer", work.build_python()),
+        (
+            "python-peer",
+            work.build_python(&PythonPeer {
+                name: "python-peer",
+                venv: "venv",
+                packages: &[PYTHON_CYCLONE],
+                import: "import cyclonedds.domain",
+                script: "python/peer.py",
+            }),
+        ),
+        (
+            "zenoh-peer",
+            work.build_python(&PythonPeer {
+                name: "zenoh-peer",
+                venv: "venv-zenoh",
+                packages: &PYTHON_ZENOH,
+                import: "import zenoh.ext, xxhash",
+                script: "zenoh/peer.py",
+            }),
+        ),
     ];
     Ok(Peers {
         folder: work.0.programs,
@@ -313,13 +344,13 @@ impl InteropBuilder {
         Ok(program)
     }
 
-    fn build_python(&self) -> Result<PathBuf> {
-        let program = self.programs.join("python-peer");
-        let venv = self.target.join("venv");
+    fn build_python(&self, peer: &PythonPeer) -> Result<PathBuf> {
+        let program = self.programs.join(peer.name);
+        let venv = self.target.join(peer.venv);
         let python = venv.join("bin/python");
         let is_usable = || {
             let mut ask = Command::new(&python);
-            python.exists() && run_quietly(ask.args(["-c", "import cyclonedds.domain"])).is_ok()
+            python.exists() && run_quietly(ask.args(["-c", peer.import])).is_ok()
         };
         if !is_usable() {
             self.ensure_installed("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
@@ -331,14 +362,15 @@ impl InteropBuilder {
                 run_quietly(&mut make)?;
             }
             let mut pip = Command::new(&python);
-            pip.args(["-m", "pip", "install", "--quiet", PYTHON_CYCLONE]);
+            pip.args(["-m", "pip", "install", "--quiet"]).args(peer.packages);
             run_quietly(&mut pip)
                 .context("it needs a Python version with a wheel on PyPI, and network access")?;
             if !is_usable() {
-                bail!("{PYTHON_CYCLONE} is installed but cannot be imported");
+                let packages = peer.packages.join(" and ");
+                bail!("{packages}: installed but cannot be imported");
             }
         }
-        let script = self.sources.join("python/peer.py");
+        let script = self.sources.join(peer.script);
         let text = format!(
             "#!/bin/sh\nexec '{}' '{}' \"$@\"\n",
             python.display(),
