@@ -435,3 +435,189 @@ fn shortened(text: &str) -> &str {
     let end = text.floor_char_boundary(120);
     &text[..end]
 }
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::qos::{Durability, History, Reliability};
+
+    use super::*;
+
+    const OTHER: &str = "aac3178e146ba6f1fc6e6a4085e77f21";
+    const STRING: &str = "std_msgs::msg::dds_::String_/RIHS01_ab/";
+
+    fn peers() -> Peers {
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        Peers::new(own, 0, Limits::default())
+    }
+
+    fn token(session: &str, number: usize, kind: &str, rest: &str) -> String {
+        format!("@ros2_lv/0/{session}/0/{number}/{kind}/%/%/talker{rest}")
+    }
+
+    fn publisher(session: &str, number: usize) -> String {
+        token(session, number, "MP", &format!("/%chatter/{STRING}2::,7:,:,:3,1,0"))
+    }
+
+    fn events(peers: &mut Peers) -> Vec<WireEvent> {
+        let mut events = Vec::new();
+        peers.take_events(&mut events);
+        assert!(!peers.has_events());
+        events
+    }
+
+    fn reader(hash: &str) -> Arc<EndpointData> {
+        let guid = GuidPrefix([7; 12]).with(EntityId::new([0, 0, 1], EntityId::KIND_READER_NO_KEY));
+        let qos = EndpointQos {
+            reliability: Reliability::Reliable,
+            durability: Durability::TransientLocal,
+            user_data: format!("typehash={hash};").into_bytes(),
+            ..EndpointQos::default()
+        };
+        let ty = "std_msgs::msg::dds_::String_";
+        Arc::new(EndpointData::new(guid, "rt/chatter", ty, qos))
+    }
+
+    #[test]
+    fn a_session_is_a_participant_with_nodes_and_endpoints() {
+        let mut peers = peers();
+        assert_eq!(peers.add(&token(OTHER, 0, "NN", "")), None);
+        let gid = peers.add(&publisher(OTHER, 1)).unwrap();
+        assert_eq!(gid, Gid::of_token(&publisher(OTHER, 1)));
+        let found = events(&mut peers);
+        let prefix = OTHER.parse::<SessionId>().unwrap().prefix();
+        let writer = peers.remote(gid).unwrap().main;
+        assert_eq!(writer.prefix, prefix);
+        let [discovery @ .., WireEvent::Nodes { participant, nodes }] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(discovery.len(), 2);
+        assert_eq!(*participant, prefix);
+        assert_eq!(nodes.node_entities_info_seq.len(), 1);
+        let node = &nodes.node_entities_info_seq[0];
+        assert_eq!((node.node_namespace.as_str(), node.node_name.as_str()), ("/", "talker"));
+        assert_eq!(node.writer_gid_seq[0].data, writer.to_bytes());
+        let data = peers.matcher().remote(writer).unwrap();
+        assert_eq!(data.topic, "rt/chatter");
+        assert_eq!(data.qos.history, History::KeepLast(7));
+        assert_eq!(data.qos.user_data, b"typehash=RIHS01_ab;");
+        // A second time, as history and as news: nothing happens.
+        assert_eq!(peers.add(&publisher(OTHER, 1)), None);
+        assert_eq!(events(&mut peers), []);
+        peers.remove(&publisher(OTHER, 1));
+        peers.remove(&token(OTHER, 0, "NN", ""));
+        assert!(matches!(
+            events(&mut peers)[..],
+            [
+                WireEvent::Discovery(ParticipantEvent::EndpointLost(_)),
+                WireEvent::Discovery(ParticipantEvent::ParticipantLost { .. })
+            ]
+        ));
+        assert_eq!(peers.remote(gid), None);
+        assert_eq!(peers.refused_count(), 0);
+        assert!(peers.sessions.is_empty() && peers.tokens.is_empty());
+    }
+
+    #[test]
+    fn qos_matches_always_and_a_type_hash_must_be_equal() {
+        let mut peers = peers();
+        peers.matcher_mut().add_local(&reader("RIHS01_ab"));
+        peers.add(&publisher(OTHER, 1));
+        let matched = events(&mut peers).into_iter().find_map(|event| match event {
+            WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => Some(remote),
+            _ => None,
+        });
+        // Nothing on this wire asserts manual liveliness.
+        let qos = &matched.unwrap().qos;
+        assert_eq!(qos.liveliness, Liveliness::Automatic);
+        assert!(qos.lease_duration.is_infinite());
+        peers.matcher_mut().add_local(&reader("RIHS01_cd"));
+        assert!(events(&mut peers).iter().any(|event| matches!(
+            event,
+            WireEvent::Discovery(ParticipantEvent::InconsistentTopic { .. })
+        )));
+    }
+
+    #[test]
+    fn a_service_has_an_endpoint_of_requests_and_one_of_replies() {
+        let mut peers = peers();
+        let service = "/%add/example_interfaces::srv::dds_::AddTwoInts_/RIHS01_ef/::,10:,:,:,,";
+        let server = peers.add(&token(OTHER, 1, "SS", service)).unwrap();
+        let client = peers.add(&token(OTHER, 2, "SC", service)).unwrap();
+        let (server, client) = (peers.remote(server).unwrap(), peers.remote(client).unwrap());
+        let topic = |guid: Guid| peers.matcher().remote(guid).unwrap().topic.clone();
+        assert!(server.main.entity.is_reader() && client.main.entity.is_writer());
+        assert_eq!(topic(server.main), "rq/addRequest");
+        assert_eq!(topic(client.main), "rq/addRequest");
+        let (replier, heard) = (server.replies.unwrap(), client.replies.unwrap());
+        assert!(replier.entity.is_writer() && heard.entity.is_reader());
+        assert_eq!(topic(replier), "rr/addReply");
+        let session: SessionId = OTHER.parse().unwrap();
+        assert_eq!(peers.replier(Some(session), "/add"), Some(replier));
+        let unknown = SessionId::from_le_bytes([9; 16]);
+        assert_eq!(peers.replier(Some(unknown), "/add"), Some(replier));
+        assert_eq!(peers.replier(None, "/other"), None);
+        peers.remove(&token(OTHER, 1, "SS", service));
+        assert_eq!(peers.replier(Some(session), "/add"), None);
+    }
+
+    #[test]
+    fn a_session_of_pteros_keeps_the_guids_of_its_context() {
+        let mut peers = peers();
+        let prefix = GuidPrefix([9; 12]);
+        let entity = EntityId::new([0, 0, 5], EntityId::KIND_WRITER_NO_KEY);
+        let number = u32::from_be_bytes(entity.to_bytes());
+        let session = SessionId::of_context(prefix).to_string();
+        let gid = peers.add(&publisher(&session, usize::try_from(number).unwrap()));
+        assert_eq!(peers.remote(gid.unwrap()).unwrap().main, prefix.with(entity));
+    }
+
+    #[test]
+    fn own_foreign_and_malformed_tokens_announce_nothing() {
+        let mut peers = peers();
+        let own = SessionId::of_context(GuidPrefix([7; 12])).to_string();
+        peers.add(&publisher(&own, 1));
+        assert_eq!(peers.refused_count(), 0);
+        let bad = [
+            "@ros2_lv/0/x".to_owned(),
+            token(OTHER, 1, "XX", ""),
+            token(OTHER, 1, "MP", ""),
+            token(OTHER, 1, "MP", &format!("/%chatter/{STRING}:::::")),
+            publisher(OTHER, 1).replacen("/0/", "/3/", 1),
+        ];
+        for (refused, token) in (1..).zip(&bad) {
+            peers.add(token);
+            assert_eq!(peers.refused_count(), refused, "{token}");
+        }
+        for token in &bad {
+            peers.remove(token);
+        }
+        assert_eq!(events(&mut peers).len(), 0, "nobody was announced");
+        assert!(peers.sessions.is_empty());
+    }
+
+    #[test]
+    fn no_session_announces_more_than_its_limits() {
+        let limits = Limits {
+            endpoints_per_participant: 4,
+            remote_participants: 2,
+            ..Limits::default()
+        };
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        let mut peers = Peers::new(own, 0, limits);
+        for number in 0..100 {
+            peers.add(&publisher(OTHER, number));
+        }
+        assert_eq!(peers.matcher().remotes().count(), 4);
+        for session in 1..=50 {
+            peers.add(&publisher(&format!("{session:x}"), 1));
+        }
+        assert_eq!(peers.sessions.len(), 2);
+        assert_eq!(peers.refused_count(), 96 + 49);
+        for number in 0..100 {
+            peers.remove(&publisher(OTHER, number));
+        }
+        assert_eq!(peers.sessions.len(), 1);
+        peers.add(&publisher("abc", 1));
+        assert_eq!(peers.sessions.len(), 2, "there is room again");
+    }
+}
