@@ -104,7 +104,9 @@ impl Core {
                 return Err(error);
             }
         };
-        self.note_service_hash(requests.data.guid, spec.type_hash);
+        for endpoint in [requests.data.guid, replies.guid()] {
+            self.note_service_hash(endpoint, spec.type_hash);
+        }
         Ok(ServiceServer {
             requests,
             replies,

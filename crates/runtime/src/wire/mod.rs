@@ -114,8 +114,8 @@ pub trait SampleWire: Wire {
     /// announce an endpoint together with its node.
     fn attach_endpoint(&self, _now: Instant, _endpoint: Guid, _node: &NodeName<'_>) {}
 
-    /// Notes the type hash of the service that the request endpoint of a client or
-    /// server belongs to. Called before [`attach_endpoint`](SampleWire::attach_endpoint),
+    /// Notes the type hash of the service that an endpoint of a client or server belongs
+    /// to. Called before [`attach_endpoint`](SampleWire::attach_endpoint),
     /// and not at all where the hash is unknown.
     fn note_service_hash(&self, _endpoint: Guid, _hash: &TypeHash) {}
 
