@@ -37,8 +37,9 @@ impl RouterVerb {
             cli.console.line(line.to_string())?;
         } else {
             let (id, endpoints) = (router.id(), router.endpoints());
-            cli.console
-                .line(format!("Zenoh router {id} listens at {endpoints}; Ctrl-C ends it"))?;
+            cli.console.line(format!(
+                "Zenoh router {id} listens at {endpoints}; Ctrl-C ends it"
+            ))?;
         }
         let poller = Poller::new()?;
         poller.add(shutdown, 0)?;

@@ -452,7 +452,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     }
     let wire = options.arguments.wire.or(config.wire).unwrap_or_default();
     let mut wires = options.wires.clone();
-    if wire == WireChoice::Zenoh {
+    if wire != WireChoice::Rtps {
         wires.push(zenoh_wire(config.zenoh)?);
     }
     FlowController::validate(&options.flow_controllers)?;
@@ -475,7 +475,6 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         },
         domain_id,
         local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
-        // Peers that both wires reach would get every message twice.
         isolated: range == DiscoveryRange::Off || wire == WireChoice::Zenoh,
         multicast: matches!(
             range,

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use crate::config_error::ConfigError;
-pub use crate::zenoh_settings::{WireChoice, ZenohSettings};
 use crate::scheduler::busy_poll::BUSY_POLL_MAX;
 use crate::security_settings::SecuritySettings;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
+pub use crate::zenoh_settings::{WireChoice, ZenohSettings};
 
 /// The variables that [`Config::from_variables`] reads.
 pub const VARIABLES: &[&str] = &[
@@ -776,7 +776,10 @@ mod tests {
         let of = |name| config(&[("RMW_IMPLEMENTATION", name)]).unwrap();
         assert_eq!(of("rmw_email").warnings.len(), 1);
         let zenoh = of("rmw_zenoh_cpp");
-        assert_eq!((zenoh.warnings, zenoh.wire), (vec![], Some(WireChoice::Zenoh)));
+        assert_eq!(
+            (zenoh.warnings, zenoh.wire),
+            (vec![], Some(WireChoice::Zenoh))
+        );
         let on = ("ROS_SECURITY_ENABLE", "true");
         let error = config(&[on]).unwrap_err();
         assert_eq!(error.variable, "ROS_SECURITY_KEYSTORE");

@@ -22,6 +22,8 @@ pub enum WireChoice {
     Rtps,
     /// Zenoh, as rmw_zenoh_cpp speaks it. RTPS stays within the process.
     Zenoh,
+    /// Both at once.
+    Both,
 }
 
 /// The settings of the Zenoh wire.

@@ -48,7 +48,11 @@ impl Place {
             DdsTopic::Topic(name) if is_writer => (Role::Publisher, name, type_name),
             DdsTopic::Topic(name) => (Role::Subscription, name, type_name),
             DdsTopic::ServiceRequest(name) => {
-                let role = if is_writer { Role::Client } else { Role::Server };
+                let role = if is_writer {
+                    Role::Client
+                } else {
+                    Role::Server
+                };
                 (role, name, type_name.strip_suffix(REQUEST)?)
             }
             DdsTopic::ServiceReply(name) => {

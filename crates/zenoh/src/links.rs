@@ -100,7 +100,13 @@ impl Link {
         inbox: &Arc<Inbox>,
         spec: LinkSpec<'_>,
     ) -> Result<Self, String> {
-        let LinkSpec { data, place, key, token, .. } = &spec;
+        let LinkSpec {
+            data,
+            place,
+            key,
+            token,
+            ..
+        } = &spec;
         let receiver = Receiver {
             inbox: inbox.clone(),
             endpoint: data.guid,
@@ -110,7 +116,9 @@ impl Link {
         let entity = match place.role {
             Role::Publisher if keeps => keeping_publisher(session, key.clone(), &data.qos),
             Role::Publisher => publisher(session, key.clone(), &data.qos, &receiver),
-            Role::Subscription if keeps => catching_subscriber(session, key.clone(), &data.qos, receiver),
+            Role::Subscription if keeps => {
+                catching_subscriber(session, key.clone(), &data.qos, receiver)
+            }
             Role::Subscription => subscriber(session, key.clone(), receiver),
             Role::Server => server(session, key.clone(), receiver),
             Role::Client => client(session, key.clone(), &place.name),
@@ -173,7 +181,8 @@ impl Link {
                 let get = querier.get().payload(payload).attachment(attachment);
                 get.callback(move |reply| {
                     let replier = reply.replier_id();
-                    let replier = replier.map(|id| SessionId::from_le_bytes(id.zid().to_le_bytes()));
+                    let replier =
+                        replier.map(|id| SessionId::from_le_bytes(id.zid().to_le_bytes()));
                     // An error says that nobody replies: the client waits on.
                     let Ok(sample) = reply.result() else { return };
                     let Some((attachment, payload)) = parts(sample.attachment(), sample.payload())
@@ -242,7 +251,6 @@ impl Receiver {
     }
 }
 
-
 /// Attachment and payload. `None` without a valid attachment, or if the payload has no
 /// encapsulation header.
 fn parts(attachment: Option<&ZBytes>, payload: &ZBytes) -> Option<(Attachment, Bytes)> {
@@ -294,7 +302,12 @@ fn publisher(
         .allowed_destination(Locality::Remote)
         .wait()?;
     let (inbox, writer) = (receiver.inbox.clone(), receiver.endpoint);
-    let note = move |has_readers| inbox.push(Arrival::Matching { writer, has_readers });
+    let note = move |has_readers| {
+        inbox.push(Arrival::Matching {
+            writer,
+            has_readers,
+        })
+    };
     note(publisher.matching_status().wait()?.matching());
     publisher
         .matching_listener()

@@ -227,7 +227,8 @@ impl Local {
     }
 
     fn node_id(&mut self, node: &NodeName<'_>) -> u64 {
-        let is_it = |known: &&LocalNode| known.namespace == node.namespace && known.name == node.name;
+        let is_it =
+            |known: &&LocalNode| known.namespace == node.namespace && known.name == node.name;
         match self.nodes.iter().find(is_it) {
             Some(known) => known.id,
             None => self.add_node(node),
@@ -248,7 +249,11 @@ impl Local {
             node: node.name.into(),
             endpoint: None,
         };
-        let declared = self.session.liveliness().declare_token(token.to_key()).wait();
+        let declared = self
+            .session
+            .liveliness()
+            .declare_token(token.to_key())
+            .wait();
         if let Err(error) = &declared {
             tracing::warn!("node \"{}\": declare on Zenoh: {error}", node.name);
         }

@@ -9,7 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use pteros_interfaces::rmw_dds_common::msg::{Gid as NodeGid, NodeEntitiesInfo, ParticipantEntitiesInfo};
+use pteros_interfaces::rmw_dds_common::msg::{
+    Gid as NodeGid, NodeEntitiesInfo, ParticipantEntitiesInfo,
+};
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::matching::MatchOutcome;
@@ -41,6 +43,11 @@ pub struct Peers {
     tokens: BTreeMap<String, Known>,
     by_gid: BTreeMap<Gid, Remote>,
     changed: BTreeSet<SessionId>,
+    /// Participants that RTPS knows.
+    on_rtps: BTreeSet<GuidPrefix>,
+    /// Their tokens by key, with the gid.
+    aside: BTreeMap<String, (GuidPrefix, Gid)>,
+    aside_gids: BTreeSet<Gid>,
     refused: u64,
 }
 
@@ -94,6 +101,9 @@ impl Peers {
             tokens: BTreeMap::new(),
             by_gid: BTreeMap::new(),
             changed: BTreeSet::new(),
+            on_rtps: BTreeSet::new(),
+            aside: BTreeMap::new(),
+            aside_gids: BTreeSet::new(),
             refused: 0,
         }
     }
@@ -142,6 +152,46 @@ impl Peers {
         any
     }
 
+    /// Notes whether RTPS knows a participant. Meanwhile its tokens are set aside, so
+    /// that it is not reported twice.
+    pub fn note_rtps_participant(&mut self, participant: GuidPrefix, is_known: bool) {
+        if is_known {
+            self.on_rtps.insert(participant);
+            let is_its = |known: &Known| known.session.prefix() == participant;
+            let tokens = self.tokens.iter().filter(|(_, known)| is_its(known));
+            let keys: Vec<String> = tokens.map(|(key, _)| key.clone()).collect();
+            for key in keys {
+                self.remove(&key);
+                self.set_aside(&key, participant);
+            }
+        } else if self.on_rtps.remove(&participant) {
+            let is_its = |of: &GuidPrefix| *of == participant;
+            let tokens = self.aside.iter().filter(|(_, (of, _))| is_its(of));
+            let keys: Vec<String> = tokens.map(|(key, _)| key.clone()).collect();
+            for key in keys {
+                self.take_aside(&key);
+                self.add(&key);
+            }
+        }
+    }
+
+    /// Whether the endpoint with that gid is known by RTPS.
+    pub fn is_on_rtps(&self, gid: Gid) -> bool {
+        self.aside_gids.contains(&gid)
+    }
+
+    fn set_aside(&mut self, key: &str, participant: GuidPrefix) {
+        let gid = Gid::of_token(key);
+        self.aside.insert(key.into(), (participant, gid));
+        self.aside_gids.insert(gid);
+    }
+
+    fn take_aside(&mut self, key: &str) {
+        if let Some((_, gid)) = self.aside.remove(key) {
+            self.aside_gids.remove(&gid);
+        }
+    }
+
     /// Handles a token that has appeared. Returns its gid if it is a new endpoint.
     pub fn add(&mut self, key: &str) -> Option<Gid> {
         let token = match Token::parse(key) {
@@ -160,6 +210,10 @@ impl Peers {
             return None;
         }
         let id = token.session;
+        if self.on_rtps.contains(&id.prefix()) {
+            self.set_aside(key, id.prefix());
+            return None;
+        }
         if !self.sessions.contains_key(&id) && !self.add_session(&token) {
             return None;
         }
@@ -201,6 +255,7 @@ impl Peers {
 
     /// Handles a token that is gone.
     pub fn remove(&mut self, key: &str) {
+        self.take_aside(key);
         let Some(known) = self.tokens.remove(key) else {
             return;
         };
@@ -235,6 +290,11 @@ impl Peers {
     /// Appends what has happened: discovery first, then the node lists.
     pub fn take_events(&mut self, events: &mut Vec<WireEvent>) {
         while let Some(event) = self.matcher.poll_event() {
+            // The graph has it from RTPS already.
+            if matches!(&event, ParticipantEvent::ParticipantLost { prefix, .. } if self.on_rtps.contains(prefix))
+            {
+                continue;
+            }
             events.push(WireEvent::Discovery(with_own_liveliness(event)));
         }
         for id in std::mem::take(&mut self.changed) {
@@ -253,14 +313,18 @@ impl Peers {
 
     fn has_room(&self, token: &Token) -> bool {
         let Some(session) = self.sessions.get(&token.session) else {
-            return self.tokens.len() < self.limits.endpoints.saturating_mul(2);
+            return self.token_count() < self.limits.endpoints.saturating_mul(2);
         };
         let node = (token.namespace.clone(), token.node.clone());
         let is_known = session.nodes.contains_key(&node);
-        self.tokens.len() < self.limits.endpoints.saturating_mul(2)
+        self.token_count() < self.limits.endpoints.saturating_mul(2)
             && (is_known || session.nodes.len() < NODES_MAX)
             && session.endpoints < self.limits.endpoints_per_participant
             && session.tokens < self.limits.endpoints_per_participant.saturating_mul(2)
+    }
+
+    fn token_count(&self) -> usize {
+        self.tokens.len() + self.aside.len()
     }
 
     fn add_session(&mut self, token: &Token) -> bool {
@@ -455,7 +519,12 @@ mod tests {
     }
 
     fn publisher(session: &str, number: usize) -> String {
-        token(session, number, "MP", &format!("/%chatter/{STRING}2::,7:,:,:3,1,0"))
+        token(
+            session,
+            number,
+            "MP",
+            &format!("/%chatter/{STRING}2::,7:,:,:3,1,0"),
+        )
     }
 
     fn events(peers: &mut Peers) -> Vec<WireEvent> {
@@ -494,7 +563,10 @@ mod tests {
         assert_eq!(*participant, prefix);
         assert_eq!(nodes.node_entities_info_seq.len(), 1);
         let node = &nodes.node_entities_info_seq[0];
-        assert_eq!((node.node_namespace.as_str(), node.node_name.as_str()), ("/", "talker"));
+        assert_eq!(
+            (node.node_namespace.as_str(), node.node_name.as_str()),
+            ("/", "talker")
+        );
         assert_eq!(node.writer_gid_seq[0].data, writer.to_bytes());
         let data = peers.matcher().remote(writer).unwrap();
         assert_eq!(data.topic, "rt/chatter");
@@ -522,10 +594,12 @@ mod tests {
         let mut peers = peers();
         peers.matcher_mut().add_local(&reader("RIHS01_ab"));
         peers.add(&publisher(OTHER, 1));
-        let matched = events(&mut peers).into_iter().find_map(|event| match event {
-            WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => Some(remote),
-            _ => None,
-        });
+        let matched = events(&mut peers)
+            .into_iter()
+            .find_map(|event| match event {
+                WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => Some(remote),
+                _ => None,
+            });
         // Nothing on this wire asserts manual liveliness.
         let qos = &matched.unwrap().qos;
         assert_eq!(qos.liveliness, Liveliness::Automatic);
@@ -568,7 +642,45 @@ mod tests {
         let number = u32::from_be_bytes(entity.to_bytes());
         let session = SessionId::of_context(prefix).to_string();
         let gid = peers.add(&publisher(&session, usize::try_from(number).unwrap()));
-        assert_eq!(peers.remote(gid.unwrap()).unwrap().main, prefix.with(entity));
+        assert_eq!(
+            peers.remote(gid.unwrap()).unwrap().main,
+            prefix.with(entity)
+        );
+    }
+
+    #[test]
+    fn a_participant_that_rtps_knows_is_left_to_rtps() {
+        let mut peers = peers();
+        let prefix = GuidPrefix([9; 12]);
+        let session = SessionId::of_context(prefix).to_string();
+        peers.matcher_mut().add_local(&reader("RIHS01_ab"));
+        let gid = peers.add(&publisher(&session, 1)).unwrap();
+        assert!(events(&mut peers).len() > 3);
+        peers.note_rtps_participant(prefix, true);
+        let left = events(&mut peers);
+        assert!(
+            matches!(
+                left[..],
+                [
+                    WireEvent::Discovery(ParticipantEvent::Unmatched { .. }),
+                    WireEvent::Discovery(ParticipantEvent::EndpointLost(_)),
+                ]
+            ),
+            "the graph keeps the participant: {left:?}"
+        );
+        assert_eq!(peers.remote(gid), None);
+        assert!(peers.is_on_rtps(gid));
+        // What it announces meanwhile is kept for later.
+        assert_eq!(peers.add(&token(&session, 0, "NN", "")), None);
+        assert_eq!(events(&mut peers), []);
+        peers.note_rtps_participant(prefix, false);
+        assert!(peers.remote(gid).is_some() && !peers.is_on_rtps(gid));
+        assert!(events(&mut peers).len() > 3);
+        peers.note_rtps_participant(prefix, true);
+        peers.remove(&publisher(&session, 1));
+        peers.note_rtps_participant(prefix, false);
+        assert_eq!(peers.remote(gid), None, "it was withdrawn meanwhile");
+        assert_eq!(peers.refused_count(), 0);
     }
 
     #[test]

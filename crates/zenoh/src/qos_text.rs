@@ -195,7 +195,10 @@ mod tests {
     fn explicit_defaults_and_foreign_numbers_are_read() {
         let full = "1:2:1,10:9223372036,854775807:0,0:1,9223372036,854775807";
         assert_eq!(parse(full, false), parse("::,10:,:,:,,", false));
-        assert_eq!(parse("9:9:9,10:,:,:9,,", false), parse("::,10:,:,:,,", false));
+        assert_eq!(
+            parse("9:9:9,10:,:,:9,,", false),
+            parse("::,10:,:,:,,", false)
+        );
         let huge = "::,10:18446744073709551615,18446744073709551615:,:,,";
         assert_eq!(parse(huge, true).unwrap().deadline, Duration::INFINITE);
     }

@@ -37,7 +37,10 @@ const COMMON: &[(&str, &str)] = &[
     ("transport/unicast/max_sessions", "10000"),
     ("transport/link/tx/lease", "60000"),
     ("transport/link/tx/keep_alive", "2"),
-    ("transport/link/tx/queue/congestion_control/block/wait_before_close", "60000000"),
+    (
+        "transport/link/tx/queue/congestion_control/block/wait_before_close",
+        "60000000",
+    ),
     ("transport/shared_memory/enabled", "false"),
 ];
 
@@ -122,9 +125,15 @@ fn session_defaults() -> Result<Config, String> {
     let mut config = common_defaults("peer")?;
     let is_first = TcpListener::bind(("127.0.0.1", RENDEZVOUS_PORT)).is_ok();
     let (listen, connect) = if is_first {
-        (format!("\"tcp/127.0.0.1:{RENDEZVOUS_PORT}#exit_on_failure=false\", "), String::new())
+        (
+            format!("\"tcp/127.0.0.1:{RENDEZVOUS_PORT}#exit_on_failure=false\", "),
+            String::new(),
+        )
     } else {
-        (String::new(), format!(", \"tcp/127.0.0.1:{RENDEZVOUS_PORT}\""))
+        (
+            String::new(),
+            format!(", \"tcp/127.0.0.1:{RENDEZVOUS_PORT}\""),
+        )
     };
     let listen = format!("[{listen}\"tcp/localhost:0\"]");
     let connect = format!("[\"tcp/localhost:{ROUTER_PORT}\"{connect}]");
@@ -159,8 +168,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
 }
 
 fn from_file(file: &Path, variable: &str) -> Result<Config, String> {
-    Config::from_file(file)
-        .map_err(|error| format!("{variable}: read {}: {error}", file.display()))
+    Config::from_file(file).map_err(|error| format!("{variable}: read {}: {error}", file.display()))
 }
 
 fn override_by(config: &mut Config, settings: &ZenohSettings) -> Result<(), String> {
@@ -214,7 +222,12 @@ mod tests {
         assert_eq!(session.get_json("mode").unwrap(), "\"peer\"");
         let router = router_defaults().unwrap();
         assert_eq!(router.get_json("mode").unwrap(), "\"router\"");
-        assert!(router.get_json("listen/endpoints").unwrap().contains(":7447"));
+        assert!(
+            router
+                .get_json("listen/endpoints")
+                .unwrap()
+                .contains(":7447")
+        );
     }
 
     #[test]

@@ -143,8 +143,20 @@ impl Token {
             return Err(TokenError::TooLong);
         }
         let chunks: Vec<&str> = key.split('/').collect();
-        let ([space, domain, session, node_id, entity_id, kind, enclave, namespace, node], rest) =
-            chunks.split_first_chunk::<9>().ok_or(TokenError::Chunks)?;
+        let (
+            [
+                space,
+                domain,
+                session,
+                node_id,
+                entity_id,
+                kind,
+                enclave,
+                namespace,
+                node,
+            ],
+            rest,
+        ) = chunks.split_first_chunk::<9>().ok_or(TokenError::Chunks)?;
         if *space != TOKEN_SPACE {
             return Err(TokenError::Space);
         }
@@ -227,7 +239,10 @@ mod tests {
     fn tokens_of_nodes_and_endpoints_are_read_and_written() {
         let node = Token::parse(NODE).unwrap();
         assert_eq!(node.kind, TokenKind::Node);
-        assert_eq!((node.namespace.as_str(), node.node.as_str()), ("/", "listener"));
+        assert_eq!(
+            (node.namespace.as_str(), node.node.as_str()),
+            ("/", "listener")
+        );
         assert_eq!(node.enclave, "/");
         assert_eq!(node.to_key(), NODE);
         let subscription = Token::parse(SUBSCRIPTION).unwrap();

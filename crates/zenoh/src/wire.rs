@@ -14,7 +14,7 @@ use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::{Durability, Liveliness, Ownership};
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -167,7 +167,10 @@ impl ZenohWire {
         events: &mut Vec<WireEvent>,
     ) -> bool {
         match arrival {
-            Arrival::Token { key, is_alive: true } => {
+            Arrival::Token {
+                key,
+                is_alive: true,
+            } => {
                 if let Some(gid) = state.peers.add(&key) {
                     state.take_early(gid);
                 }
@@ -186,22 +189,28 @@ impl ZenohWire {
                 writer,
                 has_readers: is_wanted,
             } => {
-                state.wanted.push(WireEvent::WriterWanted { writer, is_wanted });
+                state
+                    .wanted
+                    .push(WireEvent::WriterWanted { writer, is_wanted });
                 false
             }
             Arrival::Sample { attachment, .. } => {
                 let gid = attachment.gid;
                 match state.peers.remote(gid) {
                     Some(remote) => state.deliver(remote.main, arrival, events),
-                    None if self.local.lock().is_own(gid) => false,
+                    None if state.peers.is_on_rtps(gid) || self.local.lock().is_own(gid) => false,
                     None => state.keep_early(now, arrival),
                 }
             }
             Arrival::Request { attachment, .. } => match state.peers.remote(attachment.gid) {
                 Some(remote) => match remote.replies {
-                    Some(replies) => self.deliver_request(state, remote.main, replies, arrival, events),
+                    Some(replies) => {
+                        self.deliver_request(state, remote.main, replies, arrival, events)
+                    }
                     None => state.refuse(),
                 },
+                // It has asked by RTPS, too.
+                None if state.peers.is_on_rtps(attachment.gid) => false,
                 None => state.keep_early(now, arrival),
             },
             Arrival::Reply { .. } => state.deliver_reply(arrival, events),
@@ -236,7 +245,12 @@ impl ZenohWire {
                 writer: replies,
                 sequence: SequenceNumber::UNKNOWN,
             }),
-            ..received(client, attachment.sequence, attachment.source_timestamp, payload)
+            ..received(
+                client,
+                attachment.sequence,
+                attachment.source_timestamp,
+                payload,
+            )
         };
         events.push(sample(change, vec![server]));
         true
@@ -417,7 +431,10 @@ impl Wire for ZenohWire {
         if qos.ownership == Ownership::Exclusive {
             return Some("it does not announce the strength of an exclusive owner");
         }
-        let is_stored = matches!(qos.durability, Durability::Transient | Durability::Persistent);
+        let is_stored = matches!(
+            qos.durability,
+            Durability::Transient | Durability::Persistent
+        );
         if endpoint.is_writer() && is_stored {
             return Some("it keeps no samples beyond the life of their publisher");
         }
@@ -494,6 +511,12 @@ impl SampleWire for ZenohWire {
         true
     }
 
+    fn note_rtps_participant(&self, participant: GuidPrefix, is_known: bool) {
+        let mut state = self.state.lock();
+        state.peers.note_rtps_participant(participant, is_known);
+        self.schedule(&state);
+    }
+
     fn attach_endpoint(&self, _now: Instant, endpoint: Guid, node: &NodeName<'_>) {
         let Some(attached) = self.local.lock().attach(endpoint, node) else {
             return;
@@ -563,7 +586,10 @@ impl SampleWire for ZenohWire {
         };
         let id = (related.writer, related.sequence.0);
         let mut state = self.state.lock();
-        let at = state.requests.iter().position(|(request, _)| *request == id);
+        let at = state
+            .requests
+            .iter()
+            .position(|(request, _)| *request == id);
         let request = at.and_then(|at| state.requests.remove(at));
         drop(state);
         let Some((_, query)) = request else { return };

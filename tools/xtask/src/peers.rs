@@ -362,7 +362,8 @@ impl InteropBuilder {
                 run_quietly(&mut make)?;
             }
             let mut pip = Command::new(&python);
-            pip.args(["-m", "pip", "install", "--quiet"]).args(peer.packages);
+            pip.args(["-m", "pip", "install", "--quiet"])
+                .args(peer.packages);
             run_quietly(&mut pip)
                 .context("it needs a Python version with a wheel on PyPI, and network access")?;
             if !is_usable() {

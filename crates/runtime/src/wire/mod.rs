@@ -109,6 +109,10 @@ pub trait SampleWire: Wire {
         false
     }
 
+    /// Notes whether RTPS knows a participant. While it does, the wire reports nothing of
+    /// that participant: it would deliver each message twice.
+    fn note_rtps_participant(&self, _participant: GuidPrefix, _is_known: bool) {}
+
     /// Notes the node of a local endpoint. Called once, after
     /// [`announce`](Wire::announce) and before the endpoint is used. For wires that
     /// announce an endpoint together with its node.

@@ -22,7 +22,9 @@ fn a_goal_has_feedback_and_a_result() {
     let server = serving
         .create_action_server(options, move |goal| send.send(goal).unwrap())
         .unwrap();
-    let client = asking.create_action_client::<Fibonacci>("fibonacci").unwrap();
+    let client = asking
+        .create_action_client::<Fibonacci>("fibonacci")
+        .unwrap();
     let _spun = [
         SpinThread::of_node(&serving, server),
         SpinThread::of_node(&asking, ()),

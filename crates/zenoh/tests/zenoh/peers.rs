@@ -75,8 +75,7 @@ fn a_peer_sends_samples_with_either_attachment() {
         };
         let context = net.open();
         let node = context.create_node("listener").unwrap();
-        let subscription: Subscription<Text> =
-            node.create_polled_subscription("chatter").unwrap();
+        let subscription: Subscription<Text> = node.create_polled_subscription("chatter").unwrap();
         assert!(subscription.wait_for_matched(1, SOON));
         peer.release();
         for n in 1..=3 {
@@ -175,8 +174,9 @@ fn a_hostile_peer_is_counted_and_harms_nobody() {
     let net = Net::new();
     let context = net.open();
     let node = context.create_node("listener").unwrap();
-    let subscription: Subscription<Text> =
-        node.create_polled_subscription("chatter".keep_last(50)).unwrap();
+    let subscription: Subscription<Text> = node
+        .create_polled_subscription("chatter".keep_last(50))
+        .unwrap();
     let Some(mut peer) = start(&net, "hostile") else {
         return;
     };
@@ -187,7 +187,12 @@ fn a_hostile_peer_is_counted_and_harms_nobody() {
     assert_eq!(next(&subscription), "end");
     assert_eq!(counter(&context, "malformed"), 9);
     until(&context, || counter(&context, "unannounced") == 1);
-    let names: Vec<String> = context.graph().nodes().iter().map(|n| n.name.clone()).collect();
+    let names: Vec<String> = context
+        .graph()
+        .nodes()
+        .iter()
+        .map(|n| n.name.clone())
+        .collect();
     assert_eq!(names, ["listener", "zenoh_peer"]);
     peer.kill();
     until(&context, || subscription.matched_count() == 0);

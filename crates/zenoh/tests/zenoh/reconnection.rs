@@ -13,8 +13,7 @@ fn endpoints_are_lost_with_the_router_and_found_again() {
     let listener = there.create_node("listener").unwrap();
     let latched = || "latched".keep_last(2).transient_local();
     let publisher: Publisher<Text> = talker.create_publisher(latched()).unwrap();
-    let subscription: Subscription<Text> =
-        listener.create_polled_subscription(latched()).unwrap();
+    let subscription: Subscription<Text> = listener.create_polled_subscription(latched()).unwrap();
     assert!(publisher.wait_for_matched(1, SOON));
     publisher.publish(&text(1)).unwrap();
     assert_eq!(next(&subscription), "1");

@@ -43,7 +43,10 @@ fn every_call_gets_the_response_to_its_request() {
     until(&there, || !client.service_is_ready());
     let request = AddTwoIntsRequest { a: 1, b: 2 };
     let refused = client.call_async(&request).err();
-    assert!(matches!(refused, Some(CallError::NoServer { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Some(CallError::NoServer { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -58,7 +61,9 @@ fn a_call_ends_when_its_server_leaves() {
     let asking = there.create_node("asking").unwrap();
     let client = asking.create_client::<AddTwoInts>("add_two_ints").unwrap();
     assert!(client.wait_for_service(SOON));
-    let call = client.call_async(&AddTwoIntsRequest { a: 1, b: 2 }).unwrap();
+    let call = client
+        .call_async(&AddTwoIntsRequest { a: 1, b: 2 })
+        .unwrap();
     drop(service);
     let answer = call.wait(SOON);
     assert!(

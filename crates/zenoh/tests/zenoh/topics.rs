@@ -161,8 +161,9 @@ fn a_keep_all_subscription_loses_nothing_while_nobody_takes() {
     let all = QosProfile::default().keep_all();
     let publisher: Publisher<Text> = talker.create_publisher("t".qos(&all)).unwrap();
     let small = all.clone().resource_limits(limits);
-    let subscription: Subscription<Text> =
-        listener.create_polled_subscription("t".qos(&small)).unwrap();
+    let subscription: Subscription<Text> = listener
+        .create_polled_subscription("t".qos(&small))
+        .unwrap();
     assert!(publisher.wait_for_matched(1, SOON));
     assert!(subscription.wait_for_matched(1, SOON));
     for n in 0..500 {
