@@ -55,8 +55,8 @@ pub struct Outgoing {
 
 /// The Zenoh entities of one endpoint. Thread-safe.
 pub struct Link {
-    // Undeclared in this order.
-    token: Option<LivelinessToken>,
+    // Dropped, and so withdrawn, in this order.
+    _token: LivelinessToken,
     entity: Entity,
     key: String,
     service: Arc<str>,
@@ -127,7 +127,7 @@ impl Link {
         let entity = entity.map_err(|error| error.to_string())?;
         let declared = session.liveliness().declare_token(token.clone()).wait();
         Ok(Self {
-            token: Some(declared.map_err(|error| error.to_string())?),
+            _token: declared.map_err(|error| error.to_string())?,
             entity,
             service: place.name.as_str().into(),
             gid: Gid::of_token(token),
@@ -201,14 +201,6 @@ impl Link {
                 .wait()
             }
             Entity::Subscriber(_) | Entity::Catching(_) => Ok(()),
-        }
-    }
-}
-
-impl Drop for Link {
-    fn drop(&mut self) {
-        if let Some(token) = self.token.take() {
-            let _ = token.undeclare().wait();
         }
     }
 }
@@ -302,16 +294,15 @@ fn publisher(
         .allowed_destination(Locality::Remote)
         .wait()?;
     let (inbox, writer) = (receiver.inbox.clone(), receiver.endpoint);
-    let note = move |has_readers| {
-        inbox.push(Arrival::Matching {
-            writer,
-            has_readers,
-        })
-    };
-    note(publisher.matching_status().wait()?.matching());
     publisher
         .matching_listener()
-        .callback(move |status| note(status.matching()))
+        .callback(move |status| {
+            let has_readers = status.matching();
+            inbox.push(Arrival::Matching {
+                writer,
+                has_readers,
+            });
+        })
         .background()
         .wait()?;
     Ok(Entity::Publisher(publisher))
