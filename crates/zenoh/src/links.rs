@@ -152,6 +152,9 @@ impl Link {
     ///
     /// `endpoint` is the endpoint of the link.
     pub fn flush(&self, inbox: &Arc<Inbox>, endpoint: Guid) {
+        if self.outgoing.lock().is_empty() {
+            return;
+        }
         let _sending = self.sending.lock();
         loop {
             let next = self.outgoing.lock().pop_front();
