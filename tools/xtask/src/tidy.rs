@@ -68,6 +68,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/shm/examples/",
     "crates/store/src/thread.rs",
     "crates/zenoh/src/session.rs",
+    "crates/zenoh/examples/",
     "crates/zenoh/tests/",
     "crates/cli/",
     "crates/security/examples/crypto_transform_cost.rs",
