@@ -48,7 +48,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     std::thread::spawn(move || far.spin());
     assert!(ping.wait_for_matched(1, SOON) && pong.wait_for_matched(1, SOON));
-    println!("{:>9} {:>8} {:>8} {:>8}  microseconds", "bytes", "p50", "p99", "count");
+    println!(
+        "{:>9} {:>8} {:>8} {:>8}  microseconds",
+        "bytes", "p50", "p99", "count"
+    );
     for bytes in [64, 1_024, 65_536, 1_000_000, 4_000_000] {
         let message = UInt8MultiArray {
             data: vec![7; bytes].into(),

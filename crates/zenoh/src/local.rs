@@ -162,22 +162,23 @@ impl Local {
 
     /// Declares and withdraws nodes, so that as many are announced as the list has.
     pub fn announce_nodes(&mut self, list: &ParticipantEntitiesInfo) {
-        let listed = &list.node_entities_info_seq;
-        let mut missing: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-        for node in listed {
-            let path = (node.node_namespace.as_str(), node.node_name.as_str());
+        let mut missing: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for node in &list.node_entities_info_seq {
+            let path = (node.node_namespace.clone(), node.node_name.clone());
             *missing.entry(path).or_default() += 1;
         }
         self.nodes.retain(|node| {
-            let count = missing.get_mut(&(node.namespace.as_str(), node.name.as_str()));
-            let stays = count.as_ref().is_some_and(|count| **count > 0);
-            if let Some(count) = count.filter(|_| stays) {
-                *count -= 1;
+            let path = (node.namespace.clone(), node.name.clone());
+            match missing.get_mut(&path) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    true
+                }
+                _ => false,
             }
-            stays
         });
-        for ((namespace, name), count) in missing {
-            for _ in 0..count {
+        for ((namespace, name), count) in &missing {
+            for _ in 0..*count {
                 self.add_node(&NodeName { namespace, name });
             }
         }

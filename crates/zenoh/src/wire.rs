@@ -497,7 +497,7 @@ impl Wire for ZenohWire {
     }
 
     fn close(&self, _now: Instant) {
-        self.tokens.lock().take();
+        drop(self.tokens.lock().take());
         self.state.lock().requests.clear();
         self.local.lock().clear();
         if let Err(error) = self.session.close().wait() {

@@ -1,6 +1,6 @@
 //! Actions between contexts.
 
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 
 use pteros::action::{ActionServerOptions, GoalStatus, ServerGoalHandle};
 use pteros::interfaces::example_interfaces::action::{
@@ -29,27 +29,31 @@ fn a_goal_has_feedback_and_a_result() {
         SpinThread::of_node(&serving, server),
         SpinThread::of_node(&asking, ()),
     ];
-    assert!(client.wait_for_server(SOON));
-    let mut goal = client.send_goal(&FibonacciGoal { order: 3 }, SOON).unwrap();
+    assert!(client.wait_for_action_server(SOON));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = heard.clone();
+    let on_feedback = move |feedback: &FibonacciFeedback| {
+        sink.lock().unwrap().push(feedback.sequence.clone());
+    };
+    let order = FibonacciGoal { order: 3 };
+    let goal = client
+        .send_goal_with_feedback(order, on_feedback, SOON)
+        .unwrap();
     let served = goals.recv_timeout(SOON).unwrap();
     let sequence = vec![0, 1, 1];
-    let mut heard = None;
     until(&there, || {
         // The feedback topic may match after the goal was accepted.
-        let feedback = FibonacciFeedback {
+        served.publish_feedback(FibonacciFeedback {
             sequence: sequence.clone(),
-        };
-        served.publish_feedback(&feedback).unwrap();
-        heard = goal.take_feedback();
-        heard.is_some()
+        });
+        heard.lock().unwrap().first() == Some(&sequence)
     });
-    assert_eq!(heard.unwrap().sequence, sequence);
-    served
-        .succeed(FibonacciResult {
-            sequence: sequence.clone(),
-        })
-        .unwrap();
-    let result = goal.result(SOON).unwrap();
-    assert_eq!(result.status, GoalStatus::Succeeded);
-    assert_eq!(result.result.sequence, sequence);
+    let result = FibonacciResult {
+        sequence: sequence.clone(),
+    };
+    served.succeed(result.clone()).unwrap();
+    let outcome = goal.result(SOON).unwrap();
+    assert_eq!(outcome.status, GoalStatus::Succeeded);
+    assert_eq!(outcome.result, result);
+    until(&there, || goal.status() == GoalStatus::Succeeded);
 }

@@ -27,7 +27,7 @@ fn nodes_and_endpoints_are_seen_with_types_hashes_and_qos() {
     let publisher: Publisher<Text> = talker
         .create_publisher("chatter".keep_last(7).best_effort())
         .unwrap();
-    let _service = talker
+    let service = talker
         .create_service::<AddTwoInts>("add", |_| AddTwoIntsResponse::default())
         .unwrap();
     let looker = there.create_node("looker").unwrap();
@@ -49,7 +49,7 @@ fn nodes_and_endpoints_are_seen_with_types_hashes_and_qos() {
     assert!(services.iter().any(|service| service.name == "/robot/add"));
     drop(publisher);
     until(&there, || graph.publishers("/robot/chatter").is_empty());
-    drop(_service);
+    drop(service);
     drop(talker);
     until(&there, || names(&there) == ["/looker"]);
     drop(looker);

@@ -1,11 +1,9 @@
 //! Services and parameters between contexts.
 
-use std::time::Duration;
-
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
-use pteros::parameter::{ParameterClient, ParameterValue};
+use pteros::parameter::{Parameter, ParameterClient, ParameterValue};
 use pteros::prelude::*;
 use pteros::service::CallError;
 
@@ -108,10 +106,13 @@ fn parameters_are_read_and_set_through_the_wire() {
     let speed = node.declare_parameter("speed", 1.5).unwrap();
     let _spin = SpinThread::of_node(&node, ());
     let asking = there.create_node("asking").unwrap();
-    let client = ParameterClient::new(&asking, "arm").unwrap();
-    assert!(client.wait_for_service(SOON));
-    let value = client.get(["speed"], SOON).unwrap();
-    assert_eq!(value[0], ParameterValue::Double(1.5));
-    client.set([("speed", 2.5)], SOON).unwrap();
+    let client = ParameterClient::new(&asking, "/arm");
+    // Waits for the node's services, too.
+    let value = client.get(&["speed"], SOON).unwrap();
+    assert_eq!(value, [ParameterValue::Double(1.5)]);
+    let results = client
+        .set(vec![Parameter::new("speed", 2.5)], SOON)
+        .unwrap();
+    assert_eq!(results, [Ok(())]);
     assert!((speed.value() - 2.5).abs() < f64::EPSILON);
 }

@@ -44,8 +44,8 @@ fn a_subscription_knows_publisher_and_source_timestamp() {
     publisher.publish(&text("a")).unwrap();
     let sample = subscription.take_timeout(SOON).unwrap();
     // A session of Pteros carries the GUID of its context.
-    assert_eq!(sample.info().publisher_gid(), publisher.gid());
-    assert!(sample.info().source_timestamp().is_some());
+    assert_eq!(sample.info().publisher_gid, publisher.gid());
+    assert!(sample.info().source_timestamp.is_some());
 }
 
 #[test]
