@@ -43,8 +43,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ping: Publisher<UInt8MultiArray> = near.create_publisher("ping")?;
     let pong: Subscription<UInt8MultiArray> = near.create_polled_subscription("pong")?;
     let answer: Publisher<UInt8MultiArray> = far.create_publisher("pong")?;
-    let _echo = far.create_subscription("ping", move |message: &UInt8MultiArray| {
-        let _ = answer.publish(message);
+    let _echo = far.create_subscription("ping", move |message: Sample<UInt8MultiArray>| {
+        let _ = answer.publish(&message);
     })?;
     std::thread::spawn(move || far.spin());
     assert!(ping.wait_for_matched(1, SOON) && pong.wait_for_matched(1, SOON));

@@ -167,7 +167,7 @@ impl Link {
 
     fn send(&self, inbox: &Arc<Inbox>, endpoint: Guid, message: Outgoing) -> zenoh::Result<()> {
         let attachment = ZBytes::from(message.attachment.to_bytes());
-        let payload = ZBytes::from(message.payload);
+        let payload = unpadded(&message.payload);
         match &self.entity {
             Entity::Publisher(publisher) => publisher.put(payload).attachment(attachment).wait(),
             Entity::Keeping(publisher) => publisher.put(payload).attachment(attachment).wait(),
@@ -244,6 +244,20 @@ impl Receiver {
             None => self.inbox.note_malformed(),
         }
     }
+}
+
+/// A payload as rmw_zenoh_cpp writes it: without the padding that RTPS adds, whose
+/// length is in the lowest bits of the encapsulation options (RTPS 2.5 §10.5).
+fn unpadded(payload: &Bytes) -> ZBytes {
+    let padding = payload.get(3).map_or(0, |options| usize::from(options & 3));
+    let header = payload.get(..2).filter(|_| padding > 0);
+    let (Some([first, second]), Some(end)) = (header, payload.len().checked_sub(padding)) else {
+        return payload.clone().into();
+    };
+    let mut writer = ZBytes::writer();
+    writer.append([*first, *second, 0, 0].into());
+    writer.append(payload.slice(4..end.max(4)).into());
+    writer.finish()
 }
 
 /// Attachment and payload. `None` without a valid attachment, or if the payload has no
@@ -383,4 +397,22 @@ fn client(session: &Session, key: String, service: &str) -> zenoh::Result<Entity
         querier
     };
     Ok(Entity::Client(querier.wait()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_leaves_without_the_padding_of_rtps() {
+        let sent = |payload: &[u8]| {
+            unpadded(&Bytes::copy_from_slice(payload))
+                .to_bytes()
+                .into_owned()
+        };
+        assert_eq!(sent(&[0, 1, 0, 2, 7, 8, 0, 0]), [0, 1, 0, 0, 7, 8]);
+        assert_eq!(sent(&[0, 1, 0, 0, 7, 8, 9, 0]), [0, 1, 0, 0, 7, 8, 9, 0]);
+        assert_eq!(sent(&[0, 1, 0, 3]), [0, 1, 0, 0], "a length that is a lie");
+        assert_eq!(sent(&[0, 1]), [0, 1]);
+    }
 }

@@ -98,6 +98,14 @@ def text_of(payload):
     return payload[8 : 8 + length - 1].decode()
 
 
+def wait_for_reader(publisher):
+    """What is published before a reader is known is lost, as everywhere."""
+    for _ in range(1000):
+        if publisher.matching_status.matching:
+            return
+        time.sleep(0.01)
+
+
 def publish(node, arguments):
     key = node.key(arguments.topic, STRING)
     if arguments.durability == "transient_local":
@@ -116,6 +124,7 @@ def publish(node, arguments):
     say("ready")
     if arguments.start == "stdin":
         sys.stdin.readline()
+        wait_for_reader(publisher)
     for number in range(1, arguments.count + 1):
         text = f"Hello World: {number}"
         named = arguments.attachment == "named"
@@ -215,6 +224,7 @@ def attack(node, arguments):
     gid = node.token("MP", (arguments.topic, STRING, VOLATILE))
     say("ready")
     sys.stdin.readline()
+    wait_for_reader(publisher)
     good = attachment(1, gid)
     for data in [None, b"", good[:-1], good + b"x", attachment(0, gid), attachment(-5, gid)]:
         publisher.put(string("evil"), attachment=data)

@@ -6,7 +6,6 @@ use pteros::action::{ActionServerOptions, GoalStatus, ServerGoalHandle};
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
-use pteros::prelude::*;
 
 use crate::harness::{Net, SOON, until};
 use crate::spin_thread::SpinThread;

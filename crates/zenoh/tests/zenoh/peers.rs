@@ -155,7 +155,7 @@ fn a_peer_sees_our_tokens() {
     let context = net.open();
     let node = context.create_node("talker").unwrap();
     let _publisher: Publisher<Text> = node.create_publisher("chatter").unwrap();
-    let options = format!("look --endpoint {}", net.endpoint());
+    let options = format!("look --mode client --endpoint {}", net.endpoint());
     let mut peer = Peer::start(&program, &options);
     peer.expect("done", SOON);
     let tokens: Vec<&str> = peer.seen().iter().map(String::as_str).collect();

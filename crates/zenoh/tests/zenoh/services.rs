@@ -4,7 +4,6 @@ use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::parameter::{Parameter, ParameterClient, ParameterValue};
-use pteros::prelude::*;
 use pteros::service::CallError;
 
 use crate::harness::{Net, SOON, until};
