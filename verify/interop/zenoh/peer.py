@@ -101,7 +101,7 @@ def text_of(payload):
 def wait_for_reader(publisher):
     """What is published before a reader is known is lost, as everywhere."""
     for _ in range(1000):
-        if publisher.matching_status:
+        if publisher.matching_status.matching:
             return
         time.sleep(0.01)
 
