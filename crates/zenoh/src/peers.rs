@@ -209,6 +209,14 @@ impl Peers {
             self.refused += 1;
             return None;
         }
+        let qos = token
+            .endpoint
+            .as_ref()
+            .map(|part| endpoint_qos(token.kind, part));
+        let Some(qos) = qos.unwrap_or(Some(EndpointQos::default())) else {
+            self.refused += 1;
+            return None;
+        };
         let id = token.session;
         if self.on_rtps.contains(&id.prefix()) {
             self.set_aside(key, id.prefix());
@@ -220,7 +228,7 @@ impl Peers {
         let node = (token.namespace.clone(), token.node.clone());
         let remote = match &token.endpoint {
             None => None,
-            Some(endpoint) => match self.add_endpoints(&token, endpoint) {
+            Some(endpoint) => match self.add_endpoints(&token, endpoint, &qos) {
                 Some(remote) => Some((Gid::of_token(key), remote)),
                 None => {
                     self.refused += 1;
@@ -358,18 +366,21 @@ impl Peers {
         }
     }
 
-    fn add_endpoints(&mut self, token: &Token, part: &EndpointPart) -> Option<Remote> {
+    fn add_endpoints(
+        &mut self,
+        token: &Token,
+        part: &EndpointPart,
+        qos: &EndpointQos,
+    ) -> Option<Remote> {
         let (name, ty) = (part.name.as_str(), part.type_name.as_str());
         let is_writer = matches!(token.kind, TokenKind::Publisher | TokenKind::Client);
         let is_service = matches!(token.kind, TokenKind::Server | TokenKind::Client);
-        let mut qos = qos_text::parse(&part.qos, is_writer)?;
-        qos.user_data = format!("typehash={};", part.hash).into_bytes();
         let names = if is_service {
             request_names(name, ty)
         } else {
             topic_names(name, ty)
         };
-        let main = self.add_endpoint(token, is_writer, &names, &qos, true)?;
+        let main = self.add_endpoint(token, is_writer, &names, qos, true)?;
         if !is_service {
             return Some(Remote {
                 main,
@@ -377,7 +388,7 @@ impl Peers {
             });
         }
         let names = reply_names(name, ty);
-        let Some(replies) = self.add_endpoint(token, !is_writer, &names, &qos, false) else {
+        let Some(replies) = self.add_endpoint(token, !is_writer, &names, qos, false) else {
             self.matcher.remove_remote(main);
             if let Some(session) = self.sessions.get_mut(&token.session) {
                 session.endpoints -= 1;
@@ -430,6 +441,14 @@ impl Peers {
         session.endpoints += 1;
         Some(guid)
     }
+}
+
+/// The QoS of an endpoint, with its type hash. `None` if it is malformed.
+fn endpoint_qos(kind: TokenKind, part: &EndpointPart) -> Option<EndpointQos> {
+    let is_writer = matches!(kind, TokenKind::Publisher | TokenKind::Client);
+    let mut qos = qos_text::parse(&part.qos, is_writer)?;
+    qos.user_data = format!("typehash={};", part.hash).into_bytes();
+    Some(qos)
 }
 
 /// Endpoints with one key communicate, whatever their QoS. Another type or hash is
