@@ -458,7 +458,11 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     FlowController::validate(&options.flow_controllers)?;
     options.limits.validate()?;
     options.shared_memory.validate()?;
-    let (receive_bytes, send_bytes) = default.buffer_bytes;
+    let (mut receive_bytes, send_bytes) = default.buffer_bytes;
+    if wire == WireChoice::Zenoh {
+        // Nothing arrives at its sockets.
+        receive_bytes = send_bytes;
+    }
     let store_bytes = options.store_bytes_max.or(config.store_bytes);
     let trace_folder = options.arguments.trace.clone().or(config.trace_folder);
     let trace = options

@@ -61,7 +61,7 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<Session, 
     }
     override_by(&mut config, settings)?;
     let session = zenoh::open(config).wait();
-    let session = session.map_err(|error| format!("open a Zenoh session: {error}"))?;
+    let session = session.map_err(|error| format!("open a Zenoh session: {}", reason(&error)))?;
     check_router(&session, settings.router_check_attempts)?;
     Ok(session)
 }
@@ -88,9 +88,10 @@ impl Router {
         let endpoints = config.get_json("listen/endpoints").unwrap_or_default();
         let session = zenoh::open(config).wait().map_err(|error| {
             format!(
-                "start a Zenoh router that listens at {endpoints}: {error}; if another router \
-                 has the port, use that one or choose another by \
-                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"tcp/[::]:7450\"]'"
+                "start a Zenoh router that listens at {endpoints}: {}; if another router has the \
+                 port, use that one or choose another by \
+                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"tcp/[::]:7450\"]'",
+                reason(&error)
             )
         })?;
         Ok(Self { session, endpoints })
@@ -164,11 +165,25 @@ fn common_defaults(mode: &str) -> Result<Config, String> {
 
 fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
     let inserted = config.insert_json5(key, value);
-    inserted.map_err(|error| format!("Zenoh setting {key}={value}: {error}"))
+    inserted.map_err(|error| format!("Zenoh setting {key}={value}: {}", reason(&error)))
+}
+
+/// The text of an error of Zenoh, without the lines of its sources.
+fn reason(error: &zenoh::Error) -> String {
+    let mut text = error.to_string();
+    while let Some(file_end) = text.find(".rs:") {
+        let begin = text[..file_end].rfind(" at ").unwrap_or(file_end);
+        let rest = text[file_end + 4..].trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest.strip_prefix('.').unwrap_or(rest).to_owned();
+        text.truncate(begin);
+        text.push_str(&rest);
+    }
+    text
 }
 
 fn from_file(file: &Path, variable: &str) -> Result<Config, String> {
-    Config::from_file(file).map_err(|error| format!("{variable}: read {}: {error}", file.display()))
+    Config::from_file(file)
+        .map_err(|error| format!("{variable}: read {}: {}", file.display(), reason(&error)))
 }
 
 fn override_by(config: &mut Config, settings: &ZenohSettings) -> Result<(), String> {
@@ -241,6 +256,7 @@ mod tests {
             error.starts_with("ZENOH_CONFIG_OVERRIDE: Zenoh setting connect/nowhere=1: "),
             "{error}"
         );
+        assert!(!error.contains(".rs"), "{error}");
         let missing = ZenohSettings {
             session_config: Some("/nowhere/session.json5".into()),
             ..ZenohSettings::default()
