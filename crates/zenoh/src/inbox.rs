@@ -1,4 +1,5 @@
-//! The inbox: what Zenoh's threads have received and the context has not polled yet.
+//! The inbox: arrivals that Zenoh's threads have received and the context has not
+//! polled yet.
 //!
 //! A callback of Zenoh puts an arrival in and schedules a poll; it runs no code of the
 //! user. The inbox has a limit. Data beyond it is dropped and counted. A dropped
@@ -49,7 +50,7 @@ pub enum Arrival {
         attachment: Attachment,
         /// The serialized request.
         payload: Bytes,
-        /// What the reply goes to.
+        /// The query that the reply goes to.
         query: Query,
     },
     /// A reply to a local client.

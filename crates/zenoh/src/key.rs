@@ -13,7 +13,7 @@ pub const HASH_UNKNOWN: &str = "TypeHashNotSupported";
 const REQUEST: &str = "Request_";
 const RESPONSE: &str = "Response_";
 
-/// What an endpoint of the runtime is to Zenoh.
+/// The role of an endpoint of the runtime on Zenoh.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Role {
     /// A publisher.
@@ -31,7 +31,7 @@ pub enum Role {
 /// The ROS name, type and role of an endpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// What it is.
+    /// Its role.
     pub role: Role,
     /// The topic or service, with a leading slash.
     pub name: String,

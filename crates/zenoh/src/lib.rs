@@ -36,7 +36,7 @@ use crate::wire::ZenohWire;
 /// The name of the wire in messages and on the command line.
 pub const NAME: &str = "zenoh";
 
-/// What opens the wire with a context.
+/// Opens the wire with a context.
 ///
 /// Opening blocks until the session is open, 200 ms if neither a router nor another
 /// session is found. The context's queries and samples do not block on the network,

@@ -1,7 +1,7 @@
 //! Links: the Zenoh entities of a local endpoint, and its liveliness token.
 //!
 //! The token comes after the entity and goes before it, as in rmw_zenoh_cpp: a peer
-//! that sees the token can use the endpoint. What Zenoh delivers goes into the inbox.
+//! that sees the token can use the endpoint. Arrivals go into the inbox.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct Outgoing {
     pub attachment: Attachment,
     /// The serialized message.
     pub payload: Bytes,
-    /// Of a reply: what it goes to.
+    /// Of a reply: the query that it answers.
     pub query: Option<Query>,
 }
 
@@ -76,7 +76,7 @@ enum Entity {
     Client(Querier<'static>),
 }
 
-/// What a link is made for.
+/// The endpoint that a link is made for.
 pub struct LinkSpec<'a> {
     /// The endpoint.
     pub data: &'a EndpointData,
@@ -246,8 +246,8 @@ impl Receiver {
     }
 }
 
-/// A payload as rmw_zenoh_cpp writes it: without the padding that RTPS adds, whose
-/// length is in the lowest bits of the encapsulation options (RTPS 2.5 §10.5).
+/// A payload as rmw_zenoh_cpp writes it: without the padding that RTPS adds. The
+/// lowest bits of the encapsulation options are its length (RTPS 2.5 §10.5).
 fn unpadded(payload: &Bytes) -> ZBytes {
     let padding = payload.get(3).map_or(0, |options| usize::from(options & 3));
     let header = payload.get(..2).filter(|_| padding > 0);

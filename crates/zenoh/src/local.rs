@@ -46,7 +46,7 @@ struct LocalNode {
     _token: Option<LivelinessToken>,
 }
 
-/// What has become of an attached endpoint.
+/// An attached endpoint, for the matcher and the runtime.
 pub struct Attached {
     /// Its data with the hash that its key has, for the matcher.
     pub matched: Arc<EndpointData>,

@@ -46,8 +46,8 @@ pub struct Peers {
     /// Participants that RTPS knows.
     on_rtps: BTreeSet<GuidPrefix>,
     /// Their tokens by key, with the gid.
-    aside: BTreeMap<String, (GuidPrefix, Gid)>,
-    aside_gids: BTreeSet<Gid>,
+    suppressed: BTreeMap<String, (GuidPrefix, Gid)>,
+    suppressed_gids: BTreeSet<Gid>,
     refused: u64,
 }
 
@@ -102,8 +102,8 @@ impl Peers {
             by_gid: BTreeMap::new(),
             changed: BTreeSet::new(),
             on_rtps: BTreeSet::new(),
-            aside: BTreeMap::new(),
-            aside_gids: BTreeSet::new(),
+            suppressed: BTreeMap::new(),
+            suppressed_gids: BTreeSet::new(),
             refused: 0,
         }
     }
@@ -123,7 +123,7 @@ impl Peers {
         self.refused.saturating_add(self.matcher.refused_count())
     }
 
-    /// What a gid stands for.
+    /// The endpoints that a gid stands for.
     pub fn remote(&self, gid: Gid) -> Option<Remote> {
         self.by_gid.get(&gid).copied()
     }
@@ -152,8 +152,8 @@ impl Peers {
         any
     }
 
-    /// Notes whether RTPS knows a participant. Meanwhile its tokens are set aside, so
-    /// that it is not reported twice.
+    /// Notes whether RTPS knows a participant. Meanwhile its tokens are suppressed,
+    /// so that it is not reported twice.
     pub fn note_rtps_participant(&mut self, participant: GuidPrefix, is_known: bool) {
         if is_known {
             self.on_rtps.insert(participant);
@@ -162,14 +162,14 @@ impl Peers {
             let keys: Vec<String> = tokens.map(|(key, _)| key.clone()).collect();
             for key in keys {
                 self.remove(&key);
-                self.set_aside(&key, participant);
+                self.suppress(&key, participant);
             }
         } else if self.on_rtps.remove(&participant) {
             let is_its = |of: &GuidPrefix| *of == participant;
-            let tokens = self.aside.iter().filter(|(_, (of, _))| is_its(of));
+            let tokens = self.suppressed.iter().filter(|(_, (of, _))| is_its(of));
             let keys: Vec<String> = tokens.map(|(key, _)| key.clone()).collect();
             for key in keys {
-                self.take_aside(&key);
+                self.end_suppression(&key);
                 self.add(&key);
             }
         }
@@ -177,18 +177,18 @@ impl Peers {
 
     /// Whether the endpoint with that gid is known by RTPS.
     pub fn is_on_rtps(&self, gid: Gid) -> bool {
-        self.aside_gids.contains(&gid)
+        self.suppressed_gids.contains(&gid)
     }
 
-    fn set_aside(&mut self, key: &str, participant: GuidPrefix) {
+    fn suppress(&mut self, key: &str, participant: GuidPrefix) {
         let gid = Gid::of_token(key);
-        self.aside.insert(key.into(), (participant, gid));
-        self.aside_gids.insert(gid);
+        self.suppressed.insert(key.into(), (participant, gid));
+        self.suppressed_gids.insert(gid);
     }
 
-    fn take_aside(&mut self, key: &str) {
-        if let Some((_, gid)) = self.aside.remove(key) {
-            self.aside_gids.remove(&gid);
+    fn end_suppression(&mut self, key: &str) {
+        if let Some((_, gid)) = self.suppressed.remove(key) {
+            self.suppressed_gids.remove(&gid);
         }
     }
 
@@ -219,7 +219,7 @@ impl Peers {
         };
         let id = token.session;
         if self.on_rtps.contains(&id.prefix()) {
-            self.set_aside(key, id.prefix());
+            self.suppress(key, id.prefix());
             return None;
         }
         if !self.sessions.contains_key(&id) && !self.add_session(&token) {
@@ -263,7 +263,7 @@ impl Peers {
 
     /// Handles a token that is gone.
     pub fn remove(&mut self, key: &str) {
-        self.take_aside(key);
+        self.end_suppression(key);
         let Some(known) = self.tokens.remove(key) else {
             return;
         };
@@ -295,7 +295,7 @@ impl Peers {
         self.drop_if_empty(known.session);
     }
 
-    /// Appends what has happened: discovery first, then the node lists.
+    /// Appends the events since the last call: discovery first, then the node lists.
     pub fn take_events(&mut self, events: &mut Vec<WireEvent>) {
         while let Some(event) = self.matcher.poll_event() {
             // The graph has it from RTPS already.
@@ -332,7 +332,7 @@ impl Peers {
     }
 
     fn token_count(&self) -> usize {
-        self.tokens.len() + self.aside.len()
+        self.tokens.len() + self.suppressed.len()
     }
 
     fn add_session(&mut self, token: &Token) -> bool {
@@ -689,7 +689,7 @@ mod tests {
         );
         assert_eq!(peers.remote(gid), None);
         assert!(peers.is_on_rtps(gid));
-        // What it announces meanwhile is kept for later.
+        // Tokens that it announces meanwhile are kept for later.
         assert_eq!(peers.add(&token(&session, 0, "NN", "")), None);
         assert_eq!(events(&mut peers), []);
         peers.note_rtps_participant(prefix, false);

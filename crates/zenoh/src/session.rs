@@ -1,8 +1,8 @@
 //! Sessions and routers: their configuration, and how they are opened.
 //!
-//! The defaults are those of rmw_zenoh_cpp, with one addition: the first session of a
-//! host that finds [`RENDEZVOUS_PORT`] free listens there, and every other one connects
-//! to it. So the nodes of a host find each other without a router, and a router keeps
+//! The defaults are those of rmw_zenoh_cpp, with one addition. The first session of a
+//! host that finds [`RENDEZVOUS_PORT`] free listens there. Every other one connects to
+//! it. So the nodes of a host find each other without a router, and a router keeps
 //! its own port.
 #![allow(
     clippy::disallowed_methods,
@@ -25,7 +25,7 @@ pub const RENDEZVOUS_PORT: u16 = 7448;
 /// The pause between two looks for a router, as in rmw_zenoh_cpp.
 const ROUTER_CHECK_PAUSE: Duration = Duration::from_secs(1);
 
-/// What sessions and routers have in common (rmw_zenoh_cpp's two configuration files).
+/// Settings that sessions and routers have in common (rmw_zenoh_cpp's two configuration files).
 const COMMON: &[(&str, &str)] = &[
     ("scouting/multicast/enabled", "false"),
     ("scouting/gossip/enabled", "true"),

@@ -20,7 +20,7 @@ const TYPE_BYTES_MAX: usize = 255;
 /// The longest type hash that is read, bytes.
 const HASH_BYTES_MAX: usize = 128;
 
-/// What a token announces.
+/// The kind of entity that a token announces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenKind {
     /// A node.
@@ -54,7 +54,7 @@ pub struct Token {
     pub node_id: u64,
     /// Its own number within the session.
     pub entity_id: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
     /// The security enclave, `/` without one.
     pub enclave: String,
@@ -62,11 +62,11 @@ pub struct Token {
     pub namespace: String,
     /// The node's name.
     pub node: String,
-    /// What an endpoint has beyond a node.
+    /// The further chunks of an endpoint.
     pub endpoint: Option<EndpointPart>,
 }
 
-/// What the token of an endpoint has beyond that of a node.
+/// The four chunks that the token of an endpoint has beyond that of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EndpointPart {
     /// The topic or service, with a leading slash.

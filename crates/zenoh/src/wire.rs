@@ -1,8 +1,8 @@
 //! The Zenoh wire: the runtime's wire seam over one Zenoh session.
 //!
 //! Discovery comes from liveliness tokens ([`crate::peers`]), samples, requests and
-//! replies from the inbox. What Zenoh does not have is done here or above: loss is
-//! seen in gaps of sequence numbers, KEEP_ALL readers hold their writers' samples back.
+//! replies from the inbox. Loss is seen in gaps of sequence
+//! numbers. KEEP_ALL readers hold their writers' samples back here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ struct State {
     peers: Peers,
     writers: BTreeMap<Guid, RemoteWriter>,
     held: BTreeMap<Guid, Held>,
-    /// To be handled before the inbox: what was early or held.
+    /// Arrivals that were early or held, to be handled before the inbox.
     ready: VecDeque<Arrival>,
     early: VecDeque<(Instant, Arrival)>,
     early_bytes: usize,
@@ -77,7 +77,7 @@ struct State {
     unannounced: u64,
 }
 
-/// What is known of a remote writer that local readers match.
+/// A remote writer that local readers match.
 #[derive(Default)]
 struct RemoteWriter {
     readers: usize,
