@@ -17,6 +17,7 @@ use pteros_runtime::wire::WireScheduler;
 use zenoh::query::Query;
 
 use crate::attachment::Attachment;
+use crate::gid::Gid;
 use crate::session_id::SessionId;
 
 /// Arrivals that wait. A spinning thread takes them within microseconds.
@@ -86,6 +87,16 @@ impl Arrival {
             | Self::Reply { payload, .. } => payload.len(),
             Self::Token { key, .. } => key.len(),
             Self::Matching { .. } => 0,
+        }
+    }
+
+    /// The gid of its sender, if it has an attachment.
+    pub fn sender(&self) -> Option<Gid> {
+        match self {
+            Self::Sample { attachment, .. } | Self::Request { attachment, .. } => {
+                Some(attachment.gid)
+            }
+            Self::Token { .. } | Self::Reply { .. } | Self::Matching { .. } => None,
         }
     }
 

@@ -45,9 +45,8 @@ const REQUESTS_MAX: usize = 1_000;
 const EARLY_MAX: usize = 256;
 /// Bytes of it.
 const EARLY_BYTES_MAX: usize = 16 << 20;
-/// How long such data waits: a token takes the same way as the data, so it is late by
-/// the time of some hops.
-const EARLY_WAIT: Duration = Duration::from_millis(500);
+/// How long such data waits: longer than a token may ([`crate::peers::RTPS_WAIT`]).
+const EARLY_WAIT: Duration = Duration::from_millis(2_500);
 /// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
 const HELD_MAX: usize = 4_096;
 
@@ -99,7 +98,10 @@ impl ZenohWire {
     pub fn new(session: Session, setup: WireSetup) -> Result<Self, String> {
         let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
         let WireSetup {
-            domain_id, limits, ..
+            domain_id,
+            limits,
+            has_rtps,
+            ..
         } = setup;
         let inbox = Arc::new(Inbox::new(setup.scheduler));
         let receiver = inbox.clone();
@@ -128,7 +130,7 @@ impl ZenohWire {
             inbox,
             local: Mutex::new(local),
             state: Mutex::new(State {
-                peers: Peers::new(id, domain_id, limits),
+                peers: Peers::new(id, domain_id, limits, has_rtps),
                 writers: BTreeMap::new(),
                 held: BTreeMap::new(),
                 ready: VecDeque::new(),
@@ -155,7 +157,8 @@ impl ZenohWire {
             state.peers.has_events() || !state.ready.is_empty() || !state.wanted.is_empty();
         let at_once = is_ready.then_some(Instant::ZERO);
         let early = state.early.front().map(|(until, _)| *until);
-        self.inbox.schedule(at_once.or(early));
+        let later = early.into_iter().chain(state.peers.next_accept()).min();
+        self.inbox.schedule(at_once.or(later));
     }
 
     /// Handles one arrival. Returns whether the last event is a sample.
@@ -171,7 +174,7 @@ impl ZenohWire {
                 key,
                 is_alive: true,
             } => {
-                if let Some(gid) = state.peers.add(&key) {
+                if let Some(gid) = state.peers.add(now, &key) {
                     state.take_early(gid);
                 }
                 false
@@ -209,7 +212,7 @@ impl ZenohWire {
                     }
                     None => state.refuse(),
                 },
-                // It has asked by RTPS, too.
+                // It asks by RTPS.
                 None if state.peers.is_on_rtps(attachment.gid) => false,
                 None => state.keep_early(now, arrival),
             },
@@ -364,7 +367,10 @@ impl State {
     fn drop_oldest_early(&mut self) {
         if let Some((_, arrival)) = self.early.pop_front() {
             self.early_bytes = self.early_bytes.saturating_sub(arrival.bytes());
-            self.unannounced += 1;
+            let gid = arrival.sender();
+            if !gid.is_some_and(|gid| self.peers.is_on_rtps(gid)) {
+                self.unannounced += 1;
+            }
         }
     }
 
@@ -376,12 +382,7 @@ impl State {
 
     /// Lets the early data of an endpoint go on, whose token has come.
     fn take_early(&mut self, gid: Gid) {
-        let is_its = |arrival: &Arrival| match arrival {
-            Arrival::Sample { attachment, .. } | Arrival::Request { attachment, .. } => {
-                attachment.gid == gid
-            }
-            _ => false,
-        };
+        let is_its = |arrival: &Arrival| arrival.sender() == Some(gid);
         let all = std::mem::take(&mut self.early);
         for (until, arrival) in all {
             if is_its(&arrival) {
@@ -466,6 +467,9 @@ impl Wire for ZenohWire {
 
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
+        for gid in state.peers.accept_waiting(now) {
+            state.take_early(gid);
+        }
         loop {
             state.take_discovery(events);
             let next = state.ready.pop_front().or_else(|| self.inbox.pop());

@@ -283,6 +283,8 @@ pub struct WireSetup {
     pub enclave: String,
     /// Whether to stay on this host.
     pub local_only: bool,
+    /// Whether RTPS reaches other processes, too.
+    pub has_rtps: bool,
     /// Limits of the context: what remote peers may fill.
     pub limits: Limits,
     /// Calls the wire again.

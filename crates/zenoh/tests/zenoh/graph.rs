@@ -45,8 +45,10 @@ fn nodes_and_endpoints_are_seen_with_types_hashes_and_qos() {
     let expected = QosProfile::default().keep_last(7).best_effort();
     assert_eq!(info.qos.history, expected.history);
     assert_eq!(info.qos.reliability, expected.reliability);
-    let services = graph.services();
-    assert!(services.iter().any(|service| service.name == "/robot/add"));
+    until(&there, || {
+        let services = graph.services();
+        services.iter().any(|service| service.name == "/robot/add")
+    });
     drop(publisher);
     until(&there, || graph.publishers("/robot/chatter").is_empty());
     drop(service);
