@@ -69,9 +69,9 @@ pub struct Link {
 
 enum Entity {
     Publisher(Publisher<'static>),
-    Keeping(AdvancedPublisher<'static>),
+    Keeping(Box<AdvancedPublisher<'static>>),
     Subscriber(#[allow(dead_code, reason = "declared until dropped")] Subscriber<()>),
-    Catching(#[allow(dead_code, reason = "declared until dropped")] AdvancedSubscriber<()>),
+    Catching(#[allow(dead_code, reason = "declared until dropped")] Box<AdvancedSubscriber<()>>),
     Server(#[allow(dead_code, reason = "declared until dropped")] Queryable<()>),
     Client(Querier<'static>),
 }
@@ -339,7 +339,7 @@ fn keeping_publisher(session: &Session, key: String, qos: &EndpointQos) -> zenoh
     } else {
         advanced
     };
-    Ok(Entity::Keeping(advanced.wait()?))
+    Ok(Entity::Keeping(Box::new(advanced.wait()?)))
 }
 
 fn subscriber(session: &Session, key: String, receiver: Receiver) -> zenoh::Result<Entity> {
@@ -372,7 +372,7 @@ fn catching_subscriber(
     } else {
         advanced
     };
-    Ok(Entity::Catching(advanced.wait()?))
+    Ok(Entity::Catching(Box::new(advanced.wait()?)))
 }
 
 fn server(session: &Session, key: String, receiver: Receiver) -> zenoh::Result<Entity> {
