@@ -33,8 +33,8 @@ impl RouterVerb {
         if cli.console.json {
             let endpoints: serde_json::Value =
                 serde_json::from_str(router.endpoints()).unwrap_or_default();
-            let line = serde_json::json!({ "id": router.id(), "endpoints": endpoints });
-            cli.console.line(line.to_string())?;
+            let router = serde_json::json!({ "id": router.id(), "endpoints": endpoints });
+            cli.console.json(&router)?;
         } else {
             let (id, endpoints) = (router.id(), router.endpoints());
             cli.console.line(format!(
