@@ -44,7 +44,7 @@ pub const NAME: &str = "zenoh";
 pub fn wire(settings: ZenohSettings) -> OpenWire {
     OpenWire::new(NAME, move |setup| {
         let id = SessionId::of_context(setup.prefix);
-        let session = session::open_session(&settings, id)?;
-        Ok(Arc::new(ZenohWire::new(session, setup)?))
+        let opened = session::open_session(&settings, id)?;
+        Ok(Arc::new(ZenohWire::new(opened, setup)?))
     })
 }

@@ -1,8 +1,7 @@
 //! Sessions and routers: their configuration, and how they are opened.
 //!
-//! The defaults are those of rmw_zenoh_cpp, with one addition. The first session of a
-//! host that finds [`RENDEZVOUS_PORT`] free listens there. Every other one connects to
-//! it. So the nodes of a host find each other without a router, and a router keeps
+//! The defaults are those of rmw_zenoh_cpp, with one addition. One session of a host
+//! listens at [`RENDEZVOUS_PORT`]. Every other one connects to it. So the nodes of a host find each other without a router, and a router keeps
 //! its own port.
 #![allow(
     clippy::disallowed_methods,
@@ -10,6 +9,8 @@
 )]
 
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ use crate::session_id::SessionId;
 pub const ROUTER_PORT: u16 = 7447;
 /// The port at which the sessions of a host meet without a router.
 pub const RENDEZVOUS_PORT: u16 = 7448;
+/// The abstract socket whose owner listens at that port.
+const RENDEZVOUS_NAME: &str = "pteros-zenoh-rendezvous";
 /// The pause between two looks for a router, as in rmw_zenoh_cpp.
 const ROUTER_CHECK_PAUSE: Duration = Duration::from_secs(1);
 
@@ -51,11 +54,19 @@ const COMMON: &[(&str, &str)] = &[
 ///
 /// # Errors
 /// A text that names the setting or the step that failed.
-pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<Session, String> {
+pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSession, String> {
     let mut config = match &settings.session_config {
         Some(file) => from_file(file, "ZENOH_SESSION_CONFIG_URI")?,
-        None => session_defaults()?,
+        None => common_defaults("peer")?,
     };
+    let own_endpoints = |(key, _): &(String, String)| key.starts_with("listen") || key == "mode";
+    let mut rendezvous = None;
+    if settings.session_config.is_none() {
+        if !settings.overrides.iter().any(own_endpoints) {
+            rendezvous = claim_rendezvous();
+        }
+        add_session_endpoints(&mut config, rendezvous.is_some())?;
+    }
     if config.get_json("id").is_ok_and(|id| id == "null") {
         set(&mut config, "id", &format!("\"{id}\""))?;
     }
@@ -63,7 +74,25 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<Session, 
     let session = zenoh::open(config).wait();
     let session = session.map_err(|error| format!("open a Zenoh session: {}", reason(&error)))?;
     check_router(&session, settings.router_check_attempts)?;
-    Ok(session)
+    Ok(OpenedSession {
+        session,
+        rendezvous,
+    })
+}
+
+/// A session, and the claim to listen for the others of the host.
+pub struct OpenedSession {
+    /// The session.
+    pub session: Session,
+    /// Held as long as the session listens at [`RENDEZVOUS_PORT`].
+    pub rendezvous: Option<UnixListener>,
+}
+
+/// Claims to be the session of this host that listens. An abstract socket address is
+/// given to one process of a network namespace, and freed with it.
+fn claim_rendezvous() -> Option<UnixListener> {
+    let address = SocketAddr::from_abstract_name(RENDEZVOUS_NAME).ok()?;
+    UnixListener::bind_addr(&address).ok()
 }
 
 /// A running router. It ends when it is dropped.
@@ -122,26 +151,21 @@ impl Drop for Router {
     }
 }
 
-fn session_defaults() -> Result<Config, String> {
-    let mut config = common_defaults("peer")?;
-    let is_first = TcpListener::bind(("127.0.0.1", RENDEZVOUS_PORT)).is_ok();
-    let (listen, connect) = if is_first {
+fn add_session_endpoints(config: &mut Config, listens: bool) -> Result<(), String> {
+    let rendezvous = format!("tcp/127.0.0.1:{RENDEZVOUS_PORT}");
+    let (listen, connect) = if listens {
         (
-            format!("\"tcp/127.0.0.1:{RENDEZVOUS_PORT}#exit_on_failure=false\", "),
+            format!("\"{rendezvous}#exit_on_failure=false\", "),
             String::new(),
         )
     } else {
-        (
-            String::new(),
-            format!(", \"tcp/127.0.0.1:{RENDEZVOUS_PORT}\""),
-        )
+        (String::new(), format!(", \"{rendezvous}\""))
     };
     let listen = format!("[{listen}\"tcp/localhost:0\"]");
     let connect = format!("[\"tcp/localhost:{ROUTER_PORT}\"{connect}]");
-    set(&mut config, "listen/endpoints", &listen)?;
-    set(&mut config, "connect/endpoints", &connect)?;
-    set(&mut config, "scouting/delay", "200")?;
-    Ok(config)
+    set(config, "listen/endpoints", &listen)?;
+    set(config, "connect/endpoints", &connect)?;
+    set(config, "scouting/delay", "200")
 }
 
 fn router_defaults() -> Result<Config, String> {
@@ -233,7 +257,12 @@ mod tests {
 
     #[test]
     fn every_default_is_a_setting_that_zenoh_knows() {
-        let session = session_defaults().unwrap();
+        let mut session = common_defaults("peer").unwrap();
+        for listens in [true, false] {
+            add_session_endpoints(&mut session, listens).unwrap();
+            let endpoints = session.get_json("listen/endpoints").unwrap();
+            assert_eq!(endpoints.contains("7448"), listens, "{endpoints}");
+        }
         assert_eq!(session.get_json("mode").unwrap(), "\"peer\"");
         let router = router_defaults().unwrap();
         assert_eq!(router.get_json("mode").unwrap(), "\"router\"");

@@ -5,6 +5,7 @@
 //! numbers. KEEP_ALL readers hold their writers' samples back here.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,6 +35,7 @@ use crate::key::Place;
 use crate::links::Outgoing;
 use crate::local::Local;
 use crate::peers::Peers;
+use crate::session::OpenedSession;
 use crate::session_id::SessionId;
 use crate::token::Token;
 
@@ -58,6 +60,7 @@ pub struct ZenohWire {
     state: Mutex<State>,
     unanswered: AtomicU64,
     tokens: Mutex<Option<Subscriber<()>>>,
+    _rendezvous: Option<UnixListener>,
 }
 
 struct State {
@@ -95,7 +98,11 @@ impl ZenohWire {
     ///
     /// # Errors
     /// Zenoh's, as text.
-    pub fn new(session: Session, setup: WireSetup) -> Result<Self, String> {
+    pub fn new(opened: OpenedSession, setup: WireSetup) -> Result<Self, String> {
+        let OpenedSession {
+            session,
+            rendezvous,
+        } = opened;
         let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
         let WireSetup {
             domain_id,
@@ -143,6 +150,7 @@ impl ZenohWire {
             }),
             unanswered: AtomicU64::new(0),
             tokens: Mutex::new(Some(tokens)),
+            _rendezvous: rendezvous,
         })
     }
 
