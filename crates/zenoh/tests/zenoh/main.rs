@@ -15,5 +15,6 @@ mod graph;
 mod harness;
 mod peers;
 mod reconnection;
+mod rendezvous;
 mod services;
 mod topics;
