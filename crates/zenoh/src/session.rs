@@ -135,12 +135,6 @@ impl Router {
     pub fn endpoints(&self) -> &str {
         &self.endpoints
     }
-
-    /// Sessions and routers that are connected with it.
-    pub fn connection_count(&self) -> usize {
-        let info = self.session.info();
-        info.peers_zid().wait().count() + info.routers_zid().wait().count()
-    }
 }
 
 impl Drop for Router {
