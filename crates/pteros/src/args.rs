@@ -38,7 +38,7 @@ pub struct Arguments {
     ///
     /// See [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory).
     pub shared_memory: Option<bool>,
-    /// `--wire rtps`, `zenoh` or `rtps,zenoh`; overrides `RMW_IMPLEMENTATION`.
+    /// `--wire rtps` or `zenoh`; overrides `RMW_IMPLEMENTATION`.
     ///
     /// `zenoh` needs the feature of that name.
     pub wire: Option<WireChoice>,
@@ -176,17 +176,16 @@ impl Arguments {
                 });
             }
             "--wire" => {
-                let text = value("rtps, zenoh or rtps,zenoh")?;
+                let text = value("rtps or zenoh")?;
                 self.wire = Some(match text.as_str() {
                     "rtps" => WireChoice::Rtps,
                     "zenoh" => WireChoice::Zenoh,
-                    "rtps,zenoh" | "zenoh,rtps" => WireChoice::Both,
                     _ => {
                         return Err(ArgumentsError::InvalidValue {
                             flag: flag.into(),
                             value: text,
                             reason: "neither rtps nor zenoh".into(),
-                            hint: "write one of them, or --wire rtps,zenoh for both".into(),
+                            hint: "write one of them; a process has one wire at a time".into(),
                         });
                     }
                 });

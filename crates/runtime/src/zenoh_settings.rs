@@ -22,8 +22,6 @@ pub enum WireChoice {
     Rtps,
     /// Zenoh, as rmw_zenoh_cpp speaks it. RTPS stays within the process.
     Zenoh,
-    /// Both at once.
-    Both,
 }
 
 /// The settings of the Zenoh wire.

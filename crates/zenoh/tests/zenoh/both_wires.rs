@@ -1,13 +1,9 @@
 //! Contexts with RTPS and Zenoh at once.
 
-use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
-};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 
 use crate::harness::{Net, SOON, next, text, until};
-use crate::spin_thread::SpinThread;
 
 fn open_both(net: &Net, domain_id: u32) -> Context {
     let options = ContextOptions {
@@ -65,34 +61,5 @@ fn each_kind_of_peer_gets_each_message_once() {
     }
     for (_, subscription) in &heard {
         assert!(subscription.take().is_none());
-    }
-}
-
-#[test]
-fn a_server_answers_clients_of_both_wires() {
-    const DOMAIN: u32 = 92;
-    let net = Net::new();
-    let serving = open_both(&net, DOMAIN);
-    let node = serving.create_node("serving").unwrap();
-    let service = node
-        .create_service::<AddTwoInts>("add", |request| AddTwoIntsResponse {
-            sum: request.a + request.b,
-        })
-        .unwrap();
-    let _spin = SpinThread::of_node(&node, service);
-    let contexts = [
-        open_both(&net, DOMAIN),
-        open_zenoh(&net, DOMAIN),
-        Context::with_options(ContextOptions::local(DOMAIN)).unwrap(),
-    ];
-    for context in &contexts {
-        let node = context.create_node("asking").unwrap();
-        let client = node.create_client::<AddTwoInts>("add").unwrap();
-        assert!(client.wait_for_service(SOON));
-        for a in 0..5 {
-            let answer = client.call(&AddTwoIntsRequest { a, b: 1 }, SOON).unwrap();
-            assert_eq!(answer.sum, a + 1);
-        }
-        assert_eq!(client.unmatched_response_count(), 0);
     }
 }
