@@ -135,7 +135,7 @@ fn large_messages_arrive_whole() {
     let [here, there] = [net.open(), net.open_as("client")];
     let talker = here.create_node("talker").unwrap();
     let listener = there.create_node("listener").unwrap();
-    let all = || "big".qos(&QosProfile::default().keep_all());
+    let all = || "big".qos(QosProfile::default().keep_all());
     let publisher: Publisher<Text> = talker.create_publisher(all()).unwrap();
     let subscription: Subscription<Text> = listener.create_polled_subscription(all()).unwrap();
     assert!(publisher.wait_for_matched(1, SOON));
@@ -181,7 +181,7 @@ fn what_zenoh_cannot_carry_stays_within_the_process() {
     let [here, there] = [net.open(), net.open()];
     let talker = here.create_node("talker").unwrap();
     let listener = there.create_node("listener").unwrap();
-    let lines = "chatter".qos(&QosProfile::default().partition(["a"]));
+    let lines = "chatter".qos(QosProfile::default().partition(["a"]));
     let publisher: Publisher<Text> = talker.create_publisher(lines.clone()).unwrap();
     let near: Subscription<Text> = talker.create_polled_subscription(lines).unwrap();
     let plain: Publisher<Text> = talker.create_publisher("chatter").unwrap();
