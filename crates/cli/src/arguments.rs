@@ -18,6 +18,7 @@ use crate::node::NodeVerb;
 use crate::param::ParamVerb;
 use crate::pkg::PkgVerb;
 use crate::rmw::RmwVerb;
+use crate::router::RouterVerb;
 use crate::run::Run;
 use crate::security::SecurityVerb;
 use crate::service::Service;
@@ -169,6 +170,8 @@ pub enum Noun {
     /// Install and check the plug-in that runs rclcpp and rclpy on Pteros
     #[command(subcommand, arg_required_else_help = true)]
     Rmw(RmwVerb),
+    /// Run a Zenoh router, as rmw_zenohd
+    Router(RouterVerb),
     /// Find problems that keep nodes from communicating, and suggest fixes
     #[command(visible_alias = "wtf")]
     Doctor(Doctor),
@@ -212,6 +215,7 @@ impl Noun {
             Self::Lab(verb) => verb.run(cli),
             Self::Trace(verb) => verb.run(cli),
             Self::Rmw(verb) => verb.run(cli),
+            Self::Router(verb) => verb.run(cli),
             Self::Doctor(verb) => verb.run(cli),
             Self::Multicast(verb) => verb.run(cli),
             Self::Daemon(verb) => verb.run(cli),

@@ -23,6 +23,8 @@ pub fn install(cli: &CliContext) -> Result<()> {
     if log_options.level.is_none() {
         // The verbs report mismatches themselves, with node names.
         directives += ",pteros_runtime::endpoints::mismatch=error";
+        // It warns whenever there is no router, and whatever it refuses is an error here.
+        directives += ",zenoh=error";
     }
     let filter = match std::env::var(EnvFilter::DEFAULT_ENV) {
         Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|error| {

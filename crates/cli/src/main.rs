@@ -42,6 +42,7 @@ mod qos_flags;
 mod remote_types;
 mod rmw;
 mod ros2_installation;
+mod router;
 mod run;
 mod security;
 mod server_type;

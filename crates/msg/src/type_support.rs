@@ -234,6 +234,11 @@ pub trait ServiceTypeSupport: 'static {
         None
     }
 
+    /// The service type's own RIHS01 hash, where it is known.
+    fn type_hash(support: &Self::Support) -> Option<TypeHash> {
+        Self::description(support).map(|of| of.hash)
+    }
+
     /// The request's type.
     fn request(support: &Self::Support) -> &SupportOf<Self::Request>;
 
@@ -327,6 +332,10 @@ impl ServiceTypeSupport for DynamicService {
 
     fn service_name(ty: &Self) -> &str {
         ty.name()
+    }
+
+    fn type_hash(ty: &Self) -> Option<TypeHash> {
+        ty.hash()
     }
 
     fn request(ty: &Self) -> &DynamicType {

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use pteros_runtime::config::WireChoice;
 use pteros_runtime::names;
 use pteros_runtime::thread::{ThreadSettingError, ThreadSettings};
 
@@ -37,6 +38,10 @@ pub struct Arguments {
     ///
     /// See [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory).
     pub shared_memory: Option<bool>,
+    /// `--wire rtps` or `zenoh`; overrides `RMW_IMPLEMENTATION`.
+    ///
+    /// `zenoh` needs the feature of that name.
+    pub wire: Option<WireChoice>,
     /// `--trace`: the folder of the process's traces; overrides `PTEROS_TRACE`.
     ///
     /// See [`ContextOptions::trace`](crate::ContextOptions::trace).
@@ -170,6 +175,21 @@ impl Arguments {
                     }
                 });
             }
+            "--wire" => {
+                let text = value("rtps or zenoh")?;
+                self.wire = Some(match text.as_str() {
+                    "rtps" => WireChoice::Rtps,
+                    "zenoh" => WireChoice::Zenoh,
+                    _ => {
+                        return Err(ArgumentsError::InvalidValue {
+                            flag: flag.into(),
+                            value: text,
+                            reason: "neither rtps nor zenoh".into(),
+                            hint: "write one of them; a process has one wire at a time".into(),
+                        });
+                    }
+                });
+            }
             "--trace" => self.trace = Some(value("a folder")?.into()),
             "--thread-priority" => {
                 let text = value("a number from 1 to 99")?;
@@ -267,7 +287,7 @@ fn unknown(word: &str) -> ArgumentsError {
     } else if word.starts_with('-') {
         "known are -r, -p, --params-file, -e, --log-level, --log-config-file, --log-file-name, \
          --{enable,disable}-{rosout,stdout,external-lib}-logs, --busy-poll, \
-         --shared-memory, --trace, --thread-priority, --thread-cpus and --lock-memory"
+         --shared-memory, --wire, --trace, --thread-priority, --thread-cpus and --lock-memory"
             .into()
     } else {
         "end the ROS arguments with -- before it".into()

@@ -14,7 +14,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pteros_runtime::busy_poll::BUSY_POLL_MAX;
-use pteros_runtime::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN};
+use pteros_runtime::config::{
+    Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN, WireChoice, ZenohSettings,
+};
 use pteros_runtime::flow_controller::FlowController;
 use pteros_runtime::names::validate_enclave;
 use pteros_runtime::platform::Platform;
@@ -348,6 +350,12 @@ impl Context {
         self.inner.core.counts()
     }
 
+    /// What its wires beside RTPS dropped or refused: wire, counter, total. For
+    /// diagnostics. Locks a wire's discovery shortly.
+    pub fn wire_counters(&self) -> Vec<(String, &'static str, u64)> {
+        self.inner.core.wire_counters()
+    }
+
     /// Counters of its shared-memory connections: carried and refused messages.
     ///
     /// `None` without a shared-memory transport.
@@ -442,10 +450,19 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     {
         return Err(ContextError::Spin(spin));
     }
+    let wire = options.arguments.wire.or(config.wire).unwrap_or_default();
+    let mut wires = options.wires.clone();
+    if wire != WireChoice::Rtps {
+        wires.push(zenoh_wire(config.zenoh)?);
+    }
     FlowController::validate(&options.flow_controllers)?;
     options.limits.validate()?;
     options.shared_memory.validate()?;
-    let (receive_bytes, send_bytes) = default.buffer_bytes;
+    let (mut receive_bytes, send_bytes) = default.buffer_bytes;
+    if wire == WireChoice::Zenoh {
+        // Nothing arrives at its sockets.
+        receive_bytes = send_bytes;
+    }
     let store_bytes = options.store_bytes_max.or(config.store_bytes);
     let trace_folder = options.arguments.trace.clone().or(config.trace_folder);
     let trace = options
@@ -462,7 +479,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         },
         domain_id,
         local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
-        isolated: range == DiscoveryRange::Off,
+        isolated: range == DiscoveryRange::Off || wire == WireChoice::Zenoh,
         multicast: matches!(
             range,
             DiscoveryRange::Subnet | DiscoveryRange::SystemDefault
@@ -480,7 +497,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             .fragment_bytes
             .unwrap_or(default.fragment_bytes_network),
         enclave,
-        wires: options.wires.clone(),
+        wires,
         lease: options.participant_lease.map_or(default.lease, Into::into),
         flow_controllers: options.flow_controllers.clone(),
         limits: options.limits,
@@ -497,6 +514,16 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         security,
         trace,
     })
+}
+
+#[cfg(feature = "zenoh")]
+fn zenoh_wire(settings: ZenohSettings) -> Result<OpenWire, ContextError> {
+    Ok(pteros_zenoh::wire(settings))
+}
+
+#[cfg(not(feature = "zenoh"))]
+fn zenoh_wire(_: ZenohSettings) -> Result<OpenWire, ContextError> {
+    Err(ContextError::NoZenoh)
 }
 
 fn thread_settings(options: &ContextOptions) -> ThreadSettings {

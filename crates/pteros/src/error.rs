@@ -74,6 +74,11 @@ pub enum ContextError {
     /// an option out of its range.
     #[error(transparent)]
     SharedMemory(#[from] ShmError),
+    /// The Zenoh wire was chosen, and this program is built without it.
+    #[error(
+        "the Zenoh wire (RMW_IMPLEMENTATION=rmw_zenoh_cpp or --wire zenoh) is not in this program; build it with the feature \"zenoh\" of pteros or pteros-cli, or choose RTPS by --ros-args --wire rtps"
+    )]
+    NoZenoh,
     /// The sockets could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

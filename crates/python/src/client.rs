@@ -74,7 +74,8 @@ pub(crate) fn service_spec(
 ) -> PyResult<ServiceSpec> {
     let avoid = profile.avoid_ros_namespace_conventions;
     // As rmw_cyclonedds and rmw_fastrtps, both topics carry the hash of the service.
-    let user_data = type_hash_entry(&types::type_hash(&ty.name)?);
+    let type_hash = types::type_hash(&ty.name)?;
+    let user_data = type_hash_entry(&type_hash);
     let spec = |topic: String, program: &Program| {
         let mut qos = profile.to_endpoint();
         qos.user_data = user_data.clone();
@@ -89,6 +90,7 @@ pub(crate) fn service_spec(
     Ok(ServiceSpec {
         requests: spec(dds_request_topic(name, avoid), &ty.request),
         replies: spec(dds_reply_topic(name, avoid), &ty.response),
+        type_hash: Some(type_hash),
     })
 }
 

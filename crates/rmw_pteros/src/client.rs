@@ -73,6 +73,7 @@ pub(crate) fn service_spec(name: &str, ty: &ServiceType, profile: &QosProfile) -
     ServiceSpec {
         requests: spec(dds_request_topic(name, avoid), &ty.request),
         replies: spec(dds_reply_topic(name, avoid), &ty.response),
+        type_hash: ty.hash,
     }
 }
 

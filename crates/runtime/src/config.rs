@@ -15,6 +15,7 @@ pub use crate::config_error::ConfigError;
 use crate::scheduler::busy_poll::BUSY_POLL_MAX;
 use crate::security_settings::SecuritySettings;
 use crate::trace::{BYTES_MAX, BYTES_MIN};
+pub use crate::zenoh_settings::{WireChoice, ZenohSettings};
 
 /// The variables that [`Config::from_variables`] reads.
 pub const VARIABLES: &[&str] = &[
@@ -39,6 +40,10 @@ pub const VARIABLES: &[&str] = &[
     "PTEROS_TRACE",
     "PTEROS_TRACE_BYTES",
     "PTEROS_RMW_OPTIONAL_FEATURES",
+    "ZENOH_SESSION_CONFIG_URI",
+    "ZENOH_ROUTER_CONFIG_URI",
+    "ZENOH_CONFIG_OVERRIDE",
+    "ZENOH_ROUTER_CHECK_ATTEMPTS",
     "RCUTILS_CONSOLE_OUTPUT_FORMAT",
     "RCUTILS_COLORIZED_OUTPUT",
     "RCUTILS_LOGGING_USE_STDOUT",
@@ -167,6 +172,10 @@ pub struct Config {
     /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
     /// say.
     pub enclave_override: Option<String>,
+    /// `RMW_IMPLEMENTATION`, where it names a wire of Pteros other than RTPS.
+    pub wire: Option<WireChoice>,
+    /// The variables of rmw_zenoh_cpp.
+    pub zenoh: ZenohSettings,
     /// Warnings for the operator, to be logged once.
     pub warnings: Vec<ConfigWarning>,
 }
@@ -218,8 +227,9 @@ impl Config {
             config.set_localhost_only(&setting)?;
         }
         if let Some(setting) = setting("RMW_IMPLEMENTATION") {
-            config.warn_about_other_middleware(&setting);
+            config.set_middleware(&setting);
         }
+        config.zenoh = ZenohSettings::read(|variable| setting(variable).map(|g| g.value))?;
         config.security = SecuritySettings::read(|variable| setting(variable).map(|g| g.value))?;
         config.enclave_override = setting("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
         if let Some(setting) = setting("PTEROS_INTERFACES") {
@@ -322,7 +332,7 @@ impl Config {
         }
     }
 
-    fn warn_about_other_middleware(&mut self, setting: &SetVariable) {
+    fn set_middleware(&mut self, setting: &SetVariable) {
         let message = match setting.value.as_str() {
             "rmw_cyclonedds_cpp"
             | "rmw_fastrtps_cpp"
@@ -330,12 +340,12 @@ impl Config {
             | "rmw_connextdds"
             | "rmw_pteros_cpp" => return,
             "rmw_zenoh_cpp" => {
-                "the Zenoh protocol is not available; RTPS is used, which nodes on \
-                 rmw_zenoh_cpp do not receive: run them with rmw_cyclonedds_cpp or rmw_fastrtps_cpp"
+                self.wire = Some(WireChoice::Zenoh);
+                return;
             }
             _ => {
-                "unknown middleware; RTPS is used: unset it, or set rmw_cyclonedds_cpp or \
-                 rmw_fastrtps_cpp"
+                "unknown middleware; RTPS is used: unset it, or set rmw_cyclonedds_cpp, \
+                 rmw_fastrtps_cpp or rmw_zenoh_cpp"
             }
         };
         self.warn(setting, message.into());
@@ -763,10 +773,13 @@ mod tests {
 
     #[test]
     fn another_middleware_is_a_warning_and_invalid_security_values_are_errors() {
-        for name in ["rmw_zenoh_cpp", "rmw_email"] {
-            let config = config(&[("RMW_IMPLEMENTATION", name)]).unwrap();
-            assert_eq!(config.warnings.len(), 1, "{name}");
-        }
+        let of = |name| config(&[("RMW_IMPLEMENTATION", name)]).unwrap();
+        assert_eq!(of("rmw_email").warnings.len(), 1);
+        let zenoh = of("rmw_zenoh_cpp");
+        assert_eq!(
+            (zenoh.warnings, zenoh.wire),
+            (vec![], Some(WireChoice::Zenoh))
+        );
         let on = ("ROS_SECURITY_ENABLE", "true");
         let error = config(&[on]).unwrap_err();
         assert_eq!(error.variable, "ROS_SECURITY_KEYSTORE");

@@ -369,6 +369,13 @@ impl Graph {
         });
     }
 
+    /// Namespace and name of a local node.
+    pub(crate) fn node_name(&self, key: NodeKey) -> Option<(String, String)> {
+        let state = self.state.lock();
+        let (_, node) = state.own_nodes.iter().find(|(k, _)| *k == key)?;
+        Some((node.namespace.clone(), node.name.clone()))
+    }
+
     /// Removes an endpoint, and from its node.
     pub(crate) fn detach_endpoint(&self, key: NodeKey, guid: Guid) {
         self.state.lock().own_endpoints.remove(&guid);

@@ -52,6 +52,7 @@ mod thread_buffer;
 pub mod trace;
 pub mod udp;
 pub mod wire;
+mod zenoh_settings;
 
 pub use crate::core::driver::DriverState;
 pub use crate::core::external_event_loop;

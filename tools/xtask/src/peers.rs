@@ -24,6 +24,19 @@ pub struct Peers {
 
 /// The tested PyPI release.
 const PYTHON_CYCLONE: &str = "cyclonedds==11.0.1";
+/// The same of Zenoh, with the hash that makes gids.
+const PYTHON_ZENOH: [&str; 2] = ["eclipse-zenoh==1.10.2", "xxhash"];
+
+/// A peer in Python, with packages of PyPI in a virtual environment of its own.
+struct PythonPeer {
+    name: &'static str,
+    venv: &'static str,
+    packages: &'static [&'static str],
+    /// What works if they are installed.
+    import: &'static str,
+    /// Its script; without one it is the Python itself.
+    script: Option<&'static str>,
+}
 
 /// The tested PyPI releases of libraries that read and write bags.
 const PYTHON_BAGS: [&str; 3] = ["mcap==1.6.0", "mcap-ros2-support==0.6.0", "rosbags==0.11.9"];
@@ -93,8 +106,36 @@ pub fn prepare() -> Result<Peers> {
             "fastdds-parameters",
             work.build_fastdds_node("parameters", "parameters", &FASTDDS_PARAMETERS),
         ),
-        ("python-peer", work.build_python()),
-        ("bag-python", work.build_bag_python()),
+        (
+            "python-peer",
+            work.build_python(&PythonPeer {
+                name: "python-peer",
+                venv: "venv",
+                packages: &[PYTHON_CYCLONE],
+                import: "import cyclonedds.domain",
+                script: Some("python/peer.py"),
+            }),
+        ),
+        (
+            "zenoh-peer",
+            work.build_python(&PythonPeer {
+                name: "zenoh-peer",
+                venv: "venv-zenoh",
+                packages: &PYTHON_ZENOH,
+                import: "import zenoh.ext, xxhash",
+                script: Some("zenoh/peer.py"),
+            }),
+        ),
+        (
+            "bag-python",
+            work.build_python(&PythonPeer {
+                name: "bag-python",
+                venv: "venv-bag",
+                packages: &PYTHON_BAGS,
+                import: "import mcap, mcap_ros2.decoder, rosbags.highlevel",
+                script: None,
+            }),
+        ),
     ];
     Ok(Peers {
         folder: work.0.programs,
@@ -317,28 +358,13 @@ impl InteropBuilder {
         Ok(program)
     }
 
-    fn build_python(&self) -> Result<PathBuf> {
-        let python = self.ensure_venv("venv", "import cyclonedds.domain", &[PYTHON_CYCLONE])?;
-        let script = self.sources.join("python/peer.py");
-        let line = format!("exec '{}' '{}' \"$@\"", python.display(), script.display());
-        self.write_program("python-peer", &line)
-    }
-
-    /// A Python with the libraries that read and write bags.
-    fn build_bag_python(&self) -> Result<PathBuf> {
-        let imports = "import mcap, mcap_ros2.decoder, rosbags.highlevel";
-        let python = self.ensure_venv("bag-venv", imports, &PYTHON_BAGS)?;
-        let line = format!("exec '{}' \"$@\"", python.display());
-        self.write_program("bag-python", &line)
-    }
-
-    /// The Python of a virtual environment with PyPI packages, which `imports` proves.
-    fn ensure_venv(&self, folder: &str, imports: &str, packages: &[&str]) -> Result<PathBuf> {
-        let venv = self.target.join(folder);
+    fn build_python(&self, peer: &PythonPeer) -> Result<PathBuf> {
+        let program = self.programs.join(peer.name);
+        let venv = self.target.join(peer.venv);
         let python = venv.join("bin/python");
         let is_usable = || {
             let mut ask = Command::new(&python);
-            python.exists() && run_quietly(ask.args(["-c", imports])).is_ok()
+            python.exists() && run_quietly(ask.args(["-c", peer.import])).is_ok()
         };
         if !is_usable() {
             self.ensure_installed("python3", "/usr/bin/env", &["python3", "python3-venv"])?;
@@ -350,23 +376,20 @@ impl InteropBuilder {
                 run_quietly(&mut make)?;
             }
             let mut pip = Command::new(&python);
-            pip.args(["-m", "pip", "install", "--quiet"]).args(packages);
+            pip.args(["-m", "pip", "install", "--quiet"])
+                .args(peer.packages);
             run_quietly(&mut pip)
                 .context("it needs a Python version with a wheel on PyPI, and network access")?;
             if !is_usable() {
-                bail!(
-                    "{} are installed but cannot be imported",
-                    packages.join(", ")
-                );
+                let packages = peer.packages.join(" and ");
+                bail!("{packages}: installed but cannot be imported");
             }
         }
-        Ok(python)
-    }
-
-    /// Writes a program of one line for the shell.
-    fn write_program(&self, name: &str, line: &str) -> Result<PathBuf> {
-        let program = self.programs.join(name);
-        fs::write(&program, format!("#!/bin/sh\n{line}\n"))?;
+        let script = peer.script.map_or_else(String::new, |script| {
+            format!(" '{}'", self.sources.join(script).display())
+        });
+        let text = format!("#!/bin/sh\nexec '{}'{script} \"$@\"\n", python.display());
+        fs::write(&program, text)?;
         fs::set_permissions(
             &program,
             std::os::unix::fs::PermissionsExt::from_mode(0o755),

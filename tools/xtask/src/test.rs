@@ -55,6 +55,8 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros-security", "crowd"),
     // Every experiment of the lab, at a minimum.
     ("pteros-lab", "command"),
+    // The Zenoh wire: minutes to build, and nothing else needs it.
+    ("pteros-zenoh", "zenoh"),
     // Every example, tutorial and demo, as users run them.
     ("tour", "every_example"),
     ("tutorials", "programs"),
@@ -254,7 +256,15 @@ fn quick_targets(all: &TestTargets) -> Result<Vec<String>> {
     if let Some((package, name)) = long.iter().find(|(_, name)| names.contains(name)) {
         bail!("{package}: the long test {name} has the name of a quick one; rename one");
     }
-    let mut arguments: Vec<String> = ["--workspace", "--lib", "--bins"].map(String::from).into();
+    let mut arguments: Vec<String> = [
+        "--workspace",
+        "--exclude",
+        "pteros-zenoh",
+        "--lib",
+        "--bins",
+    ]
+    .map(String::from)
+    .into();
     for name in names {
         arguments.extend(["--test".to_owned(), name.clone()]);
     }

@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, Findings};
 use crate::suggest::close_names;
-use pteros::config::{Config, VARIABLES};
+use pteros::config::{Config, VARIABLES, WireChoice};
 
 /// Variables that other parts than a context read.
 const OTHER_VARIABLES: &[&str] = &[
@@ -61,18 +61,6 @@ const UNSUPPORTED_VARIABLES: &[(&str, &str)] = &[
         "a program without loaned messages does not call Publisher::borrow_loaned_message",
     ),
     (
-        "ZENOH_ROUTER_CHECK_ATTEMPTS",
-        "Pteros speaks RTPS and needs no router",
-    ),
-    (
-        "ZENOH_SESSION_CONFIG_URI",
-        "Pteros speaks RTPS and needs no router",
-    ),
-    (
-        "ZENOH_CONFIG_OVERRIDE",
-        "Pteros speaks RTPS and needs no router",
-    ),
-    (
         "RCUTILS_CONSOLE_STDOUT_LINE_BUFFERED",
         "ROS 2 has removed it too; lines are always flushed",
     ),
@@ -119,6 +107,13 @@ pub fn check() -> Vec<Finding> {
         Ok(config) => {
             for warning in &config.warnings {
                 found.warn(warning.to_string(), "change or unset the variable");
+            }
+            if config.wire == Some(WireChoice::Zenoh) && cfg!(not(feature = "zenoh")) {
+                found.error(
+                    "RMW_IMPLEMENTATION=rmw_zenoh_cpp: this program is built without Zenoh",
+                    "build it with: cargo build --release -p pteros-cli --features zenoh; or \
+                     unset the variable to use RTPS",
+                );
             }
         }
         Err(error) => found.error(

@@ -1,6 +1,7 @@
 //! Dynamic service type: the message types of a service known at run time only.
 
 use super::types::DynamicType;
+use crate::hash::TypeHash;
 use crate::library::{InterfaceLibrary, LibraryError};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -17,6 +18,7 @@ pub struct DynamicService {
     response: DynamicType,
     /// The introspection event type, if the library defines its parts.
     event: Option<DynamicType>,
+    hash: Option<TypeHash>,
 }
 
 /// Why the types of a service or an action could not be loaded.
@@ -68,6 +70,7 @@ impl DynamicService {
             request: part("_Request")?,
             response: part("_Response")?,
             event: part("_Event").ok(),
+            hash: library.type_hash(name).ok(),
         })
     }
 
@@ -82,7 +85,14 @@ impl DynamicService {
             request,
             response,
             event: None,
+            hash: None,
         }
+    }
+
+    /// The service type's own RIHS01 hash; `None` where the library lacks
+    /// `service_msgs`, and for a type made from its two message types.
+    pub fn hash(&self) -> Option<TypeHash> {
+        self.hash
     }
 
     /// For example `example_interfaces/srv/AddTwoInts`.

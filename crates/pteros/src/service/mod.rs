@@ -161,6 +161,7 @@ impl Node {
         let known = &self.context().inner.known_types;
         request.register_in(known);
         response.register_in(known);
+        let type_hash = S::type_hash(support);
         if let Some(of) = S::description(support) {
             known.register(Some(of.hash), || {
                 TypeDescriptionSource::Service(of.describe, of.definitions)
@@ -173,7 +174,12 @@ impl Node {
         replies.topic = dds_reply_topic(&name, avoid);
         requests.serialize_only = self.core().as_bytes;
         replies.serialize_only = self.core().as_bytes;
-        Ok((name, ServiceSpec { requests, replies }))
+        let spec = ServiceSpec {
+            requests,
+            replies,
+            type_hash,
+        };
+        Ok((name, spec))
     }
 }
 

@@ -79,6 +79,7 @@ impl Core {
             tracer.name_owner(data.guid.entity, key);
         }
         self.graph.attach_endpoint(key, data.guid);
+        self.attach_endpoint_on_wires(key, data.guid);
         self.graph_changed();
     }
 

@@ -602,6 +602,7 @@ fn open_added_wires(
             prefix,
             enclave: options.enclave.clone(),
             local_only: options.local_only,
+            has_rtps: !options.isolated,
             limits: options.limits,
             scheduler,
         }

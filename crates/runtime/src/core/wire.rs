@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::fault;
 use pteros_rtps::history::{CacheChange, ChangeKind};
@@ -22,10 +23,11 @@ use crate::core::Core;
 use crate::endpoints::mismatch;
 use crate::endpoints::reader::ReaderEndpoint;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
+use crate::graph::NodeKey;
 use crate::names::ros_topic;
 use crate::sample::QueuedSample;
 use crate::scheduler::timeout_queue::TimeoutOwner;
-use crate::wire::{SampleWire, WireEvent, WireSample};
+use crate::wire::{NodeName, SampleWire, WireEvent, WireSample};
 
 /// Polls of one wire, each with at most one sample, before user code has its turn. As
 /// many datagrams are handled in one turn.
@@ -45,6 +47,61 @@ impl Core {
                 ros_topic(&endpoint.topic), wire.name()
             );
         }
+    }
+
+    /// Tells the further wires which participants RTPS knows, so that they leave those
+    /// alone.
+    pub(crate) fn tell_wires_of_rtps(&self, now: Instant, event: &ParticipantEvent) {
+        if self.wires.added().is_empty() {
+            return;
+        }
+        let (participant, is_known) = match event {
+            ParticipantEvent::ParticipantDiscovered(data) => (data.prefix, true),
+            ParticipantEvent::ParticipantLost { prefix, .. } => (*prefix, false),
+            _ => return,
+        };
+        for wire in self.wires.added() {
+            wire.note_rtps_participant(participant, is_known);
+        }
+        // The end of a match there must not end the one by RTPS that follows.
+        self.serve_wires(now);
+    }
+
+    /// Tells the further wires the node of a local endpoint, and applies what they
+    /// report: a publisher may write at once.
+    pub(crate) fn attach_endpoint_on_wires(&self, key: NodeKey, endpoint: Guid) {
+        if self.wires.added().is_empty() {
+            return;
+        }
+        let Some((namespace, name)) = self.graph.node_name(key) else {
+            return;
+        };
+        let (namespace, name) = (&namespace, &name);
+        let now = self.platform.now();
+        let _order = self.endpoints.begin_match();
+        for wire in self.wires.added() {
+            wire.attach_endpoint(now, endpoint, &NodeName { namespace, name });
+        }
+        self.serve_wires(now);
+    }
+
+    /// Tells the further wires the type hash of a service.
+    pub(crate) fn note_service_hash(&self, endpoint: Guid, hash: Option<TypeHash>) {
+        let Some(hash) = hash else { return };
+        for wire in self.wires.added() {
+            wire.note_service_hash(endpoint, &hash);
+        }
+    }
+
+    /// The counters of the further wires: wire, counter, total. For diagnostics.
+    pub fn wire_counters(&self) -> Vec<(String, &'static str, u64)> {
+        let wires = self.wires.added().iter();
+        let counters = wires.flat_map(|wire| {
+            let name = wire.name().to_owned();
+            let counters = wire.counters().into_iter();
+            counters.map(move |(counter, total)| (name.clone(), counter, total))
+        });
+        counters.collect()
     }
 
     /// Withdraws a local endpoint from all wires.
@@ -109,6 +166,13 @@ impl Core {
                 }
             }
             WireEvent::SpaceFreed => {}
+            WireEvent::WriterWanted { writer, is_wanted } => {
+                if let Some(writer) = self.endpoints.writer(writer.entity) {
+                    let mut state = writer.state.lock();
+                    state.wires.set_wanted(wire, is_wanted);
+                    writer.update_wire_count(&state);
+                }
+            }
         }
         self.scheduler.wake_waiters();
     }

@@ -77,7 +77,7 @@ pub struct WriterEndpoint {
     pub(crate) serialize_only: bool,
     pub(crate) state: Mutex<WriterState, rank::WriterState>,
     remote: AtomicUsize,
-    /// Number of remote readers on further wires.
+    /// Number of routes on further wires.
     on_wires: AtomicUsize,
     /// Number of remote readers that are reached by shared memory.
     connected: AtomicUsize,
@@ -344,15 +344,15 @@ impl WriterEndpoint {
         self.serialized.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether some remote readers are on further wires.
+    /// Whether some further wire takes its samples.
     pub(crate) fn is_on_wires(&self) -> bool {
         self.on_wires.load(Ordering::Relaxed) > 0
     }
 
-    /// Updates the number of readers on further wires.
+    /// Updates the number of routes on further wires.
     pub(crate) fn update_wire_count(&self, state: &WriterState) {
         // Release: the routes were changed before, under the lock.
-        let count = state.wires.readers().count();
+        let count = state.wires.count();
         self.on_wires.store(count, Ordering::Release);
     }
 

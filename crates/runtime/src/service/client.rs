@@ -123,6 +123,9 @@ impl Core {
                 return Err(error);
             }
         };
+        for endpoint in [requests.guid(), replies.data.guid] {
+            self.note_service_hash(endpoint, spec.type_hash);
+        }
         Ok(ServiceClient {
             client_number: client_number_of(replies.data.guid),
             requests,

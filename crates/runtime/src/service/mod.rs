@@ -11,6 +11,7 @@ mod server;
 
 use std::fmt::Write as _;
 
+use pteros_msg::hash::TypeHash;
 use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 
@@ -31,6 +32,8 @@ pub struct ServiceSpec {
     pub requests: EndpointSpec,
     /// The topic of replies.
     pub replies: EndpointSpec,
+    /// The hash of the service's type, where it is known. Some wires need it.
+    pub type_hash: Option<TypeHash>,
 }
 
 /// USER_DATA keys of client and server endpoints, which associate the two endpoints

@@ -104,6 +104,9 @@ impl Core {
                 return Err(error);
             }
         };
+        for endpoint in [requests.data.guid, replies.guid()] {
+            self.note_service_hash(endpoint, spec.type_hash);
+        }
         Ok(ServiceServer {
             requests,
             replies,

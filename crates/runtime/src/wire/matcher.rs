@@ -2,7 +2,8 @@
 //!
 //! It holds a wire's local and remote endpoints, and turns their changes into the
 //! events of [`WireEvent::Discovery`](super::WireEvent), each change of a pair once.
-//! The rules are those of RTPS ([`evaluate_match`]). Sans-IO; the wire locks it.
+//! The rules are those of RTPS ([`evaluate_match`]), unless the wire brings its own
+//! ([`EndpointMatcher::with_rule`]). Sans-IO; the wire locks it.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -16,10 +17,13 @@ use pteros_rtps::participant::{LostReason, ParticipantEvent};
 
 use crate::limits::Limits;
 
+/// Whether a writer and a reader match.
+pub type MatchRule = fn(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome;
+
 /// See the module documentation.
-#[derive(Default)]
 pub struct EndpointMatcher {
     limits: Limits,
+    rule: MatchRule,
     locals: BTreeMap<Guid, Arc<EndpointData>>,
     participants: BTreeMap<GuidPrefix, Arc<ParticipantData>>,
     remotes: BTreeMap<Guid, Arc<EndpointData>>,
@@ -33,9 +37,20 @@ impl EndpointMatcher {
     /// An empty matcher. `limits.remote_participants` and `limits.endpoints` are the
     /// sizes of its tables.
     pub fn new(limits: Limits) -> Self {
+        Self::with_rule(limits, evaluate_match)
+    }
+
+    /// The same with another rule for two endpoints of one topic name.
+    pub fn with_rule(limits: Limits, rule: MatchRule) -> Self {
         Self {
             limits,
-            ..Self::default()
+            rule,
+            locals: BTreeMap::new(),
+            participants: BTreeMap::new(),
+            remotes: BTreeMap::new(),
+            outcomes: BTreeMap::new(),
+            events: VecDeque::new(),
+            refused: 0,
         }
     }
 
@@ -175,9 +190,9 @@ impl EndpointMatcher {
             return;
         }
         let outcome = if local.is_writer() {
-            evaluate_match(local, remote)
+            (self.rule)(local, remote)
         } else {
-            evaluate_match(remote, local)
+            (self.rule)(remote, local)
         };
         let before = self.outcomes.insert(pair, outcome.clone());
         if before.as_ref() == Some(&outcome) {

@@ -22,6 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
+use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::CacheChange;
 use pteros_rtps::id::{Guid, GuidPrefix};
@@ -108,8 +109,28 @@ pub trait SampleWire: Wire {
         false
     }
 
+    /// Notes whether RTPS knows a participant. While it does, the wire reports nothing of
+    /// that participant: it would deliver each message twice.
+    fn note_rtps_participant(&self, _participant: GuidPrefix, _is_known: bool) {}
+
+    /// Notes the node of a local endpoint. Called once, after
+    /// [`announce`](Wire::announce) and before the endpoint is used. For wires that
+    /// announce an endpoint together with its node.
+    fn attach_endpoint(&self, _now: Instant, _endpoint: Guid, _node: &NodeName<'_>) {}
+
+    /// Notes the type hash of the service that an endpoint of a client or server belongs
+    /// to. Called before [`attach_endpoint`](SampleWire::attach_endpoint),
+    /// and not at all where the hash is unknown.
+    fn note_service_hash(&self, _endpoint: Guid, _hash: &TypeHash) {}
+
     /// Announces the whole list of local nodes, on every change.
     fn announce_nodes(&self, now: Instant, nodes: &ParticipantEntitiesInfo);
+
+    /// Totals of what it dropped or refused since it was opened, by name. For
+    /// diagnostics.
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 
     /// Asserts the liveliness of one MANUAL_BY_TOPIC writer.
     fn assert_writer(&self, now: Instant, writer: Guid);
@@ -143,8 +164,9 @@ pub struct WireSample {
     /// The sample. A reply names its request in `related_sample_identity`.
     pub change: CacheChange,
     /// The readers that get it: those that the writer is matched with, or a client's
-    /// reader of replies alone (directed write). Empty if the wire knows no readers: then
-    /// all that are matched with the writer.
+    /// reader of replies alone (directed write). A received sample without readers is for
+    /// all that are matched with the writer. A written one without them is for a wire
+    /// that wants every sample ([`WireEvent::WriterWanted`]).
     pub readers: Vec<Guid>,
 }
 
@@ -173,6 +195,23 @@ pub enum WireEvent {
     },
     /// A KEEP_ALL writer that had no space may have some, or acknowledgements came.
     SpaceFreed,
+    /// Whether the wire takes every sample of a local writer, matched readers or not:
+    /// it keeps a history, or has readers that announce nothing.
+    WriterWanted {
+        /// The local writer.
+        writer: Guid,
+        /// From now on.
+        is_wanted: bool,
+    },
+}
+
+/// The name of a local node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NodeName<'a> {
+    /// Its namespace, `/` for the root.
+    pub namespace: &'a str,
+    /// Its name without namespace.
+    pub name: &'a str,
 }
 
 /// A remote endpoint in a wire's tables.
@@ -244,6 +283,8 @@ pub struct WireSetup {
     pub enclave: String,
     /// Whether to stay on this host.
     pub local_only: bool,
+    /// Whether RTPS reaches other processes, too.
+    pub has_rtps: bool,
     /// Limits of the context: what remote peers may fill.
     pub limits: Limits,
     /// Calls the wire again.

@@ -14,6 +14,8 @@ use super::{SampleWire, WireSample};
 struct WireRoute {
     wire: Arc<dyn SampleWire>,
     readers: Vec<Guid>,
+    /// The wire gets every sample, matched readers or not.
+    is_wanted: bool,
 }
 
 /// See the module documentation.
@@ -32,16 +34,40 @@ impl WireRoutes {
             .flat_map(|route| route.readers.iter().copied())
     }
 
+    /// The number of routes that a sample may take: matched readers, and wires that
+    /// want every sample.
+    pub(crate) fn count(&self) -> usize {
+        let wanted = self.0.iter().filter(|route| route.is_wanted).count();
+        self.readers().count() + wanted
+    }
+
     /// Adds a matched reader.
     pub(crate) fn add(&mut self, wire: &Arc<dyn SampleWire>, reader: Guid) {
-        let known = self.0.iter_mut().find(|r| Arc::ptr_eq(&r.wire, wire));
-        match known {
-            Some(route) => route.readers.push(reader),
-            None => self.0.push(WireRoute {
+        self.route(wire).readers.push(reader);
+    }
+
+    /// Whether a wire gets every sample, matched readers or not.
+    pub(crate) fn set_wanted(&mut self, wire: &Arc<dyn SampleWire>, is_wanted: bool) {
+        self.route(wire).is_wanted = is_wanted;
+        self.drop_unused();
+    }
+
+    fn route(&mut self, wire: &Arc<dyn SampleWire>) -> &mut WireRoute {
+        let known = self.0.iter().position(|r| Arc::ptr_eq(&r.wire, wire));
+        let at = known.unwrap_or_else(|| {
+            self.0.push(WireRoute {
                 wire: wire.clone(),
-                readers: vec![reader],
-            }),
-        }
+                readers: Vec::new(),
+                is_wanted: false,
+            });
+            self.0.len() - 1
+        });
+        &mut self.0[at]
+    }
+
+    fn drop_unused(&mut self) {
+        self.0
+            .retain(|route| route.is_wanted || !route.readers.is_empty());
     }
 
     /// Removes a reader. Returns whether it was matched.
@@ -50,8 +76,9 @@ impl WireRoutes {
         for route in &mut self.0 {
             route.readers.retain(|matched| *matched != reader);
         }
-        self.0.retain(|route| !route.readers.is_empty());
-        self.readers().count() < before
+        let was_matched = self.readers().count() < before;
+        self.drop_unused();
+        was_matched
     }
 
     /// Queues a sample on every wire, for all its readers there or one.
@@ -59,7 +86,8 @@ impl WireRoutes {
         for route in &self.0 {
             let is_addressed = |reader: &&Guid| directed_to.is_none_or(|only| only == **reader);
             let readers: Vec<Guid> = route.readers.iter().filter(is_addressed).copied().collect();
-            if !readers.is_empty() {
+            let is_for_all = route.is_wanted && directed_to.is_none();
+            if !readers.is_empty() || is_for_all {
                 let change = change.clone();
                 route.wire.write(now, &WireSample { change, readers });
             }

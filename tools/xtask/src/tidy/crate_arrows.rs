@@ -36,6 +36,16 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-security",
         ],
     ),
+    // A wire of the runtime, built on request.
+    (
+        "pteros-zenoh",
+        &[
+            "pteros-msg",
+            "pteros-interfaces",
+            "pteros-rtps",
+            "pteros-runtime",
+        ],
+    ),
     // rtps only for its values: ids and policy names. dcps for QoS, samples and events.
     (
         "pteros",
@@ -45,6 +55,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-rtps",
             "pteros-dcps",
             "pteros-runtime",
+            "pteros-zenoh",
         ],
     ),
     ("pteros-dylib", &["pteros"]),
@@ -96,6 +107,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-launch",
             "pteros-net",
             "pteros-security",
+            "pteros-zenoh",
         ],
     ),
     (

@@ -42,6 +42,7 @@ fn spec(service: usize, keeps_all: bool) -> ServiceSpec {
     ServiceSpec {
         requests: end("rq", "Request"),
         replies: end("rr", "Reply"),
+        type_hash: None,
     }
 }
 

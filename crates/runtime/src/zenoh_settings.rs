@@ -1,0 +1,135 @@
+//! Settings of the Zenoh wire from the environment: the variables of rmw_zenoh_cpp.
+//!
+//! They are read with all others, and used only where the wire is built and chosen.
+
+use std::path::PathBuf;
+
+use crate::config_error::ConfigError;
+
+/// The variables that [`ZenohSettings::read`] reads.
+const ZENOH_VARIABLES: [&str; 4] = [
+    "ZENOH_SESSION_CONFIG_URI",
+    "ZENOH_ROUTER_CONFIG_URI",
+    "ZENOH_CONFIG_OVERRIDE",
+    "ZENOH_ROUTER_CHECK_ATTEMPTS",
+];
+
+/// What joins a context with other processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+pub enum WireChoice {
+    /// RTPS, and shared memory on one host.
+    #[default]
+    Rtps,
+    /// Zenoh, as rmw_zenoh_cpp speaks it. RTPS stays within the process.
+    Zenoh,
+}
+
+/// The settings of the Zenoh wire.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ZenohSettings {
+    /// `ZENOH_SESSION_CONFIG_URI`: the configuration file of sessions, instead of the
+    /// defaults.
+    pub session_config: Option<PathBuf>,
+    /// `ZENOH_ROUTER_CONFIG_URI`: the same of a router.
+    pub router_config: Option<PathBuf>,
+    /// `ZENOH_CONFIG_OVERRIDE`: settings and their JSON5 values, which replace those of
+    /// either.
+    pub overrides: Vec<(String, String)>,
+    /// `ZENOH_ROUTER_CHECK_ATTEMPTS`: how often to look for a router, once a second, before
+    /// the session opens. 0 means for ever, a negative number not at all.
+    pub router_check_attempts: Option<i64>,
+}
+
+impl ZenohSettings {
+    /// Reads the variables. An empty value counts as unset.
+    ///
+    /// # Errors
+    /// A value that is malformed.
+    pub fn read(look_up: impl Fn(&'static str) -> Option<String>) -> Result<Self, ConfigError> {
+        let given = |variable| look_up(variable).filter(|value| !value.is_empty());
+        let [session, router, overrides, attempts] = ZENOH_VARIABLES;
+        let error = |variable, value: &str, reason: &str, hint: &str| ConfigError {
+            variable,
+            value: value.into(),
+            reason: reason.into(),
+            hint: hint.into(),
+        };
+        let parse = |text: String| {
+            text.trim().parse().map_err(|_| {
+                error(
+                    attempts,
+                    &text,
+                    "not a number",
+                    "set it to the number of looks for a router, one a second; 0 waits for ever, \
+                     -1 does not look",
+                )
+            })
+        };
+        let router_check_attempts = given(attempts).map(parse).transpose()?;
+        let text = given(overrides).unwrap_or_default();
+        let settings = text.split(';').map(str::trim);
+        let settings = settings.filter(|setting| !setting.is_empty());
+        let split = |setting: &str| {
+            let (key, value) = setting.split_once('=').ok_or_else(|| {
+                error(
+                    overrides,
+                    &text,
+                    &format!("no = in {setting:?}"),
+                    "write key=value;key=value, as mode=\"client\";listen/endpoints=[]",
+                )
+            })?;
+            Ok((key.trim().to_owned(), value.trim().to_owned()))
+        };
+        Ok(Self {
+            session_config: given(session).map(Into::into),
+            router_config: given(router).map(Into::into),
+            overrides: settings.map(split).collect::<Result<_, ConfigError>>()?,
+            router_check_attempts,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(set: &[(&str, &str)]) -> Result<ZenohSettings, ConfigError> {
+        ZenohSettings::read(|variable| {
+            let found = set.iter().find(|(name, _)| *name == variable);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn overrides_are_pairs_with_semicolons_between() {
+        let text = "mode=\"client\"; connect/endpoints=[\"tcp/10.0.0.1:7447\"];";
+        let settings = read(&[
+            ("ZENOH_CONFIG_OVERRIDE", text),
+            ("ZENOH_ROUTER_CHECK_ATTEMPTS", "-1"),
+            ("ZENOH_SESSION_CONFIG_URI", "/etc/session.json5"),
+        ])
+        .unwrap();
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(
+            settings.overrides,
+            [
+                pair("mode", "\"client\""),
+                pair("connect/endpoints", "[\"tcp/10.0.0.1:7447\"]"),
+            ]
+        );
+        assert_eq!(settings.router_check_attempts, Some(-1));
+        assert_eq!(
+            settings.session_config,
+            Some(PathBuf::from("/etc/session.json5"))
+        );
+        assert_eq!(read(&[]), Ok(ZenohSettings::default()));
+    }
+
+    #[test]
+    fn a_malformed_value_names_its_variable() {
+        let error = read(&[("ZENOH_CONFIG_OVERRIDE", "mode")]).unwrap_err();
+        assert_eq!(error.reason, "no = in \"mode\"");
+        let error = read(&[("ZENOH_ROUTER_CHECK_ATTEMPTS", "often")]).unwrap_err();
+        assert_eq!(error.variable, "ZENOH_ROUTER_CHECK_ATTEMPTS");
+    }
+}

@@ -1,0 +1,29 @@
+//! The gid of an endpoint: XXH3-128 of its liveliness token (rmw_zenoh_cpp
+//! `liveliness_utils.cpp`), low half first, little endian.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The 16 bytes by which an attachment names its sender.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct Gid(pub [u8; 16]);
+
+impl Gid {
+    /// The gid of the endpoint with that token.
+    pub fn of_token(token: &str) -> Self {
+        Self(xxh3_128(token.as_bytes()).to_le_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gid_is_the_hash_of_the_token() {
+        let of = |text| u128::from_le_bytes(Gid::of_token(text).0);
+        assert_eq!(of(""), 0x99aa_06d3_0147_98d8_6001_c324_468d_497f);
+        assert_eq!(of("abc"), 0x06b0_5ab6_733a_6185_78af_5f94_892f_3950);
+        let node = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/0/NN/%/%/listener";
+        assert_eq!(of(node), 0x4795_c17f_4e39_c700_bbc0_53af_4d2f_d75b);
+    }
+}

@@ -1,0 +1,50 @@
+//! The Zenoh wire: Pteros contexts speak Zenoh as rmw_zenoh_cpp of ROS 2 does.
+//!
+//! [`wire`] opens it with a context, beside RTPS: `ContextOptions::wires`. The command
+//! line `--wire zenoh` and the environment `RMW_IMPLEMENTATION=rmw_zenoh_cpp` do so
+//! where `pteros` is built with its feature `zenoh`. [`Router`] is a router of Zenoh
+//! with the defaults of rmw_zenoh_cpp.
+//!
+//! Keys, tokens, QoS texts and attachments are pure functions of text (`key`, `token`,
+//! `qos_text`, `attachment`). `peers` turns tokens into participants and endpoints.
+//! `links` declares the local ones, `inbox` holds what has arrived, `wire` joins them.
+#![forbid(unsafe_code)]
+
+mod attachment;
+mod gid;
+mod inbox;
+mod key;
+mod links;
+mod local;
+mod peers;
+mod qos_text;
+mod session;
+mod session_id;
+mod token;
+mod wire;
+
+use std::sync::Arc;
+
+use pteros_runtime::config::ZenohSettings;
+use pteros_runtime::wire::OpenWire;
+
+pub use session::{RENDEZVOUS_PORT, ROUTER_PORT, Router};
+
+use crate::session_id::SessionId;
+use crate::wire::ZenohWire;
+
+/// The name of the wire in messages and on the command line.
+pub const NAME: &str = "zenoh";
+
+/// Opens the wire with a context.
+///
+/// Opening blocks until the session is open, 200 ms if neither a router nor another
+/// session is found. The context's queries and samples do not block on the network,
+/// except those of a reliable KEEP_ALL publisher while Zenoh's transmission queue is full.
+pub fn wire(settings: ZenohSettings) -> OpenWire {
+    OpenWire::new(NAME, move |setup| {
+        let id = SessionId::of_context(setup.prefix);
+        let opened = session::open_session(&settings, id)?;
+        Ok(Arc::new(ZenohWire::new(opened, setup)?))
+    })
+}

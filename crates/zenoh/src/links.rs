@@ -1,0 +1,418 @@
+//! Links: the Zenoh entities of a local endpoint, and its liveliness token.
+//!
+//! The token comes after the entity and goes before it, as in rmw_zenoh_cpp: a peer
+//! that sees the token can use the endpoint. Arrivals go into the inbox.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::Guid;
+use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
+use zenoh::bytes::ZBytes;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::pubsub::{Publisher, Subscriber};
+use zenoh::qos::CongestionControl;
+use zenoh::query::{ConsolidationMode, Querier, Query, QueryTarget, Queryable};
+use zenoh::sample::{Locality, Sample, SampleKind};
+use zenoh::{Session, Wait};
+use zenoh_ext::{
+    AdvancedPublisher, AdvancedPublisherBuilderExt, AdvancedSubscriber,
+    AdvancedSubscriberBuilderExt, CacheConfig, HistoryConfig, MissDetectionConfig, RecoveryConfig,
+};
+
+use crate::attachment::Attachment;
+use crate::gid::Gid;
+use crate::inbox::{Arrival, Inbox};
+use crate::key::{Place, Role};
+use crate::session_id::SessionId;
+
+/// The heartbeat of a reliable transient-local publisher, as in rmw_zenoh_cpp.
+const HEARTBEAT: Duration = Duration::from_millis(500);
+/// Samples that a KEEP_ALL publisher keeps for late joiners, unless its resource
+/// limits say otherwise.
+const KEEP_ALL_SAMPLES: usize = 1_000;
+/// How long a query of a history may take.
+const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long the result of an action's goal may take: for ever, but for a number that
+/// every clock can add.
+const RESULT_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3_600);
+/// The service that answers when a goal has ended.
+const RESULT_SERVICE: &str = "/_action/get_result";
+
+/// A message to send.
+pub struct Outgoing {
+    /// Its number and stamp.
+    pub attachment: Attachment,
+    /// The serialized message.
+    pub payload: Bytes,
+    /// Of a reply: the query that it answers.
+    pub query: Option<Query>,
+}
+
+/// The Zenoh entities of one endpoint. Thread-safe.
+pub struct Link {
+    // Dropped, and so withdrawn, in this order.
+    _token: LivelinessToken,
+    entity: Entity,
+    key: String,
+    service: Arc<str>,
+    /// Its gid in attachments.
+    pub gid: Gid,
+    outgoing: Mutex<VecDeque<Outgoing>>,
+    /// Held while sending, so that samples leave in the order of their numbers.
+    sending: Mutex<()>,
+}
+
+enum Entity {
+    Publisher(Publisher<'static>),
+    Keeping(Box<AdvancedPublisher<'static>>),
+    Subscriber(#[allow(dead_code, reason = "declared until dropped")] Subscriber<()>),
+    Catching(#[allow(dead_code, reason = "declared until dropped")] Box<AdvancedSubscriber<()>>),
+    Server(#[allow(dead_code, reason = "declared until dropped")] Queryable<()>),
+    Client(Querier<'static>),
+}
+
+/// The endpoint that a link is made for.
+pub struct LinkSpec<'a> {
+    /// The endpoint.
+    pub data: &'a EndpointData,
+    /// Its name, type and role.
+    pub place: &'a Place,
+    /// Its key.
+    pub key: String,
+    /// The key of its liveliness token.
+    pub token: String,
+    /// The largest sample that is accepted.
+    pub sample_bytes_max: usize,
+}
+
+impl Link {
+    /// Declares an endpoint. A `Role::Replies` has no entities and no link.
+    ///
+    /// # Errors
+    /// Zenoh's, as text.
+    pub fn declare(
+        session: &Session,
+        inbox: &Arc<Inbox>,
+        spec: LinkSpec<'_>,
+    ) -> Result<Self, String> {
+        let LinkSpec {
+            data,
+            place,
+            key,
+            token,
+            ..
+        } = &spec;
+        let receiver = Receiver {
+            inbox: inbox.clone(),
+            endpoint: data.guid,
+            sample_bytes_max: spec.sample_bytes_max,
+        };
+        let keeps = data.qos.durability != Durability::Volatile;
+        let entity = match place.role {
+            Role::Publisher if keeps => keeping_publisher(session, key.clone(), &data.qos),
+            Role::Publisher => publisher(session, key.clone(), &data.qos, &receiver),
+            Role::Subscription if keeps => {
+                catching_subscriber(session, key.clone(), &data.qos, receiver)
+            }
+            Role::Subscription => subscriber(session, key.clone(), receiver),
+            Role::Server => server(session, key.clone(), receiver),
+            Role::Client => client(session, key.clone(), &place.name),
+            Role::Replies => return Err("replies have no link".into()),
+        };
+        let entity = entity.map_err(|error| error.to_string())?;
+        let declared = session.liveliness().declare_token(token.clone()).wait();
+        Ok(Self {
+            _token: declared.map_err(|error| error.to_string())?,
+            entity,
+            service: place.name.as_str().into(),
+            gid: Gid::of_token(token),
+            key: spec.key,
+            outgoing: Mutex::default(),
+            sending: Mutex::default(),
+        })
+    }
+
+    /// Whether the wire takes every sample of it: late joiners get them from here.
+    pub fn keeps_samples(&self) -> bool {
+        matches!(self.entity, Entity::Keeping(_))
+    }
+
+    /// Queues a message. Does not block.
+    pub fn queue(&self, message: Outgoing) {
+        self.outgoing.lock().push_back(message);
+    }
+
+    /// Sends what is queued, in order. Blocks while another thread does, and while a
+    /// reliable KEEP_ALL publisher has no space in Zenoh's transmission queue.
+    ///
+    /// `endpoint` is the endpoint of the link.
+    pub fn flush(&self, inbox: &Arc<Inbox>, endpoint: Guid) {
+        if self.outgoing.lock().is_empty() {
+            return;
+        }
+        let _sending = self.sending.lock();
+        loop {
+            let next = self.outgoing.lock().pop_front();
+            let Some(message) = next else { return };
+            if let Err(error) = self.send(inbox, endpoint, message) {
+                tracing::debug!("send on {}: {error}", self.key);
+            }
+        }
+    }
+
+    fn send(&self, inbox: &Arc<Inbox>, endpoint: Guid, message: Outgoing) -> zenoh::Result<()> {
+        let attachment = ZBytes::from(message.attachment.to_bytes());
+        let payload = unpadded(&message.payload);
+        match &self.entity {
+            Entity::Publisher(publisher) => publisher.put(payload).attachment(attachment).wait(),
+            Entity::Keeping(publisher) => publisher.put(payload).attachment(attachment).wait(),
+            Entity::Server(_) => match message.query {
+                Some(query) => query
+                    .reply(self.key.as_str(), payload)
+                    .attachment(attachment)
+                    .wait(),
+                None => Ok(()),
+            },
+            Entity::Client(querier) => {
+                let (inbox, service) = (inbox.clone(), self.service.clone());
+                let sequence = message.attachment.sequence;
+                let get = querier.get().payload(payload).attachment(attachment);
+                get.callback(move |reply| {
+                    let replier = reply.replier_id();
+                    let replier =
+                        replier.map(|id| SessionId::from_le_bytes(id.zid().to_le_bytes()));
+                    // An error says that nobody replies: the client waits on.
+                    let Ok(sample) = reply.result() else { return };
+                    let Some((attachment, payload)) = parts(sample.attachment(), sample.payload())
+                    else {
+                        return inbox.note_malformed();
+                    };
+                    inbox.push(Arrival::Reply {
+                        client: endpoint,
+                        sequence,
+                        replier,
+                        service: service.clone(),
+                        source_timestamp: attachment.source_timestamp,
+                        payload,
+                    });
+                })
+                .wait()
+            }
+            Entity::Subscriber(_) | Entity::Catching(_) => Ok(()),
+        }
+    }
+}
+
+/// Puts what arrives for one endpoint into the inbox.
+#[derive(Clone)]
+struct Receiver {
+    inbox: Arc<Inbox>,
+    endpoint: Guid,
+    sample_bytes_max: usize,
+}
+
+impl Receiver {
+    fn receive_sample(&self, sample: &Sample) {
+        let is_put = sample.kind() == SampleKind::Put;
+        let fits = sample.payload().len() <= self.sample_bytes_max;
+        let read = || parts(sample.attachment(), sample.payload());
+        match (is_put && fits).then(read).flatten() {
+            Some((attachment, payload)) => self.inbox.push(Arrival::Sample {
+                reader: self.endpoint,
+                attachment,
+                payload,
+            }),
+            None => self.inbox.note_malformed(),
+        }
+    }
+
+    fn receive_request(&self, query: Query) {
+        let fits = |payload: &&ZBytes| payload.len() <= self.sample_bytes_max;
+        let fitting = query.payload().filter(fits);
+        match fitting.and_then(|payload| parts(query.attachment(), payload)) {
+            Some((attachment, payload)) => self.inbox.push(Arrival::Request {
+                server: self.endpoint,
+                attachment,
+                payload,
+                query,
+            }),
+            None => self.inbox.note_malformed(),
+        }
+    }
+}
+
+/// A payload as rmw_zenoh_cpp writes it: without the padding that RTPS adds. The
+/// lowest bits of the encapsulation options are its length (RTPS 2.5 §10.5).
+fn unpadded(payload: &Bytes) -> ZBytes {
+    let padding = payload.get(3).map_or(0, |options| usize::from(options & 3));
+    let header = payload.get(..2).filter(|_| padding > 0);
+    let (Some([first, second]), Some(end)) = (header, payload.len().checked_sub(padding)) else {
+        return payload.clone().into();
+    };
+    let mut writer = ZBytes::writer();
+    writer.append([*first, *second, 0, 0].into());
+    writer.append(payload.slice(4..end.max(4)).into());
+    writer.finish()
+}
+
+/// Attachment and payload. `None` without a valid attachment, or if the payload has no
+/// encapsulation header.
+fn parts(attachment: Option<&ZBytes>, payload: &ZBytes) -> Option<(Attachment, Bytes)> {
+    let attachment = Attachment::parse(&attachment?.to_bytes())?;
+    let payload = match payload.to_bytes() {
+        std::borrow::Cow::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
+        std::borrow::Cow::Owned(bytes) => Bytes::from(bytes),
+    };
+    (payload.len() >= 4).then_some((attachment, payload))
+}
+
+fn congestion_control(qos: &EndpointQos) -> CongestionControl {
+    // As rmw_zenoh_cpp: only a KEEP_ALL publisher waits for slow readers.
+    if qos.reliability == Reliability::Reliable && qos.history == History::KeepAll {
+        CongestionControl::Block
+    } else {
+        CongestionControl::Drop
+    }
+}
+
+fn reliability(qos: &EndpointQos) -> zenoh::qos::Reliability {
+    if qos.reliability == Reliability::Reliable {
+        zenoh::qos::Reliability::Reliable
+    } else {
+        zenoh::qos::Reliability::BestEffort
+    }
+}
+
+/// How many samples late joiners get.
+fn depth(qos: &EndpointQos) -> usize {
+    let kept = match qos.history {
+        History::KeepLast(depth) => Some(depth),
+        History::KeepAll => qos.resource_limits.max_samples,
+    };
+    let kept = kept.map(|depth| usize::try_from(depth).unwrap_or(usize::MAX));
+    kept.unwrap_or(KEEP_ALL_SAMPLES).max(1)
+}
+
+fn publisher(
+    session: &Session,
+    key: String,
+    qos: &EndpointQos,
+    receiver: &Receiver,
+) -> zenoh::Result<Entity> {
+    let publisher = session
+        .declare_publisher(key)
+        .congestion_control(congestion_control(qos))
+        .reliability(reliability(qos))
+        .allowed_destination(Locality::Remote)
+        .wait()?;
+    let (inbox, writer) = (receiver.inbox.clone(), receiver.endpoint);
+    publisher
+        .matching_listener()
+        .callback(move |status| {
+            let has_readers = status.matching();
+            inbox.push(Arrival::Matching {
+                writer,
+                has_readers,
+            });
+        })
+        .background()
+        .wait()?;
+    Ok(Entity::Publisher(publisher))
+}
+
+fn keeping_publisher(session: &Session, key: String, qos: &EndpointQos) -> zenoh::Result<Entity> {
+    let advanced = session
+        .declare_publisher(key)
+        .congestion_control(congestion_control(qos))
+        .reliability(reliability(qos))
+        .allowed_destination(Locality::Remote)
+        .cache(CacheConfig::default().max_samples(depth(qos)))
+        .publisher_detection();
+    let advanced = if qos.reliability == Reliability::Reliable {
+        let heartbeat = MissDetectionConfig::default().sporadic_heartbeat(HEARTBEAT);
+        advanced.sample_miss_detection(heartbeat)
+    } else {
+        advanced
+    };
+    Ok(Entity::Keeping(Box::new(advanced.wait()?)))
+}
+
+fn subscriber(session: &Session, key: String, receiver: Receiver) -> zenoh::Result<Entity> {
+    let subscriber = session
+        .declare_subscriber(key)
+        .allowed_origin(Locality::Remote)
+        .callback(move |sample| receiver.receive_sample(&sample))
+        .wait()?;
+    Ok(Entity::Subscriber(subscriber))
+}
+
+fn catching_subscriber(
+    session: &Session,
+    key: String,
+    qos: &EndpointQos,
+    receiver: Receiver,
+) -> zenoh::Result<Entity> {
+    let history = HistoryConfig::default()
+        .detect_late_publishers()
+        .max_samples(depth(qos));
+    let advanced = session
+        .declare_subscriber(key)
+        .callback(move |sample| receiver.receive_sample(&sample))
+        .allowed_origin(Locality::Remote)
+        .history(history)
+        .query_timeout(HISTORY_TIMEOUT)
+        .subscriber_detection();
+    let advanced = if qos.reliability == Reliability::Reliable {
+        advanced.recovery(RecoveryConfig::default().heartbeat())
+    } else {
+        advanced
+    };
+    Ok(Entity::Catching(Box::new(advanced.wait()?)))
+}
+
+fn server(session: &Session, key: String, receiver: Receiver) -> zenoh::Result<Entity> {
+    let queryable = session
+        .declare_queryable(key)
+        .complete(true)
+        .allowed_origin(Locality::Remote)
+        .callback(move |query| receiver.receive_request(query))
+        .wait()?;
+    Ok(Entity::Server(queryable))
+}
+
+fn client(session: &Session, key: String, service: &str) -> zenoh::Result<Entity> {
+    let querier = session
+        .declare_querier(key)
+        .target(QueryTarget::AllComplete)
+        .consolidation(ConsolidationMode::None)
+        .allowed_destination(Locality::Remote);
+    let querier = if service.ends_with(RESULT_SERVICE) {
+        querier.timeout(RESULT_TIMEOUT)
+    } else {
+        querier
+    };
+    Ok(Entity::Client(querier.wait()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_leaves_without_the_padding_of_rtps() {
+        let sent = |payload: &[u8]| {
+            unpadded(&Bytes::copy_from_slice(payload))
+                .to_bytes()
+                .into_owned()
+        };
+        assert_eq!(sent(&[0, 1, 0, 2, 7, 8, 0, 0]), [0, 1, 0, 0, 7, 8]);
+        assert_eq!(sent(&[0, 1, 0, 0, 7, 8, 9, 0]), [0, 1, 0, 0, 7, 8, 9, 0]);
+        assert_eq!(sent(&[0, 1, 0, 3]), [0, 1, 0, 0], "a length that is a lie");
+        assert_eq!(sent(&[0, 1]), [0, 1]);
+    }
+}

@@ -1,0 +1,274 @@
+//! The local side: nodes and endpoints of the context, as this session announces them.
+//!
+//! An endpoint is announced twice by the runtime: first with its data, then with its
+//! node. Its token needs both, so that it is declared with the second.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::Guid;
+use pteros_runtime::user_data::user_data_value;
+use pteros_runtime::wire::NodeName;
+use zenoh::liveliness::LivelinessToken;
+use zenoh::{Session, Wait};
+
+use crate::gid::Gid;
+use crate::inbox::Inbox;
+use crate::key::{HASH_UNKNOWN, Place, Role};
+use crate::links::{Link, LinkSpec};
+use crate::qos_text;
+use crate::session_id::SessionId;
+use crate::token::{EndpointPart, Token, TokenKind};
+
+/// See the module documentation. The wire locks it.
+pub struct Local {
+    session: Session,
+    id: SessionId,
+    domain: u32,
+    enclave: String,
+    inbox: Arc<Inbox>,
+    sample_bytes_max: usize,
+    nodes: Vec<LocalNode>,
+    next_node: u64,
+    announced: BTreeMap<Guid, Arc<EndpointData>>,
+    service_hashes: BTreeMap<Guid, String>,
+    links: BTreeMap<Guid, Arc<Link>>,
+    gids: BTreeSet<Gid>,
+}
+
+struct LocalNode {
+    namespace: String,
+    name: String,
+    id: u64,
+    /// Announced until dropped.
+    _token: Option<LivelinessToken>,
+}
+
+/// An attached endpoint, for the matcher and the runtime.
+pub struct Attached {
+    /// Its data with the hash that its key has, for the matcher.
+    pub matched: Arc<EndpointData>,
+    /// Whether the wire takes every sample of it.
+    pub keeps_samples: bool,
+}
+
+impl Local {
+    /// Nothing announced yet.
+    pub fn new(
+        session: Session,
+        id: SessionId,
+        domain: u32,
+        enclave: String,
+        inbox: Arc<Inbox>,
+        sample_bytes_max: usize,
+    ) -> Self {
+        Self {
+            session,
+            id,
+            domain,
+            enclave,
+            inbox,
+            sample_bytes_max,
+            nodes: Vec::new(),
+            next_node: 0,
+            announced: BTreeMap::new(),
+            service_hashes: BTreeMap::new(),
+            links: BTreeMap::new(),
+            gids: BTreeSet::new(),
+        }
+    }
+
+    /// Notes the data of an endpoint. Returns its data for the matcher if it is
+    /// attached already.
+    pub fn announce(&mut self, endpoint: &Arc<EndpointData>) -> Option<Arc<EndpointData>> {
+        let before = self.announced.insert(endpoint.guid, endpoint.clone());
+        let is_attached = before.is_some_and(|_| self.is_attached(endpoint));
+        is_attached.then(|| self.matched(endpoint))
+    }
+
+    /// Notes the hash of a service.
+    pub fn note_service_hash(&mut self, endpoint: Guid, hash: String) {
+        self.service_hashes.insert(endpoint, hash);
+    }
+
+    /// Declares an endpoint of a node.
+    pub fn attach(&mut self, endpoint: Guid, node: &NodeName<'_>) -> Option<Attached> {
+        let data = self.announced.get(&endpoint)?.clone();
+        let place = Place::of(&data)?;
+        let node_id = self.node_id(node);
+        let matched = self.matched(&data);
+        let kind = match place.role {
+            Role::Publisher => TokenKind::Publisher,
+            Role::Subscription => TokenKind::Subscription,
+            Role::Client => TokenKind::Client,
+            Role::Server => TokenKind::Server,
+            Role::Replies => {
+                return Some(Attached {
+                    matched,
+                    keeps_samples: false,
+                });
+            }
+        };
+        let hash = hash_of(&matched);
+        let token = Token {
+            domain: self.domain,
+            session: self.id,
+            node_id,
+            entity_id: u32::from_be_bytes(endpoint.entity.to_bytes()).into(),
+            kind,
+            enclave: self.enclave.clone(),
+            namespace: node.namespace.into(),
+            node: node.name.into(),
+            endpoint: Some(EndpointPart {
+                name: place.name.clone(),
+                type_name: place.type_name.clone(),
+                hash: hash.clone(),
+                qos: qos_text::to_text(&data.qos),
+            }),
+        };
+        let spec = LinkSpec {
+            data: &data,
+            place: &place,
+            key: place.key(self.domain, &hash),
+            token: token.to_key(),
+            sample_bytes_max: self.sample_bytes_max,
+        };
+        let link = match Link::declare(&self.session, &self.inbox, spec) {
+            Ok(link) => link,
+            Err(error) => {
+                tracing::warn!("{:?} \"{}\": declare on Zenoh: {error}", kind, place.name);
+                return None;
+            }
+        };
+        let keeps_samples = link.keeps_samples();
+        self.gids.insert(link.gid);
+        self.links.insert(endpoint, Arc::new(link));
+        Some(Attached {
+            matched,
+            keeps_samples,
+        })
+    }
+
+    /// Withdraws an endpoint. Returns its link: drop it without the lock.
+    pub fn withdraw(&mut self, endpoint: Guid) -> Option<Arc<Link>> {
+        self.announced.remove(&endpoint);
+        self.service_hashes.remove(&endpoint);
+        let link = self.links.remove(&endpoint)?;
+        self.gids.remove(&link.gid);
+        Some(link)
+    }
+
+    /// Declares and withdraws nodes, so that as many are announced as the list has.
+    pub fn announce_nodes(&mut self, list: &ParticipantEntitiesInfo) {
+        let mut missing: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for node in &list.node_entities_info_seq {
+            let path = (node.node_namespace.clone(), node.node_name.clone());
+            *missing.entry(path).or_default() += 1;
+        }
+        self.nodes.retain(|node| {
+            let path = (node.namespace.clone(), node.name.clone());
+            match missing.get_mut(&path) {
+                Some(count) if *count > 0 => {
+                    *count -= 1;
+                    true
+                }
+                _ => false,
+            }
+        });
+        for ((namespace, name), count) in &missing {
+            for _ in 0..*count {
+                self.add_node(&NodeName { namespace, name });
+            }
+        }
+    }
+
+    /// The link of an endpoint.
+    pub fn link(&self, endpoint: Guid) -> Option<Arc<Link>> {
+        self.links.get(&endpoint).cloned()
+    }
+
+    /// Whether a gid is one of this session.
+    pub fn is_own(&self, gid: Gid) -> bool {
+        self.gids.contains(&gid)
+    }
+
+    /// Withdraws everything.
+    pub fn clear(&mut self) {
+        self.links.clear();
+        self.gids.clear();
+        self.nodes.clear();
+        self.announced.clear();
+    }
+
+    /// The server of a service that replies with a writer of replies.
+    pub fn server_of(&self, replies: Guid) -> Option<Arc<Link>> {
+        let service = Place::of(self.announced.get(&replies)?)?;
+        let is_server = |guid: &Guid| {
+            let place = self.announced.get(guid).and_then(|data| Place::of(data));
+            place.is_some_and(|place| place.role == Role::Server && place.name == service.name)
+        };
+        let found = self.links.iter().find(|(guid, _)| is_server(guid));
+        found.map(|(_, link)| link.clone())
+    }
+
+    fn is_attached(&self, endpoint: &EndpointData) -> bool {
+        let is_replies = Place::of(endpoint).is_some_and(|place| place.role == Role::Replies);
+        is_replies || self.links.contains_key(&endpoint.guid)
+    }
+
+    /// The endpoint with the hash that its key has: of a service, the service's.
+    fn matched(&self, data: &Arc<EndpointData>) -> Arc<EndpointData> {
+        let hash = self.service_hashes.get(&data.guid).cloned();
+        let hash = hash.unwrap_or_else(|| hash_of(data));
+        let mut matched = EndpointData::clone(data);
+        matched.qos.user_data = format!("typehash={hash};").into_bytes();
+        Arc::new(matched)
+    }
+
+    fn node_id(&mut self, node: &NodeName<'_>) -> u64 {
+        let is_it =
+            |known: &&LocalNode| known.namespace == node.namespace && known.name == node.name;
+        match self.nodes.iter().find(is_it) {
+            Some(known) => known.id,
+            None => self.add_node(node),
+        }
+    }
+
+    fn add_node(&mut self, node: &NodeName<'_>) -> u64 {
+        let id = self.next_node;
+        self.next_node += 1;
+        let token = Token {
+            domain: self.domain,
+            session: self.id,
+            node_id: id,
+            entity_id: id,
+            kind: TokenKind::Node,
+            enclave: self.enclave.clone(),
+            namespace: node.namespace.into(),
+            node: node.name.into(),
+            endpoint: None,
+        };
+        let declared = self
+            .session
+            .liveliness()
+            .declare_token(token.to_key())
+            .wait();
+        if let Err(error) = &declared {
+            tracing::warn!("node \"{}\": declare on Zenoh: {error}", node.name);
+        }
+        self.nodes.push(LocalNode {
+            namespace: node.namespace.into(),
+            name: node.name.into(),
+            id,
+            _token: declared.ok(),
+        });
+        id
+    }
+}
+
+fn hash_of(data: &EndpointData) -> String {
+    let hash = user_data_value(&data.qos.user_data, "typehash");
+    hash.unwrap_or_else(|| HASH_UNKNOWN.into())
+}

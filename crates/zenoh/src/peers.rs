@@ -1,0 +1,832 @@
+//! Peers: the sessions, nodes and endpoints that liveliness tokens announce, as
+//! participants and endpoints of the runtime.
+//!
+//! One session is one participant. A publisher or subscription is one endpoint, a
+//! service server or client two: of requests and of replies. Sans-IO; the wire locks
+//! it. A token that is malformed, of another domain or beyond a limit is dropped and
+//! counted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use pteros_interfaces::rmw_dds_common::msg::{
+    Gid as NodeGid, NodeEntitiesInfo, ParticipantEntitiesInfo,
+};
+use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::matching::MatchOutcome;
+use pteros_rtps::participant::{LostReason, ParticipantEvent};
+use pteros_rtps::qos::{EndpointQos, Liveliness};
+use pteros_rtps::time::{Duration, Instant};
+use pteros_runtime::limits::Limits;
+use pteros_runtime::user_data::user_data_value;
+use pteros_runtime::wire::WireEvent;
+use pteros_runtime::wire::matcher::EndpointMatcher;
+
+use crate::gid::Gid;
+use crate::key::{reply_names, request_names, topic_names};
+use crate::qos_text;
+use crate::session_id::SessionId;
+use crate::token::{EndpointPart, Token, TokenKind};
+
+/// Nodes of one session. More are dropped and counted.
+const NODES_MAX: usize = 1_024;
+
+/// How long the tokens of a session of Pteros wait for RTPS to find it.
+pub const RTPS_WAIT: Duration = Duration::from_secs(2);
+
+/// See the module documentation.
+pub struct Peers {
+    own: SessionId,
+    domain: u32,
+    limits: Limits,
+    matcher: EndpointMatcher,
+    sessions: BTreeMap<SessionId, Session>,
+    /// By token key.
+    tokens: BTreeMap<String, Known>,
+    by_gid: BTreeMap<Gid, Remote>,
+    changed: BTreeSet<SessionId>,
+    /// Participants that RTPS knows.
+    on_rtps: BTreeSet<GuidPrefix>,
+    /// Their tokens by key, with the gid.
+    suppressed: BTreeMap<String, (GuidPrefix, Gid)>,
+    suppressed_gids: BTreeSet<Gid>,
+    /// Whether RTPS may find a session of Pteros, too.
+    has_rtps: bool,
+    /// Tokens of such sessions, and until when they wait for RTPS.
+    waiting: BTreeMap<String, Instant>,
+    refused: u64,
+}
+
+/// The endpoint or endpoints that one gid stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remote {
+    /// A publisher, a subscription, or the request endpoint of a client or server.
+    pub main: Guid,
+    /// The endpoint of replies of a client or server.
+    pub replies: Option<Guid>,
+}
+
+struct Session {
+    nodes: BTreeMap<NodePath, NodeState>,
+    /// Tokens of it.
+    tokens: usize,
+    /// Endpoints of it.
+    endpoints: usize,
+    /// Counts down, since the keys of a context's own endpoints count up.
+    next_key: u32,
+}
+
+type NodePath = (String, String);
+
+#[derive(Default)]
+struct NodeState {
+    /// Tokens of the node itself: more than one if several nodes have its name.
+    declared: usize,
+    endpoints: Vec<Guid>,
+}
+
+/// A token that was accepted.
+struct Known {
+    session: SessionId,
+    node: NodePath,
+    /// `None` for a node.
+    remote: Option<(Gid, Remote)>,
+    /// The service of a server, to find who has replied.
+    service: Option<String>,
+}
+
+impl Peers {
+    /// No peers yet.
+    ///
+    /// With `has_rtps`, the tokens of other sessions of Pteros wait for [`RTPS_WAIT`]:
+    /// a session that RTPS finds must not match here first.
+    pub fn new(own: SessionId, domain: u32, limits: Limits, has_rtps: bool) -> Self {
+        Self {
+            own,
+            domain,
+            limits,
+            matcher: EndpointMatcher::with_rule(limits, evaluate),
+            sessions: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            by_gid: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            on_rtps: BTreeSet::new(),
+            suppressed: BTreeMap::new(),
+            suppressed_gids: BTreeSet::new(),
+            has_rtps,
+            waiting: BTreeMap::new(),
+            refused: 0,
+        }
+    }
+
+    /// The matcher of local and remote endpoints.
+    pub fn matcher(&self) -> &EndpointMatcher {
+        &self.matcher
+    }
+
+    /// The same, to add and remove local endpoints.
+    pub fn matcher_mut(&mut self) -> &mut EndpointMatcher {
+        &mut self.matcher
+    }
+
+    /// Tokens dropped: malformed, of another domain, or beyond a limit.
+    pub fn refused_count(&self) -> u64 {
+        self.refused.saturating_add(self.matcher.refused_count())
+    }
+
+    /// The endpoints that a gid stands for.
+    pub fn remote(&self, gid: Gid) -> Option<Remote> {
+        self.by_gid.get(&gid).copied()
+    }
+
+    /// The endpoints that a token announces.
+    pub fn remote_of_token(&self, key: &str) -> Option<Remote> {
+        let known = self.tokens.get(key)?;
+        known.remote.map(|(_, remote)| remote)
+    }
+
+    /// The writer of replies of a session's server; of any server of that service if
+    /// the session is unknown.
+    pub fn replier(&self, session: Option<SessionId>, service: &str) -> Option<Guid> {
+        let servers = self.tokens.values().filter_map(|known| {
+            let is_it = known.service.as_deref() == Some(service);
+            let (_, remote) = known.remote.filter(|_| is_it)?;
+            Some((known.session, remote.replies?))
+        });
+        let mut any = None;
+        for (of, replies) in servers {
+            if Some(of) == session {
+                return Some(replies);
+            }
+            any = any.or(Some(replies));
+        }
+        any
+    }
+
+    /// Notes whether RTPS knows a participant. Meanwhile its tokens are suppressed,
+    /// so that it is not reported twice.
+    pub fn note_rtps_participant(&mut self, participant: GuidPrefix, is_known: bool) {
+        if is_known {
+            self.on_rtps.insert(participant);
+            let is_its = |known: &Known| known.session.prefix() == participant;
+            let tokens = self.tokens.iter().filter(|(_, known)| is_its(known));
+            let keys: Vec<String> = tokens.map(|(key, _)| key.clone()).collect();
+            for key in keys {
+                self.remove(&key);
+                self.suppress(&key, participant);
+            }
+            let waiting = std::mem::take(&mut self.waiting);
+            for (key, until) in waiting {
+                let session = Token::parse(&key).map(|token| token.session);
+                if session.is_ok_and(|session| session.prefix() == participant) {
+                    self.suppress(&key, participant);
+                } else {
+                    self.waiting.insert(key, until);
+                }
+            }
+        } else if self.on_rtps.remove(&participant) {
+            let is_its = |of: &GuidPrefix| *of == participant;
+            let tokens = self.suppressed.iter().filter(|(_, (of, _))| is_its(of));
+            let keys: Vec<String> = tokens.map(|(key, _)| key.clone()).collect();
+            for key in keys {
+                self.end_suppression(&key);
+                self.accept(&key);
+            }
+        }
+    }
+
+    /// Whether the endpoint with that gid is known by RTPS.
+    pub fn is_on_rtps(&self, gid: Gid) -> bool {
+        self.suppressed_gids.contains(&gid)
+    }
+
+    fn suppress(&mut self, key: &str, participant: GuidPrefix) {
+        let gid = Gid::of_token(key);
+        self.suppressed.insert(key.into(), (participant, gid));
+        self.suppressed_gids.insert(gid);
+    }
+
+    fn end_suppression(&mut self, key: &str) {
+        if let Some((_, gid)) = self.suppressed.remove(key) {
+            self.suppressed_gids.remove(&gid);
+        }
+    }
+
+    /// Handles a token that has appeared. Returns its gid if it is a new endpoint.
+    pub fn add(&mut self, now: Instant, key: &str) -> Option<Gid> {
+        if self.has_rtps && !self.tokens.contains_key(key) {
+            let session = Token::parse(key).map(|token| token.session);
+            let may_come = |id: SessionId| {
+                id.is_of_pteros() && id != self.own && !self.on_rtps.contains(&id.prefix())
+            };
+            let has_room = self.token_count() < self.limits.endpoints.saturating_mul(2);
+            if session.is_ok_and(may_come) && has_room {
+                let until = now.after(RTPS_WAIT);
+                self.waiting.entry(key.into()).or_insert(until);
+                return None;
+            }
+        }
+        self.accept(key)
+    }
+
+    /// Accepts tokens that have waited for RTPS. Returns the gids of new endpoints.
+    pub fn accept_waiting(&mut self, now: Instant) -> Vec<Gid> {
+        let due = self.waiting.iter().filter(|(_, until)| **until <= now);
+        let keys: Vec<String> = due.map(|(key, _)| key.clone()).collect();
+        let accept = |key: String| {
+            self.waiting.remove(&key);
+            self.accept(&key)
+        };
+        keys.into_iter().filter_map(accept).collect()
+    }
+
+    /// When [`Peers::accept_waiting`] has work.
+    pub fn next_accept(&self) -> Option<Instant> {
+        self.waiting.values().min().copied()
+    }
+
+    fn accept(&mut self, key: &str) -> Option<Gid> {
+        let token = match Token::parse(key) {
+            Ok(token) => token,
+            Err(error) => {
+                self.refused += 1;
+                tracing::debug!("liveliness token {:?}: {error}", shortened(key));
+                return None;
+            }
+        };
+        if token.session == self.own || self.tokens.contains_key(key) {
+            return None;
+        }
+        if token.domain != self.domain || !self.has_room(&token) {
+            self.refused += 1;
+            return None;
+        }
+        let qos = token
+            .endpoint
+            .as_ref()
+            .map(|part| endpoint_qos(token.kind, part));
+        let Some(qos) = qos.unwrap_or(Some(EndpointQos::default())) else {
+            self.refused += 1;
+            return None;
+        };
+        let id = token.session;
+        if self.on_rtps.contains(&id.prefix()) {
+            self.suppress(key, id.prefix());
+            return None;
+        }
+        if !self.sessions.contains_key(&id) && !self.add_session(&token) {
+            return None;
+        }
+        let node = (token.namespace.clone(), token.node.clone());
+        let remote = match &token.endpoint {
+            None => None,
+            Some(endpoint) => match self.add_endpoints(&token, endpoint, &qos) {
+                Some(remote) => Some((Gid::of_token(key), remote)),
+                None => {
+                    self.refused += 1;
+                    self.drop_if_empty(id);
+                    return None;
+                }
+            },
+        };
+        let session = self.sessions.get_mut(&id)?;
+        session.tokens += 1;
+        let state = session.nodes.entry(node.clone()).or_default();
+        match remote {
+            None => state.declared += 1,
+            Some((gid, remote)) => {
+                state.endpoints.push(remote.main);
+                state.endpoints.extend(remote.replies);
+                self.by_gid.insert(gid, remote);
+            }
+        }
+        self.changed.insert(id);
+        let is_server = token.kind == TokenKind::Server;
+        let service = token.endpoint.filter(|_| is_server).map(|of| of.name);
+        let known = Known {
+            session: id,
+            node,
+            remote,
+            service,
+        };
+        self.tokens.insert(key.into(), known);
+        remote.map(|(gid, _)| gid)
+    }
+
+    /// Handles a token that is gone.
+    pub fn remove(&mut self, key: &str) {
+        self.end_suppression(key);
+        self.waiting.remove(key);
+        let Some(known) = self.tokens.remove(key) else {
+            return;
+        };
+        if let Some((gid, remote)) = known.remote {
+            self.by_gid.remove(&gid);
+            for guid in [Some(remote.main), remote.replies].into_iter().flatten() {
+                self.matcher.remove_remote(guid);
+            }
+        }
+        let Some(session) = self.sessions.get_mut(&known.session) else {
+            return;
+        };
+        session.tokens -= 1;
+        if let Some(node) = session.nodes.get_mut(&known.node) {
+            match known.remote {
+                None => node.declared -= 1,
+                Some((_, remote)) => {
+                    let before = node.endpoints.len();
+                    node.endpoints
+                        .retain(|guid| *guid != remote.main && Some(*guid) != remote.replies);
+                    session.endpoints -= before - node.endpoints.len();
+                }
+            }
+            if node.declared == 0 && node.endpoints.is_empty() {
+                session.nodes.remove(&known.node);
+            }
+        }
+        self.changed.insert(known.session);
+        self.drop_if_empty(known.session);
+    }
+
+    /// Appends the events since the last call: discovery first, then the node lists.
+    pub fn take_events(&mut self, events: &mut Vec<WireEvent>) {
+        while let Some(event) = self.matcher.poll_event() {
+            // The graph has it from RTPS already.
+            if matches!(&event, ParticipantEvent::ParticipantLost { prefix, .. } if self.on_rtps.contains(prefix))
+            {
+                continue;
+            }
+            events.push(WireEvent::Discovery(with_own_liveliness(event)));
+        }
+        for id in std::mem::take(&mut self.changed) {
+            if let Some(session) = self.sessions.get(&id) {
+                let participant = id.prefix();
+                let nodes = node_list(participant, session);
+                events.push(WireEvent::Nodes { participant, nodes });
+            }
+        }
+    }
+
+    /// Whether [`Peers::take_events`] has some.
+    pub fn has_events(&self) -> bool {
+        self.matcher.has_events() || !self.changed.is_empty()
+    }
+
+    fn has_room(&self, token: &Token) -> bool {
+        let Some(session) = self.sessions.get(&token.session) else {
+            return self.token_count() < self.limits.endpoints.saturating_mul(2);
+        };
+        let node = (token.namespace.clone(), token.node.clone());
+        let is_known = session.nodes.contains_key(&node);
+        self.token_count() < self.limits.endpoints.saturating_mul(2)
+            && (is_known || session.nodes.len() < NODES_MAX)
+            && session.endpoints < self.limits.endpoints_per_participant
+            && session.tokens < self.limits.endpoints_per_participant.saturating_mul(2)
+    }
+
+    fn token_count(&self) -> usize {
+        self.tokens.len() + self.suppressed.len() + self.waiting.len()
+    }
+
+    fn add_session(&mut self, token: &Token) -> bool {
+        let mut data = ParticipantData::new(token.session.prefix());
+        if !token.session.is_of_pteros() {
+            data.vendor = VendorId::default();
+            data.product = None;
+        }
+        data.domain_id = Some(self.domain);
+        data.lease = Duration::INFINITE;
+        data.user_data = format!("enclave={};", token.enclave).into_bytes();
+        if !self.matcher.add_participant(data) {
+            return false;
+        }
+        let session = Session {
+            nodes: BTreeMap::new(),
+            tokens: 0,
+            endpoints: 0,
+            next_key: 0x00ff_fffe,
+        };
+        self.sessions.insert(token.session, session);
+        true
+    }
+
+    fn drop_if_empty(&mut self, id: SessionId) {
+        let session = self.sessions.get(&id);
+        if session.is_some_and(|session| session.tokens == 0) {
+            self.sessions.remove(&id);
+            self.matcher
+                .remove_participant(id.prefix(), LostReason::Disposed);
+        }
+    }
+
+    fn add_endpoints(
+        &mut self,
+        token: &Token,
+        part: &EndpointPart,
+        qos: &EndpointQos,
+    ) -> Option<Remote> {
+        let (name, ty) = (part.name.as_str(), part.type_name.as_str());
+        let is_writer = matches!(token.kind, TokenKind::Publisher | TokenKind::Client);
+        let is_service = matches!(token.kind, TokenKind::Server | TokenKind::Client);
+        let names = if is_service {
+            request_names(name, ty)
+        } else {
+            topic_names(name, ty)
+        };
+        let main = self.add_endpoint(token, is_writer, &names, qos, true)?;
+        if !is_service {
+            return Some(Remote {
+                main,
+                replies: None,
+            });
+        }
+        let names = reply_names(name, ty);
+        let Some(replies) = self.add_endpoint(token, !is_writer, &names, qos, false) else {
+            self.matcher.remove_remote(main);
+            if let Some(session) = self.sessions.get_mut(&token.session) {
+                session.endpoints -= 1;
+            }
+            return None;
+        };
+        Some(Remote {
+            main,
+            replies: Some(replies),
+        })
+    }
+
+    fn add_endpoint(
+        &mut self,
+        token: &Token,
+        is_writer: bool,
+        (topic, type_name): &(String, String),
+        qos: &EndpointQos,
+        is_main: bool,
+    ) -> Option<Guid> {
+        let kind = if is_writer {
+            EntityId::KIND_WRITER_NO_KEY
+        } else {
+            EntityId::KIND_READER_NO_KEY
+        };
+        let session = self.sessions.get_mut(&token.session)?;
+        let prefix = token.session.prefix();
+        // A context of Pteros numbers its endpoints by their entity ids.
+        let announced = u32::try_from(token.entity_id).ok();
+        let announced = announced.map(|id| prefix.with(EntityId::from_bytes(id.to_be_bytes())));
+        let announced = announced.filter(|guid| {
+            let is_free = self.matcher.remote(*guid).is_none();
+            is_main && token.session.is_of_pteros() && guid.entity.kind == kind && is_free
+        });
+        let guid = match announced {
+            Some(guid) => guid,
+            None => loop {
+                let [_, a, b, c] = session.next_key.to_be_bytes();
+                session.next_key = session.next_key.checked_sub(1)?;
+                let guid = prefix.with(EntityId::new([a, b, c], kind));
+                if self.matcher.remote(guid).is_none() {
+                    break guid;
+                }
+            },
+        };
+        let data = EndpointData::new(guid, topic, type_name, qos.clone());
+        if !self.matcher.add_remote(data) {
+            return None;
+        }
+        session.endpoints += 1;
+        Some(guid)
+    }
+}
+
+/// The QoS of an endpoint, with its type hash. `None` if it is malformed.
+fn endpoint_qos(kind: TokenKind, part: &EndpointPart) -> Option<EndpointQos> {
+    let is_writer = matches!(kind, TokenKind::Publisher | TokenKind::Client);
+    let mut qos = qos_text::parse(&part.qos, is_writer)?;
+    qos.user_data = format!("typehash={};", part.hash).into_bytes();
+    Some(qos)
+}
+
+/// Endpoints with one key communicate, whatever their QoS. Another type or hash is
+/// another key.
+fn evaluate(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome {
+    let hash = |data: &EndpointData| user_data_value(&data.qos.user_data, "typehash");
+    if writer.type_name == reader.type_name && hash(writer) == hash(reader) {
+        MatchOutcome::Matched
+    } else {
+        MatchOutcome::InconsistentType
+    }
+}
+
+/// Zenoh tells the end of a writer by its token. Nothing asserts its liveliness
+/// meanwhile, so no lease may run.
+fn with_own_liveliness(event: ParticipantEvent) -> ParticipantEvent {
+    let ParticipantEvent::Matched {
+        local,
+        mut remote,
+        route,
+        vendor,
+    } = event
+    else {
+        return event;
+    };
+    if remote.qos.liveliness != Liveliness::Automatic {
+        let mut data = EndpointData::clone(&remote);
+        data.qos.liveliness = Liveliness::Automatic;
+        data.qos.lease_duration = Duration::INFINITE;
+        remote = Arc::new(data);
+    }
+    ParticipantEvent::Matched {
+        local,
+        remote,
+        route,
+        vendor,
+    }
+}
+
+fn node_list(participant: GuidPrefix, session: &Session) -> ParticipantEntitiesInfo {
+    let gid = |guid: &Guid| NodeGid {
+        data: guid.to_bytes(),
+    };
+    let of_kind = |state: &NodeState, is_writer: bool| {
+        let endpoints = state.endpoints.iter();
+        let wanted = endpoints.filter(|guid| guid.entity.is_writer() == is_writer);
+        wanted.map(gid).collect::<Vec<_>>()
+    };
+    let nodes = session.nodes.iter().map(|((namespace, name), state)| {
+        let reader_gid_seq = of_kind(state, false);
+        let writer_gid_seq = of_kind(state, true);
+        NodeEntitiesInfo {
+            node_namespace: namespace.clone(),
+            node_name: name.clone(),
+            reader_gid_seq,
+            writer_gid_seq,
+        }
+    });
+    ParticipantEntitiesInfo {
+        gid: gid(&participant.with(EntityId::PARTICIPANT)),
+        node_entities_info_seq: nodes.collect(),
+    }
+}
+
+/// The beginning of a peer's text, for a log line.
+fn shortened(text: &str) -> &str {
+    let end = text.floor_char_boundary(120);
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::qos::{Durability, History, Reliability};
+
+    use super::*;
+
+    const OTHER: &str = "aac3178e146ba6f1fc6e6a4085e77f21";
+    const STRING: &str = "std_msgs::msg::dds_::String_/RIHS01_ab/";
+
+    fn peers() -> Peers {
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        Peers::new(own, 0, Limits::default(), false)
+    }
+
+    fn token(session: &str, number: usize, kind: &str, rest: &str) -> String {
+        format!("@ros2_lv/0/{session}/0/{number}/{kind}/%/%/talker{rest}")
+    }
+
+    fn publisher(session: &str, number: usize) -> String {
+        token(
+            session,
+            number,
+            "MP",
+            &format!("/%chatter/{STRING}2::,7:,:,:3,1,0"),
+        )
+    }
+
+    fn events(peers: &mut Peers) -> Vec<WireEvent> {
+        let mut events = Vec::new();
+        peers.take_events(&mut events);
+        assert!(!peers.has_events());
+        events
+    }
+
+    fn reader(hash: &str) -> Arc<EndpointData> {
+        let guid = GuidPrefix([7; 12]).with(EntityId::new([0, 0, 1], EntityId::KIND_READER_NO_KEY));
+        let qos = EndpointQos {
+            reliability: Reliability::Reliable,
+            durability: Durability::TransientLocal,
+            user_data: format!("typehash={hash};").into_bytes(),
+            ..EndpointQos::default()
+        };
+        let ty = "std_msgs::msg::dds_::String_";
+        Arc::new(EndpointData::new(guid, "rt/chatter", ty, qos))
+    }
+
+    #[test]
+    fn a_session_is_a_participant_with_nodes_and_endpoints() {
+        let mut peers = peers();
+        assert_eq!(peers.accept(&token(OTHER, 0, "NN", "")), None);
+        let gid = peers.accept(&publisher(OTHER, 1)).unwrap();
+        assert_eq!(gid, Gid::of_token(&publisher(OTHER, 1)));
+        let found = events(&mut peers);
+        let prefix = OTHER.parse::<SessionId>().unwrap().prefix();
+        let writer = peers.remote(gid).unwrap().main;
+        assert_eq!(writer.prefix, prefix);
+        let [discovery @ .., WireEvent::Nodes { participant, nodes }] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(discovery.len(), 2);
+        assert_eq!(*participant, prefix);
+        assert_eq!(nodes.node_entities_info_seq.len(), 1);
+        let node = &nodes.node_entities_info_seq[0];
+        assert_eq!(
+            (node.node_namespace.as_str(), node.node_name.as_str()),
+            ("/", "talker")
+        );
+        assert_eq!(node.writer_gid_seq[0].data, writer.to_bytes());
+        let data = peers.matcher().remote(writer).unwrap();
+        assert_eq!(data.topic, "rt/chatter");
+        assert_eq!(data.qos.history, History::KeepLast(7));
+        assert_eq!(data.qos.user_data, b"typehash=RIHS01_ab;");
+        // A second time, as history and as news: nothing happens.
+        assert_eq!(peers.accept(&publisher(OTHER, 1)), None);
+        assert_eq!(events(&mut peers), []);
+        peers.remove(&publisher(OTHER, 1));
+        peers.remove(&token(OTHER, 0, "NN", ""));
+        assert!(matches!(
+            events(&mut peers)[..],
+            [
+                WireEvent::Discovery(ParticipantEvent::EndpointLost(_)),
+                WireEvent::Discovery(ParticipantEvent::ParticipantLost { .. })
+            ]
+        ));
+        assert_eq!(peers.remote(gid), None);
+        assert_eq!(peers.refused_count(), 0);
+        assert!(peers.sessions.is_empty() && peers.tokens.is_empty());
+    }
+
+    #[test]
+    fn qos_matches_always_and_a_type_hash_must_be_equal() {
+        let mut peers = peers();
+        peers.matcher_mut().add_local(&reader("RIHS01_ab"));
+        peers.accept(&publisher(OTHER, 1));
+        let matched = events(&mut peers)
+            .into_iter()
+            .find_map(|event| match event {
+                WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => Some(remote),
+                _ => None,
+            });
+        // Nothing on this wire asserts manual liveliness.
+        let qos = &matched.unwrap().qos;
+        assert_eq!(qos.liveliness, Liveliness::Automatic);
+        assert!(qos.lease_duration.is_infinite());
+        peers.matcher_mut().add_local(&reader("RIHS01_cd"));
+        assert!(events(&mut peers).iter().any(|event| matches!(
+            event,
+            WireEvent::Discovery(ParticipantEvent::InconsistentTopic { .. })
+        )));
+    }
+
+    #[test]
+    fn a_service_has_an_endpoint_of_requests_and_one_of_replies() {
+        let mut peers = peers();
+        let service = "/%add/example_interfaces::srv::dds_::AddTwoInts_/RIHS01_ef/::,10:,:,:,,";
+        let server = peers.accept(&token(OTHER, 1, "SS", service)).unwrap();
+        let client = peers.accept(&token(OTHER, 2, "SC", service)).unwrap();
+        let (server, client) = (peers.remote(server).unwrap(), peers.remote(client).unwrap());
+        let topic = |guid: Guid| peers.matcher().remote(guid).unwrap().topic.clone();
+        assert!(server.main.entity.is_reader() && client.main.entity.is_writer());
+        assert_eq!(topic(server.main), "rq/addRequest");
+        assert_eq!(topic(client.main), "rq/addRequest");
+        let (replier, heard) = (server.replies.unwrap(), client.replies.unwrap());
+        assert!(replier.entity.is_writer() && heard.entity.is_reader());
+        assert_eq!(topic(replier), "rr/addReply");
+        let session: SessionId = OTHER.parse().unwrap();
+        assert_eq!(peers.replier(Some(session), "/add"), Some(replier));
+        let unknown = SessionId::from_le_bytes([9; 16]);
+        assert_eq!(peers.replier(Some(unknown), "/add"), Some(replier));
+        assert_eq!(peers.replier(None, "/other"), None);
+        peers.remove(&token(OTHER, 1, "SS", service));
+        assert_eq!(peers.replier(Some(session), "/add"), None);
+    }
+
+    #[test]
+    fn a_session_of_pteros_keeps_the_guids_of_its_context() {
+        let mut peers = peers();
+        let prefix = GuidPrefix([9; 12]);
+        let entity = EntityId::new([0, 0, 5], EntityId::KIND_WRITER_NO_KEY);
+        let number = u32::from_be_bytes(entity.to_bytes());
+        let session = SessionId::of_context(prefix).to_string();
+        let gid = peers.accept(&publisher(&session, usize::try_from(number).unwrap()));
+        assert_eq!(
+            peers.remote(gid.unwrap()).unwrap().main,
+            prefix.with(entity)
+        );
+    }
+
+    #[test]
+    fn a_participant_that_rtps_knows_is_left_to_rtps() {
+        let mut peers = peers();
+        let prefix = GuidPrefix([9; 12]);
+        let session = SessionId::of_context(prefix).to_string();
+        peers.matcher_mut().add_local(&reader("RIHS01_ab"));
+        let gid = peers.accept(&publisher(&session, 1)).unwrap();
+        assert!(events(&mut peers).len() > 3);
+        peers.note_rtps_participant(prefix, true);
+        let left = events(&mut peers);
+        assert!(
+            matches!(
+                left[..],
+                [
+                    WireEvent::Discovery(ParticipantEvent::Unmatched { .. }),
+                    WireEvent::Discovery(ParticipantEvent::EndpointLost(_)),
+                ]
+            ),
+            "the graph keeps the participant: {left:?}"
+        );
+        assert_eq!(peers.remote(gid), None);
+        assert!(peers.is_on_rtps(gid));
+        // Tokens that it announces meanwhile are kept for later.
+        assert_eq!(peers.accept(&token(&session, 0, "NN", "")), None);
+        assert_eq!(events(&mut peers), []);
+        peers.note_rtps_participant(prefix, false);
+        assert!(peers.remote(gid).is_some() && !peers.is_on_rtps(gid));
+        assert!(events(&mut peers).len() > 3);
+        peers.note_rtps_participant(prefix, true);
+        peers.remove(&publisher(&session, 1));
+        peers.note_rtps_participant(prefix, false);
+        assert_eq!(peers.remote(gid), None, "it was withdrawn meanwhile");
+        assert_eq!(peers.refused_count(), 0);
+    }
+
+    #[test]
+    fn a_session_of_pteros_waits_for_rtps_where_both_wires_are_there() {
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        let mut peers = Peers::new(own, 0, Limits::default(), true);
+        let at = |millis| Instant::ZERO.after(Duration::from_millis(millis));
+        let of = |byte| SessionId::of_context(GuidPrefix([byte; 12])).to_string();
+        let (found, alone, gone) = (of(8), of(9), of(10));
+        for session in [&found, &alone, &gone] {
+            assert_eq!(peers.add(at(0), &publisher(session, 1)), None);
+        }
+        assert!(
+            peers.add(at(0), &publisher(OTHER, 1)).is_some(),
+            "it has no RTPS"
+        );
+        peers.note_rtps_participant(GuidPrefix([8; 12]), true);
+        peers.remove(&publisher(&gone, 1));
+        assert_eq!(peers.accept_waiting(at(1_999)), []);
+        assert_eq!(peers.next_accept(), Some(at(2_000)));
+        let gid = Gid::of_token(&publisher(&alone, 1));
+        assert_eq!(peers.accept_waiting(at(2_000)), [gid]);
+        assert!(peers.is_on_rtps(Gid::of_token(&publisher(&found, 1))));
+        assert_eq!((peers.next_accept(), peers.refused_count()), (None, 0));
+    }
+
+    #[test]
+    fn own_foreign_and_malformed_tokens_announce_nothing() {
+        let mut peers = peers();
+        let own = SessionId::of_context(GuidPrefix([7; 12])).to_string();
+        peers.accept(&publisher(&own, 1));
+        assert_eq!(peers.refused_count(), 0);
+        let bad = [
+            "@ros2_lv/0/x".to_owned(),
+            token(OTHER, 1, "XX", ""),
+            token(OTHER, 1, "MP", ""),
+            token(OTHER, 1, "MP", &format!("/%chatter/{STRING}:::::")),
+            publisher(OTHER, 1).replacen("/0/", "/3/", 1),
+        ];
+        for (refused, token) in (1..).zip(&bad) {
+            peers.accept(token);
+            assert_eq!(peers.refused_count(), refused, "{token}");
+        }
+        for token in &bad {
+            peers.remove(token);
+        }
+        assert_eq!(events(&mut peers).len(), 0, "nobody was announced");
+        assert!(peers.sessions.is_empty());
+    }
+
+    #[test]
+    fn no_session_announces_more_than_its_limits() {
+        let limits = Limits {
+            endpoints_per_participant: 4,
+            remote_participants: 2,
+            ..Limits::default()
+        };
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        let mut peers = Peers::new(own, 0, limits, false);
+        for number in 0..100 {
+            peers.accept(&publisher(OTHER, number));
+        }
+        assert_eq!(peers.matcher().remotes().count(), 4);
+        for session in 1..=50 {
+            peers.accept(&publisher(&format!("{session:x}"), 1));
+        }
+        assert_eq!(peers.sessions.len(), 2);
+        assert_eq!(peers.refused_count(), 96 + 49);
+        for number in 0..100 {
+            peers.remove(&publisher(OTHER, number));
+        }
+        assert_eq!(peers.sessions.len(), 1);
+        peers.accept(&publisher("abc", 1));
+        assert_eq!(peers.sessions.len(), 2, "there is room again");
+    }
+}

@@ -1,0 +1,294 @@
+//! Sessions and routers: their configuration, and how they are opened.
+//!
+//! The defaults are those of rmw_zenoh_cpp, with one addition. One session of a host
+//! listens at [`RENDEZVOUS_PORT`]. Every other one connects to it. So the nodes of a host find each other without a router, and a router keeps
+//! its own port.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "waits for a router while the context opens"
+)]
+
+use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::path::Path;
+use std::time::Duration;
+
+use pteros_runtime::config::ZenohSettings;
+use zenoh::{Config, Session, Wait};
+
+use crate::session_id::SessionId;
+
+/// The port at which a router listens.
+pub const ROUTER_PORT: u16 = 7447;
+/// The port at which the sessions of a host meet without a router.
+pub const RENDEZVOUS_PORT: u16 = 7448;
+/// The abstract socket whose owner listens at that port.
+const RENDEZVOUS_NAME: &str = "pteros-zenoh-rendezvous";
+/// The pause between two looks for a router, as in rmw_zenoh_cpp.
+const ROUTER_CHECK_PAUSE: Duration = Duration::from_secs(1);
+
+/// Settings that sessions and routers have in common (rmw_zenoh_cpp's two configuration files).
+const COMMON: &[(&str, &str)] = &[
+    ("scouting/multicast/enabled", "false"),
+    ("scouting/gossip/enabled", "true"),
+    ("timestamping/enabled", "true"),
+    ("queries_default_timeout", "600000"),
+    ("transport/unicast/open_timeout", "60000"),
+    ("transport/unicast/accept_timeout", "60000"),
+    ("transport/unicast/accept_pending", "10000"),
+    ("transport/unicast/max_sessions", "10000"),
+    ("transport/link/tx/lease", "60000"),
+    ("transport/link/tx/keep_alive", "2"),
+    (
+        "transport/link/tx/queue/congestion_control/block/wait_before_close",
+        "60000000",
+    ),
+    ("transport/shared_memory/enabled", "false"),
+];
+
+/// Opens the session of a context.
+///
+/// Blocks until the session is open, and while `router_check_attempts` asks to wait for
+/// a router.
+///
+/// # Errors
+/// A text that names the setting or the step that failed.
+pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSession, String> {
+    let mut config = match &settings.session_config {
+        Some(file) => from_file(file, "ZENOH_SESSION_CONFIG_URI")?,
+        None => common_defaults("peer")?,
+    };
+    let own_endpoints = |(key, _): &(String, String)| key.starts_with("listen") || key == "mode";
+    let mut rendezvous = None;
+    if settings.session_config.is_none() {
+        if !settings.overrides.iter().any(own_endpoints) {
+            rendezvous = claim_rendezvous();
+        }
+        add_session_endpoints(&mut config, rendezvous.is_some())?;
+    }
+    if config.get_json("id").is_ok_and(|id| id == "null") {
+        set(&mut config, "id", &format!("\"{id}\""))?;
+    }
+    override_by(&mut config, settings)?;
+    let session = zenoh::open(config).wait();
+    let session = session.map_err(|error| format!("open a Zenoh session: {}", reason(&error)))?;
+    check_router(&session, settings.router_check_attempts)?;
+    Ok(OpenedSession {
+        session,
+        rendezvous,
+    })
+}
+
+/// A session, and the claim to listen for the others of the host.
+pub struct OpenedSession {
+    /// The session.
+    pub session: Session,
+    /// Held as long as the session listens at [`RENDEZVOUS_PORT`].
+    pub rendezvous: Option<UnixListener>,
+}
+
+/// Claims to be the session of this host that listens. An abstract socket address is
+/// given to one process of a network namespace, and freed with it.
+fn claim_rendezvous() -> Option<UnixListener> {
+    let address = SocketAddr::from_abstract_name(RENDEZVOUS_NAME).ok()?;
+    UnixListener::bind_addr(&address).ok()
+}
+
+/// A running router. It ends when it is dropped.
+pub struct Router {
+    session: Session,
+    endpoints: String,
+}
+
+impl Router {
+    /// Starts a router: by default at every address, port [`ROUTER_PORT`].
+    ///
+    /// Blocks until it listens.
+    ///
+    /// # Errors
+    /// A text that names the setting or the step that failed.
+    pub fn start(settings: &ZenohSettings) -> Result<Self, String> {
+        let mut config = match &settings.router_config {
+            Some(file) => from_file(file, "ZENOH_ROUTER_CONFIG_URI")?,
+            None => router_defaults()?,
+        };
+        override_by(&mut config, settings)?;
+        let endpoints = config.get_json("listen/endpoints").unwrap_or_default();
+        let session = zenoh::open(config).wait().map_err(|error| {
+            format!(
+                "start a Zenoh router that listens at {endpoints}: {}; if another router has the \
+                 port, use that one or choose another by \
+                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"tcp/[::]:7450\"]'",
+                reason(&error)
+            )
+        })?;
+        Ok(Self { session, endpoints })
+    }
+
+    /// Its id, as Zenoh prints it.
+    pub fn id(&self) -> String {
+        self.session.zid().to_string()
+    }
+
+    /// Where it listens, as JSON.
+    pub fn endpoints(&self) -> &str {
+        &self.endpoints
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        if let Err(error) = self.session.close().wait() {
+            tracing::debug!("close the Zenoh router: {error}");
+        }
+    }
+}
+
+fn add_session_endpoints(config: &mut Config, listens: bool) -> Result<(), String> {
+    let rendezvous = format!("tcp/127.0.0.1:{RENDEZVOUS_PORT}");
+    let (listen, connect) = if listens {
+        (
+            format!("\"{rendezvous}#exit_on_failure=false\", "),
+            String::new(),
+        )
+    } else {
+        (String::new(), format!(", \"{rendezvous}\""))
+    };
+    let listen = format!("[{listen}\"tcp/localhost:0\"]");
+    let connect = format!("[\"tcp/localhost:{ROUTER_PORT}\"{connect}]");
+    set(config, "listen/endpoints", &listen)?;
+    set(config, "connect/endpoints", &connect)?;
+    set(config, "scouting/delay", "200")
+}
+
+fn router_defaults() -> Result<Config, String> {
+    let mut config = common_defaults("router")?;
+    // A host without IPv6 cannot listen at [::].
+    let has_ipv6 = TcpListener::bind(("::", 0)).is_ok();
+    let address = if has_ipv6 { "[::]" } else { "0.0.0.0" };
+    let listen = format!("[\"tcp/{address}:{ROUTER_PORT}\"]");
+    set(&mut config, "listen/endpoints", &listen)?;
+    Ok(config)
+}
+
+fn common_defaults(mode: &str) -> Result<Config, String> {
+    let mut config = Config::default();
+    set(&mut config, "mode", &format!("\"{mode}\""))?;
+    for (key, value) in COMMON {
+        set(&mut config, key, value)?;
+    }
+    Ok(config)
+}
+
+fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+    let inserted = config.insert_json5(key, value);
+    inserted.map_err(|error| format!("Zenoh setting {key}={value}: {}", reason(&error)))
+}
+
+/// The text of an error of Zenoh, without the lines of its sources.
+fn reason(error: &zenoh::Error) -> String {
+    let mut text = error.to_string();
+    while let Some(file_end) = text.find(".rs:") {
+        let begin = text[..file_end].rfind(" at ").unwrap_or(file_end);
+        let rest = text[file_end + 4..].trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest.strip_prefix('.').unwrap_or(rest).to_owned();
+        text.truncate(begin);
+        text.push_str(&rest);
+    }
+    text
+}
+
+fn from_file(file: &Path, variable: &str) -> Result<Config, String> {
+    Config::from_file(file)
+        .map_err(|error| format!("{variable}: read {}: {}", file.display(), reason(&error)))
+}
+
+fn override_by(config: &mut Config, settings: &ZenohSettings) -> Result<(), String> {
+    for (key, value) in &settings.overrides {
+        let set = set(config, key, value);
+        set.map_err(|error| format!("ZENOH_CONFIG_OVERRIDE: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Looks for a router as often as asked: `Some(0)` for ever, negative not at all. Not
+/// set, it looks once and goes on without.
+fn check_router(session: &Session, attempts: Option<i64>) -> Result<(), String> {
+    let has_router = || session.info().routers_zid().wait().next().is_some();
+    let attempts = match attempts {
+        Some(negative) if negative < 0 => return Ok(()),
+        None => {
+            if !has_router() {
+                tracing::info!(
+                    "no Zenoh router: nodes of this host find each other; to reach other hosts \
+                     or nodes of rmw_zenoh_cpp, start one by: pteros router"
+                );
+            }
+            return Ok(());
+        }
+        Some(0) => i64::MAX,
+        Some(attempts) => attempts,
+    };
+    for attempt in 1..=attempts {
+        if has_router() {
+            return Ok(());
+        }
+        if attempt == 1 {
+            tracing::info!("waiting for a Zenoh router (ZENOH_ROUTER_CHECK_ATTEMPTS)");
+        }
+        std::thread::sleep(ROUTER_CHECK_PAUSE);
+    }
+    Err(format!(
+        "no Zenoh router after {attempts} looks, one a second (ZENOH_ROUTER_CHECK_ATTEMPTS); \
+         start one by: pteros router"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_setting_that_zenoh_knows() {
+        let mut session = common_defaults("peer").unwrap();
+        for listens in [true, false] {
+            add_session_endpoints(&mut session, listens).unwrap();
+            let endpoints = session.get_json("listen/endpoints").unwrap();
+            assert_eq!(endpoints.contains("7448"), listens, "{endpoints}");
+        }
+        assert_eq!(session.get_json("mode").unwrap(), "\"peer\"");
+        let router = router_defaults().unwrap();
+        assert_eq!(router.get_json("mode").unwrap(), "\"router\"");
+        assert!(
+            router
+                .get_json("listen/endpoints")
+                .unwrap()
+                .contains(":7447")
+        );
+    }
+
+    #[test]
+    fn an_override_that_zenoh_does_not_know_is_named() {
+        let settings = ZenohSettings {
+            overrides: vec![("connect/nowhere".into(), "1".into())],
+            ..ZenohSettings::default()
+        };
+        let error = override_by(&mut Config::default(), &settings).unwrap_err();
+        assert!(
+            error.starts_with("ZENOH_CONFIG_OVERRIDE: Zenoh setting connect/nowhere=1: "),
+            "{error}"
+        );
+        assert!(!error.contains(".rs"), "{error}");
+        let missing = ZenohSettings {
+            session_config: Some("/nowhere/session.json5".into()),
+            ..ZenohSettings::default()
+        };
+        let id = "1".parse().unwrap();
+        let error = open_session(&missing, id).err().unwrap();
+        assert!(
+            error.starts_with("ZENOH_SESSION_CONFIG_URI: read /nowhere/session.json5: "),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,290 @@
+//! Liveliness tokens: the keys by which nodes and endpoints announce themselves
+//! (rmw_zenoh_cpp `liveliness_utils.cpp`).
+//!
+//! Nine chunks for a node, thirteen for an endpoint. A slash within a chunk is
+//! written `%`, which occurs in no ROS name.
+
+use pteros_runtime::names::{
+    NameKind, validate_enclave, validate_full, validate_namespace, validate_node,
+};
+use thiserror::Error;
+
+use crate::session_id::SessionId;
+
+/// The first chunk of every token.
+pub const TOKEN_SPACE: &str = "@ros2_lv";
+/// The longest token that is read, bytes: all names at their limits, and as much again.
+const TOKEN_BYTES_MAX: usize = 4_096;
+/// The longest type name that is read, bytes, as in DDS.
+const TYPE_BYTES_MAX: usize = 255;
+/// The longest type hash that is read, bytes.
+const HASH_BYTES_MAX: usize = 128;
+
+/// The kind of entity that a token announces.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TokenKind {
+    /// A node.
+    Node,
+    /// A publisher.
+    Publisher,
+    /// A subscription.
+    Subscription,
+    /// A service server.
+    Server,
+    /// A service client.
+    Client,
+}
+
+const KINDS: [(TokenKind, &str); 5] = [
+    (TokenKind::Node, "NN"),
+    (TokenKind::Publisher, "MP"),
+    (TokenKind::Subscription, "MS"),
+    (TokenKind::Server, "SS"),
+    (TokenKind::Client, "SC"),
+];
+
+/// A node or an endpoint, as its token tells it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Token {
+    /// ROS_DOMAIN_ID.
+    pub domain: u32,
+    /// The session that has it.
+    pub session: SessionId,
+    /// The number of its node within the session.
+    pub node_id: u64,
+    /// Its own number within the session.
+    pub entity_id: u64,
+    /// Its kind.
+    pub kind: TokenKind,
+    /// The security enclave, `/` without one.
+    pub enclave: String,
+    /// The node's namespace, `/` for the root.
+    pub namespace: String,
+    /// The node's name.
+    pub node: String,
+    /// The further chunks of an endpoint.
+    pub endpoint: Option<EndpointPart>,
+}
+
+/// The four chunks that the token of an endpoint has beyond that of a node.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EndpointPart {
+    /// The topic or service, with a leading slash.
+    pub name: String,
+    /// The DDS type name.
+    pub type_name: String,
+    /// The type hash.
+    pub hash: String,
+    /// The QoS, see [`crate::qos_text`].
+    pub qos: String,
+}
+
+/// Why a token is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum TokenError {
+    /// Longer than any token that ROS 2 can make.
+    #[error("longer than {TOKEN_BYTES_MAX} bytes")]
+    TooLong,
+    /// Not the number of chunks that its kind has.
+    #[error("wrong number of chunks")]
+    Chunks,
+    /// Another first chunk.
+    #[error("not a token of ROS 2")]
+    Space,
+    /// A chunk that is no number.
+    #[error("malformed number")]
+    Number,
+    /// A kind that is none of the five.
+    #[error("unknown kind")]
+    Kind,
+    /// A name that ROS 2 does not allow.
+    #[error("invalid name")]
+    Name,
+}
+
+impl Token {
+    /// The key expression of all tokens of a domain.
+    pub fn all_of(domain: u32) -> String {
+        format!("{TOKEN_SPACE}/{domain}/**")
+    }
+
+    /// Its key.
+    pub fn to_key(&self) -> String {
+        let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind);
+        let node = format!(
+            "{TOKEN_SPACE}/{}/{}/{}/{}/{}/{}/{}/{}",
+            self.domain,
+            self.session,
+            self.node_id,
+            self.entity_id,
+            kind.map_or("", |(_, text)| text),
+            mangled(&self.enclave),
+            mangled(&self.namespace),
+            mangled(&self.node),
+        );
+        let Some(endpoint) = &self.endpoint else {
+            return node;
+        };
+        format!(
+            "{node}/{}/{}/{}/{}",
+            mangled(&endpoint.name),
+            mangled(&endpoint.type_name),
+            mangled(&endpoint.hash),
+            endpoint.qos,
+        )
+    }
+
+    /// Reads a key.
+    ///
+    /// # Errors
+    /// See [`TokenError`].
+    pub fn parse(key: &str) -> Result<Self, TokenError> {
+        if key.len() > TOKEN_BYTES_MAX {
+            return Err(TokenError::TooLong);
+        }
+        let chunks: Vec<&str> = key.split('/').collect();
+        let (
+            [
+                space,
+                domain,
+                session,
+                node_id,
+                entity_id,
+                kind,
+                enclave,
+                namespace,
+                node,
+            ],
+            rest,
+        ) = chunks.split_first_chunk::<9>().ok_or(TokenError::Chunks)?;
+        if *space != TOKEN_SPACE {
+            return Err(TokenError::Space);
+        }
+        let kind = KINDS.iter().find(|(_, text)| text == kind);
+        let (kind, _) = kind.ok_or(TokenError::Kind)?;
+        let endpoint = match (kind, rest) {
+            (TokenKind::Node, []) => None,
+            (TokenKind::Node, _) => return Err(TokenError::Chunks),
+            (_, [name, type_name, hash, qos]) => {
+                Some(EndpointPart::parse(name, type_name, hash, qos)?)
+            }
+            _ => return Err(TokenError::Chunks),
+        };
+        let enclave = unmangled(enclave);
+        let namespace = unmangled(namespace);
+        let node = unmangled(node);
+        let names = validate_enclave(&enclave)
+            .and_then(|()| validate_namespace(&namespace))
+            .and_then(|()| validate_node(&node));
+        names.map_err(|_| TokenError::Name)?;
+        Ok(Self {
+            domain: number(domain)?.try_into().map_err(|_| TokenError::Number)?,
+            session: session.parse().map_err(|()| TokenError::Number)?,
+            node_id: number(node_id)?,
+            entity_id: number(entity_id)?,
+            kind: *kind,
+            enclave,
+            namespace,
+            node,
+            endpoint,
+        })
+    }
+}
+
+impl EndpointPart {
+    fn parse(name: &str, type_name: &str, hash: &str, qos: &str) -> Result<Self, TokenError> {
+        let part = Self {
+            name: unmangled(name),
+            type_name: unmangled(type_name),
+            hash: unmangled(hash),
+            qos: qos.into(),
+        };
+        let is_word = |text: &str, max: usize| {
+            let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_:/".contains(&byte);
+            !text.is_empty() && text.len() <= max && text.bytes().all(is_allowed)
+        };
+        let are_valid = validate_full(NameKind::Topic, &part.name).is_ok()
+            && is_word(&part.type_name, TYPE_BYTES_MAX)
+            && is_word(&part.hash, HASH_BYTES_MAX);
+        are_valid.then_some(part).ok_or(TokenError::Name)
+    }
+}
+
+fn mangled(text: &str) -> String {
+    if text.is_empty() {
+        return "%".into();
+    }
+    text.replace('/', "%")
+}
+
+fn unmangled(chunk: &str) -> String {
+    chunk.replace('%', "/")
+}
+
+fn number(chunk: &str) -> Result<u64, TokenError> {
+    let is_number = chunk.bytes().all(|byte| byte.is_ascii_digit());
+    let number = chunk.parse().ok().filter(|_| is_number);
+    number.ok_or(TokenError::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of rmw_zenoh's design.md.
+    const NODE: &str = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/0/NN/%/%/listener";
+    const SUBSCRIPTION: &str = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/10/MS/%/%robot%arm/listener/%chatter/std_msgs::msg::dds_::String_/RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18/::,10:,:,:,,";
+
+    #[test]
+    fn tokens_of_nodes_and_endpoints_are_read_and_written() {
+        let node = Token::parse(NODE).unwrap();
+        assert_eq!(node.kind, TokenKind::Node);
+        assert_eq!(
+            (node.namespace.as_str(), node.node.as_str()),
+            ("/", "listener")
+        );
+        assert_eq!(node.enclave, "/");
+        assert_eq!(node.to_key(), NODE);
+        let subscription = Token::parse(SUBSCRIPTION).unwrap();
+        assert_eq!(subscription.kind, TokenKind::Subscription);
+        assert_eq!((subscription.node_id, subscription.entity_id), (0, 10));
+        assert_eq!(subscription.namespace, "/robot/arm");
+        let endpoint = subscription.endpoint.as_ref().unwrap();
+        assert_eq!(endpoint.name, "/chatter");
+        assert_eq!(endpoint.qos, "::,10:,:,:,,");
+        assert_eq!(subscription.to_key(), SUBSCRIPTION);
+    }
+
+    #[test]
+    fn malformed_tokens_are_refused() {
+        let at = |chunk: usize, value: &str| {
+            let mut chunks: Vec<&str> = SUBSCRIPTION.split('/').collect();
+            chunks[chunk] = value;
+            Token::parse(&chunks.join("/")).unwrap_err()
+        };
+        assert_eq!(at(0, "@ros2"), TokenError::Space);
+        assert_eq!(at(1, "-1"), TokenError::Number);
+        assert_eq!(at(1, "4294967296"), TokenError::Number);
+        assert_eq!(at(2, ""), TokenError::Number);
+        assert_eq!(at(2, "xyz"), TokenError::Number);
+        assert_eq!(at(2, &"f".repeat(33)), TokenError::Number);
+        assert_eq!(at(3, "99999999999999999999999"), TokenError::Number);
+        assert_eq!(at(5, "NN"), TokenError::Chunks);
+        assert_eq!(at(5, "XX"), TokenError::Kind);
+        assert_eq!(at(7, ""), TokenError::Name);
+        assert_eq!(at(8, "a b"), TokenError::Name);
+        assert_eq!(at(9, "chatter"), TokenError::Name);
+        assert_eq!(at(9, &format!("%{}", "a".repeat(300))), TokenError::Name);
+        assert_eq!(at(10, ""), TokenError::Name);
+        assert_eq!(at(11, &"a".repeat(129)), TokenError::Name);
+        assert_eq!(Token::parse(&"a/".repeat(3_000)), Err(TokenError::TooLong));
+        for length in 0..SUBSCRIPTION.len() {
+            // Shortened within the last chunk it stays a token, with another QoS.
+            let _ = Token::parse(&SUBSCRIPTION[..length]);
+        }
+        let twelve = SUBSCRIPTION.rsplit_once('/').unwrap().0;
+        assert_eq!(Token::parse(twelve), Err(TokenError::Chunks));
+        let fourteen = format!("{SUBSCRIPTION}/x");
+        assert_eq!(Token::parse(&fourteen), Err(TokenError::Chunks));
+    }
+}

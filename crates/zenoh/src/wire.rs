@@ -1,0 +1,660 @@
+//! The Zenoh wire: the runtime's wire seam over one Zenoh session.
+//!
+//! Discovery comes from liveliness tokens ([`crate::peers`]), samples, requests and
+//! replies from the inbox. Loss is seen in gaps of sequence
+//! numbers. KEEP_ALL readers hold their writers' samples back here.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
+use pteros_msg::hash::TypeHash;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::history::{CacheChange, ChangeKind};
+use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::participant::ParticipantEvent;
+use pteros_rtps::qos::{Durability, Liveliness, Ownership};
+use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
+use pteros_rtps::time::{Duration, Instant, Timestamp};
+use pteros_runtime::wire::{
+    NodeName, RemoteEndpointRecord, SampleWire, Wire, WireEvent, WireSample, WireSetup,
+};
+use zenoh::pubsub::Subscriber;
+use zenoh::query::Query;
+use zenoh::sample::SampleKind;
+use zenoh::{Session, Wait};
+
+use crate::attachment::Attachment;
+use crate::gid::Gid;
+use crate::inbox::{Arrival, Inbox};
+use crate::key::Place;
+use crate::links::Outgoing;
+use crate::local::Local;
+use crate::peers::Peers;
+use crate::session::OpenedSession;
+use crate::session_id::SessionId;
+use crate::token::Token;
+
+/// Requests that wait for their replies. When full, the oldest is closed without one
+/// and counted.
+const REQUESTS_MAX: usize = 1_000;
+/// Data of endpoints whose token has not come. When full, the oldest is dropped and
+/// counted.
+const EARLY_MAX: usize = 256;
+/// Bytes of it.
+const EARLY_BYTES_MAX: usize = 16 << 20;
+/// How long such data waits: longer than a token may ([`crate::peers::RTPS_WAIT`]).
+const EARLY_WAIT: Duration = Duration::from_millis(2_500);
+/// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
+const HELD_MAX: usize = 4_096;
+
+/// See the module documentation. Thread-safe.
+pub struct ZenohWire {
+    session: Session,
+    inbox: Arc<Inbox>,
+    local: Mutex<Local>,
+    state: Mutex<State>,
+    unanswered: AtomicU64,
+    tokens: Mutex<Option<Subscriber<()>>>,
+    _rendezvous: Option<UnixListener>,
+}
+
+struct State {
+    peers: Peers,
+    writers: BTreeMap<Guid, RemoteWriter>,
+    held: BTreeMap<Guid, Held>,
+    /// Arrivals that were early or held, to be handled before the inbox.
+    ready: VecDeque<Arrival>,
+    early: VecDeque<(Instant, Arrival)>,
+    early_bytes: usize,
+    /// By the client's reader of replies and the request's number, oldest first.
+    requests: VecDeque<((Guid, i64), Query)>,
+    /// The last number of each server's writer of replies.
+    replies: BTreeMap<Guid, i64>,
+    wanted: Vec<WireEvent>,
+    unannounced: u64,
+}
+
+/// A remote writer that local readers match.
+#[derive(Default)]
+struct RemoteWriter {
+    readers: usize,
+    last: Option<i64>,
+}
+
+/// A remote writer whose data waits for space.
+#[derive(Default)]
+struct Held {
+    readers: usize,
+    waiting: VecDeque<Arrival>,
+}
+
+impl ZenohWire {
+    /// Takes a session over and subscribes to the tokens of the domain.
+    ///
+    /// # Errors
+    /// Zenoh's, as text.
+    pub fn new(opened: OpenedSession, setup: WireSetup) -> Result<Self, String> {
+        let OpenedSession {
+            session,
+            rendezvous,
+        } = opened;
+        let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
+        let WireSetup {
+            domain_id,
+            limits,
+            has_rtps,
+            ..
+        } = setup;
+        let inbox = Arc::new(Inbox::new(setup.scheduler));
+        let receiver = inbox.clone();
+        let tokens = session
+            .liveliness()
+            .declare_subscriber(Token::all_of(domain_id))
+            .history(true)
+            .callback(move |sample| {
+                receiver.push(Arrival::Token {
+                    key: sample.key_expr().as_str().into(),
+                    is_alive: sample.kind() == SampleKind::Put,
+                });
+            })
+            .wait()
+            .map_err(|error| format!("subscribe to liveliness tokens: {error}"))?;
+        let local = Local::new(
+            session.clone(),
+            id,
+            domain_id,
+            setup.enclave,
+            inbox.clone(),
+            limits.sample_bytes,
+        );
+        Ok(Self {
+            session,
+            inbox,
+            local: Mutex::new(local),
+            state: Mutex::new(State {
+                peers: Peers::new(id, domain_id, limits, has_rtps),
+                writers: BTreeMap::new(),
+                held: BTreeMap::new(),
+                ready: VecDeque::new(),
+                early: VecDeque::new(),
+                early_bytes: 0,
+                requests: VecDeque::new(),
+                replies: BTreeMap::new(),
+                wanted: Vec::new(),
+                unannounced: 0,
+            }),
+            unanswered: AtomicU64::new(0),
+            tokens: Mutex::new(Some(tokens)),
+            _rendezvous: rendezvous,
+        })
+    }
+
+    fn add_local(&self, matched: &Arc<EndpointData>) {
+        let mut state = self.state.lock();
+        state.peers.matcher_mut().add_local(matched);
+        self.schedule(&state);
+    }
+
+    fn schedule(&self, state: &State) {
+        let is_ready =
+            state.peers.has_events() || !state.ready.is_empty() || !state.wanted.is_empty();
+        let at_once = is_ready.then_some(Instant::ZERO);
+        let early = state.early.front().map(|(until, _)| *until);
+        let later = early.into_iter().chain(state.peers.next_accept()).min();
+        self.inbox.schedule(at_once.or(later));
+    }
+
+    /// Handles one arrival. Returns whether the last event is a sample.
+    fn handle(
+        &self,
+        now: Instant,
+        state: &mut State,
+        arrival: Arrival,
+        events: &mut Vec<WireEvent>,
+    ) -> bool {
+        match arrival {
+            Arrival::Token {
+                key,
+                is_alive: true,
+            } => {
+                if let Some(gid) = state.peers.add(now, &key) {
+                    state.take_early(gid);
+                }
+                false
+            }
+            Arrival::Token { ref key, .. } => {
+                let remote = state.peers.remote_of_token(key);
+                let key = key.clone();
+                match remote.and_then(|remote| state.held.get_mut(&remote.main)) {
+                    Some(held) => held.waiting.push_back(arrival),
+                    None => state.peers.remove(&key),
+                }
+                false
+            }
+            Arrival::Matching {
+                writer,
+                has_readers: is_wanted,
+            } => {
+                state
+                    .wanted
+                    .push(WireEvent::WriterWanted { writer, is_wanted });
+                false
+            }
+            Arrival::Sample { attachment, .. } => {
+                let gid = attachment.gid;
+                match state.peers.remote(gid) {
+                    Some(remote) => state.deliver(remote.main, arrival, events),
+                    None if state.peers.is_on_rtps(gid) || self.local.lock().is_own(gid) => false,
+                    None => state.keep_early(now, arrival),
+                }
+            }
+            Arrival::Request { attachment, .. } => match state.peers.remote(attachment.gid) {
+                Some(remote) => match remote.replies {
+                    Some(replies) => {
+                        self.deliver_request(state, remote.main, replies, arrival, events)
+                    }
+                    None => state.refuse(),
+                },
+                // It asks by RTPS.
+                None if state.peers.is_on_rtps(attachment.gid) => false,
+                None => state.keep_early(now, arrival),
+            },
+            Arrival::Reply { .. } => state.deliver_reply(arrival, events),
+        }
+    }
+
+    fn deliver_request(
+        &self,
+        state: &mut State,
+        client: Guid,
+        replies: Guid,
+        arrival: Arrival,
+        events: &mut Vec<WireEvent>,
+    ) -> bool {
+        let Arrival::Request {
+            server,
+            attachment,
+            payload,
+            query,
+        } = arrival
+        else {
+            return false;
+        };
+        if state.requests.len() >= REQUESTS_MAX {
+            state.requests.pop_front();
+            self.unanswered.fetch_add(1, Ordering::Relaxed);
+        }
+        let id = (replies, attachment.sequence);
+        state.requests.push_back((id, query));
+        let change = CacheChange {
+            related_sample_identity: Some(SampleIdentity {
+                writer: replies,
+                sequence: SequenceNumber::UNKNOWN,
+            }),
+            ..received(
+                client,
+                attachment.sequence,
+                attachment.source_timestamp,
+                payload,
+            )
+        };
+        events.push(sample(change, vec![server]));
+        true
+    }
+}
+
+impl State {
+    /// Appends what discovery has, and keeps count of matched readers.
+    fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
+        let before = events.len();
+        self.peers.take_events(events);
+        for event in events.iter().skip(before) {
+            match event {
+                WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => {
+                    let writer = self.writers.entry(remote.guid).or_default();
+                    if writer.readers == 0 {
+                        writer.last = None;
+                    }
+                    writer.readers += 1;
+                }
+                WireEvent::Discovery(ParticipantEvent::Unmatched { remote, .. }) => {
+                    if let Some(writer) = self.writers.get_mut(remote) {
+                        writer.readers = writer.readers.saturating_sub(1);
+                    }
+                }
+                WireEvent::Discovery(ParticipantEvent::EndpointLost(guid)) => {
+                    self.writers.remove(guid);
+                    self.replies.remove(guid);
+                    self.requests.retain(|((replies, _), _)| replies != guid);
+                }
+                _ => {}
+            }
+        }
+        events.append(&mut self.wanted);
+    }
+
+    fn deliver(&mut self, writer: Guid, arrival: Arrival, events: &mut Vec<WireEvent>) -> bool {
+        if let Some(held) = self.held.get_mut(&writer) {
+            if held.waiting.len() >= HELD_MAX {
+                // Its number is missing from what comes later, which reports the loss.
+                return false;
+            }
+            held.waiting.push_back(arrival);
+            return false;
+        }
+        let Arrival::Sample {
+            reader,
+            attachment,
+            payload,
+        } = arrival
+        else {
+            return false;
+        };
+        let sequence = attachment.sequence;
+        if let Some(known) = self.writers.get_mut(&writer) {
+            let last = known.last.unwrap_or(sequence);
+            let lost = sequence.saturating_sub(last).saturating_sub(1);
+            if let Ok(count @ 1..) = u64::try_from(lost) {
+                events.push(WireEvent::SamplesLost { writer, count });
+            }
+            known.last = Some(last.max(sequence));
+        }
+        let change = received(writer, sequence, attachment.source_timestamp, payload);
+        events.push(sample(change, vec![reader]));
+        true
+    }
+
+    fn deliver_reply(&mut self, arrival: Arrival, events: &mut Vec<WireEvent>) -> bool {
+        let Arrival::Reply {
+            client,
+            sequence,
+            replier,
+            service,
+            source_timestamp,
+            payload,
+        } = arrival
+        else {
+            return false;
+        };
+        let Some(server) = self.peers.replier(replier, &service) else {
+            return self.refuse();
+        };
+        // A server numbers its replies for each client; the reader needs one order.
+        let number = self.replies.entry(server).or_default();
+        *number += 1;
+        let change = CacheChange {
+            related_sample_identity: Some(SampleIdentity {
+                writer: client,
+                sequence: SequenceNumber(sequence),
+            }),
+            ..received(server, *number, source_timestamp, payload)
+        };
+        events.push(sample(change, Vec::new()));
+        true
+    }
+
+    fn refuse(&mut self) -> bool {
+        self.unannounced += 1;
+        false
+    }
+
+    fn keep_early(&mut self, now: Instant, arrival: Arrival) -> bool {
+        self.early_bytes = self.early_bytes.saturating_add(arrival.bytes());
+        self.early.push_back((now.after(EARLY_WAIT), arrival));
+        while self.early.len() > EARLY_MAX || self.early_bytes > EARLY_BYTES_MAX {
+            self.drop_oldest_early();
+        }
+        false
+    }
+
+    fn drop_oldest_early(&mut self) {
+        if let Some((_, arrival)) = self.early.pop_front() {
+            self.early_bytes = self.early_bytes.saturating_sub(arrival.bytes());
+            let gid = arrival.sender();
+            if !gid.is_some_and(|gid| self.peers.is_on_rtps(gid)) {
+                self.unannounced += 1;
+            }
+        }
+    }
+
+    fn drop_expired(&mut self, now: Instant) {
+        while self.early.front().is_some_and(|(until, _)| *until <= now) {
+            self.drop_oldest_early();
+        }
+    }
+
+    /// Lets the early data of an endpoint go on, whose token has come.
+    fn take_early(&mut self, gid: Gid) {
+        let is_its = |arrival: &Arrival| arrival.sender() == Some(gid);
+        let all = std::mem::take(&mut self.early);
+        for (until, arrival) in all {
+            if is_its(&arrival) {
+                self.early_bytes = self.early_bytes.saturating_sub(arrival.bytes());
+                self.ready.push_back(arrival);
+            } else {
+                self.early.push_back((until, arrival));
+            }
+        }
+    }
+}
+
+fn received(writer: Guid, sequence: i64, stamp: i64, payload: Bytes) -> CacheChange {
+    CacheChange {
+        source_timestamp: (stamp > 0).then(|| Timestamp::from_nanos(stamp)),
+        ..CacheChange::new(writer, SequenceNumber(sequence), payload)
+    }
+}
+
+fn sample(change: CacheChange, readers: Vec<Guid>) -> WireEvent {
+    WireEvent::Sample(Box::new(WireSample { change, readers }))
+}
+
+impl Wire for ZenohWire {
+    fn name(&self) -> &str {
+        "zenoh"
+    }
+
+    fn why_not(&self, endpoint: &EndpointData) -> Option<&'static str> {
+        let qos = &endpoint.qos;
+        if endpoint.topic == DISCOVERY_TOPIC {
+            // Its contents are announced as tokens.
+            return None;
+        }
+        if Place::of(endpoint).is_none() {
+            return Some("Zenoh has no names without the conventions of ROS");
+        }
+        if endpoint.guid.entity.is_keyed() {
+            return Some("it carries no instances of keyed topics");
+        }
+        if qos.presentation.holds_samples() {
+            return Some("it marks no coherent sets and no order of a group");
+        }
+        if !qos.partition.is_empty() {
+            return Some("it has no partitions");
+        }
+        if qos.ownership == Ownership::Exclusive {
+            return Some("it does not announce the strength of an exclusive owner");
+        }
+        let is_stored = matches!(
+            qos.durability,
+            Durability::Transient | Durability::Persistent
+        );
+        if endpoint.is_writer() && is_stored {
+            return Some("it keeps no samples beyond the life of their publisher");
+        }
+        let is_asserted = qos.liveliness != Liveliness::Automatic;
+        if !endpoint.is_writer() && is_asserted && !qos.lease_duration.is_infinite() {
+            return Some("nothing on it asserts manual liveliness");
+        }
+        None
+    }
+
+    fn announce(&self, _now: Instant, endpoint: &Arc<EndpointData>) {
+        let attached = self.local.lock().announce(endpoint);
+        if let Some(matched) = attached {
+            self.add_local(&matched);
+        }
+    }
+
+    fn withdraw(&self, _now: Instant, endpoint: Guid) {
+        let link = self.local.lock().withdraw(endpoint);
+        drop(link);
+        let mut state = self.state.lock();
+        state.peers.matcher_mut().remove_local(endpoint);
+        self.schedule(&state);
+    }
+
+    fn assert_liveliness(&self, _now: Instant, _kind: Liveliness) {
+        // A token lives as long as its session.
+    }
+
+    fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
+        let mut state = self.state.lock();
+        for gid in state.peers.accept_waiting(now) {
+            state.take_early(gid);
+        }
+        loop {
+            state.take_discovery(events);
+            let next = state.ready.pop_front().or_else(|| self.inbox.pop());
+            let Some(arrival) = next else { break };
+            if self.handle(now, &mut state, arrival, events) {
+                break;
+            }
+        }
+        state.drop_expired(now);
+        self.schedule(&state);
+    }
+
+    fn for_each_endpoint(&self, see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) {
+        let state = self.state.lock();
+        state.peers.matcher().remotes().for_each(|known| see(known));
+    }
+
+    fn with_endpoint(&self, guid: Guid, see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) -> bool {
+        let state = self.state.lock();
+        let known = state.peers.matcher().remote(guid);
+        if let Some(known) = known {
+            see(known);
+        }
+        known.is_some()
+    }
+
+    fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
+        self.state.lock().peers.matcher().exceeded_limit()
+    }
+
+    fn close(&self, _now: Instant) {
+        drop(self.tokens.lock().take());
+        self.state.lock().requests.clear();
+        self.local.lock().clear();
+        if let Err(error) = self.session.close().wait() {
+            tracing::debug!("close the Zenoh session: {error}");
+        }
+    }
+}
+
+impl SampleWire for ZenohWire {
+    fn keeps_history(&self) -> bool {
+        true
+    }
+
+    fn note_rtps_participant(&self, participant: GuidPrefix, is_known: bool) {
+        let mut state = self.state.lock();
+        state.peers.note_rtps_participant(participant, is_known);
+        self.schedule(&state);
+    }
+
+    fn attach_endpoint(&self, _now: Instant, endpoint: Guid, node: &NodeName<'_>) {
+        let Some(attached) = self.local.lock().attach(endpoint, node) else {
+            return;
+        };
+        if attached.keeps_samples {
+            self.state.lock().wanted.push(WireEvent::WriterWanted {
+                writer: endpoint,
+                is_wanted: true,
+            });
+        }
+        self.add_local(&attached.matched);
+    }
+
+    fn note_service_hash(&self, endpoint: Guid, hash: &TypeHash) {
+        let hash = hash.to_string();
+        self.local.lock().note_service_hash(endpoint, hash);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let state = self.state.lock();
+        vec![
+            // Malformed, of another domain, or beyond a limit.
+            ("refused_tokens", state.peers.refused_count()),
+            // Without a valid attachment or payload, or larger than the limit.
+            ("malformed", self.inbox.malformed_count()),
+            // The receiving threads were too slow.
+            ("dropped", self.inbox.dropped_count()),
+            // No token announces their sender.
+            ("unannounced", state.unannounced),
+            // Requests closed without reply, because too many waited.
+            ("unanswered", self.unanswered.load(Ordering::Relaxed)),
+        ]
+    }
+
+    fn announce_nodes(&self, _now: Instant, nodes: &ParticipantEntitiesInfo) {
+        self.local.lock().announce_nodes(nodes);
+    }
+
+    fn assert_writer(&self, _now: Instant, _writer: Guid) {
+        // A token lives as long as its session.
+    }
+
+    fn write(&self, _now: Instant, sample: &WireSample) {
+        let change = &sample.change;
+        if change.kind != ChangeKind::Alive {
+            return;
+        }
+        let stamp = change.source_timestamp.map_or(0, Timestamp::as_nanos);
+        let local = self.local.lock();
+        if let Some(link) = local.link(change.writer) {
+            return link.queue(Outgoing {
+                attachment: Attachment {
+                    sequence: change.sequence.0,
+                    source_timestamp: stamp,
+                    gid: link.gid,
+                },
+                payload: change.payload.clone(),
+                query: None,
+            });
+        }
+        let Some(server) = local.server_of(change.writer) else {
+            return;
+        };
+        drop(local);
+        let Some(related) = change.related_sample_identity else {
+            return;
+        };
+        let id = (related.writer, related.sequence.0);
+        let mut state = self.state.lock();
+        let at = state
+            .requests
+            .iter()
+            .position(|(request, _)| *request == id);
+        let request = at.and_then(|at| state.requests.remove(at));
+        drop(state);
+        let Some((_, query)) = request else { return };
+        let asked = query.attachment().map(|attachment| attachment.to_bytes());
+        let Some(asked) = asked.and_then(|bytes| Attachment::parse(&bytes)) else {
+            return;
+        };
+        server.queue(Outgoing {
+            attachment: Attachment {
+                source_timestamp: stamp,
+                ..asked
+            },
+            payload: change.payload.clone(),
+            query: Some(query),
+        });
+    }
+
+    fn flush(&self, _now: Instant, writer: Guid) {
+        let local = self.local.lock();
+        let link = local.link(writer).or_else(|| local.server_of(writer));
+        drop(local);
+        if let Some(link) = link {
+            link.flush(&self.inbox, writer);
+        }
+    }
+
+    fn hold(&self, writer: Guid, holds: bool) {
+        let mut state = self.state.lock();
+        if holds {
+            state.held.entry(writer).or_default().readers += 1;
+            return;
+        }
+        let Some(held) = state.held.get_mut(&writer) else {
+            return;
+        };
+        held.readers = held.readers.saturating_sub(1);
+        if held.readers == 0 {
+            let held = state.held.remove(&writer).unwrap_or_default();
+            state.ready.extend(held.waiting);
+            self.schedule(&state);
+        }
+    }
+
+    fn has_space(&self, _writer: Guid, _bytes: usize) -> bool {
+        // A KEEP_ALL publisher waits in `flush` instead.
+        true
+    }
+
+    fn is_acknowledged(&self, _writer: Guid) -> bool {
+        // Zenoh acknowledges nothing.
+        true
+    }
+}
+
+/// The topic of the runtime's own node lists.
+const DISCOVERY_TOPIC: &str = "ros_discovery_info";

@@ -1,0 +1,106 @@
+//! A router and contexts that reach each other through it alone.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use pteros::config::{DiscoveryRange, ZenohSettings};
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+use pteros_zenoh::Router;
+
+/// How long anything may take on a loaded machine.
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// A router at a port of its own.
+pub struct Net {
+    port: u16,
+    router: Option<Router>,
+}
+
+impl Net {
+    /// Starts the router.
+    pub fn new() -> Self {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let mut net = Self { port, router: None };
+        net.start_router();
+        net
+    }
+
+    pub fn start_router(&mut self) {
+        let listen = format!("[\"{}\"]", self.endpoint());
+        let settings = ZenohSettings {
+            overrides: vec![("listen/endpoints".into(), listen)],
+            ..ZenohSettings::default()
+        };
+        self.router = Some(Router::start(&settings).unwrap());
+    }
+
+    pub fn stop_router(&mut self) {
+        self.router = None;
+    }
+
+    /// Where the router listens.
+    pub fn endpoint(&self) -> String {
+        format!("tcp/127.0.0.1:{}", self.port)
+    }
+
+    /// Settings of a session that connects to the router. As a client all its data
+    /// passes the router, as a peer it connects to other peers itself.
+    pub fn settings(&self, mode: &str) -> ZenohSettings {
+        let pair = |key: &str, value: String| (key.to_owned(), value);
+        ZenohSettings {
+            overrides: vec![
+                pair("mode", format!("\"{mode}\"")),
+                pair("connect/endpoints", format!("[\"{}\"]", self.endpoint())),
+                pair("listen/endpoints", "[\"tcp/127.0.0.1:0\"]".into()),
+            ],
+            router_check_attempts: Some(20),
+            ..ZenohSettings::default()
+        }
+    }
+
+    /// A context that only Zenoh joins with others.
+    pub fn open(&self) -> Context {
+        self.open_as("peer")
+    }
+
+    pub fn open_as(&self, mode: &str) -> Context {
+        let options = ContextOptions {
+            discovery_range: Some(DiscoveryRange::Off),
+            wires: vec![pteros_zenoh::wire(self.settings(mode))],
+            ..ContextOptions::default()
+        };
+        Context::with_options(options).unwrap()
+    }
+}
+
+/// A message.
+pub fn text(data: impl ToString) -> Text {
+    Text {
+        data: data.to_string(),
+    }
+}
+
+/// Waits for the next message and returns its text.
+#[track_caller]
+pub fn next(subscription: &Subscription<Text>) -> String {
+    let sample = subscription.take_timeout(SOON);
+    let sample = sample.unwrap_or_else(|| panic!("no message: {:?}", subscription.counts()));
+    sample.data.clone()
+}
+
+/// Waits until the condition holds.
+#[track_caller]
+pub fn until(context: &Context, done: impl FnMut() -> bool) {
+    let graph = context.graph();
+    assert!(graph.wait_until(SOON, done), "not within {SOON:?}");
+}
+
+/// A counter of the wire.
+pub fn counter(context: &Context, name: &str) -> u64 {
+    let counters = context.wire_counters();
+    let found = counters.iter().find(|(_, counter, _)| *counter == name);
+    found.unwrap_or_else(|| panic!("no counter {name}")).2
+}

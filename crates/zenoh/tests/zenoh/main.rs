@@ -1,0 +1,20 @@
+//! The Zenoh wire between contexts, with a router in the middle, and with peers that
+//! are not of Pteros.
+//!
+//! Every test has a router at a port of its own and a domain of its own.
+#![allow(clippy::disallowed_methods, reason = "real sessions")]
+
+#[path = "../../../../verify/interop/peer.rs"]
+mod driver;
+#[path = "../../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
+
+mod actions;
+mod both_wires;
+mod graph;
+mod harness;
+mod peers;
+mod reconnection;
+mod rendezvous;
+mod services;
+mod topics;

@@ -1,0 +1,117 @@
+//! Services and parameters between contexts.
+
+use pteros::interfaces::example_interfaces::srv::{
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
+};
+use pteros::parameter::{Parameter, ParameterClient, ParameterValue};
+use pteros::service::CallError;
+
+use crate::harness::{Net, SOON, until};
+use crate::spin_thread::SpinThread;
+
+#[test]
+fn every_call_gets_the_response_to_its_request() {
+    let net = Net::new();
+    let [here, there, third] = [net.open(), net.open(), net.open_as("client")];
+    let serving = here.create_node("serving").unwrap();
+    let service = serving
+        .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoIntsResponse {
+            sum: request.a + request.b,
+        })
+        .unwrap();
+    let spin = SpinThread::of_node(&serving, service);
+    let clients = [&there, &third].map(|context| {
+        let node = context.create_node("asking").unwrap();
+        let client = node.create_client::<AddTwoInts>("add_two_ints").unwrap();
+        assert!(client.wait_for_service(SOON));
+        (node, client)
+    });
+    for a in 0..20 {
+        for (at, (_, client)) in (0..).zip(&clients) {
+            let answer = client.call(&AddTwoIntsRequest { a, b: 100 * at }, SOON);
+            assert_eq!(answer.unwrap().sum, a + 100 * at);
+        }
+    }
+    assert_eq!(clients[0].1.unmatched_response_count(), 0);
+    // The server leaves: an open call ends, and a new one finds nobody.
+    drop(spin);
+    drop(serving);
+    let client = &clients[0].1;
+    until(&there, || !client.service_is_ready());
+    let request = AddTwoIntsRequest { a: 1, b: 2 };
+    let refused = client.call_async(&request).err();
+    assert!(
+        matches!(refused, Some(CallError::NoServer { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_call_ends_when_its_server_leaves() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let serving = here.create_node("serving").unwrap();
+    // Nobody spins it.
+    let service = serving
+        .create_service::<AddTwoInts>("add_two_ints", |_| AddTwoIntsResponse::default())
+        .unwrap();
+    let asking = there.create_node("asking").unwrap();
+    let client = asking.create_client::<AddTwoInts>("add_two_ints").unwrap();
+    assert!(client.wait_for_service(SOON));
+    let call = client
+        .call_async(&AddTwoIntsRequest { a: 1, b: 2 })
+        .unwrap();
+    drop(service);
+    let answer = call.wait(SOON);
+    assert!(
+        matches!(answer, Err(CallError::ServerLost { .. })),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn the_first_response_of_two_servers_counts() {
+    let net = Net::new();
+    let contexts = [net.open(), net.open(), net.open()];
+    let servers: Vec<_> = contexts[..2]
+        .iter()
+        .map(|context| {
+            let node = context.create_node("serving").unwrap();
+            let service = node
+                .create_service::<AddTwoInts>("add", |request| AddTwoIntsResponse {
+                    sum: request.a + request.b,
+                })
+                .unwrap();
+            SpinThread::of_node(&node, service)
+        })
+        .collect();
+    let asking = contexts[2].create_node("asking").unwrap();
+    let client = asking.create_client::<AddTwoInts>("add").unwrap();
+    until(&contexts[2], || {
+        contexts[2].graph().nodes().len() == 3 && client.service_is_ready()
+    });
+    for a in 0..10 {
+        let answer = client.call(&AddTwoIntsRequest { a, b: 1 }, SOON).unwrap();
+        assert_eq!(answer.sum, a + 1);
+    }
+    drop(servers);
+}
+
+#[test]
+fn parameters_are_read_and_set_through_the_wire() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let node = here.create_node("arm").unwrap();
+    let speed = node.declare_parameter("speed", 1.5).unwrap();
+    let _spin = SpinThread::of_node(&node, ());
+    let asking = there.create_node("asking").unwrap();
+    let client = ParameterClient::new(&asking, "/arm");
+    // Waits for the node's services, too.
+    let value = client.get(&["speed"], SOON).unwrap();
+    assert_eq!(value, [ParameterValue::Double(1.5)]);
+    let results = client
+        .set(vec![Parameter::new("speed", 2.5)], SOON)
+        .unwrap();
+    assert_eq!(results, [Ok(())]);
+    assert!((speed.value() - 2.5).abs() < f64::EPSILON);
+}

@@ -1,0 +1,196 @@
+//! Topics between contexts.
+
+use pteros::interfaces::std_msgs::msg::String as Text;
+use pteros::prelude::*;
+
+use crate::harness::{Net, SOON, next, text, until};
+
+#[test]
+fn messages_pass_in_order_whatever_the_route() {
+    for modes in [["peer", "peer"], ["client", "client"], ["client", "peer"]] {
+        let net = Net::new();
+        let [here, there] = modes.map(|mode| net.open_as(mode));
+        let talker = here.create_node("talker").unwrap();
+        let listener = there.create_node("listener").unwrap();
+        let profile = || "chatter".keep_last(100);
+        let publisher: Publisher<Text> = talker.create_publisher(profile()).unwrap();
+        let subscription: Subscription<Text> =
+            listener.create_polled_subscription(profile()).unwrap();
+        assert!(publisher.wait_for_matched(1, SOON), "{modes:?}");
+        assert!(subscription.wait_for_matched(1, SOON), "{modes:?}");
+        for n in 1..=50 {
+            publisher.publish(&text(n)).unwrap();
+        }
+        for n in 1..=50 {
+            assert_eq!(next(&subscription), n.to_string(), "{modes:?}");
+        }
+        let info = subscription.counts();
+        assert_eq!(info.lost, 0, "{modes:?}");
+        drop(publisher);
+        until(&there, || subscription.matched_count() == 0);
+    }
+}
+
+#[test]
+fn a_subscription_knows_publisher_and_source_timestamp() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
+    let publisher: Publisher<Text> = talker.create_publisher("chatter").unwrap();
+    let subscription: Subscription<Text> = listener.create_polled_subscription("chatter").unwrap();
+    assert!(publisher.wait_for_matched(1, SOON));
+    assert!(subscription.wait_for_matched(1, SOON));
+    publisher.publish(&text("a")).unwrap();
+    let sample = subscription.take_timeout(SOON).unwrap();
+    // A session of Pteros carries the GUID of its context.
+    assert_eq!(sample.info().publisher_gid, publisher.gid());
+    assert!(sample.info().source_timestamp.is_some());
+}
+
+#[test]
+fn a_late_joiner_gets_the_last_samples_of_a_transient_local_publisher() {
+    let net = Net::new();
+    let here = net.open();
+    let talker = here.create_node("talker").unwrap();
+    for reliable in [true, false] {
+        let latched = || {
+            let profile = "latched".keep_last(3).transient_local();
+            if reliable {
+                profile
+            } else {
+                profile.best_effort()
+            }
+        };
+        let publisher: Publisher<Text> = talker.create_publisher(latched()).unwrap();
+        for n in 1..=5 {
+            publisher.publish(&text(n)).unwrap();
+        }
+        let there = net.open();
+        let listener = there.create_node("listener").unwrap();
+        let late: Subscription<Text> = listener.create_polled_subscription(latched()).unwrap();
+        let volatile: Subscription<Text> = listener
+            .create_polled_subscription("latched".keep_last(3))
+            .unwrap();
+        for n in 3..=5 {
+            assert_eq!(next(&late), n.to_string());
+        }
+        assert!(volatile.wait_for_matched(1, SOON));
+        publisher.publish(&text(6)).unwrap();
+        assert_eq!(next(&late), "6");
+        assert_eq!(next(&volatile), "6");
+        assert_eq!(late.take().map(|sample| sample.data.clone()), None);
+    }
+}
+
+#[test]
+fn local_subscriptions_get_each_message_once_and_without_the_wire() {
+    let net = Net::new();
+    let context = net.open();
+    let node = context.create_node("both").unwrap();
+    let latched = || "chatter".keep_last(10).transient_local();
+    let publisher: Publisher<Text> = node.create_publisher(latched()).unwrap();
+    let near: Subscription<Text> = node.create_polled_subscription(latched()).unwrap();
+    let there = net.open();
+    let other = there.create_node("other").unwrap();
+    let far: Subscription<Text> = other.create_polled_subscription(latched()).unwrap();
+    assert!(publisher.wait_for_matched(2, SOON));
+    assert!(far.wait_for_matched(1, SOON));
+    for n in 1..=3 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    for n in 1..=3 {
+        assert_eq!(next(&near), n.to_string());
+        assert_eq!(next(&far), n.to_string());
+    }
+    // What the far one has got would have come back by now, too.
+    publisher.publish(&text("end")).unwrap();
+    assert_eq!(next(&far), "end");
+    assert_eq!(next(&near), "end");
+    assert!(near.take().is_none());
+    assert_eq!(crate::harness::counter(&context, "unannounced"), 0);
+}
+
+#[test]
+fn quality_of_service_never_keeps_endpoints_apart() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
+    let publisher: Publisher<Text> = talker
+        .create_publisher("chatter".keep_last(1).best_effort())
+        .unwrap();
+    let subscription: Subscription<Text> = listener
+        .create_polled_subscription("chatter".keep_last(1).transient_local())
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, SOON));
+    assert!(subscription.wait_for_matched(1, SOON));
+    publisher.publish(&text("through")).unwrap();
+    assert_eq!(next(&subscription), "through");
+}
+
+#[test]
+fn large_messages_arrive_whole() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open_as("client")];
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
+    let all = || "big".qos(QosProfile::default().keep_all());
+    let publisher: Publisher<Text> = talker.create_publisher(all()).unwrap();
+    let subscription: Subscription<Text> = listener.create_polled_subscription(all()).unwrap();
+    assert!(publisher.wait_for_matched(1, SOON));
+    assert!(subscription.wait_for_matched(1, SOON));
+    for (n, size) in [1, 100_000, 4_000_000, 7].into_iter().enumerate() {
+        let data = n.to_string().repeat(size);
+        publisher.publish(&text(&data)).unwrap();
+        assert!(next(&subscription) == data, "{size}");
+    }
+}
+
+/// The reader's queue is small and nobody takes: its writer's samples wait in the wire.
+#[test]
+fn a_keep_all_subscription_loses_nothing_while_nobody_takes() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
+    let limits = pteros::qos::ResourceLimits {
+        max_samples: Some(4),
+        ..pteros::qos::ResourceLimits::default()
+    };
+    let all = QosProfile::default().keep_all();
+    let publisher: Publisher<Text> = talker.create_publisher("t".qos(&all)).unwrap();
+    let small = all.clone().resource_limits(limits);
+    let subscription: Subscription<Text> = listener
+        .create_polled_subscription("t".qos(&small))
+        .unwrap();
+    assert!(publisher.wait_for_matched(1, SOON));
+    assert!(subscription.wait_for_matched(1, SOON));
+    for n in 0..500 {
+        publisher.publish(&text(n)).unwrap();
+    }
+    for n in 0..500 {
+        assert_eq!(next(&subscription), n.to_string());
+    }
+    assert_eq!(subscription.counts().lost, 0);
+}
+
+#[test]
+fn what_zenoh_cannot_carry_stays_within_the_process() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
+    let lines = "chatter".qos(QosProfile::default().partition(["a"]));
+    let publisher: Publisher<Text> = talker.create_publisher(lines.clone()).unwrap();
+    let near: Subscription<Text> = talker.create_polled_subscription(lines).unwrap();
+    let plain: Publisher<Text> = talker.create_publisher("chatter").unwrap();
+    let far: Subscription<Text> = listener.create_polled_subscription("chatter").unwrap();
+    assert!(plain.wait_for_matched(1, SOON));
+    assert!(far.wait_for_matched(1, SOON));
+    publisher.publish(&text("near")).unwrap();
+    plain.publish(&text("far")).unwrap();
+    assert_eq!(next(&near), "near");
+    assert_eq!(next(&far), "far");
+    assert_eq!(publisher.matched_count(), 1);
+}
