@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     for bytes in [64, 1_024, 65_536, 1_000_000, 4_000_000] {
         let message = UInt8MultiArray {
-            data: vec![7; bytes].into(),
+            data: vec![7; bytes],
             ..UInt8MultiArray::default()
         };
         let mut times = Vec::new();
