@@ -5,12 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use pteros_msg::hash::TypeHash;
+use pteros_runtime::Core;
 use pteros_runtime::content_filter::MessageType;
 use pteros_runtime::names::NameKind;
 use pteros_runtime::qos::QosProfile;
 use pteros_runtime::reader::ReaderEndpoint;
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
 use pteros_runtime::sample::{QueuedSample, SampleBody, SampleMeta};
+use pteros_runtime::service::{DeferredReplies, ServiceServer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -24,13 +26,29 @@ pub(crate) struct DataWaiter {
     pub(crate) reader: Arc<ReaderEndpoint>,
     /// Address of the queue that it wakes.
     attached: AtomicUsize,
+    /// Of a server: its replies that wait for their clients.
+    replies: Option<Arc<DeferredReplies>>,
 }
 
 impl DataWaiter {
     pub(crate) fn new(reader: Arc<ReaderEndpoint>) -> Arc<Self> {
+        Self::with_replies(reader, None)
+    }
+
+    /// The waiter of a server.
+    pub(crate) fn of_server(core: &Arc<Core>, server: &Arc<ServiceServer>) -> Arc<Self> {
+        let replies = DeferredReplies::new(core, server);
+        Self::with_replies(server.requests.clone(), Some(replies))
+    }
+
+    fn with_replies(
+        reader: Arc<ReaderEndpoint>,
+        replies: Option<Arc<DeferredReplies>>,
+    ) -> Arc<Self> {
         let waiter = Arc::new(Self {
             reader,
             attached: AtomicUsize::new(0),
+            replies,
         });
         let task: std::sync::Weak<Self> = Arc::downgrade(&waiter);
         waiter.reader.slot.set_task(task);
@@ -42,6 +60,9 @@ impl DataWaiter {
         let address = Arc::as_ptr(queue).addr();
         if self.attached.swap(address, Ordering::AcqRel) != address {
             self.reader.slot.attach(Some(queue.clone()), || false);
+            if let Some(replies) = &self.replies {
+                replies.attach(Some(queue));
+            }
         }
     }
 
@@ -53,6 +74,9 @@ impl DataWaiter {
             .compare_exchange(address, 0, Ordering::AcqRel, Ordering::Acquire);
         if was.is_ok() {
             self.reader.slot.attach(None, || false);
+            if let Some(replies) = &self.replies {
+                replies.attach(None);
+            }
         }
     }
 

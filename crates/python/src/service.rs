@@ -64,7 +64,7 @@ impl Service {
             })
             .map_err(error::endpoint)?;
         let server = Arc::new(server);
-        let waiter = DataWaiter::new(server.requests.clone());
+        let waiter = DataWaiter::of_server(core, &server);
         let (owner, removed) = (node.clone(), server.clone());
         let life = Lifetime::new(move || {
             let core = &owner.context.core;
@@ -95,12 +95,7 @@ impl Service {
     ) -> PyResult<Option<(Bound<'py, PyAny>, RequestId)>> {
         self.life.check()?;
         let core = &self.node.context.core;
-        let take = || {
-            if self.server.has_pending_replies() {
-                self.server.flush(core);
-            }
-            self.server.take_request(core)
-        };
+        let take = || self.server.take_request(core);
         while let Some(received) = py.detach(take) {
             let Some(payload) = payload(&received.item) else {
                 continue;

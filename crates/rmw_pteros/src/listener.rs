@@ -13,6 +13,7 @@ use pteros_runtime::Core;
 use pteros_runtime::reader::ReaderEndpoint;
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
 use pteros_runtime::rtps::time::Instant;
+use pteros_runtime::service::{DeferredReplies, ServiceServer};
 
 use crate::abi::EventCallback;
 use crate::context::ContextState;
@@ -161,14 +162,31 @@ pub(crate) struct DataWaiter {
     core: Arc<Core>,
     pub(crate) reader: Arc<ReaderEndpoint>,
     callback: Callback,
+    /// Of a server: its replies that wait for their clients.
+    replies: Option<Arc<DeferredReplies>>,
 }
 
 impl DataWaiter {
     pub(crate) fn new(core: &Arc<Core>, reader: Arc<ReaderEndpoint>) -> Arc<Self> {
+        Self::with_replies(core, reader, None)
+    }
+
+    /// The waiter of a server.
+    pub(crate) fn of_server(core: &Arc<Core>, server: &Arc<ServiceServer>) -> Arc<Self> {
+        let replies = DeferredReplies::new(core, server);
+        Self::with_replies(core, server.requests.clone(), Some(replies))
+    }
+
+    fn with_replies(
+        core: &Arc<Core>,
+        reader: Arc<ReaderEndpoint>,
+        replies: Option<Arc<DeferredReplies>>,
+    ) -> Arc<Self> {
         let waiter = Arc::new(Self {
             core: core.clone(),
             reader,
             callback: Callback::default(),
+            replies,
         });
         let task: std::sync::Weak<Self> = Arc::downgrade(&waiter);
         waiter.reader.slot.set_task(task);
@@ -179,6 +197,9 @@ impl DataWaiter {
     pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
         if !self.callback.is_set() {
             self.reader.slot.attach(Some(queue.clone()), || false);
+            if let Some(replies) = &self.replies {
+                replies.attach(Some(queue));
+            }
         }
     }
 
@@ -196,9 +217,15 @@ impl DataWaiter {
         if function.is_none() {
             self.callback.set(None, user_data, 0, 0);
             self.reader.slot.attach(None, || false);
+            if let Some(replies) = &self.replies {
+                replies.attach(None);
+            }
             return Ok(());
         }
         let queue = context.listener.start()?;
+        if let Some(replies) = &self.replies {
+            replies.attach(Some(&queue));
+        }
         let unread = self.reader.queued_count();
         let total = self.reader.received_count();
         self.callback.set(function, user_data, unread, total);

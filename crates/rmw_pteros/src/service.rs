@@ -26,7 +26,7 @@ const OPEN_REQUESTS_MAX: usize = 4096;
 /// A server.
 pub(crate) struct ServiceState {
     node: Arc<NodeState>,
-    server: ServiceServer,
+    server: Arc<ServiceServer>,
     waiter: Arc<DataWaiter>,
     ty: ServiceType,
     open: Mutex<VecDeque<RequestId>>,
@@ -61,11 +61,12 @@ pub unsafe extern "C" fn rmw_create_service(
         let core = &node.context.core;
         let server =
             core.create_service_server(service_spec(name, &ty, &profile), DeliveryForm::Bytes)?;
+        let server = Arc::new(server);
         core.attach_endpoint(node.key, &server.requests.announced());
         core.attach_endpoint(node.key, &server.replies.announced());
         let state = Arc::new(ServiceState {
             node: node.clone(),
-            waiter: DataWaiter::new(core, server.requests.clone()),
+            waiter: DataWaiter::of_server(core, &server),
             server,
             ty,
             open: Mutex::default(),
@@ -115,9 +116,6 @@ pub unsafe extern "C" fn rmw_take_request(
             let taken = non_null_mut(taken, "taken")?;
             *taken = false;
             let core = &state.node.context.core;
-            if state.server.has_pending_replies() {
-                state.server.flush(core);
-            }
             while let Some(received) = state.server.take_request(core) {
                 let Some(payload) = payload(&received.item) else {
                     continue;

@@ -7,6 +7,7 @@
 //! no query.
 
 mod client;
+mod deferred_replies;
 mod server;
 
 use std::fmt::Write as _;
@@ -16,6 +17,7 @@ use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 
 pub use client::{CALLS_MAX, CallId, ReceivedReply, SendRequestError, ServiceClient};
+pub use deferred_replies::DeferredReplies;
 pub use pteros_dcps::correlation::CorrelationStyle;
 pub use server::{
     PENDING_REPLIES_MAX, ReceivedRequest, RequestId, ServiceServer, ServiceServerCounts,

@@ -1,0 +1,111 @@
+//! Sends the replies that a server keeps, for callers that wait without an executor of
+//! `pteros`: the middleware plug-in and the Python module.
+
+use std::sync::{Arc, Weak};
+
+use super::ServiceServer;
+use crate::core::Core;
+use crate::ready_queue::{ReadyQueue, Task};
+
+/// The task of a server's reply writer: when a client's reader matches, the replies that
+/// wait for it are sent. It takes the events of the writer. Runs in the wait to whose
+/// queue it is attached; it blocks as a publication does.
+pub struct DeferredReplies {
+    core: Arc<Core>,
+    server: Arc<ServiceServer>,
+}
+
+impl DeferredReplies {
+    /// The task of a server, attached to no queue.
+    pub fn new(core: &Arc<Core>, server: &Arc<ServiceServer>) -> Arc<Self> {
+        let replies = Arc::new(Self {
+            core: core.clone(),
+            server: server.clone(),
+        });
+        let task: Weak<Self> = Arc::downgrade(&replies);
+        server.replies.events.slot.set_task(task);
+        replies
+    }
+
+    /// Moves the task to a queue, or to none. What is pending runs in its next wait.
+    pub fn attach(&self, queue: Option<&Arc<ReadyQueue>>) {
+        let events = &self.server.replies.events;
+        let is_pending = || !events.is_empty() || self.server.has_pending_replies();
+        events.slot.attach(queue.cloned(), is_pending);
+    }
+}
+
+impl Task for DeferredReplies {
+    fn run(&self) {
+        let events = &self.server.replies.events;
+        events.slot.begin_take();
+        while events.take().is_some() {}
+        if self.server.has_pending_replies() {
+            self.server.flush(&self.core);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::CoreOptions;
+    use crate::core::matching::EndpointSpec;
+    use crate::endpoints::reader::DeliveryForm;
+    use crate::outbound::SerializedPayload;
+    use crate::platform::SystemPlatform;
+    use crate::service::ServiceSpec;
+    use bytes::Bytes;
+
+    fn spec(topic: &str) -> EndpointSpec {
+        EndpointSpec {
+            topic: topic.into(),
+            type_name: "Anything".into(),
+            ..EndpointSpec::default()
+        }
+    }
+
+    fn message() -> SerializedPayload {
+        SerializedPayload::new(Bytes::from_static(&[0, 1, 0, 0, 1, 0, 0, 0]))
+    }
+
+    /// A seed of the field: a launch waited for ever for the response of a container.
+    #[test]
+    fn a_reply_is_sent_when_its_reader_is_discovered_without_a_further_request() {
+        let options = CoreOptions {
+            domain_id: 189,
+            local_only: true,
+            multicast: false,
+            ..CoreOptions::default()
+        };
+        let core = Core::open(Arc::new(SystemPlatform::new()), options).expect("open");
+        let [requests, replies] = ["rq/late", "rr/late"].map(spec);
+        let of_server = ServiceSpec {
+            requests: requests.clone(),
+            replies: replies.clone(),
+            type_hash: None,
+        };
+        let server = core.create_service_server(of_server, DeliveryForm::Bytes);
+        let server = Arc::new(server.expect("a server"));
+        let deferred = DeferredReplies::new(&core, &server);
+        let queue = core.ready_queue();
+        deferred.attach(Some(&queue));
+        // The client's writer is there before its reader.
+        let writer = core.create_writer(requests).expect("a writer");
+        let now = core.platform.wall_clock();
+        core.publish(&writer, &mut message(), now)
+            .expect("a request");
+        let request = server.take_request(&core).expect("the request");
+        server
+            .reply(&core, &request.id, &mut message())
+            .expect("a reply");
+        assert!(server.has_pending_replies());
+        let reader = core.create_reader(replies, DeliveryForm::Bytes, false);
+        let reader = reader.expect("a reader");
+        assert!(!reader.has_samples());
+        while let Some(task) = queue.pop() {
+            task.run();
+        }
+        assert!(reader.has_samples() && !server.has_pending_replies());
+    }
+}
