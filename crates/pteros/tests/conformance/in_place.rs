@@ -312,7 +312,10 @@ pub fn a_callback_reads_in_place(harness: &Harness) {
         TIMEOUT
     ));
     let (sum, path, kept) = got.unwrap();
-    assert_eq!(sum, sent.data.iter().map(|pixel| u64::from(*pixel)).sum());
+    assert_eq!(
+        sum,
+        sent.data.iter().map(|pixel| u64::from(*pixel)).sum::<u64>()
+    );
     assert_eq!(path, harness.path());
     assert_eq!(kept.to_message().unwrap(), sent);
 }
