@@ -74,7 +74,7 @@ fn invalid_arguments_are_named_with_a_hint() {
             "--ros-args --rename a:=b",
             "--ros-args: \"--rename\" is not a ROS argument; known are -r, -p, --params-file, -e, --log-level, \
              --log-config-file, --log-file-name, --{enable,disable}-{rosout,stdout,external-lib}-logs, \
-             --busy-poll, --shared-memory, --trace, --thread-priority, --thread-cpus and --lock-memory",
+             --busy-poll, --shared-memory, --wire, --trace, --thread-priority, --thread-cpus and --lock-memory",
         ),
         (
             "--ros-args --log-level=debug",
