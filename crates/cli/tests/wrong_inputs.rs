@@ -442,7 +442,10 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["multicast", "receive", "--port", "0"],
         &["'0'", "1 to 65535"],
     ),
-    wrong(&["bag", "play", "x"], &["x: no such bag", ".mcap file"]),
+    wrong(
+        &["bag", "play", "x"],
+        &["x: no such bag", ".mcap, .db3 or .bag file"],
+    ),
     wrong(&["bag", "info", "/no/such"], &["/no/such"]),
     wrong(&["bag", "record"], &["-a"]),
     wrong(
