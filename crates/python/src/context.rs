@@ -13,7 +13,7 @@ use pyo3::types::PyList;
 
 use crate::error::{RCLInvalidROSArgsError, UnknownROSArgsError, rcl};
 use crate::guard_condition::GuardState;
-use crate::handle::{Handle, Lifetime};
+use crate::handle::{Handle, Lifetime, forks, is_of_parent};
 use crate::signals;
 
 /// The longest that waits leave the sockets alone while something is always ready.
@@ -30,6 +30,8 @@ pub(crate) struct ContextState {
     /// When a wait polled the sockets last, in nanoseconds.
     polled_at: AtomicU64,
     is_shut_down: AtomicBool,
+    /// See [`is_of_parent`].
+    forks: u64,
 }
 
 impl ContextState {
@@ -67,9 +69,15 @@ impl ContextState {
         self.polled_at.store(now.as_nanos(), Ordering::Relaxed);
     }
 
-    /// Whether shutdown has begun, by a call or a signal.
+    /// Whether it is the parent process's.
+    pub(crate) fn is_of_parent(&self) -> bool {
+        is_of_parent(self.forks)
+    }
+
+    /// Whether shutdown has begun, by a call or a signal. Always for one of the parent
+    /// process.
     pub(crate) fn is_shut_down(&self) -> bool {
-        self.is_shut_down.load(Ordering::Acquire) || self.core.is_shut_down()
+        self.is_of_parent() || self.is_shut_down.load(Ordering::Acquire) || self.core.is_shut_down()
     }
 
     /// Ends all waits.
@@ -80,10 +88,11 @@ impl ContextState {
     }
 }
 
-/// All contexts that exist, for signals and the end of the process.
+/// All contexts of this process that exist, for signals and its end.
 pub(crate) fn for_each_context(mut see: impl FnMut(&ContextState)) {
     let open: Vec<Arc<ContextState>> = contexts().lock().iter().filter_map(Weak::upgrade).collect();
-    open.iter().for_each(|context| see(context));
+    let own = open.iter().filter(|context| !context.is_of_parent());
+    own.for_each(|context| see(context));
 }
 
 fn contexts() -> &'static Mutex<Vec<Weak<ContextState>>> {
@@ -141,6 +150,7 @@ impl Context {
             graph_guards: Mutex::default(),
             polled_at: AtomicU64::new(0),
             is_shut_down: AtomicBool::new(false),
+            forks: forks(),
         });
         let mut open = contexts().lock();
         open.retain(|known| known.strong_count() > 0);

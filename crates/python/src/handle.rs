@@ -1,6 +1,7 @@
 //! Handles: entities that Python code may destroy while other code uses them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -9,8 +10,27 @@ use crate::error::InvalidHandle;
 
 type Closer = Box<dyn FnOnce() + Send>;
 
+/// `os.fork` calls between the first process and this one. The sockets and memory of an
+/// entity are its process's alone: in a child it can neither be used nor closed, because
+/// the peers would take that for the parent's doing.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// The number of forks, to compare with [`is_of_parent`].
+pub(crate) fn forks() -> u64 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// Whether an entity was made before this process was forked, with the number of forks
+/// at that time.
+pub(crate) fn is_of_parent(forks_then: u64) -> bool {
+    forks_then != forks()
+}
+
 /// The life of an entity, from its creation until it is closed.
-pub(crate) struct Lifetime(Mutex<State>);
+pub(crate) struct Lifetime {
+    forks: u64,
+    state: Mutex<State>,
+}
 
 struct State {
     /// `with` blocks that hold it.
@@ -22,39 +42,61 @@ struct State {
 
 impl Lifetime {
     pub(crate) fn new(close: impl FnOnce() + Send + 'static) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(State {
-            uses: 0,
-            is_destroyed: false,
-            close: Some(Box::new(close)),
-        })))
+        Arc::new(Self {
+            forks: forks(),
+            state: Mutex::new(State {
+                uses: 0,
+                is_destroyed: false,
+                close: Some(Box::new(close)),
+            }),
+        })
     }
 
-    /// Whether the entity is still open: not destroyed, or held by a `with` block.
+    /// Whether the entity is still open: not destroyed, or held by a `with` block. One of
+    /// the parent process is not; no lock is taken then.
     pub(crate) fn is_open(&self) -> bool {
-        self.0.lock().close.is_some()
+        !self.is_of_parent() && self.state.lock().close.is_some()
+    }
+
+    fn is_of_parent(&self) -> bool {
+        is_of_parent(self.forks)
     }
 
     /// # Errors
-    /// InvalidHandle once it is closed.
+    /// InvalidHandle once it is closed, and in a child process.
     pub(crate) fn check(&self) -> PyResult<()> {
         if self.is_open() {
             Ok(())
         } else {
-            Err(destroyed())
+            Err(self.unusable())
         }
     }
 
+    fn unusable(&self) -> PyErr {
+        InvalidHandle::new_err(if self.is_of_parent() {
+            "cannot use it: it belongs to the process that called os.fork(); call rclpy.init() in this one"
+        } else {
+            "cannot use it: it was destroyed"
+        })
+    }
+
     fn enter(&self) -> PyResult<()> {
-        let mut state = self.0.lock();
+        if self.is_of_parent() {
+            return Err(self.unusable());
+        }
+        let mut state = self.state.lock();
         if state.is_destroyed {
-            return Err(destroyed());
+            return Err(self.unusable());
         }
         state.uses += 1;
         Ok(())
     }
 
     fn leave(&self) {
-        let mut state = self.0.lock();
+        if self.is_of_parent() {
+            return;
+        }
+        let mut state = self.state.lock();
         state.uses = state.uses.saturating_sub(1);
         let close = if state.uses == 0 && state.is_destroyed {
             state.close.take()
@@ -68,7 +110,10 @@ impl Lifetime {
     }
 
     pub(crate) fn destroy(&self) {
-        let mut state = self.0.lock();
+        if self.is_of_parent() {
+            return;
+        }
+        let mut state = self.state.lock();
         state.is_destroyed = true;
         let close = if state.uses == 0 {
             state.close.take()
@@ -84,14 +129,32 @@ impl Lifetime {
 
 impl Drop for Lifetime {
     fn drop(&mut self) {
-        if let Some(close) = self.0.get_mut().close.take() {
+        let Some(close) = self.state.get_mut().close.take() else {
+            return;
+        };
+        if is_of_parent(self.forks) {
+            // It keeps what the parent uses.
+            std::mem::forget(close);
+        } else {
             close();
         }
     }
 }
 
-fn destroyed() -> PyErr {
-    InvalidHandle::new_err("cannot use it: it was destroyed")
+/// Notes that this process is a new child.
+#[pyfunction]
+fn _after_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Notes each `os.fork` from now on.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let hooks = pyo3::types::PyDict::new(py);
+    hooks.set_item("after_in_child", wrap_pyfunction!(_after_fork, module)?)?;
+    py.import("os")?
+        .call_method("register_at_fork", (), Some(&hooks))?;
+    Ok(())
 }
 
 /// Base of every entity.
@@ -130,6 +193,6 @@ impl Handle {
 
     #[getter]
     fn is_destroyed(&self) -> bool {
-        self.life.0.lock().is_destroyed
+        self.life.is_of_parent() || self.life.state.lock().is_destroyed
     }
 }

@@ -52,6 +52,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handle::Handle>()?;
     module.add_class::<qos::Profile>()?;
     module.add_function(wrap_pyfunction!(qos::qos_check_compatible, module)?)?;
+    handle::register(module)?;
     context::register(module)?;
     signals::register(module)?;
     module.add_class::<node::Node>()?;

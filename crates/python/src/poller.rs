@@ -304,7 +304,8 @@ impl Poller {
         // Before the entities are read, so that no addition falls between.
         self.waits.fetch_add(1, Ordering::SeqCst);
         let entities = self.entities.lock().clone();
-        let ready = if self.is_closed.load(Ordering::Acquire) {
+        let is_over = self.is_closed.load(Ordering::Acquire) || self.context.is_of_parent();
+        let ready = if is_over {
             Vec::new()
         } else {
             py.detach(|| self.poll(&entities, timeout_ns))
@@ -332,6 +333,8 @@ impl Poller {
         self.is_closed.store(true, Ordering::Release);
         self.replace(Vec::new());
         self.queue.interrupt();
-        py.detach(|| self.context.core.hand_over(&self.queue));
+        if !self.context.is_of_parent() {
+            py.detach(|| self.context.core.hand_over(&self.queue));
+        }
     }
 }

@@ -142,3 +142,67 @@ def test_the_log_goes_to_rosout(node):
     line = next(line for line in seen if line.msg == 'look')
     assert line.name == 'tester' and line.level == 30
     assert os.path.basename(line.file) == 'test_programs.py'
+
+
+FORKED = '''
+import os, sys
+import rclpy
+from rclpy.context import Context
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.executors import SingleThreadedExecutor
+from std_msgs.msg import String
+
+rclpy.init()
+node = rclpy.create_node('parent')
+spinner = SingleThreadedExecutor()
+spinner.add_node(node)
+publisher = node.create_publisher(String, 'forked', 10)
+other = Context()
+rclpy.init(context=other)
+listener = rclpy.create_node('listener', context=other)
+executor = SingleThreadedExecutor(context=other)
+executor.add_node(listener)
+heard, ended = [], []
+events = SubscriptionEventCallbacks(matched=lambda change: ended.append(
+    change.current_count_change) if change.current_count_change < 0 else None)
+subscription = listener.create_subscription(
+    String, 'forked', lambda message: heard.append(message.data), 10, event_callbacks=events)
+while publisher.get_subscription_count() == 0 or subscription.get_publisher_count() == 0:
+    executor.spin_once(timeout_sec=0.1)
+
+child = os.fork()
+if child == 0:
+    assert not rclpy.ok()
+    for use in (lambda: publisher.publish(String(data='child')), rclpy.shutdown,
+                lambda: rclpy.create_node('late')):
+        try:
+            use()
+        except Exception as error:
+            print(type(error).__name__, error, flush=True)
+        else:
+            sys.exit('the parent was used in the child')
+    spinner.spin()
+    print('spin ended', flush=True)
+    node.destroy_node()
+    rclpy.init()
+    rclpy.create_node('own').destroy_node()
+    rclpy.shutdown()
+    # Ends as programs do, with atexit.
+    sys.exit(0)
+_, status = os.waitpid(child, 0)
+assert status == 0, status
+publisher.publish(String(data='after'))
+while not heard:
+    executor.spin_once(timeout_sec=0.1)
+assert heard == ['after'] and not ended, (heard, ended)
+rclpy.shutdown()
+other.shutdown()
+'''
+
+
+def test_a_forked_child_neither_uses_nor_ends_what_is_its_parents():
+    done = subprocess.run(
+        [sys.executable, '-c', FORKED], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'InvalidHandle cannot use it: it belongs to the process that called os.fork()' in done.stdout
+    assert 'spin ended' in done.stdout

@@ -14,7 +14,7 @@ PYTHON = HERE.parent.parent / 'python'
 DEADLINE_S = 60.0
 
 PROGRAM = '''\
-import os, signal, sys, time
+import os, signal, sys
 name, state = sys.argv[1], sys.argv[2]
 if 'ignores' in sys.argv:
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -27,7 +27,7 @@ with open(os.path.join(state, name + '.tmp'), 'w') as file:
 os.rename(os.path.join(state, name + '.tmp'), os.path.join(state, name))
 print(name, 'runs', flush=True)
 while True:
-    time.sleep(1)
+    signal.pause()
 '''
 
 
