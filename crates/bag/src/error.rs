@@ -12,7 +12,7 @@ pub enum BagError {
     /// The operating system refused.
     #[error("{verb} {}: {source}", path.display())]
     Io {
-        /// What was tried, for example `reading`.
+        /// The operation, for example `reading`.
         verb: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum BagError {
     NotABag {
         /// The path.
         path: PathBuf,
-        /// What is there, and the way out.
+        /// The contents that were found, and the way out.
         problem: String,
     },
     /// `metadata.yaml` cannot be read.

@@ -26,7 +26,7 @@ const FREE_CHUNKS_MAX: usize = 4;
 /// Chunks in a snapshot's ring, at least: one of them is what a new message replaces.
 const RING_CHUNKS_MIN: usize = 16;
 
-/// What the writer thread gets, in order.
+/// An item of the writer thread's queue, in order.
 enum WriterItem {
     Topic(BagTopic),
     Latched {

@@ -14,7 +14,7 @@ pub const METADATA_FILE: &str = "metadata.yaml";
 /// The version that is written.
 const VERSION: u32 = 9;
 
-/// What `metadata.yaml` says of a bag.
+/// The contents of a `metadata.yaml`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BagMetadata {
     /// `mcap` or `sqlite3`.

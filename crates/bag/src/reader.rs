@@ -308,7 +308,7 @@ impl BagReader {
         self.metadata.as_ref()
     }
 
-    /// What could not be read so far, in words.
+    /// Sentences about the parts that could not be read so far.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }

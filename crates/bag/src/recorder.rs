@@ -40,7 +40,7 @@ const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
 /// The recorder's own topics are not recorded.
 const SPLIT_TOPIC: &str = "events/write_split";
 
-/// What is recorded, and how.
+/// The topics to record, and how.
 #[derive(Clone, Debug)]
 pub struct RecorderOptions {
     /// The topics.
@@ -89,7 +89,7 @@ impl Default for RecorderOptions {
     }
 }
 
-/// What a finished recording holds.
+/// The totals of a finished recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordingSummary {
     /// The bag, as `metadata.yaml` describes it.
@@ -494,7 +494,7 @@ impl Recorder {
     /// The bag cannot be ended: its messages are there, and `pteros bag recover` makes
     /// it whole.
     pub fn finish(self) -> Result<RecordingSummary, BagError> {
-        // What has arrived is recorded, although nobody spins any more.
+        // Samples that have arrived are recorded, although nobody spins any more.
         for recorded in self.recorded.values() {
             while let Some(sample) = recorded.subscription.take() {
                 recorded.input.receive(&sample);

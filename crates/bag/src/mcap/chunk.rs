@@ -105,7 +105,7 @@ pub(crate) struct ChunkMessage {
     pub payload: Range<usize>,
 }
 
-/// What a chunk holds, as far as it can be read.
+/// The records of a chunk, as far as they can be read.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedChunk {
     pub schemas: Vec<SchemaRecord>,

@@ -16,7 +16,7 @@ use ruzstd::encoding::{CompressionLevel, FrameCompressor, compress_to_vec};
 /// The largest chunk that is read: 512 MiB. Writers use some megabytes, and one message
 /// may be larger than a chunk.
 pub(crate) const CHUNK_BYTES_MAX: u64 = 512 << 20;
-/// What is reserved before the first byte is there.
+/// Bytes that are reserved before the first byte is there.
 const RESERVED_MAX: u64 = 8 << 20;
 
 /// How the chunks of a bag are compressed.

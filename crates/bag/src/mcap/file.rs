@@ -52,7 +52,7 @@ pub(crate) struct McapFile {
     pub span: Option<(u64, u64)>,
     /// Whether it ends with a summary.
     pub is_complete: bool,
-    /// What could not be read, in words.
+    /// Sentences about the parts that could not be read.
     pub problems: Vec<String>,
 }
 

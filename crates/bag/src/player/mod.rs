@@ -134,7 +134,7 @@ impl Player {
         &self.skipped
     }
 
-    /// What was played; `None` while it plays, or waits for `~/play`.
+    /// The totals of the playback; `None` while it plays, or waits for `~/play`.
     pub fn summary(&self) -> Option<PlaybackSummary> {
         self.shared.lock().summary.clone()
     }

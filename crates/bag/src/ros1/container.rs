@@ -128,7 +128,7 @@ impl Connection {
     }
 }
 
-/// What an index or a walk through the bag has found.
+/// The connections and chunks that an index or a walk through the bag has found.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub connections: Vec<Connection>,
@@ -395,7 +395,7 @@ fn chunk_info(header: &[u8], data: &[u8]) -> Result<ChunkInfo, String> {
     })
 }
 
-/// What a chunk holds, as far as it can be read.
+/// The records of a chunk, as far as they can be read.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedRecords {
     pub connections: Vec<Connection>,

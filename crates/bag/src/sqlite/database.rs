@@ -412,7 +412,7 @@ impl Database {
 #[derive(Debug, Default)]
 pub(crate) struct Leaves {
     pub pages: Vec<u32>,
-    /// What is left out, in words.
+    /// Sentences about the pages that are left out.
     pub problems: Vec<String>,
 }
 

@@ -27,11 +27,11 @@ pub(crate) struct StoredTopic {
     pub channel: u16,
     pub topic: BagTopic,
     pub message_count: u64,
-    /// What of it could not be read.
+    /// A sentence about the part of it that could not be read.
     pub problem: Option<String>,
 }
 
-/// What is read at once, with the log times of its messages.
+/// The unit of reading, with the log times of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub start: u64,
@@ -72,7 +72,7 @@ pub(crate) trait StorageFile: Send {
     fn is_complete(&self) -> bool;
     /// Texts of the file by key, under the name of a record.
     fn texts(&self, name: &str) -> Option<&BTreeMap<String, String>>;
-    /// What could not be read, in words.
+    /// Sentences about the parts that could not be read. Empties the list.
     fn take_problems(&mut self) -> Vec<String>;
     /// Reads a block by its index.
     ///

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Arguments of `bag list`.
 #[derive(Debug, Args)]
 pub struct List {
-    /// What to list
+    /// Kind of the plugins to list
     #[arg(value_enum)]
     plugin_type: PluginType,
     /// Say what each is for

@@ -103,7 +103,7 @@ fn local_subscriptions_get_each_message_once_and_without_the_wire() {
         assert_eq!(next(&near), n.to_string());
         assert_eq!(next(&far), n.to_string());
     }
-    // What the far one has got would have come back by now, too.
+    // A message that came back from the far one would be here by now.
     publisher.publish(&text("end")).unwrap();
     assert_eq!(next(&far), "end");
     assert_eq!(next(&near), "end");

@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
         Ok(only_values(vec![("p50", number(&took, "p50")?)]))
     }
 
-    /// What the executor adds to each of `count` callbacks.
+    /// The time that the executor adds to each of `count` callbacks.
     pub fn callbacks(&self, count: u64) -> Result<Measurement, MeasurementFailure> {
         let line = format!("callbacks --count {count} --warmup 0");
         let ended = self.start(&line)?.expect("callbacks", TIMEOUT)?;
