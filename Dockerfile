@@ -16,7 +16,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /pteros
 COPY . .
-RUN cargo build --locked --profile dist --package pteros-cli
+RUN cargo build --locked --profile dist --package pteros-cli --features full
 
 FROM debian:bookworm-slim
 COPY --from=build /pteros/target/dist/pteros /usr/local/bin/pteros

@@ -44,6 +44,10 @@ mod rmw;
 mod ros2_installation;
 mod router;
 mod run;
+#[cfg(feature = "security")]
+mod security;
+#[cfg(not(feature = "security"))]
+#[path = "without_security.rs"]
 mod security;
 mod server_type;
 mod service;

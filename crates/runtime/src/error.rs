@@ -107,7 +107,7 @@ pub enum OpenError {
     Enclave(Vec<String>),
     /// Security is requested, and the program was built without it.
     #[error(
-        "security is requested (ROS_SECURITY_ENABLE or the context's options), and this program was built without feature `security` of crate pteros; build it with that feature, which is on by default, or unset ROS_SECURITY_ENABLE"
+        "security is requested (ROS_SECURITY_ENABLE or the context's options), and this program was built without feature `security` of crate pteros (feature `full` of pteros-cli); build it with that feature, or unset ROS_SECURITY_ENABLE"
     )]
     SecurityNotBuilt,
     /// The subject of its certificate is unusable.

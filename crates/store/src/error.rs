@@ -103,7 +103,7 @@ pub enum StoreError {
     NoDisk,
     /// The program was built without a database.
     #[error(
-        "durability transient and persistent need feature `durable` of crate pteros, and this program was built without it; build it with that feature, which is on by default, or use durability volatile or transient_local"
+        "durability transient and persistent need feature `durable` of crate pteros (feature `full` of pteros-cli), and this program was built without it; build it with that feature, or use durability volatile or transient_local"
     )]
     NotBuilt,
 }

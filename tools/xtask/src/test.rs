@@ -67,6 +67,9 @@ pub fn is_long(package: &str, name: &str) -> bool {
     LONG_TESTS.contains(&(package, name))
 }
 
+/// All packages. The command has the features of its packages.
+const WHOLE: [&str; 3] = ["--workspace", "--features", "pteros-cli/full"];
+
 /// Tests whose engine is built with fault points.
 const FAULT_RUNS: [&str; 7] = [
     "test",
@@ -156,7 +159,7 @@ fn run_quick(report: &mut TestReport) -> Result<()> {
 fn run_all(report: &mut TestReport, with_peers: bool) {
     // Only the build needs the network. The tests run without it.
     let built = report.run_step("build tests and examples", || {
-        cargo(&["test", "--workspace", "--no-run", "--quiet"])?;
+        cargo(&[&["test", "--no-run", "--quiet"], WHOLE.as_slice()].concat())?;
         if ros2::is_found() {
             // The plug-in, which tests with ROS 2 find beside the command.
             cargo(&["build", "--quiet", "-p", "pteros-rmw"])?;
@@ -176,10 +179,11 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         });
     }
     let peers = folder.as_deref();
-    report.run_step("tests", || cargo_tests(peers, true, &["--workspace"]));
+    report.run_step("tests", || cargo_tests(peers, true, &WHOLE));
     if peers.is_some() {
         report.run_step("interop without multicast", || {
-            cargo_tests(peers, false, &["--workspace", "--test", "interop"])
+            let interop = [WHOLE.as_slice(), &["--test", "interop"]].concat();
+            cargo_tests(peers, false, &interop)
         });
     }
     report.run_step("ROS 2's suites on the plug-in", || {
@@ -256,15 +260,12 @@ fn quick_targets(all: &TestTargets) -> Result<Vec<String>> {
     if let Some((package, name)) = long.iter().find(|(_, name)| names.contains(name)) {
         bail!("{package}: the long test {name} has the name of a quick one; rename one");
     }
-    let mut arguments: Vec<String> = [
-        "--workspace",
-        "--exclude",
-        "pteros-zenoh",
-        "--lib",
-        "--bins",
-    ]
-    .map(String::from)
-    .into();
+    let kinds = ["--exclude", "pteros-zenoh", "--lib", "--bins"];
+    let mut arguments: Vec<String> = WHOLE
+        .iter()
+        .chain(&kinds)
+        .map(|&word| word.into())
+        .collect();
     for name in names {
         arguments.extend(["--test".to_owned(), name.clone()]);
     }
@@ -556,6 +557,8 @@ mod tests {
         };
         let without_the_wire = [
             "--workspace",
+            "--features",
+            "pteros-cli/full",
             "--exclude",
             "pteros-zenoh",
             "--lib",

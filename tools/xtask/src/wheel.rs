@@ -34,13 +34,13 @@ pub fn run(arguments: &[String]) -> Result<String> {
     } else {
         ("dist", "dist")
     };
-    build("pteros-python", profile)?;
+    build(&["pteros-python"], profile)?;
     let target = target_folder()?;
     let built = target.join(folder);
     let out = out.unwrap_or_else(|| target.join("wheel"));
     let mut pack = packer(&built.join("libpteros_native.so"), &out);
     if !is_debug {
-        build("pteros-cli", profile)?;
+        build(&["pteros-cli", "--features", "full"], profile)?;
         pack.arg("--command").arg(built.join("pteros"));
     }
     pack_wheel(&mut pack)
@@ -88,14 +88,16 @@ fn pack_wheel(pack: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-fn build(package: &str, profile: &str) -> Result<()> {
+/// Builds a package, whose features may follow its name.
+fn build(package: &[&str], profile: &str) -> Result<()> {
     let status = Command::new("cargo")
-        .args(["build", "--quiet", "-p", package, "--profile", profile])
+        .args(["build", "--quiet", "--profile", profile, "-p"])
+        .args(package)
         .current_dir(root())
         .status()
         .context("run cargo")?;
     if !status.success() {
-        bail!("{package} does not build");
+        bail!("{} does not build", package[0]);
     }
     Ok(())
 }

@@ -96,7 +96,7 @@ struct Built {
 
 /// The command, and the plug-in that it installs.
 const PACKAGES: [&[&str]; 2] = [
-    &["--package", "pteros-cli", "--features", "man"],
+    &["--package", "pteros-cli", "--features", "full"],
     &["--package", "pteros-rmw"],
 ];
 
@@ -302,7 +302,7 @@ mod tests {
             "{docker}"
         );
         assert!(
-            docker.contains("--profile dist --package pteros-cli\n"),
+            docker.contains("--profile dist --package pteros-cli --features full\n"),
             "{docker}"
         );
         assert!(workspace.contains("[profile.dist]"), "{workspace}");
