@@ -90,9 +90,11 @@ pub(super) struct Doubt {
     ack_limit: Option<AckLimit>,
     probe_at: Instant,
     probes: u32,
-    /// The last number of the first HEARTBEAT. Pteros names no more to volatile
-    /// readers until one has answered.
-    pub first_last: i64,
+    /// The highest number that a HEARTBEAT named.
+    pub named: i64,
+    /// Whether one named all that was delivered. Until volatile readers of a process
+    /// have answered, Pteros names to them only what is older than their matches.
+    pub named_all: bool,
     /// The highest number delivered, and the one before the last leap.
     delivered: i64,
     before_leap: i64,
@@ -111,7 +113,8 @@ impl Doubt {
         ack_limit: None,
         probe_at: Instant::FAR_FUTURE,
         probes: 0,
-        first_last: 0,
+        named: 0,
+        named_all: false,
         delivered: 0,
         before_leap: i64::MAX,
         given_up: (0, Instant::ZERO),
@@ -228,12 +231,15 @@ impl WriterProxy {
         let believed = self.believed();
         let doubt = &mut self.doubt;
         if !self.synced {
-            doubt.first_last = last;
+            doubt.named = last;
             return false;
         }
         let names_less_until_answered = self.habits.heartbeat_follows_sample
             && !self.habits.heartbeats_name_all
-            && last == doubt.first_last;
+            && !doubt.named_all
+            && last >= doubt.named;
+        doubt.named = doubt.named.max(last);
+        doubt.named_all |= doubt.delivered > 0 && last >= doubt.delivered;
         match &mut doubt.contradiction {
             None if last < believed && !names_less_until_answered => {
                 doubt.contradiction = Some(Contradiction {
@@ -310,7 +316,7 @@ impl WriterProxy {
         let Doubt {
             delivered,
             before_leap,
-            first_last,
+            named_all,
             ..
         } = self.doubt;
         let continues = [delivered, before_leap].into_iter().find(|n| *n <= last);
@@ -323,7 +329,8 @@ impl WriterProxy {
         self.doubt = Doubt {
             delivered: next.saturating_sub(1),
             given_up: (if continues.is_none() { delivered } else { 0 }, now),
-            first_last,
+            named: last,
+            named_all,
             ..Doubt::NONE
         };
         self.heartbeat_counts.forget_suspicion();

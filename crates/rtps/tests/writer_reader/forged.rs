@@ -289,6 +289,26 @@ fn a_forged_heartbeat_before_the_first_real_one_is_undone() {
     }
 }
 
+/// Found by a soak of ROS 2 programs: a reader of the same process was closed before it
+/// had answered, so the writer named the older match of that one first.
+#[test]
+fn heartbeats_for_a_reader_that_left_contradict_nothing() {
+    let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
+    pair.match_writer_only(r, w);
+    let mut flow = Flow { pair, w, r };
+    flow.heartbeat(1, 99, 1);
+    flow.heartbeat(1, 149, 2);
+    flow.gap(1, 149);
+    flow.data(150);
+    for count in 3..23 {
+        flow.heartbeat(1, 149, count);
+        flow.pair.run_ms(100);
+    }
+    let reader = &flow.pair.readers[flow.r.0].machine;
+    assert_eq!(reader.stats().resynchronised, 0);
+    assert!(reader.has_everything_of(flow.pair.writer_guid(flow.w)));
+}
+
 #[test]
 fn forged_heartbeats_that_begin_anew_are_undone_without_a_repeated_sample() {
     let mut flow = Flow::new(transient_local(2_000), transient_local(2_000));
