@@ -64,6 +64,8 @@ struct IntakeState {
     chunk: ChunkBuilder,
     channels: BTreeMap<u16, ChannelAccount>,
     is_paused: bool,
+    /// What arrives from then on belongs to no account.
+    is_closed: bool,
     /// Of a recorder in snapshot mode.
     ring: Option<Ring>,
 }
@@ -110,6 +112,7 @@ struct ChannelAccount {
     received: u64,
     lost_buffer: u64,
     not_kept: u64,
+    paused: u64,
     publishers: BTreeMap<u128, PublisherAccount>,
 }
 
@@ -232,16 +235,22 @@ impl Intake {
         self.queue.push(0, WriterItem::Topic(topic));
     }
 
-    /// Takes in a message, or counts it as lost.
+    /// Takes in a message, or counts it as lost, or as paused.
     pub(crate) fn receive(&self, message: Received, payload: &[u8]) {
         let mut state = self.state.lock();
-        if state.is_paused {
+        if state.is_closed {
             return;
         }
+        let is_paused = state.is_paused;
         let account = state.channels.entry(message.channel).or_default();
-        account.received += 1;
         let publisher = account.publishers.entry(message.publisher).or_default();
+        if is_paused {
+            publisher.receive_paused(message.sequence);
+            account.paused += 1;
+            return;
+        }
         publisher.receive(message.sequence);
+        account.received += 1;
         let is_full = state.chunk.len() + payload.len() > self.chunk_bytes;
         if is_full && !state.chunk.is_empty() && !self.hand_over(&mut state) {
             let account = state.channels.entry(message.channel).or_default();
@@ -344,6 +353,7 @@ impl Intake {
                 lost_buffer: counted.lost_buffer,
                 lost_writer: output.lost.get(channel).copied().unwrap_or(0),
                 not_kept: counted.not_kept,
+                paused: counted.paused,
                 publishers: publishers
                     .map(|(gid, account)| (format!("{gid:032x}"), *account))
                     .collect(),
@@ -358,7 +368,7 @@ impl Intake {
     pub(crate) fn close(&self) -> Option<BagWriter> {
         {
             let mut state = self.state.lock();
-            state.is_paused = true;
+            state.is_closed = true;
             let bytes = state.chunk.len();
             let last = std::mem::take(&mut state.chunk);
             let ring = state.ring.take();
@@ -445,6 +455,20 @@ mod tests {
         let last = reader.messages(Default::default()).last().unwrap();
         assert_eq!(last.log_time, 1500);
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn messages_of_a_pause_are_neither_received_nor_lost() {
+        let intake = Intake::new(1 << 20, 1 << 20, false, false);
+        for sequence in 1..=30 {
+            intake.set_paused((11..=20).contains(&sequence));
+            intake.receive(message(sequence), &[0; 20]);
+        }
+        let mut account = intake.accounts().remove(&1).unwrap();
+        account.settle(0, 0);
+        assert_eq!((account.received, account.paused), (20, 10));
+        assert_eq!(account.lost(), 0, "{account}");
+        assert_eq!(TopicAccount::read(&account.to_string()).paused, 10);
     }
 
     /// The writer thread runs only after everything was received: the slowest disk.

@@ -249,6 +249,7 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
                 "received": account.received,
                 "written": account.written,
                 "not_kept": account.not_kept,
+                "paused": account.paused,
                 "lost": {
                     "wire": account.lost_wire,
                     "queue": account.lost_queue,
