@@ -321,8 +321,8 @@ mod tests {
         let (_, json) = converted("std_msgs/String", &definition, &message);
         assert_eq!(json, r#"{"data":"x"}"#);
         let mut pairs = TypePairs::new(pteros::interfaces::library().clone());
-        let definition = format!("my/Inner[] all\n{inner}");
-        let converter = pairs.converter("my/Outer", &definition).unwrap();
+        let definition = format!("Nothing[] all\n{SEPARATOR}MSG: my/Nothing\n");
+        let converter = pairs.converter("my/Bomb", &definition).unwrap();
         let error = converter.convert(&[255; 4], &mut Vec::new()).unwrap_err();
         assert_eq!(error, "it has far more elements than bytes");
     }
@@ -336,9 +336,11 @@ mod tests {
         assert_eq!(huge, "it ends before its definition does");
         let long = converter.convert(&[0; 5], &mut out).unwrap_err();
         assert_eq!(long, "1 bytes more than its definition says");
-        // A sequence of messages without fields.
-        let definition = format!("Nothing[] all\n{SEPARATOR}MSG: my/Nothing\n");
-        let converter = pairs.converter("my/Bomb", &definition).unwrap();
+        // A sequence of messages that have fields in ROS 2 alone.
+        let definition = format!("Pose[] poses\n{SEPARATOR}MSG: geometry_msgs/Pose\n");
+        let converter = pairs
+            .converter("geometry_msgs/PoseArray", &definition)
+            .unwrap();
         let error = converter.convert(&[255; 4], &mut out).unwrap_err();
         assert_eq!(error, "it would be too large in ROS 2");
         let own = pairs.converter("my/Loop", "Loop[] next\n").unwrap_err();
