@@ -163,6 +163,12 @@ pub(crate) fn to_texts(accounts: &BTreeMap<String, TopicAccount>) -> BTreeMap<St
     texts
 }
 
+/// Whether a key is one of [`to_texts`].
+pub(crate) fn is_account(key: &str) -> bool {
+    key.strip_prefix(LOSS_RECORD)
+        .is_some_and(|rest| rest.starts_with(':'))
+}
+
 /// Reads the accounts of topics from texts by key.
 pub(crate) fn from_texts(texts: &BTreeMap<String, String>) -> BTreeMap<String, TopicAccount> {
     let ours = texts.iter().filter_map(|(key, value)| {

@@ -29,12 +29,8 @@ const RING_CHUNKS_MIN: usize = 16;
 /// An item of the writer thread's queue, in order.
 enum WriterItem {
     Topic(BagTopic),
-    Latched {
-        channel: u16,
-        publisher: u128,
-        time: u64,
-        payload: Vec<u8>,
-    },
+    /// Latched messages of a chunk that is not written.
+    Latched(ChunkBuilder),
     Chunk(ChunkBuilder),
     Split,
 }
@@ -172,12 +168,7 @@ impl Intake {
                         self.fail(&error);
                     }
                 }
-                WriterItem::Latched {
-                    channel,
-                    publisher,
-                    time,
-                    payload,
-                } => writer.keep_latched(channel, publisher, time, &payload),
+                WriterItem::Latched(chunk) => writer.keep_latched(&chunk),
                 WriterItem::Split => writer.split(),
                 WriterItem::Chunk(chunk) => self.write_chunk(&mut writer, chunk),
             }
@@ -257,21 +248,14 @@ impl Intake {
             account.lost_buffer += 1;
             return;
         }
-        state.chunk.add(
-            message.channel,
-            message.log_time,
-            message.publish_time,
-            payload,
-        );
-        drop(state);
-        if message.is_latched && self.queue.has_room(payload.len()) {
-            let latched = WriterItem::Latched {
-                channel: message.channel,
-                publisher: message.publisher,
-                time: message.publish_time,
-                payload: payload.to_vec(),
-            };
-            self.queue.push(payload.len(), latched);
+        let (channel, time) = (message.channel, message.log_time);
+        if message.is_latched {
+            let publisher = Some(message.publisher);
+            let chunk = &mut state.chunk;
+            chunk.add_latched(publisher, channel, time, message.publish_time, payload);
+        } else {
+            let chunk = &mut state.chunk;
+            chunk.add(channel, time, message.publish_time, payload);
         }
     }
 
@@ -299,6 +283,10 @@ impl Intake {
         let replaced = state.ring.as_mut().map(|ring| ring.push(full));
         for chunk in replaced.unwrap_or_default() {
             state.count_not_kept(&chunk);
+            let latched = latched_of(&chunk);
+            if !latched.is_empty() && self.queue.has_room(latched.len()) {
+                self.queue.push(latched.len(), WriterItem::Latched(latched));
+            }
         }
     }
 
@@ -396,6 +384,18 @@ impl Intake {
     ) -> Result<BagMetadata, BagError> {
         writer.finish(accounts)
     }
+}
+
+/// The latched messages of a chunk alone.
+fn latched_of(chunk: &ChunkBuilder) -> ChunkBuilder {
+    let mut latched = ChunkBuilder::default();
+    for message in chunk.latched() {
+        let payload = chunk.records().get(message.payload.clone());
+        let (channel, time) = (message.channel, message.publish_time);
+        let payload = payload.unwrap_or_default();
+        latched.add_latched(message.publisher, channel, time, time, payload);
+    }
+    latched
 }
 
 #[cfg(test)]
