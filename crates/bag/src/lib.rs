@@ -28,7 +28,9 @@ mod file_compression;
 mod intake;
 mod latched;
 mod later;
+mod latest;
 mod loss_report;
+mod messages;
 mod player;
 mod qos_text;
 mod reader;
@@ -45,12 +47,13 @@ mod writer;
 pub use conversion::{ConversionOutput, read_conversion};
 pub use copy::copy;
 pub use error::BagError;
+pub use messages::Messages;
 pub use player::{
     ClockOptions, LastKnown, PlaybackSummary, PlayedPart, Player, PlayerOptions, RequestSource,
     StepOptions,
 };
 pub use qos_text::read_overrides;
-pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, Messages, RecordedTopic};
+pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, RecordedTopic};
 pub use recorder::{Recorder, RecorderOptions, RecordingSummary};
 pub use storage_options::{StoragePreset, read_storage_config};
 pub use topic::BagTopic;

@@ -12,6 +12,7 @@ use pteros::interfaces::rosbag2_interfaces::srv::{BurstRequest, BurstResponse};
 use pteros::service::PendingRequest;
 
 use super::options::{PlaybackSummary, PlayedPart};
+use crate::later::later;
 
 /// Bursts that wait for their turn; more are answered at once with none.
 const BURSTS_MAX: usize = 16;
@@ -127,6 +128,32 @@ impl PlayerState {
         is_valid
     }
 
+    /// Ends what is played. Nothing happens while nothing is: the next part is not
+    /// affected.
+    pub(super) fn stop(&mut self) {
+        self.is_stopped |= self.is_playing;
+    }
+
+    /// Begins a part; false if another is played, or the player has ended.
+    pub(super) fn begin_part(&mut self, part: PlayedPart) -> bool {
+        let possible = !self.is_playing && !self.is_ended;
+        if possible {
+            self.play = Some(part);
+            self.is_playing = true;
+        }
+        possible
+    }
+
+    /// Nothing is played until [`begin_part`](Self::begin_part). What was asked of the
+    /// last part is void.
+    pub(super) fn be_idle(&mut self) {
+        self.end_bursts();
+        self.is_playing = false;
+        self.is_stopped = false;
+        self.seek = None;
+        self.steps = 0;
+    }
+
     /// Publishes the next message although paused; false if it plays, or has ended.
     pub(super) fn play_next(&mut self) -> bool {
         let possible = self.is_paused && self.is_playing;
@@ -199,6 +226,11 @@ impl Shared {
         result
     }
 
+    /// Whether what is played ends.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.lock().is_stopped
+    }
+
     /// Waits for a change.
     pub(super) fn wait(&self, state: &mut MutexGuard<'_, PlayerState>) {
         self.changed.wait(state);
@@ -211,7 +243,7 @@ impl Shared {
 
     /// Sleeps; false if it was stopped.
     pub(super) fn sleep(&self, span: Duration) -> bool {
-        let end = Self::now() + span;
+        let end = later(Self::now(), span);
         let mut state = self.lock();
         while !state.is_stopped && Self::now() < end {
             self.wait_until(&mut state, end);

@@ -4,7 +4,7 @@
 //! Columns are found by their names, so every version of the schema is read. A block is
 //! some pages of `messages`, about a megabyte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -245,11 +245,9 @@ impl SqliteFile {
         for problem in leaves.problems {
             self.note(problem);
         }
-        let mut run = PageRun {
-            pages: 0..0,
-            span: Block { start: 0, end: 0 },
-        };
+        let mut run_pages = 0..0;
         let mut run_span: Option<(u64, u64)> = None;
+        let mut run_channels = BTreeSet::new();
         let mut run_bytes = 0;
         let mut unknown = 0u64;
         for at in 0..self.pages.len() {
@@ -268,22 +266,28 @@ impl SqliteFile {
                         }
                         let (start, end) = run_span.unwrap_or((time, time));
                         run_span = Some((start.min(time), end.max(time)));
+                        run_channels.insert(*channel);
                         run_bytes += bytes;
                         self.message_count += 1;
                     }
                 }
                 Err(error) => self.note(format!("{error}; the messages of a page are left out")),
             }
-            run.pages.end = at + 1;
+            run_pages.end = at + 1;
             if run_bytes >= BLOCK_BYTES || at + 1 == self.pages.len() {
                 let next = at + 1..at + 1;
-                let pages = std::mem::replace(&mut run.pages, next);
+                let pages = std::mem::replace(&mut run_pages, next);
+                let channels = std::mem::take(&mut run_channels);
                 if let Some((start, end)) = run_span.take() {
                     let (first, last) = self.span.unwrap_or((start, end));
                     self.span = Some((first.min(start), last.max(end)));
                     self.blocks.push(PageRun {
                         pages,
-                        span: Block { start, end },
+                        span: Block {
+                            start,
+                            end,
+                            channels: Some(channels.into_iter().collect()),
+                        },
                     });
                 }
                 run_bytes = 0;
@@ -387,7 +391,7 @@ impl StorageFile for SqliteFile {
     }
 
     fn blocks(&self) -> Vec<Block> {
-        self.blocks.iter().map(|run| run.span).collect()
+        self.blocks.iter().map(|run| run.span.clone()).collect()
     }
 
     fn span(&self) -> Option<(u64, u64)> {
