@@ -471,6 +471,35 @@ mod tests {
         assert_eq!(TopicAccount::read(&account.to_string()).paused, 10);
     }
 
+    /// The writer is behind: what came after the split is no state before it.
+    #[test]
+    fn a_file_begins_with_the_latched_messages_before_the_split() {
+        let folder = folder("latched");
+        let intake = Intake::new(1 << 20, 1 << 20, false, false);
+        let qos = pteros::QosProfile::default().keep_last(1).transient_local();
+        intake.add_topic(BagTopic {
+            offered_qos: vec![qos],
+            ..topic()
+        });
+        let latched = |sequence| Received {
+            is_latched: true,
+            ..message(sequence)
+        };
+        intake.receive(latched(1), &[1; 9]);
+        intake.split();
+        intake.receive(latched(2), &[2; 9]);
+        intake.flush();
+        let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+        intake.queue.close();
+        intake.write_all(writer);
+        intake.close().unwrap().finish(&BTreeMap::new()).unwrap();
+        let mut reader = crate::BagReader::open(&folder).unwrap();
+        let messages = reader.messages(Default::default());
+        let found: Vec<_> = messages.map(|one| (one.file, one.payload[0])).collect();
+        assert_eq!(found, [(0, 1), (1, 1), (1, 2)]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     /// The writer thread runs only after everything was received: the slowest disk.
     #[test]
     fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {

@@ -135,3 +135,94 @@ fn is_missing(known: Option<&Vec<(Place, BagMessage)>>, depth: usize, end: u64) 
     };
     known.first().is_none_or(|((first, ..), _)| *first <= end)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reader::MessageFilter;
+    use crate::topic::BagTopic;
+    use crate::writer::{BagOptions, BagWriter};
+
+    /// The latest messages by reading everything before the time.
+    fn by_reading_forward(
+        bag: &mut BagReader,
+        depths: &BTreeMap<usize, usize>,
+        time: u64,
+        order: MessageOrder,
+    ) -> Vec<BagMessage> {
+        let filter = MessageFilter {
+            until: Some(time),
+            order,
+            ..MessageFilter::default()
+        };
+        let mut kept: BTreeMap<usize, Vec<BagMessage>> = BTreeMap::new();
+        for message in bag.messages(filter) {
+            let Some(depth) = depths.get(&message.topic) else {
+                continue;
+            };
+            let queue = kept.entry(message.topic).or_default();
+            queue.push(message);
+            if queue.len() > *depth {
+                queue.remove(0);
+            }
+        }
+        let mut all: Vec<BagMessage> = kept.into_values().flatten().collect();
+        all.sort_by_key(|message| message.time(order));
+        all
+    }
+
+    /// Chunks and files overlap in time, by both orders.
+    #[test]
+    fn reading_backwards_gives_the_same_as_reading_forward() {
+        let name = format!("pteros-latest-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        let options = BagOptions {
+            chunk_bytes: 300,
+            split_bytes: Some(4000),
+            ..BagOptions::default()
+        };
+        let mut writer = BagWriter::create(&folder, options).unwrap();
+        for name in ["/map", "/often", "/scan", "/never"] {
+            let topic = BagTopic {
+                name: name.into(),
+                type_name: "std_msgs/msg/String".into(),
+                ..BagTopic::default()
+            };
+            writer.add_topic(topic).unwrap();
+        }
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move |limit: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 20) % limit
+        };
+        for n in 0..600 {
+            let channel = match random(40) {
+                0 => 1,
+                1..10 => 2,
+                _ => 3,
+            };
+            // No two times are equal.
+            let (log, publish) = (1000 * (n + random(60)) + n, 1000 * (n + random(200)) + n);
+            writer.write(channel, log, publish, &[n as u8; 20]).unwrap();
+        }
+        writer.finish(&BTreeMap::new()).unwrap();
+        let mut bag = BagReader::open(&folder).unwrap();
+        assert!(bag.files().count() > 3);
+        let depths = BTreeMap::from([(0, 3), (1, 5), (3, 1)]);
+        let mut most = 0;
+        for order in [MessageOrder::Received, MessageOrder::Sent] {
+            for step in 0..90 {
+                let time = 10_000 * step;
+                let expected = by_reading_forward(&mut bag, &depths, time, order);
+                let found = bag.latest_before(&depths, time, order);
+                assert_eq!(found, expected, "{order:?} {time}");
+                most = most.max(found.len());
+            }
+        }
+        assert_eq!(most, 8);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -42,6 +42,7 @@ mod sqlite;
 mod storage;
 mod storage_options;
 mod topic;
+mod unpublished_events;
 mod writer;
 
 pub use conversion::{ConversionOutput, read_conversion};

@@ -28,6 +28,7 @@ use crate::metadata::BagMetadata;
 use crate::recorder_services::Services;
 use crate::topic::BagTopic;
 use crate::topic_filter::TopicFilter;
+use crate::unpublished_events::UnpublishedEvents;
 use crate::writer::{BagOptions, BagWriter};
 
 /// Messages that wait in a subscription until the executor takes them.
@@ -191,7 +192,7 @@ pub struct Recorder {
     channels: BTreeMap<String, u16>,
     /// Topics that cannot be subscribed to, with the reason.
     unrecorded: BTreeMap<String, String>,
-    unpublished_events: u64,
+    unpublished: UnpublishedEvents,
     is_finished: bool,
     revision: Option<u64>,
     next_look: Option<Instant>,
@@ -248,7 +249,7 @@ impl Recorder {
             noted: BTreeSet::new(),
             channels: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
-            unpublished_events: 0,
+            unpublished: UnpublishedEvents::default(),
             is_finished: false,
             revision: None,
             next_look: None,
@@ -279,16 +280,14 @@ impl Recorder {
                 node_name: self.node.fully_qualified_name(),
             });
             if let Err(error) = published {
-                let topic = self.splits.topic().to_owned();
-                self.count_unpublished(&topic, &error, &mut notes);
+                notes.extend(self.unpublished.count(self.splits.topic(), &error));
             }
         }
         self.note_incompatible(&mut notes);
         if self.loss_report.is_due(now) {
             let accounts = self.accounts();
             if let Err(error) = self.loss_report.publish(&accounts) {
-                let topic = self.loss_report.topic().to_owned();
-                self.count_unpublished(&topic, &error, &mut notes);
+                notes.extend(self.unpublished.count(self.loss_report.topic(), &error));
             }
         }
         if self.next_look.is_none_or(|due| now >= due) && !self.has_everything() {
@@ -300,20 +299,6 @@ impl Recorder {
             }
         }
         notes
-    }
-
-    fn count_unpublished(
-        &mut self,
-        topic: &str,
-        error: &dyn std::fmt::Display,
-        notes: &mut Vec<String>,
-    ) {
-        self.unpublished_events += 1;
-        if self.is_first_note_of(topic) {
-            notes.push(format!(
-                "WARNING: an event of [{topic}] is not published, and further ones are only counted: {error}"
-            ));
-        }
     }
 
     /// Whether a topic has no note yet, and there is room for one.
@@ -578,7 +563,7 @@ impl Recorder {
             metadata,
             accounts,
             unrecorded: std::mem::take(&mut self.unrecorded),
-            unpublished_events: self.unpublished_events,
+            unpublished_events: self.unpublished.total(),
             problem,
         })
     }

@@ -13,6 +13,7 @@ mod services;
 mod state;
 mod stepping;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pteros::qos::QosProfile;
@@ -120,6 +121,7 @@ impl Player {
             next_tick: None,
             next_step_tick: None,
             revision: 0,
+            pending: VecDeque::new(),
             summary: PlaybackSummary::default(),
         };
         let spawned = node

@@ -48,8 +48,8 @@ pub struct PlayerOptions {
     /// Waits this long at most until every publisher has a subscription, and every
     /// recorded request its service.
     pub wait_for_matched: Option<Duration>,
-    /// Waits this long at the end until all messages are acknowledged; zero is for
-    /// ever.
+    /// Waits this long at the end until all messages are acknowledged, and as long until
+    /// requests are responded to; zero is for ever.
     pub wait_for_all_acked: Option<Duration>,
     /// After the end, waits for `~/play` until the context shuts down.
     pub stay: bool,

@@ -1,6 +1,6 @@
 //! The player's thread: waits for each message's time and publishes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,6 +8,8 @@ use pteros::error::CreateError;
 use pteros::interfaces::builtin_interfaces;
 use pteros::interfaces::rosbag2_interfaces::msg::ReadSplitEvent;
 use pteros::interfaces::rosgraph_msgs::msg::Clock;
+use pteros::msg::dynamic::DynamicMessage;
+use pteros::service::ResponseFuture;
 use pteros::{Context, NamedQosExt, Node, Publisher};
 
 use super::options::{PlaybackSummary, PlayedPart, PlayerOptions};
@@ -24,6 +26,10 @@ const MATCH_TIMEOUT: Duration = Duration::from_secs(5);
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Discovery is complete when nothing has changed for this long.
 const QUIET_PERIOD: Duration = Duration::from_millis(120);
+
+/// Requests whose responses the player waits for at the end. Of more, the oldest are
+/// forgotten.
+const PENDING_MAX: usize = 1000;
 
 /// The outcome of the wait for a message's time.
 enum Wait {
@@ -49,6 +55,8 @@ pub(super) struct Playback {
     pub next_step_tick: Option<u64>,
     /// The graph's revision when the last step was done.
     pub revision: u64,
+    /// Requests without a response.
+    pub pending: VecDeque<ResponseFuture<DynamicMessage>>,
     pub summary: PlaybackSummary,
 }
 
@@ -303,6 +311,10 @@ impl Playback {
                         Replayed::Nothing => Ok(false),
                         Replayed::Sent(response) => {
                             let Some(stepper) = &self.stepper else {
+                                if self.pending.len() >= PENDING_MAX {
+                                    self.pending.pop_front();
+                                }
+                                self.pending.push_back(response);
                                 return Ok(true);
                             };
                             let response = response.wait(stepper.timeout());
@@ -358,11 +370,20 @@ impl Playback {
         Ok(())
     }
 
-    fn wait_for_all_acked(&self) {
+    /// Waits for acknowledgements of messages, and for responses to requests: a request
+    /// goes with its client.
+    fn wait_for_all_acked(&mut self) {
         if let Some(limit) = self.options.wait_for_all_acked {
             let limit = if limit.is_zero() { FOR_EVER } else { limit };
             for publisher in self.outputs.publishers() {
                 publisher.wait_for_all_acked(limit.min(FOR_EVER));
+            }
+            let end = later(Shared::now(), limit);
+            for response in self.pending.drain(..) {
+                let left = end.saturating_duration_since(Shared::now());
+                if let Err(error) = response.wait(left) {
+                    tracing::debug!("a replayed request: {error}");
+                }
             }
         }
     }
