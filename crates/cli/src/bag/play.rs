@@ -5,7 +5,9 @@ use super::selection::{TopicFlags, qos_overrides};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
 use crate::session::Session;
-use crate::value_parsers::{non_negative_seconds, positive_float, positive_seconds};
+use crate::value_parsers::{
+    LimitSeconds, limit_seconds, non_negative_seconds, positive_float, positive_seconds,
+};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pteros_bag::{
@@ -44,15 +46,16 @@ pub struct Play {
     /// Wait this many seconds before each round
     #[arg(short, long, value_name = "SECONDS", default_value = "0", value_parser = non_negative_seconds)]
     delay: Duration,
-    /// Play this many seconds of the bag
-    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
-    playback_duration: Option<Duration>,
-    /// Play up to this time, in seconds since 1970
-    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds, conflicts_with = "playback_until_nsec")]
-    playback_until_sec: Option<Duration>,
-    /// Play up to this time, in nanoseconds since 1970
-    #[arg(long, value_name = "NANOSECONDS")]
-    playback_until_nsec: Option<u64>,
+    /// Play this many seconds of the bag; a negative number is all of it
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "-1", value_parser = limit_seconds)]
+    playback_duration: LimitSeconds,
+    /// Play up to this time, in seconds since 1970; a negative number is the end. With
+    /// --playback-duration, the later end counts
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "-1", value_parser = limit_seconds, conflicts_with = "playback_until_nsec")]
+    playback_until_sec: LimitSeconds,
+    /// Play up to this time, in nanoseconds since 1970; a negative number is the end
+    #[arg(long, value_name = "NANOSECONDS", allow_negative_numbers = true, default_value_t = -1)]
+    playback_until_nsec: i64,
     /// Begin paused, until the space bar, ~/resume or ~/play_next
     #[arg(short = 'p', long)]
     start_paused: bool,
@@ -157,16 +160,17 @@ impl Play {
     }
 
     fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
-        let until = self
-            .playback_until_sec
-            .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let seconds = self.playback_until_sec.0.map(nanos);
+        let until = seconds.or(u64::try_from(self.playback_until_nsec).ok());
         let shared = self.shared.options(cli)?;
         Ok(PlayerOptions {
             rate: self.rate,
             repeat: self.repeat,
             part: PlayedPart {
-                duration: self.playback_duration,
-                until: until.or(self.playback_until_nsec),
+                duration: self.playback_duration.0,
+                // A message at that time is played.
+                until: until.map(|last| last.saturating_add(1)),
                 ..shared.part
             },
             delay: self.delay,
@@ -242,7 +246,6 @@ pub fn play(
     for problem in bag.problems() {
         cli.console.note(format!("WARNING: {problem}"));
     }
-    let noted = bag.problems().len();
     let session = Session::open_with(cli, Some(node_name), Ok)?;
     let player = Player::start(&session.node, bag, options)?;
     for skipped in player.skipped() {
@@ -267,7 +270,7 @@ pub fn play(
         session.spin_once(POLL_PERIOD);
     };
     drop(keyboard);
-    for problem in summary.problems.iter().skip(noted) {
+    for problem in &summary.problems {
         cli.console.note(format!("WARNING: {problem}"));
     }
     if cli.console.json {
