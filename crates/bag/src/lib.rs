@@ -50,8 +50,8 @@ pub use copy::copy;
 pub use error::BagError;
 pub use messages::Messages;
 pub use player::{
-    ClockOptions, LastKnown, PlaybackSummary, PlayedPart, Player, PlayerOptions, RequestSource,
-    StepOptions,
+    ClockOptions, LastKnown, PlaybackProgress, PlaybackSummary, PlayedPart, Player, PlayerOptions,
+    RequestSource, StepOptions,
 };
 pub use qos_text::read_overrides;
 pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, RecordedTopic};

@@ -82,11 +82,12 @@ fn a_recorded_topic_is_shown_printed_and_played() {
 
     let mut echo =
         domain.start("topic echo /again std_msgs/msg/Int32 --csv --qos-reliability reliable");
-    let words = "bag play -r 10 --playback-duration -1 --playback-until-sec -1 --wait-for-matched 20 --wait-for-all-acked 5000 -m /numbers:=/again --";
+    let words = "bag play -r 10 --progress-bar-update-rate -1 --playback-duration -1 --playback-until-sec -1 --wait-for-matched 20 --wait-for-all-acked 5000 -m /numbers:=/again --";
     let mut command = domain.command(words.split(' '));
     command.arg(&folder);
-    let played = finish(command).ok();
-    assert_contains(&played, "25 messages published");
+    let played = finish(command);
+    assert_contains(&played.err, "] Duration 0.0");
+    assert_contains(&played.ok(), "25 messages published");
     for _ in 0..25 {
         assert_eq!(echo.line(), "7");
     }

@@ -20,7 +20,8 @@ use pteros::qos::QosProfile;
 use pteros::{NamedQosExt, Node};
 
 pub use options::{
-    ClockOptions, LastKnown, PlaybackSummary, PlayedPart, PlayerOptions, RequestSource, StepOptions,
+    ClockOptions, LastKnown, PlaybackProgress, PlaybackSummary, PlayedPart, PlayerOptions,
+    RequestSource, StepOptions,
 };
 
 use crate::error::BagError;
@@ -144,6 +145,12 @@ impl Player {
     /// The totals of the playback; `None` while it plays, or waits for `~/play`.
     pub fn summary(&self) -> Option<PlaybackSummary> {
         self.shared.lock().summary.clone()
+    }
+
+    /// How far playback is. Never blocks. With [`Sent`](crate::MessageOrder::Sent), the
+    /// times of the bag are log times until the player has found the others.
+    pub fn progress(&self) -> PlaybackProgress {
+        self.shared.lock().progress()
     }
 
     /// Pauses or resumes.

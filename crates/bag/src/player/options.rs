@@ -159,6 +159,19 @@ pub struct StepOptions {
     pub timeout: Duration,
 }
 
+/// How far playback is, in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaybackProgress {
+    /// The time of the last message that was played; `start` before the first.
+    pub time: u64,
+    /// The first time of the bag.
+    pub start: u64,
+    /// The last.
+    pub end: u64,
+    /// Whether it is paused.
+    pub is_paused: bool,
+}
+
 /// The result of playback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaybackSummary {

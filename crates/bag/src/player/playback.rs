@@ -178,7 +178,7 @@ impl Playback {
                 self.publish_clock(time);
             }
             self.publish(&message);
-            self.shared.lock().count_burst();
+            self.shared.lock().count(time);
         }
         Wait::Due
     }
@@ -195,7 +195,7 @@ impl Playback {
                 self.shared.change(|state| state.is_stopped = true);
                 return Wait::Stopped;
             }
-            self.shared.lock().count_burst();
+            self.shared.lock().count(message.time(self.options.order));
         }
         Wait::Due
     }

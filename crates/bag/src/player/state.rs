@@ -11,7 +11,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use pteros::interfaces::rosbag2_interfaces::srv::{BurstRequest, BurstResponse};
 use pteros::service::PendingRequest;
 
-use super::options::{PlaybackSummary, PlayedPart};
+use super::options::{PlaybackProgress, PlaybackSummary, PlayedPart};
 use crate::later::later;
 
 /// Bursts that wait for their turn; more are answered at once with none.
@@ -69,6 +69,8 @@ pub(super) struct PlayerState {
     /// A moment and the bag's time at it; `None` until the first message.
     pub anchor: Option<(Instant, u64)>,
     pub span: (u64, u64),
+    /// The time of the last message.
+    played: Option<u64>,
     pub is_playing: bool,
     /// The part that `~/play` asked for.
     pub play: Option<PlayedPart>,
@@ -87,6 +89,7 @@ impl PlayerState {
             bursts: VecDeque::new(),
             anchor: None,
             span,
+            played: None,
             is_playing: true,
             play: None,
             summary: None,
@@ -176,8 +179,20 @@ impl PlayerState {
         !self.bursts.is_empty()
     }
 
-    /// Counts a message of the burst, and ends the burst after its last.
-    pub(super) fn count_burst(&mut self) {
+    pub(super) fn progress(&self) -> PlaybackProgress {
+        let (start, end) = self.span;
+        PlaybackProgress {
+            time: self.played.unwrap_or(start),
+            start,
+            end,
+            is_paused: self.is_paused,
+        }
+    }
+
+    /// Counts a message of a time that was played, also for the burst, which ends after
+    /// its last.
+    pub(super) fn count(&mut self, time: u64) {
+        self.played = Some(time);
         let Some(burst) = self.bursts.front_mut() else {
             return;
         };

@@ -1,6 +1,7 @@
 //! `pteros bag play`.
 
 use super::keyboard::{Key, Keyboard};
+use super::progress::ProgressLine;
 use super::selection::{TopicFlags, qos_overrides};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
@@ -17,7 +18,7 @@ use pteros_bag::{
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Arguments of `bag play`.
 #[derive(Debug, Args)]
@@ -62,6 +63,10 @@ pub struct Play {
     /// Leave the keyboard alone: no space bar, no arrows
     #[arg(long)]
     disable_keyboard_controls: bool,
+    /// Show the time of the bag and the played part on standard error, this many times per
+    /// second: 0 is never, and -1 as often as it is looked at
+    #[arg(long, value_name = "HZ", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(-1..=50))]
+    progress_bar_update_rate: i32,
     /// Order and space messages by the time when they were received or sent
     #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
     message_order: OrderFlag,
@@ -154,9 +159,12 @@ impl Play {
         };
         let more = self.input.iter().filter(|path| !is_storage(path));
         let bags: Vec<PathBuf> = self.bag_path.iter().chain(more).cloned().collect();
-        let controls = !self.disable_keyboard_controls;
+        let display = Display {
+            has_controls: !self.disable_keyboard_controls,
+            progress_rate: self.progress_bar_update_rate,
+        };
         let options = self.options(cli)?;
-        play(cli, &bags, &self.shared.node_name, options, controls)
+        play(cli, &bags, &self.shared.node_name, options, &display)
     }
 
     fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
@@ -233,14 +241,22 @@ impl SharedPlayFlags {
     }
 }
 
-/// Plays bags as one until the end or Ctrl-C. With `controls`, keys of the terminal
-/// pause, step and change the rate.
+/// What a user sees of a playback, beside its notes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Display {
+    /// Whether keys of the terminal pause, step and change the rate.
+    pub has_controls: bool,
+    /// Lines of progress per second, see [`ProgressLine::new`].
+    pub progress_rate: i32,
+}
+
+/// Plays bags as one until the end or Ctrl-C.
 pub fn play(
     cli: &CliContext,
     bags: &[PathBuf],
     node_name: &str,
     options: PlayerOptions,
-    controls: bool,
+    display: &Display,
 ) -> Result<()> {
     let bag = BagReader::open_all(bags, &cli.library()?)?;
     for problem in bag.problems() {
@@ -251,12 +267,17 @@ pub fn play(
     for skipped in player.skipped() {
         cli.console.note(format!("WARNING: {skipped}"));
     }
-    let mut keyboard = if controls { Keyboard::open() } else { None };
+    let mut keyboard = if display.has_controls {
+        Keyboard::open()
+    } else {
+        None
+    };
     if keyboard.is_some() {
         cli.console.note(
             "SPACE pauses and resumes, the right arrow plays the next message, the arrows up and down change the rate",
         );
     }
+    let mut progress = ProgressLine::new(display.progress_rate);
     let summary = loop {
         if let Some(summary) = player.summary() {
             break summary;
@@ -265,11 +286,14 @@ pub fn play(
             player.stop();
         }
         while let Some(key) = keyboard.as_mut().and_then(Keyboard::poll_key) {
+            progress.clear();
             cli.console.note(press(&player, key));
         }
+        progress.show(Instant::now(), || player.progress());
         session.spin_once(POLL_PERIOD);
     };
     drop(keyboard);
+    drop(progress);
     for problem in &summary.problems {
         cli.console.note(format!("WARNING: {problem}"));
     }
