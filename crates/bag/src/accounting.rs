@@ -3,6 +3,7 @@
 //!
 //! Publishers number their messages. So `published = received + lost before us`, and
 //! `received = written + lost in the buffer + lost in the writer + not kept`, per topic.
+//! Messages that arrive while the recorder is paused are neither received nor lost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,32 +14,48 @@ pub const LOSS_RECORD: &str = "pteros_loss";
 /// The messages of one publisher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublisherAccount {
-    /// The first sequence number that was received.
+    /// The first sequence number that arrived, paused or not.
     pub first: i64,
     /// The last one.
     pub last: i64,
     /// Messages received.
     pub received: u64,
+    /// Messages that arrived while the recorder was paused.
+    pub paused: u64,
 }
 
 impl PublisherAccount {
     /// Takes a received sequence number into account.
     pub fn receive(&mut self, sequence: i64) {
-        if self.received == 0 {
+        self.see(sequence);
+        self.received += 1;
+    }
+
+    /// Takes a sequence number into account that arrived while the recorder was paused.
+    pub fn receive_paused(&mut self, sequence: i64) {
+        self.see(sequence);
+        self.paused += 1;
+    }
+
+    fn see(&mut self, sequence: i64) {
+        if self.arrived() == 0 {
             (self.first, self.last) = (sequence, sequence);
         }
         self.first = self.first.min(sequence);
         self.last = self.last.max(sequence);
-        self.received += 1;
     }
 
-    /// Messages between the first and the last that were not received.
+    fn arrived(&self) -> u64 {
+        self.received + self.paused
+    }
+
+    /// Messages between the first and the last that did not arrive.
     pub fn missing(&self) -> u64 {
-        if self.received == 0 {
+        if self.arrived() == 0 {
             return 0;
         }
-        let span = u64::try_from(self.last.saturating_sub(self.first)).unwrap_or(0) + 1;
-        span.saturating_sub(self.received)
+        let span = u64::try_from(self.last.saturating_sub(self.first)).unwrap_or(0);
+        span.saturating_add(1).saturating_sub(self.arrived())
     }
 }
 
@@ -60,6 +77,8 @@ pub struct TopicAccount {
     /// Replaced by later ones before a snapshot was asked for. That is what a snapshot
     /// is for, so they do not count as lost.
     pub not_kept: u64,
+    /// Arrived while the recorder was paused: neither received nor lost.
+    pub paused: u64,
     /// By publisher.
     pub publishers: BTreeMap<String, PublisherAccount>,
 }
@@ -83,6 +102,7 @@ impl TopicAccount {
                 "buffer" => account.lost_buffer = value,
                 "writer" => account.lost_writer = value,
                 "not_kept" => account.not_kept = value,
+                "paused" => account.paused = value,
                 _ => {}
             }
         }
@@ -117,6 +137,9 @@ impl fmt::Display for TopicAccount {
         if self.not_kept > 0 {
             write!(f, " not_kept={}", self.not_kept)?;
         }
+        if self.paused > 0 {
+            write!(f, " paused={}", self.paused)?;
+        }
         Ok(())
     }
 }
@@ -138,6 +161,12 @@ pub(crate) fn to_texts(accounts: &BTreeMap<String, TopicAccount>) -> BTreeMap<St
         }
     }
     texts
+}
+
+/// Whether a key is one of [`to_texts`].
+pub(crate) fn is_account(key: &str) -> bool {
+    key.strip_prefix(LOSS_RECORD)
+        .is_some_and(|rest| rest.starts_with(':'))
 }
 
 /// Reads the accounts of topics from texts by key.

@@ -1,8 +1,10 @@
 //! The files of a bag: those that `metadata.yaml` names, or all in the folder.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::error::BagError;
+use crate::file_compression::COMPRESSED_ENDING;
 use crate::metadata::{BagMetadata, METADATA_FILE};
 
 /// The files of a bag, and its metadata.
@@ -55,6 +57,7 @@ pub(crate) fn find_files(
         .map(|entry| entry.path())
         .filter(|file| is_bag_file(file))
         .collect();
+    leave_out_copies(&mut found, problems);
     if found.is_empty() {
         return Err(not_a_bag(
             "a folder without .mcap, .db3 or .bag files is no bag",
@@ -85,10 +88,29 @@ fn named_file(folder: &Path, name: &str) -> PathBuf {
     file
 }
 
+/// Leaves out a compressed file whose plain form is there too. The plain one is whole: it
+/// goes when the compressed one is, and a recorder that was stopped meanwhile leaves both.
+fn leave_out_copies(found: &mut Vec<PathBuf>, problems: &mut Vec<String>) {
+    let plain: BTreeSet<PathBuf> = found.iter().cloned().collect();
+    found.retain(|file| {
+        let is_compressed = file.extension().is_some_and(|end| end == COMPRESSED_ENDING);
+        let is_copy = is_compressed && plain.contains(&file.with_extension(""));
+        if is_copy {
+            problems.push(format!(
+                "{}: left out: its recorder was stopped while it compressed, and the file is there without {COMPRESSED_ENDING}; remove this one",
+                file.display()
+            ));
+        }
+        !is_copy
+    });
+}
+
 /// Whether a file in a bag's folder is one of its files, compressed or not.
 fn is_bag_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.trim_end_matches(".zstd");
+    let name = name
+        .strip_suffix(&format!(".{COMPRESSED_ENDING}"))
+        .unwrap_or(&name);
     [".mcap", ".db3", ".bag"]
         .iter()
         .any(|ending| name.ends_with(ending))

@@ -87,6 +87,11 @@ impl<T> ByteQueue<T> {
         }
     }
 
+    /// Whether no more items come, or nobody takes them.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
     /// No more items come.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;

@@ -101,6 +101,11 @@ fn apply(entry: &YamlEntry, output: &mut ConversionOutput) -> Result<(), String>
         text.parse::<u64>()
             .map_err(|_| wrong("a whole number from 0"))
     };
+    // A negative time is none, as with rosbag2.
+    let time = || match text.parse::<i64>() {
+        Ok(time) => Ok(u64::try_from(time).ok()),
+        Err(_) => Err(wrong("nanoseconds since 1970, or -1 for no limit")),
+    };
     let flag = || match text {
         "true" | "True" => Ok(true),
         "false" | "False" => Ok(false),
@@ -160,8 +165,8 @@ fn apply(entry: &YamlEntry, output: &mut ConversionOutput) -> Result<(), String>
             // One thread compresses, in the order of the files.
             number()?;
         }
-        "start_time_ns" => output.from = Some(number()?),
-        "end_time_ns" => output.until = Some(number()?.saturating_add(1)),
+        "start_time_ns" => output.from = time()?,
+        "end_time_ns" => output.until = time()?.map(|last| last.saturating_add(1)),
         "all" => {
             let all = flag()?;
             (filter.all_topics, filter.all_services, filter.all_actions) = (all, all, all);
@@ -174,7 +179,7 @@ fn apply(entry: &YamlEntry, output: &mut ConversionOutput) -> Result<(), String>
         "services" => filter.services = names()?,
         "actions" => filter.actions = names()?,
         "regex" => filter.pattern = pattern()?,
-        "exclude_regex" => filter.exclude_pattern = pattern()?,
+        "exclude_regex" | "exclude" => filter.exclude_pattern = pattern()?,
         "exclude_topics" => filter.exclude_topics = names()?,
         "exclude_topic_types" => filter.exclude_types = names()?,
         "exclude_services" => filter.exclude_services = names()?,
@@ -209,7 +214,7 @@ mod tests {
 
     #[test]
     fn outputs_are_read_as_ros2_bag_reads_them() {
-        let text = "output_bags:\n- uri: front\n  storage_id: mcap\n  topics: [front/image, /tf]\n  end_time_ns: 99\n  compression_mode: file\n  compression_format: zstd\n- uri: rest\n  all: true\n  exclude_regex: /front.*\n  max_bagfile_size: 5000\n  storage_preset_profile: zstd_small\n- uri: empty\n";
+        let text = "output_bags:\n- uri: front\n  storage_id: mcap\n  topics: [front/image, /tf]\n  start_time_ns: -1\n  end_time_ns: 99\n  compression_mode: file\n  compression_format: zstd\n- uri: rest\n  all: true\n  exclude: /front.*\n  max_bagfile_size: 5000\n  storage_preset_profile: zstd_small\n- uri: empty\n";
         let outputs = read_conversion(text, &BagOptions::default()).unwrap();
         let [front, rest, empty] = outputs.as_slice() else {
             panic!("{outputs:?}");

@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::accounting::is_account;
 use crate::error::BagError;
 use crate::metadata::BagMetadata;
 use crate::reader::{BagReader, MessageFilter};
 use crate::writer::{BagOptions, BagWriter};
 
 /// Copies the chosen messages in the order of their log times. Topics without messages
-/// are copied too. Blocks in the file system.
+/// are copied too, and so is the source's custom data, without the accounts of its
+/// recorder. Blocks in the file system.
 ///
 /// # Errors
 /// The output exists or cannot be written. Damage of the input is noted in its
@@ -20,7 +22,11 @@ pub fn copy(
     output: &Path,
     mut options: BagOptions,
 ) -> Result<BagMetadata, BagError> {
-    let described = bag.describe();
+    let mut described = bag.describe();
+    // The accounts are those of the source's recorder, and of all its messages.
+    described
+        .custom_data
+        .retain(|key, _| !is_account(key) && !options.custom_data.contains_key(key));
     options.custom_data.extend(described.custom_data);
     if !described.ros_distro.is_empty() {
         options.ros_distro = described.ros_distro;
@@ -40,9 +46,10 @@ pub fn copy(
     for message in bag.messages(filter) {
         if let Some((channel, is_latched)) = channels.get(&message.topic) {
             let (log, publish) = (message.log_time, message.publish_time);
-            writer.write(*channel, log, publish, &message.payload)?;
             if *is_latched {
-                writer.keep_latched(*channel, 0, publish, &message.payload);
+                writer.write_latched(*channel, None, log, publish, &message.payload)?;
+            } else {
+                writer.write(*channel, log, publish, &message.payload)?;
             }
         }
     }

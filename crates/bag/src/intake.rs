@@ -29,12 +29,8 @@ const RING_CHUNKS_MIN: usize = 16;
 /// An item of the writer thread's queue, in order.
 enum WriterItem {
     Topic(BagTopic),
-    Latched {
-        channel: u16,
-        publisher: u128,
-        time: u64,
-        payload: Vec<u8>,
-    },
+    /// Latched messages of a chunk that is not written.
+    Latched(ChunkBuilder),
     Chunk(ChunkBuilder),
     Split,
 }
@@ -64,6 +60,8 @@ struct IntakeState {
     chunk: ChunkBuilder,
     channels: BTreeMap<u16, ChannelAccount>,
     is_paused: bool,
+    /// What arrives from then on belongs to no account.
+    is_closed: bool,
     /// Of a recorder in snapshot mode.
     ring: Option<Ring>,
 }
@@ -110,6 +108,7 @@ struct ChannelAccount {
     received: u64,
     lost_buffer: u64,
     not_kept: u64,
+    paused: u64,
     publishers: BTreeMap<u128, PublisherAccount>,
 }
 
@@ -169,12 +168,7 @@ impl Intake {
                         self.fail(&error);
                     }
                 }
-                WriterItem::Latched {
-                    channel,
-                    publisher,
-                    time,
-                    payload,
-                } => writer.keep_latched(channel, publisher, time, &payload),
+                WriterItem::Latched(chunk) => writer.keep_latched(&chunk),
                 WriterItem::Split => writer.split(),
                 WriterItem::Chunk(chunk) => self.write_chunk(&mut writer, chunk),
             }
@@ -232,37 +226,36 @@ impl Intake {
         self.queue.push(0, WriterItem::Topic(topic));
     }
 
-    /// Takes in a message, or counts it as lost.
+    /// Takes in a message, or counts it as lost, or as paused.
     pub(crate) fn receive(&self, message: Received, payload: &[u8]) {
         let mut state = self.state.lock();
-        if state.is_paused {
+        if state.is_closed {
             return;
         }
+        let is_paused = state.is_paused;
         let account = state.channels.entry(message.channel).or_default();
-        account.received += 1;
         let publisher = account.publishers.entry(message.publisher).or_default();
+        if is_paused {
+            publisher.receive_paused(message.sequence);
+            account.paused += 1;
+            return;
+        }
         publisher.receive(message.sequence);
+        account.received += 1;
         let is_full = state.chunk.len() + payload.len() > self.chunk_bytes;
         if is_full && !state.chunk.is_empty() && !self.hand_over(&mut state) {
             let account = state.channels.entry(message.channel).or_default();
             account.lost_buffer += 1;
             return;
         }
-        state.chunk.add(
-            message.channel,
-            message.log_time,
-            message.publish_time,
-            payload,
-        );
-        drop(state);
-        if message.is_latched && self.queue.has_room(payload.len()) {
-            let latched = WriterItem::Latched {
-                channel: message.channel,
-                publisher: message.publisher,
-                time: message.publish_time,
-                payload: payload.to_vec(),
-            };
-            self.queue.push(payload.len(), latched);
+        let (channel, time) = (message.channel, message.log_time);
+        if message.is_latched {
+            let publisher = Some(message.publisher);
+            let chunk = &mut state.chunk;
+            chunk.add_latched(publisher, channel, time, message.publish_time, payload);
+        } else {
+            let chunk = &mut state.chunk;
+            chunk.add(channel, time, message.publish_time, payload);
         }
     }
 
@@ -290,6 +283,10 @@ impl Intake {
         let replaced = state.ring.as_mut().map(|ring| ring.push(full));
         for chunk in replaced.unwrap_or_default() {
             state.count_not_kept(&chunk);
+            let latched = latched_of(&chunk);
+            if !latched.is_empty() && self.queue.has_room(latched.len()) {
+                self.queue.push(latched.len(), WriterItem::Latched(latched));
+            }
         }
     }
 
@@ -344,6 +341,7 @@ impl Intake {
                 lost_buffer: counted.lost_buffer,
                 lost_writer: output.lost.get(channel).copied().unwrap_or(0),
                 not_kept: counted.not_kept,
+                paused: counted.paused,
                 publishers: publishers
                     .map(|(gid, account)| (format!("{gid:032x}"), *account))
                     .collect(),
@@ -358,7 +356,7 @@ impl Intake {
     pub(crate) fn close(&self) -> Option<BagWriter> {
         {
             let mut state = self.state.lock();
-            state.is_paused = true;
+            state.is_closed = true;
             let bytes = state.chunk.len();
             let last = std::mem::take(&mut state.chunk);
             let ring = state.ring.take();
@@ -386,6 +384,18 @@ impl Intake {
     ) -> Result<BagMetadata, BagError> {
         writer.finish(accounts)
     }
+}
+
+/// The latched messages of a chunk alone.
+fn latched_of(chunk: &ChunkBuilder) -> ChunkBuilder {
+    let mut latched = ChunkBuilder::default();
+    for message in chunk.latched() {
+        let payload = chunk.records().get(message.payload.clone());
+        let (channel, time) = (message.channel, message.publish_time);
+        let payload = payload.unwrap_or_default();
+        latched.add_latched(message.publisher, channel, time, time, payload);
+    }
+    latched
 }
 
 #[cfg(test)]
@@ -444,6 +454,49 @@ mod tests {
         let mut reader = crate::BagReader::open(&folder).unwrap();
         let last = reader.messages(Default::default()).last().unwrap();
         assert_eq!(last.log_time, 1500);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn messages_of_a_pause_are_neither_received_nor_lost() {
+        let intake = Intake::new(1 << 20, 1 << 20, false, false);
+        for sequence in 1..=30 {
+            intake.set_paused((11..=20).contains(&sequence));
+            intake.receive(message(sequence), &[0; 20]);
+        }
+        let mut account = intake.accounts().remove(&1).unwrap();
+        account.settle(0, 0);
+        assert_eq!((account.received, account.paused), (20, 10));
+        assert_eq!(account.lost(), 0, "{account}");
+        assert_eq!(TopicAccount::read(&account.to_string()).paused, 10);
+    }
+
+    /// The writer is behind: what came after the split is no state before it.
+    #[test]
+    fn a_file_begins_with_the_latched_messages_before_the_split() {
+        let folder = folder("latched");
+        let intake = Intake::new(1 << 20, 1 << 20, false, false);
+        let qos = pteros::QosProfile::default().keep_last(1).transient_local();
+        intake.add_topic(BagTopic {
+            offered_qos: vec![qos],
+            ..topic()
+        });
+        let latched = |sequence| Received {
+            is_latched: true,
+            ..message(sequence)
+        };
+        intake.receive(latched(1), &[1; 9]);
+        intake.split();
+        intake.receive(latched(2), &[2; 9]);
+        intake.flush();
+        let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+        intake.queue.close();
+        intake.write_all(writer);
+        intake.close().unwrap().finish(&BTreeMap::new()).unwrap();
+        let mut reader = crate::BagReader::open(&folder).unwrap();
+        let messages = reader.messages(Default::default());
+        let found: Vec<_> = messages.map(|one| (one.file, one.payload[0])).collect();
+        assert_eq!(found, [(0, 1), (1, 1), (1, 2)]);
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -24,29 +24,37 @@ mod byte_queue;
 mod conversion;
 mod copy;
 mod error;
+mod file_compression;
 mod intake;
+mod latched;
+mod later;
+mod latest;
 mod loss_report;
+mod messages;
 mod player;
 mod qos_text;
 mod reader;
 mod recorder;
+mod recorder_services;
 mod ros1;
 mod source;
 mod sqlite;
 mod storage;
 mod storage_options;
 mod topic;
+mod unpublished_events;
 mod writer;
 
 pub use conversion::{ConversionOutput, read_conversion};
 pub use copy::copy;
 pub use error::BagError;
+pub use messages::Messages;
 pub use player::{
-    ClockOptions, LastKnown, PlaybackSummary, PlayedPart, Player, PlayerOptions, RequestSource,
-    StepOptions,
+    ClockOptions, LastKnown, PlaybackProgress, PlaybackSummary, PlayedPart, Player, PlayerOptions,
+    RequestSource, StepOptions,
 };
 pub use qos_text::read_overrides;
-pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, Messages, RecordedTopic};
+pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, RecordedTopic};
 pub use recorder::{Recorder, RecorderOptions, RecordingSummary};
 pub use storage_options::{StoragePreset, read_storage_config};
 pub use topic::BagTopic;

@@ -78,12 +78,14 @@ impl LossReport {
         accounts: &BTreeMap<String, TopicAccount>,
     ) -> Result<(), BagError> {
         let mut lines = Vec::new();
+        let mut reported = BTreeMap::new();
         for (topic, account) in accounts {
             let now = Losses {
                 in_transport: account.lost_wire,
                 in_recorder: account.lost() - account.lost_wire,
             };
-            let before = self.reported.insert(topic.clone(), now).unwrap_or_default();
+            let before = self.reported.get(topic).copied().unwrap_or_default();
+            reported.insert(topic.clone(), now);
             // A late message takes back a loss on the way.
             let in_transport = now.in_transport.saturating_sub(before.in_transport);
             let in_recorder = now.in_recorder.saturating_sub(before.in_recorder);
@@ -94,6 +96,7 @@ impl LossReport {
             }
         }
         if lines.is_empty() {
+            self.reported = reported;
             return Ok(());
         }
         let text = format!(
@@ -104,6 +107,8 @@ impl LossReport {
         let message = DynamicMessage::from_yaml(&self.ty, &text);
         let message = message.map_err(|error| BagError::Invalid(format!("{TOPIC}: {error}")))?;
         self.publisher.publish(&message)?;
+        // The losses of a report that failed are in the next.
+        self.reported = reported;
         Ok(())
     }
 }

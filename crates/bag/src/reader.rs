@@ -13,15 +13,12 @@ use pteros::msg::library::InterfaceLibrary;
 use crate::accounting::{LOSS_RECORD, TopicAccount, from_texts};
 use crate::bag_files::find_files;
 use crate::error::BagError;
+use crate::messages::Messages;
 use crate::metadata::{BagMetadata, FileMetadata, TopicMetadata};
 use crate::storage::open::{OpenFile, open_bytes, open_file};
-use crate::storage::{Block, BlockMessage, Format, StorageFile, decompress_message};
+use crate::storage::{Block, Format, LoadedBlock, StorageFile, decompress_message};
 use crate::topic::BagTopic;
 use crate::writer::write_metadata;
-
-/// Overlapping chunks are held together up to this size; beyond it the order of
-/// messages is that of the chunks.
-const LOADED_BYTES_MAX: usize = 1 << 30;
 
 /// A topic of a bag that is read, with its messages.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,7 +51,7 @@ impl BagMessage {
     }
 }
 
-fn time_of(order: MessageOrder, log_time: u64, publish_time: u64) -> u64 {
+pub(crate) fn time_of(order: MessageOrder, log_time: u64, publish_time: u64) -> u64 {
     match order {
         MessageOrder::Sent if publish_time > 0 => publish_time,
         MessageOrder::Received | MessageOrder::Sent => log_time,
@@ -98,7 +95,11 @@ pub struct BagReader {
     /// Per file: whether each message is compressed.
     are_compressed: Vec<bool>,
     problems: Vec<String>,
+    interrupt: Option<Interrupt>,
 }
+
+/// Whether a long read is over.
+type Interrupt = Box<dyn Fn() -> bool + Send>;
 
 impl BagReader {
     /// Opens a folder or a file. Reads summaries; a torn file is read to its end.
@@ -177,6 +178,7 @@ impl BagReader {
             format: None,
             are_compressed: Vec::new(),
             problems: Vec::new(),
+            interrupt: None,
         }
     }
 
@@ -263,24 +265,48 @@ impl BagReader {
     }
 
     /// The first and the last time by an order; `None` without messages. Publish times
-    /// are found by reading the whole bag.
+    /// are found by reading the whole bag, once.
     pub fn span_by(&mut self, order: MessageOrder) -> Option<(u64, u64)> {
         match order {
             MessageOrder::Received => self.span(),
             MessageOrder::Sent => {
-                let blocks = self.sent_blocks().iter().flatten();
+                let blocks = self.sent_blocks()?.iter().flatten();
                 let spans = blocks.map(|block| (block.start, block.end));
                 spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
             }
         }
     }
 
-    fn sent_blocks(&mut self) -> &[Vec<Block>] {
-        let known = self.sent.take().unwrap_or_else(|| {
-            let files = self.files.iter_mut();
-            files.map(|file| sent_blocks(&mut **file)).collect()
-        });
-        self.sent.insert(known)
+    fn sent_blocks(&mut self) -> Option<&[Vec<Block>]> {
+        if self.sent.is_none() {
+            let mut found = Vec::new();
+            for file in 0..self.files.len() {
+                found.push(self.sent_blocks_of(file)?);
+            }
+            self.sent = Some(found);
+        }
+        self.sent.as_deref()
+    }
+
+    /// The blocks of a file by publish times. A block that cannot be read keeps its log
+    /// times: reading its messages notes the reason.
+    fn sent_blocks_of(&mut self, file: usize) -> Option<Vec<Block>> {
+        let known = self.files.get(file).map(|file| file.blocks());
+        let mut blocks = known.unwrap_or_default();
+        for (at, block) in blocks.iter_mut().enumerate() {
+            if self.is_interrupted() {
+                return None;
+            }
+            let loaded = self.files.get_mut(file).map(|file| file.load(at));
+            let messages = loaded.and_then(Result::ok).unwrap_or_default().messages;
+            let times = messages
+                .iter()
+                .map(|message| time_of(MessageOrder::Sent, message.log_time, message.publish_time));
+            if let (Some(start), Some(end)) = (times.clone().min(), times.max()) {
+                (block.start, block.end) = (start, end);
+            }
+        }
+        Some(blocks)
     }
 
     /// Messages in all files.
@@ -321,32 +347,78 @@ impl BagReader {
     }
 
     /// Reads the messages in the order of their log times. Damaged chunks are left
-    /// out and noted.
+    /// out and noted. Chunks whose index lists no wanted topic are not read.
     pub fn messages(&mut self, filter: MessageFilter) -> Messages<'_> {
-        let blocks = match filter.order {
-            MessageOrder::Received => self.files.iter().map(|file| file.blocks()).collect(),
-            MessageOrder::Sent => self.sent_blocks().to_vec(),
-        };
-        let mut waiting = Vec::new();
-        for (file, blocks) in blocks.into_iter().enumerate() {
-            for (at, block) in blocks.into_iter().enumerate() {
-                let is_late = filter.until.is_some_and(|until| block.start >= until);
-                if !is_late && filter.from.is_none_or(|from| block.end >= from) {
-                    waiting.push(WaitingBlock {
-                        start: block.start,
-                        file,
-                        at,
-                    });
-                }
-            }
+        Messages::new(self, filter)
+    }
+
+    /// Ends long reads early: `is_over` is asked before each chunk. Once it says true,
+    /// there are no more messages, and the [span](Self::span_by) of publish times is
+    /// unknown. It replaces the last one.
+    pub fn interrupt_when(&mut self, is_over: impl Fn() -> bool + Send + 'static) {
+        self.interrupt = Some(Box::new(is_over));
+    }
+
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.interrupt.as_ref().is_some_and(|is_over| is_over())
+    }
+
+    /// The blocks of each file by an order; `None` if finding them was interrupted.
+    pub(crate) fn blocks_by(&mut self, order: MessageOrder) -> Option<Vec<Vec<Block>>> {
+        match order {
+            MessageOrder::Received => Some(self.files.iter().map(|file| file.blocks()).collect()),
+            MessageOrder::Sent => self.sent_blocks().map(<[_]>::to_vec),
         }
-        // Taken from the back.
-        waiting.sort_by_key(|block| std::cmp::Reverse((block.start, block.file, block.at)));
-        Messages {
-            reader: self,
-            filter,
-            waiting,
-            loaded: Vec::new(),
+    }
+
+    /// Whether a block may have messages of topics. Only an index says no.
+    pub(crate) fn may_have(
+        &self,
+        file: usize,
+        block: &Block,
+        is_wanted: &dyn Fn(usize) -> bool,
+    ) -> bool {
+        block.channels.as_ref().is_none_or(|channels| {
+            let topics = channels.iter().filter_map(|id| self.topic_of(file, *id));
+            topics.into_iter().any(is_wanted)
+        })
+    }
+
+    /// The topic of a file's channel.
+    pub(crate) fn topic_of(&self, file: usize, channel: u16) -> Option<usize> {
+        self.channels.get(file)?.get(&channel).copied()
+    }
+
+    /// Loads a block. Its damage is noted.
+    pub(crate) fn load_block(&mut self, file: usize, at: usize) -> LoadedBlock {
+        let loaded = match self.files.get_mut(file).map(|open| open.load(at)) {
+            Some(Ok(loaded)) => loaded,
+            Some(Err(error)) => LoadedBlock {
+                problem: Some(format!("{error}; its messages are left out")),
+                ..LoadedBlock::default()
+            },
+            None => LoadedBlock::default(),
+        };
+        self.problems.extend(loaded.problem.clone());
+        loaded
+    }
+
+    /// The payload of a message, decompressed where each message is compressed; `None` if
+    /// it is damaged, which is noted.
+    pub(crate) fn payload(&mut self, file: usize, stored: Bytes) -> Option<Bytes> {
+        let is_compressed = self.are_compressed.get(file).copied();
+        if !is_compressed.unwrap_or(false) {
+            return Some(stored);
+        }
+        match decompress_message(&stored) {
+            Ok(payload) => Some(payload.into()),
+            Err(problem) => {
+                let path = self.files.get(file).map(|file| file.path());
+                let shown = path.unwrap_or(Path::new("")).display();
+                self.problems
+                    .push(format!("{shown}: a compressed message: {problem}"));
+                None
+            }
         }
     }
 
@@ -427,159 +499,4 @@ impl BagReader {
 fn embedded_metadata(file: &dyn StorageFile) -> Option<BagMetadata> {
     let text = file.texts("rosbag2")?.get("serialized_metadata")?;
     BagMetadata::read(text).ok()
-}
-
-/// The blocks of a file by publish times. A block that cannot be read keeps its log
-/// times: reading its messages notes the reason.
-fn sent_blocks(file: &mut dyn StorageFile) -> Vec<Block> {
-    let known = file.blocks();
-    let blocks = known.into_iter().enumerate().map(|(at, block)| {
-        let messages = file.load(at).map(|loaded| loaded.messages);
-        let messages = messages.unwrap_or_default();
-        let times = messages
-            .iter()
-            .map(|message| time_of(MessageOrder::Sent, message.log_time, message.publish_time));
-        match (times.clone().min(), times.max()) {
-            (Some(start), Some(end)) => Block { start, end },
-            _ => block,
-        }
-    });
-    blocks.collect()
-}
-
-/// A block that is not loaded yet.
-struct WaitingBlock {
-    start: u64,
-    file: usize,
-    at: usize,
-}
-
-struct OpenBlock {
-    file: usize,
-    data: Bytes,
-    /// Sorted backwards: the next one is the last.
-    messages: Vec<BlockMessage>,
-}
-
-/// The messages of a bag, see [`BagReader::messages`].
-pub struct Messages<'a> {
-    reader: &'a mut BagReader,
-    filter: MessageFilter,
-    waiting: Vec<WaitingBlock>,
-    loaded: Vec<OpenBlock>,
-}
-
-impl Messages<'_> {
-    fn time(&self, message: &BlockMessage) -> u64 {
-        time_of(self.filter.order, message.log_time, message.publish_time)
-    }
-
-    /// The loaded block with the earliest message.
-    fn earliest(&self) -> Option<(usize, u64)> {
-        let firsts = self.loaded.iter().enumerate();
-        firsts
-            .filter_map(|(at, block)| Some((at, self.time(block.messages.last()?))))
-            .min_by_key(|(_, time)| *time)
-    }
-
-    fn load_next(&mut self) {
-        let Some(WaitingBlock { file, at, .. }) = self.waiting.pop() else {
-            return;
-        };
-        let Some(open) = self.reader.files.get_mut(file) else {
-            return;
-        };
-        let loaded = match open.load(at) {
-            Ok(loaded) => loaded,
-            Err(error) => {
-                let problem = format!("{error}; its messages are left out");
-                self.reader.problems.push(problem);
-                return;
-            }
-        };
-        self.reader.problems.extend(loaded.problem);
-        let mut messages = loaded.messages;
-        let channels = self.reader.channels.get(file);
-        messages.retain(|message| {
-            let topic = channels.and_then(|channels| channels.get(&message.channel));
-            let wanted = topic.is_some_and(|topic| {
-                self.filter
-                    .topics
-                    .as_ref()
-                    .is_none_or(|topics| topics.contains(topic))
-            });
-            let time = self.time(message);
-            wanted
-                && self.filter.from.is_none_or(|from| time >= from)
-                && self.filter.until.is_none_or(|until| time < until)
-        });
-        // Stable: equal times keep the order of the file.
-        messages.sort_by_key(|message| self.time(message));
-        messages.reverse();
-        self.loaded.push(OpenBlock {
-            file,
-            data: loaded.data,
-            messages,
-        });
-    }
-
-    /// The payload of a message, decompressed where each message is compressed.
-    fn payload(&mut self, file: usize, stored: Bytes) -> Option<Bytes> {
-        if !self
-            .reader
-            .are_compressed
-            .get(file)
-            .copied()
-            .unwrap_or(false)
-        {
-            return Some(stored);
-        }
-        match decompress_message(&stored) {
-            Ok(payload) => Some(payload.into()),
-            Err(problem) => {
-                let path = self.reader.files.get(file).map(|file| file.path());
-                let shown = path.unwrap_or(Path::new("")).display();
-                self.reader
-                    .problems
-                    .push(format!("{shown}: a compressed message: {problem}"));
-                None
-            }
-        }
-    }
-}
-
-impl Iterator for Messages<'_> {
-    type Item = BagMessage;
-
-    fn next(&mut self) -> Option<BagMessage> {
-        loop {
-            self.loaded.retain(|block| !block.messages.is_empty());
-            let earliest = self.earliest();
-            let loaded: usize = self.loaded.iter().map(|block| block.data.len()).sum();
-            let is_due = self.waiting.last().is_some_and(|block| {
-                earliest.is_none_or(|(_, time)| block.start <= time && loaded < LOADED_BYTES_MAX)
-            });
-            if is_due {
-                self.load_next();
-                continue;
-            }
-            let (at, _) = earliest?;
-            let block = self.loaded.get_mut(at)?;
-            let message = block.messages.pop()?;
-            let file = block.file;
-            let stored = block.data.slice(message.payload);
-            let topic = self.reader.channels.get(file)?.get(&message.channel)?;
-            let topic = *topic;
-            let Some(payload) = self.payload(file, stored) else {
-                continue;
-            };
-            return Some(BagMessage {
-                topic,
-                file,
-                log_time: message.log_time,
-                publish_time: message.publish_time,
-                payload,
-            });
-        }
-    }
 }

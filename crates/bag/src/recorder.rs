@@ -10,25 +10,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pteros::clock::Clock;
-use pteros::error::CreateError;
 use pteros::event_handler::EndpointEvent;
 use pteros::graph::EndpointInfo;
-use pteros::interfaces::rosbag2_interfaces::{msg, srv};
+use pteros::interfaces::rosbag2_interfaces::msg;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
 use pteros::subscription::{SerializedMessage, SerializedType};
-use pteros::{
-    Graph, NamedQosExt, Node, Publisher, Sample, Service, Subscription, SubscriptionOptions,
-};
+use pteros::{Graph, NamedQosExt, Node, Publisher, Sample, Subscription, SubscriptionOptions};
 
 use crate::accounting::TopicAccount;
 use crate::definitions::definition_text;
 use crate::error::BagError;
 use crate::intake::{Intake, Received};
+use crate::later::later;
 use crate::loss_report::LossReport;
 use crate::metadata::BagMetadata;
+use crate::recorder_services::Services;
 use crate::topic::BagTopic;
 use crate::topic_filter::TopicFilter;
+use crate::unpublished_events::UnpublishedEvents;
 use crate::writer::{BagOptions, BagWriter};
 
 /// Messages that wait in a subscription until the executor takes them.
@@ -37,6 +37,9 @@ const DEPTH: usize = 1000;
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 /// How long a publisher may take to describe its type.
 const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Topics that a note was written about, or that cannot be subscribed to. Of more, there
+/// is no note.
+const NOTED_MAX: usize = 1000;
 /// The recorder's own topics are not recorded.
 const SPLIT_TOPIC: &str = "events/write_split";
 
@@ -96,6 +99,10 @@ pub struct RecordingSummary {
     pub metadata: BagMetadata,
     /// The accounts by topic.
     pub accounts: BTreeMap<String, TopicAccount>,
+    /// Chosen topics that could not be subscribed to, with the reason; 1000 at most.
+    pub unrecorded: BTreeMap<String, String>,
+    /// Events of the recorder's own topics that could not be published.
+    pub unpublished_events: u64,
     /// Why not everything was written.
     pub problem: Option<String>,
 }
@@ -162,13 +169,17 @@ impl TopicInput {
 /// let options = RecorderOptions { filter: TopicFilter::all(), ..Default::default() };
 /// let mut recorder = Recorder::start(&node, "my_bag".as_ref(), options)?;
 /// while !context.is_shut_down() {
-///     recorder.poll(std::time::Instant::now())?;
+///     for note in recorder.poll(std::time::Instant::now()) {
+///         println!("{note}");
+///     }
 ///     executor.spin_once(std::time::Duration::from_millis(50));
 /// }
 /// println!("{} messages lost", recorder.finish()?.lost());
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Dropping it ends the bag too, and reports no losses. Errors are logged then.
 pub struct Recorder {
     node: Node,
     graph: Graph,
@@ -177,21 +188,18 @@ pub struct Recorder {
     recorded: BTreeMap<String, Recorded>,
     /// Topics that a note was written about.
     noted: BTreeSet<String>,
-    next_channel: u16,
+    /// Channels of the topics that the writer knows, subscribed or not.
+    channels: BTreeMap<String, u16>,
+    /// Topics that cannot be subscribed to, with the reason.
+    unrecorded: BTreeMap<String, String>,
+    unpublished: UnpublishedEvents,
+    is_finished: bool,
     revision: Option<u64>,
     next_look: Option<Instant>,
     next_flush: Option<Instant>,
     splits: Publisher<msg::WriteSplitEvent>,
     loss_report: LossReport,
     _services: Services,
-}
-
-struct Services {
-    _pause: Service<srv::Pause>,
-    _resume: Service<srv::Resume>,
-    _is_paused: Service<srv::IsPaused>,
-    _split: Service<srv::SplitBagfile>,
-    _snapshot: Option<Service<srv::Snapshot>>,
 }
 
 impl Recorder {
@@ -222,7 +230,7 @@ impl Recorder {
             Ok::<_, BagError>((
                 node.create_publisher(SPLIT_TOPIC.keep_last(10))?,
                 LossReport::new(node)?,
-                create_services(node, &intake, options.is_snapshot)?,
+                Services::new(node, &intake, options.is_snapshot)?,
             ))
         };
         let (splits, loss_report, services) = match create() {
@@ -239,7 +247,10 @@ impl Recorder {
             intake,
             recorded: BTreeMap::new(),
             noted: BTreeSet::new(),
-            next_channel: 1,
+            channels: BTreeMap::new(),
+            unrecorded: BTreeMap::new(),
+            unpublished: UnpublishedEvents::default(),
+            is_finished: false,
             revision: None,
             next_look: None,
             next_flush: None,
@@ -253,35 +264,46 @@ impl Recorder {
     /// splits. Returns notes for the user. Blocks for half a second at most, where a
     /// publisher describes a type.
     ///
-    /// # Errors
-    /// A subscription cannot be created. The recorder goes on without it.
-    pub fn poll(&mut self, now: Instant) -> Result<Vec<String>, BagError> {
+    /// Nothing ends the recording. A topic that cannot be subscribed to is noted once,
+    /// and tried again when the graph changes. An event that cannot be published is noted
+    /// once and counted. The [summary](RecordingSummary) has both.
+    pub fn poll(&mut self, now: Instant) -> Vec<String> {
         let mut notes = Vec::new();
         if self.next_flush.is_none_or(|due| now >= due) {
             self.intake.flush();
-            self.next_flush = Some(now + FLUSH_PERIOD);
+            self.next_flush = Some(later(now, FLUSH_PERIOD));
         }
         for split in self.intake.take_splits() {
-            self.splits.publish(&msg::WriteSplitEvent {
+            let published = self.splits.publish(&msg::WriteSplitEvent {
                 closed_file: split.closed.display().to_string(),
                 opened_file: split.opened.display().to_string(),
                 node_name: self.node.fully_qualified_name(),
-            })?;
+            });
+            if let Err(error) = published {
+                notes.extend(self.unpublished.count(self.splits.topic(), &error));
+            }
         }
         self.note_incompatible(&mut notes);
         if self.loss_report.is_due(now) {
             let accounts = self.accounts();
-            self.loss_report.publish(&accounts)?;
+            if let Err(error) = self.loss_report.publish(&accounts) {
+                notes.extend(self.unpublished.count(self.loss_report.topic(), &error));
+            }
         }
         if self.next_look.is_none_or(|due| now >= due) && !self.has_everything() {
-            self.next_look = Some(now + self.options.polling_interval);
+            self.next_look = Some(later(now, self.options.polling_interval));
             let revision = self.graph.revision();
             if self.revision != Some(revision) {
                 self.revision = Some(revision);
-                self.look_for_topics(&mut notes)?;
+                self.look_for_topics(&mut notes);
             }
         }
-        Ok(notes)
+        notes
+    }
+
+    /// Whether a topic has no note yet, and there is room for one.
+    fn is_first_note_of(&mut self, topic: &str) -> bool {
+        self.noted.len() < NOTED_MAX && self.noted.insert(topic.to_owned())
     }
 
     /// Looks at the graph again at the next [`poll`](Self::poll), even without
@@ -327,7 +349,7 @@ impl Recorder {
         topics.collect()
     }
 
-    fn look_for_topics(&mut self, notes: &mut Vec<String>) -> Result<(), BagError> {
+    fn look_for_topics(&mut self, notes: &mut Vec<String>) {
         let own = [self.splits.topic(), self.loss_report.topic()].map(str::to_owned);
         for topic in self.graph.topics() {
             if self.recorded.contains_key(&topic.name) || own.contains(&topic.name) {
@@ -338,7 +360,7 @@ impl Recorder {
                 continue;
             }
             let [type_name] = topic.types.as_slice() else {
-                if self.noted.insert(topic.name.clone()) {
+                if self.is_first_note_of(&topic.name) {
                     notes.push(format!(
                         "WARNING: topic [{}] has several types ({}) and is not recorded; give each type a topic of its own",
                         topic.name,
@@ -354,9 +376,25 @@ impl Recorder {
             if self.options.ignore_leaf_topics && self.graph.subscriptions(&topic.name).is_empty() {
                 continue;
             }
-            self.subscribe(&topic.name, type_name, &publishers, notes)?;
+            match self.subscribe(&topic.name, type_name, &publishers, notes) {
+                Ok(()) => {
+                    self.unrecorded.remove(&topic.name);
+                }
+                Err(error) => self.note_unrecorded(&topic.name, &error, notes),
+            }
         }
-        Ok(())
+    }
+
+    fn note_unrecorded(&mut self, topic: &str, error: &BagError, notes: &mut Vec<String>) {
+        if self.unrecorded.len() >= NOTED_MAX && !self.unrecorded.contains_key(topic) {
+            return;
+        }
+        let reason = error.to_string();
+        if self.unrecorded.insert(topic.to_owned(), reason).is_none() {
+            notes.push(format!(
+                "WARNING: topic [{topic}] is not recorded, and the others are: {error}"
+            ));
+        }
     }
 
     fn subscribe(
@@ -400,20 +438,23 @@ impl Recorder {
                 "WARNING: topic [{name}]: some publishers are reliable and some best effort; it is recorded best effort"
             ));
         }
-        let channel = self.next_channel;
+        let (channel, is_new) = match self.channels.get(name) {
+            Some(channel) => (*channel, false),
+            None => (self.next_channel()?, true),
+        };
         let input = TopicInput {
             intake: self.intake.clone(),
             clock: self.options.use_sim_time.then(|| self.node.clock()),
             channel,
-            is_latched: topic.is_latched(),
+            is_latched: topic.is_latched() && self.options.bag.repeat_latched,
         };
         let support = SerializedType::new(type_name, hash);
         let options = SubscriptionOptions::of_type(&support, name.qos(qos));
         // Registered first, so that the writer knows it before its messages.
-        self.intake.add_topic(topic);
-        self.next_channel = channel.checked_add(1).ok_or_else(|| {
-            BagError::Invalid("a bag has at most 65535 topics; record fewer".into())
-        })?;
+        if is_new {
+            self.channels.insert(name.to_owned(), channel);
+            self.intake.add_topic(topic);
+        }
         let receiver = input.clone();
         let subscription =
             self.node
@@ -429,6 +470,11 @@ impl Recorder {
             },
         );
         Ok(())
+    }
+
+    fn next_channel(&self) -> Result<u16, BagError> {
+        u16::try_from(self.channels.len() + 1)
+            .map_err(|_| BagError::Invalid("a bag has at most 65535 topics; record fewer".into()))
     }
 
     /// The definition of a type: from the library if it is the announced one, else
@@ -457,6 +503,7 @@ impl Recorder {
         for (name, recorded) in &self.recorded {
             while let Some(event) = recorded.subscription.take_event() {
                 if matches!(event, EndpointEvent::IncompatibleQos { .. })
+                    && self.noted.len() < NOTED_MAX
                     && self.noted.insert(name.clone())
                 {
                     notes.push(format!(
@@ -493,7 +540,12 @@ impl Recorder {
     /// # Errors
     /// The bag cannot be ended: its messages are there, and `pteros bag recover` makes
     /// it whole.
-    pub fn finish(self) -> Result<RecordingSummary, BagError> {
+    pub fn finish(mut self) -> Result<RecordingSummary, BagError> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<RecordingSummary, BagError> {
+        self.is_finished = true;
         // Samples that have arrived are recorded, although nobody spins any more.
         for recorded in self.recorded.values() {
             while let Some(sample) = recorded.subscription.take() {
@@ -510,43 +562,26 @@ impl Recorder {
         Ok(RecordingSummary {
             metadata,
             accounts,
+            unrecorded: std::mem::take(&mut self.unrecorded),
+            unpublished_events: self.unpublished.total(),
             problem,
         })
     }
 }
 
-fn create_services(
-    node: &Node,
-    intake: &Arc<Intake>,
-    is_snapshot: bool,
-) -> Result<Services, CreateError> {
-    let [pause, resume, is_paused, split, snapshot] = std::array::from_fn(|_| intake.clone());
-    let take_snapshot = move |_| srv::SnapshotResponse {
-        success: snapshot.snapshot(),
-    };
-    let snapshot = if is_snapshot {
-        Some(node.create_service("~/snapshot", take_snapshot)?)
-    } else {
-        None
-    };
-    Ok(Services {
-        _snapshot: snapshot,
-        _pause: node.create_service("~/pause", move |_| {
-            pause.set_paused(true);
-            srv::PauseResponse {}
-        })?,
-        _resume: node.create_service("~/resume", move |_| {
-            resume.set_paused(false);
-            srv::ResumeResponse {}
-        })?,
-        _is_paused: node.create_service("~/is_paused", move |_| srv::IsPausedResponse {
-            paused: is_paused.is_paused(),
-        })?,
-        _split: node.create_service("~/split_bagfile", move |_| {
-            split.split();
-            srv::SplitBagfileResponse {}
-        })?,
-    })
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.is_finished {
+            return;
+        }
+        let problem = match self.end() {
+            Ok(summary) => summary.problem,
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(problem) = problem {
+            tracing::warn!("a dropped recorder: {problem}");
+        }
+    }
 }
 
 /// The strongest QoS that matches all publishers: reliable and transient local only if

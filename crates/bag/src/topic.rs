@@ -4,6 +4,8 @@ use pteros::qos::{DurabilityPolicy, HistoryPolicy, QosProfile};
 
 /// Latched messages kept per publisher.
 const LATCHED_DEPTH_MAX: usize = 100;
+/// Latched messages kept per topic, where their publishers are unknown.
+const LATCHED_TOPIC_MAX: usize = 1000;
 
 /// A topic of a bag.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,14 +38,23 @@ impl BagTopic {
 
     /// How many messages a publisher of a latched topic keeps.
     pub(crate) fn latched_depth(&self) -> usize {
-        let depths = self
-            .offered_qos
-            .iter()
-            .map(|profile| match profile.history {
-                HistoryPolicy::KeepLast(depth) => depth,
-                HistoryPolicy::KeepAll => LATCHED_DEPTH_MAX,
-                HistoryPolicy::SystemDefault => 1,
-            });
-        depths.max().unwrap_or(1).clamp(1, LATCHED_DEPTH_MAX)
+        self.latched_depths().max().unwrap_or(1)
+    }
+
+    /// How many messages all publishers of a latched topic keep. A bag does not say which
+    /// publisher a message is of, so the state of several is as many messages.
+    pub(crate) fn latched_depth_of_all(&self) -> usize {
+        let sum = self.latched_depths().fold(0, usize::saturating_add);
+        sum.clamp(1, LATCHED_TOPIC_MAX)
+    }
+
+    fn latched_depths(&self) -> impl Iterator<Item = usize> {
+        let profiles = self.offered_qos.iter();
+        let depths = profiles.map(|profile| match profile.history {
+            HistoryPolicy::KeepLast(depth) => depth,
+            HistoryPolicy::KeepAll => LATCHED_DEPTH_MAX,
+            HistoryPolicy::SystemDefault => 1,
+        });
+        depths.map(|depth| depth.clamp(1, LATCHED_DEPTH_MAX))
     }
 }

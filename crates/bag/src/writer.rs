@@ -5,17 +5,18 @@
 //! chunks itself. A recorder builds them elsewhere and passes them to
 //! [`BagWriter::write_chunk`].
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fs::{File, OpenOptions};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::accounting::{LOSS_RECORD, TopicAccount, to_texts};
 use crate::error::BagError;
+use crate::file_compression::{COMPRESSED_ENDING, compress_file};
+use crate::latched::LatchedMessages;
 use crate::mcap::{
-    ChannelRecord, ChunkBuilder, Compression, McapWriter, SchemaRecord, compress_stream,
-    parse_chunk,
+    ChannelRecord, ChunkBuilder, Compression, McapWriter, SchemaRecord, parse_chunk,
 };
 use crate::metadata::{BagMetadata, FileMetadata, METADATA_FILE, TopicMetadata};
 use crate::qos_text::write_profiles;
@@ -23,8 +24,6 @@ use crate::topic::BagTopic;
 
 /// Chunk size by default, as rosbag2's.
 pub const CHUNK_BYTES: usize = 768 * 1024;
-/// Bytes of latched messages that are kept to be repeated after a split.
-const LATCHED_BYTES_MAX: usize = 64 << 20;
 
 /// How a bag is written.
 #[derive(Clone, Debug)]
@@ -114,15 +113,10 @@ pub struct BagWriter {
     file: Option<McapWriter>,
     files: Vec<FileMetadata>,
     chunk: ChunkBuilder,
-    latched: Latched,
-    latched_bytes: usize,
+    latched: LatchedMessages,
     split_asked: bool,
     splits: Vec<Split>,
 }
-
-/// The last messages of transient-local publishers by channel and publisher: the time of
-/// each in nanoseconds, and its bytes.
-type Latched = BTreeMap<(u16, u128), VecDeque<(u64, Vec<u8>)>>;
 
 impl BagWriter {
     /// Creates the folder and its first file.
@@ -152,8 +146,7 @@ impl BagWriter {
             channels: Vec::new(),
             file: None,
             files: Vec::new(),
-            latched: BTreeMap::new(),
-            latched_bytes: 0,
+            latched: LatchedMessages::default(),
             split_asked: false,
             splits: Vec::new(),
         };
@@ -246,11 +239,37 @@ impl BagWriter {
         publish_time: u64,
         payload: &[u8],
     ) -> Result<(), BagError> {
-        let full = self.chunk.len() + payload.len() > self.options.chunk_bytes;
-        if full && !self.chunk.is_empty() {
+        self.make_room(payload.len())?;
+        self.chunk.add(channel, log_time, publish_time, payload);
+        Ok(())
+    }
+
+    /// As [`write`](Self::write), a message of a transient local publisher. A file after
+    /// a split begins with the latest of each, as many as its publishers keep: 64 MiB of
+    /// all topics at most, without the oldest. `None` is an unknown publisher.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn write_latched(
+        &mut self,
+        channel: u16,
+        publisher: Option<u128>,
+        log_time: u64,
+        publish_time: u64,
+        payload: &[u8],
+    ) -> Result<(), BagError> {
+        self.make_room(payload.len())?;
+        let chunk = &mut self.chunk;
+        chunk.add_latched(publisher, channel, log_time, publish_time, payload);
+        Ok(())
+    }
+
+    /// Writes the chunk if it has no room for so many bytes.
+    fn make_room(&mut self, bytes: usize) -> Result<(), BagError> {
+        let is_full = self.chunk.len() + bytes > self.options.chunk_bytes;
+        if is_full && !self.chunk.is_empty() {
             self.flush()?;
         }
-        self.chunk.add(channel, log_time, publish_time, payload);
         Ok(())
     }
 
@@ -266,23 +285,31 @@ impl BagWriter {
         written
     }
 
-    /// Keeps a message of a latched topic, to repeat it after a split. `publisher`
-    /// distinguishes publishers.
-    pub fn keep_latched(&mut self, channel: u16, publisher: u128, time: u64, payload: &[u8]) {
-        let Some(known) = self.channels.get(usize::from(channel).wrapping_sub(1)) else {
-            return;
-        };
-        let depth = known.topic.latched_depth();
-        if !self.options.repeat_latched || self.latched_bytes + payload.len() > LATCHED_BYTES_MAX {
+    /// Keeps the latched messages of a chunk for the next file. It is written, or was not
+    /// kept for a snapshot.
+    pub(crate) fn keep_latched(&mut self, chunk: &ChunkBuilder) {
+        if !self.options.repeat_latched {
             return;
         }
-        let kept = self.latched.entry((channel, publisher)).or_default();
-        kept.push_back((time, payload.to_vec()));
-        self.latched_bytes += payload.len();
-        if kept.len() > depth
-            && let Some((_, old)) = kept.pop_front()
-        {
-            self.latched_bytes -= old.len();
+        for message in chunk.latched() {
+            let channel = self
+                .channels
+                .get(usize::from(message.channel).wrapping_sub(1));
+            let Some(known) = channel else {
+                continue;
+            };
+            let depth = match message.publisher {
+                Some(_) => known.topic.latched_depth(),
+                None => known.topic.latched_depth_of_all(),
+            };
+            let payload = chunk.records().get(message.payload.clone());
+            self.latched.keep(
+                message.channel,
+                message.publisher,
+                depth,
+                message.publish_time,
+                payload.unwrap_or_default(),
+            );
         }
     }
 
@@ -331,19 +358,23 @@ impl BagWriter {
             return None;
         }
         let (mut before, mut after) = (ChunkBuilder::default(), ChunkBuilder::default());
+        let mut latched = chunk.latched().iter().peekable();
         for message in parse_chunk(chunk.records()).messages {
+            let latched = latched.next_if(|latched| latched.payload == message.payload);
             let part = if message.log_time < border {
                 &mut before
             } else {
                 &mut after
             };
+            let (channel, log_time) = (message.channel, message.log_time);
             let payload = chunk.records().get(message.payload).unwrap_or_default();
-            part.add(
-                message.channel,
-                message.log_time,
-                message.publish_time,
-                payload,
-            );
+            match latched {
+                Some(latched) => {
+                    let (publisher, time) = (latched.publisher, latched.publish_time);
+                    part.add_latched(publisher, channel, log_time, time, payload);
+                }
+                None => part.add(channel, log_time, message.publish_time, payload),
+            }
         }
         Some((before, after))
     }
@@ -394,7 +425,9 @@ impl BagWriter {
             }
             channel.count += count;
         }
-        file.write_chunk(chunk)
+        file.write_chunk(chunk)?;
+        self.keep_latched(chunk);
+        Ok(())
     }
 
     fn begin_file(&mut self, time: u64) -> Result<(), BagError> {
@@ -408,11 +441,10 @@ impl BagWriter {
             });
         }
         self.file = Some(file);
+        // The state before the chunk that comes next: later messages are not in it yet.
         let mut repeated = ChunkBuilder::default();
-        for ((channel, _), kept) in &self.latched {
-            for (publish_time, payload) in kept {
-                repeated.add(*channel, time, *publish_time, payload);
-            }
+        for (channel, publish_time, payload) in self.latched.in_order() {
+            repeated.add(channel, time, publish_time, payload);
         }
         if repeated.is_empty() {
             return Ok(());
@@ -432,7 +464,7 @@ impl BagWriter {
         let statistics = file.statistics().clone();
         self.files.push(FileMetadata {
             path: if self.options.compress_files {
-                format!("{name}{COMPRESSED_SUFFIX}")
+                format!("{name}.{COMPRESSED_ENDING}")
             } else {
                 name
             },
@@ -509,23 +541,6 @@ impl BagWriter {
         write_metadata(&self.folder, &metadata)?;
         Ok(metadata)
     }
-}
-
-/// End of the names of compressed files.
-const COMPRESSED_SUFFIX: &str = ".zstd";
-
-/// Writes the compressed file beside a complete one, which is removed then.
-fn compress_file(path: &Path) -> Result<PathBuf, BagError> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(COMPRESSED_SUFFIX);
-    let new = PathBuf::from(name);
-    let source = File::open(path).map_err(BagError::io("opening", path))?;
-    let opened = OpenOptions::new().write(true).create_new(true).open(&new);
-    let output = opened.map_err(BagError::io("creating", &new))?;
-    let output = compress_stream(source, output).map_err(BagError::io("compressing", path))?;
-    output.sync_data().map_err(BagError::io("writing", &new))?;
-    std::fs::remove_file(path).map_err(BagError::io("removing", path))?;
-    Ok(new)
 }
 
 /// Writes `metadata.yaml`, which must not exist.

@@ -1,6 +1,8 @@
 //! Bags on disk: written, read, torn at every byte, damaged and split.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pteros::QosProfile;
@@ -145,8 +147,9 @@ fn files_are_split_at_the_exact_time_and_latched_messages_repeated() {
     };
     let map = writer.add_topic(latched).unwrap();
     let scan = writer.add_topic(topic("/scan")).unwrap();
-    writer.write(map, 1000, 1000, &payload(1)).unwrap();
-    writer.keep_latched(map, 7, 1000, &payload(1));
+    writer
+        .write_latched(map, Some(7), 1000, 1000, &payload(1))
+        .unwrap();
     for n in 1..30 {
         writer.write(scan, 1000 + 10 * n, 0, &payload(n)).unwrap();
     }
@@ -341,4 +344,187 @@ fn bags_are_merged_in_the_order_of_time() {
     let read = all(&mut reader);
     assert!(read.is_sorted_by_key(|message| message.log_time));
     assert_eq!(reader.topics()[read[6].topic].topic.name, "/c");
+}
+
+fn latched(name: &str, publishers: usize) -> BagTopic {
+    BagTopic {
+        offered_qos: vec![QosProfile::default().keep_last(1).transient_local(); publishers],
+        ..topic(name)
+    }
+}
+
+/// Topic, log time and payload of each message, by file.
+fn by_file(folder: &Path) -> Vec<Vec<(String, u64, Vec<u8>)>> {
+    let mut reader = BagReader::open(folder).unwrap();
+    assert_eq!(reader.problems(), [""; 0]);
+    let count = reader.files().count();
+    let mut files = vec![Vec::new(); count];
+    for message in all(&mut reader) {
+        let name = reader.topics()[message.topic].topic.name.clone();
+        files[message.file].push((name, message.log_time, message.payload.to_vec()));
+    }
+    files
+}
+
+/// All messages are in one chunk, which is cut at the time of a split.
+#[test]
+fn a_file_begins_with_the_state_before_its_first_message() {
+    let folder = folder("split-state");
+    let options = BagOptions {
+        split_duration: Some(Duration::from_nanos(100)),
+        ..BagOptions::default()
+    };
+    let mut writer = BagWriter::create(&folder, options).unwrap();
+    let map = writer.add_topic(latched("/map", 2)).unwrap();
+    let scan = writer.add_topic(topic("/scan")).unwrap();
+    let mut at = |publisher: u128, time: u64, n: u64| {
+        let publisher = Some(publisher);
+        let written = writer.write_latched(map, publisher, time, time, &payload(n));
+        written.unwrap();
+    };
+    at(9, 1000, 1);
+    at(1, 1010, 2);
+    at(9, 1150, 3);
+    writer.write(scan, 1160, 1160, &payload(4)).unwrap();
+    writer.write(scan, 1250, 1250, &payload(5)).unwrap();
+    writer.finish(&Default::default()).unwrap();
+    let map = |time, n| ("/map".to_owned(), time, payload(n));
+    let scan = |time, n| ("/scan".to_owned(), time, payload(n));
+    assert_eq!(
+        by_file(&folder),
+        [
+            vec![map(1000, 1), map(1010, 2)],
+            // Each publisher's, in the order in which they came.
+            vec![map(1150, 1), map(1150, 2), map(1150, 3), scan(1160, 4)],
+            vec![map(1250, 2), map(1250, 3), scan(1250, 5)],
+        ]
+    );
+    // A copy does not know the publishers, and keeps as many messages.
+    let copied = self::folder("split-state-copied");
+    let mut one = BagReader::open(&folder.join("bag-split-state_0.mcap")).unwrap();
+    let options = BagOptions {
+        split_duration: Some(Duration::from_nanos(10)),
+        ..BagOptions::default()
+    };
+    copy(&mut one, MessageFilter::default(), &copied, options).unwrap();
+    let files = by_file(&copied);
+    assert_eq!(files[1], [map(1010, 1), map(1010, 2)]);
+}
+
+#[test]
+fn a_copy_has_the_sources_custom_data_without_its_accounts() {
+    let folder = folder("accounts");
+    let texts = |pairs: &[(&str, &str)]| {
+        let pairs = pairs.iter();
+        pairs
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    };
+    let options = BagOptions {
+        custom_data: texts(&[("robot", "r2"), ("place", "lab")]),
+        ..BagOptions::default()
+    };
+    let mut writer = BagWriter::create(&folder, options).unwrap();
+    let channel = writer.add_topic(topic("/a")).unwrap();
+    writer.write(channel, 1000, 1000, &payload(1)).unwrap();
+    let account = pteros_bag::accounting::TopicAccount {
+        received: 9,
+        lost_buffer: 8,
+        ..Default::default()
+    };
+    let written = writer.finish(&[("/a".to_owned(), account)].into()).unwrap();
+    assert!(written.custom_data.contains_key("pteros_loss:/a"));
+    let mut reader = BagReader::open(&folder).unwrap();
+    assert_eq!(reader.accounts()["/a"].lost(), 8);
+    let new = self::folder("accounts-copied");
+    let options = BagOptions {
+        custom_data: texts(&[("place", "field")]),
+        ..BagOptions::default()
+    };
+    let copied = copy(&mut reader, MessageFilter::default(), &new, options).unwrap();
+    let expected = texts(&[("place", "field"), ("robot", "r2")]);
+    assert_eq!(copied.custom_data, expected);
+    assert!(BagReader::open(&new).unwrap().accounts().is_empty());
+}
+
+/// The recorder was stopped between the last byte of the compressed file and the removal
+/// of the other, or within the compressed file.
+#[test]
+fn a_file_that_was_being_compressed_is_read_once() {
+    let [plain, packed] = ["copies-plain", "copies-packed"].map(folder);
+    write(&plain, BagOptions::default(), 20);
+    let options = BagOptions {
+        compress_files: true,
+        ..BagOptions::default()
+    };
+    write(&packed, options, 20);
+    std::fs::remove_file(plain.join("metadata.yaml")).unwrap();
+    let name = "bag-copies-packed_0.mcap.zstd";
+    let whole = std::fs::read(packed.join(name)).unwrap();
+    let copy = plain.join("bag-copies-plain_0.mcap.zstd");
+    for length in [whole.len(), whole.len() / 2] {
+        std::fs::write(&copy, &whole[..length]).unwrap();
+        let mut reader = BagReader::open(&plain).unwrap();
+        assert_eq!(all(&mut reader).len(), 20);
+        let problems = reader.problems().join("\n");
+        assert!(
+            problems.contains("stopped while it compressed"),
+            "{problems}"
+        );
+    }
+    std::fs::rename(&copy, plain.join("bag-copies-plain_0.mcap.zstd.part")).unwrap();
+    let mut reader = BagReader::open(&plain).unwrap();
+    assert_eq!(all(&mut reader).len(), 20);
+    assert_eq!(reader.problems().len(), 1, "{:?}", reader.problems());
+}
+
+/// Chunks without wanted topics are not read: their damage is not seen.
+#[test]
+fn chunks_without_wanted_topics_are_not_read() {
+    let folder = folder("indexed");
+    let mut writer = BagWriter::create(&folder, small_chunks()).unwrap();
+    let channels = ["/a", "/b"].map(|name| writer.add_topic(topic(name)).unwrap());
+    for n in 0..40 {
+        let channel = channels[usize::from(n >= 20)];
+        writer.write(channel, 1000 + n, 0, &payload(n)).unwrap();
+        if n == 19 {
+            writer.flush().unwrap();
+        }
+    }
+    writer.finish(&Default::default()).unwrap();
+    let mut bytes = std::fs::read(folder.join("bag-indexed_0.mcap")).unwrap();
+    let wanted = payload(9);
+    let mut windows = bytes.windows(wanted.len());
+    let at = windows.position(|window| window == wanted).unwrap();
+    bytes[at + 20] ^= 1;
+    let mut reader = BagReader::from_bytes(bytes).unwrap();
+    let only = |topic: usize| MessageFilter {
+        topics: Some(vec![topic]),
+        ..MessageFilter::default()
+    };
+    assert_eq!(reader.messages(only(1)).count(), 20);
+    assert_eq!(reader.problems(), [""; 0]);
+    assert!(reader.messages(only(0)).count() < 20);
+    assert_eq!(reader.problems().len(), 1);
+}
+
+#[test]
+fn a_long_read_ends_when_it_is_interrupted() {
+    let folder = folder("interrupted");
+    write(&folder, small_chunks(), 100);
+    let mut reader = BagReader::open(&folder).unwrap();
+    let is_over = Arc::<AtomicBool>::default();
+    let asked = is_over.clone();
+    reader.interrupt_when(move || asked.load(Ordering::Relaxed));
+    let mut messages = reader.messages(MessageFilter::default());
+    assert!(messages.next().is_some());
+    is_over.store(true, Ordering::Relaxed);
+    let left = messages.count();
+    assert!(left < 10, "{left}: the rest of one chunk at most");
+    let sent = pteros_bag::MessageOrder::Sent;
+    assert_eq!(reader.span_by(sent), None);
+    // Nothing of it is left behind.
+    is_over.store(false, Ordering::Relaxed);
+    assert_eq!(reader.span_by(sent), Some((900, 1890)));
+    assert_eq!(all(&mut reader).len(), 100);
 }

@@ -216,10 +216,88 @@ fn loops_in_a_database_end() {
                 "{page}: {problems}"
             );
             assert!(!all(&mut reader).is_empty());
+            // A page that is the child of two cells is read once.
+            let cell = usize::from(u16::from_be_bytes([whole[start + 12], whole[start + 13]]));
+            let mut twice = whole.clone();
+            twice.copy_within(start + cell..start + cell + 4, start + 8);
+            let mut reader = BagReader::from_bytes(twice).unwrap();
+            let problems = reader.problems().join("\n");
+            assert!(problems.contains("loop"), "{page}: {problems}");
+            assert!(!all(&mut reader).is_empty());
             interior += 1;
         }
     }
     assert!(interior > 0);
+}
+
+/// A row as a cell of a leaf page: its columns are texts.
+fn cell(id: u8, columns: &[&str]) -> Vec<u8> {
+    let mut head = Vec::new();
+    for column in columns {
+        let kind = 13 + 2 * column.len();
+        head.extend([0x80 | (kind >> 14) as u8, 0x80 | (kind >> 7) as u8]);
+        head.push(kind as u8 & 0x7f);
+    }
+    let mut record = vec![u8::try_from(head.len() + 1).unwrap()];
+    record.extend(head);
+    columns
+        .iter()
+        .for_each(|column| record.extend(column.as_bytes()));
+    let length = record.len();
+    let mut cell = vec![0x80 | (length >> 14) as u8, 0x80 | (length >> 7) as u8];
+    cell.extend([length as u8 & 0x7f, id]);
+    cell.extend(record);
+    cell
+}
+
+/// A leaf page whose cells begin at these places.
+fn leaf(page: &mut [u8], start: usize, places: &[usize]) {
+    page[start] = 0x0d;
+    page[start + 3..start + 5].copy_from_slice(&(places.len() as u16).to_be_bytes());
+    for (at, place) in places.iter().enumerate() {
+        let word = start + 8 + 2 * at;
+        page[word..word + 2].copy_from_slice(&(*place as u16).to_be_bytes());
+    }
+}
+
+/// 20000 topics whose cells are the same 20000 bytes: 400 MB of a file of 192 KiB.
+#[test]
+fn rows_that_lie_on_one_another_are_read_up_to_a_limit() {
+    const PAGE: usize = 65_536;
+    let mut file = vec![0; 3 * PAGE];
+    file[..16].copy_from_slice(b"SQLite format 3\0");
+    file[16..18].copy_from_slice(&[0, 1]);
+    let tables = [
+        ("topics", "CREATE TABLE topics(name, type)", 2),
+        (
+            "messages",
+            "CREATE TABLE messages(topic_id, timestamp, data)",
+            3,
+        ),
+    ];
+    let mut places = Vec::new();
+    for (name, sql, root) in tables {
+        let mut row = cell(1, &["table", name, name, "?", sql]);
+        // The fourth column is a number of one byte instead of a text.
+        row[5 + 9..5 + 12].copy_from_slice(&[0x80, 0x80, 1]);
+        let at = row.iter().position(|byte| *byte == b'?').unwrap();
+        row[at] = root;
+        let place = 1000 * (1 + places.len());
+        file[place..place + row.len()].copy_from_slice(&row);
+        places.push(place);
+    }
+    leaf(&mut file[..PAGE], 100, &places);
+    let topic = cell(1, &["/t", &"x".repeat(20_000)]);
+    file[PAGE + 45_000..][..topic.len()].copy_from_slice(&topic);
+    leaf(&mut file[PAGE..2 * PAGE], 0, &[45_000; 20_000]);
+    leaf(&mut file[2 * PAGE..], 0, &[]);
+    let reader = BagReader::from_bytes(file).unwrap();
+    let problems = reader.problems().join("\n");
+    assert!(
+        problems.contains("the table topics has more than"),
+        "{problems}"
+    );
+    assert!(reader.topics().len() < 4000, "{}", reader.topics().len());
 }
 
 #[test]

@@ -558,3 +558,161 @@ fn messages_are_spaced_by_the_time_of_the_chosen_order() {
     let values: Vec<i32> = heard.all().into_iter().map(|(_, value)| value).collect();
     assert_eq!(values, [2, 1, 0]);
 }
+
+/// Each of two publishers kept one message. The player's publisher keeps both.
+#[test]
+fn latched_messages_of_several_publishers_reach_late_joiners() {
+    let graph = Graph::new();
+    let bag = folder("latched");
+    let profile = QosProfile::default().keep_last(1).transient_local();
+    let transforms = BagTopic {
+        offered_qos: vec![profile.clone(), profile],
+        ..topic("/transforms")
+    };
+    write(
+        &bag,
+        &[transforms, topic("/a")],
+        &[(1, 0), (1, 1), (1, 2), (2, 20)],
+    );
+    let player = graph.play(
+        &bag,
+        PlayerOptions {
+            part: PlayedPart {
+                start_offset: Duration::from_millis(10),
+                ..PlayedPart::default()
+            },
+            stay: true,
+            ..PlayerOptions::default()
+        },
+    );
+    let heard = Heard::default();
+    let seen = heard.clone();
+    let qos = QosProfile::default().keep_last(10).transient_local();
+    let _late = graph
+        .node
+        .create_subscription::<Int32>("/transforms".qos(qos), move |message| {
+            seen.0.lock().unwrap().push(("/transforms", message.data));
+        })
+        .unwrap();
+    graph.spin_until(|| heard.all().len() == 2);
+    assert_eq!(heard.all(), [("/transforms", 1), ("/transforms", 2)]);
+    drop(player);
+}
+
+/// A chunk between the map and the offset is damaged, and is not read.
+#[test]
+fn an_offset_reads_no_chunk_without_missing_state() {
+    let graph = Graph::new();
+    let bag = folder("backwards");
+    let options = BagOptions {
+        chunk_bytes: 100,
+        ..BagOptions::default()
+    };
+    let mut writer = BagWriter::create(&bag, options).unwrap();
+    let map = writer.add_topic(latched("/map")).unwrap();
+    let scan = writer.add_topic(topic("/scan")).unwrap();
+    for value in 0..50 {
+        let time = START + value * MILLISECOND;
+        let channel = if value < 3 { map } else { scan };
+        let value = i32::try_from(value).unwrap();
+        writer.write(channel, time, time, &number(value)).unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+    let file = bag.join("player-backwards_0.mcap");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let wanted = number(25);
+    let mut windows = bytes.windows(wanted.len());
+    let at = windows.position(|window| window == wanted).unwrap();
+    bytes[at + 4] ^= 0x40;
+    std::fs::write(&file, bytes).unwrap();
+    let (heard, _subscriptions) = graph.listen(&["/map", "/scan"]);
+    let player = graph.play(
+        &bag,
+        PlayerOptions {
+            part: PlayedPart {
+                start_offset: Duration::from_millis(48),
+                ..PlayedPart::default()
+            },
+            ..self::options()
+        },
+    );
+    graph.spin_until(|| player.summary().is_some() && heard.all().len() == 4);
+    let mut all = heard.all();
+    all.sort_unstable();
+    assert_eq!(
+        all,
+        [("/map", 1), ("/map", 2), ("/scan", 48), ("/scan", 49)]
+    );
+    assert_eq!(player.summary().unwrap().problems, [""; 0]);
+}
+
+#[test]
+fn stopping_an_idle_player_does_not_stop_the_next_part() {
+    let graph = Graph::new();
+    let bag = folder("idle");
+    write(&bag, &[topic("/a")], &[(1, 0), (1, 1)]);
+    let (heard, _subscriptions) = graph.listen(&["/a"]);
+    let options = PlayerOptions {
+        stay: true,
+        ..options()
+    };
+    let player = graph.play(&bag, options);
+    let stop = graph
+        .node
+        .create_client::<srv::Stop>("/player/stop")
+        .unwrap();
+    let play = graph
+        .node
+        .create_client::<srv::Play>("/player/play")
+        .unwrap();
+    graph.spin_until(|| stop.service_is_ready() && play.service_is_ready());
+    let mut request = srv::PlayRequest::default();
+    request.playback_duration.sec = -1;
+    request.playback_until_timestamp.sec = -1;
+    for round in 1..=3 {
+        graph.spin_until(|| heard.all().len() == 2 * round);
+        // Until it is idle, it cannot play another part.
+        loop {
+            let mut asked = stop.call_async(&srv::StopRequest::default()).unwrap();
+            wait(&graph, || asked.take());
+            let mut asked = play.call_async(&request).unwrap();
+            if wait(&graph, || asked.take()).success {
+                break;
+            }
+        }
+    }
+    graph.spin_until(|| heard.all().len() == 8);
+    assert!(player.summary().is_none());
+}
+
+#[test]
+fn no_span_and_no_rate_is_too_large() {
+    let graph = Graph::new();
+    let bag = folder("large");
+    write(&bag, &[topic("/a")], &[(1, 0), (1, 1)]);
+    let delayed = PlayerOptions {
+        delay: Duration::MAX,
+        wait_for_all_acked: Some(Duration::MAX),
+        ..PlayerOptions::default()
+    };
+    let player = graph.play(&bag, delayed);
+    player.stop();
+    graph.spin_until(|| player.summary().is_some());
+    let clock = |rate: f64| PlayerOptions {
+        clock: ClockOptions {
+            rate: Some(rate),
+            ..ClockOptions::default()
+        },
+        ..PlayerOptions::default()
+    };
+    for rate in [f64::INFINITY, f64::NAN, 0.0, -1.0] {
+        let reader = BagReader::open(&bag).unwrap();
+        let error = Player::start(&graph.player, reader, clock(rate)).err();
+        let error = error.unwrap().to_string();
+        assert!(error.contains("clock rate"), "{error}");
+    }
+    // The clock is always due, and messages are published all the same.
+    let player = graph.play(&bag, clock(1e300));
+    graph.spin_until(|| player.summary().is_some());
+    assert_eq!(player.summary().unwrap().published, 2);
+}

@@ -46,9 +46,8 @@ impl Component for Recorder {
             let Some(recorder) = polled.as_mut() else {
                 return;
             };
-            match recorder.poll(Instant::now()) {
-                Ok(notes) => notes.iter().for_each(|note| pteros::info!(log, "{note}")),
-                Err(error) => pteros::warn!(log, "{error}"),
+            for note in recorder.poll(Instant::now()) {
+                pteros::info!(log, "{note}");
             }
         })?;
         Ok(Self {
@@ -78,6 +77,13 @@ impl Drop for Recorder {
                     if account.lost() > 0 {
                         pteros::warn!(log, "{topic}: lost messages: {account}");
                     }
+                }
+                for (topic, reason) in &summary.unrecorded {
+                    pteros::warn!(log, "{topic}: not recorded: {reason}");
+                }
+                if summary.unpublished_events > 0 {
+                    let count = summary.unpublished_events;
+                    pteros::warn!(log, "{count} events of the recorder were not published");
                 }
                 if let Some(problem) = summary.problem {
                     pteros::error!(log, "{problem}");

@@ -88,3 +88,43 @@ fn a_recorder_without_a_folder_names_its_parameter() {
         "{error}"
     );
 }
+
+/// Sums of these with the time of the clock are beyond it.
+#[test]
+fn the_longest_durations_of_parameters_are_waited_for() {
+    let domain = 22 + std::process::id() % 80;
+    let context = Context::with_options(ContextOptions::local(domain)).unwrap();
+    let executor = SingleThreadedExecutor::new(&context);
+    let robot = context.create_node("robot").unwrap();
+    executor.add_node(&robot).unwrap();
+    let numbers = robot
+        .create_publisher::<Int32>("/numbers".keep_last(10))
+        .unwrap();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("longest");
+    let _ = std::fs::remove_dir_all(&folder);
+    let uri = Parameter::new("storage.uri", folder.to_str().unwrap());
+    let longest = |names: &[&str]| -> Vec<Parameter> {
+        let units = names.iter().flat_map(|name| {
+            ["sec", "nsec"].map(|unit| Parameter::new(format!("{name}.{unit}"), i64::MAX))
+        });
+        units.chain([uri.clone()]).collect()
+    };
+    let mut parameters = longest(&["record.topic_polling_interval"]);
+    parameters.extend([
+        Parameter::new("record.topics", vec!["numbers".to_owned()]),
+        Parameter::new("storage.max_bagfile_duration", i64::MAX),
+    ]);
+    let recorder = Recorder::new(&context, options(parameters)).unwrap();
+    executor.add_node(recorder.node()).unwrap();
+    spin_until(&executor, || numbers.matched_count() == 1);
+    numbers.publish(&Int32 { data: 1 }).unwrap();
+    drop(recorder);
+    assert_eq!(BagReader::open(&folder).unwrap().message_count(), 1);
+    let parameters = longest(&["play.delay", "play.start_offset"]);
+    let player = Player::new(&context, options(parameters)).unwrap();
+    drop(player);
+    let clock = Parameter::new("play.clock_publish_frequency", f64::INFINITY);
+    let error = Player::new(&context, options(vec![uri, clock])).err();
+    let error = error.unwrap().to_string();
+    assert!(error.contains("clock rate inf"), "{error}");
+}

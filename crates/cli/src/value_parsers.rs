@@ -26,6 +26,18 @@ pub fn non_negative_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A limit in seconds; `None` if there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitSeconds(pub Option<Duration>);
+
+/// Parses a limit in seconds. A negative number is none, as with ros2.
+pub fn limit_seconds(text: &str) -> Result<LimitSeconds, String> {
+    if text.parse::<f64>().is_ok_and(|number| number < 0.0) {
+        return Ok(LimitSeconds(None));
+    }
+    non_negative_seconds(text).map(|limit| LimitSeconds(Some(limit)))
+}
+
 /// Parses a finite number above zero.
 pub fn positive_float(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -66,6 +78,10 @@ mod tests {
             assert!(positive_seconds(text).is_err(), "{text}");
         }
         assert_eq!(positive_seconds("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(limit_seconds("-1"), Ok(LimitSeconds(None)));
+        let limit = LimitSeconds(Some(Duration::from_millis(1500)));
+        assert_eq!(limit_seconds("1.5"), Ok(limit));
+        assert!(limit_seconds("nan").is_err());
         assert!(positive_count("0").is_err());
         assert_eq!(positive_count("7"), Ok(7));
     }

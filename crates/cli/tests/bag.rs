@@ -82,12 +82,12 @@ fn a_recorded_topic_is_shown_printed_and_played() {
 
     let mut echo =
         domain.start("topic echo /again std_msgs/msg/Int32 --csv --qos-reliability reliable");
-    let words =
-        "bag play -r 10 --wait-for-matched 20 --wait-for-all-acked 5000 -m /numbers:=/again --";
+    let words = "bag play -r 10 --progress-bar-update-rate -1 --playback-duration -1 --playback-until-sec -1 --wait-for-matched 20 --wait-for-all-acked 5000 -m /numbers:=/again --";
     let mut command = domain.command(words.split(' '));
     command.arg(&folder);
-    let played = finish(command).ok();
-    assert_contains(&played, "25 messages published");
+    let played = finish(command);
+    assert_contains(&played.err, "] Duration 0.0");
+    assert_contains(&played.ok(), "25 messages published");
     for _ in 0..25 {
         assert_eq!(echo.line(), "7");
     }
@@ -257,6 +257,46 @@ fn convert_writes_the_bags_of_an_output_file() {
         &error,
         "outputs.yaml: line 4: compression \"gzip\" is unknown",
     );
+}
+
+#[test]
+fn topics_are_sorted_as_ros2_bag_sorts_them() {
+    let source = fixture("version4.db3");
+    let part = folder("sorted");
+    copy("filter --end-time-ns 1700000000000020000", &source, &part).ok();
+    let order = |words: &str| {
+        let shown = bag(words, &part).ok();
+        let lines = shown.lines().filter_map(|line| line.split_once("Topic: "));
+        let names = lines.map(|(_, rest)| rest.split(' ').next().unwrap().to_owned());
+        names.collect::<Vec<String>>()
+    };
+    let counts = bag("info --json --sort count", &part).json();
+    let counts = counts["topics"].as_array().unwrap().iter();
+    let counts: Vec<u64> = counts.map(|t| t["count"].as_u64().unwrap()).collect();
+    assert!(counts.len() > 1 && counts.is_sorted(), "{counts:?}");
+    assert!(order("info").is_sorted());
+    assert_eq!(order("info"), order("info --sort name"));
+    let named = bag("info -t", &part).ok();
+    assert!(named.lines().is_sorted(), "{named}");
+    let both = bag("info -t -v", &part);
+    assert_contains(&both.err, "-t has no effect with -v");
+    assert_contains(&both.out, "Files:");
+}
+
+/// The bag has a problem of its own, which is told first.
+#[test]
+fn a_failed_playback_tells_its_reason_behind_the_bags_problems() {
+    let domain = Domain::new();
+    let torn = folder("unindexed");
+    copy("convert -i", &fixture("version4.db3"), &torn).ok();
+    std::fs::remove_file(torn.join("metadata.yaml")).unwrap();
+    let words = "bag play --step-with /nobody --step-timeout 0.1 --";
+    let mut command = domain.command(words.split(' '));
+    command.arg(&torn);
+    let error = finish(command).failed(1);
+    assert_contains(&error, "pteros bag reindex");
+    assert_contains(&error, "--step-with /nobody: no such node");
+    assert_eq!(error.matches("pteros bag reindex").count(), 1, "{error}");
 }
 
 #[test]

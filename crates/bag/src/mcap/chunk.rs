@@ -13,9 +13,21 @@ const MESSAGE_HEAD_BYTES: usize = 22;
 pub struct ChunkBuilder {
     records: Vec<u8>,
     index: BTreeMap<u16, Vec<(u64, u64)>>,
+    latched: Vec<LatchedMessage>,
     start: u64,
     end: u64,
     messages: u64,
+}
+
+/// A message of a transient local publisher in a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LatchedMessage {
+    pub channel: u16,
+    /// `None` if it is unknown.
+    pub publisher: Option<u128>,
+    pub publish_time: u64,
+    /// Its payload in [`ChunkBuilder::records`].
+    pub payload: Range<usize>,
 }
 
 impl ChunkBuilder {
@@ -51,6 +63,30 @@ impl ChunkBuilder {
         self.start = self.start.min(log_time);
         self.end = self.end.max(log_time);
         self.messages += 1;
+    }
+
+    /// Appends a message of a transient local publisher.
+    pub(crate) fn add_latched(
+        &mut self,
+        publisher: Option<u128>,
+        channel: u16,
+        log_time: u64,
+        publish_time: u64,
+        payload: &[u8],
+    ) {
+        self.add(channel, log_time, publish_time, payload);
+        let end = self.records.len();
+        self.latched.push(LatchedMessage {
+            channel,
+            publisher,
+            publish_time,
+            payload: end - payload.len()..end,
+        });
+    }
+
+    /// Its messages of transient local publishers, in order.
+    pub(crate) fn latched(&self) -> &[LatchedMessage] {
+        &self.latched
     }
 
     /// Bytes of its records, uncompressed.
@@ -92,6 +128,7 @@ impl ChunkBuilder {
         self.records.clear();
         self.records.shrink_to(bytes_max);
         self.index.clear();
+        self.latched.clear();
         self.messages = 0;
     }
 }

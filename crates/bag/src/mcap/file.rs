@@ -5,8 +5,9 @@
 //! [`McapFile::problems`] says what is missing. Memory is bounded: records other than
 //! chunks are read up to [`RECORD_BYTES_MAX`], and one chunk at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::chunk::parse_chunk;
 use super::compression::{CHUNK_BYTES_MAX, Compression};
@@ -36,6 +37,8 @@ pub(crate) struct ChunkLocation {
     pub compression: Compression,
     /// 0 is not checked.
     pub crc: u32,
+    /// The channels of its messages; `None` without an index.
+    pub channels: Option<Arc<[u16]>>,
 }
 
 /// An open file with what is known of its content.
@@ -217,6 +220,9 @@ impl McapFile {
                 index.offset
             ));
         }
+        // An index without entries says nothing: a writer may leave them out.
+        let indexed = index.message_indexes.iter().map(|(channel, _)| *channel);
+        let channels = (!index.message_indexes.is_empty()).then(|| indexed.collect());
         let head_bytes = 28 + 4 + index.compression.len() as u64 + 8;
         let records = RECORD_HEAD_BYTES as u64 + head_bytes;
         if index.length.checked_sub(records) != Some(index.compressed) {
@@ -234,6 +240,7 @@ impl McapFile {
             compression: Compression::of_name(&index.compression)?,
             // Known once the chunk's own head is read.
             crc: 0,
+            channels,
         });
         Ok(())
     }
@@ -363,6 +370,7 @@ impl McapFile {
             uncompressed: bytes,
             compression: Compression::None,
             crc: 0,
+            channels: None,
         };
         if let Some(full) = run.replace(new) {
             self.keep_scanned(full);
@@ -437,6 +445,7 @@ impl McapFile {
             uncompressed: head.uncompressed,
             compression,
             crc: head.crc,
+            channels: None,
         };
         if !whole {
             // The messages at the front of an uncompressed chunk are whole.
@@ -478,9 +487,12 @@ impl McapFile {
         (location.start, location.end) = (start, end);
         let (first, last) = self.span.unwrap_or((start, end));
         self.span = Some((first.min(start), last.max(end)));
+        let mut channels = BTreeSet::new();
         for message in parsed.messages {
             *self.counts.entry(message.channel).or_default() += 1;
+            channels.insert(message.channel);
         }
+        location.channels = Some(channels.into_iter().collect());
         self.chunks.push(location);
     }
 

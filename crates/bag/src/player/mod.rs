@@ -13,13 +13,15 @@ mod services;
 mod state;
 mod stepping;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use pteros::qos::QosProfile;
 use pteros::{NamedQosExt, Node};
 
 pub use options::{
-    ClockOptions, LastKnown, PlaybackSummary, PlayedPart, PlayerOptions, RequestSource, StepOptions,
+    ClockOptions, LastKnown, PlaybackProgress, PlaybackSummary, PlayedPart, PlayerOptions,
+    RequestSource, StepOptions,
 };
 
 use crate::error::BagError;
@@ -73,19 +75,23 @@ impl Player {
     /// Creates a publisher per topic and begins to play.
     ///
     /// # Errors
-    /// No topic is chosen, the rate is not positive, or an endpoint cannot be created.
-    pub fn start(
-        node: &Node,
-        mut bag: BagReader,
-        options: PlayerOptions,
-    ) -> Result<Self, BagError> {
+    /// No topic is chosen, a rate is not positive, or an endpoint cannot be created.
+    pub fn start(node: &Node, bag: BagReader, options: PlayerOptions) -> Result<Self, BagError> {
         if !(options.rate.is_finite() && options.rate > 0.0) {
             return Err(BagError::Invalid(format!(
                 "rate {}: the rate is a number above 0, for example 0.5",
                 options.rate
             )));
         }
-        let span = bag.span_by(options.order).unwrap_or((0, 0));
+        if let Some(rate) = options.clock.rate
+            && !(rate.is_finite() && rate > 0.0)
+        {
+            return Err(BagError::Invalid(format!(
+                "clock rate {rate}: the rate is a number of Hertz above 0, for example 40"
+            )));
+        }
+        // Publish times are found by the player's thread: it reads the whole bag for them.
+        let span = bag.span().unwrap_or((0, 0));
         let is_paused = options.start_paused || options.burst.is_some();
         let mut state = PlayerState::new(is_paused, options.rate, span);
         if let Some(count) = options.burst {
@@ -105,6 +111,7 @@ impl Player {
         let skipped = std::mem::take(&mut outputs.skipped);
         let mut playback = Playback {
             context: node.context().clone(),
+            known_problems: bag.problems().len(),
             bag,
             options,
             outputs,
@@ -115,6 +122,7 @@ impl Player {
             next_tick: None,
             next_step_tick: None,
             revision: 0,
+            pending: VecDeque::new(),
             summary: PlaybackSummary::default(),
         };
         let spawned = node
@@ -137,6 +145,12 @@ impl Player {
     /// The totals of the playback; `None` while it plays, or waits for `~/play`.
     pub fn summary(&self) -> Option<PlaybackSummary> {
         self.shared.lock().summary.clone()
+    }
+
+    /// How far playback is. Never blocks. With [`Sent`](crate::MessageOrder::Sent), the
+    /// times of the bag are log times until the player has found the others.
+    pub fn progress(&self) -> PlaybackProgress {
+        self.shared.lock().progress()
     }
 
     /// Pauses or resumes.
@@ -167,7 +181,7 @@ impl Player {
     /// Ends playback at the next message. A player that [stays](PlayerOptions::stay)
     /// waits for `~/play` then.
     pub fn stop(&self) {
-        self.shared.change(|state| state.is_stopped = true);
+        self.shared.change(PlayerState::stop);
     }
 
     /// Ends playback at the next message, and the player too where it stays.

@@ -48,8 +48,8 @@ pub struct PlayerOptions {
     /// Waits this long at most until every publisher has a subscription, and every
     /// recorded request its service.
     pub wait_for_matched: Option<Duration>,
-    /// Waits this long at the end until all messages are acknowledged; zero is for
-    /// ever.
+    /// Waits this long at the end until all messages are acknowledged, and as long until
+    /// requests are responded to; zero is for ever.
     pub wait_for_all_acked: Option<Duration>,
     /// After the end, waits for `~/play` until the context shuts down.
     pub stay: bool,
@@ -83,12 +83,14 @@ impl Default for PlayerOptions {
     }
 }
 
-/// The part of a bag's time that is played; all of it by default.
+/// The part of a bag's time that is played; all of it by default. Of `duration` and
+/// `until`, the later end counts, as with rosbag2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlayedPart {
     /// Time of the bag that is left out at its beginning.
     pub start_offset: Duration,
-    /// Time of the bag that is played, after the offset.
+    /// Time of the bag that is played, after the offset, with a message at its end. Zero
+    /// plays nothing.
     pub duration: Option<Duration>,
     /// The time after the last message, in nanoseconds since 1970.
     pub until: Option<u64>,
@@ -99,11 +101,12 @@ impl PlayedPart {
     pub(super) fn span(&self, (start, end): (u64, u64)) -> (u64, u64) {
         let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         let from = start.saturating_add(nanos(self.start_offset));
-        let mut until = end.saturating_add(1).min(self.until.unwrap_or(u64::MAX));
-        if let Some(duration) = self.duration {
-            until = until.min(from.saturating_add(nanos(duration)));
-        }
-        (from, until)
+        let by_duration = self.duration.map(|duration| match nanos(duration) {
+            0 => 0,
+            nanos => from.saturating_add(nanos).saturating_add(1),
+        });
+        let limit = by_duration.max(self.until).unwrap_or(u64::MAX);
+        (from, end.saturating_add(1).min(limit))
     }
 }
 
@@ -156,6 +159,19 @@ pub struct StepOptions {
     pub timeout: Duration,
 }
 
+/// How far playback is, in nanoseconds since 1970.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlaybackProgress {
+    /// The time of the last message that was played; `start` before the first.
+    pub time: u64,
+    /// The first time of the bag.
+    pub start: u64,
+    /// The last.
+    pub end: u64,
+    /// Whether it is paused.
+    pub is_paused: bool,
+}
+
 /// The result of playback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaybackSummary {
@@ -164,6 +180,30 @@ pub struct PlaybackSummary {
     pub published: u64,
     /// Messages that could not be published.
     pub failed: u64,
-    /// The first reason for it, and what of the bag could not be read.
+    /// The first reason for it, and what of the bag could not be read since the player
+    /// started.
     pub problems: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_later_end_of_duration_and_until_counts_and_both_are_inclusive() {
+        let span = |offset, duration: Option<u64>, until| {
+            let part = PlayedPart {
+                start_offset: Duration::from_nanos(offset),
+                duration: duration.map(Duration::from_nanos),
+                until,
+            };
+            part.span((1000, 2000))
+        };
+        assert_eq!(span(0, None, None), (1000, 2001));
+        assert_eq!(span(100, Some(50), None), (1100, 1151));
+        assert_eq!(span(0, Some(50), Some(1900)), (1000, 1900));
+        assert_eq!(span(0, Some(950), Some(1900)), (1000, 1951));
+        assert_eq!(span(0, Some(5000), None), (1000, 2001));
+        assert_eq!(span(0, Some(0), None), (1000, 0));
+    }
 }

@@ -132,7 +132,7 @@ fn create_output(
     }
     let qos = match options.qos_overrides.get(&topic.name) {
         Some(profile) => profile.clone(),
-        None => offered(&topic.offered_qos),
+        None => offered(topic),
     };
     let publisher = node.create_publisher(PublisherOptions::<DynamicMessage>::of_type(
         &ty,
@@ -141,8 +141,21 @@ fn create_output(
     Ok(Ok(Output::Topic(publisher)))
 }
 
-/// The recorded profile if all publishers agreed, history apart; else the default.
-fn offered(profiles: &[QosProfile]) -> QosProfile {
+/// The recorded profile if all publishers agreed, history apart; else the default. The
+/// player's publisher stands for all of them, so it keeps as many latched messages.
+fn offered(topic: &BagTopic) -> QosProfile {
+    let mut profile = agreed(&topic.offered_qos);
+    if topic.is_latched() {
+        profile = profile.transient_local();
+        if let HistoryPolicy::KeepLast(depth) = profile.history {
+            let depth = depth.max(topic.latched_depth_of_all());
+            profile.history = HistoryPolicy::KeepLast(depth);
+        }
+    }
+    profile
+}
+
+fn agreed(profiles: &[QosProfile]) -> QosProfile {
     let Some(first) = profiles.first() else {
         return QosProfile::default();
     };

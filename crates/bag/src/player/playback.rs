@@ -8,6 +8,8 @@ use pteros::error::CreateError;
 use pteros::interfaces::builtin_interfaces;
 use pteros::interfaces::rosbag2_interfaces::msg::ReadSplitEvent;
 use pteros::interfaces::rosgraph_msgs::msg::Clock;
+use pteros::msg::dynamic::DynamicMessage;
+use pteros::service::ResponseFuture;
 use pteros::{Context, NamedQosExt, Node, Publisher};
 
 use super::options::{PlaybackSummary, PlayedPart, PlayerOptions};
@@ -15,16 +17,19 @@ use super::outputs::{Output, Outputs, Replayed};
 use super::read_ahead::ReadAhead;
 use super::state::Shared;
 use super::stepping::Stepper;
+use crate::later::{FOR_EVER, later};
 use crate::reader::{BagMessage, BagReader, MessageFilter};
 
-/// Longer than anybody waits; the sum with any clock time is valid.
-const FOR_EVER: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 /// How long all endpoints of a stepped node may take to match, once it is there.
 const MATCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a step waits for a graph that changes again and again.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(1);
 /// Discovery is complete when nothing has changed for this long.
 const QUIET_PERIOD: Duration = Duration::from_millis(120);
+
+/// Requests whose responses the player waits for at the end. Of more, the oldest are
+/// forgotten.
+const PENDING_MAX: usize = 1000;
 
 /// The outcome of the wait for a message's time.
 enum Wait {
@@ -37,6 +42,8 @@ enum Wait {
 pub(super) struct Playback {
     pub context: Context,
     pub bag: BagReader,
+    /// Problems of the bag that were known at the start.
+    pub known_problems: usize,
     pub options: PlayerOptions,
     pub outputs: Outputs,
     pub clock: Option<Publisher<Clock>>,
@@ -48,6 +55,8 @@ pub(super) struct Playback {
     pub next_step_tick: Option<u64>,
     /// The graph's revision when the last step was done.
     pub revision: u64,
+    /// Requests without a response.
+    pub pending: VecDeque<ResponseFuture<DynamicMessage>>,
     pub summary: PlaybackSummary,
 }
 
@@ -59,6 +68,7 @@ impl Playback {
             self.fail(problem);
             self.shared.change(|state| state.is_stopped = true);
         }
+        self.stop_reading_when_stopped();
         let mut part = Some(self.options.part);
         while let Some(played) = part {
             self.play_part(played);
@@ -66,13 +76,18 @@ impl Playback {
             part = self.wait_for_play();
         }
         self.shared.change(|state| {
-            state.is_playing = false;
-            state.end_bursts();
+            state.be_idle();
+            state.is_ended = true;
         });
-        let problems = self.bag.problems().iter().cloned();
-        self.summary.problems.extend(problems);
+        let problems = self.bag.problems().iter().skip(self.known_problems);
+        self.summary.problems.extend(problems.cloned());
         let summary = std::mem::take(&mut self.summary);
         self.shared.change(|state| state.summary = Some(summary));
+    }
+
+    fn stop_reading_when_stopped(&mut self) {
+        let shared = self.shared.clone();
+        self.bag.interrupt_when(move || shared.is_stopped());
     }
 
     fn fail(&mut self, problem: String) {
@@ -85,6 +100,7 @@ impl Playback {
     /// Plays a part of the bag, again and again if so asked.
     fn play_part(&mut self, part: PlayedPart) {
         if let Some(span) = self.bag.span_by(self.options.order) {
+            self.shared.lock().span = span;
             let (from, until) = part.span(span);
             while self.play_round(from, until) && self.options.repeat {}
         }
@@ -95,11 +111,7 @@ impl Playback {
         if !self.options.stay || self.context.is_shut_down() || self.shared.lock().is_ended {
             return None;
         }
-        self.shared.change(|state| {
-            state.is_playing = false;
-            state.is_stopped = false;
-            state.end_bursts();
-        });
+        self.shared.change(super::state::PlayerState::be_idle);
         let mut state = self.shared.lock();
         loop {
             if let Some(part) = state.play.take() {
@@ -130,7 +142,7 @@ impl Playback {
             self.next_step_tick = None;
             let bag = std::mem::replace(&mut self.bag, BagReader::empty());
             let count = self.options.read_ahead.max(1);
-            let messages = match ReadAhead::start(&self.context, bag, filter, count) {
+            let messages = match ReadAhead::start(&self.context, &self.shared, bag, filter, count) {
                 Ok(messages) => messages,
                 Err(error) => {
                     self.fail(error.to_string());
@@ -143,6 +155,7 @@ impl Playback {
                 self.play_messages(&messages, from)
             };
             self.bag = messages.finish();
+            self.stop_reading_when_stopped();
             match end {
                 Wait::Due => {
                     self.shared.change(super::state::PlayerState::end_bursts);
@@ -165,7 +178,7 @@ impl Playback {
                 self.publish_clock(time);
             }
             self.publish(&message);
-            self.shared.change(super::state::PlayerState::count_burst);
+            self.shared.lock().count(time);
         }
         Wait::Due
     }
@@ -182,7 +195,7 @@ impl Playback {
                 self.shared.change(|state| state.is_stopped = true);
                 return Wait::Stopped;
             }
-            self.shared.change(super::state::PlayerState::count_burst);
+            self.shared.lock().count(message.time(self.options.order));
         }
         Wait::Due
     }
@@ -267,7 +280,7 @@ impl Playback {
             let topic = &recorded.topic;
             let is_request = matches!(self.outputs.by_topic.get(at), Some(Output::Requests(_)));
             if topic.is_latched() {
-                depths.insert(at, topic.latched_depth());
+                depths.insert(at, topic.latched_depth_of_all());
             } else if !is_request && (known.all_topics || known.topics.contains(&topic.name)) {
                 depths.insert(at, 1);
             }
@@ -275,26 +288,7 @@ impl Playback {
         if depths.is_empty() {
             return;
         }
-        let mut kept: BTreeMap<usize, VecDeque<BagMessage>> = BTreeMap::new();
-        let filter = MessageFilter {
-            topics: Some(depths.keys().copied().collect()),
-            from: None,
-            until: Some(from),
-            order,
-        };
-        for mut message in self.bag.messages(filter) {
-            // A view would keep its whole chunk.
-            message.payload = bytes::Bytes::copy_from_slice(&message.payload);
-            let queue = kept.entry(message.topic).or_default();
-            let depth = depths.get(&message.topic).copied().unwrap_or(1);
-            queue.push_back(message);
-            if queue.len() > depth {
-                queue.pop_front();
-            }
-        }
-        let mut state: Vec<BagMessage> = kept.into_values().flatten().collect();
-        state.sort_by_key(|message| message.time(order));
-        for message in state {
+        for message in self.bag.latest_before(&depths, from, order) {
             self.publish(&message);
         }
     }
@@ -317,6 +311,10 @@ impl Playback {
                         Replayed::Nothing => Ok(false),
                         Replayed::Sent(response) => {
                             let Some(stepper) = &self.stepper else {
+                                if self.pending.len() >= PENDING_MAX {
+                                    self.pending.pop_front();
+                                }
+                                self.pending.push_back(response);
                                 return Ok(true);
                             };
                             let response = response.wait(stepper.timeout());
@@ -329,6 +327,10 @@ impl Playback {
         match published {
             Ok(true) => self.summary.published += 1,
             Ok(false) => {}
+            // The player ends with its context, by nobody's fault.
+            Err(_) if self.context.is_shut_down() => {
+                self.shared.change(super::state::PlayerState::stop);
+            }
             Err(problem) => self.fail(problem),
         }
     }
@@ -355,7 +357,7 @@ impl Playback {
             }
         }
         if let Some(limit) = self.options.wait_for_matched {
-            let end = Shared::now() + limit;
+            let end = later(Shared::now(), limit);
             for output in &self.outputs.by_topic {
                 let left = end.saturating_duration_since(Shared::now());
                 match output {
@@ -368,11 +370,20 @@ impl Playback {
         Ok(())
     }
 
-    fn wait_for_all_acked(&self) {
+    /// Waits for acknowledgements of messages, and for responses to requests: a request
+    /// goes with its client.
+    fn wait_for_all_acked(&mut self) {
         if let Some(limit) = self.options.wait_for_all_acked {
             let limit = if limit.is_zero() { FOR_EVER } else { limit };
             for publisher in self.outputs.publishers() {
-                publisher.wait_for_all_acked(limit);
+                publisher.wait_for_all_acked(limit.min(FOR_EVER));
+            }
+            let end = later(Shared::now(), limit);
+            for response in self.pending.drain(..) {
+                let left = end.saturating_duration_since(Shared::now());
+                if let Err(error) = response.wait(left) {
+                    tracing::debug!("a replayed request: {error}");
+                }
             }
         }
     }
@@ -403,15 +414,15 @@ impl Playback {
             }
             let ahead = Duration::from_nanos(time.saturating_sub(start));
             let due = after(at, ahead.as_secs_f64() / state.rate);
-            let tick = self.next_tick(now);
-            if tick.is_some_and(|tick| tick <= now) {
-                let position = state.position(now);
-                if let (Some(position), Some(rate)) = (position, self.options.clock.rate) {
-                    self.next_tick = Some(after(now, 1.0 / rate));
-                    self.publish_clock(position.min(time));
-                }
-                continue;
+            let mut tick = self.next_tick(now);
+            if tick.is_some_and(|tick| tick <= now)
+                && let (Some(position), Some(rate)) = (state.position(now), self.options.clock.rate)
+            {
+                tick = Some(after(now, 1.0 / rate));
+                self.next_tick = tick;
+                self.publish_clock(position.min(time));
             }
+            // However often the clock ticks, a message that is due is not late.
             if due <= now {
                 return Wait::Due;
             }
@@ -444,7 +455,7 @@ impl Playback {
 
 /// Waits until the graph has not changed for a while.
 fn wait_until_quiet(graph: &pteros::Graph, timeout: Duration) {
-    let end = Shared::now() + timeout;
+    let end = later(Shared::now(), timeout);
     let mut revision = graph.revision();
     while Shared::now() < end {
         let now = graph.wait_for_change(revision, QUIET_PERIOD);
@@ -506,7 +517,7 @@ fn full_name(endpoint: &pteros::graph::EndpointInfo) -> Option<String> {
 /// The moment that many seconds later, or one in the far future.
 fn after(moment: Instant, seconds: f64) -> Instant {
     let span = Duration::try_from_secs_f64(seconds).unwrap_or(FOR_EVER);
-    moment + span.min(FOR_EVER)
+    later(moment, span)
 }
 
 fn to_stamp(time: u64) -> builtin_interfaces::msg::Time {

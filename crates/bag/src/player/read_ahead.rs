@@ -7,6 +7,7 @@ use bytes::Bytes;
 use parking_lot::{Condvar, Mutex};
 use pteros::Context;
 
+use super::state::Shared;
 use crate::byte_queue::ByteQueue;
 use crate::error::BagError;
 use crate::reader::{BagMessage, BagReader, MessageFilter};
@@ -27,12 +28,14 @@ struct Returned {
 }
 
 impl ReadAhead {
-    /// Begins to read the messages of a filter, `count` ahead at most.
+    /// Begins to read the messages of a filter, `count` ahead at most, until playback is
+    /// stopped.
     ///
     /// # Errors
     /// The operating system's, when it cannot create a thread. The bag is lost then.
     pub(super) fn start(
         context: &Context,
+        shared: &Arc<Shared>,
         mut bag: BagReader,
         filter: MessageFilter,
         count: usize,
@@ -43,6 +46,8 @@ impl ReadAhead {
             changed: Condvar::new(),
         });
         let (filled, home) = (queue.clone(), returned.clone());
+        let (watched, stopped) = (queue.clone(), shared.clone());
+        bag.interrupt_when(move || watched.is_closed() || stopped.is_stopped());
         let spawned = context.spawn_thread("bag_reader", move || {
             for mut message in bag.messages(filter) {
                 // A view would keep its whole chunk.

@@ -71,15 +71,9 @@ impl Services {
             )?,
             _play: node.create_service::<srv::Play>("~/play", move |request| {
                 let part = played_part(&request);
-                let success = play.change(|state| {
-                    let possible = !state.is_playing && state.play.is_none();
-                    if possible {
-                        state.play = Some(part);
-                        state.is_playing = true;
-                    }
-                    possible
-                });
-                srv::PlayResponse { success }
+                srv::PlayResponse {
+                    success: play.change(|state| state.begin_part(part)),
+                }
             })?,
             _rate: node.create_service("~/get_rate", move |_| srv::GetRateResponse {
                 rate: rate.lock().rate,
@@ -102,7 +96,7 @@ impl Services {
                 srv::SeekResponse { success }
             })?,
             _stop: node.create_service("~/stop", move |_| {
-                stop.change(|state| state.is_stopped = true);
+                stop.change(super::state::PlayerState::stop);
                 srv::StopResponse {}
             })?,
         })

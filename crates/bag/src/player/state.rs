@@ -11,7 +11,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use pteros::interfaces::rosbag2_interfaces::srv::{BurstRequest, BurstResponse};
 use pteros::service::PendingRequest;
 
-use super::options::{PlaybackSummary, PlayedPart};
+use super::options::{PlaybackProgress, PlaybackSummary, PlayedPart};
+use crate::later::later;
 
 /// Bursts that wait for their turn; more are answered at once with none.
 const BURSTS_MAX: usize = 16;
@@ -68,6 +69,8 @@ pub(super) struct PlayerState {
     /// A moment and the bag's time at it; `None` until the first message.
     pub anchor: Option<(Instant, u64)>,
     pub span: (u64, u64),
+    /// The time of the last message.
+    played: Option<u64>,
     pub is_playing: bool,
     /// The part that `~/play` asked for.
     pub play: Option<PlayedPart>,
@@ -86,6 +89,7 @@ impl PlayerState {
             bursts: VecDeque::new(),
             anchor: None,
             span,
+            played: None,
             is_playing: true,
             play: None,
             summary: None,
@@ -127,6 +131,32 @@ impl PlayerState {
         is_valid
     }
 
+    /// Ends what is played. Nothing happens while nothing is: the next part is not
+    /// affected.
+    pub(super) fn stop(&mut self) {
+        self.is_stopped |= self.is_playing;
+    }
+
+    /// Begins a part; false if another is played, or the player has ended.
+    pub(super) fn begin_part(&mut self, part: PlayedPart) -> bool {
+        let possible = !self.is_playing && !self.is_ended;
+        if possible {
+            self.play = Some(part);
+            self.is_playing = true;
+        }
+        possible
+    }
+
+    /// Nothing is played until [`begin_part`](Self::begin_part). What was asked of the
+    /// last part is void.
+    pub(super) fn be_idle(&mut self) {
+        self.end_bursts();
+        self.is_playing = false;
+        self.is_stopped = false;
+        self.seek = None;
+        self.steps = 0;
+    }
+
     /// Publishes the next message although paused; false if it plays, or has ended.
     pub(super) fn play_next(&mut self) -> bool {
         let possible = self.is_paused && self.is_playing;
@@ -149,8 +179,20 @@ impl PlayerState {
         !self.bursts.is_empty()
     }
 
-    /// Counts a message of the burst, and ends the burst after its last.
-    pub(super) fn count_burst(&mut self) {
+    pub(super) fn progress(&self) -> PlaybackProgress {
+        let (start, end) = self.span;
+        PlaybackProgress {
+            time: self.played.unwrap_or(start),
+            start,
+            end,
+            is_paused: self.is_paused,
+        }
+    }
+
+    /// Counts a message of a time that was played, also for the burst, which ends after
+    /// its last.
+    pub(super) fn count(&mut self, time: u64) {
+        self.played = Some(time);
         let Some(burst) = self.bursts.front_mut() else {
             return;
         };
@@ -199,6 +241,11 @@ impl Shared {
         result
     }
 
+    /// Whether what is played ends.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.lock().is_stopped
+    }
+
     /// Waits for a change.
     pub(super) fn wait(&self, state: &mut MutexGuard<'_, PlayerState>) {
         self.changed.wait(state);
@@ -211,7 +258,7 @@ impl Shared {
 
     /// Sleeps; false if it was stopped.
     pub(super) fn sleep(&self, span: Duration) -> bool {
-        let end = Self::now() + span;
+        let end = later(Self::now(), span);
         let mut state = self.lock();
         while !state.is_stopped && Self::now() < end {
             self.wait_until(&mut state, end);

@@ -12,6 +12,10 @@ const ENCAPSULATION: [u8; 4] = [0, 1, 0, 0];
 /// times the bytes of its input. [`SPARE_BYTES`] are for fields of ROS 2 alone.
 const GROWTH_MAX: usize = 8;
 const SPARE_BYTES: usize = 1 << 20;
+/// Fields and elements that are read for each byte of the input, some of them twice.
+/// [`SPARE_STEPS`] are for those without bytes.
+const STEPS_PER_BYTE: usize = 32;
+const SPARE_STEPS: usize = 1 << 16;
 
 /// Appends the message as CDR with its encapsulation header.
 ///
@@ -28,6 +32,10 @@ pub(super) fn convert(plan: &Plan, message: &[u8], out: &mut Vec<u8>) -> Result<
             at: 0,
         },
         limit: start.saturating_add(limit).saturating_add(SPARE_BYTES),
+        steps_left: message
+            .len()
+            .saturating_mul(STEPS_PER_BYTE)
+            .saturating_add(SPARE_STEPS),
         start,
         out,
     };
@@ -74,6 +82,9 @@ struct Conversion<'a> {
     /// Where the output's alignment begins.
     start: usize,
     limit: usize,
+    /// Fields and elements that may still be read. Elements may have no bytes, so the
+    /// input alone does not end a loop.
+    steps_left: usize,
 }
 
 impl<'a> Conversion<'a> {
@@ -82,7 +93,14 @@ impl<'a> Conversion<'a> {
         found.ok_or_else(|| "a plan that is not there".to_owned())
     }
 
+    fn step(&mut self) -> Result<(), String> {
+        let left = self.steps_left.checked_sub(1);
+        self.steps_left = left.ok_or("it has far more elements than bytes")?;
+        Ok(())
+    }
+
     fn message(&mut self, index: usize) -> Result<(), String> {
+        self.step()?;
         if self.out.len() > self.limit {
             return Err("it would be too large in ROS 2".to_owned());
         }
@@ -149,6 +167,7 @@ impl<'a> Conversion<'a> {
     }
 
     fn skip(&mut self, source: &SourceField) -> Result<(), String> {
+        self.step()?;
         let count = self.input.count(source.count)?;
         let fixed = match source.kind {
             SourceKind::Fixed(bytes) => Some(bytes),
@@ -160,8 +179,8 @@ impl<'a> Conversion<'a> {
             self.input.take(all.ok_or("an array that is too long")?)?;
             return Ok(());
         }
-        // Each round takes a length of four bytes at least.
         for _ in 0..count {
+            self.step()?;
             match source.kind {
                 SourceKind::Struct(index) => {
                     for field in &self.struct_plan(index)?.source {
@@ -178,6 +197,7 @@ impl<'a> Conversion<'a> {
     }
 
     fn field(&mut self, source: &SourceField, target: &TargetField) -> Result<(), String> {
+        self.step()?;
         let count = self.input.count(source.count)?;
         if let TargetCount::Sequence(bound) = target.count {
             if bound > 0 && count as u64 > bound {

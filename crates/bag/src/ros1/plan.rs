@@ -240,6 +240,10 @@ impl<'a> Planner<'a> {
 
     fn fixed_bytes(&self, fields: &[SourceField]) -> Option<usize> {
         let sizes = fields.iter().map(|field| {
+            // No elements are no bytes, of whatever kind they would be.
+            if matches!(field.count, Count::Fixed(0)) {
+                return Some(0);
+            }
             let element = match field.kind {
                 SourceKind::Fixed(bytes) => bytes,
                 SourceKind::String => return None,

@@ -311,6 +311,22 @@ mod tests {
         assert_eq!(json, r#"{"mine":"x","number":5}"#);
     }
 
+    /// The count is that of the sender, and no input is behind it.
+    #[test]
+    fn elements_without_bytes_take_no_time() {
+        let inner = format!("{SEPARATOR}MSG: my/Inner\nstring[0] none\n");
+        let mut message = vec![255; 4];
+        text(&mut message, "x");
+        let definition = format!("my/Inner[] extra\nstring data\n{inner}");
+        let (_, json) = converted("std_msgs/String", &definition, &message);
+        assert_eq!(json, r#"{"data":"x"}"#);
+        let mut pairs = TypePairs::new(pteros::interfaces::library().clone());
+        let definition = format!("Nothing[] all\n{SEPARATOR}MSG: my/Nothing\n");
+        let converter = pairs.converter("my/Bomb", &definition).unwrap();
+        let error = converter.convert(&[255; 4], &mut Vec::new()).unwrap_err();
+        assert_eq!(error, "it has far more elements than bytes");
+    }
+
     #[test]
     fn a_message_that_does_not_fit_is_an_error_and_takes_no_memory() {
         let mut pairs = TypePairs::new(pteros::interfaces::library().clone());
@@ -320,9 +336,11 @@ mod tests {
         assert_eq!(huge, "it ends before its definition does");
         let long = converter.convert(&[0; 5], &mut out).unwrap_err();
         assert_eq!(long, "1 bytes more than its definition says");
-        // A sequence of messages without fields.
-        let definition = format!("Nothing[] all\n{SEPARATOR}MSG: my/Nothing\n");
-        let converter = pairs.converter("my/Bomb", &definition).unwrap();
+        // A sequence of messages that have fields in ROS 2 alone.
+        let definition = format!("Pose[] poses\n{SEPARATOR}MSG: geometry_msgs/Pose\n");
+        let converter = pairs
+            .converter("geometry_msgs/PoseArray", &definition)
+            .unwrap();
         let error = converter.convert(&[255; 4], &mut out).unwrap_err();
         assert_eq!(error, "it would be too large in ROS 2");
         let own = pairs.converter("my/Loop", "Loop[] next\n").unwrap_err();

@@ -1,6 +1,7 @@
 //! A database file: its head, its pages with those of the write-ahead log, and its
 //! tables.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,8 @@ const DEPTH_MAX: usize = 24;
 const ROW_BYTES_MAX: u64 = 512 << 20;
 /// Tables and indexes that are looked through.
 const SCHEMA_ROWS_MAX: usize = 10_000;
+/// Bytes of all statements that are looked through.
+const SCHEMA_BYTES_MAX: u64 = 64 << 20;
 const LEAF_TABLE: u8 = 0x0d;
 const INTERIOR_TABLE: u8 = 0x05;
 
@@ -30,6 +33,11 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    /// Columns of each row.
+    pub(crate) fn column_count(&self) -> usize {
+        self.columns.len()
+    }
+
     /// The place of a column in each row.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
@@ -148,7 +156,11 @@ impl Database {
             at += frame_bytes;
         }
         let pages = reader.finish();
-        self.page_count = pages.page_count.unwrap_or(self.page_count);
+        if let Some(announced) = pages.page_count {
+            // Pages are in the file or in the log, and nowhere else.
+            let there = self.bytes.saturating_add(bytes) / self.page_bytes as u64;
+            self.page_count = announced.min(u32::try_from(there).unwrap_or(u32::MAX));
+        }
         let path = path.to_owned();
         self.log = Some(Log {
             file,
@@ -204,11 +216,13 @@ impl Database {
             columns: Vec::new(),
         };
         let mut seen = 0;
+        let mut bytes = 0u64;
         for leaf in self.leaves(&schema)?.pages {
             let page = self.page(leaf)?;
             for row in self.rows(leaf, &page)? {
                 seen += 1;
-                if seen > SCHEMA_ROWS_MAX {
+                bytes = bytes.saturating_add(row.bytes);
+                if seen > SCHEMA_ROWS_MAX || bytes > SCHEMA_BYTES_MAX {
                     return Err(self.damaged(leaf, "it has too many tables"));
                 }
                 let record = self.record(leaf, &page, &row)?;
@@ -237,12 +251,11 @@ impl Database {
         let mut found = Leaves::default();
         // The next page is the last.
         let mut waiting = vec![(table.root, 0)];
-        let mut visited = 0u32;
+        let mut visited = BTreeSet::new();
         while let Some((number, depth)) = waiting.pop() {
-            visited += 1;
-            if visited > self.page_count {
+            if !visited.insert(number) {
                 found.note(&self.damaged(number, "its pages form a loop"));
-                break;
+                continue;
             }
             let children = match self.children(number) {
                 Ok(Some(_)) if depth >= DEPTH_MAX => {
@@ -465,6 +478,54 @@ fn column_names(sql: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// SQLite's checksum over little-endian words, continued from `sums`.
+    fn checksum(sums: &mut [u32; 2], bytes: &[u8]) -> [u8; 8] {
+        for (at, word) in bytes.as_chunks::<4>().0.iter().enumerate() {
+            let other = sums[(at + 1) % 2];
+            let sum = &mut sums[at % 2];
+            *sum = sum
+                .wrapping_add(u32::from_le_bytes(*word))
+                .wrapping_add(other);
+        }
+        let mut out = [0; 8];
+        out[..4].copy_from_slice(&sums[0].to_be_bytes());
+        out[4..].copy_from_slice(&sums[1].to_be_bytes());
+        out
+    }
+
+    #[test]
+    fn a_log_announces_no_more_pages_than_there_are() {
+        let mut file = vec![0; 1024];
+        file[..16].copy_from_slice(MAGIC);
+        file[16] = 2;
+        let mut sums = [0; 2];
+        let mut log = Vec::new();
+        for word in [0x377f_0682u32, 3_007_000, 512, 0, 1, 2] {
+            log.extend(word.to_be_bytes());
+        }
+        let sum = checksum(&mut sums, &log);
+        log.extend(sum);
+        let mut frame = Vec::new();
+        for word in [2u32, u32::MAX] {
+            frame.extend(word.to_be_bytes());
+        }
+        checksum(&mut sums, &frame);
+        let sum = checksum(&mut sums, &[7; 512]);
+        frame.extend(&log[16..24]);
+        frame.extend(sum);
+        frame.extend([7; 512]);
+        log.extend(frame);
+        let name = format!("pteros-log-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, log).unwrap();
+        let source = Box::new(std::io::Cursor::new(file));
+        let opened = Database::open(source, 1024, "x.db3".as_ref(), Some(path.clone()));
+        std::fs::remove_file(path).unwrap();
+        let mut database = opened.unwrap();
+        assert_eq!(database.page(2).unwrap(), [7; 512], "the log is in use");
+        assert_eq!(database.page_count, 3);
+    }
 
     #[test]
     fn columns_are_found_in_the_statement() {

@@ -34,6 +34,7 @@ impl StorageFile for McapFile {
             .map(|chunk| Block {
                 start: chunk.start,
                 end: chunk.end,
+                channels: chunk.channels.clone(),
             })
             .collect()
     }

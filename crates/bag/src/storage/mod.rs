@@ -15,6 +15,7 @@ pub(crate) use whole_compression::decompress_message;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
@@ -32,10 +33,12 @@ pub(crate) struct StoredTopic {
 }
 
 /// The unit of reading, with the log times of its messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Block {
     pub start: u64,
     pub end: u64,
+    /// The channels of its messages; `None` if the file does not say.
+    pub channels: Option<Arc<[u16]>>,
 }
 
 /// A message in a loaded block.

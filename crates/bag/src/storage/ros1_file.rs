@@ -153,9 +153,14 @@ impl StorageFile for Ros1File {
     fn blocks(&self) -> Vec<Block> {
         let chunks = self.chunks.iter();
         chunks
-            .map(|chunk| Block {
-                start: chunk.start,
-                end: chunk.end,
+            .map(|chunk| {
+                let counted = chunk.counts.iter();
+                let known = counted.filter_map(|(connection, _)| self.channels.get(connection));
+                Block {
+                    start: chunk.start,
+                    end: chunk.end,
+                    channels: Some(known.copied().collect()),
+                }
             })
             .collect()
     }

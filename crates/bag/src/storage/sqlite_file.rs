@@ -4,7 +4,7 @@
 //! Columns are found by their names, so every version of the schema is read. A block is
 //! some pages of `messages`, about a megabyte.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +19,12 @@ use crate::topic::BagTopic;
 const BLOCK_BYTES: u64 = 1 << 20;
 /// Bytes of a block that are read: those of the largest MCAP chunk.
 const BLOCK_BYTES_MAX: usize = 512 << 20;
+/// Rows of a table beside `messages` that are read, and their bytes. Cells may lie on one
+/// another, so the file's size is no limit.
+const TABLE_ROWS_MAX: usize = 65_536;
+const TABLE_BYTES_MAX: u64 = 64 << 20;
+/// Columns of such a table that are read. Those of rosbag2 have six at most.
+const TABLE_COLUMNS_MAX: usize = 32;
 /// First bytes of a rollback journal that is in use.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
@@ -123,8 +129,11 @@ impl SqliteFile {
         }
     }
 
-    /// All rows of a small table, by the names of its columns.
-    fn all_rows(&mut self, table: &Table) -> Result<Vec<(i64, Vec<Value>)>, BagError> {
+    /// The rows of a small table with their ids, as many as the limits allow; the rest is
+    /// left out and noted with the table's name.
+    fn all_rows(&mut self, name: &str, table: &Table) -> Result<Vec<(i64, Vec<Value>)>, BagError> {
+        let columns = table.column_count().min(TABLE_COLUMNS_MAX);
+        let mut bytes = 0u64;
         let leaves = self.database.leaves(table)?;
         for problem in leaves.problems {
             self.note(problem);
@@ -133,8 +142,15 @@ impl SqliteFile {
         for leaf in leaves.pages {
             let page = self.database.leaf(leaf)?;
             for row in self.database.rows(leaf, &page)? {
+                bytes = bytes.saturating_add(row.bytes);
+                if all.len() >= TABLE_ROWS_MAX || bytes > TABLE_BYTES_MAX {
+                    self.note(format!(
+                        "the table {name} has more than {TABLE_ROWS_MAX} rows or {TABLE_BYTES_MAX} bytes; the rest is left out"
+                    ));
+                    return Ok(all);
+                }
                 let record = self.database.record(leaf, &page, &row)?;
-                let values = self.database.values_of(leaf, &record, usize::MAX)?;
+                let values = self.database.values_of(leaf, &record, columns)?;
                 all.push((row.id, values));
             }
         }
@@ -143,7 +159,7 @@ impl SqliteFile {
 
     fn read_topics(&mut self, table: &Table) -> Result<(), BagError> {
         let definitions = self.read_definitions()?;
-        for (row_id, values) in self.all_rows(table)? {
+        for (row_id, values) in self.all_rows("topics", table)? {
             let text = |name: &str| {
                 let value = table.column(name).and_then(|at| values.get(at));
                 value.and_then(Value::text).unwrap_or_default().to_owned()
@@ -185,7 +201,7 @@ impl SqliteFile {
             return Ok(BTreeMap::new());
         };
         let mut definitions = BTreeMap::new();
-        for (_, values) in self.all_rows(&table)? {
+        for (_, values) in self.all_rows("message_definitions", &table)? {
             let text = |name: &str| {
                 let value = table.column(name).and_then(|at| values.get(at));
                 value.and_then(Value::text).unwrap_or_default()
@@ -204,14 +220,14 @@ impl SqliteFile {
 
     /// The metadata that is embedded in newer databases.
     fn read_texts(&mut self) -> Result<(), BagError> {
-        for (table, column, key) in [
+        for (name, column, key) in [
             ("metadata", "metadata", "serialized_metadata"),
             ("schema", "ros_distro", "ROS_DISTRO"),
         ] {
-            let Some(table) = self.database.table(table)? else {
+            let Some(table) = self.database.table(name)? else {
                 continue;
             };
-            let rows = self.all_rows(&table)?;
+            let rows = self.all_rows(name, &table)?;
             let last = rows.last().and_then(|(_, values)| {
                 let value = values.get(table.column(column)?)?;
                 value.text().map(str::to_owned)
@@ -229,11 +245,9 @@ impl SqliteFile {
         for problem in leaves.problems {
             self.note(problem);
         }
-        let mut run = PageRun {
-            pages: 0..0,
-            span: Block { start: 0, end: 0 },
-        };
+        let mut run_pages = 0..0;
         let mut run_span: Option<(u64, u64)> = None;
+        let mut run_channels = BTreeSet::new();
         let mut run_bytes = 0;
         let mut unknown = 0u64;
         for at in 0..self.pages.len() {
@@ -252,22 +266,28 @@ impl SqliteFile {
                         }
                         let (start, end) = run_span.unwrap_or((time, time));
                         run_span = Some((start.min(time), end.max(time)));
+                        run_channels.insert(*channel);
                         run_bytes += bytes;
                         self.message_count += 1;
                     }
                 }
                 Err(error) => self.note(format!("{error}; the messages of a page are left out")),
             }
-            run.pages.end = at + 1;
+            run_pages.end = at + 1;
             if run_bytes >= BLOCK_BYTES || at + 1 == self.pages.len() {
                 let next = at + 1..at + 1;
-                let pages = std::mem::replace(&mut run.pages, next);
+                let pages = std::mem::replace(&mut run_pages, next);
+                let channels = std::mem::take(&mut run_channels);
                 if let Some((start, end)) = run_span.take() {
                     let (first, last) = self.span.unwrap_or((start, end));
                     self.span = Some((first.min(start), last.max(end)));
                     self.blocks.push(PageRun {
                         pages,
-                        span: Block { start, end },
+                        span: Block {
+                            start,
+                            end,
+                            channels: Some(channels.into_iter().collect()),
+                        },
                     });
                 }
                 run_bytes = 0;
@@ -371,7 +391,7 @@ impl StorageFile for SqliteFile {
     }
 
     fn blocks(&self) -> Vec<Block> {
-        self.blocks.iter().map(|run| run.span).collect()
+        self.blocks.iter().map(|run| run.span.clone()).collect()
     }
 
     fn span(&self) -> Option<(u64, u64)> {

@@ -1,6 +1,6 @@
 //! `pteros bag burst`: messages of a bag as fast as possible.
 
-use super::play::{SharedPlayFlags, play};
+use super::play::{Display, SharedPlayFlags, play};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
@@ -36,6 +36,7 @@ impl Burst {
             ..self.shared.options(cli)?
         };
         let bags = [self.bag_path];
-        play(cli, &bags, &self.shared.node_name, options, false)
+        let display = Display::default();
+        play(cli, &bags, &self.shared.node_name, options, &display)
     }
 }

@@ -22,18 +22,19 @@ pub struct Info {
     #[arg(short, long)]
     verbose: bool,
     /// Order of the topics
-    #[arg(long, value_name = "ORDER", value_enum)]
-    sort: Option<SortOrder>,
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
+    sort: SortOrder,
 }
 
 /// rosbag2's words for the order of topics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum SortOrder {
     /// By name
+    #[default]
     Name,
     /// By type
     Type,
-    /// By number of messages
+    /// By number of messages, the fewest first
     Count,
 }
 
@@ -94,8 +95,12 @@ impl Info {
         } else {
             BTreeMap::new()
         };
-        if self.topic_name {
-            let names = bag.topics().iter().map(|t| t.topic.name.clone());
+        if self.topic_name && self.verbose {
+            cli.console
+                .note("WARNING: -t has no effect with -v, as with ros2 bag");
+        } else if self.topic_name {
+            let topics = sorted(&bag, self.sort).into_iter();
+            let names = topics.map(|(_, topic)| topic.topic.name.clone());
             cli.console.names(&names.collect::<Vec<_>>(), false)?;
             return Ok(());
         }
@@ -112,26 +117,19 @@ impl Info {
 }
 
 /// The topics in the asked order, with their indexes.
-fn sorted(bag: &BagReader, order: Option<SortOrder>) -> Vec<(usize, &RecordedTopic)> {
+fn sorted(bag: &BagReader, order: SortOrder) -> Vec<(usize, &RecordedTopic)> {
     let mut topics: Vec<_> = bag.topics().iter().enumerate().collect();
     match order {
-        None => {}
-        Some(SortOrder::Name) => topics.sort_by(|a, b| a.1.topic.name.cmp(&b.1.topic.name)),
-        Some(SortOrder::Type) => {
+        SortOrder::Name => topics.sort_by(|a, b| a.1.topic.name.cmp(&b.1.topic.name)),
+        SortOrder::Type => {
             topics.sort_by(|a, b| a.1.topic.type_name.cmp(&b.1.topic.type_name));
         }
-        Some(SortOrder::Count) => {
-            topics.sort_by_key(|(_, topic)| std::cmp::Reverse(topic.message_count));
-        }
+        SortOrder::Count => topics.sort_by_key(|(_, topic)| topic.message_count),
     }
     topics
 }
 
-fn to_text(
-    bag: &BagReader,
-    order: Option<SortOrder>,
-    counts: &BTreeMap<usize, ServiceCounts>,
-) -> String {
+fn to_text(bag: &BagReader, order: SortOrder, counts: &BTreeMap<usize, ServiceCounts>) -> String {
     let described = bag.describe();
     let mut out = String::new();
     let mut row = |label: &str, value: String| {
@@ -218,11 +216,7 @@ fn rows(row: &mut impl FnMut(&str, String), label: &str, values: impl Iterator<I
     }
 }
 
-fn to_json(
-    bag: &BagReader,
-    order: Option<SortOrder>,
-    counts: &BTreeMap<usize, ServiceCounts>,
-) -> Value {
+fn to_json(bag: &BagReader, order: SortOrder, counts: &BTreeMap<usize, ServiceCounts>) -> Value {
     let described = bag.describe();
     let accounts = bag.accounts();
     let topics: Vec<Value> = sorted(bag, order)

@@ -10,6 +10,7 @@ mod keyboard;
 mod list;
 mod merge;
 mod play;
+mod progress;
 mod record;
 mod recover;
 mod reindex;

@@ -1,11 +1,14 @@
 //! `pteros bag play`.
 
 use super::keyboard::{Key, Keyboard};
+use super::progress::ProgressLine;
 use super::selection::{TopicFlags, qos_overrides};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
 use crate::session::Session;
-use crate::value_parsers::{non_negative_seconds, positive_float, positive_seconds};
+use crate::value_parsers::{
+    LimitSeconds, limit_seconds, non_negative_seconds, positive_float, positive_seconds,
+};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pteros_bag::{
@@ -15,7 +18,7 @@ use pteros_bag::{
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Arguments of `bag play`.
 #[derive(Debug, Args)]
@@ -44,21 +47,26 @@ pub struct Play {
     /// Wait this many seconds before each round
     #[arg(short, long, value_name = "SECONDS", default_value = "0", value_parser = non_negative_seconds)]
     delay: Duration,
-    /// Play this many seconds of the bag
-    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
-    playback_duration: Option<Duration>,
-    /// Play up to this time, in seconds since 1970
-    #[arg(long, value_name = "SECONDS", value_parser = positive_seconds, conflicts_with = "playback_until_nsec")]
-    playback_until_sec: Option<Duration>,
-    /// Play up to this time, in nanoseconds since 1970
-    #[arg(long, value_name = "NANOSECONDS")]
-    playback_until_nsec: Option<u64>,
+    /// Play this many seconds of the bag; a negative number is all of it
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "-1", value_parser = limit_seconds)]
+    playback_duration: LimitSeconds,
+    /// Play up to this time, in seconds since 1970; a negative number is the end. With
+    /// --playback-duration, the later end counts
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, default_value = "-1", value_parser = limit_seconds, conflicts_with = "playback_until_nsec")]
+    playback_until_sec: LimitSeconds,
+    /// Play up to this time, in nanoseconds since 1970; a negative number is the end
+    #[arg(long, value_name = "NANOSECONDS", allow_negative_numbers = true, default_value_t = -1)]
+    playback_until_nsec: i64,
     /// Begin paused, until the space bar, ~/resume or ~/play_next
     #[arg(short = 'p', long)]
     start_paused: bool,
     /// Leave the keyboard alone: no space bar, no arrows
     #[arg(long)]
     disable_keyboard_controls: bool,
+    /// Show the time of the bag and the played part on standard error, this many times per
+    /// second: 0 is never, and -1 as often as it is looked at
+    #[arg(long, value_name = "HZ", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(-1..=50))]
+    progress_bar_update_rate: i32,
     /// Order and space messages by the time when they were received or sent
     #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
     message_order: OrderFlag,
@@ -151,22 +159,26 @@ impl Play {
         };
         let more = self.input.iter().filter(|path| !is_storage(path));
         let bags: Vec<PathBuf> = self.bag_path.iter().chain(more).cloned().collect();
-        let controls = !self.disable_keyboard_controls;
+        let display = Display {
+            has_controls: !self.disable_keyboard_controls,
+            progress_rate: self.progress_bar_update_rate,
+        };
         let options = self.options(cli)?;
-        play(cli, &bags, &self.shared.node_name, options, controls)
+        play(cli, &bags, &self.shared.node_name, options, &display)
     }
 
     fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
-        let until = self
-            .playback_until_sec
-            .map(|time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let seconds = self.playback_until_sec.0.map(nanos);
+        let until = seconds.or(u64::try_from(self.playback_until_nsec).ok());
         let shared = self.shared.options(cli)?;
         Ok(PlayerOptions {
             rate: self.rate,
             repeat: self.repeat,
             part: PlayedPart {
-                duration: self.playback_duration,
-                until: until.or(self.playback_until_nsec),
+                duration: self.playback_duration.0,
+                // A message at that time is played.
+                until: until.map(|last| last.saturating_add(1)),
                 ..shared.part
             },
             delay: self.delay,
@@ -229,31 +241,43 @@ impl SharedPlayFlags {
     }
 }
 
-/// Plays bags as one until the end or Ctrl-C. With `controls`, keys of the terminal
-/// pause, step and change the rate.
+/// What a user sees of a playback, beside its notes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Display {
+    /// Whether keys of the terminal pause, step and change the rate.
+    pub has_controls: bool,
+    /// Lines of progress per second, see [`ProgressLine::new`].
+    pub progress_rate: i32,
+}
+
+/// Plays bags as one until the end or Ctrl-C.
 pub fn play(
     cli: &CliContext,
     bags: &[PathBuf],
     node_name: &str,
     options: PlayerOptions,
-    controls: bool,
+    display: &Display,
 ) -> Result<()> {
     let bag = BagReader::open_all(bags, &cli.library()?)?;
     for problem in bag.problems() {
         cli.console.note(format!("WARNING: {problem}"));
     }
-    let noted = bag.problems().len();
     let session = Session::open_with(cli, Some(node_name), Ok)?;
     let player = Player::start(&session.node, bag, options)?;
     for skipped in player.skipped() {
         cli.console.note(format!("WARNING: {skipped}"));
     }
-    let mut keyboard = if controls { Keyboard::open() } else { None };
+    let mut keyboard = if display.has_controls {
+        Keyboard::open()
+    } else {
+        None
+    };
     if keyboard.is_some() {
         cli.console.note(
             "SPACE pauses and resumes, the right arrow plays the next message, the arrows up and down change the rate",
         );
     }
+    let mut progress = ProgressLine::new(display.progress_rate);
     let summary = loop {
         if let Some(summary) = player.summary() {
             break summary;
@@ -262,12 +286,15 @@ pub fn play(
             player.stop();
         }
         while let Some(key) = keyboard.as_mut().and_then(Keyboard::poll_key) {
+            progress.clear();
             cli.console.note(press(&player, key));
         }
+        progress.show(Instant::now(), || player.progress());
         session.spin_once(POLL_PERIOD);
     };
     drop(keyboard);
-    for problem in summary.problems.iter().skip(noted) {
+    drop(progress);
+    for problem in &summary.problems {
         cli.console.note(format!("WARNING: {problem}"));
     }
     if cli.console.json {

@@ -121,7 +121,8 @@ pub struct Record {
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
 impl Record {
-    /// Records until Ctrl-C. The exit code is 1 if a message was lost.
+    /// Records until Ctrl-C. The exit code is 1 if a message was lost, or a topic could not
+    /// be subscribed to.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let options = self.options(cli)?;
         let folder = self.output.clone().unwrap_or_else(default_folder);
@@ -142,9 +143,8 @@ impl Record {
         }
         let mut has_failed = false;
         while !session.context.is_shut_down() {
-            match recorder.poll(Instant::now()) {
-                Ok(notes) => notes.iter().for_each(|note| cli.console.note(note)),
-                Err(error) => cli.console.note(format!("WARNING: {error}")),
+            for note in recorder.poll(Instant::now()) {
+                cli.console.note(note);
             }
             if let Some(problem) = recorder.problem() {
                 cli.console
@@ -168,7 +168,7 @@ impl Record {
         drop(keyboard);
         let summary = recorder.finish()?;
         report(cli, &folder, &summary)?;
-        if summary.lost() > 0 || has_failed {
+        if summary.lost() > 0 || has_failed || !summary.unrecorded.is_empty() {
             return Err(Failed.into());
         }
         Ok(())
@@ -249,6 +249,7 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
                 "received": account.received,
                 "written": account.written,
                 "not_kept": account.not_kept,
+                "paused": account.paused,
                 "lost": {
                     "wire": account.lost_wire,
                     "queue": account.lost_queue,
@@ -263,6 +264,8 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
             "messages": summary.metadata.message_count,
             "lost": summary.lost(),
             "problem": summary.problem,
+            "unrecorded": summary.unrecorded,
+            "unpublished_events": summary.unpublished_events,
             "topics": topics,
         }))?;
         return Ok(());
@@ -283,6 +286,15 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
             );
         }
         cli.console.line(line)?;
+    }
+    for (name, reason) in &summary.unrecorded {
+        cli.console
+            .line(format!("{name}: NOT RECORDED: {reason}"))?;
+    }
+    if summary.unpublished_events > 0 {
+        let count = summary.unpublished_events;
+        cli.console
+            .line(format!("{count} events of the recorder were not published"))?;
     }
     cli.console.line(format!(
         "{}: {} messages, {} lost",

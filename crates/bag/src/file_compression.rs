@@ -1,0 +1,84 @@
+//! Compression of a whole file that is complete, so that a crash leaves one copy that is
+//! read.
+//!
+//! The compressed file has a temporary name until it is on disk. Then it gets its own
+//! name, and the other file is removed. Between both steps there are two whole copies:
+//! a reader takes the one that is not compressed.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use crate::error::BagError;
+use crate::mcap::compress_stream;
+
+/// Ending of compressed files.
+pub(crate) const COMPRESSED_ENDING: &str = "zstd";
+/// Ending of one that is not complete. No bag has such a file.
+const PARTIAL_ENDING: &str = "zstd.part";
+
+/// Replaces a complete file by its compressed form, and returns the path of that. Blocks
+/// in the file system.
+///
+/// # Errors
+/// The system's. The file is still there then, and no part of a compressed one.
+pub(crate) fn compress_file(path: &Path) -> Result<PathBuf, BagError> {
+    let (new, partial) = (
+        with_ending(path, COMPRESSED_ENDING),
+        with_ending(path, PARTIAL_ENDING),
+    );
+    if let Err(error) = compress_into(path, &partial) {
+        // The first error is the one to tell.
+        let _ = std::fs::remove_file(&partial);
+        return Err(error);
+    }
+    std::fs::rename(&partial, &new).map_err(BagError::io("renaming", &partial))?;
+    std::fs::remove_file(path).map_err(BagError::io("removing", path))?;
+    Ok(new)
+}
+
+fn compress_into(path: &Path, partial: &Path) -> Result<(), BagError> {
+    let source = File::open(path).map_err(BagError::io("opening", path))?;
+    let opened = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(partial);
+    let output = opened.map_err(BagError::io("creating", partial))?;
+    let output = compress_stream(source, output).map_err(BagError::io("compressing", path))?;
+    let synced = output.sync_data();
+    synced.map_err(BagError::io("writing", partial))
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_compression_that_fails_leaves_the_file_alone() {
+        let name = format!("pteros-compression-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let file = folder.join("a.mcap");
+        // A folder opens as a file, and cannot be read.
+        std::fs::create_dir(&file).unwrap();
+        compress_file(&file).unwrap_err();
+        let names = || {
+            let entries = std::fs::read_dir(&folder).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name());
+            names.collect::<Vec<_>>()
+        };
+        assert_eq!(names(), ["a.mcap"]);
+        std::fs::remove_dir(&file).unwrap();
+        std::fs::write(&file, [7; 5000]).unwrap();
+        assert_eq!(compress_file(&file).unwrap(), folder.join("a.mcap.zstd"));
+        assert_eq!(names(), ["a.mcap.zstd"]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -1,0 +1,145 @@
+//! Latched messages: the latest of each transient local publisher, with which a file
+//! after a split begins.
+//!
+//! Memory has a limit. Beyond it, the oldest messages of all publishers are dropped.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// Bytes of latched messages that are kept.
+const BYTES_MAX: usize = 64 << 20;
+/// Messages that are kept, of all publishers. So small messages and publishers that
+/// come and go have a limit too.
+const MESSAGES_MAX: usize = 10_000;
+
+/// The latest messages by channel and publisher. A bag does not say which publisher a
+/// message is of, so copies have one publisher per channel, `None`.
+#[derive(Debug, Default)]
+pub(crate) struct LatchedMessages {
+    by_publisher: BTreeMap<(u16, Option<u128>), VecDeque<Kept>>,
+    bytes: usize,
+    messages: usize,
+    /// Number of the next message: their order.
+    next: u64,
+    has_dropped: bool,
+}
+
+#[derive(Debug)]
+struct Kept {
+    number: u64,
+    publish_time: u64,
+    payload: Vec<u8>,
+}
+
+impl LatchedMessages {
+    /// Keeps a message, and as many earlier ones of its publisher as make `depth`.
+    pub(crate) fn keep(
+        &mut self,
+        channel: u16,
+        publisher: Option<u128>,
+        depth: usize,
+        publish_time: u64,
+        payload: &[u8],
+    ) {
+        self.keep_within(BYTES_MAX, channel, publisher, depth, publish_time, payload);
+    }
+
+    fn keep_within(
+        &mut self,
+        bytes_max: usize,
+        channel: u16,
+        publisher: Option<u128>,
+        depth: usize,
+        publish_time: u64,
+        payload: &[u8],
+    ) {
+        let kept = self.by_publisher.entry((channel, publisher)).or_default();
+        kept.push_back(Kept {
+            number: self.next,
+            publish_time,
+            payload: payload.to_vec(),
+        });
+        self.next += 1;
+        self.bytes += payload.len();
+        self.messages += 1;
+        while kept.len() > depth.max(1)
+            && let Some(old) = kept.pop_front()
+        {
+            self.bytes -= old.payload.len();
+            self.messages -= 1;
+        }
+        while self.bytes > bytes_max || self.messages > MESSAGES_MAX {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        let queues = self.by_publisher.iter();
+        let firsts = queues.filter_map(|(key, kept)| Some((*key, kept.front()?.number)));
+        let Some((key, _)) = firsts.min_by_key(|(_, number)| *number) else {
+            return;
+        };
+        if let Some(kept) = self.by_publisher.get_mut(&key) {
+            if let Some(old) = kept.pop_front() {
+                self.bytes -= old.payload.len();
+                self.messages -= 1;
+            }
+            if kept.is_empty() {
+                self.by_publisher.remove(&key);
+            }
+        }
+        if !self.has_dropped {
+            self.has_dropped = true;
+            tracing::warn!(
+                "transient local messages exceed {BYTES_MAX} bytes or {MESSAGES_MAX} messages; the oldest are not repeated in the next file"
+            );
+        }
+    }
+
+    /// Channel, publish time and payload of each, in the order in which they came.
+    pub(crate) fn in_order(&self) -> Vec<(u16, u64, &[u8])> {
+        let queues = self.by_publisher.iter();
+        let all = queues.flat_map(|((channel, _), kept)| kept.iter().map(|one| (*channel, one)));
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|(_, kept)| kept.number);
+        let parts = all.into_iter();
+        parts
+            .map(|(channel, kept)| (channel, kept.publish_time, kept.payload.as_slice()))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payloads(latched: &LatchedMessages) -> Vec<&[u8]> {
+        let all = latched.in_order().into_iter();
+        all.map(|(_, _, payload)| payload).collect()
+    }
+
+    #[test]
+    fn each_publisher_has_its_latest_messages_in_the_order_of_all() {
+        let mut latched = LatchedMessages::default();
+        for (publisher, payload) in [(9, b"a"), (1, b"b"), (9, b"c"), (1, b"d"), (9, b"e")] {
+            latched.keep(3, Some(publisher), 2, 0, payload);
+        }
+        assert_eq!(payloads(&latched), [b"b", b"c", b"d", b"e"]);
+        assert_eq!((latched.bytes, latched.messages), (4, 4));
+    }
+
+    #[test]
+    fn the_oldest_make_room_for_the_latest() {
+        let mut latched = LatchedMessages::default();
+        for publisher in 0..5 {
+            latched.keep_within(20, 1, Some(publisher), 1, 0, &[publisher as u8; 9]);
+        }
+        assert_eq!(payloads(&latched), [[3; 9], [4; 9]]);
+        assert_eq!((latched.bytes, latched.by_publisher.len()), (18, 2));
+        // Without a limit on messages, empty ones of many publishers would add up.
+        let mut latched = LatchedMessages::default();
+        for publisher in 0..MESSAGES_MAX as u128 + 7 {
+            latched.keep(1, Some(publisher), 1, 0, &[]);
+        }
+        assert_eq!(latched.by_publisher.len(), MESSAGES_MAX);
+    }
+}
