@@ -7,6 +7,7 @@ import collections
 import os
 
 import launch.logging
+from launch.event_queue import EventQueue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class LaunchContext:
     ) -> None:
         self.__argv = [] if argv is None else argv
         self.__noninteractive = noninteractive
-        self._event_queue: asyncio.Queue = asyncio.Queue()
+        self._event_queue = EventQueue()
         self._event_handlers: Deque[BaseEventHandler] = collections.deque()
         self._completion_futures: List[asyncio.Future] = []
         self.__globals: Dict[str, Any] = {}

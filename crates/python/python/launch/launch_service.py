@@ -12,6 +12,7 @@ import traceback
 
 import launch.logging
 from launch.event_handlers import OnIncludeLaunchDescription, OnShutdown
+from launch.event_queue import EventQueue
 from launch.events import IncludeLaunchDescription, Shutdown
 from launch.launch_context import LaunchContext
 from launch.launch_description_entity import LaunchDescriptionEntity
@@ -189,9 +190,11 @@ class LaunchService:
             pair for pair in self._entity_future_pairs if not pair[1].done()]
         self.__context._completion_futures = [
             future for future in self.__context._completion_futures if not future.done()]
-        return (
-            not self._entity_future_pairs and not self.__context._completion_futures
-            and self.__context._event_queue.empty())
+        if self._entity_future_pairs or self.__context._completion_futures:
+            return False
+        queue = self.__context._event_queue
+        # What ended processes have left behind may write without an end.
+        return queue.has_only_output() if self.__shutting_down else queue.empty()
 
     # --- signals ------------------------------------------------------------------------
 
@@ -231,7 +234,7 @@ class LaunchService:
             self.__interrupts = 0
             self.__context._set_asyncio_loop(loop)
             # The queue of an earlier run may belong to another loop.
-            waiting, self.__context._event_queue = self.__context._event_queue, asyncio.Queue()
+            waiting, self.__context._event_queue = self.__context._event_queue, EventQueue()
             while not waiting.empty():
                 self.__context._event_queue.put_nowait(waiting.get_nowait())
             self.__context._guard = LaunchGuard()

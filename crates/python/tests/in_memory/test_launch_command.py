@@ -2,6 +2,10 @@
 
 import json
 import signal
+import subprocess
+import time
+
+import pytest
 
 from launch_files import end, folder, is_running, wait_until  # noqa: F401
 
@@ -254,3 +258,29 @@ def test_temporary_parameter_files_are_deleted_at_the_end(folder, tmp_path):  # 
     file = command['steps'][0]['command'][-1]
     assert 'launch_params_' in file
     assert not __import__('os').path.exists(file), path
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_process_that_writes_without_an_end_does_not_delay_the_end(
+    folder, number,  # noqa: F811
+):
+    folder.write('a.launch.py', file_of(
+        "ExecuteProcess(cmd=['yes', 'a line of some length'], name='chatty', output='screen')",
+        # What it leaves behind writes on after its end.
+        "ExecuteProcess(cmd=['sh', '-c', 'yes left & sleep 0.3'], name='left', output='log')",
+        folder.process('one')))
+    with open(folder.path / 'output', 'wb') as output:
+        launch = subprocess.Popen(
+            folder.command('a.launch.py'), cwd=folder.path, env=folder.environment(),
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        folder.pid('one')
+        log = folder.path / 'output'
+        wait_until(lambda: log.stat().st_size > 1 << 19, 'it writes')
+        sent = time.monotonic()
+        launch.send_signal(number)
+        launch.wait(20)
+        assert time.monotonic() - sent < 10.0
+        assert b'[chatty-1] a line of some length' in log.read_bytes()
+    finally:
+        end(launch)

@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 OVERRIDE_OUTPUT_VARIABLE = 'OVERRIDE_LAUNCH_PROCESS_OUTPUT'
 """Environment variable with the output of all processes."""
 
-EVENTS_MAX = 1000
-"""The largest number of waiting events with which output of processes is still read."""
-
 LINE_CHARACTERS_MAX = 1 << 20
 """The longest line that is kept until it ends. A longer one is logged in parts."""
 
@@ -380,7 +377,7 @@ class ExecuteLocal(Action):
             has_terminals=bool(has_terminals),
             on_output=lambda stream, data: context.emit_event_sync(
                 events[stream](text=data, **details)),
-            may_read=lambda: context._event_queue.qsize() < EVENTS_MAX,
+            may_read=lambda resume: context._event_queue.has_room(resume),
             guard=context._guard,
             loop=context.asyncio_loop)
 
