@@ -93,16 +93,13 @@ class LaunchService:
     # --- from any thread ----------------------------------------------------------------
 
     def emit_event(self, event: Event) -> None:
-        """Queue an event. Thread-safe; blocks until it is queued."""
-        future = None
+        """Queue an event. Thread-safe; from another thread the loop queues it later."""
         with self.__loop_lock:
             if self.__loop is None or self.__is_own_thread():
                 self.__context.emit_event_sync(event)
             else:
-                future = asyncio.run_coroutine_threadsafe(
-                    self.__context.emit_event(event), self.__loop)
-        if future is not None:
-            future.result()
+                # Waiting for the loop could be for ever: it may wait for this lock.
+                self.__loop.call_soon_threadsafe(self.__context.emit_event_sync, event)
 
     def include_launch_description(self, launch_description: LaunchDescription) -> None:
         """Visit a launch description when the service runs. Thread-safe."""
@@ -110,7 +107,7 @@ class LaunchService:
 
     def shutdown(self, force_sync: bool = False) -> Optional[Coroutine]:
         """
-        End the launch, if it runs. Thread-safe.
+        End the launch, if it runs. Thread-safe; from another thread the loop does it later.
 
         :param force_sync: Queue the event at once; needed in signal handlers.
         :returns: a coroutine to await if it is called from the loop, else ``None``.
@@ -118,22 +115,25 @@ class LaunchService:
         with self.__loop_lock:
             if self.__loop is None:
                 return None
-            return self._shutdown(
-                reason='LaunchService.shutdown() called', due_to_sigint=False,
-                force_sync=force_sync)
+            reason = 'LaunchService.shutdown() called'
+            if self.__is_own_thread():
+                return self._shutdown(
+                    reason=reason, due_to_sigint=False, force_sync=force_sync)
+            self.__loop.call_soon_threadsafe(lambda: self._shutdown(
+                reason=reason, due_to_sigint=False, force_sync=True))
+            return None
 
     def _shutdown(
         self, *, reason: str, due_to_sigint: bool, force_sync: bool = False,
     ) -> Optional[Coroutine]:
+        """Shut down, in the thread of the loop."""
         result = None
         if not self.__shutting_down:
             event = Shutdown(reason=reason, due_to_sigint=due_to_sigint)
             if force_sync:
                 self.__context.emit_event_sync(event)
-            elif self.__loop is not None and self.__is_own_thread():
-                result = self.__context.emit_event(event)
             else:
-                self.emit_event(event)
+                result = self.__context.emit_event(event)
         self.__set_shutting_down()
         return result
 
