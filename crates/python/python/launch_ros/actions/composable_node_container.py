@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List
 
-from launch.event_handlers import OnProcessStart
+from launch.event_handlers import OnProcessExit, OnProcessStart
 from launch.frontend import Entity
 from launch.frontend.expose import expose_action
 
@@ -78,6 +78,8 @@ class ComposableNodeContainer(Node):
         if context.plan is None:
             context.register_event_handler(OnProcessStart(
                 target_action=self, on_start=lambda event, _: self.__load_again(event, load)))
+            context.register_event_handler(OnProcessExit(
+                target_action=self, on_exit=lambda event, _: load._cancel()))
         return [*(actions or ()), load]
 
     def __load_again(
