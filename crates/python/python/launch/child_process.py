@@ -77,8 +77,17 @@ class ChildProcess:
         finally:
             for descriptor in far:
                 os.close(descriptor)
+        try:
+            self.__descriptor: Optional[int] = os.pidfd_open(self.__process.pid)
+        except OSError:
+            # Without its end there is no process.
+            os.killpg(self.__process.pid, signal.SIGKILL)
+            self.__process.wait()
+            self.__process.stdin.close()
+            for descriptor in near:
+                os.close(descriptor)
+            raise
         guard.add(self)
-        self.__descriptor: Optional[int] = os.pidfd_open(self.__process.pid)
         loop.add_reader(self.__descriptor, self.__handle_end)
         for stream, descriptor in zip((1, 2), near):
             os.set_blocking(descriptor, False)

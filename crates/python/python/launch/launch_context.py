@@ -59,6 +59,7 @@ class LaunchContext:
         self.__environment_stack: List[Dict[str, str]] = []
         self.__first_environment = dict(os.environ)
         self.__is_shutdown = False
+        self.__is_failed = False
         self.__asyncio_loop: Optional[asyncio.AbstractEventLoop] = None
         self.__held_starts: Optional[List[Coroutine]] = None
         self.__plan: Optional[Plan] = None
@@ -84,6 +85,14 @@ class LaunchContext:
 
     def _set_is_shutdown(self, state: bool) -> None:
         self.__is_shutdown = state
+
+    @property
+    def _is_failed(self) -> bool:
+        """Whether a process could not be started, or a component not be loaded."""
+        return self.__is_failed
+
+    def _set_is_failed(self) -> None:
+        self.__is_failed = True
 
     @property
     def asyncio_loop(self) -> Optional[asyncio.AbstractEventLoop]:

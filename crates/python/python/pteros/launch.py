@@ -260,7 +260,12 @@ def _print_arguments(path: str, is_json: bool) -> int:
 
 
 def _run(path: str, arguments: List[Tuple[str, str]], options: argparse.Namespace) -> int:
-    """Run the file; 1 if it is wrong, or a process has failed by itself."""
+    """
+    Run the file.
+
+    :returns: 1 if the file is wrong, a process has failed by itself or could not be started,
+        or a component was not loaded.
+    """
     from launch import LaunchDescription, LaunchService
     from launch.actions import RegisterEventHandler
     from launch.event_handlers import OnProcessExit
@@ -277,7 +282,7 @@ def _run(path: str, arguments: List[Tuple[str, str]], options: argparse.Namespac
         RegisterEventHandler(OnProcessExit(on_exit=note_failure))]))
     service.include_launch_description(_description(path, arguments))
     code = service.run()
-    return 1 if is_failed else code
+    return 1 if is_failed or service.context._is_failed else code
 
 
 def _prefer_own_packages() -> None:

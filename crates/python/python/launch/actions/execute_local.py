@@ -336,6 +336,7 @@ class ExecuteLocal(Action):
         try:
             process = self.__start_process(context)
         except Exception:
+            context._set_is_failed()
             self.__logger.error(
                 f'exception occurred while executing process:\n{traceback.format_exc()}')
             return False

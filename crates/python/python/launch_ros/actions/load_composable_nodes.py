@@ -130,6 +130,7 @@ class LoadComposableNodes(Action):
     ) -> None:
         name = response.full_node_name or request.node_name
         if not response.success:
+            context._set_is_failed()
             self.__logger.error(
                 f"Failed to load node '{name}' of type '{request.plugin_name}' in container "
                 f"'{container}': {response.error_message}")
