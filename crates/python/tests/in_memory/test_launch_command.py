@@ -1,13 +1,16 @@
 """Launch files of the command pteros.launch: checked, shown, run and ended."""
 
 import json
+import os
 import signal
 import subprocess
+import sys
 import time
 
+from pteros import launch as command
 import pytest
 
-from launch_files import end, folder, is_running, wait_until  # noqa: F401
+from launch_files import HERE, PYTHON, end, folder, is_running, wait_until  # noqa: F401
 
 HEAD = '''\
 from launch import LaunchDescription
@@ -284,3 +287,34 @@ def test_a_process_that_writes_without_an_end_does_not_delay_the_end(
         assert b'[chatty-1] a line of some length' in log.read_bytes()
     finally:
         end(launch)
+
+
+START = HERE.parent.parent.parent / 'cli/src/launch/start.py'
+
+
+@pytest.mark.parametrize('entry', ['', '.'])
+def test_modules_of_the_user_do_not_replace_those_of_python(folder, entry):  # noqa: F811
+    start = START.read_text().replace(
+        'import runpy', 'import fake_native; fake_native.install(); import runpy')
+    for name in ('json', 'logging', 'types', 'argparse', 'asyncio', 'rclpy'):
+        folder.write(f'{name}.py', f"raise ImportError('the module {name} of the user')\n")
+    folder.write('a.launch.py', file_of("ExecuteProcess(cmd=['true'])"))
+    environment = folder.environment()
+    environment['PYTHONPATH'] += os.pathsep + entry
+    for words in (['--probe'], ['a.launch.py']):
+        result = subprocess.run(
+            [sys.executable, '-c', start, *words], cwd=folder.path, env=environment, text=True,
+            capture_output=True, timeout=60)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_python_s_library_comes_first_and_the_current_folder_last(monkeypatch, tmp_path):
+    library = os.path.dirname(os.__file__)
+    monkeypatch.chdir(tmp_path)
+    own = str(PYTHON)
+    for before, after in (
+            (['', '/a', library, own, '/b'], [library, own, '/a', '/b']),
+            ([str(tmp_path), '/a', library, '/b'], [library, own, '/a', '/b', str(tmp_path)])):
+        monkeypatch.setattr(sys, 'path', before)
+        command._prefer_own_packages()
+        assert sys.path == after
