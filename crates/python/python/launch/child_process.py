@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 _READ_BYTES = 1 << 14
 _PIPE_BYTES = 1 << 16
-_OWN_PROCESS_GROUP: Dict[str, Any] = (
+OWN_PROCESS_GROUP: Dict[str, Any] = (
     {'process_group': 0} if sys.version_info >= (3, 11) else {'preexec_fn': os.setpgrp})
+"""Arguments of :class:`subprocess.Popen` that give a process a group of its own."""
 
 
 class ChildProcess:
@@ -69,7 +70,7 @@ class ChildProcess:
                 shell=is_shell, cwd=folder, env=guard.mark(environment),
                 stdin=subprocess.PIPE, stdout=far[0], stderr=far[1],
                 # Signals are for all that it starts, and Ctrl-C comes from the launch.
-                **_OWN_PROCESS_GROUP)
+                **OWN_PROCESS_GROUP)
         except BaseException:
             for descriptor in near:
                 os.close(descriptor)

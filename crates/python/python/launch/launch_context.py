@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import os
 
 import launch.logging
@@ -11,7 +12,9 @@ from launch.event_queue import EventQueue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Coroutine, Deque, Dict, Iterable, List, Mapping, Optional
+    from typing import (
+        Any, Coroutine, Deque, Dict, Iterable, Iterator, List, Mapping, Optional,
+    )
 
     from launch.event import Event
     from launch.event_handler import BaseEventHandler
@@ -39,6 +42,10 @@ class _Locals:
         raise AttributeError(f"can't set attribute '{name}', locals are read-only")
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal that ends the launch has arrived while code of a launch file ran."""
+
+
 class LaunchContext:
     """Configurations, environment, locals, event handlers and the queue of events."""
 
@@ -61,6 +68,7 @@ class LaunchContext:
         self.__is_shutdown = False
         self.__is_failed = False
         self.__asyncio_loop: Optional[asyncio.AbstractEventLoop] = None
+        self.__interruptible_depth = 0
         self.__held_starts: Optional[List[Coroutine]] = None
         self.__plan: Optional[Plan] = None
         self._has_timer_handler = False
@@ -118,6 +126,27 @@ class LaunchContext:
     def add_completion_future(self, completion_future: asyncio.Future) -> None:
         """Keep the launch service running until a future is done."""
         self._completion_futures.append(completion_future)
+
+    # --- interruption -------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Let signals that end the launch interrupt the code within, as it may run for long."""
+        depth = self.__interruptible_depth
+        self.__interruptible_depth = depth + 1
+        try:
+            yield
+        finally:
+            self.__interruptible_depth = depth
+
+    def _interrupt(self) -> None:
+        """
+        Interrupt code that may be interrupted; called by signal handlers.
+
+        :raises Interrupted: if such code runs.
+        """
+        if self.__interruptible_depth > 0:
+            raise Interrupted
 
     # --- starts of processes ------------------------------------------------------------
 

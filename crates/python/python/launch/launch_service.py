@@ -14,7 +14,7 @@ import launch.logging
 from launch.event_handlers import OnIncludeLaunchDescription, OnShutdown
 from launch.event_queue import EventQueue
 from launch.events import IncludeLaunchDescription, Shutdown
-from launch.launch_context import LaunchContext
+from launch.launch_context import Interrupted, LaunchContext
 from launch.launch_description_entity import LaunchDescriptionEntity
 from launch.launch_guard import LaunchGuard
 from launch.utilities import (
@@ -23,7 +23,9 @@ from launch.utilities import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Coroutine, Iterable, Iterator, List, Optional, Tuple
+    from typing import (
+        Any, Callable, ContextManager, Coroutine, Iterable, Iterator, List, Optional, Tuple,
+    )
 
     from launch.event import Event
     from launch.launch_description import LaunchDescription
@@ -163,7 +165,13 @@ class LaunchService:
             # An error in a description starts none of its processes.
             self.__context._hold_starts()
             try:
-                pairs = self.__visit(handler.handle(event, self.__context))
+                with self.__interruptible(event):
+                    pairs = self.__visit(handler.handle(event, self.__context))
+            except Interrupted:
+                # The loop handles the signal next.
+                self.__context._drop_starts()
+                self.__logger.warning('interrupted while launch files were evaluated')
+                continue
             except BaseException:
                 self.__context._drop_starts()
                 raise
@@ -171,6 +179,12 @@ class LaunchService:
                 self.__context._pop_locals()
             self.__context._release_starts()
             self._entity_future_pairs.extend(pairs)
+
+    def __interruptible(self, event: Event) -> ContextManager[None]:
+        # Of other events, commands and functions of launch files can be interrupted.
+        if isinstance(event, IncludeLaunchDescription):
+            return self.__context._interruptible()
+        return contextlib.nullcontext()
 
     def __visit(self, entities: Any) -> List[Tuple[LaunchDescriptionEntity, asyncio.Future]]:
         if not isinstance(entities, collections.abc.Iterable):
@@ -239,7 +253,8 @@ class LaunchService:
                 self.__context._event_queue.put_nowait(waiting.get_nowait())
             self.__context._guard = LaunchGuard()
         try:
-            with AsyncSafeSignalManager(loop) as manager, _signals_without_default():
+            python_handlers = _signals_without_default(self.__context._interrupt)
+            with AsyncSafeSignalManager(loop) as manager, python_handlers:
                 manager.handle(signal.SIGINT, self.__on_sigint)
                 for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP):
                     manager.handle(number, self.__on_sigterm)
@@ -339,19 +354,19 @@ class LaunchService:
 
 
 @contextlib.contextmanager
-def _signals_without_default() -> Iterator[None]:
+def _signals_without_default(interrupt: Callable[[], None]) -> Iterator[None]:
     """
-    Give the handled signals a handler of Python that does nothing.
+    Give the handled signals a handler of Python that only calls a function.
 
-    Without one, Python does not write a signal's number to the wakeup descriptor. Handlers
-    that a program has set stay.
+    Without a handler, Python does not write a signal's number to the wakeup descriptor.
+    Handlers that a program has set stay.
     """
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP):
         handler = signal.getsignal(number)
         if handler in (signal.SIG_DFL, signal.default_int_handler):
             before[number] = handler
-            signal.signal(number, lambda number, frame: None)
+            signal.signal(number, lambda number, frame: interrupt())
     try:
         yield
     finally:

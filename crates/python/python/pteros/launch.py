@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import traceback
@@ -363,6 +364,10 @@ def _exit() -> NoReturn:
         # The reader, such as `head`, has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    except KeyboardInterrupt:
+        # A launch that runs handles it.
+        print('interrupted', file=sys.stderr)
+        code = 128 + signal.SIGINT
     sys.exit(code)
 
 

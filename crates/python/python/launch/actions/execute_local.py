@@ -12,7 +12,7 @@ import traceback
 import launch.logging
 from launch.action import Action
 from launch.actions.emit_event import EmitEvent
-from launch.actions.opaque_function import OpaqueFunction
+from launch.actions.opaque_function import UninterruptedFunction
 from launch.actions.timer_action import TimerAction
 from launch.child_process import ChildProcess
 from launch.conditions import evaluate_condition_expression
@@ -299,10 +299,10 @@ class ExecuteLocal(Action):
         return [
             EventHandler(
                 matcher=lambda event: is_a_subclass(event, ShutdownProcess),
-                entities=OpaqueFunction(function=self.__on_shutdown_process_event)),
+                entities=UninterruptedFunction(function=self.__on_shutdown_process_event)),
             EventHandler(
                 matcher=lambda event: is_a_subclass(event, SignalProcess),
-                entities=OpaqueFunction(function=self.__on_signal_process_event)),
+                entities=UninterruptedFunction(function=self.__on_signal_process_event)),
             OnProcessIO(
                 target_action=self,
                 on_stdout=lambda event: write(event, self.__stdout_buffer, stdout),
@@ -480,7 +480,7 @@ class ExecuteLocal(Action):
             self.__escalation.append(TimerAction(
                 period=timeout,
                 actions=[
-                    OpaqueFunction(
+                    UninterruptedFunction(
                         function=self.__log_escalation, args=(timeout, before, number.name)),
                     self.__signal_action(number)],
                 cancel_on_shutdown=False))
