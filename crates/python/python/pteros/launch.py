@@ -6,6 +6,15 @@ The command ``python3 -m pteros.launch``: runs, checks and shows launch files.
 
 from __future__ import annotations
 
+# flake8: noqa: E402
+import sys
+
+from pteros import _search_path
+
+if __name__ == '__main__':
+    # `python3 -m` puts the current folder first. The imports below must not look there.
+    _search_path.prefer_own_packages()
+
 import argparse
 import contextlib
 import json
@@ -13,7 +22,6 @@ import logging
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import traceback
 
@@ -286,31 +294,8 @@ def _run(path: str, arguments: List[Tuple[str, str]], options: argparse.Namespac
     return 1 if is_failed or service.context._is_failed else code
 
 
-def _prefer_own_packages() -> None:
-    """
-    Import the packages beside this one, whatever PYTHONPATH and the current folder have.
-
-    Python's library comes before them, and the current folder last, if PYTHONPATH names it.
-    """
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    here = os.getcwd()
-    library = [path for path in sys.path if _is_of_library(path)]
-    first = [*library, own]
-    last = [here] if here in sys.path and here not in first else []
-    rest = [path for path in sys.path if path not in ('', here, *first)]
-    sys.path[:] = [*first, *rest, *last]
-
-
-def _is_of_library(path: str) -> bool:
-    """Return whether an entry of the search path has Python's own modules."""
-    archive = f'python{sys.version_info[0]}{sys.version_info[1]}.zip'
-    return path == os.path.dirname(os.__file__) or (
-        os.path.basename(path) in ('lib-dynload', archive))
-
-
 def main(words: Optional[List[str]] = None) -> int:
     """Run the command, and return its exit code."""
-    _prefer_own_packages()
     parser = _parser()
     options = parser.parse_intermixed_args(words)
     is_run = not (options.check or options.dry_run or options.show_arguments)

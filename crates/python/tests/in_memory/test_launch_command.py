@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from pteros import launch as command
+from pteros import _search_path
 import pytest
 
 from launch_files import HERE, PYTHON, end, folder, is_running, wait_until  # noqa: F401
@@ -308,6 +308,16 @@ def test_modules_of_the_user_do_not_replace_those_of_python(folder, entry):  # n
         assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_python_m_takes_no_modules_of_the_current_folder(folder):  # noqa: F811
+    for name in ('json', 'logging', 'argparse', 'asyncio', 'tempfile', 'rclpy', 'launch'):
+        folder.write(f'{name}.py', f"raise ImportError('the module {name} of the user')\n")
+    folder.write('a.launch.py', file_of("ExecuteProcess(cmd=['true'])"))
+    result = subprocess.run(
+        [sys.executable, '-m', 'pteros.launch', 'a.launch.py'], cwd=folder.path,
+        env=folder.environment(), text=True, capture_output=True, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
 def test_python_s_library_comes_first_and_the_current_folder_last(monkeypatch, tmp_path):
     library = os.path.dirname(os.__file__)
     monkeypatch.chdir(tmp_path)
@@ -316,7 +326,7 @@ def test_python_s_library_comes_first_and_the_current_folder_last(monkeypatch, t
             (['', '/a', library, own, '/b'], [library, own, '/a', '/b']),
             ([str(tmp_path), '/a', library, '/b'], [library, own, '/a', '/b', str(tmp_path)])):
         monkeypatch.setattr(sys, 'path', before)
-        command._prefer_own_packages()
+        _search_path.prefer_own_packages()
         assert sys.path == after
 
 

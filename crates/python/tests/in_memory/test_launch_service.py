@@ -8,7 +8,10 @@ import threading
 import types
 
 from launch import Event, LaunchDescription, LaunchService, child_process
-from launch.actions import ExecuteProcess, OpaqueCoroutine, OpaqueFunction
+from launch.actions import (
+    ExecuteProcess, OpaqueCoroutine, OpaqueFunction, TimerAction,
+)
+from launch.actions import Shutdown as ShutDown
 from launch.event_queue import OUTPUT_BYTES_MAX, EventQueue
 from launch.events import Shutdown
 from launch.events.process import ProcessExited, ProcessStdout
@@ -152,6 +155,23 @@ def test_a_container_that_crashes_before_its_first_load_gets_its_components_once
     assert [client.calls for client in node.made] == [0, 1]
     assert node.destroyed == node.made
     assert not service.context._is_failed
+
+
+@pytest.mark.parametrize('is_ended_by_launch', [False, True])
+def test_a_container_that_ends_before_its_first_load_makes_the_launch_fail(
+    tmp_path, loading, is_ended_by_launch,
+):
+    program = tmp_path / 'container'
+    program.write_text(f'#!/bin/sh\nexec sleep {1000 if is_ended_by_launch else 0}\n')
+    program.chmod(0o755)
+    loading(lambda: FakeClient(lambda: False))
+    service = LaunchService()
+    service.include_launch_description(LaunchDescription([ComposableNodeContainer(
+        name='c', namespace='', executable=str(program),
+        composable_node_descriptions=[ComposableNode(package='p', plugin='p::A', name='a')]),
+        *([TimerAction(period=0.1, actions=[ShutDown()])] if is_ended_by_launch else ())]))
+    assert service.run() == 0
+    assert service.context._is_failed is not is_ended_by_launch
 
 
 def test_a_component_that_is_not_loaded_makes_the_launch_fail(loading):

@@ -121,6 +121,8 @@ class ExecuteLocal(Action):
         self.__respawn_delay = respawn_delay
         self.__respawn_max_retries = respawn_max_retries
         self.__respawn_retries = 0
+        # Whether the process starts again after the end that is being handled.
+        self._starts_again = False
         self.__process_event_args: Optional[Dict[str, Any]] = None
         self._subprocess_transport: Optional[ChildProcess] = None
         self._subprocess_protocol: Optional[_Protocol] = None
@@ -352,7 +354,11 @@ class ExecuteLocal(Action):
         else:
             self.__logger.error(
                 f"process has died [pid {pid}, exit code {code}, cmd '{command}'].")
+        self._starts_again = self.__is_to_respawn(context)
         await context.emit_event(ProcessExited(returncode=code, **details))
+        return self._starts_again and not self.__shutdown_future.done()
+
+    def __is_to_respawn(self, context: LaunchContext) -> bool:
         return (
             bool(self.__respawn) and not context.is_shutdown
             and not self.__shutdown_future.done()

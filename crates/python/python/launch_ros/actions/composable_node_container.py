@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from launch.launch_description_entity import LaunchDescriptionEntity
     from launch.some_substitutions_type import SomeSubstitutionsType
 
+    from launch_ros.actions.load_composable_nodes import LoadComposableNodes
+
 
 def parse_composable_nodes(
     entity: Entity, parser: Parser, *, optional: bool,
@@ -79,8 +81,14 @@ class ComposableNodeContainer(Node):
             context.register_event_handler(OnProcessStart(
                 target_action=self, on_start=lambda event, _: self.__load_again(event, load)))
             context.register_event_handler(OnProcessExit(
-                target_action=self, on_exit=lambda event, _: load._cancel()))
+                target_action=self,
+                on_exit=lambda event, context: self.__load_no_more(load, context)))
         return [*(actions or ()), load]
+
+    def __load_no_more(self, load: LoadComposableNodes, context: LaunchContext) -> None:
+        is_left = load._cancel()
+        if is_left and not self._starts_again and not context.is_shutdown:
+            context._set_is_failed()
 
     def __load_again(
         self, event: Event, load: LaunchDescriptionEntity,

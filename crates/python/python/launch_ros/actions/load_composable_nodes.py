@@ -96,11 +96,13 @@ class LoadComposableNodes(Action):
             self.__loads.append(load)
             load.add_done_callback(self.__loads.remove)
 
-    def _cancel(self) -> None:
-        """Load no more: the container has ended."""
-        for load in self.__loads:
+    def _cancel(self) -> bool:
+        """Load no more, as the container has ended; return whether components were left."""
+        loads = [load for load in self.__loads if not load.done()]
+        for load in loads:
             self.__logger.warning('the container has ended before all components were loaded')
             load.cancel()
+        return bool(loads)
 
     async def __load_in_sequence(
         self, container: Text, requests: List[LoadNode.Request], context: LaunchContext,
