@@ -6,6 +6,7 @@ import asyncio
 import collections
 import contextlib
 import os
+import threading
 
 import launch.logging
 from launch.event_queue import EventQueue
@@ -131,7 +132,14 @@ class LaunchContext:
 
     @contextlib.contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Let signals that end the launch interrupt the code within, as it may run for long."""
+        """
+        Let signals that end the launch interrupt the code within, as it may run for long.
+
+        Does nothing in other threads than the main one, as signal handlers run there alone.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         depth = self.__interruptible_depth
         self.__interruptible_depth = depth + 1
         try:

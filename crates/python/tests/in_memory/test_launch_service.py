@@ -7,7 +7,7 @@ import sys
 import threading
 import types
 
-from launch import Event, LaunchDescription, LaunchService, child_process
+from launch import Event, LaunchContext, LaunchDescription, LaunchService, child_process
 from launch.actions import (
     ExecuteProcess, OpaqueCoroutine, OpaqueFunction, TimerAction,
 )
@@ -77,6 +77,28 @@ def test_another_thread_shuts_down_while_the_loop_waits_for_the_lock():
     assert service.run(shutdown_when_idle=False) == 0
     thread.join(DEADLINE_S)
     assert service.context.is_shutdown
+
+
+def test_signals_interrupt_code_of_the_main_thread_alone():
+    context = LaunchContext()
+    context._interrupt()
+    is_inside, is_checked = threading.Event(), threading.Event()
+
+    def run():
+        with context._interruptible():
+            is_inside.set()
+            is_checked.wait(DEADLINE_S)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert is_inside.wait(DEADLINE_S)
+    context._interrupt()
+    is_checked.set()
+    thread.join(DEADLINE_S)
+    with pytest.raises(KeyboardInterrupt):
+        with context._interruptible():
+            context._interrupt()
+    context._interrupt()
 
 
 class FakeClient:
