@@ -384,6 +384,37 @@ def test_what_a_process_has_left_without_the_mark_does_not_outlive_the_launch(
         kill_all(pids)
 
 
+def watchdog_of(launch):
+    """Return the process id of a launch's watchdog."""
+    for name in os.listdir('/proc'):
+        if name.isdecimal():
+            try:
+                with open(f'/proc/{name}/cmdline') as line, open(f'/proc/{name}/stat') as stat:
+                    parent = int(stat.read().rpartition(')')[2].split()[1])
+                    if parent == launch.pid and '_watchdog.py' in line.read():
+                        return int(name)
+            except OSError:
+                pass
+    return None
+
+
+def test_a_stopped_watchdog_does_not_keep_the_launch_from_ending(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(folder.process('one')))
+    launch = folder.start('a.launch.py')
+    watchdog = None
+    try:
+        pid = folder.pid('one')
+        watchdog = watchdog_of(launch)
+        os.kill(watchdog, signal.SIGSTOP)
+        launch.send_signal(signal.SIGINT)
+        launch.communicate(timeout=30)
+        assert launch.returncode == 0
+        assert not is_running(pid) and not is_running(watchdog)
+    finally:
+        end(launch)
+        kill_all([watchdog] if watchdog else [])
+
+
 # --- interruption -----------------------------------------------------------------------
 
 def endless(folder, kind):  # noqa: F811
