@@ -125,6 +125,20 @@ impl Subscription {
         Ok(Some((message, MessageInfo::of(py, &meta))))
     }
 
+    /// As an executor takes it: the arguments of a callback that gets the oldest message
+    /// alone, or None.
+    fn take_arguments<'py>(
+        &self,
+        py: Python<'py>,
+        _executor: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
+        self.life.check()?;
+        let Some((payload, _)) = self.next() else {
+            return Ok(None);
+        };
+        Ok(Some((self.program.decode(py, &payload)?,)))
+    }
+
     /// The oldest message as it was received, or None.
     fn take_raw<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, MessageInfo)>> {
         self.life.check()?;

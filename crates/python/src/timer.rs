@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::clock::{Clock, ClockState};
 use crate::context::{Context, ContextState};
@@ -121,6 +122,21 @@ impl Timer {
     fn is_ready(&self) -> PyResult<bool> {
         self.life.check()?;
         Ok(self.state.is_ready())
+    }
+
+    /// As an executor takes it: schedules the next call if the timer is due. Returns the
+    /// arguments of the callback, which are none, or None if it is not due.
+    fn take_due<'py>(
+        &self,
+        py: Python<'py>,
+        _executor: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.life.check()?;
+        if !self.state.is_ready() {
+            return Ok(None);
+        }
+        self.call()?;
+        Ok(Some(PyTuple::empty(py)))
     }
 
     /// Schedules the next call; returns its lateness.

@@ -206,3 +206,33 @@ def test_a_forked_child_neither_uses_nor_ends_what_is_its_parents():
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'InvalidHandle cannot use it: it belongs to the process that called os.fork()' in done.stdout
     assert 'spin ended' in done.stdout
+
+
+def test_a_node_imports_no_module_that_takes_long():
+    # The modules of `site` are the environment's.
+    program = (
+        'import rclpy, sys\n'
+        'rclpy.init(args=[])\n'
+        'rclpy.create_node("quick")\n'
+        'print(*sys.modules)\n')
+    result = subprocess.run(
+        [sys.executable, '-S', '-c', program], text=True, capture_output=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+    slow = {'importlib.abc', 'importlib.resources', 'concurrent.futures', 'typing', 'inspect',
+            'numpy', 'asyncio', 'pathlib'}
+    assert not slow & set(result.stdout.split())
+
+
+def test_the_constructor_of_a_message_is_the_same_after_its_first_use():
+    from geometry_msgs.msg import Inertia
+
+    class Named(Inertia):
+        pass
+
+    assert Named(m=1.0).m == 1.0
+    assert Inertia(m=2.0) == Inertia(m=2.0)
+    for wrong in ({'mass': 1.0}, {'m': 'heavy'}):
+        with pytest.raises(AssertionError):
+            Inertia(check_fields=True, **wrong)
+    with pytest.raises(TypeError):
+        Inertia(1.0)

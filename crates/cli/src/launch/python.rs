@@ -1,7 +1,7 @@
 //! Python launch files: the whole launch is handed to the Python package of the wheel.
 //!
-//! This process is replaced by `python3 -m pteros.launch`. So the signals of the
-//! terminal reach the launcher, and its exit code is that of this command.
+//! This process is replaced by Python with the module `pteros.launch`. So the signals of
+//! the terminal reach the launcher, and its exit code is that of this command.
 
 use anyhow::{Context as _, Result, bail};
 use pteros_launch::LaunchRequest;
@@ -14,9 +14,10 @@ const PYTHON_VARIABLE: &str = "PTEROS_PYTHON";
 /// The variable that tells Python where this command is. It finds the programs of
 /// Cargo workspaces for it.
 const COMMAND_VARIABLE: &str = "PTEROS_COMMAND";
-/// Exits with 0 where the wheel is installed.
-const PROBE: &str =
-    "import importlib.util, sys; sys.exit(importlib.util.find_spec('pteros') is None)";
+/// Runs the module `pteros.launch` without modules of the current folder.
+const START: &str = include_str!("start.py");
+/// Lets [`START`] only exit with 0 where the wheel is installed.
+const PROBE: &str = "--probe";
 
 /// Replaces this process by Python, which runs, checks or shows the launch file.
 /// Returns only on error. Blocks while it looks for a Python, for tens of
@@ -27,10 +28,7 @@ const PROBE: &str =
 pub fn run(request: &LaunchRequest, flags: &[&str]) -> Result<()> {
     let python = find_python(&request.file)?;
     let mut command = Command::new(&python);
-    command
-        .args(["-m", "pteros.launch"])
-        .arg(&request.file)
-        .args(flags);
+    command.args(["-c", START]).arg(&request.file).args(flags);
     for (name, value) in &request.arguments {
         command.arg(format!("{name}:={value}"));
     }
@@ -83,7 +81,7 @@ fn candidates() -> Vec<PathBuf> {
 
 fn has_wheel(python: &Path) -> bool {
     let status = Command::new(python)
-        .args(["-c", PROBE])
+        .args(["-c", START, PROBE])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

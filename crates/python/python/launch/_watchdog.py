@@ -3,7 +3,8 @@ Watchdog process: ends all processes of a launch if the launcher is killed.
 
 It reads a pipe whose other end the launcher holds. The kernel closes that end when the
 launcher ends, whatever the reason. A process belongs to a launch if its environment holds the
-launch's id, which children inherit. The file runs on its own, with Python's library alone.
+launch's id, which children inherit, or if it is in a process group that the launcher has named
+a member of. The file runs on its own, with Python's library alone.
 """
 
 import os
@@ -14,8 +15,14 @@ import time
 LAUNCH_ID_VARIABLE = 'PTEROS_LAUNCH'
 """Environment variable with the ids of a process's launches, separated by colons."""
 
-DONE = b'done'
+DONE = b'done\n'
 """Written by the launcher when the launch has ended properly."""
+
+ADDED = b'added'
+"""Written by the launcher before the id, start time and group of a member of a group."""
+
+REMOVED = b'removed'
+"""Written by the launcher before the id, start time and group of a member that has ended."""
 
 _ENVIRONMENT_BYTES_MAX = 4 << 20
 _POLL_PERIOD = 0.02
@@ -44,8 +51,83 @@ def _belongs(pid, launch_id):
     return False
 
 
-def find_orphans(launch_id):
+def read_stat(pid):
+    """Return state, process group and start time of a process; ``None`` if there is none."""
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as file:
+            fields = file.read().rpartition(b')')[2].split()
+        return fields[0], int(fields[2]), int(fields[19])
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+class Groups:
+    """
+    Process groups of a launch.
+
+    The kernel gives a group's id to no other process while the group has a member. So a group
+    is the launch's as long as one of its known members is there.
+    """
+
+    def __init__(self):
+        self.__known = {}
+
+    def __len__(self):
+        return len(self.__known)
+
+    def add(self, pid, start, group):
+        """Add a member by its id and start time."""
+        self.__known[pid, start] = group
+
+    def remove(self, pid, start):
+        """Remove a member that has ended."""
+        self.__known.pop((pid, start), None)
+
+    def ended(self):
+        """Return the members that are not there any more: id, start time and group."""
+        return [(*each, group) for each, group in self.__known.items() if not _is_in(*each, group)]
+
+    def find(self):
+        """Return the ids of all members that run, also of those that nobody has added."""
+        groups = {group for each, group in self.__known.items() if _is_in(*each, group)}
+        groups.discard(os.getpgrp())
+        if not groups:
+            self.__known = {}
+            return []
+        members = find_members(groups)
+        self.__known = {(pid, start): group for pid, start, group, _ in members}
+        return [pid for pid, _, _, state in members if state not in b'ZX']
+
+    def has(self, pid):
+        """Return whether a process is a known member."""
+        stat = read_stat(pid)
+        return stat is not None and self.__known.get((pid, stat[2])) == stat[1]
+
+
+def _is_in(pid, start, group):
+    stat = read_stat(pid)
+    return stat is not None and stat[1:] == (group, start)
+
+
+def find_members(groups):
+    """Return id, start time, group and state of the processes in the groups."""
+    members = []
+    for name in os.listdir('/proc'):
+        stat = read_stat(name) if name.isdecimal() else None
+        if stat is not None and stat[1] in groups:
+            members.append((int(name), stat[2], stat[1], stat[0]))
+    return members
+
+
+_NO_GROUPS = Groups()
+
+
+def find_orphans(launch_id, groups=_NO_GROUPS):
     """Return the ids of the launch's processes, except this one."""
+    return sorted({*_find_marked(launch_id), *groups.find()})
+
+
+def _find_marked(launch_id):
     own = os.getpid()
     found = []
     for _ in range(20):
@@ -59,9 +141,9 @@ def find_orphans(launch_id):
     return found
 
 
-def signal_orphans(launch_id, number):
+def signal_orphans(launch_id, number, groups=_NO_GROUPS):
     """Send a signal to the launch's processes, and return how many they are."""
-    found = find_orphans(launch_id)
+    found = find_orphans(launch_id, groups)
     for pid in found:
         # The id may be another process's by now. The descriptor pins the process.
         try:
@@ -69,7 +151,7 @@ def signal_orphans(launch_id, number):
         except OSError:
             continue
         try:
-            if _belongs(pid, launch_id):
+            if _belongs(pid, launch_id) or groups.has(pid):
                 signal.pidfd_send_signal(descriptor, number)
         except OSError:
             pass
@@ -78,37 +160,41 @@ def signal_orphans(launch_id, number):
     return len(found)
 
 
-def end_orphans(launch_id, escalation=_ESCALATION):
+def end_orphans(launch_id, escalation=_ESCALATION, groups=_NO_GROUPS):
     """
     End the launch's processes, and return how many are left.
 
     :param escalation: Signals, each with the time that processes get to end, in seconds.
     """
     for number, timeout in escalation:
-        if signal_orphans(launch_id, number) == 0:
+        if signal_orphans(launch_id, number, groups) == 0:
             return 0
         until = time.monotonic() + timeout
         while time.monotonic() < until:
             time.sleep(_POLL_PERIOD)
             # A process that was forked meanwhile gets SIGKILL at once.
             left = (
-                signal_orphans(launch_id, number) if number == signal.SIGKILL
-                else len(find_orphans(launch_id)))
+                signal_orphans(launch_id, number, groups) if number == signal.SIGKILL
+                else len(find_orphans(launch_id, groups)))
             if left == 0:
                 return 0
-    return len(find_orphans(launch_id))
+    return len(find_orphans(launch_id, groups))
 
 
 def main(launch_id):
     """Wait until the launcher ends; end its processes unless it did."""
-    received = b''
-    while True:
-        part = os.read(0, 64)
-        if not part:
-            break
-        received += part
-    if received != DONE:
-        end_orphans(launch_id)
+    groups = Groups()
+    with open(0, 'rb', closefd=False) as file:
+        for line in file:
+            if line == DONE:
+                return
+            word, *numbers = line.split()
+            pid, start, group = map(int, numbers)
+            if word == ADDED:
+                groups.add(pid, start, group)
+            else:
+                groups.remove(pid, start)
+    end_orphans(launch_id, groups=groups)
 
 
 if __name__ == '__main__':

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import pty
 import signal
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
 
     from launch.launch_guard import LaunchGuard
 
-_READ_BYTES = 1 << 16
-_OWN_PROCESS_GROUP: Dict[str, Any] = (
+_READ_BYTES = 1 << 14
+_PIPE_BYTES = 1 << 16
+OWN_PROCESS_GROUP: Dict[str, Any] = (
     {'process_group': 0} if sys.version_info >= (3, 11) else {'preexec_fn': os.setpgrp})
+"""Arguments of :class:`subprocess.Popen` that give a process a group of its own."""
 
 
 class ChildProcess:
@@ -39,7 +42,7 @@ class ChildProcess:
         is_shell: bool,
         has_terminals: bool,
         on_output: Callable[[int, bytes], None],
-        may_read: Callable[[], bool],
+        may_read: Callable[[Callable[[], None]], bool],
         guard: LaunchGuard,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -49,7 +52,7 @@ class ChildProcess:
         :param has_terminals: Give it a pseudo-terminal each for stdout and stderr.
         :param on_output: Gets the number of the stream and bytes.
         :param may_read: Says whether more output can be taken now. Otherwise it waits in
-            the pipe, and the process with it.
+            the pipe, and the process with it, until the function is called that it gets.
         :raises OSError: if it cannot be started.
         """
         self.name = name
@@ -67,7 +70,7 @@ class ChildProcess:
                 shell=is_shell, cwd=folder, env=guard.mark(environment),
                 stdin=subprocess.PIPE, stdout=far[0], stderr=far[1],
                 # Signals are for all that it starts, and Ctrl-C comes from the launch.
-                **_OWN_PROCESS_GROUP)
+                **OWN_PROCESS_GROUP)
         except BaseException:
             for descriptor in near:
                 os.close(descriptor)
@@ -75,8 +78,17 @@ class ChildProcess:
         finally:
             for descriptor in far:
                 os.close(descriptor)
+        try:
+            self.__descriptor: Optional[int] = os.pidfd_open(self.__process.pid)
+        except OSError:
+            # Without its end there is no process.
+            os.killpg(self.__process.pid, signal.SIGKILL)
+            self.__process.wait()
+            self.__process.stdin.close()
+            for descriptor in near:
+                os.close(descriptor)
+            raise
         guard.add(self)
-        self.__descriptor: Optional[int] = os.pidfd_open(self.__process.pid)
         loop.add_reader(self.__descriptor, self.__handle_end)
         for stream, descriptor in zip((1, 2), near):
             os.set_blocking(descriptor, False)
@@ -96,13 +108,18 @@ class ChildProcess:
             return b''
 
     def __handle_output(self, stream: int) -> None:
-        if not self.__may_read():
+        if not self.__may_read(lambda: self.__resume(stream)):
+            self.__loop.remove_reader(self.__streams[stream])
             return
         data = self.__read(stream)
         if data:
             self.__on_output(stream, data)
         elif data is not None:
             self.__close_stream(stream)
+
+    def __resume(self, stream: int) -> None:
+        if stream in self.__streams and not self.__loop.is_closed():
+            self.__loop.add_reader(self.__streams[stream], self.__handle_output, stream)
 
     def __close_stream(self, stream: int) -> None:
         descriptor = self.__streams.pop(stream)
@@ -115,14 +132,17 @@ class ChildProcess:
             return
         self.__forget_descriptor()
         for stream in list(self.__streams):
-            while stream in self.__streams:
+            # What it has written. Others may write without an end; their output comes later.
+            left = _capacity(self.__streams[stream])
+            while left > 0:
                 data = self.__read(stream)
                 if data is None:
                     break
-                if data:
-                    self.__on_output(stream, data)
-                else:
+                if not data:
                     self.__close_stream(stream)
+                    break
+                left -= len(data)
+                self.__on_output(stream, data)
         self.__guard.move_to_ended(self)
         if not self.complete.done():
             self.complete.set_result(self.__process.returncode)
@@ -189,6 +209,14 @@ class ChildProcess:
 def _shell_line(command: List[str]) -> str:
     """Return the line for a shell: the parts as they are."""
     return ' '.join(command)
+
+
+def _capacity(descriptor: int) -> int:
+    """Return how many bytes a pipe or a pseudo-terminal holds at most."""
+    try:
+        return fcntl.fcntl(descriptor, 1032)  # F_GETPIPE_SZ, which Python 3.10 has by name
+    except OSError:
+        return _PIPE_BYTES
 
 
 def _open_pipes() -> Any:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import os
+import threading
 
 import launch.logging
+from launch.event_queue import EventQueue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Coroutine, Deque, Dict, Iterable, List, Mapping, Optional
+    from typing import (
+        Any, Coroutine, Deque, Dict, Iterable, Iterator, List, Mapping, Optional,
+    )
 
     from launch.event import Event
     from launch.event_handler import BaseEventHandler
@@ -38,6 +43,10 @@ class _Locals:
         raise AttributeError(f"can't set attribute '{name}', locals are read-only")
 
 
+class Interrupted(KeyboardInterrupt):
+    """A signal that ends the launch has arrived while code of a launch file ran."""
+
+
 class LaunchContext:
     """Configurations, environment, locals, event handlers and the queue of events."""
 
@@ -46,7 +55,7 @@ class LaunchContext:
     ) -> None:
         self.__argv = [] if argv is None else argv
         self.__noninteractive = noninteractive
-        self._event_queue: asyncio.Queue = asyncio.Queue()
+        self._event_queue = EventQueue()
         self._event_handlers: Deque[BaseEventHandler] = collections.deque()
         self._completion_futures: List[asyncio.Future] = []
         self.__globals: Dict[str, Any] = {}
@@ -58,7 +67,9 @@ class LaunchContext:
         self.__environment_stack: List[Dict[str, str]] = []
         self.__first_environment = dict(os.environ)
         self.__is_shutdown = False
+        self.__is_failed = False
         self.__asyncio_loop: Optional[asyncio.AbstractEventLoop] = None
+        self.__interruptible_depth = 0
         self.__held_starts: Optional[List[Coroutine]] = None
         self.__plan: Optional[Plan] = None
         self._has_timer_handler = False
@@ -85,6 +96,14 @@ class LaunchContext:
         self.__is_shutdown = state
 
     @property
+    def _is_failed(self) -> bool:
+        """Whether a process could not be started, or a component not be loaded."""
+        return self.__is_failed
+
+    def _set_is_failed(self) -> None:
+        self.__is_failed = True
+
+    @property
     def asyncio_loop(self) -> Optional[asyncio.AbstractEventLoop]:
         """The loop that runs the launch service; ``None`` while it does not run."""
         return self.__asyncio_loop
@@ -108,6 +127,34 @@ class LaunchContext:
     def add_completion_future(self, completion_future: asyncio.Future) -> None:
         """Keep the launch service running until a future is done."""
         self._completion_futures.append(completion_future)
+
+    # --- interruption -------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """
+        Let signals that end the launch interrupt the code within, as it may run for long.
+
+        Does nothing in other threads than the main one, as signal handlers run there alone.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        depth = self.__interruptible_depth
+        self.__interruptible_depth = depth + 1
+        try:
+            yield
+        finally:
+            self.__interruptible_depth = depth
+
+    def _interrupt(self) -> None:
+        """
+        Interrupt code that may be interrupted; called by signal handlers.
+
+        :raises Interrupted: if such code runs.
+        """
+        if self.__interruptible_depth > 0:
+            raise Interrupted
 
     # --- starts of processes ------------------------------------------------------------
 

@@ -20,12 +20,20 @@ if TYPE_CHECKING:
 OPEN_ENDED_MAX = 64
 """The largest number of ended processes whose output is still read, because others have it."""
 
+MEMBERS_LEFT_MAX = 16
+"""The largest number of members that are known of the group of a process that has ended."""
+
+MEMBERS_ENDED_MAX = 256
+"""The number of members known beside the processes that run, with which ended ones go."""
+
+_WATCHDOG_TIMEOUT = 2.0
 _ORPHAN_ESCALATION = ((signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
 
 
 class LaunchGuard:
     """
-    Marks processes with the id of the launch, and ends those that are left at its end.
+    Marks processes with the id of the launch, and ends those that are left at its end. It also
+    knows their process groups, as a process may start others without the mark.
 
     A watchdog process does so if this process is killed. It starts with the first process.
     """
@@ -35,6 +43,8 @@ class LaunchGuard:
         self.__watchdog: Optional[subprocess.Popen] = None
         self.__running: List[ChildProcess] = []
         self.__ended: List[ChildProcess] = []
+        self.__groups = _watchdog.Groups()
+        self.__starts: Dict[int, int] = {}
 
     def mark(self, environment: Dict[str, str]) -> Dict[str, str]:
         """Return the environment with the launch's id."""
@@ -50,15 +60,65 @@ class LaunchGuard:
                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 # Ctrl-C in the terminal must not reach it.
                 start_new_session=True)
+            os.set_blocking(self.__watchdog.stdin.fileno(), False)
+
+    def __tell(self, message: bytes) -> None:
+        """Write a line to the watchdog, unless it has been killed or stopped."""
+        try:
+            # The kernel writes so few bytes as a whole, or nothing.
+            os.write(self.__watchdog.stdin.fileno(), message)
+        except (BrokenPipeError, BlockingIOError):
+            pass
+
+    def __add_member(self, pid: int, start: int, group: int) -> None:
+        self.__groups.add(pid, start, group)
+        self.__tell(b'%s %d %d %d\n' % (_watchdog.ADDED, pid, start, group))
+
+    def __remove_member(self, pid: int, start: int, group: int) -> None:
+        self.__groups.remove(pid, start)
+        self.__tell(b'%s %d %d %d\n' % (_watchdog.REMOVED, pid, start, group))
+
+    def __add_members_left(self, group: int) -> None:
+        """Add processes that are in the group of a process that has ended."""
+        try:
+            os.killpg(group, 0)
+        except OSError:
+            # Mostly there are none.
+            return
+        members = _watchdog.find_members({group})
+        if any(pid == group for pid, *_ in members):
+            # Another process has the id, and has made a group.
+            return
+        for pid, start, _, _ in members[:MEMBERS_LEFT_MAX]:
+            self.__add_member(pid, start, group)
+        if len(self.__groups) > len(self.__starts) + MEMBERS_ENDED_MAX:
+            for member in self.__groups.ended():
+                self.__remove_member(*member)
 
     def add(self, process: ChildProcess) -> None:
         """Add a process that has started."""
         self.__running.append(process)
+        self.add_leader(process.get_pid())
+
+    def add_leader(self, pid: int) -> None:
+        """Add a process that leads a group; those that it starts may lose the mark."""
+        stat = _watchdog.read_stat(pid)
+        if stat is not None:
+            self.__starts[pid] = stat[2]
+            self.__add_member(pid, stat[2], pid)
+
+    def remove_leader(self, pid: int) -> None:
+        """Remove a leader that has ended; the rest of its group stays."""
+        self.__add_members_left(pid)
+        start = self.__starts.pop(pid, None)
+        if start is not None:
+            self.__remove_member(pid, start, pid)
 
     def move_to_ended(self, process: ChildProcess) -> None:
         """Move a process that has ended; its output is read as long as others write it."""
         if process in self.__running:
             self.__running.remove(process)
+            self.remove_leader(process.get_pid())
         if process.is_closed:
             return
         self.__ended.append(process)
@@ -75,10 +135,10 @@ class LaunchGuard:
             process.send_signal(number)
 
     def close(self) -> None:
-        """End all processes that are left, and the watchdog. Blocks for at most 4 s."""
+        """End all processes that are left, and the watchdog. Blocks for at most 6 s."""
         if self.__watchdog is None:
             return
-        left = _watchdog.end_orphans(self.launch_id, _ORPHAN_ESCALATION)
+        left = _watchdog.end_orphans(self.launch_id, _ORPHAN_ESCALATION, self.__groups)
         if left:
             launch.logging.get_logger('launch').error(
                 f'{left} processes of this launch could not be ended; find them with: ps -ef')
@@ -86,11 +146,13 @@ class LaunchGuard:
             process.close()
         self.__running.clear()
         self.__ended.clear()
+        self.__starts.clear()
+        self.__tell(_watchdog.DONE)
         watchdog, self.__watchdog = self.__watchdog, None
+        watchdog.stdin.close()
         try:
-            watchdog.stdin.write(_watchdog.DONE)
-            watchdog.stdin.close()
-        except BrokenPipeError:
-            # It has been killed.
-            pass
-        watchdog.wait()
+            watchdog.wait(_WATCHDOG_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            # It has been stopped.
+            watchdog.kill()
+            watchdog.wait()

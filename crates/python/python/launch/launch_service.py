@@ -12,8 +12,9 @@ import traceback
 
 import launch.logging
 from launch.event_handlers import OnIncludeLaunchDescription, OnShutdown
+from launch.event_queue import EventQueue
 from launch.events import IncludeLaunchDescription, Shutdown
-from launch.launch_context import LaunchContext
+from launch.launch_context import Interrupted, LaunchContext
 from launch.launch_description_entity import LaunchDescriptionEntity
 from launch.launch_guard import LaunchGuard
 from launch.utilities import (
@@ -22,7 +23,9 @@ from launch.utilities import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Coroutine, Iterable, Iterator, List, Optional, Tuple
+    from typing import (
+        Any, Callable, ContextManager, Coroutine, Iterable, Iterator, List, Optional, Tuple,
+    )
 
     from launch.event import Event
     from launch.launch_description import LaunchDescription
@@ -92,16 +95,13 @@ class LaunchService:
     # --- from any thread ----------------------------------------------------------------
 
     def emit_event(self, event: Event) -> None:
-        """Queue an event. Thread-safe; blocks until it is queued."""
-        future = None
+        """Queue an event. Thread-safe; from another thread the loop queues it later."""
         with self.__loop_lock:
             if self.__loop is None or self.__is_own_thread():
                 self.__context.emit_event_sync(event)
             else:
-                future = asyncio.run_coroutine_threadsafe(
-                    self.__context.emit_event(event), self.__loop)
-        if future is not None:
-            future.result()
+                # Waiting for the loop could be for ever: it may wait for this lock.
+                self.__loop.call_soon_threadsafe(self.__context.emit_event_sync, event)
 
     def include_launch_description(self, launch_description: LaunchDescription) -> None:
         """Visit a launch description when the service runs. Thread-safe."""
@@ -109,7 +109,7 @@ class LaunchService:
 
     def shutdown(self, force_sync: bool = False) -> Optional[Coroutine]:
         """
-        End the launch, if it runs. Thread-safe.
+        End the launch, if it runs. Thread-safe; from another thread the loop does it later.
 
         :param force_sync: Queue the event at once; needed in signal handlers.
         :returns: a coroutine to await if it is called from the loop, else ``None``.
@@ -117,22 +117,25 @@ class LaunchService:
         with self.__loop_lock:
             if self.__loop is None:
                 return None
-            return self._shutdown(
-                reason='LaunchService.shutdown() called', due_to_sigint=False,
-                force_sync=force_sync)
+            reason = 'LaunchService.shutdown() called'
+            if self.__is_own_thread():
+                return self._shutdown(
+                    reason=reason, due_to_sigint=False, force_sync=force_sync)
+            self.__loop.call_soon_threadsafe(lambda: self._shutdown(
+                reason=reason, due_to_sigint=False, force_sync=True))
+            return None
 
     def _shutdown(
         self, *, reason: str, due_to_sigint: bool, force_sync: bool = False,
     ) -> Optional[Coroutine]:
+        """Shut down, in the thread of the loop."""
         result = None
         if not self.__shutting_down:
             event = Shutdown(reason=reason, due_to_sigint=due_to_sigint)
             if force_sync:
                 self.__context.emit_event_sync(event)
-            elif self.__loop is not None and self.__is_own_thread():
-                result = self.__context.emit_event(event)
             else:
-                self.emit_event(event)
+                result = self.__context.emit_event(event)
         self.__set_shutting_down()
         return result
 
@@ -162,7 +165,13 @@ class LaunchService:
             # An error in a description starts none of its processes.
             self.__context._hold_starts()
             try:
-                pairs = self.__visit(handler.handle(event, self.__context))
+                with self.__interruptible(event):
+                    pairs = self.__visit(handler.handle(event, self.__context))
+            except Interrupted:
+                # The loop handles the signal next.
+                self.__context._drop_starts()
+                self.__logger.warning('interrupted while launch files were evaluated')
+                continue
             except BaseException:
                 self.__context._drop_starts()
                 raise
@@ -170,6 +179,12 @@ class LaunchService:
                 self.__context._pop_locals()
             self.__context._release_starts()
             self._entity_future_pairs.extend(pairs)
+
+    def __interruptible(self, event: Event) -> ContextManager[None]:
+        # Of other events, commands and functions of launch files can be interrupted.
+        if isinstance(event, IncludeLaunchDescription):
+            return self.__context._interruptible()
+        return contextlib.nullcontext()
 
     def __visit(self, entities: Any) -> List[Tuple[LaunchDescriptionEntity, asyncio.Future]]:
         if not isinstance(entities, collections.abc.Iterable):
@@ -189,9 +204,11 @@ class LaunchService:
             pair for pair in self._entity_future_pairs if not pair[1].done()]
         self.__context._completion_futures = [
             future for future in self.__context._completion_futures if not future.done()]
-        return (
-            not self._entity_future_pairs and not self.__context._completion_futures
-            and self.__context._event_queue.empty())
+        if self._entity_future_pairs or self.__context._completion_futures:
+            return False
+        queue = self.__context._event_queue
+        # What ended processes have left behind may write without an end.
+        return queue.has_only_output() if self.__shutting_down else queue.empty()
 
     # --- signals ------------------------------------------------------------------------
 
@@ -231,12 +248,13 @@ class LaunchService:
             self.__interrupts = 0
             self.__context._set_asyncio_loop(loop)
             # The queue of an earlier run may belong to another loop.
-            waiting, self.__context._event_queue = self.__context._event_queue, asyncio.Queue()
+            waiting, self.__context._event_queue = self.__context._event_queue, EventQueue()
             while not waiting.empty():
                 self.__context._event_queue.put_nowait(waiting.get_nowait())
             self.__context._guard = LaunchGuard()
         try:
-            with AsyncSafeSignalManager(loop) as manager, _signals_without_default():
+            python_handlers = _signals_without_default(self.__context._interrupt)
+            with AsyncSafeSignalManager(loop) as manager, python_handlers:
                 manager.handle(signal.SIGINT, self.__on_sigint)
                 for number in (signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP):
                     manager.handle(number, self.__on_sigterm)
@@ -336,19 +354,19 @@ class LaunchService:
 
 
 @contextlib.contextmanager
-def _signals_without_default() -> Iterator[None]:
+def _signals_without_default(interrupt: Callable[[], None]) -> Iterator[None]:
     """
-    Give the handled signals a handler of Python that does nothing.
+    Give the handled signals a handler of Python that only calls a function.
 
-    Without one, Python does not write a signal's number to the wakeup descriptor. Handlers
-    that a program has set stay.
+    Without a handler, Python does not write a signal's number to the wakeup descriptor.
+    Handlers that a program has set stay.
     """
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP):
         handler = signal.getsignal(number)
         if handler in (signal.SIG_DFL, signal.default_int_handler):
             before[number] = handler
-            signal.signal(number, lambda number, frame: None)
+            signal.signal(number, lambda number, frame: interrupt())
     try:
         yield
     finally:

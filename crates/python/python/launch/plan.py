@@ -126,12 +126,12 @@ class Plan:
         """Evaluate entities below a step, after all that the launch begins with."""
         self.__later.append((step, entities, context_locals or {}))
 
-    def run_command(self, line: str, on_stderr: str) -> str:
+    def run_command(self, line: str, on_stderr: str, context: LaunchContext) -> str:
         """Return the output of a command; nothing if it cannot run."""
         from launch.substitutions.command import run_command
         from launch.substitutions.substitution_failure import SubstitutionFailure
         try:
-            return run_command(line, on_stderr)
+            return run_command(line, on_stderr, context)
         except SubstitutionFailure as error:
             self.add_missing(str(error))
             return ''

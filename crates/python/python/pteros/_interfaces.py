@@ -7,10 +7,9 @@ class is made when it is first asked for.
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
 import sys
 import threading
+from _frozen_importlib import ModuleSpec
 
 import _pteros_import_hook
 from pteros import _message, _native
@@ -70,8 +69,12 @@ def find_package(package):
     return True
 
 
-class _TypeModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `std_msgs.msg._string`, which has the class `String`."""
+class _TypeModuleFinder:
+    """
+    Finds `std_msgs.msg._string`, which has the class `String`.
+
+    It has no base class: `importlib.abc` takes as long to import as rclpy does.
+    """
 
     def find_spec(self, full_name, path=None, target=None):
         parts = full_name.split('.')
@@ -79,7 +82,7 @@ class _TypeModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         if self._name(parts) is None:
             return None
-        return importlib.machinery.ModuleSpec(full_name, self)
+        return ModuleSpec(full_name, self)
 
     @staticmethod
     def _name(parts):

@@ -8,8 +8,10 @@ defaults as read-only class attributes.
 from __future__ import annotations
 
 import array
+import functools
 import keyword
 import math
+import operator
 import os
 import re
 import sys
@@ -271,26 +273,45 @@ class _SlotTypes:
         return self._types
 
 
-def _property_source(field):
-    slot = f'self._{field.name}'
+# The setters of fields: their code is compiled once, and each field gets its own name in it.
+
+def _set_single(self, value, check, convert):
+    if self._check_fields:
+        check(value)
+    self._FIELD = value
+
+
+def _set_fixed_array(self, value, check, convert):
+    if self._check_fields:
+        check(value)
+    self._FIELD = convert(value)
+
+
+def _set_sequence(self, value, check, convert):
+    if self._check_fields:
+        check(value)
+        self._FIELD = value if isinstance(value, array.array) else convert(value)
+    else:
+        self._FIELD = convert(value)
+
+
+def _property(field):
+    """Return the property of a field."""
+    slot = f'_{field.name}'
+    template, convert = _set_single, None
     if field.shape != 'single' and field.code is not None:
         if field.shape == 'array':
-            plain = f'{slot} = to_fixed_array({field.dtype!r}, {field.code!r}, {field.count}, value)'
-            checked = f'{plain}'
-            check = f'F[{field.name!r}].check(value)'
+            template = _set_fixed_array
+            convert = functools.partial(to_fixed_array, field.dtype, field.code, field.count)
         else:
-            plain = f'{slot} = to_array({field.code!r}, value)'
-            checked = (f'{slot} = value if isinstance(value, array.array) '
-                       f'else to_array({field.code!r}, value)')
-            check = f'F[{field.name!r}].check(value)'
-        return (f'def get(self):\n    return {slot}\n'
-                f'def set(self, value):\n'
-                f'    if self._check_fields:\n        {check}\n        {checked}\n'
-                f'    else:\n        {plain}\n')
-    return (f'def get(self):\n    return {slot}\n'
-            f'def set(self, value):\n'
-            f'    if self._check_fields:\n        F[{field.name!r}].check(value)\n'
-            f'    {slot} = value\n')
+            template = _set_sequence
+            convert = functools.partial(to_array, field.code)
+    code = template.__code__
+    code = code.replace(co_names=tuple(
+        slot if name == '_FIELD' else name for name in code.co_names))
+    setter = types.FunctionType(code, globals(), 'set', (field.check, convert))
+    return property(
+        operator.attrgetter(slot), setter, doc=f"Message field '{field.name}'.")
 
 
 def _init_source(fields):
@@ -312,6 +333,16 @@ def _init_source(fields):
         lines.append('    else:')
         lines.append(f'        self._{name} = {default}')
     return '\n'.join(lines) + '\n'
+
+
+def _lazy_init(fields, space, owner):
+    """Return an `__init__` that compiles the real one when a program makes a message."""
+    def __init__(self, **values):
+        exec(_init_source(fields), space)
+        owner[0].__init__ = space['__init__']
+        space['__init__'](self, **values)
+
+    return __init__
 
 
 def _repr(self):
@@ -385,13 +416,13 @@ def make_message_class(type_name, package, kind, name, fields, constants):
         'D': {field.name: field.default_value for field in fields},
         'CHECK_FIELDS': CHECK_FIELDS,
     }
-    exec(_init_source(fields), space)
+    owner = []
     body = dict(values)
     body.update({
         '__slots__': [f'_{field.name}' for field in fields] + ['_check_fields'],
         '__module__': module_name(package, kind, name),
         '__doc__': f"Message class '{name}'.",
-        '__init__': space['__init__'],
+        '__init__': _lazy_init(fields, space, owner),
         '__repr__': _repr,
         '__eq__': _eq,
         '__hash__': None,
@@ -401,11 +432,9 @@ def make_message_class(type_name, package, kind, name, fields, constants):
         'get_fields_and_field_types': classmethod(_get_fields_and_field_types),
     })
     for field in fields:
-        accessors = dict(space)
-        exec(_property_source(field), accessors)
-        body[field.name] = property(
-            accessors['get'], accessors['set'], doc=f"Message field '{field.name}'.")
+        body[field.name] = _property(field)
     cls = _metaclass(name, values)(name, (), body)
+    owner.append(cls)
     _publish_in_module(cls, package, kind, name)
     return cls
 

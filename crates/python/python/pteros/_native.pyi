@@ -308,6 +308,8 @@ class Subscription(Handle):
     def take(self) -> tuple[Any, MessageInfo] | None:
         """The oldest message, or None. RCLError if the payload is not of the type: that
         message is gone."""
+    def take_arguments(self, executor: Any, /) -> tuple[Any] | None:
+        """As take, without the info: the arguments of a callback."""
     def take_raw(self) -> tuple[RawMessage, MessageInfo] | None: ...
     def is_ready(self) -> bool:
         """Whether `take` has something."""
@@ -446,6 +448,8 @@ class Timer(Handle):
         """ValueError for a negative period."""
     def is_ready(self) -> bool:
         """Due and not canceled."""
+    def take_due(self, executor: Any, /) -> tuple[()] | None:
+        """Schedules the next call if it is due: the arguments of the callback, or None."""
     def call_timer(self) -> int:
         """Schedules the next call; missed periods are skipped. Returns the time of call
         minus the time that was expected. RCLError if it is canceled."""

@@ -6,13 +6,22 @@ The command ``python3 -m pteros.launch``: runs, checks and shows launch files.
 
 from __future__ import annotations
 
+# flake8: noqa: E402
+import sys
+
+from pteros import _search_path
+
+if __name__ == '__main__':
+    # `python3 -m` puts the current folder first. The imports below must not look there.
+    _search_path.prefer_own_packages()
+
 import argparse
 import contextlib
 import json
 import logging
 import os
 import shutil
-import sys
+import signal
 import tempfile
 import traceback
 
@@ -260,7 +269,12 @@ def _print_arguments(path: str, is_json: bool) -> int:
 
 
 def _run(path: str, arguments: List[Tuple[str, str]], options: argparse.Namespace) -> int:
-    """Run the file; 1 if it is wrong, or a process has failed by itself."""
+    """
+    Run the file.
+
+    :returns: 1 if the file is wrong, a process has failed by itself or could not be started,
+        or a component was not loaded.
+    """
     from launch import LaunchDescription, LaunchService
     from launch.actions import RegisterEventHandler
     from launch.event_handlers import OnProcessExit
@@ -277,19 +291,11 @@ def _run(path: str, arguments: List[Tuple[str, str]], options: argparse.Namespac
         RegisterEventHandler(OnProcessExit(on_exit=note_failure))]))
     service.include_launch_description(_description(path, arguments))
     code = service.run()
-    return 1 if is_failed else code
-
-
-def _prefer_own_packages() -> None:
-    """Import the packages beside this one, whatever PYTHONPATH and the current folder have."""
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    here = os.getcwd()
-    sys.path[:] = [own, *(path for path in sys.path if path not in ('', here, own))]
+    return 1 if is_failed or service.context._is_failed else code
 
 
 def main(words: Optional[List[str]] = None) -> int:
     """Run the command, and return its exit code."""
-    _prefer_own_packages()
     parser = _parser()
     options = parser.parse_intermixed_args(words)
     is_run = not (options.check or options.dry_run or options.show_arguments)
@@ -343,6 +349,10 @@ def _exit() -> NoReturn:
         # The reader, such as `head`, has had enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    except KeyboardInterrupt:
+        # A launch that runs handles it.
+        print('interrupted', file=sys.stderr)
+        code = 128 + signal.SIGINT
     sys.exit(code)
 
 

@@ -66,7 +66,8 @@ def _apply(function: Callable[..., Any], args: Tuple) -> Any:
 class _Entry:
     """An entity that is registered with the poller."""
 
-    __slots__ = ('handle', 'entity', 'group', 'is_plain', 'node', 'take', 'call')
+    __slots__ = (
+        'handle', 'entity', 'group', 'is_plain', 'acquire', 'release', 'node', 'take', 'call')
 
     def __init__(
         self, handle: Any, entity: Any, node: Optional[Node], take: Callable[..., Any],
@@ -78,6 +79,12 @@ class _Entry:
         # The groups of rclpy answer both questions in beginning_execution.
         self.is_plain = type(self.group) in (
             MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup)
+        # The lock of a mutually exclusive group of rclpy: what its methods do, without calls.
+        self.acquire: Any = None
+        self.release: Any = None
+        if type(self.group) is MutuallyExclusiveCallbackGroup:
+            self.acquire = self.group._active.acquire
+            self.release = self.group._active.release
         self.node = node
         # Takes what is ready: the arguments of `call`, or None if there is nothing.
         self.take = take
@@ -148,6 +155,9 @@ class Executor:
         self._is_shutdown = False
         self._shutdown_lock = threading.Lock()
         self._poller = _native.Poller(handle)
+        self._is_context_ok = handle.ok
+        # Whether a turn may wait for entities alone when nothing else is to be done.
+        self._has_short_turns = True
         self._tasks: List[_ExecutorTask] = []
         self._tasks_lock = threading.Lock()
         # What may run now, in order: tasks, and entries that the poller found ready.
@@ -376,7 +386,7 @@ class Executor:
                     item = self._pop_ready()
                     if item is not None:
                         return item
-                if not self._context.ok():
+                if not self._is_context_ok():
                     raise ExternalShutdownException()
                 if condition is not None and condition():
                     raise ConditionReachedException()
@@ -384,10 +394,41 @@ class Executor:
                     left_ns = max(int((deadline - monotonic()) * 1e9), 0)
                 if polled and left_ns == 0:
                     raise TimeoutException()
-                if self._fill(left_ns, nodes):
-                    polled = True
+                if (self._is_stale or self._tasks or self._tasks_ran or self._blocked
+                        or self._dynamic or nodes is not None or not self._has_short_turns):
+                    polled |= self._fill(left_ns, nodes)
+                    continue
+                polled = True
+                item = self._wait_for_entities(left_ns)
+                if item is not None:
+                    return item
         finally:
             self._waiters.discard(thread)
+
+    def _wait_for_entities(self, timeout_ns: Optional[int]) -> Any:
+        """
+        Wait for the entities that the poller has: a turn with nothing else to do.
+
+        :returns: an entry with its arguments to call, or ``None``.
+        """
+        try:
+            found = self._poller.wait(timeout_ns)
+        except InvalidHandle:
+            # An entity was destroyed while it was registered. The next turn has its removal.
+            self._synchronized = None
+            self._is_stale = True
+            return None
+        if not found:
+            return None
+        entries = self._entries
+        if len(found) > 1:
+            self._ready.extend(entries[handle] for handle in found if handle in entries)
+            return self._pop_ready()
+        entry = entries.get(found[0])
+        if entry is None:
+            return None
+        args = self._begin(entry)
+        return None if args is None else (entry, args)
 
     def _pop_ready(self) -> Any:
         ready = self._ready
@@ -410,9 +451,15 @@ class Executor:
         """Take an entry's data, with its group counting it as running; ``None`` if not."""
         group = entry.group
         entity = entry.entity
-        if group is not None and not (
+        if entry.acquire is not None:
+            may_run = entry.acquire(False)
+            if may_run:
+                group._active_entity = entity
+        else:
+            may_run = group is None or (
                 (entry.is_plain or group.can_execute(entity))
-                and group.beginning_execution(entity)):
+                and group.beginning_execution(entity))
+        if not may_run:
             if entry.handle is not None:
                 self._poller.remove(entry.handle)
             self._blocked.append(entry)
@@ -592,10 +639,20 @@ class SingleThreadedExecutor(Executor):
     def _run(self, item: Any) -> None:
         if type(item) is tuple:
             entry, args = item
-            result = self._invoke(entry, args)
+            try:
+                result = entry.call(*args) if args else entry.call()
+            except BaseException:
+                self._end(entry)
+                raise
             if result is None or not _is_coroutine(result):
+                if entry.release is not None:
+                    entry.group._active_entity = None
+                    entry.release()
+                elif entry.group is not None:
+                    entry.group.ending_execution(entry.entity)
                 return
-            item = _ExecutorTask(result, (), None, self, entry.node)
+            item = _ExecutorTask(
+                self._finish_coroutine(entry, result), (), None, self, entry.node)
         item()
         if item._done:
             # Raises what the task has raised.
@@ -624,27 +681,15 @@ class SingleThreadedExecutor(Executor):
 
     def _spin_while_ok(self) -> None:
         """Spin without the calls between a wait and a callback."""
-        is_ok = self._context.ok
+        is_ok = self._is_context_ok
         next_item = self._next
+        run = self._run
         while is_ok() and not self._is_shutdown:
             try:
                 item = next_item(None)
             except ShutdownException:
                 return
-            if type(item) is not tuple:
-                self._run(item)
-                continue
-            entry, args = item
-            try:
-                result = entry.call(*args)
-            except BaseException:
-                self._end(entry)
-                raise
-            if result is not None and _is_coroutine(result):
-                self._run(_ExecutorTask(
-                    self._finish_coroutine(entry, result), (), None, self, entry.node))
-            elif entry.group is not None:
-                entry.group.ending_execution(entry.entity)
+            run(item)
 
     def spin_once(self, timeout_sec: Optional[float] = None) -> None:
         """
@@ -681,6 +726,7 @@ class MultiThreadedExecutor(Executor):
         :param context: The context of its nodes; ``None`` stands for the default one.
         """
         super().__init__(context=context)
+        self._has_short_turns = False
         if num_threads is None:
             if hasattr(os, 'sched_getaffinity'):
                 num_threads = len(os.sched_getaffinity(0))

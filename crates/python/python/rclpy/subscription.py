@@ -65,6 +65,7 @@ class Subscription:
         self.qos_profile = qos_profile
         self.raw = raw
         self._take = subscription_impl.take_raw if raw else subscription_impl.take
+        self._take_arguments = subscription_impl.take_arguments
         self.event_handlers: List[EventHandler] = event_callbacks.create_event_handlers(
             callback_group, subscription_impl, topic)
 
@@ -125,15 +126,15 @@ class Subscription:
         return self.__subscription.get_content_filter()
 
     def _executor_take(self, executor: Any) -> Any:
+        if not self._with_info and not self.raw:
+            return self._take_arguments(executor)
         taken = self._take()
         if taken is None:
             return None
         if self._with_info:
             message, info = taken
             return (bytes(message) if self.raw else message), info.to_dict()
-        if self.raw:
-            return (bytes(taken[0]),)
-        return (taken[0],)
+        return (bytes(taken[0]),)
 
     def _executor_call(self, *args: Any) -> Any:
         return self._callback(*args)

@@ -32,6 +32,8 @@ class Timer:
         self._clock = clock
         self.__timer = _native.Timer(
             clock.handle, context._require_handle(), int(timer_period_ns), autostart)
+        # Takes a call that is due, without a call of Python code.
+        self._executor_take = self.__timer.take_due
         self.callback = callback
         self.callback_group = callback_group
         self._executor_event = False
@@ -82,13 +84,6 @@ class Timer:
     def time_until_next_call(self) -> Optional[int]:
         """Return the nanoseconds until the next call, or ``None`` if it is cancelled."""
         return self.__timer.time_until_next_call()
-
-    def _executor_take(self, executor: Any) -> Any:
-        timer = self.__timer
-        if not timer.is_ready():
-            return None
-        timer.call_timer()
-        return ()
 
     def _executor_call(self) -> Any:
         return self.callback() if self.callback is not None else None

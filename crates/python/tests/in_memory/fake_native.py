@@ -297,6 +297,10 @@ class Subscription(Entity):
         data = self._get()
         return None if data is None else (pickle.loads(data), MessageInfo())
 
+    def take_arguments(self, executor):
+        data = self._get()
+        return None if data is None else (pickle.loads(data),)
+
     def take_raw(self):
         data = self._get()
         return None if data is None else (data, MessageInfo())
@@ -437,6 +441,12 @@ class Timer(Handle):
 
     def is_ready(self):
         return not self._canceled and self._clock.now() >= self._next
+
+    def take_due(self, executor):
+        if not self.is_ready():
+            return None
+        self.call_timer()
+        return ()
 
     def call_timer(self):
         if self._canceled:

@@ -1,9 +1,16 @@
 """Launch files of the command pteros.launch: checked, shown, run and ended."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
+import time
 
-from launch_files import end, folder, is_running, wait_until  # noqa: F401
+from pteros import _search_path
+import pytest
+
+from launch_files import HERE, PYTHON, end, folder, is_running, wait_until  # noqa: F401
 
 HEAD = '''\
 from launch import LaunchDescription
@@ -254,3 +261,239 @@ def test_temporary_parameter_files_are_deleted_at_the_end(folder, tmp_path):  # 
     file = command['steps'][0]['command'][-1]
     assert 'launch_params_' in file
     assert not __import__('os').path.exists(file), path
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_process_that_writes_without_an_end_does_not_delay_the_end(
+    folder, number,  # noqa: F811
+):
+    folder.write('a.launch.py', file_of(
+        "ExecuteProcess(cmd=['yes', 'a line of some length'], name='chatty', output='screen')",
+        # What it leaves behind writes on after its end.
+        "ExecuteProcess(cmd=['sh', '-c', 'yes left & sleep 0.3'], name='left', output='log')",
+        folder.process('one')))
+    with open(folder.path / 'output', 'wb') as output:
+        launch = subprocess.Popen(
+            folder.command('a.launch.py'), cwd=folder.path, env=folder.environment(),
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        folder.pid('one')
+        log = folder.path / 'output'
+        wait_until(lambda: log.stat().st_size > 1 << 19, 'it writes')
+        sent = time.monotonic()
+        launch.send_signal(number)
+        launch.wait(20)
+        assert time.monotonic() - sent < 10.0
+        assert b'[chatty-1] a line of some length' in log.read_bytes()
+    finally:
+        end(launch)
+
+
+START = HERE.parent.parent.parent / 'cli/src/launch/start.py'
+
+
+@pytest.mark.parametrize('entry', ['', '.'])
+def test_modules_of_the_user_do_not_replace_those_of_python(folder, entry):  # noqa: F811
+    start = START.read_text().replace(
+        'import runpy', 'import fake_native; fake_native.install(); import runpy')
+    for name in ('json', 'logging', 'types', 'argparse', 'asyncio', 'rclpy'):
+        folder.write(f'{name}.py', f"raise ImportError('the module {name} of the user')\n")
+    folder.write('a.launch.py', file_of("ExecuteProcess(cmd=['true'])"))
+    environment = folder.environment()
+    environment['PYTHONPATH'] += os.pathsep + entry
+    for words in (['--probe'], ['a.launch.py']):
+        result = subprocess.run(
+            [sys.executable, '-c', start, *words], cwd=folder.path, env=environment, text=True,
+            capture_output=True, timeout=60)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_python_m_takes_no_modules_of_the_current_folder(folder):  # noqa: F811
+    for name in ('json', 'logging', 'argparse', 'asyncio', 'tempfile', 'rclpy', 'launch'):
+        folder.write(f'{name}.py', f"raise ImportError('the module {name} of the user')\n")
+    folder.write('a.launch.py', file_of("ExecuteProcess(cmd=['true'])"))
+    result = subprocess.run(
+        [sys.executable, '-m', 'pteros.launch', 'a.launch.py'], cwd=folder.path,
+        env=folder.environment(), text=True, capture_output=True, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_python_s_library_comes_first_and_the_current_folder_last(monkeypatch, tmp_path):
+    library = os.path.dirname(os.__file__)
+    monkeypatch.chdir(tmp_path)
+    own = str(PYTHON)
+    for before, after in (
+            (['', '/a', library, own, '/b'], [library, own, '/a', '/b']),
+            ([str(tmp_path), '/a', library, '/b'], [library, own, '/a', '/b', str(tmp_path)])):
+        monkeypatch.setattr(sys, 'path', before)
+        _search_path.prefer_own_packages()
+        assert sys.path == after
+
+
+def without_the_mark(text):
+    """Return an ExecuteProcess whose program does not get the launch's environment."""
+    return text.replace("cmd=['", "cmd=['env', '-i', '")
+
+
+def test_a_process_without_the_mark_does_not_outlive_a_launcher_that_is_killed(
+    folder,  # noqa: F811
+):
+    folder.write('a.launch.py', file_of(*(
+        without_the_mark(folder.process(name, *words))
+        for name, words in (('one', ()), ('deaf', ('ignores',)), ('ended', ())))))
+    launch = folder.start('a.launch.py')
+    pids = []
+    try:
+        pids = [folder.pid(name) for name in ('one', 'deaf', 'ended')]
+        os.kill(pids.pop(), signal.SIGKILL)
+        launch.send_signal(signal.SIGKILL)
+        launch.wait()
+        wait_until(lambda: not any(is_running(pid) for pid in pids), 'all have ended')
+    finally:
+        end(launch)
+        kill_all(pids)
+
+
+def kill_all(pids):
+    for pid in pids:
+        if is_running(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize('number', [signal.SIGKILL, signal.SIGINT])
+def test_what_a_process_has_left_without_the_mark_does_not_outlive_the_launch(
+    folder, number,  # noqa: F811
+):
+    left = f'env -i {sys.executable} {folder.program} left {folder.state} ignores'
+    folder.write('a.launch.py', file_of(
+        f"ExecuteProcess(cmd=['sh', '-c', '{left} & echo shell has ended'], output='screen')",
+        folder.process('one')))
+    launch = folder.start('a.launch.py')
+    pids = []
+    try:
+        pids = [folder.pid(name) for name in ('left', 'one')]
+        output = []
+        while 'process has finished cleanly' not in ''.join(output):
+            output.append(launch.stdout.readline())
+            assert output[-1], ''.join(output)
+        launch.send_signal(number)
+        launch.wait(60)
+        wait_until(lambda: not any(is_running(pid) for pid in pids), 'all have ended')
+    finally:
+        end(launch)
+        kill_all(pids)
+
+
+def watchdog_of(launch):
+    """Return the process id of a launch's watchdog."""
+    for name in os.listdir('/proc'):
+        if name.isdecimal():
+            try:
+                with open(f'/proc/{name}/cmdline') as line, open(f'/proc/{name}/stat') as stat:
+                    parent = int(stat.read().rpartition(')')[2].split()[1])
+                    if parent == launch.pid and '_watchdog.py' in line.read():
+                        return int(name)
+            except OSError:
+                pass
+    return None
+
+
+def test_a_stopped_watchdog_does_not_keep_the_launch_from_ending(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(folder.process('one')))
+    launch = folder.start('a.launch.py')
+    watchdog = None
+    try:
+        pid = folder.pid('one')
+        watchdog = watchdog_of(launch)
+        os.kill(watchdog, signal.SIGSTOP)
+        launch.send_signal(signal.SIGINT)
+        launch.communicate(timeout=30)
+        assert launch.returncode == 0
+        assert not is_running(pid) and not is_running(watchdog)
+    finally:
+        end(launch)
+        kill_all([watchdog] if watchdog else [])
+
+
+# --- interruption -----------------------------------------------------------------------
+
+def endless(folder, kind):  # noqa: F811
+    """Return a launch file that is evaluated without an end, once the file `runs` is there."""
+    wait = f"open({str(folder.state / 'runs')!r}, 'w').close(); time.sleep(1000)"
+    if kind == 'file':
+        return HEAD.replace('def generate', f'import time\n{wait}\n\n\ndef generate') + '])\n'
+    if kind == 'function':
+        loop = wait.replace('time.sleep(1000)', '[None for _ in iter(int, 1)]')
+        return HEAD.replace(
+            'def generate', f'import time\ndef wait(context):\n    {loop}\n\n\ndef generate') + (
+            f'{folder.process("one")}, OpaqueFunction(function=wait)])\n')
+    words = ' '.join([sys.executable, folder.program, 'runs', str(folder.state)])
+    return HEAD + f'{folder.process("one")}, LogInfo(msg=Command({words!r}))])\n'
+
+
+def end_of_interrupted(launch, number, folder):  # noqa: F811
+    wait_until((folder.state / 'runs').exists, 'it is evaluated')
+    sent = time.monotonic()
+    launch.send_signal(number)
+    output, _ = launch.communicate(timeout=60)
+    assert time.monotonic() - sent < 10.0
+    assert 'Traceback' not in output
+    text = (folder.state / 'runs').read_text()
+    assert not text or not is_running(int(text))
+    assert not (folder.state / 'one').exists()
+    return output
+
+
+@pytest.mark.parametrize('kind', ['file', 'function', 'command'])
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_interrupts_the_evaluation_of_a_file(folder, kind, number):  # noqa: F811
+    folder.write('a.launch.py', endless(folder, kind))
+    launch = folder.start('a.launch.py')
+    try:
+        output = end_of_interrupted(launch, number, folder)
+        assert launch.returncode == 0, output
+        assert 'interrupted while launch files were evaluated' in output
+    finally:
+        end(launch)
+
+
+@pytest.mark.parametrize('kind', ['file', 'command'])
+def test_ctrl_c_interrupts_a_dry_run(folder, kind):  # noqa: F811
+    folder.write('a.launch.py', endless(folder, kind))
+    launch = folder.start('a.launch.py', '--dry-run')
+    try:
+        output = end_of_interrupted(launch, signal.SIGINT, folder)
+        assert launch.returncode == 130, output
+    finally:
+        end(launch)
+
+
+@pytest.mark.parametrize('words', [(), ('--dry-run',)])
+def test_a_command_does_not_outlive_a_launcher_that_is_killed(folder, words):  # noqa: F811
+    folder.write('a.launch.py', endless(folder, 'command'))
+    launch = folder.start('a.launch.py', *words)
+    pid = None
+    try:
+        pid = folder.pid('runs')
+        launch.send_signal(signal.SIGKILL)
+        launch.wait()
+        wait_until(lambda: not is_running(pid), 'the command has ended')
+    finally:
+        end(launch)
+        kill_all([pid] if pid else [])
+
+
+def test_a_command_that_takes_too_long_is_ended(folder):  # noqa: F811
+    folder.write('a.launch.py', file_of(
+        "DeclareLaunchArgument('command_timeout', default_value='0.1')",
+        folder.process('one'), "LogInfo(msg=Command('sleep 1000'))"))
+    result = folder.run('a.launch.py')
+    assert result.returncode == 1
+    assert (
+        "the command 'sleep 1000' has not ended within 0.1 s; the launch configuration "
+        "'command_timeout' gives it more") in result.stdout
+    assert not (folder.state / 'one').exists()
+    for value in ('0', 'nan', 'soon', 'inf'):
+        result = folder.run('a.launch.py', '--check', f'command_timeout:={value}')
+        assert result.returncode == 1
+        assert f"'command_timeout' is '{value}'; it must be a number" in result.stderr

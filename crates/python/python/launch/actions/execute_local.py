@@ -12,7 +12,7 @@ import traceback
 import launch.logging
 from launch.action import Action
 from launch.actions.emit_event import EmitEvent
-from launch.actions.opaque_function import OpaqueFunction
+from launch.actions.opaque_function import UninterruptedFunction
 from launch.actions.timer_action import TimerAction
 from launch.child_process import ChildProcess
 from launch.conditions import evaluate_condition_expression
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
 
 OVERRIDE_OUTPUT_VARIABLE = 'OVERRIDE_LAUNCH_PROCESS_OUTPUT'
 """Environment variable with the output of all processes."""
-
-EVENTS_MAX = 1000
-"""The largest number of waiting events with which output of processes is still read."""
 
 LINE_CHARACTERS_MAX = 1 << 20
 """The longest line that is kept until it ends. A longer one is logged in parts."""
@@ -124,6 +121,8 @@ class ExecuteLocal(Action):
         self.__respawn_delay = respawn_delay
         self.__respawn_max_retries = respawn_max_retries
         self.__respawn_retries = 0
+        # Whether the process starts again after the end that is being handled.
+        self._starts_again = False
         self.__process_event_args: Optional[Dict[str, Any]] = None
         self._subprocess_transport: Optional[ChildProcess] = None
         self._subprocess_protocol: Optional[_Protocol] = None
@@ -302,10 +301,10 @@ class ExecuteLocal(Action):
         return [
             EventHandler(
                 matcher=lambda event: is_a_subclass(event, ShutdownProcess),
-                entities=OpaqueFunction(function=self.__on_shutdown_process_event)),
+                entities=UninterruptedFunction(function=self.__on_shutdown_process_event)),
             EventHandler(
                 matcher=lambda event: is_a_subclass(event, SignalProcess),
-                entities=OpaqueFunction(function=self.__on_signal_process_event)),
+                entities=UninterruptedFunction(function=self.__on_signal_process_event)),
             OnProcessIO(
                 target_action=self,
                 on_stdout=lambda event: write(event, self.__stdout_buffer, stdout),
@@ -339,6 +338,7 @@ class ExecuteLocal(Action):
         try:
             process = self.__start_process(context)
         except Exception:
+            context._set_is_failed()
             self.__logger.error(
                 f'exception occurred while executing process:\n{traceback.format_exc()}')
             return False
@@ -354,7 +354,11 @@ class ExecuteLocal(Action):
         else:
             self.__logger.error(
                 f"process has died [pid {pid}, exit code {code}, cmd '{command}'].")
+        self._starts_again = self.__is_to_respawn(context)
         await context.emit_event(ProcessExited(returncode=code, **details))
+        return self._starts_again and not self.__shutdown_future.done()
+
+    def __is_to_respawn(self, context: LaunchContext) -> bool:
         return (
             bool(self.__respawn) and not context.is_shutdown
             and not self.__shutdown_future.done()
@@ -380,7 +384,7 @@ class ExecuteLocal(Action):
             has_terminals=bool(has_terminals),
             on_output=lambda stream, data: context.emit_event_sync(
                 events[stream](text=data, **details)),
-            may_read=lambda: context._event_queue.qsize() < EVENTS_MAX,
+            may_read=lambda resume: context._event_queue.has_room(resume),
             guard=context._guard,
             loop=context.asyncio_loop)
 
@@ -482,7 +486,7 @@ class ExecuteLocal(Action):
             self.__escalation.append(TimerAction(
                 period=timeout,
                 actions=[
-                    OpaqueFunction(
+                    UninterruptedFunction(
                         function=self.__log_escalation, args=(timeout, before, number.name)),
                     self.__signal_action(number)],
                 cancel_on_shutdown=False))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import collections.abc
+import contextlib
 
 from launch.action import Action
 from launch.utilities import ensure_argument_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Iterable, List, Optional, Text
+    from typing import Any, Callable, ContextManager, Dict, Iterable, List, Optional, Text
 
     from launch.launch_context import LaunchContext
     from launch.launch_description_entity import LaunchDescriptionEntity
@@ -39,4 +40,16 @@ class OpaqueFunction(Action):
 
     def execute(self, context: LaunchContext) -> Optional[List[LaunchDescriptionEntity]]:
         """Call the function, and return what it returns."""
-        return self.__function(context, *self.__args, **self.__kwargs)
+        with self._interruptible(context):
+            return self.__function(context, *self.__args, **self.__kwargs)
+
+    def _interruptible(self, context: LaunchContext) -> ContextManager[None]:
+        """Let signals interrupt the function, as a launch file may have anything in it."""
+        return context._interruptible()
+
+
+class UninterruptedFunction(OpaqueFunction):
+    """Calls a function of this package; a signal does not interrupt it."""
+
+    def _interruptible(self, context: LaunchContext) -> ContextManager[None]:
+        return contextlib.nullcontext()

@@ -8,7 +8,7 @@ import warnings
 
 import launch.logging
 from launch.action import Action
-from launch.actions.opaque_function import OpaqueFunction
+from launch.actions.opaque_function import UninterruptedFunction
 from launch.event_handler import EventHandler
 from launch.event_handlers import OnShutdown
 from launch.events import TimerEvent
@@ -154,7 +154,7 @@ class TimerAction(Action):
             context._has_timer_handler = True
             context.register_event_handler(EventHandler(
                 matcher=lambda event: is_a_subclass(event, TimerEvent),
-                entities=OpaqueFunction(function=_handle_timer_event)))
+                entities=UninterruptedFunction(function=_handle_timer_event)))
         task = context.asyncio_loop.create_task(self._wait_to_fire_event(context))
         task.add_done_callback(self.__handle_end)
         if perform_typed_substitution(context, self.__cancel_on_shutdown, bool):

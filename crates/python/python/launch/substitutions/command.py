@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
+import os
 import shlex
+import signal
 import subprocess
 
 import launch.logging
+from launch.child_process import OWN_PROCESS_GROUP
 from launch.frontend.expose import expose_substitution
+from launch.launch_guard import LaunchGuard
 from launch.substitution import Substitution
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import (
@@ -15,11 +21,21 @@ from launch.utilities import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Sequence, Tuple, Type
+    from typing import Any, Dict, Iterator, List, Sequence, Tuple, Type
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
 
+TIMEOUT_CONFIGURATION = 'command_timeout'
+"""Launch configuration with the time that a command gets, in seconds."""
+
+TIMEOUT = 600.0
+"""The time that a command gets, in seconds: more than those that robots use need."""
+
+TIMEOUT_MAX = 1e6
+"""The longest time that can be given, in seconds; eleven days."""
+
+_TERM_TIMEOUT = 1.0
 _ON_STDERR = ('fail', 'ignore', 'warn', 'capture')
 
 
@@ -27,6 +43,9 @@ _ON_STDERR = ('fail', 'ignore', 'warn', 'capture')
 class Command(Substitution):
     """
     What a command writes to stdout; it blocks until the command has ended.
+
+    The launch configuration ``command_timeout`` has the time that it gets, in seconds; 600
+    without one. A signal that ends the launch ends the command.
 
     ``on_stderr`` says what output to stderr does: 'fail', 'ignore', 'warn', or 'capture' to
     add it to the value.
@@ -71,25 +90,29 @@ class Command(Substitution):
             raise SubstitutionFailure(
                 f"expected 'on_stderr' to be one of: {names}; got '{on_stderr}'")
         if context.plan is not None:
-            return context.plan.run_command(line, on_stderr)
-        return run_command(line, on_stderr)
+            return context.plan.run_command(line, on_stderr, context)
+        return run_command(line, on_stderr, context)
 
 
-def run_command(line: str, on_stderr: str) -> str:
+def run_command(line: str, on_stderr: str, context: LaunchContext) -> str:
     """
-    Run a command and return its output.
+    Run a command and return its output. Blocks; a signal that ends the launch interrupts it.
 
-    :raises SubstitutionFailure: if it is not there or fails.
+    :raises SubstitutionFailure: if it is not there, fails, or has not ended in time.
     """
     stderr = subprocess.STDOUT if on_stderr == 'capture' else subprocess.PIPE
+    timeout = _timeout(context)
     try:
-        result = subprocess.run(
-            shlex.split(line), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
-            text=True)
+        with context._interruptible():
+            result = _run(shlex.split(line), stderr, timeout, context)
     except OSError as error:
         raise SubstitutionFailure(f"file not found: {error}; command '{line}'") from error
     except ValueError as error:
         raise SubstitutionFailure(f"the command '{line}' cannot be split: {error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise SubstitutionFailure(
+            f"the command '{line}' has not ended within {timeout:g} s; the launch configuration "
+            f"'{TIMEOUT_CONFIGURATION}' gives it more") from error
     if result.returncode != 0:
         text = f'executed command failed. Command: {line}'
         if result.stderr:
@@ -103,3 +126,67 @@ def run_command(line: str, on_stderr: str) -> str:
             raise SubstitutionFailure(text)
         launch.logging.get_logger().warning(text)
     return result.stdout
+
+
+def _timeout(context: LaunchContext) -> float:
+    text = context.launch_configurations.get(TIMEOUT_CONFIGURATION)
+    if text is None:
+        return TIMEOUT
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value <= TIMEOUT_MAX:
+        raise SubstitutionFailure(
+            f"the launch configuration '{TIMEOUT_CONFIGURATION}' is '{text}'; it must be a number "
+            f'of seconds above 0, and at most {TIMEOUT_MAX:g}')
+    return value
+
+
+def _run(
+    words: List[str], stderr: int, timeout: float, context: LaunchContext,
+) -> subprocess.CompletedProcess:
+    with _guard_of(context) as guard:
+        guard.start_watchdog()
+        process = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True,
+            env=guard.mark(dict(os.environ)), **OWN_PROCESS_GROUP)
+        guard.add_leader(process.pid)
+        try:
+            stdout, errors = process.communicate(timeout=timeout)
+        except BaseException:
+            _end(process)
+            raise
+        finally:
+            guard.remove_leader(process.pid)
+    return subprocess.CompletedProcess(words, process.returncode, stdout, errors)
+
+
+@contextlib.contextmanager
+def _guard_of(context: LaunchContext) -> Iterator[LaunchGuard]:
+    """Give the guard of the launch; one of its own to a command of a dry run."""
+    if context.asyncio_loop is not None and context._guard is not None:
+        yield context._guard
+        return
+    guard = LaunchGuard()
+    try:
+        yield guard
+    finally:
+        guard.close()
+
+
+def _end(process: subprocess.Popen) -> None:
+    """End a command and what it has started."""
+    try:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(_TERM_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()

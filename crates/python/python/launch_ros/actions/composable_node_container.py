@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import List
 
-from launch.event_handlers import OnProcessStart
+from launch.event_handlers import OnProcessExit, OnProcessStart
 from launch.frontend import Entity
 from launch.frontend.expose import expose_action
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from launch.launch_context import LaunchContext
     from launch.launch_description_entity import LaunchDescriptionEntity
     from launch.some_substitutions_type import SomeSubstitutionsType
+
+    from launch_ros.actions.load_composable_nodes import LoadComposableNodes
 
 
 def parse_composable_nodes(
@@ -78,7 +80,15 @@ class ComposableNodeContainer(Node):
         if context.plan is None:
             context.register_event_handler(OnProcessStart(
                 target_action=self, on_start=lambda event, _: self.__load_again(event, load)))
+            context.register_event_handler(OnProcessExit(
+                target_action=self,
+                on_exit=lambda event, context: self.__load_no_more(load, context)))
         return [*(actions or ()), load]
+
+    def __load_no_more(self, load: LoadComposableNodes, context: LaunchContext) -> None:
+        is_left = load._cancel()
+        if is_left and not self._starts_again and not context.is_shutdown:
+            context._set_is_failed()
 
     def __load_again(
         self, event: Event, load: LaunchDescriptionEntity,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pathlib
 
 import launch.logging
@@ -57,6 +58,7 @@ class LoadComposableNodes(Action):
         super().__init__(**kwargs)
         self.__composable_node_descriptions = composable_node_descriptions
         self.__target_container = target_container
+        self.__loads: List[asyncio.Task] = []
         self.__logger = launch.logging.get_logger('launch_ros.actions.load_composable_nodes')
 
     @classmethod
@@ -88,20 +90,38 @@ class LoadComposableNodes(Action):
             return
         requests = [get_composable_node_load_request(each, context) for each in components]
         if requests:
-            context.add_completion_future(context.asyncio_loop.create_task(
-                self.__load_in_sequence(container, requests, context)))
+            load = context.asyncio_loop.create_task(
+                self.__load_in_sequence(container, requests, context))
+            context.add_completion_future(load)
+            self.__loads.append(load)
+            load.add_done_callback(self.__loads.remove)
+
+    def _cancel(self) -> bool:
+        """Load no more, as the container has ended; return whether components were left."""
+        loads = [load for load in self.__loads if not load.done()]
+        for load in loads:
+            self.__logger.warning('the container has ended before all components were loaded')
+            load.cancel()
+        return bool(loads)
 
     async def __load_in_sequence(
         self, container: Text, requests: List[LoadNode.Request], context: LaunchContext,
     ) -> None:
         from composition_interfaces.srv import LoadNode
-        client = get_ros_node(context).create_client(
-            LoadNode, f'{container}/_container/load_node')
-        for request in requests:
-            response = await call_service(client, request, context, self.__logger)
-            if response is None:
-                return
-            self.__report(container, request, response, context)
+        if context.is_shutdown:
+            return
+        node = get_ros_node(context)
+        client = node.create_client(LoadNode, f'{container}/_container/load_node')
+        try:
+            for request in requests:
+                response = await call_service(client, request, context, self.__logger)
+                if response is None:
+                    return
+                self.__report(container, request, response, context)
+        finally:
+            # The end of the launch destroys the node with all its clients.
+            if not context.is_shutdown:
+                node.destroy_client(client)
 
     def __report(
         self,
@@ -112,6 +132,7 @@ class LoadComposableNodes(Action):
     ) -> None:
         name = response.full_node_name or request.node_name
         if not response.success:
+            context._set_is_failed()
             self.__logger.error(
                 f"Failed to load node '{name}' of type '{request.plugin_name}' in container "
                 f"'{container}': {response.error_message}")

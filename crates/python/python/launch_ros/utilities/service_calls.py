@@ -26,22 +26,32 @@ async def call_service(
 
     The node of the client is spun by another thread.
     """
+    name = client.srv_name
+
+    def is_abandoned(part: str) -> bool:
+        # The end of the launch destroys the node and the client with it.
+        if context.is_shutdown:
+            logger.warning(f"Abandoning wait for the '{name}' service{part}, due to shutdown.")
+        return context.is_shutdown
+
+    if is_abandoned(''):
+        return None
     while not client.service_is_ready():
-        if context.is_shutdown:
-            logger.warning(
-                f"Abandoning wait for the '{client.srv_name}' service, due to shutdown.")
-            return None
         await asyncio.sleep(_POLL_PERIOD)
+        if is_abandoned(''):
+            return None
     await asyncio.sleep(_SETTLING_TIME)
+    if is_abandoned(''):
+        return None
     future = client.call_async(request)
-    while not future.done():
-        if context.is_shutdown:
-            logger.warning(
-                f"Abandoning wait for the '{client.srv_name}' service response, due to "
-                'shutdown.')
+    try:
+        while not future.done():
+            await asyncio.sleep(_POLL_PERIOD)
+            if is_abandoned(' response'):
+                return None
+    finally:
+        if not future.done():
             future.cancel()
-            return None
-        await asyncio.sleep(_POLL_PERIOD)
     if future.exception() is not None:
         raise future.exception()
     return future.result()
