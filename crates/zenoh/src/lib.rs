@@ -1,8 +1,9 @@
 //! The Zenoh wire: Pteros contexts speak Zenoh as rmw_zenoh_cpp of ROS 2 does.
 //!
-//! [`wire`] opens it with a context, beside RTPS: `ContextOptions::wires`. The command
-//! line `--wire zenoh` and the environment `RMW_IMPLEMENTATION=rmw_zenoh_cpp` do so
-//! where `pteros` is built with its feature `zenoh`. [`Router`] is a router of Zenoh
+//! [`wire`] opens it with a context, instead of RTPS: `ContextOptions::wires` with the
+//! discovery range `OFF`. The command line `--wire zenoh` and the environment
+//! `RMW_IMPLEMENTATION=rmw_zenoh_cpp` do so where `pteros` is built with its feature
+//! `zenoh`. [`Router`] is a router of Zenoh
 //! with the defaults of rmw_zenoh_cpp.
 //!
 //! Keys, tokens, QoS texts and attachments are pure functions of text (`key`, `token`,
@@ -36,13 +37,20 @@ use crate::wire::ZenohWire;
 /// The name of the wire in messages and on the command line.
 pub const NAME: &str = "zenoh";
 
-/// Opens the wire with a context.
+/// Why the wire does not open beside RTPS.
+const BOTH_WIRES: &str = "RTPS joins the same context, and each message would come twice; \
+     switch RTPS off by ContextOptions::discovery_range = Some(DiscoveryRange::Off)";
+
+/// Opens the wire with a context. A context that RTPS joins, too, does not open with it.
 ///
 /// Opening blocks until the session is open, 200 ms if neither a router nor another
 /// session is found. The context's queries and samples do not block on the network,
 /// except those of a reliable KEEP_ALL publisher while Zenoh's transmission queue is full.
 pub fn wire(settings: ZenohSettings) -> OpenWire {
     OpenWire::new(NAME, move |setup| {
+        if setup.has_rtps {
+            return Err(BOTH_WIRES.into());
+        }
         let id = SessionId::of_context(setup.prefix);
         let opened = session::open_session(&settings, id)?;
         Ok(Arc::new(ZenohWire::new(opened, setup)?))

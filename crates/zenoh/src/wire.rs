@@ -15,7 +15,7 @@ use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
-use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::id::Guid;
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::{Durability, Liveliness, Ownership};
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -47,7 +47,7 @@ const REQUESTS_MAX: usize = 1_000;
 const EARLY_MAX: usize = 256;
 /// Bytes of it.
 const EARLY_BYTES_MAX: usize = 16 << 20;
-/// How long such data waits: longer than a token may ([`crate::peers::RTPS_WAIT`]).
+/// How long such data waits for the token.
 const EARLY_WAIT: Duration = Duration::from_millis(2_500);
 /// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
 const HELD_MAX: usize = 4_096;
@@ -105,10 +105,7 @@ impl ZenohWire {
         } = opened;
         let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
         let WireSetup {
-            domain_id,
-            limits,
-            has_rtps,
-            ..
+            domain_id, limits, ..
         } = setup;
         let inbox = Arc::new(Inbox::new(setup.scheduler));
         let receiver = inbox.clone();
@@ -137,7 +134,7 @@ impl ZenohWire {
             inbox,
             local: Mutex::new(local),
             state: Mutex::new(State {
-                peers: Peers::new(id, domain_id, limits, has_rtps),
+                peers: Peers::new(id, domain_id, limits),
                 writers: BTreeMap::new(),
                 held: BTreeMap::new(),
                 ready: VecDeque::new(),
@@ -164,9 +161,8 @@ impl ZenohWire {
         let is_ready =
             state.peers.has_events() || !state.ready.is_empty() || !state.wanted.is_empty();
         let at_once = is_ready.then_some(Instant::ZERO);
-        let early = state.early.front().map(|(until, _)| *until);
-        let later = early.into_iter().chain(state.peers.next_accept()).min();
-        self.inbox.schedule(at_once.or(later));
+        let expiry = state.early.front().map(|(until, _)| *until);
+        self.inbox.schedule(at_once.or(expiry));
     }
 
     /// Handles one arrival. Returns whether the last event is a sample.
@@ -182,7 +178,7 @@ impl ZenohWire {
                 key,
                 is_alive: true,
             } => {
-                if let Some(gid) = state.peers.add(now, &key) {
+                if let Some(gid) = state.peers.add(&key) {
                     state.take_early(gid);
                 }
                 false
@@ -209,7 +205,7 @@ impl ZenohWire {
                 let gid = attachment.gid;
                 match state.peers.remote(gid) {
                     Some(remote) => state.deliver(remote.main, arrival, events),
-                    None if state.peers.is_on_rtps(gid) || self.local.lock().is_own(gid) => false,
+                    None if self.local.lock().is_own(gid) => false,
                     None => state.keep_early(now, arrival),
                 }
             }
@@ -220,8 +216,6 @@ impl ZenohWire {
                     }
                     None => state.refuse(),
                 },
-                // It asks by RTPS.
-                None if state.peers.is_on_rtps(attachment.gid) => false,
                 None => state.keep_early(now, arrival),
             },
             Arrival::Reply { .. } => state.deliver_reply(arrival, events),
@@ -375,10 +369,7 @@ impl State {
     fn drop_oldest_early(&mut self) {
         if let Some((_, arrival)) = self.early.pop_front() {
             self.early_bytes = self.early_bytes.saturating_sub(arrival.bytes());
-            let gid = arrival.sender();
-            if !gid.is_some_and(|gid| self.peers.is_on_rtps(gid)) {
-                self.unannounced += 1;
-            }
+            self.unannounced += 1;
         }
     }
 
@@ -475,9 +466,6 @@ impl Wire for ZenohWire {
 
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
-        for gid in state.peers.accept_waiting(now) {
-            state.take_early(gid);
-        }
         loop {
             state.take_discovery(events);
             let next = state.ready.pop_front().or_else(|| self.inbox.pop());
@@ -521,12 +509,6 @@ impl Wire for ZenohWire {
 impl SampleWire for ZenohWire {
     fn keeps_history(&self) -> bool {
         true
-    }
-
-    fn note_rtps_participant(&self, participant: GuidPrefix, is_known: bool) {
-        let mut state = self.state.lock();
-        state.peers.note_rtps_participant(participant, is_known);
-        self.schedule(&state);
     }
 
     fn attach_endpoint(&self, _now: Instant, endpoint: Guid, node: &NodeName<'_>) {
