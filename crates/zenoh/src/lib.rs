@@ -19,6 +19,7 @@ mod links;
 mod local;
 mod peers;
 mod qos_text;
+mod requests;
 mod session;
 mod session_id;
 mod token;

@@ -242,11 +242,18 @@ impl Peers {
         self.drop_if_empty(known.session);
     }
 
-    /// Appends the events since the last call: discovery first, then the node lists.
-    pub fn take_events(&mut self, events: &mut Vec<WireEvent>) {
+    /// Appends what discovery has found since the last call.
+    pub fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
         while let Some(event) = self.matcher.poll_event() {
             events.push(WireEvent::Discovery(with_own_liveliness(event)));
         }
+    }
+
+    /// Appends the node list of every session that has changed since the last call.
+    ///
+    /// It builds the whole list of a session: call it once for many tokens, after
+    /// [`Peers::take_discovery`].
+    pub fn take_node_lists(&mut self, events: &mut Vec<WireEvent>) {
         for id in std::mem::take(&mut self.changed) {
             if let Some(session) = self.sessions.get(&id) {
                 let participant = id.prefix();
@@ -256,7 +263,7 @@ impl Peers {
         }
     }
 
-    /// Whether [`Peers::take_events`] has some.
+    /// Whether [`Peers::take_discovery`] or [`Peers::take_node_lists`] has some.
     pub fn has_events(&self) -> bool {
         self.matcher.has_events() || !self.changed.is_empty()
     }
@@ -486,7 +493,8 @@ mod tests {
 
     fn events(peers: &mut Peers) -> Vec<WireEvent> {
         let mut events = Vec::new();
-        peers.take_events(&mut events);
+        peers.take_discovery(&mut events);
+        peers.take_node_lists(&mut events);
         assert!(!peers.has_events());
         events
     }
@@ -603,6 +611,21 @@ mod tests {
             peers.remote(gid.unwrap()).unwrap().main,
             prefix.with(entity)
         );
+    }
+
+    #[test]
+    fn many_tokens_of_a_session_make_one_node_list() {
+        let mut peers = peers();
+        let mut found = Vec::new();
+        for number in 0..100 {
+            peers.add(&publisher(OTHER, number));
+            peers.take_discovery(&mut found);
+        }
+        let is_list = |event: &&WireEvent| matches!(event, WireEvent::Nodes { .. });
+        assert_eq!(found.iter().filter(is_list).count(), 0);
+        peers.take_node_lists(&mut found);
+        assert_eq!(found.iter().filter(is_list).count(), 1);
+        assert!(!peers.has_events());
     }
 
     #[test]

@@ -35,13 +35,13 @@ use crate::key::Place;
 use crate::links::Outgoing;
 use crate::local::Local;
 use crate::peers::Peers;
+use crate::requests::{OpenRequest, OpenRequests};
 use crate::session::OpenedSession;
 use crate::session_id::SessionId;
 use crate::token::Token;
 
-/// Requests that wait for their replies. When full, the oldest is closed without one
-/// and counted.
-const REQUESTS_MAX: usize = 1_000;
+/// Arrivals that one poll handles: node lists are built once for all of them.
+const ARRIVALS_PER_POLL: usize = 64;
 /// Data of endpoints whose token has not come. When full, the oldest is dropped and
 /// counted.
 const EARLY_MAX: usize = 256;
@@ -51,6 +51,8 @@ const EARLY_BYTES_MAX: usize = 16 << 20;
 const EARLY_WAIT: Duration = Duration::from_millis(2_500);
 /// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
 const HELD_MAX: usize = 4_096;
+/// Bytes of such data, of all writers.
+const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// See the module documentation. Thread-safe.
 pub struct ZenohWire {
@@ -67,12 +69,12 @@ struct State {
     peers: Peers,
     writers: BTreeMap<Guid, RemoteWriter>,
     held: BTreeMap<Guid, Held>,
+    held_bytes: usize,
     /// Arrivals that were early or held, to be handled before the inbox.
     ready: VecDeque<Arrival>,
     early: VecDeque<(Instant, Arrival)>,
     early_bytes: usize,
-    /// By the client's reader of replies and the request's number, oldest first.
-    requests: VecDeque<((Guid, i64), Query)>,
+    requests: OpenRequests<Query>,
     /// The last number of each server's writer of replies.
     replies: BTreeMap<Guid, i64>,
     wanted: Vec<WireEvent>,
@@ -107,17 +109,19 @@ impl ZenohWire {
         let WireSetup {
             domain_id, limits, ..
         } = setup;
-        let inbox = Arc::new(Inbox::new(setup.scheduler));
+        let inbox = Arc::new(Inbox::new(
+            setup.scheduler,
+            // As many as the tables take.
+            limits.endpoints.saturating_mul(2),
+        ));
         let receiver = inbox.clone();
         let tokens = session
             .liveliness()
             .declare_subscriber(Token::all_of(domain_id))
             .history(true)
             .callback(move |sample| {
-                receiver.push(Arrival::Token {
-                    key: sample.key_expr().as_str().into(),
-                    is_alive: sample.kind() == SampleKind::Put,
-                });
+                let is_alive = sample.kind() == SampleKind::Put;
+                receiver.push_token(sample.key_expr().as_str(), is_alive);
             })
             .wait()
             .map_err(|error| format!("subscribe to liveliness tokens: {error}"))?;
@@ -137,10 +141,11 @@ impl ZenohWire {
                 peers: Peers::new(id, domain_id, limits),
                 writers: BTreeMap::new(),
                 held: BTreeMap::new(),
+                held_bytes: 0,
                 ready: VecDeque::new(),
                 early: VecDeque::new(),
                 early_bytes: 0,
-                requests: VecDeque::new(),
+                requests: OpenRequests::new(),
                 replies: BTreeMap::new(),
                 wanted: Vec::new(),
                 unannounced: 0,
@@ -239,12 +244,14 @@ impl ZenohWire {
         else {
             return false;
         };
-        if state.requests.len() >= REQUESTS_MAX {
-            state.requests.pop_front();
-            self.unanswered.fetch_add(1, Ordering::Relaxed);
-        }
-        let id = (replies, attachment.sequence);
-        state.requests.push_back((id, query));
+        let closed = state.requests.push(OpenRequest {
+            server,
+            client: replies,
+            sequence: attachment.sequence,
+            bytes: payload.len(),
+            query,
+        });
+        self.unanswered.fetch_add(closed, Ordering::Relaxed);
         let change = CacheChange {
             related_sample_identity: Some(SampleIdentity {
                 writer: replies,
@@ -266,7 +273,7 @@ impl State {
     /// Appends what discovery has, and keeps count of matched readers.
     fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
         let before = events.len();
-        self.peers.take_events(events);
+        self.peers.take_discovery(events);
         for event in events.iter().skip(before) {
             match event {
                 WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => {
@@ -284,7 +291,7 @@ impl State {
                 WireEvent::Discovery(ParticipantEvent::EndpointLost(guid)) => {
                     self.writers.remove(guid);
                     self.replies.remove(guid);
-                    self.requests.retain(|((replies, _), _)| replies != guid);
+                    self.requests.remove_client(*guid);
                 }
                 _ => {}
             }
@@ -294,10 +301,12 @@ impl State {
 
     fn deliver(&mut self, writer: Guid, arrival: Arrival, events: &mut Vec<WireEvent>) -> bool {
         if let Some(held) = self.held.get_mut(&writer) {
-            if held.waiting.len() >= HELD_MAX {
+            let bytes = self.held_bytes.saturating_add(arrival.bytes());
+            if held.waiting.len() >= HELD_MAX || bytes > HELD_BYTES_MAX {
                 // Its number is missing from what comes later, which reports the loss.
                 return false;
             }
+            self.held_bytes = bytes;
             held.waiting.push_back(arrival);
             return false;
         }
@@ -457,6 +466,7 @@ impl Wire for ZenohWire {
         drop(link);
         let mut state = self.state.lock();
         state.peers.matcher_mut().remove_local(endpoint);
+        state.requests.remove_server(endpoint);
         self.schedule(&state);
     }
 
@@ -466,7 +476,7 @@ impl Wire for ZenohWire {
 
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
-        loop {
+        for _ in 0..ARRIVALS_PER_POLL {
             state.take_discovery(events);
             let next = state.ready.pop_front().or_else(|| self.inbox.pop());
             let Some(arrival) = next else { break };
@@ -474,6 +484,8 @@ impl Wire for ZenohWire {
                 break;
             }
         }
+        state.take_discovery(events);
+        state.peers.take_node_lists(events);
         state.drop_expired(now);
         self.schedule(&state);
     }
@@ -533,7 +545,10 @@ impl SampleWire for ZenohWire {
         let state = self.state.lock();
         vec![
             // Malformed, of another domain, or beyond a limit.
-            ("refused_tokens", state.peers.refused_count()),
+            (
+                "refused_tokens",
+                state.peers.refused_count() + self.inbox.refused_token_count(),
+            ),
             // Without a valid attachment or payload, or larger than the limit.
             ("malformed", self.inbox.malformed_count()),
             // The receiving threads were too slow.
@@ -578,15 +593,10 @@ impl SampleWire for ZenohWire {
         let Some(related) = change.related_sample_identity else {
             return;
         };
-        let id = (related.writer, related.sequence.0);
         let mut state = self.state.lock();
-        let at = state
-            .requests
-            .iter()
-            .position(|(request, _)| *request == id);
-        let request = at.and_then(|at| state.requests.remove(at));
+        let request = state.requests.take(related.writer, related.sequence.0);
         drop(state);
-        let Some((_, query)) = request else { return };
+        let Some(query) = request else { return };
         let asked = query.attachment().map(|attachment| attachment.to_bytes());
         let Some(asked) = asked.and_then(|bytes| Attachment::parse(&bytes)) else {
             return;
@@ -622,6 +632,8 @@ impl SampleWire for ZenohWire {
         held.readers = held.readers.saturating_sub(1);
         if held.readers == 0 {
             let held = state.held.remove(&writer).unwrap_or_default();
+            let bytes: usize = held.waiting.iter().map(Arrival::bytes).sum();
+            state.held_bytes = state.held_bytes.saturating_sub(bytes);
             state.ready.extend(held.waiting);
             self.schedule(&state);
         }
