@@ -24,7 +24,7 @@ use zenoh_ext::{
     AdvancedSubscriberBuilderExt, CacheConfig, HistoryConfig, MissDetectionConfig, RecoveryConfig,
 };
 
-use crate::attachment::Attachment;
+use crate::attachment::{Attachment, NAMED_BYTES};
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
 use crate::key::{Place, Role};
@@ -42,6 +42,9 @@ const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
 const RESULT_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The service that answers when a goal has ended.
 const RESULT_SERVICE: &str = "/_action/get_result";
+
+/// Bytes of the encapsulation header.
+const HEADER_BYTES: usize = 4;
 
 /// A message to send.
 pub struct Outgoing {
@@ -63,6 +66,8 @@ pub struct Link {
     /// Its gid in attachments.
     pub gid: Gid,
     outgoing: Mutex<VecDeque<Outgoing>>,
+    /// The largest reply that is accepted.
+    sample_bytes_max: usize,
     /// Held while sending, so that samples leave in the order of their numbers.
     sending: Mutex<()>,
 }
@@ -133,6 +138,7 @@ impl Link {
             gid: Gid::of_token(token),
             key: spec.key,
             outgoing: Mutex::default(),
+            sample_bytes_max: spec.sample_bytes_max,
             sending: Mutex::default(),
         })
     }
@@ -181,6 +187,7 @@ impl Link {
             Entity::Client(querier) => {
                 let (inbox, service) = (inbox.clone(), self.service.clone());
                 let sequence = message.attachment.sequence;
+                let bytes_max = self.sample_bytes_max;
                 let get = querier.get().payload(payload).attachment(attachment);
                 get.callback(move |reply| {
                     let replier = reply.replier_id();
@@ -188,8 +195,8 @@ impl Link {
                         replier.map(|id| SessionId::from_le_bytes(id.zid().to_le_bytes()));
                     // An error says that nobody replies: the client waits on.
                     let Ok(sample) = reply.result() else { return };
-                    let Some((attachment, payload)) = parts(sample.attachment(), sample.payload())
-                    else {
+                    let parts = parts(sample.attachment(), sample.payload(), bytes_max);
+                    let Some((attachment, payload)) = parts else {
                         return inbox.note_malformed();
                     };
                     inbox.push(Arrival::Reply {
@@ -219,9 +226,11 @@ struct Receiver {
 impl Receiver {
     fn receive_sample(&self, sample: &Sample) {
         let is_put = sample.kind() == SampleKind::Put;
-        let fits = sample.payload().len() <= self.sample_bytes_max;
-        let read = || parts(sample.attachment(), sample.payload());
-        match (is_put && fits).then(read).flatten() {
+        let read = || {
+            let bytes_max = self.sample_bytes_max;
+            parts(sample.attachment(), sample.payload(), bytes_max)
+        };
+        match is_put.then(read).flatten() {
             Some((attachment, payload)) => self.inbox.push(Arrival::Sample {
                 reader: self.endpoint,
                 attachment,
@@ -232,9 +241,8 @@ impl Receiver {
     }
 
     fn receive_request(&self, query: Query) {
-        let fits = |payload: &&ZBytes| payload.len() <= self.sample_bytes_max;
-        let fitting = query.payload().filter(fits);
-        match fitting.and_then(|payload| parts(query.attachment(), payload)) {
+        let read = |payload| parts(query.attachment(), payload, self.sample_bytes_max);
+        match query.payload().and_then(read) {
             Some((attachment, payload)) => self.inbox.push(Arrival::Request {
                 server: self.endpoint,
                 attachment,
@@ -261,14 +269,22 @@ fn unpadded(payload: &Bytes) -> ZBytes {
 }
 
 /// Attachment and payload. `None` without a valid attachment, or if the payload has no
-/// encapsulation header.
-fn parts(attachment: Option<&ZBytes>, payload: &ZBytes) -> Option<(Attachment, Bytes)> {
-    let attachment = Attachment::parse(&attachment?.to_bytes())?;
+/// encapsulation header or is too long. Neither is copied before its length is checked.
+fn parts(
+    attachment: Option<&ZBytes>,
+    payload: &ZBytes,
+    payload_bytes_max: usize,
+) -> Option<(Attachment, Bytes)> {
+    let attachment = attachment.filter(|attachment| attachment.len() <= NAMED_BYTES)?;
+    if !(HEADER_BYTES..=payload_bytes_max).contains(&payload.len()) {
+        return None;
+    }
+    let attachment = Attachment::parse(&attachment.to_bytes())?;
     let payload = match payload.to_bytes() {
         std::borrow::Cow::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
         std::borrow::Cow::Owned(bytes) => Bytes::from(bytes),
     };
-    (payload.len() >= 4).then_some((attachment, payload))
+    Some((attachment, payload))
 }
 
 fn congestion_control(qos: &EndpointQos) -> CongestionControl {
@@ -414,5 +430,24 @@ mod tests {
         assert_eq!(sent(&[0, 1, 0, 0, 7, 8, 9, 0]), [0, 1, 0, 0, 7, 8, 9, 0]);
         assert_eq!(sent(&[0, 1, 0, 3]), [0, 1, 0, 0], "a length that is a lie");
         assert_eq!(sent(&[0, 1]), [0, 1]);
+    }
+
+    #[test]
+    fn what_is_too_long_or_too_short_is_not_read() {
+        let attachment = Attachment {
+            sequence: 1,
+            source_timestamp: 2,
+            gid: Gid([3; 16]),
+        };
+        let bytes = attachment.to_bytes().to_vec();
+        let read = |attachment: &[u8], payload: usize| {
+            let attachment = ZBytes::from(attachment.to_vec());
+            parts(Some(&attachment), &ZBytes::from(vec![0; payload]), 100)
+        };
+        assert_eq!(read(&bytes, 100), Some((attachment, vec![0; 100].into())));
+        assert!(read(&bytes, 4).is_some());
+        assert!(read(&bytes, 101).is_none() && read(&bytes, 3).is_none());
+        assert!(read(&[0; NAMED_BYTES + 1], 100).is_none());
+        assert!(parts(None, &ZBytes::from(vec![0; 8]), 100).is_none());
     }
 }
