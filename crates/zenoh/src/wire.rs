@@ -93,6 +93,8 @@ struct RemoteWriter {
 struct Held {
     readers: usize,
     waiting: VecDeque<Arrival>,
+    /// The last news of its token, handled after its data.
+    token: Option<(String, bool)>,
 }
 
 impl ZenohWire {
@@ -137,19 +139,7 @@ impl ZenohWire {
             session,
             inbox,
             local: Mutex::new(local),
-            state: Mutex::new(State {
-                peers: Peers::new(id, domain_id, limits),
-                writers: BTreeMap::new(),
-                held: BTreeMap::new(),
-                held_bytes: 0,
-                ready: VecDeque::new(),
-                early: VecDeque::new(),
-                early_bytes: 0,
-                requests: OpenRequests::new(),
-                replies: BTreeMap::new(),
-                wanted: Vec::new(),
-                unannounced: 0,
-            }),
+            state: Mutex::new(State::new(Peers::new(id, domain_id, limits))),
             unanswered: AtomicU64::new(0),
             tokens: Mutex::new(Some(tokens)),
             _rendezvous: rendezvous,
@@ -179,22 +169,8 @@ impl ZenohWire {
         events: &mut Vec<WireEvent>,
     ) -> bool {
         match arrival {
-            Arrival::Token {
-                key,
-                is_alive: true,
-            } => {
-                if let Some(gid) = state.peers.add(&key) {
-                    state.take_early(gid);
-                }
-                false
-            }
-            Arrival::Token { ref key, .. } => {
-                let remote = state.peers.remote_of_token(key);
-                let key = key.clone();
-                match remote.and_then(|remote| state.held.get_mut(&remote.main)) {
-                    Some(held) => held.waiting.push_back(arrival),
-                    None => state.peers.remove(&key),
-                }
+            Arrival::Token { key, is_alive } => {
+                state.note_token(key, is_alive);
                 false
             }
             Arrival::Matching {
@@ -270,6 +246,22 @@ impl ZenohWire {
 }
 
 impl State {
+    fn new(peers: Peers) -> Self {
+        Self {
+            peers,
+            writers: BTreeMap::new(),
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            ready: VecDeque::new(),
+            early: VecDeque::new(),
+            early_bytes: 0,
+            requests: OpenRequests::new(),
+            replies: BTreeMap::new(),
+            wanted: Vec::new(),
+            unannounced: 0,
+        }
+    }
+
     /// Appends what discovery has, and keeps count of matched readers.
     fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
         let before = events.len();
@@ -297,6 +289,39 @@ impl State {
             }
         }
         events.append(&mut self.wanted);
+    }
+
+    fn note_token(&mut self, key: String, is_alive: bool) {
+        let remote = self.peers.remote_of_token(&key);
+        if let Some(held) = remote.and_then(|remote| self.held.get_mut(&remote.main)) {
+            held.token = Some((key, is_alive));
+        } else if !is_alive {
+            self.peers.remove(&key);
+        } else if let Some(gid) = self.peers.add(&key) {
+            self.take_early(gid);
+        }
+    }
+
+    /// Counts the readers that a writer's data waits for. After the last one it goes on.
+    fn hold(&mut self, writer: Guid, holds: bool) {
+        if holds {
+            self.held.entry(writer).or_default().readers += 1;
+            return;
+        }
+        let Some(held) = self.held.get_mut(&writer) else {
+            return;
+        };
+        held.readers = held.readers.saturating_sub(1);
+        if held.readers > 0 {
+            return;
+        }
+        let held = self.held.remove(&writer).unwrap_or_default();
+        let bytes: usize = held.waiting.iter().map(Arrival::bytes).sum();
+        self.held_bytes = self.held_bytes.saturating_sub(bytes);
+        self.ready.extend(held.waiting);
+        let token = held.token;
+        let token = token.map(|(key, is_alive)| Arrival::Token { key, is_alive });
+        self.ready.extend(token);
     }
 
     fn deliver(&mut self, writer: Guid, arrival: Arrival, events: &mut Vec<WireEvent>) -> bool {
@@ -622,21 +647,8 @@ impl SampleWire for ZenohWire {
 
     fn hold(&self, writer: Guid, holds: bool) {
         let mut state = self.state.lock();
-        if holds {
-            state.held.entry(writer).or_default().readers += 1;
-            return;
-        }
-        let Some(held) = state.held.get_mut(&writer) else {
-            return;
-        };
-        held.readers = held.readers.saturating_sub(1);
-        if held.readers == 0 {
-            let held = state.held.remove(&writer).unwrap_or_default();
-            let bytes: usize = held.waiting.iter().map(Arrival::bytes).sum();
-            state.held_bytes = state.held_bytes.saturating_sub(bytes);
-            state.ready.extend(held.waiting);
-            self.schedule(&state);
-        }
+        state.hold(writer, holds);
+        self.schedule(&state);
     }
 
     fn has_space(&self, _writer: Guid, _bytes: usize) -> bool {
@@ -652,3 +664,89 @@ impl SampleWire for ZenohWire {
 
 /// The topic of the runtime's own node lists.
 const DISCOVERY_TOPIC: &str = "ros_discovery_info";
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::id::{EntityId, GuidPrefix};
+    use pteros_runtime::limits::Limits;
+
+    use super::*;
+
+    const TOKEN: &str = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/1/MP/%/%/talker/%chatter/\
+        std_msgs::msg::dds_::String_/RIHS01_ab/::,7:,:,:3,1,0";
+
+    /// A state that has found one writer.
+    fn state() -> (State, Guid) {
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        let mut state = State::new(Peers::new(own, 0, Limits::default()));
+        state.note_token(TOKEN.into(), true);
+        let writer = state.peers.remote_of_token(TOKEN).unwrap().main;
+        (state, writer)
+    }
+
+    fn sample(sequence: i64, bytes: usize) -> Arrival {
+        Arrival::Sample {
+            reader: GuidPrefix([7; 12]).with(EntityId::PARTICIPANT),
+            attachment: Attachment {
+                sequence,
+                source_timestamp: 0,
+                gid: Gid::of_token(TOKEN),
+            },
+            payload: vec![0; bytes].into(),
+        }
+    }
+
+    /// Handles what goes on. Returns how many samples were delivered.
+    fn go_on(state: &mut State, writer: Guid) -> usize {
+        let mut events = Vec::new();
+        let mut delivered = 0;
+        while let Some(arrival) = state.ready.pop_front() {
+            match arrival {
+                Arrival::Token { key, is_alive } => state.note_token(key, is_alive),
+                sample => delivered += usize::from(state.deliver(writer, sample, &mut events)),
+            }
+        }
+        delivered
+    }
+
+    #[test]
+    fn a_held_writer_whose_token_comes_back_stays() {
+        let (mut state, writer) = state();
+        state.hold(writer, true);
+        assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
+        for _ in 0..100 {
+            state.note_token(TOKEN.into(), false);
+            state.note_token(TOKEN.into(), true);
+        }
+        state.hold(writer, false);
+        assert_eq!(state.ready.len(), 2, "one token, whatever came");
+        assert_eq!(go_on(&mut state, writer), 1);
+        assert!(state.peers.remote_of_token(TOKEN).is_some());
+    }
+
+    #[test]
+    fn a_held_writer_whose_token_has_gone_goes_after_its_samples() {
+        let (mut state, writer) = state();
+        state.hold(writer, true);
+        state.note_token(TOKEN.into(), false);
+        assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
+        assert!(state.peers.remote_of_token(TOKEN).is_some());
+        state.hold(writer, false);
+        assert_eq!(go_on(&mut state, writer), 1);
+        assert!(state.peers.remote_of_token(TOKEN).is_none());
+    }
+
+    #[test]
+    fn held_data_has_a_limit_of_bytes() {
+        let (mut state, writer) = state();
+        state.hold(writer, true);
+        let bytes = HELD_BYTES_MAX / 4;
+        for sequence in 1..=9 {
+            state.deliver(writer, sample(sequence, bytes), &mut Vec::new());
+        }
+        assert_eq!(state.held_bytes, HELD_BYTES_MAX);
+        state.hold(writer, false);
+        assert_eq!(state.held_bytes, 0);
+        assert_eq!(go_on(&mut state, writer), 4);
+    }
+}
