@@ -62,7 +62,8 @@ pub struct ZenohWire {
     state: Mutex<State>,
     unanswered: AtomicU64,
     tokens: Mutex<Option<Subscriber<()>>>,
-    _rendezvous: Option<UnixListener>,
+    /// The claim to listen for the other sessions of the host, until closed.
+    rendezvous: Mutex<Option<UnixListener>>,
 }
 
 struct State {
@@ -142,7 +143,7 @@ impl ZenohWire {
             state: Mutex::new(State::new(Peers::new(id, domain_id, limits))),
             unanswered: AtomicU64::new(0),
             tokens: Mutex::new(Some(tokens)),
-            _rendezvous: rendezvous,
+            rendezvous: Mutex::new(rendezvous),
         })
     }
 
@@ -540,6 +541,8 @@ impl Wire for ZenohWire {
         if let Err(error) = self.session.close().wait() {
             tracing::debug!("close the Zenoh session: {error}");
         }
+        // The port is free: another session may claim it.
+        drop(self.rendezvous.lock().take());
     }
 }
 
