@@ -45,8 +45,12 @@ const BOTH_WIRES: &str = "RTPS joins the same context, and each message would co
 /// Opens the wire with a context. A context that RTPS joins, too, does not open with it.
 ///
 /// Opening blocks until the session is open, 200 ms if neither a router nor another
-/// session is found. The context's queries and samples do not block on the network,
-/// except those of a reliable KEEP_ALL publisher while Zenoh's transmission queue is full.
+/// session is found.
+///
+/// While Zenoh's transmission queue is full, these calls block for up to 60 s, after
+/// which Zenoh closes the connection: requests, replies, samples of a reliable KEEP_ALL
+/// publisher, and whatever declares or withdraws a node or an endpoint. Samples of every
+/// other publisher wait 1 ms, large ones in fragments 50 ms, and are then dropped. Graph queries are answered from memory.
 pub fn wire(settings: ZenohSettings) -> OpenWire {
     OpenWire::new(NAME, move |setup| {
         if setup.has_rtps {

@@ -153,8 +153,9 @@ impl Link {
         self.outgoing.lock().push_back(message);
     }
 
-    /// Sends what is queued, in order. Blocks while another thread does, and while a
-    /// reliable KEEP_ALL publisher has no space in Zenoh's transmission queue.
+    /// Sends what is queued, in order. Blocks while another thread does. While Zenoh's
+    /// transmission queue is full, it blocks for a request, a reply or a sample of a
+    /// reliable KEEP_ALL publisher; other samples are dropped after milliseconds.
     ///
     /// `endpoint` is the endpoint of the link.
     pub fn flush(&self, inbox: &Arc<Inbox>, endpoint: Guid) {
