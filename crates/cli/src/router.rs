@@ -28,7 +28,7 @@ impl RouterVerb {
 
         // Before the router starts its threads: Ctrl-C must reach this one.
         let shutdown = shutdown_signal()?;
-        let settings = pteros::config::Config::from_environment()?.zenoh;
+        let settings = pteros::config::Config::from_environment()?.zenoh()?;
         let router = pteros_zenoh::Router::start(&settings).map_err(anyhow::Error::msg)?;
         if cli.console.json {
             let endpoints: serde_json::Value =

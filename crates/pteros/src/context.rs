@@ -423,6 +423,11 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         return Err(ContextError::Lease(lease));
     }
     let range = options.discovery_range.unwrap_or(config.discovery_range);
+    let wire = options.arguments.wire.or(config.wire).unwrap_or_default();
+    let mut wires = options.wires.clone();
+    if wire != WireChoice::Rtps {
+        wires.push(zenoh_wire(config.zenoh()?)?);
+    }
     let mut peers = config.static_peers;
     peers.extend(options.static_peers.iter().cloned());
     let mut static_peers = Vec::new();
@@ -449,11 +454,6 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         spin.filter(|spin| pteros_runtime::platform::Duration::from(*spin) > BUSY_POLL_MAX)
     {
         return Err(ContextError::Spin(spin));
-    }
-    let wire = options.arguments.wire.or(config.wire).unwrap_or_default();
-    let mut wires = options.wires.clone();
-    if wire != WireChoice::Rtps {
-        wires.push(zenoh_wire(config.zenoh)?);
     }
     FlowController::validate(&options.flow_controllers)?;
     options.limits.validate()?;

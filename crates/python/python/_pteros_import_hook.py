@@ -1,7 +1,8 @@
 """Import hooks for interface packages that have definition files but no Python modules.
 
 `pteros.pth` installs them when Python starts, so that `from my_msgs.msg import Pose2` works
-before `import rclpy`. They load nothing of Pteros until a package is found:
+before `import rclpy`. They import nothing until a package is found, because every program of
+the environment runs them:
 
 - `my_msgs.msg` where the folder of the Python package `my_msgs` has `msg/*.msg`,
 - in the folders of `PTEROS_INTERFACE_PATH`, each with packages or one package in it,
@@ -10,13 +11,9 @@ before `import rclpy`. They load nothing of Pteros until a package is found:
 A module that Python finds itself wins.
 """
 
-from __future__ import annotations
-
-import importlib.abc
-import importlib.machinery
 import os
-import re
 import sys
+from _frozen_importlib import ModuleSpec
 
 PATH = 'PTEROS_INTERFACE_PATH'
 """Folders of interface packages, separated by colons."""
@@ -26,10 +23,11 @@ _SUFFIXES = ('.msg', '.srv', '.action', '.idl')
 
 
 def has_definitions(folder, kind):
-    """Whether a package's folder has definitions of a kind."""
+    """Whether a package's folder has definitions of a kind: files with names of types."""
     try:
         with os.scandir(os.path.join(folder, kind)) as entries:
-            return any(entry.name.endswith(_SUFFIXES) for entry in entries)
+            return any(
+                entry.name.endswith(_SUFFIXES) and entry.name[:1].isupper() for entry in entries)
     except OSError:
         return False
 
@@ -40,6 +38,7 @@ def _is_package(folder):
 
 def _name_of(folder):
     """Return the name in `package.xml`, else the folder's own with `-` as `_`."""
+    import re
     try:
         with open(os.path.join(folder, 'package.xml'), encoding='utf-8', errors='replace') as file:
             text = re.sub('<!--.*?-->', '', file.read(1 << 20), flags=re.DOTALL)
@@ -62,18 +61,26 @@ def _candidates(package):
             yield root
     for prefix in _listed('AMENT_PREFIX_PATH'):
         yield os.path.join(prefix, 'share', package)
-    for root in sys.path:
-        yield os.path.join(root or os.curdir, package)
 
 
-def package_folder(package):
-    """Return the folder with the definitions of a package, or None."""
+def package_folder(package, with_python_packages=False):
+    """Return the folder with the definitions of a package, or None.
+
+    `with_python_packages` also searches the folders of Python packages, where Python's own
+    import has not.
+    """
     if not package.isidentifier():
         return None
-    return next((folder for folder in _candidates(package) if _is_package(folder)), None)
+    candidates = list(_candidates(package))
+    if with_python_packages:
+        roots = [root for root in sys.path if isinstance(root, str)]
+        candidates.extend(os.path.join(root or os.curdir, package) for root in roots)
+    # Most have no folder of that name: one question to the system each.
+    return next((folder for folder in candidates
+                 if os.path.isdir(folder) and _is_package(folder)), None)
 
 
-class _KindModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _KindModuleFinder:
     """Finds `my_msgs.msg`.
 
     It comes before Python's own finder, which takes a folder `msg` without Python files
@@ -84,18 +91,22 @@ class _KindModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         package, _, kind = full_name.partition('.')
         if kind not in KINDS or path is None:
             return None
-        for folder in path:
+        folders = [folder for folder in path if isinstance(folder, str)]
+        for folder in folders:
             inner = os.path.join(folder, kind)
             if os.path.exists(os.path.join(inner, '__init__.py')) or os.path.exists(f'{inner}.py'):
                 return None
-        folder = next((folder for folder in path if has_definitions(folder, kind)), None)
+        folder = next((folder for folder in folders if has_definitions(folder, kind)), None)
         if folder is None:
             folder = package_folder(package)
             if folder is None or not has_definitions(folder, kind):
                 return None
-        from pteros._interfaces import load_package
-        load_package(package, folder)
-        return importlib.machinery.ModuleSpec(full_name, self, is_package=True)
+        try:
+            from pteros._interfaces import load_package
+            load_package(package, folder)
+        except (LookupError, OSError) as error:
+            raise ImportError(f'interfaces of {package} in {folder}: {error}') from error
+        return ModuleSpec(full_name, self, is_package=True)
 
     def create_module(self, spec):
         """Let Python make the module."""
@@ -105,13 +116,13 @@ class _KindModuleFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         install(module.__name__, module.__dict__)
 
 
-class _PackageFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class _PackageFinder:
     """Finds `my_msgs` where only the search for definitions does. It comes last."""
 
     def find_spec(self, full_name, path=None, target=None):
         if path is not None or package_folder(full_name) is None:
             return None
-        return importlib.machinery.ModuleSpec(full_name, self, is_package=True)
+        return ModuleSpec(full_name, self, is_package=True)
 
     def create_module(self, spec):
         """Let Python make the module."""

@@ -17,8 +17,8 @@ const TEXT_BYTES_MAX: u64 = 64 << 20;
 
 struct Definitions {
     library: Arc<InterfaceLibrary>,
-    /// Packages that are known, or that were searched for in vain.
-    searched: BTreeSet<String>,
+    /// The packages of the library.
+    packages: BTreeSet<String>,
     loaded: usize,
     text_bytes: u64,
 }
@@ -27,14 +27,18 @@ fn definitions() -> &'static Mutex<Definitions> {
     static DEFINITIONS: OnceLock<Mutex<Definitions>> = OnceLock::new();
     DEFINITIONS.get_or_init(|| {
         let library = pteros_interfaces::library().clone();
-        let searched = library.packages().into_iter().map(str::to_owned).collect();
+        let packages = library.packages().into_iter().map(str::to_owned).collect();
         Mutex::new(Definitions {
             library: Arc::new(library),
-            searched,
+            packages,
             loaded: 0,
             text_bytes: 0,
         })
     })
+}
+
+fn is_known(package: &str) -> bool {
+    definitions().lock().packages.contains(package)
 }
 
 /// The definitions that are known now. What is loaded later is not in it.
@@ -42,18 +46,39 @@ pub(crate) fn library() -> Arc<InterfaceLibrary> {
     definitions().lock().library.clone()
 }
 
-/// The definitions, with those of `package` if a search finds them. The first call for a
-/// package reads folders and runs Python code; no lock is held meanwhile.
+/// The definitions, with those of `package` if a search finds them. A package that is not
+/// known is searched for at each call: that reads folders and runs Python code. No lock is
+/// held meanwhile.
 ///
 /// # Errors
 /// A folder cannot be read, or a limit is reached.
 pub(crate) fn library_with(py: Python<'_>, package: &str) -> PyResult<Arc<InterfaceLibrary>> {
-    if !definitions().lock().searched.contains(package) {
+    if !is_known(package) {
         py.import("pteros._interfaces")?
             .call_method1("find_package", (package,))?;
-        definitions().lock().searched.insert(package.into());
     }
     Ok(library())
+}
+
+/// As [`library_with`], with the packages that `package` uses. They are searched for again
+/// where they were missing before.
+///
+/// # Errors
+/// As [`library_with`].
+pub(crate) fn library_with_used(py: Python<'_>, package: &str) -> PyResult<Arc<InterfaceLibrary>> {
+    let library = library_with(py, package)?;
+    for used in missing_packages(&library, package) {
+        library_with(py, &used)?;
+    }
+    Ok(self::library())
+}
+
+/// The packages that the definitions of a package use and that are not known. A definition
+/// with a mistake is left out: it is reported when its type is used.
+fn missing_packages(library: &InterfaceLibrary, package: &str) -> BTreeSet<String> {
+    let names = library.names().filter(|name| package_of(name) == package);
+    let used = names.filter_map(|name| library.packages_used_by(name).ok());
+    used.flatten().filter(|used| !is_known(used)).collect()
 }
 
 /// The package of a type's name.
@@ -71,17 +96,30 @@ fn text_bytes(folder: &Path) -> u64 {
         .sum()
 }
 
-/// Loads the definitions of one package, whose `msg`, `srv` and `action` folders lie in
-/// `folder`. Returns the packages that they use and that are not known yet. A package that
-/// is known stays as it is.
+/// The packages that the definitions in a folder use and that are not known yet.
 #[pyfunction]
-fn load_interface_package(package: &str, folder: PathBuf) -> PyResult<Vec<String>> {
-    let mut definitions = definitions().lock();
-    let known = |library: &InterfaceLibrary, package: &str| {
-        library.packages().binary_search(&package).is_ok()
-    };
-    if known(&definitions.library, package) {
+fn get_packages_used(package: &str, folder: PathBuf) -> PyResult<Vec<String>> {
+    if text_bytes(&folder) > TEXT_BYTES_MAX {
+        // Loading says it.
         return Ok(Vec::new());
+    }
+    let mut library = InterfaceLibrary::default();
+    load(&mut library, package, &folder)?;
+    Ok(missing_packages(&library, package).into_iter().collect())
+}
+
+fn load(library: &mut InterfaceLibrary, package: &str, folder: &Path) -> PyResult<usize> {
+    let loaded = library.load_package(folder, package);
+    loaded.map_err(|error| PyOSError::new_err(error.to_string()))
+}
+
+/// Loads the definitions of one package, whose `msg`, `srv` and `action` folders lie in
+/// `folder`. A package that is known stays as it is.
+#[pyfunction]
+fn load_interface_package(package: &str, folder: PathBuf) -> PyResult<()> {
+    let mut definitions = definitions().lock();
+    if definitions.packages.contains(package) {
+        return Ok(());
     }
     let text_bytes = definitions.text_bytes + text_bytes(&folder);
     if definitions.loaded >= PACKAGES_MAX || text_bytes > TEXT_BYTES_MAX {
@@ -90,30 +128,16 @@ fn load_interface_package(package: &str, folder: PathBuf) -> PyResult<Vec<String
             folder.display()
         )));
     }
-    let mut library = (*definitions.library).clone();
-    let count = library
-        .load_package(&folder, package)
-        .map_err(|error| PyOSError::new_err(error.to_string()))?;
-    if count == 0 {
-        return Ok(Vec::new());
+    if load(Arc::make_mut(&mut definitions.library), package, &folder)? > 0 {
+        definitions.packages.insert(package.into());
+        definitions.loaded += 1;
+        definitions.text_bytes = text_bytes;
     }
-    let of_package = |name: &&str| package_of(name) == package;
-    let names: Vec<&str> = library.names().filter(of_package).collect();
-    // A definition with a mistake is reported when its type is used.
-    let used = names
-        .iter()
-        .filter_map(|name| library.packages_used_by(name).ok());
-    let used: BTreeSet<String> = used.flatten().collect();
-    let missing = used.into_iter().filter(|used| !known(&library, used));
-    let missing = missing.collect();
-    definitions.library = Arc::new(library);
-    definitions.loaded += 1;
-    definitions.text_bytes = text_bytes;
-    definitions.searched.insert(package.into());
-    Ok(missing)
+    Ok(())
 }
 
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(get_packages_used, module)?)?;
     module.add_function(wrap_pyfunction!(load_interface_package, module)?)
 }

@@ -1,7 +1,6 @@
 //! Parts that publishers, subscriptions, clients and services have in common.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use pteros_msg::hash::TypeHash;
@@ -24,8 +23,6 @@ use crate::program::Program;
 /// The samples of a reader, for the poller that waits for them.
 pub(crate) struct DataWaiter {
     pub(crate) reader: Arc<ReaderEndpoint>,
-    /// Address of the queue that it wakes.
-    attached: AtomicUsize,
     /// Of a server: its replies that wait for their clients.
     replies: Option<Arc<DeferredReplies>>,
 }
@@ -45,11 +42,7 @@ impl DataWaiter {
         reader: Arc<ReaderEndpoint>,
         replies: Option<Arc<DeferredReplies>>,
     ) -> Arc<Self> {
-        let waiter = Arc::new(Self {
-            reader,
-            attached: AtomicUsize::new(0),
-            replies,
-        });
+        let waiter = Arc::new(Self { reader, replies });
         let task: std::sync::Weak<Self> = Arc::downgrade(&waiter);
         waiter.reader.slot.set_task(task);
         waiter
@@ -57,26 +50,17 @@ impl DataWaiter {
 
     /// Wakes `queue` when a sample arrives.
     pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        let address = Arc::as_ptr(queue).addr();
-        if self.attached.swap(address, Ordering::AcqRel) != address {
-            self.reader.slot.attach(Some(queue.clone()), || false);
-            if let Some(replies) = &self.replies {
-                replies.attach(Some(queue));
-            }
+        self.reader.slot.attach(Some(queue.clone()), || false);
+        if let Some(replies) = &self.replies {
+            replies.attach(queue);
         }
     }
 
     /// Wakes no queue any more if it woke that one.
     pub(crate) fn detach(&self, queue: &Arc<ReadyQueue>) {
-        let address = Arc::as_ptr(queue).addr();
-        let was = self
-            .attached
-            .compare_exchange(address, 0, Ordering::AcqRel, Ordering::Acquire);
-        if was.is_ok() {
-            self.reader.slot.attach(None, || false);
-            if let Some(replies) = &self.replies {
-                replies.attach(None);
-            }
+        self.reader.slot.detach(queue);
+        if let Some(replies) = &self.replies {
+            replies.detach(queue);
         }
     }
 

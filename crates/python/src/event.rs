@@ -4,7 +4,6 @@
 //! count since they were last taken.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pteros_runtime::event::{EndpointEvent, EndpointEvents};
@@ -54,7 +53,6 @@ pub(crate) struct EventState {
     events: Arc<EndpointEvents>,
     is_reader: bool,
     statuses: Mutex<[Status; KINDS]>,
-    attached: AtomicUsize,
 }
 
 /// One status; which values it has depends on the kind.
@@ -101,7 +99,6 @@ impl EventState {
             events: events.clone(),
             is_reader,
             statuses: Mutex::default(),
-            attached: AtomicUsize::new(0),
         });
         let task: std::sync::Weak<Self> = Arc::downgrade(&state);
         state.events.slot.set_task(task);
@@ -160,21 +157,12 @@ impl EventState {
 
     /// Wakes `queue` at an event.
     pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        let address = Arc::as_ptr(queue).addr();
-        if self.attached.swap(address, Ordering::AcqRel) != address {
-            self.events.slot.attach(Some(queue.clone()), || false);
-        }
+        self.events.slot.attach(Some(queue.clone()), || false);
     }
 
     /// Wakes no queue any more if it woke that one.
     pub(crate) fn detach(&self, queue: &Arc<ReadyQueue>) {
-        let address = Arc::as_ptr(queue).addr();
-        let was = self
-            .attached
-            .compare_exchange(address, 0, Ordering::AcqRel, Ordering::Acquire);
-        if was.is_ok() {
-            self.events.slot.attach(None, || false);
-        }
+        self.events.slot.detach(queue);
     }
 
     /// Whether a change of that kind was not taken.

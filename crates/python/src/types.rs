@@ -13,7 +13,7 @@ use pyo3::exceptions::{PyLookupError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyType};
 
-use crate::definitions::{library, library_with, package_of};
+use crate::definitions::{library, library_with, library_with_used, package_of};
 use crate::program::Program;
 
 /// The attribute of a class that names its type.
@@ -43,8 +43,14 @@ pub(crate) fn program(py: Python<'_>, name: &str) -> PyResult<Arc<Program>> {
     if let Some(known) = registry().lock().programs.get(name) {
         return Ok(known.clone());
     }
-    let library = library_with(py, package_of(name))?;
-    let description = library.describe(name).map_err(unknown)?;
+    let mut library = library_with(py, package_of(name))?;
+    let description = match library.describe(name) {
+        Ok(description) => description,
+        Err(_) => {
+            library = library_with_used(py, package_of(name))?;
+            library.describe(name).map_err(unknown)?
+        }
+    };
     let ty =
         DynamicType::new(&description).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let spec = library.structure(name).map_err(unknown)?;

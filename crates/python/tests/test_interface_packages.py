@@ -171,3 +171,50 @@ def test_interfaces_are_listed_by_name(workspace):
         assert get_message_interfaces(['arm_msgs']) == {'arm_msgs': ['Arm', 'Joint']}
         assert get_message('hand_msgs/msg/Grip')().fingers is not None
     ''', PTEROS_INTERFACE_PATH=workspace)
+
+
+def test_packages_that_use_each_other(workspace):
+    write(workspace, {'hand_msgs/msg/Arms.msg': 'arm_msgs/Joint[] joints\n'})
+    passes('''
+        import rclpy
+        from hand_msgs.msg import Arms, Grip
+        from arm_msgs.msg import Arm
+        assert Arms().joints == [] and Arm().grip == Grip()
+    ''', PTEROS_INTERFACE_PATH=workspace)
+
+
+def test_a_package_that_comes_later_is_found(workspace):
+    (workspace / 'hand_msgs').rename(workspace / 'not_yet')
+    passes(f'''
+        import os, rclpy
+        import arm_msgs.msg
+        try:
+            arm_msgs.msg.Arm
+        except AttributeError as error:
+            assert 'hand_msgs' in str(error), error
+        else:
+            raise SystemExit('a type is there without its parts')
+        os.rename({str(workspace / 'not_yet')!r}, {str(workspace / 'hand_msgs')!r})
+        assert list(arm_msgs.msg.Arm().grip.fingers) == []
+    ''', PTEROS_INTERFACE_PATH=workspace)
+
+
+def test_the_hook_imports_nothing_and_leaves_others_alone(tmp_path):
+    write(tmp_path, {'mails/msg/first.msg': 'not a definition\n'})
+    program = '''
+        import sys
+        before = set(sys.modules)
+        import _pteros_import_hook
+        _pteros_import_hook.install()
+        new = set(sys.modules) - before
+        assert new == {'_pteros_import_hook'}, new
+        sys.path.append(17)
+        try:
+            import nowhere_at_all
+        except ImportError:
+            pass
+        import mails.msg
+        assert mails.msg.__file__ is None and 'pteros' not in sys.modules
+    '''
+    path = f'{tmp_path}{os.pathsep}{os.environ.get("PYTHONPATH", "")}'
+    passes(program, PYTHONPATH=path)

@@ -198,7 +198,7 @@ impl DataWaiter {
         if !self.callback.is_set() {
             self.reader.slot.attach(Some(queue.clone()), || false);
             if let Some(replies) = &self.replies {
-                replies.attach(Some(queue));
+                replies.attach(queue);
             }
         }
     }
@@ -218,13 +218,13 @@ impl DataWaiter {
             self.callback.set(None, user_data, 0, 0);
             self.reader.slot.attach(None, || false);
             if let Some(replies) = &self.replies {
-                replies.attach(None);
+                replies.detach(&context.listener.queue);
             }
             return Ok(());
         }
         let queue = context.listener.start()?;
         if let Some(replies) = &self.replies {
-            replies.attach(Some(&queue));
+            replies.attach(&queue);
         }
         let unread = self.reader.queued_count();
         let total = self.reader.received_count();

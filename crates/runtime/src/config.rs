@@ -174,8 +174,9 @@ pub struct Config {
     pub enclave_override: Option<String>,
     /// `RMW_IMPLEMENTATION`, where it names a wire of Pteros other than RTPS.
     pub wire: Option<WireChoice>,
-    /// The variables of rmw_zenoh_cpp.
-    pub zenoh: ZenohSettings,
+    zenoh: ZenohSettings,
+    /// A malformed variable of Zenoh stops those alone that use it.
+    zenoh_error: Option<ConfigError>,
     /// Warnings for the operator, to be logged once.
     pub warnings: Vec<ConfigWarning>,
 }
@@ -202,6 +203,17 @@ impl fmt::Display for ConfigWarning {
 }
 
 impl Config {
+    /// The variables of rmw_zenoh_cpp, for those who use Zenoh.
+    ///
+    /// # Errors
+    /// One of them is malformed.
+    pub fn zenoh(&self) -> Result<ZenohSettings, ConfigError> {
+        match &self.zenoh_error {
+            Some(error) => Err(error.clone()),
+            None => Ok(self.zenoh.clone()),
+        }
+    }
+
     /// Reads the variables through `look_up`. An empty value counts as unset, as in
     /// ROS 2.
     pub fn from_variables(
@@ -229,7 +241,10 @@ impl Config {
         if let Some(setting) = setting("RMW_IMPLEMENTATION") {
             config.set_middleware(&setting);
         }
-        config.zenoh = ZenohSettings::read(|variable| setting(variable).map(|g| g.value))?;
+        match ZenohSettings::read(|variable| setting(variable).map(|g| g.value)) {
+            Ok(settings) => config.zenoh = settings,
+            Err(error) => config.zenoh_error = Some(error),
+        }
         config.security = SecuritySettings::read(|variable| setting(variable).map(|g| g.value))?;
         config.enclave_override = setting("ROS_SECURITY_ENCLAVE_OVERRIDE").map(|g| g.value);
         if let Some(setting) = setting("PTEROS_INTERFACES") {
@@ -769,6 +784,13 @@ mod tests {
         assert!(taken(&peers(STATIC_PEERS_MAX + 1, 3)).is_err());
         assert_eq!(taken(&peers(1, STATIC_PEER_BYTES_MAX)).unwrap(), 1);
         assert!(taken(&peers(1, STATIC_PEER_BYTES_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn a_malformed_variable_of_zenoh_stops_those_alone_that_use_it() {
+        let config = config(&[("ZENOH_ROUTER_CHECK_ATTEMPTS", "often")]).unwrap();
+        let error = config.zenoh().unwrap_err();
+        assert_eq!(error.variable, "ZENOH_ROUTER_CHECK_ATTEMPTS");
     }
 
     #[test]

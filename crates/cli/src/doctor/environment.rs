@@ -108,6 +108,13 @@ pub fn check() -> Vec<Finding> {
             for warning in &config.warnings {
                 found.warn(warning.to_string(), "change or unset the variable");
             }
+            if let Err(error) = config.zenoh() {
+                let text = format!("{}={:?}: {}", error.variable, error.value, error.reason);
+                match config.wire {
+                    Some(WireChoice::Zenoh) => found.error(text, error.hint),
+                    _ => found.warn(text, error.hint),
+                }
+            }
             if config.wire == Some(WireChoice::Zenoh) && cfg!(not(feature = "zenoh")) {
                 found.error(
                     "RMW_IMPLEMENTATION=rmw_zenoh_cpp: this program is built without Zenoh",

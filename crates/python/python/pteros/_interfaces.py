@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import sys
+import threading
 
 import _pteros_import_hook
 from pteros import _message, _native
@@ -39,15 +40,30 @@ def install(module, space):
     space['__all__'] = names
 
 
+_loading = threading.RLock()
+_in_progress = set()
+
+
 def load_package(package, folder):
-    """Load the definitions in a folder, and the packages that they use."""
-    for used in _native.load_interface_package(package, folder):
-        find_package(used)
+    """Load the definitions in a folder, and the packages that they use.
+
+    Those come first: another thread sees a package when all that it uses is there.
+    """
+    with _loading:
+        if package in _in_progress:
+            return
+        _in_progress.add(package)
+        try:
+            for used in _native.get_packages_used(package, folder):
+                find_package(used)
+            _native.load_interface_package(package, folder)
+        finally:
+            _in_progress.discard(package)
 
 
 def find_package(package):
     """Search for the definitions of a package and load them. Return whether they are there."""
-    folder = _pteros_import_hook.package_folder(package)
+    folder = _pteros_import_hook.package_folder(package, with_python_packages=True)
     if folder is None:
         return False
     load_package(package, folder)

@@ -262,6 +262,19 @@ impl ReadySlot {
         }
     }
 
+    /// Moves the entity to no executor, unless it was moved from `queue` meanwhile.
+    pub fn detach(&self, queue: &Arc<ReadyQueue>) {
+        let mut target = self.target.lock();
+        let is_there = |there: &Arc<ReadyQueue>| Arc::ptr_eq(there, queue);
+        if !target.queue.as_ref().is_some_and(is_there) {
+            return;
+        }
+        let previous = target.queue.take();
+        self.queued.store(false, Ordering::Release);
+        drop(target);
+        drop(previous);
+    }
+
     /// Notes that there is work.
     pub fn mark_ready(&self) {
         // AcqRel: the producer's sample is visible to the thread that clears the
@@ -312,6 +325,23 @@ mod tests {
         slot.begin_take();
         slot.mark_ready();
         assert_eq!(queue.len(), 2);
+    }
+
+    #[test]
+    fn an_entity_that_moved_meanwhile_stays_where_it_is() {
+        let [first, second] = [(); 2].map(|()| Arc::new(ReadyQueue::new(|| {})));
+        let task: Arc<Count> = Arc::new(Count(AtomicUsize::new(0)));
+        let slot = ReadySlot::default();
+        let weak: Weak<Count> = Arc::downgrade(&task);
+        slot.set_task(weak);
+        slot.attach(Some(first.clone()), || false);
+        slot.attach(Some(second.clone()), || false);
+        slot.detach(&first);
+        slot.mark_ready();
+        assert_eq!((first.len(), second.len()), (0, 1));
+        slot.detach(&second);
+        slot.mark_ready();
+        assert_eq!(second.len(), 1, "nobody waits for it");
     }
 
     #[test]

@@ -27,11 +27,17 @@ impl DeferredReplies {
         replies
     }
 
-    /// Moves the task to a queue, or to none. What is pending runs in its next wait.
-    pub fn attach(&self, queue: Option<&Arc<ReadyQueue>>) {
+    /// Moves the task to a queue. Pending work runs in its next wait. There is one queue:
+    /// a server in two waits at once is served by the one that attached last.
+    pub fn attach(&self, queue: &Arc<ReadyQueue>) {
         let events = &self.server.replies.events;
         let is_pending = || !events.is_empty() || self.server.has_pending_replies();
-        events.slot.attach(queue.cloned(), is_pending);
+        events.slot.attach(Some(queue.clone()), is_pending);
+    }
+
+    /// Moves the task to no queue, unless it was moved from `queue` meanwhile.
+    pub fn detach(&self, queue: &Arc<ReadyQueue>) {
+        self.server.replies.events.slot.detach(queue);
     }
 }
 
@@ -89,7 +95,7 @@ mod tests {
         let server = Arc::new(server.expect("a server"));
         let deferred = DeferredReplies::new(&core, &server);
         let queue = core.ready_queue();
-        deferred.attach(Some(&queue));
+        deferred.attach(&queue);
         // The client's writer is there before its reader.
         let writer = core.create_writer(requests).expect("a writer");
         let now = core.platform.wall_clock();

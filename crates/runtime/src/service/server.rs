@@ -245,21 +245,36 @@ impl ServiceServer {
         if fault!("early-reply-kept-for-ever") {
             return;
         }
-        let pending = std::mem::take(&mut *self.pending_replies.lock());
-        for reply in pending {
-            match self.reply_route(core, &reply.id) {
-                ReplyRoute::Unmatched if self.requests.matched().contains(&reply.id.client) => {
-                    self.keep_pending(reply);
-                }
-                ReplyRoute::Unmatched => {
+        // A client that matches while a reply is put back told another thread, which
+        // found nothing: look again.
+        loop {
+            let pending = std::mem::take(&mut *self.pending_replies.lock());
+            for reply in pending {
+                self.send_pending(core, reply);
+            }
+            let pending = self.pending_replies.lock();
+            let kept: Vec<RequestId> = pending.iter().map(|reply| reply.id).collect();
+            drop(pending);
+            let is_sendable = |id| !matches!(self.reply_route(core, id), ReplyRoute::Unmatched);
+            if !kept.iter().any(is_sendable) {
+                return;
+            }
+        }
+    }
+
+    fn send_pending(&self, core: &Core, reply: PendingReply) {
+        match self.reply_route(core, &reply.id) {
+            ReplyRoute::Unmatched if self.requests.matched().contains(&reply.id.client) => {
+                self.keep_pending(reply);
+            }
+            ReplyRoute::Unmatched => {
+                self.unanswerable.fetch_add(1, Ordering::Relaxed);
+            }
+            route => {
+                let mut message = StoredReply(reply.payload);
+                if let Err(error) = self.send(core, &reply.id, &mut message, &route) {
                     self.unanswerable.fetch_add(1, Ordering::Relaxed);
-                }
-                route => {
-                    let mut message = StoredReply(reply.payload);
-                    if let Err(error) = self.send(core, &reply.id, &mut message, &route) {
-                        self.unanswerable.fetch_add(1, Ordering::Relaxed);
-                        tracing::warn!(topic = %self.replies.data.topic, "deferred reply: {error}");
-                    }
+                    tracing::warn!(topic = %self.replies.data.topic, "deferred reply: {error}");
                 }
             }
         }
