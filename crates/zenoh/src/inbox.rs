@@ -6,12 +6,13 @@
 //! leaves space for the other. What is beyond is dropped and counted. A dropped
 //! sample is a gap in its writer's sequence numbers, which is reported as a loss.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::Instant;
 use pteros_runtime::wire::WireScheduler;
@@ -71,23 +72,18 @@ pub enum Arrival {
         /// The serialized reply.
         payload: Bytes,
     },
-    /// Whether some subscriber of another session has the key of a local writer.
-    Matching {
-        /// The writer.
-        writer: Guid,
-        /// From now on.
-        has_readers: bool,
-    },
+    /// A local reader that is declared: it may match.
+    Declared(Arc<EndpointData>),
 }
 
 impl Arrival {
-    /// Bytes of its payload, none for a token.
+    /// Bytes of its payload.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Sample { payload, .. }
             | Self::Request { payload, .. }
             | Self::Reply { payload, .. } => payload.len(),
-            Self::Token { .. } | Self::Matching { .. } => 0,
+            Self::Token { .. } | Self::Declared(_) => 0,
         }
     }
 
@@ -97,7 +93,7 @@ impl Arrival {
             Self::Sample { attachment, .. } | Self::Request { attachment, .. } => {
                 Some(attachment.gid)
             }
-            Self::Token { .. } | Self::Reply { .. } | Self::Matching { .. } => None,
+            Self::Token { .. } | Self::Reply { .. } | Self::Declared(_) => None,
         }
     }
 }
@@ -119,6 +115,9 @@ struct Waiting {
     /// Tokens among them, and how many there may be.
     tokens: usize,
     tokens_max: usize,
+    /// By local writer: whether some subscriber of another session has its key. Only
+    /// the last news counts.
+    has_readers: BTreeMap<Guid, bool>,
 }
 
 impl Waiting {
@@ -129,6 +128,7 @@ impl Waiting {
             bytes: 0,
             tokens: 0,
             tokens_max,
+            has_readers: BTreeMap::new(),
         }
     }
 
@@ -141,7 +141,8 @@ impl Waiting {
                 }
                 self.tokens += 1;
             }
-            Arrival::Matching { .. } => {}
+            // At most one of each local reader.
+            Arrival::Declared(_) => {}
             Arrival::Sample { .. } | Arrival::Request { .. } | Arrival::Reply { .. } => {
                 let bytes = self.bytes.saturating_add(arrival.bytes());
                 if self.data >= ARRIVALS_MAX || bytes > BYTES_MAX {
@@ -159,7 +160,8 @@ impl Waiting {
         let arrival = self.arrivals.pop_front()?;
         match arrival {
             Arrival::Token { .. } => self.tokens -= 1,
-            Arrival::Matching { .. } => {}
+            // At most one of each local reader.
+            Arrival::Declared(_) => {}
             Arrival::Sample { .. } | Arrival::Request { .. } | Arrival::Reply { .. } => {
                 self.data -= 1;
                 self.bytes = self.bytes.saturating_sub(arrival.bytes());
@@ -207,6 +209,19 @@ impl Inbox {
         }
     }
 
+    /// Notes whether some subscriber of another session has the key of a local writer,
+    /// and schedules a poll.
+    pub fn note_matching(&self, writer: Guid, has_readers: bool) {
+        let mut waiting = self.waiting.lock();
+        waiting.has_readers.insert(writer, has_readers);
+        self.scheduler.schedule(Some(Instant::ZERO));
+    }
+
+    /// Takes what [`Inbox::note_matching`] has noted since the last call.
+    pub fn take_matching(&self) -> BTreeMap<Guid, bool> {
+        std::mem::take(&mut self.waiting.lock().has_readers)
+    }
+
     /// Takes the oldest arrival.
     pub fn pop(&self) -> Option<Arrival> {
         self.waiting.lock().pop()
@@ -215,9 +230,15 @@ impl Inbox {
     /// Schedules the next poll: at once if something waits here, else at `at`.
     pub fn schedule(&self, at: Option<Instant>) {
         let waiting = self.waiting.lock();
-        let at_once = (!waiting.arrivals.is_empty()).then_some(Instant::ZERO);
+        let is_empty = waiting.arrivals.is_empty() && waiting.has_readers.is_empty();
+        let at_once = (!is_empty).then_some(Instant::ZERO);
         // Under the lock: the time of a new arrival must not be replaced.
         self.scheduler.schedule(at_once.or(at));
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.lock().arrivals.is_empty()
     }
 
     /// Counts a malformed sample, request or reply, which is dropped.

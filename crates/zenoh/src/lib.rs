@@ -8,10 +8,12 @@
 //!
 //! Keys, tokens, QoS texts and attachments are pure functions of text (`key`, `token`,
 //! `qos_text`, `attachment`). `peers` turns tokens into participants and endpoints.
-//! `links` declares the local ones, `inbox` holds what has arrived, `wire` joins them.
+//! `local` has the local ones, `links` declares them on the thread of `declarer`, `inbox`
+//! holds what has arrived, `wire` joins them.
 #![forbid(unsafe_code)]
 
 mod attachment;
+mod declarer;
 mod gid;
 mod inbox;
 mod key;
@@ -48,9 +50,10 @@ const BOTH_WIRES: &str = "RTPS joins the same context, and each message would co
 /// session is found.
 ///
 /// While Zenoh's transmission queue is full, these calls block for up to 60 s, after
-/// which Zenoh closes the connection: requests, replies, samples of a reliable KEEP_ALL
-/// publisher, and whatever declares or withdraws a node or an endpoint. Samples of every
-/// other publisher wait 1 ms, large ones in fragments 50 ms, and are then dropped. Graph queries are answered from memory.
+/// which Zenoh closes the connection: requests, replies and samples of a reliable
+/// KEEP_ALL publisher. Samples of every other publisher wait 1 ms, large ones in
+/// fragments 50 ms, and are then dropped. A thread of the wire declares and withdraws
+/// nodes and endpoints. Graph queries are answered from memory.
 pub fn wire(settings: ZenohSettings) -> OpenWire {
     OpenWire::new(NAME, move |setup| {
         if setup.has_rtps {

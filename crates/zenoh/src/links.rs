@@ -1,10 +1,11 @@
 //! Links: the Zenoh entities of a local endpoint, and its liveliness token.
 //!
 //! The token comes after the entity and goes before it, as in rmw_zenoh_cpp: a peer
-//! that sees the token can use the endpoint. Arrivals go into the inbox.
+//! that sees the token can use the endpoint. The declarer's thread declares both, since
+//! that may block. Messages wait for it. Arrivals go into the inbox.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use zenoh::bytes::ZBytes;
+use zenoh::key_expr::KeyExpr;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
@@ -43,6 +45,12 @@ const RESULT_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The service that answers when a goal has ended.
 const RESULT_SERVICE: &str = "/_action/get_result";
 
+/// Messages of an endpoint that wait until it is declared. When full, the oldest is
+/// dropped and counted.
+const OUTGOING_MAX: usize = 1_000;
+/// Bytes of them; the newest waits whatever its size.
+const OUTGOING_BYTES_MAX: usize = 16 << 20;
+
 /// Bytes of the encapsulation header.
 const HEADER_BYTES: usize = 4;
 
@@ -58,18 +66,26 @@ pub struct Outgoing {
 
 /// The Zenoh entities of one endpoint. Thread-safe.
 pub struct Link {
-    // Dropped, and so withdrawn, in this order.
-    _token: LivelinessToken,
-    entity: Entity,
+    /// Set by [`Link::declare`].
+    declared: OnceLock<Declared>,
+    data: Arc<EndpointData>,
+    place: Place,
     key: String,
+    token: String,
     service: Arc<str>,
     /// Its gid in attachments.
     pub gid: Gid,
-    outgoing: Mutex<VecDeque<Outgoing>>,
-    /// The largest reply that is accepted.
+    outgoing: Mutex<Outbox>,
+    /// The largest sample, request or reply that is accepted.
     sample_bytes_max: usize,
     /// Held while sending, so that samples leave in the order of their numbers.
     sending: Mutex<()>,
+}
+
+struct Declared {
+    // Dropped, and so withdrawn, in this order.
+    _token: LivelinessToken,
+    entity: Entity,
 }
 
 enum Entity {
@@ -82,11 +98,11 @@ enum Entity {
 }
 
 /// The endpoint that a link is made for.
-pub struct LinkSpec<'a> {
+pub struct LinkSpec {
     /// The endpoint.
-    pub data: &'a EndpointData,
-    /// Its name, type and role.
-    pub place: &'a Place,
+    pub data: Arc<EndpointData>,
+    /// Its name, type and role. `Role::Replies` has no entities and no link.
+    pub place: Place,
     /// Its key.
     pub key: String,
     /// The key of its liveliness token.
@@ -96,86 +112,111 @@ pub struct LinkSpec<'a> {
 }
 
 impl Link {
-    /// Declares an endpoint. A `Role::Replies` has no entities and no link.
+    /// A link that is not declared yet.
     ///
     /// # Errors
-    /// Zenoh's, as text.
-    pub fn declare(
-        session: &Session,
-        inbox: &Arc<Inbox>,
-        spec: LinkSpec<'_>,
-    ) -> Result<Self, String> {
-        let LinkSpec {
-            data,
-            place,
-            key,
-            token,
-            ..
-        } = &spec;
-        let receiver = Receiver {
-            inbox: inbox.clone(),
-            endpoint: data.guid,
-            sample_bytes_max: spec.sample_bytes_max,
-        };
-        let keeps = data.qos.durability != Durability::Volatile;
-        let entity = match place.role {
-            Role::Publisher if keeps => keeping_publisher(session, key.clone(), &data.qos),
-            Role::Publisher => publisher(session, key.clone(), &data.qos, &receiver),
-            Role::Subscription if keeps => {
-                catching_subscriber(session, key.clone(), &data.qos, receiver)
-            }
-            Role::Subscription => subscriber(session, key.clone(), receiver),
-            Role::Server => server(session, key.clone(), receiver),
-            Role::Client => client(session, key.clone(), &place.name),
-            Role::Replies => return Err("replies have no link".into()),
-        };
-        let entity = entity.map_err(|error| error.to_string())?;
-        let declared = session.liveliness().declare_token(token.clone()).wait();
+    /// Zenoh's, as text: a key is not one of Zenoh.
+    pub fn new(spec: LinkSpec) -> Result<Self, String> {
+        for key in [&spec.key, &spec.token] {
+            KeyExpr::new(key.as_str()).map_err(|error| error.to_string())?;
+        }
         Ok(Self {
-            _token: declared.map_err(|error| error.to_string())?,
-            entity,
-            service: place.name.as_str().into(),
-            gid: Gid::of_token(token),
+            declared: OnceLock::new(),
+            service: spec.place.name.as_str().into(),
+            gid: Gid::of_token(&spec.token),
+            data: spec.data,
+            place: spec.place,
             key: spec.key,
+            token: spec.token,
             outgoing: Mutex::default(),
             sample_bytes_max: spec.sample_bytes_max,
             sending: Mutex::default(),
         })
     }
 
+    /// Declares the endpoint and its token, and sends what waits for that. Call it once.
+    /// Blocks while Zenoh's transmission queue is full.
+    ///
+    /// # Errors
+    /// Zenoh's, as text.
+    pub fn declare(&self, session: &Session, inbox: &Arc<Inbox>) -> Result<(), String> {
+        let receiver = Receiver {
+            inbox: inbox.clone(),
+            endpoint: self.data.guid,
+            sample_bytes_max: self.sample_bytes_max,
+        };
+        let qos = &self.data.qos;
+        let keeps = qos.durability != Durability::Volatile;
+        let key = self.key.clone();
+        let entity = match self.place.role {
+            Role::Publisher if keeps => keeping_publisher(session, key, qos),
+            Role::Publisher => publisher(session, key, qos, &receiver),
+            Role::Subscription if keeps => catching_subscriber(session, key, qos, receiver),
+            Role::Subscription => subscriber(session, key, receiver),
+            Role::Server => server(session, key, receiver),
+            Role::Client => client(session, key, &self.place.name),
+            Role::Replies => return Err("replies have no link".into()),
+        };
+        let entity = entity.map_err(|error| error.to_string())?;
+        let token = session.liveliness().declare_token(self.token.clone());
+        let declared = Declared {
+            _token: token.wait().map_err(|error| error.to_string())?,
+            entity,
+        };
+        if self.declared.set(declared).is_err() {
+            return Err("it is declared already".into());
+        }
+        self.flush(inbox);
+        Ok(())
+    }
+
     /// Whether the wire takes every sample of it: late joiners get them from here.
     pub fn keeps_samples(&self) -> bool {
-        matches!(self.entity, Entity::Keeping(_))
+        self.place.role == Role::Publisher && self.data.qos.durability != Durability::Volatile
     }
 
-    /// Queues a message. Does not block.
-    pub fn queue(&self, message: Outgoing) {
-        self.outgoing.lock().push_back(message);
+    /// Its endpoint.
+    pub fn endpoint(&self) -> Guid {
+        self.data.guid
     }
 
-    /// Sends what is queued, in order. Blocks while another thread does. While Zenoh's
-    /// transmission queue is full, it blocks for a request, a reply or a sample of a
-    /// reliable KEEP_ALL publisher; other samples are dropped after milliseconds.
-    ///
-    /// `endpoint` is the endpoint of the link.
-    pub fn flush(&self, inbox: &Arc<Inbox>, endpoint: Guid) {
-        if self.outgoing.lock().is_empty() {
+    /// Queues a message. Does not block. Returns how many older ones were dropped,
+    /// because too many wait until the endpoint is declared.
+    pub fn queue(&self, message: Outgoing) -> u64 {
+        let mut outgoing = self.outgoing.lock();
+        outgoing.push(message);
+        if self.declared.get().is_some() {
+            return 0;
+        }
+        outgoing.drop_oldest()
+    }
+
+    /// Sends what is queued, in order; does nothing before the endpoint is declared.
+    /// Blocks while another thread sends. While Zenoh's transmission queue is full, it
+    /// blocks for a request, a reply or a sample of a reliable KEEP_ALL publisher; other
+    /// samples are dropped after milliseconds.
+    pub fn flush(&self, inbox: &Arc<Inbox>) {
+        let Some(declared) = self.declared.get() else {
+            return;
+        };
+        if self.outgoing.lock().messages.is_empty() {
             return;
         }
         let _sending = self.sending.lock();
         loop {
-            let next = self.outgoing.lock().pop_front();
+            let next = self.outgoing.lock().pop();
             let Some(message) = next else { return };
-            if let Err(error) = self.send(inbox, endpoint, message) {
+            if let Err(error) = self.send(&declared.entity, inbox, message) {
                 tracing::debug!("send on {}: {error}", self.key);
             }
         }
     }
 
-    fn send(&self, inbox: &Arc<Inbox>, endpoint: Guid, message: Outgoing) -> zenoh::Result<()> {
+    fn send(&self, entity: &Entity, inbox: &Arc<Inbox>, message: Outgoing) -> zenoh::Result<()> {
+        let endpoint = self.data.guid;
         let attachment = ZBytes::from(message.attachment.to_bytes());
         let payload = unpadded(&message.payload);
-        match &self.entity {
+        match entity {
             Entity::Publisher(publisher) => publisher.put(payload).attachment(attachment).wait(),
             Entity::Keeping(publisher) => publisher.put(payload).attachment(attachment).wait(),
             Entity::Server(_) => match message.query {
@@ -213,6 +254,37 @@ impl Link {
             }
             Entity::Subscriber(_) | Entity::Catching(_) => Ok(()),
         }
+    }
+}
+
+/// Messages that wait to be sent.
+#[derive(Default)]
+struct Outbox {
+    messages: VecDeque<Outgoing>,
+    bytes: usize,
+}
+
+impl Outbox {
+    fn push(&mut self, message: Outgoing) {
+        self.bytes = self.bytes.saturating_add(message.payload.len());
+        self.messages.push_back(message);
+    }
+
+    fn pop(&mut self) -> Option<Outgoing> {
+        let message = self.messages.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(message.payload.len());
+        Some(message)
+    }
+
+    fn drop_oldest(&mut self) -> u64 {
+        let mut dropped = 0;
+        while self.messages.len() > OUTGOING_MAX
+            || (self.bytes > OUTGOING_BYTES_MAX && self.messages.len() > 1)
+        {
+            self.pop();
+            dropped += 1;
+        }
+        dropped
     }
 }
 
@@ -331,11 +403,7 @@ fn publisher(
     publisher
         .matching_listener()
         .callback(move |status| {
-            let has_readers = status.matching();
-            inbox.push(Arrival::Matching {
-                writer,
-                has_readers,
-            });
+            inbox.note_matching(writer, status.matching());
         })
         .background()
         .wait()?;
@@ -431,6 +499,32 @@ mod tests {
         assert_eq!(sent(&[0, 1, 0, 0, 7, 8, 9, 0]), [0, 1, 0, 0, 7, 8, 9, 0]);
         assert_eq!(sent(&[0, 1, 0, 3]), [0, 1, 0, 0], "a length that is a lie");
         assert_eq!(sent(&[0, 1]), [0, 1]);
+    }
+
+    #[test]
+    fn messages_that_wait_for_the_declaration_have_limits() {
+        let message = |bytes: usize| Outgoing {
+            attachment: Attachment {
+                sequence: 1,
+                source_timestamp: 2,
+                gid: Gid([3; 16]),
+            },
+            payload: vec![0; bytes].into(),
+            query: None,
+        };
+        let mut outbox = Outbox::default();
+        let mut dropped = 0;
+        for _ in 0..2 * OUTGOING_MAX {
+            outbox.push(message(8));
+            dropped += outbox.drop_oldest();
+        }
+        assert_eq!(dropped, 1_000);
+        assert_eq!((outbox.messages.len(), outbox.bytes), (OUTGOING_MAX, 8_000));
+        outbox.push(message(OUTGOING_BYTES_MAX + 1));
+        assert_eq!(outbox.drop_oldest(), 1_000);
+        assert_eq!(outbox.bytes, OUTGOING_BYTES_MAX + 1);
+        assert!(outbox.pop().is_some() && outbox.pop().is_none());
+        assert_eq!(outbox.bytes, 0);
     }
 
     #[test]

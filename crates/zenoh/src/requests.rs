@@ -54,9 +54,11 @@ impl<Q> OpenRequests<Q> {
         closed
     }
 
-    /// Takes the request of a client with that number.
-    pub fn take(&mut self, client: Guid, sequence: i64) -> Option<Q> {
-        let is_it = |of: &OpenRequest<Q>| of.client == client && of.sequence == sequence;
+    /// Takes the request of that number of a client to a server.
+    pub fn take(&mut self, server: Guid, client: Guid, sequence: i64) -> Option<Q> {
+        let is_it = |of: &OpenRequest<Q>| {
+            of.server == server && of.client == client && of.sequence == sequence
+        };
         let at = self.open.iter().position(is_it)?;
         self.remove(at).map(|request| request.query)
     }
@@ -109,13 +111,15 @@ mod tests {
 
     use super::*;
 
+    const SERVER: Guid = GuidPrefix([100; 12]).with(EntityId::PARTICIPANT);
+
     fn guid(byte: u8) -> Guid {
         GuidPrefix([byte; 12]).with(EntityId::PARTICIPANT)
     }
 
     fn request(client: u8, sequence: i64, bytes: usize) -> OpenRequest<()> {
         OpenRequest {
-            server: guid(100),
+            server: SERVER,
             client: guid(client),
             sequence,
             bytes,
@@ -129,9 +133,9 @@ mod tests {
         assert_eq!(open.push(request(1, 1, 8)), 0);
         let closed: u64 = (0..5_000).map(|of| open.push(request(2, of, 8))).sum();
         assert_eq!(closed, 4_001);
-        assert!(open.take(guid(1), 1).is_some());
-        assert!(open.take(guid(2), 0).is_none());
-        assert!(open.take(guid(2), 4_999).is_some());
+        assert!(open.take(SERVER, guid(1), 1).is_some());
+        assert!(open.take(SERVER, guid(2), 0).is_none());
+        assert!(open.take(SERVER, guid(2), 4_999).is_some());
         assert_eq!(open.bytes, 998 * 8);
     }
 
@@ -141,8 +145,23 @@ mod tests {
         open.push(request(1, 1, 8));
         open.push(request(2, 1, BYTES_MAX / 2));
         assert_eq!(open.push(request(2, 2, BYTES_MAX / 2)), 1);
-        assert!(open.take(guid(2), 1).is_none() && open.take(guid(1), 1).is_some());
+        assert!(open.take(SERVER, guid(2), 1).is_none() && open.take(SERVER, guid(1), 1).is_some());
         assert_eq!(open.bytes, BYTES_MAX / 2);
+    }
+
+    #[test]
+    fn two_servers_of_a_service_have_a_request_each() {
+        let mut open = OpenRequests::new();
+        open.push(request(1, 1, 8));
+        let server = guid(101);
+        open.push(OpenRequest {
+            server,
+            ..request(1, 1, 9)
+        });
+        assert!(open.take(server, guid(1), 1).is_some());
+        assert_eq!(open.bytes, 8, "the other server still owes its reply");
+        assert!(open.take(server, guid(1), 1).is_none());
+        assert!(open.take(SERVER, guid(1), 1).is_some());
     }
 
     #[test]
@@ -151,11 +170,11 @@ mod tests {
         open.push(request(1, 1, 8));
         open.push(request(2, 1, 8));
         open.remove_client(guid(1));
-        assert!(open.take(guid(1), 1).is_none());
+        assert!(open.take(SERVER, guid(1), 1).is_none());
         open.remove_server(guid(99));
         assert_eq!(open.bytes, 8);
-        open.remove_server(guid(100));
-        assert!(open.take(guid(2), 1).is_none());
+        open.remove_server(SERVER);
+        assert!(open.take(SERVER, guid(2), 1).is_none());
         assert_eq!(open.bytes, 0);
     }
 }

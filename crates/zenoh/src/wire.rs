@@ -29,10 +29,11 @@ use zenoh::sample::SampleKind;
 use zenoh::{Session, Wait};
 
 use crate::attachment::Attachment;
+use crate::declarer::Declarer;
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
 use crate::key::Place;
-use crate::links::Outgoing;
+use crate::links::{Link, Outgoing};
 use crate::local::Local;
 use crate::peers::Peers;
 use crate::requests::{OpenRequest, OpenRequests};
@@ -40,7 +41,8 @@ use crate::session::OpenedSession;
 use crate::session_id::SessionId;
 use crate::token::Token;
 
-/// Arrivals that one poll handles: node lists are built once for all of them.
+/// Arrivals that one poll handles, and those that node lists are built once for: a list
+/// is as long as its session has endpoints.
 const ARRIVALS_PER_POLL: usize = 64;
 /// Data of endpoints whose token has not come. When full, the oldest is dropped and
 /// counted.
@@ -60,7 +62,10 @@ pub struct ZenohWire {
     inbox: Arc<Inbox>,
     local: Mutex<Local>,
     state: Mutex<State>,
+    declarer: Arc<Declarer>,
     unanswered: AtomicU64,
+    /// Samples dropped before their publisher was declared.
+    unsent: AtomicU64,
     tokens: Mutex<Option<Subscriber<()>>>,
     /// The claim to listen for the other sessions of the host, until closed.
     rendezvous: Mutex<Option<UnixListener>>,
@@ -68,7 +73,8 @@ pub struct ZenohWire {
 
 struct State {
     peers: Peers,
-    writers: BTreeMap<Guid, RemoteWriter>,
+    /// By remote writer and local reader that match: the number of the last sample.
+    last: BTreeMap<(Guid, Guid), Option<i64>>,
     held: BTreeMap<Guid, Held>,
     held_bytes: usize,
     /// Arrivals that were early or held, to be handled before the inbox.
@@ -79,14 +85,9 @@ struct State {
     /// The last number of each server's writer of replies.
     replies: BTreeMap<Guid, i64>,
     wanted: Vec<WireEvent>,
+    /// Arrivals handled since node lists were built.
+    since_lists: usize,
     unannounced: u64,
-}
-
-/// A remote writer that local readers match.
-#[derive(Default)]
-struct RemoteWriter {
-    readers: usize,
-    last: Option<i64>,
 }
 
 /// A remote writer whose data waits for space.
@@ -128,8 +129,11 @@ impl ZenohWire {
             })
             .wait()
             .map_err(|error| format!("subscribe to liveliness tokens: {error}"))?;
+        let declarer = Declarer::start().map_err(|error| format!("start a thread: {error}"))?;
+        let declarer = Arc::new(declarer);
         let local = Local::new(
             session.clone(),
+            declarer.clone(),
             id,
             domain_id,
             setup.enclave,
@@ -141,7 +145,9 @@ impl ZenohWire {
             inbox,
             local: Mutex::new(local),
             state: Mutex::new(State::new(Peers::new(id, domain_id, limits))),
+            declarer,
             unanswered: AtomicU64::new(0),
+            unsent: AtomicU64::new(0),
             tokens: Mutex::new(Some(tokens)),
             rendezvous: Mutex::new(rendezvous),
         })
@@ -174,13 +180,11 @@ impl ZenohWire {
                 state.note_token(key, is_alive);
                 false
             }
-            Arrival::Matching {
-                writer,
-                has_readers: is_wanted,
-            } => {
-                state
-                    .wanted
-                    .push(WireEvent::WriterWanted { writer, is_wanted });
+            Arrival::Declared(matched) => {
+                // It may be withdrawn meanwhile, which happens before the matcher's lock.
+                if self.local.lock().link(matched.guid).is_some() {
+                    state.peers.matcher_mut().add_local(&matched);
+                }
                 false
             }
             Arrival::Sample { attachment, .. } => {
@@ -221,6 +225,10 @@ impl ZenohWire {
         else {
             return false;
         };
+        // A server may be withdrawn while its requests wait here.
+        if self.local.lock().link(server).is_none() {
+            return false;
+        }
         let closed = state.requests.push(OpenRequest {
             server,
             client: replies,
@@ -246,11 +254,36 @@ impl ZenohWire {
     }
 }
 
+impl ZenohWire {
+    /// The query that a reply answers, and the attachment for it.
+    fn reply_to(
+        &self,
+        server: &Link,
+        reply: &CacheChange,
+        stamp: i64,
+    ) -> Option<(Attachment, Option<Query>)> {
+        let related = reply.related_sample_identity?;
+        let mut state = self.state.lock();
+        let endpoint = server.endpoint();
+        let query = state
+            .requests
+            .take(endpoint, related.writer, related.sequence.0);
+        drop(state);
+        let query = query?;
+        let asked = Attachment::parse(&query.attachment()?.to_bytes())?;
+        let attachment = Attachment {
+            source_timestamp: stamp,
+            ..asked
+        };
+        Some((attachment, Some(query)))
+    }
+}
+
 impl State {
     fn new(peers: Peers) -> Self {
         Self {
             peers,
-            writers: BTreeMap::new(),
+            last: BTreeMap::new(),
             held: BTreeMap::new(),
             held_bytes: 0,
             ready: VecDeque::new(),
@@ -259,30 +292,24 @@ impl State {
             requests: OpenRequests::new(),
             replies: BTreeMap::new(),
             wanted: Vec::new(),
+            since_lists: 0,
             unannounced: 0,
         }
     }
 
-    /// Appends what discovery has, and keeps count of matched readers.
+    /// Appends what discovery has, and keeps an account of each match.
     fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
         let before = events.len();
         self.peers.take_discovery(events);
         for event in events.iter().skip(before) {
             match event {
-                WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => {
-                    let writer = self.writers.entry(remote.guid).or_default();
-                    if writer.readers == 0 {
-                        writer.last = None;
-                    }
-                    writer.readers += 1;
+                WireEvent::Discovery(ParticipantEvent::Matched { local, remote, .. }) => {
+                    self.last.insert((remote.guid, *local), None);
                 }
-                WireEvent::Discovery(ParticipantEvent::Unmatched { remote, .. }) => {
-                    if let Some(writer) = self.writers.get_mut(remote) {
-                        writer.readers = writer.readers.saturating_sub(1);
-                    }
+                WireEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
+                    self.last.remove(&(*remote, *local));
                 }
                 WireEvent::Discovery(ParticipantEvent::EndpointLost(guid)) => {
-                    self.writers.remove(guid);
                     self.replies.remove(guid);
                     self.requests.remove_client(*guid);
                 }
@@ -290,6 +317,16 @@ impl State {
             }
         }
         events.append(&mut self.wanted);
+    }
+
+    /// Appends the node lists that have changed: when nothing waits, else for many
+    /// arrivals at once. Call it before each arrival, after [`State::take_discovery`].
+    fn take_node_lists(&mut self, is_drained: bool, events: &mut Vec<WireEvent>) {
+        if is_drained || self.since_lists >= ARRIVALS_PER_POLL {
+            self.since_lists = 0;
+            self.peers.take_node_lists(events);
+        }
+        self.since_lists += 1;
     }
 
     fn note_token(&mut self, key: String, is_alive: bool) {
@@ -345,13 +382,17 @@ impl State {
             return false;
         };
         let sequence = attachment.sequence;
-        if let Some(known) = self.writers.get_mut(&writer) {
-            let last = known.last.unwrap_or(sequence);
+        if let Some(known) = self.last.get_mut(&(writer, reader)) {
+            let last = known.unwrap_or(sequence);
             let lost = sequence.saturating_sub(last).saturating_sub(1);
             if let Ok(count @ 1..) = u64::try_from(lost) {
-                events.push(WireEvent::SamplesLost { writer, count });
+                events.push(WireEvent::SamplesLost {
+                    writer,
+                    reader: Some(reader),
+                    count,
+                });
             }
-            known.last = Some(last.max(sequence));
+            *known = Some(last.max(sequence));
         }
         let change = received(writer, sequence, attachment.source_timestamp, payload);
         events.push(sample(change, vec![reader]));
@@ -488,8 +529,7 @@ impl Wire for ZenohWire {
     }
 
     fn withdraw(&self, _now: Instant, endpoint: Guid) {
-        let link = self.local.lock().withdraw(endpoint);
-        drop(link);
+        self.local.lock().withdraw(endpoint);
         let mut state = self.state.lock();
         state.peers.matcher_mut().remove_local(endpoint);
         state.requests.remove_server(endpoint);
@@ -502,16 +542,20 @@ impl Wire for ZenohWire {
 
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
-        for _ in 0..ARRIVALS_PER_POLL {
+        for (writer, is_wanted) in self.inbox.take_matching() {
+            let wanted = WireEvent::WriterWanted { writer, is_wanted };
+            state.wanted.push(wanted);
+        }
+        for handled in 0.. {
             state.take_discovery(events);
-            let next = state.ready.pop_front().or_else(|| self.inbox.pop());
+            let next = || state.ready.pop_front().or_else(|| self.inbox.pop());
+            let next = (handled < ARRIVALS_PER_POLL).then(next).flatten();
+            state.take_node_lists(next.is_none(), events);
             let Some(arrival) = next else { break };
             if self.handle(now, &mut state, arrival, events) {
                 break;
             }
         }
-        state.take_discovery(events);
-        state.peers.take_node_lists(events);
         state.drop_expired(now);
         self.schedule(&state);
     }
@@ -535,12 +579,15 @@ impl Wire for ZenohWire {
     }
 
     fn close(&self, _now: Instant) {
-        drop(self.tokens.lock().take());
+        self.declarer.close();
         self.state.lock().requests.clear();
-        self.local.lock().clear();
         if let Err(error) = self.session.close().wait() {
             tracing::debug!("close the Zenoh session: {error}");
         }
+        // It withdraws nothing any more, so that none of these blocks.
+        self.declarer.join();
+        self.local.lock().clear();
+        drop(self.tokens.lock().take());
         // The port is free: another session may claim it.
         drop(self.rendezvous.lock().take());
     }
@@ -561,7 +608,9 @@ impl SampleWire for ZenohWire {
                 is_wanted: true,
             });
         }
-        self.add_local(&attached.matched);
+        if let Some(matched) = attached.matched {
+            self.add_local(&matched);
+        }
     }
 
     fn note_service_hash(&self, endpoint: Guid, hash: &TypeHash) {
@@ -585,6 +634,8 @@ impl SampleWire for ZenohWire {
             ("unannounced", state.unannounced),
             // Requests closed without reply, because too many waited.
             ("unanswered", self.unanswered.load(Ordering::Relaxed)),
+            // Zenoh took too long to declare their publisher, client or server.
+            ("unsent", self.unsent.load(Ordering::Relaxed)),
         ]
     }
 
@@ -603,40 +654,31 @@ impl SampleWire for ZenohWire {
         }
         let stamp = change.source_timestamp.map_or(0, Timestamp::as_nanos);
         let local = self.local.lock();
-        if let Some(link) = local.link(change.writer) {
-            return link.queue(Outgoing {
-                attachment: Attachment {
-                    sequence: change.sequence.0,
-                    source_timestamp: stamp,
-                    gid: link.gid,
-                },
-                payload: change.payload.clone(),
-                query: None,
-            });
-        }
-        let Some(server) = local.server_of(change.writer) else {
+        let own = local.link(change.writer);
+        let server = || local.server_of(change.writer);
+        let Some(link) = own.clone().or_else(server) else {
             return;
         };
         drop(local);
-        let Some(related) = change.related_sample_identity else {
-            return;
-        };
-        let mut state = self.state.lock();
-        let request = state.requests.take(related.writer, related.sequence.0);
-        drop(state);
-        let Some(query) = request else { return };
-        let asked = query.attachment().map(|attachment| attachment.to_bytes());
-        let Some(asked) = asked.and_then(|bytes| Attachment::parse(&bytes)) else {
-            return;
-        };
-        server.queue(Outgoing {
-            attachment: Attachment {
+        let message = if own.is_some() {
+            let attachment = Attachment {
+                sequence: change.sequence.0,
                 source_timestamp: stamp,
-                ..asked
-            },
+                gid: link.gid,
+            };
+            Some((attachment, None))
+        } else {
+            self.reply_to(&link, change, stamp)
+        };
+        let Some((attachment, query)) = message else {
+            return;
+        };
+        let unsent = link.queue(Outgoing {
+            attachment,
             payload: change.payload.clone(),
-            query: Some(query),
+            query,
         });
+        self.unsent.fetch_add(unsent, Ordering::Relaxed);
     }
 
     fn flush(&self, _now: Instant, writer: Guid) {
@@ -644,7 +686,7 @@ impl SampleWire for ZenohWire {
         let link = local.link(writer).or_else(|| local.server_of(writer));
         drop(local);
         if let Some(link) = link {
-            link.flush(&self.inbox, writer);
+            link.flush(&self.inbox);
         }
     }
 
@@ -671,6 +713,7 @@ const DISCOVERY_TOPIC: &str = "ros_discovery_info";
 #[cfg(test)]
 mod tests {
     use pteros_rtps::id::{EntityId, GuidPrefix};
+    use pteros_rtps::qos::EndpointQos;
     use pteros_runtime::limits::Limits;
 
     use super::*;
@@ -697,6 +740,81 @@ mod tests {
             },
             payload: vec![0; bytes].into(),
         }
+    }
+
+    #[test]
+    fn tokens_between_samples_make_few_node_lists() {
+        let (mut state, _) = state();
+        let mut events = Vec::new();
+        for number in 0..256 {
+            let token = TOKEN.replacen("/0/1/", &format!("/0/{}/", number + 2), 1);
+            state.take_discovery(&mut events);
+            state.take_node_lists(false, &mut events);
+            state.note_token(token, true);
+        }
+        let lists = |events: &[WireEvent]| {
+            let is_list = |event: &&WireEvent| matches!(event, WireEvent::Nodes { .. });
+            events.iter().filter(is_list).count()
+        };
+        assert_eq!(lists(&events), 256 / ARRIVALS_PER_POLL - 1);
+        state.take_node_lists(true, &mut events);
+        assert_eq!(lists(&events), 256 / ARRIVALS_PER_POLL);
+    }
+
+    /// The wire keeps one account for each reader: one may miss what the other gets.
+    #[test]
+    fn a_loss_is_reported_to_the_reader_that_has_it() {
+        let (mut state, writer) = state();
+        let readers = [1, 2].map(|number| {
+            let entity = EntityId::new([0, 0, number], EntityId::KIND_READER_NO_KEY);
+            let guid = GuidPrefix([7; 12]).with(entity);
+            let qos = EndpointQos {
+                user_data: b"typehash=RIHS01_ab;".to_vec(),
+                ..EndpointQos::default()
+            };
+            let ty = "std_msgs::msg::dds_::String_";
+            let data = EndpointData::new(guid, "rt/chatter", ty, qos);
+            state.peers.matcher_mut().add_local(&Arc::new(data));
+            guid
+        });
+        state.take_discovery(&mut Vec::new());
+        let mut events = Vec::new();
+        for (sequence, to) in [
+            (1, &readers[..]),
+            (2, &readers[..1]),
+            (3, &readers[..1]),
+            (4, &readers[..]),
+        ] {
+            for of in to {
+                let Arrival::Sample {
+                    attachment,
+                    payload,
+                    ..
+                } = sample(sequence, 8)
+                else {
+                    unreachable!()
+                };
+                let arrival = Arrival::Sample {
+                    reader: *of,
+                    attachment,
+                    payload,
+                };
+                assert!(state.deliver(writer, arrival, &mut events));
+            }
+        }
+        let lost: Vec<_> = events
+            .into_iter()
+            .filter(|event| matches!(event, WireEvent::SamplesLost { .. }))
+            .collect();
+        let expected = WireEvent::SamplesLost {
+            writer,
+            reader: Some(readers[1]),
+            count: 2,
+        };
+        assert_eq!(lost, [expected]);
+        state.note_token(TOKEN.into(), false);
+        state.take_discovery(&mut Vec::new());
+        assert!(state.last.is_empty());
     }
 
     /// Handles what goes on. Returns how many samples were delivered.

@@ -139,8 +139,15 @@ impl Core {
                     self.serve_reader(now, &reader);
                 }
             }
-            WireEvent::SamplesLost { writer, count } => {
+            WireEvent::SamplesLost {
+                writer,
+                reader: only,
+                count,
+            } => {
                 for reader in self.readers_of(writer) {
+                    if only.is_some_and(|only| only != reader.data.guid) {
+                        continue;
+                    }
                     let mut machine = reader.machine.lock();
                     machine.note_samples_lost(now, writer, count);
                     drop(machine);

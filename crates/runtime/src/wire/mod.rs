@@ -186,6 +186,8 @@ pub enum WireEvent {
     SamplesLost {
         /// The writer.
         writer: Guid,
+        /// The reader that misses them. `None`: every one that is matched with the writer.
+        reader: Option<Guid>,
         /// How many.
         count: u64,
     },
