@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::Instant;
 use pteros_runtime::wire::WireScheduler;
@@ -65,15 +64,13 @@ pub enum Arrival {
         sequence: i64,
         /// The session that has replied, if Zenoh tells it.
         replier: Option<SessionId>,
-        /// The service.
+        /// The key of the service.
         service: Arc<str>,
         /// The server's stamp.
         source_timestamp: i64,
         /// The serialized reply.
         payload: Bytes,
     },
-    /// A local reader that is declared: it may match.
-    Declared(Arc<EndpointData>),
 }
 
 impl Arrival {
@@ -83,7 +80,7 @@ impl Arrival {
             Self::Sample { payload, .. }
             | Self::Request { payload, .. }
             | Self::Reply { payload, .. } => payload.len(),
-            Self::Token { .. } | Self::Declared(_) => 0,
+            Self::Token { .. } => 0,
         }
     }
 
@@ -93,7 +90,7 @@ impl Arrival {
             Self::Sample { attachment, .. } | Self::Request { attachment, .. } => {
                 Some(attachment.gid)
             }
-            Self::Token { .. } | Self::Reply { .. } | Self::Declared(_) => None,
+            Self::Token { .. } | Self::Reply { .. } => None,
         }
     }
 }
@@ -141,8 +138,6 @@ impl Waiting {
                 }
                 self.tokens += 1;
             }
-            // At most one of each local reader.
-            Arrival::Declared(_) => {}
             Arrival::Sample { .. } | Arrival::Request { .. } | Arrival::Reply { .. } => {
                 let bytes = self.bytes.saturating_add(arrival.bytes());
                 if self.data >= ARRIVALS_MAX || bytes > BYTES_MAX {
@@ -160,8 +155,6 @@ impl Waiting {
         let arrival = self.arrivals.pop_front()?;
         match arrival {
             Arrival::Token { .. } => self.tokens -= 1,
-            // At most one of each local reader.
-            Arrival::Declared(_) => {}
             Arrival::Sample { .. } | Arrival::Request { .. } | Arrival::Reply { .. } => {
                 self.data -= 1;
                 self.bytes = self.bytes.saturating_sub(arrival.bytes());
@@ -234,11 +227,6 @@ impl Inbox {
         let at_once = (!is_empty).then_some(Instant::ZERO);
         // Under the lock: the time of a new arrival must not be replaced.
         self.scheduler.schedule(at_once.or(at));
-    }
-
-    /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
-        self.waiting.lock().arrivals.is_empty()
     }
 
     /// Counts a malformed sample, request or reply, which is dropped.

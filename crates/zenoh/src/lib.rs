@@ -53,7 +53,8 @@ const BOTH_WIRES: &str = "RTPS joins the same context, and each message would co
 /// which Zenoh closes the connection: requests, replies and samples of a reliable
 /// KEEP_ALL publisher. Samples of every other publisher wait 1 ms, large ones in
 /// fragments 50 ms, and are then dropped. A thread of the wire declares and withdraws
-/// nodes and endpoints. Graph queries are answered from memory.
+/// nodes and endpoints. A context that closes then blocks for 10 s, after which Zenoh
+/// drops the connection. Graph queries are answered from memory.
 pub fn wire(settings: ZenohSettings) -> OpenWire {
     OpenWire::new(NAME, move |setup| {
         if setup.has_rtps {

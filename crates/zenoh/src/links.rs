@@ -70,9 +70,8 @@ pub struct Link {
     declared: OnceLock<Declared>,
     data: Arc<EndpointData>,
     place: Place,
-    key: String,
+    key: Arc<str>,
     token: String,
-    service: Arc<str>,
     /// Its gid in attachments.
     pub gid: Gid,
     outgoing: Mutex<Outbox>,
@@ -122,11 +121,10 @@ impl Link {
         }
         Ok(Self {
             declared: OnceLock::new(),
-            service: spec.place.name.as_str().into(),
             gid: Gid::of_token(&spec.token),
             data: spec.data,
             place: spec.place,
-            key: spec.key,
+            key: spec.key.into(),
             token: spec.token,
             outgoing: Mutex::default(),
             sample_bytes_max: spec.sample_bytes_max,
@@ -147,7 +145,7 @@ impl Link {
         };
         let qos = &self.data.qos;
         let keeps = qos.durability != Durability::Volatile;
-        let key = self.key.clone();
+        let key = self.key.to_string();
         let entity = match self.place.role {
             Role::Publisher if keeps => keeping_publisher(session, key, qos),
             Role::Publisher => publisher(session, key, qos, &receiver),
@@ -221,13 +219,13 @@ impl Link {
             Entity::Keeping(publisher) => publisher.put(payload).attachment(attachment).wait(),
             Entity::Server(_) => match message.query {
                 Some(query) => query
-                    .reply(self.key.as_str(), payload)
+                    .reply(&*self.key, payload)
                     .attachment(attachment)
                     .wait(),
                 None => Ok(()),
             },
             Entity::Client(querier) => {
-                let (inbox, service) = (inbox.clone(), self.service.clone());
+                let (inbox, service) = (inbox.clone(), self.key.clone());
                 let sequence = message.attachment.sequence;
                 let bytes_max = self.sample_bytes_max;
                 let get = querier.get().payload(payload).attachment(attachment);

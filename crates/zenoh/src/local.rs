@@ -17,7 +17,7 @@ use zenoh::{Session, Wait};
 
 use crate::declarer::Declarer;
 use crate::gid::Gid;
-use crate::inbox::{Arrival, Inbox};
+use crate::inbox::Inbox;
 use crate::key::{HASH_UNKNOWN, Place, Role};
 use crate::links::{Link, LinkSpec};
 use crate::qos_text;
@@ -58,9 +58,8 @@ struct LocalNode {
 
 /// An attached endpoint, for the matcher and the runtime.
 pub struct Attached {
-    /// Its data with the hash that its key has, for the matcher. A reader has none: it
-    /// matches when it is declared, which the inbox tells ([`Arrival::Declared`]).
-    pub matched: Option<Arc<EndpointData>>,
+    /// Its data with the hash that its key has, for the matcher.
+    pub matched: Arc<EndpointData>,
     /// Whether the wire takes every sample of it.
     pub keeps_samples: bool,
 }
@@ -113,10 +112,7 @@ impl Local {
         let data = self.announced.get(&endpoint)?.clone();
         let place = Place::of(&data)?;
         let node_id = self.node_id(node);
-        match (
-            place.role,
-            user_data_value(&data.qos.user_data, SERVICE_ID),
-        ) {
+        match (place.role, user_data_value(&data.qos.user_data, SERVICE_ID)) {
             (Role::Server, Some(pair)) => drop(self.servers.insert(pair, endpoint)),
             (Role::Replies, Some(pair)) => drop(self.replies.insert(endpoint, pair)),
             _ => {}
@@ -129,7 +125,7 @@ impl Local {
             Role::Server => TokenKind::Server,
             Role::Replies => {
                 return Some(Attached {
-                    matched: Some(matched),
+                    matched,
                     keeps_samples: false,
                 });
             }
@@ -170,15 +166,11 @@ impl Local {
         self.links.insert(endpoint, link.clone());
         let keeps_samples = link.keeps_samples();
         let (session, inbox) = (self.session.clone(), self.inbox.clone());
-        let late = (!endpoint.entity.is_writer()).then(|| matched.clone());
-        let matched = late.is_none().then_some(matched);
-        self.declarer
-            .push(move || match link.declare(&session, &inbox) {
-                Ok(()) => {
-                    let _ = late.map(|matched| inbox.push(Arrival::Declared(matched)));
-                }
-                Err(error) => tracing::warn!("{kind:?} \"{name}\": declare on Zenoh: {error}"),
-            });
+        self.declarer.push(move || {
+            if let Err(error) = link.declare(&session, &inbox) {
+                tracing::warn!("{kind:?} \"{name}\": declare on Zenoh: {error}");
+            }
+        });
         Some(Attached {
             matched,
             keeps_samples,

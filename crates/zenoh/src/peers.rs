@@ -24,7 +24,7 @@ use pteros_runtime::wire::WireEvent;
 use pteros_runtime::wire::matcher::EndpointMatcher;
 
 use crate::gid::Gid;
-use crate::key::{reply_names, request_names, topic_names};
+use crate::key::{key_of, reply_names, request_names, topic_names};
 use crate::qos_text;
 use crate::session_id::SessionId;
 use crate::token::{EndpointPart, Token, TokenKind};
@@ -42,6 +42,8 @@ pub struct Peers {
     /// By token key.
     tokens: BTreeMap<String, Known>,
     by_gid: BTreeMap<Gid, Remote>,
+    /// By key of the service: the sessions of its servers and their writers of replies.
+    servers: BTreeMap<String, Vec<(SessionId, Guid)>>,
     changed: BTreeSet<SessionId>,
     refused: u64,
 }
@@ -80,7 +82,7 @@ struct Known {
     node: NodePath,
     /// `None` for a node.
     remote: Option<(Gid, Remote)>,
-    /// The service of a server, to find who has replied.
+    /// Of a server: the key of its service.
     service: Option<String>,
 }
 
@@ -95,6 +97,7 @@ impl Peers {
             sessions: BTreeMap::new(),
             tokens: BTreeMap::new(),
             by_gid: BTreeMap::new(),
+            servers: BTreeMap::new(),
             changed: BTreeSet::new(),
             refused: 0,
         }
@@ -126,22 +129,12 @@ impl Peers {
         known.remote.map(|(_, remote)| remote)
     }
 
-    /// The writer of replies of a session's server; of any server of that service if
-    /// the session is unknown.
-    pub fn replier(&self, session: Option<SessionId>, service: &str) -> Option<Guid> {
-        let servers = self.tokens.values().filter_map(|known| {
-            let is_it = known.service.as_deref() == Some(service);
-            let (_, remote) = known.remote.filter(|_| is_it)?;
-            Some((known.session, remote.replies?))
-        });
-        let mut any = None;
-        for (of, replies) in servers {
-            if Some(of) == session {
-                return Some(replies);
-            }
-            any = any.or(Some(replies));
-        }
-        any
+    /// The writer of replies of a session's server with that key; of any server with it
+    /// if the session has none.
+    pub fn replier(&self, session: Option<SessionId>, key: &str) -> Option<Guid> {
+        let servers = self.servers.get(key)?;
+        let its = servers.iter().find(|(of, _)| Some(*of) == session);
+        its.or(servers.first()).map(|(_, replies)| *replies)
     }
 
     /// Handles a token that has appeared. Returns its gid if it is a new endpoint.
@@ -198,7 +191,13 @@ impl Peers {
         }
         self.changed.insert(id);
         let is_server = token.kind == TokenKind::Server;
-        let service = token.endpoint.filter(|_| is_server).map(|of| of.name);
+        let part = token.endpoint.filter(|_| is_server);
+        let service = part.map(|of| key_of(self.domain, &of.name, &of.type_name, &of.hash));
+        let replies = remote.and_then(|(_, remote)| remote.replies);
+        if let (Some(service), Some(replies)) = (&service, replies) {
+            let servers = self.servers.entry(service.clone()).or_default();
+            servers.push((id, replies));
+        }
         let known = Known {
             session: id,
             node,
@@ -218,6 +217,15 @@ impl Peers {
             self.by_gid.remove(&gid);
             for guid in [Some(remote.main), remote.replies].into_iter().flatten() {
                 self.matcher.remove_remote(guid);
+            }
+        }
+        let replies = known.remote.and_then(|(_, remote)| remote.replies);
+        if let (Some(service), Some(replies)) = (&known.service, replies)
+            && let Some(servers) = self.servers.get_mut(service)
+        {
+            servers.retain(|(_, of)| *of != replies);
+            if servers.is_empty() {
+                self.servers.remove(service);
             }
         }
         let Some(session) = self.sessions.get_mut(&known.session) else {
@@ -591,12 +599,21 @@ mod tests {
         assert!(replier.entity.is_writer() && heard.entity.is_reader());
         assert_eq!(topic(replier), "rr/addReply");
         let session: SessionId = OTHER.parse().unwrap();
-        assert_eq!(peers.replier(Some(session), "/add"), Some(replier));
+        let add = "0/add/example_interfaces::srv::dds_::AddTwoInts_/RIHS01_ef";
+        assert_eq!(peers.replier(Some(session), add), Some(replier));
         let unknown = SessionId::from_le_bytes([9; 16]);
-        assert_eq!(peers.replier(Some(unknown), "/add"), Some(replier));
-        assert_eq!(peers.replier(None, "/other"), None);
+        assert_eq!(peers.replier(Some(unknown), add), Some(replier));
+        assert_eq!(peers.replier(None, "0/other"), None);
+        // Another service of that name and session.
+        let other = service.replace("AddTwoInts", "Trigger");
+        let other = peers.add(&token(OTHER, 3, "SS", &other)).unwrap();
+        let other = peers.remote(other).unwrap().replies;
+        let trigger = add.replace("AddTwoInts", "Trigger");
+        assert_eq!(peers.replier(Some(session), &trigger), other);
+        assert_eq!(peers.replier(Some(session), add), Some(replier));
         peers.remove(&token(OTHER, 1, "SS", service));
-        assert_eq!(peers.replier(Some(session), "/add"), None);
+        assert_eq!(peers.replier(Some(session), add), None);
+        assert_eq!(peers.servers.len(), 1);
     }
 
     #[test]

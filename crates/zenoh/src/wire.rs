@@ -180,13 +180,6 @@ impl ZenohWire {
                 state.note_token(key, is_alive);
                 false
             }
-            Arrival::Declared(matched) => {
-                // It may be withdrawn meanwhile, which happens before the matcher's lock.
-                if self.local.lock().link(matched.guid).is_some() {
-                    state.peers.matcher_mut().add_local(&matched);
-                }
-                false
-            }
             Arrival::Sample { attachment, .. } => {
                 let gid = attachment.gid;
                 match state.peers.remote(gid) {
@@ -608,9 +601,7 @@ impl SampleWire for ZenohWire {
                 is_wanted: true,
             });
         }
-        if let Some(matched) = attached.matched {
-            self.add_local(&matched);
-        }
+        self.add_local(&attached.matched);
     }
 
     fn note_service_hash(&self, endpoint: Guid, hash: &TypeHash) {
