@@ -1,12 +1,8 @@
 //! Contexts of one host without a router.
 
-use std::net::TcpStream;
-
 use pteros::config::{DiscoveryRange, ZenohSettings};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
-
-use pteros_zenoh::RENDEZVOUS_PORT;
 
 use crate::harness::{next, text, until};
 
@@ -52,17 +48,4 @@ fn contexts_meet_without_a_router_and_go_on_when_the_first_ends() {
     assert_eq!(next(&heard), "on");
     assert_eq!(next(&other.2), "on");
     drop(third);
-}
-
-/// The claim goes with the context, even while something of it is held.
-#[test]
-fn a_context_that_closes_lets_another_one_listen() {
-    let first = open();
-    let node = first.create_node("first").unwrap();
-    let graph = first.graph();
-    drop((node, first));
-    let second = open();
-    let listens = || TcpStream::connect(("127.0.0.1", RENDEZVOUS_PORT)).is_ok();
-    until(&second, listens);
-    drop(graph);
 }
