@@ -1,10 +1,8 @@
 //! A router process that is killed and started again, while contexts communicate
 //! through it.
 
-use std::io::Read;
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use pteros::config::ZenohSettings;
 use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
@@ -17,6 +15,8 @@ use crate::harness::{SOON, counter, free_port, next, open_with, settings_of, tex
 
 /// The port at which a child process of this program is a router.
 const ROUTER_PORT: &str = "PTEROS_TEST_PART";
+/// What it prints then.
+const LISTENS: &str = "the router listens";
 /// Kills before memory is measured for the first time.
 const WARM_UP: usize = 20;
 /// What the process may grow by in all later ones.
@@ -27,19 +27,17 @@ struct RouterProcess(Child);
 impl RouterProcess {
     /// Starts it and waits until it listens.
     fn start(port: u16) -> Self {
-        let child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "router_kills::the_router_process"])
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "router_kills::the_router_process", "--nocapture"])
             .env(ROUTER_PORT, port.to_string())
             .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
         let own = Self(child);
-        let end = Instant::now() + SOON;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(Instant::now() < end, "no router listens at {port}");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let listens = |line: std::io::Result<String>| line.unwrap().contains(LISTENS);
+        assert!(output.lines().any(listens), "no router listens at {port}");
         own
     }
 }
@@ -64,6 +62,7 @@ fn the_router_process() {
         ..ZenohSettings::default()
     })
     .unwrap();
+    println!("{LISTENS}");
     // Its end is a kill, or the end of its parent.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
