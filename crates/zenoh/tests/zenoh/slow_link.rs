@@ -1,9 +1,9 @@
 //! A link that is full: whatever does not need it goes on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
-use std::thread::{sleep, spawn};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::spawn;
 use std::time::Duration;
 
 use pteros::interfaces::std_msgs::msg::String as Text;
@@ -14,20 +14,22 @@ use crate::proxy::Proxy;
 
 /// A publisher that publishes until it is stopped, and blocks when the link is full.
 struct Flood {
-    sent: Arc<AtomicUsize>,
+    /// One for each message.
+    sent: Receiver<()>,
     stops: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<()>,
 }
 
 impl Flood {
     fn start(publisher: Publisher<Text>) -> Self {
-        let (sent, stops) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
-        let (counter, stop) = (sent.clone(), stops.clone());
+        let stops = Arc::<AtomicBool>::default();
+        let stop = stops.clone();
+        let (counter, sent) = channel();
         let thread = spawn(move || {
             let message = text("x".repeat(100_000));
             while !stop.load(Ordering::Relaxed) {
                 publisher.publish(&message).unwrap();
-                counter.fetch_add(1, Ordering::Relaxed);
+                let _ = counter.send(());
             }
         });
         Self {
@@ -39,11 +41,11 @@ impl Flood {
 
     /// Waits until it has made no progress for half a second.
     fn wait_until_blocked(&self) {
-        for _ in 0..100 {
-            let before = self.sent.load(Ordering::Relaxed);
-            sleep(Duration::from_millis(500));
-            if self.sent.load(Ordering::Relaxed) == before {
-                return;
+        for _ in 0..10_000 {
+            match self.sent.recv_timeout(Duration::from_millis(500)) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Timeout) => return,
+                Err(RecvTimeoutError::Disconnected) => panic!("it has ended"),
             }
         }
         panic!("the link takes everything");
@@ -83,8 +85,12 @@ fn endpoints_come_and_go_while_the_link_is_full() {
     let context = here.clone();
     let is_free = ends_within(SOON / 2, move || {
         let node = context.create_node("late").unwrap();
-        let short: Publisher<Text> = node.create_publisher("short").unwrap();
-        drop(short);
+        // Zenoh queues some hundred declarations before it blocks.
+        for number in 0..1_000 {
+            let name = format!("short_{number}");
+            let short: Publisher<Text> = node.create_publisher(name.as_str()).unwrap();
+            drop(short);
+        }
         let publisher: Publisher<Text> = node.create_publisher("near").unwrap();
         let near: Subscription<Text> = node.create_polled_subscription("near").unwrap();
         publisher.publish(&text("near")).unwrap();
@@ -97,7 +103,7 @@ fn endpoints_come_and_go_while_the_link_is_full() {
     proxy.freeze(false);
     flood.stop();
     let names = |name: &str| there.graph().publishers(name).len();
-    until(&there, || names("/stays") == 1 && names("/short") == 0);
+    until(&there, || names("/stays") == 1 && names("/short_999") == 0);
 }
 
 #[test]
