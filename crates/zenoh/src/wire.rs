@@ -703,11 +703,15 @@ const DISCOVERY_TOPIC: &str = "ros_discovery_info";
 
 #[cfg(test)]
 mod tests {
+    use pteros::config::{DiscoveryRange, ZenohSettings};
+    use pteros::prelude::{Context, ContextOptions};
     use pteros_rtps::id::{EntityId, GuidPrefix};
     use pteros_rtps::qos::EndpointQos;
     use pteros_runtime::limits::Limits;
+    use pteros_runtime::wire::OpenWire;
 
     use super::*;
+    use crate::session::{claim_rendezvous, open_session};
 
     const TOKEN: &str = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/1/MP/%/%/talker/%chatter/\
         std_msgs::msg::dds_::String_/RIHS01_ab/::,7:,:,:3,1,0";
@@ -806,6 +810,32 @@ mod tests {
         state.note_token(TOKEN.into(), false);
         state.take_discovery(&mut Vec::new());
         assert!(state.last.is_empty());
+    }
+
+    #[test]
+    fn a_wire_that_is_closed_lets_another_session_listen() {
+        let kept = Arc::new(Mutex::new(None));
+        let keeps = kept.clone();
+        let open = OpenWire::new(crate::NAME, move |setup| {
+            let settings = ZenohSettings {
+                router_check_attempts: Some(-1),
+                ..ZenohSettings::default()
+            };
+            let opened = open_session(&settings, SessionId::of_context(setup.prefix))?;
+            let wire = Arc::new(ZenohWire::new(opened, setup)?);
+            *keeps.lock() = Some(wire.clone());
+            Ok(wire)
+        });
+        let context = Context::with_options(ContextOptions {
+            domain_id: Some(94),
+            discovery_range: Some(DiscoveryRange::Off),
+            wires: vec![open],
+            ..ContextOptions::default()
+        });
+        let is_claimed = || claim_rendezvous().is_none();
+        assert!(is_claimed());
+        drop(context.unwrap());
+        assert!(kept.lock().is_some() && !is_claimed());
     }
 
     /// Handles what goes on. Returns how many samples were delivered.
