@@ -9,8 +9,8 @@ use crate::gid::Gid;
 
 /// Bytes of the form without names: two integers, one length, the gid.
 const BARE_BYTES: usize = 33;
-/// Bytes of the form with names.
-const NAMED_BYTES: usize = 77;
+/// Bytes of the form with names, the longer one.
+pub const NAMED_BYTES: usize = 77;
 /// The gid's length, as a variable-length integer.
 const GID_LENGTH: u8 = 16;
 

@@ -2,10 +2,11 @@
 //! polled yet.
 //!
 //! A callback of Zenoh puts an arrival in and schedules a poll; it runs no code of the
-//! user. The inbox has a limit. Data beyond it is dropped and counted. A dropped
+//! user. The inbox has a limit for data and one for tokens, so that a flood of one
+//! leaves space for the other. What is beyond is dropped and counted. A dropped
 //! sample is a gap in its writer's sequence numbers, which is reported as a loss.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,8 +20,9 @@ use zenoh::query::Query;
 use crate::attachment::Attachment;
 use crate::gid::Gid;
 use crate::session_id::SessionId;
+use crate::token::TOKEN_BYTES_MAX;
 
-/// Arrivals that wait. A spinning thread takes them within microseconds.
+/// Samples, requests and replies that wait. A spinning thread takes them within microseconds.
 const ARRIVALS_MAX: usize = 16_384;
 /// Bytes of their payloads: four samples of the largest size by default.
 const BYTES_MAX: usize = 256 << 20;
@@ -62,19 +64,12 @@ pub enum Arrival {
         sequence: i64,
         /// The session that has replied, if Zenoh tells it.
         replier: Option<SessionId>,
-        /// The service.
+        /// The key of the service.
         service: Arc<str>,
         /// The server's stamp.
         source_timestamp: i64,
         /// The serialized reply.
         payload: Bytes,
-    },
-    /// Whether some subscriber of another session has the key of a local writer.
-    Matching {
-        /// The writer.
-        writer: Guid,
-        /// From now on.
-        has_readers: bool,
     },
 }
 
@@ -85,8 +80,7 @@ impl Arrival {
             Self::Sample { payload, .. }
             | Self::Request { payload, .. }
             | Self::Reply { payload, .. } => payload.len(),
-            Self::Token { key, .. } => key.len(),
-            Self::Matching { .. } => 0,
+            Self::Token { .. } => 0,
         }
     }
 
@@ -96,12 +90,8 @@ impl Arrival {
             Self::Sample { attachment, .. } | Self::Request { attachment, .. } => {
                 Some(attachment.gid)
             }
-            Self::Token { .. } | Self::Reply { .. } | Self::Matching { .. } => None,
+            Self::Token { .. } | Self::Reply { .. } => None,
         }
-    }
-
-    fn is_data(&self) -> bool {
-        !matches!(self, Self::Token { .. } | Self::Matching { .. })
     }
 }
 
@@ -111,52 +101,130 @@ pub struct Inbox {
     waiting: Mutex<Waiting>,
     malformed: AtomicU64,
     dropped: AtomicU64,
+    refused_tokens: AtomicU64,
 }
 
-#[derive(Default)]
 struct Waiting {
     arrivals: VecDeque<Arrival>,
+    /// Samples, requests and replies among them, and the bytes of their payloads.
+    data: usize,
     bytes: usize,
+    /// Tokens among them, and how many there may be.
+    tokens: usize,
+    tokens_max: usize,
+    /// By local writer: whether some subscriber of another session has its key. Only
+    /// the last news counts.
+    has_readers: BTreeMap<Guid, bool>,
 }
 
-impl Inbox {
-    /// An empty inbox that schedules with `scheduler`.
-    pub fn new(scheduler: WireScheduler) -> Self {
+impl Waiting {
+    fn new(tokens_max: usize) -> Self {
         Self {
-            scheduler,
-            waiting: Mutex::default(),
-            malformed: AtomicU64::new(0),
-            dropped: AtomicU64::new(0),
+            arrivals: VecDeque::new(),
+            data: 0,
+            bytes: 0,
+            tokens: 0,
+            tokens_max,
+            has_readers: BTreeMap::new(),
         }
     }
 
-    /// Puts an arrival in and schedules a poll.
-    pub fn push(&self, arrival: Arrival) {
-        let mut waiting = self.waiting.lock();
-        let bytes = waiting.bytes.saturating_add(arrival.bytes());
-        let is_full = waiting.arrivals.len() >= ARRIVALS_MAX || bytes > BYTES_MAX;
-        // Discovery has its own limits in the tables it goes to.
-        if is_full && arrival.is_data() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+    /// Appends an arrival, unless there is no space for it.
+    fn push(&mut self, arrival: Arrival) -> bool {
+        match arrival {
+            Arrival::Token { .. } => {
+                if self.tokens >= self.tokens_max {
+                    return false;
+                }
+                self.tokens += 1;
+            }
+            Arrival::Sample { .. } | Arrival::Request { .. } | Arrival::Reply { .. } => {
+                let bytes = self.bytes.saturating_add(arrival.bytes());
+                if self.data >= ARRIVALS_MAX || bytes > BYTES_MAX {
+                    return false;
+                }
+                self.data += 1;
+                self.bytes = bytes;
+            }
+        }
+        self.arrivals.push_back(arrival);
+        true
+    }
+
+    fn pop(&mut self) -> Option<Arrival> {
+        let arrival = self.arrivals.pop_front()?;
+        match arrival {
+            Arrival::Token { .. } => self.tokens -= 1,
+            Arrival::Sample { .. } | Arrival::Request { .. } | Arrival::Reply { .. } => {
+                self.data -= 1;
+                self.bytes = self.bytes.saturating_sub(arrival.bytes());
+            }
+        }
+        Some(arrival)
+    }
+}
+
+impl Inbox {
+    /// An empty inbox that schedules with `scheduler`, for as many tokens.
+    pub fn new(scheduler: WireScheduler, tokens_max: usize) -> Self {
+        Self {
+            scheduler,
+            waiting: Mutex::new(Waiting::new(tokens_max)),
+            malformed: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            refused_tokens: AtomicU64::new(0),
+        }
+    }
+
+    /// Puts a token in and schedules a poll. One that is too long is not copied.
+    pub fn push_token(&self, key: &str, is_alive: bool) {
+        if key.len() > TOKEN_BYTES_MAX {
+            self.refused_tokens.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        waiting.bytes = bytes;
-        waiting.arrivals.push_back(arrival);
+        self.push(Arrival::Token {
+            key: key.into(),
+            is_alive,
+        });
+    }
+
+    /// Puts an arrival in and schedules a poll. Drops and counts it if there is no
+    /// space for it.
+    pub fn push(&self, arrival: Arrival) {
+        let is_token = matches!(arrival, Arrival::Token { .. });
+        let mut waiting = self.waiting.lock();
+        if waiting.push(arrival) {
+            self.scheduler.schedule(Some(Instant::ZERO));
+        } else if is_token {
+            self.refused_tokens.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes whether some subscriber of another session has the key of a local writer,
+    /// and schedules a poll.
+    pub fn note_matching(&self, writer: Guid, has_readers: bool) {
+        let mut waiting = self.waiting.lock();
+        waiting.has_readers.insert(writer, has_readers);
         self.scheduler.schedule(Some(Instant::ZERO));
+    }
+
+    /// Takes what [`Inbox::note_matching`] has noted since the last call.
+    pub fn take_matching(&self) -> BTreeMap<Guid, bool> {
+        std::mem::take(&mut self.waiting.lock().has_readers)
     }
 
     /// Takes the oldest arrival.
     pub fn pop(&self) -> Option<Arrival> {
-        let mut waiting = self.waiting.lock();
-        let arrival = waiting.arrivals.pop_front()?;
-        waiting.bytes = waiting.bytes.saturating_sub(arrival.bytes());
-        Some(arrival)
+        self.waiting.lock().pop()
     }
 
     /// Schedules the next poll: at once if something waits here, else at `at`.
     pub fn schedule(&self, at: Option<Instant>) {
         let waiting = self.waiting.lock();
-        let at_once = (!waiting.arrivals.is_empty()).then_some(Instant::ZERO);
+        let is_empty = waiting.arrivals.is_empty() && waiting.has_readers.is_empty();
+        let at_once = (!is_empty).then_some(Instant::ZERO);
         // Under the lock: the time of a new arrival must not be replaced.
         self.scheduler.schedule(at_once.or(at));
     }
@@ -171,8 +239,60 @@ impl Inbox {
         self.malformed.load(Ordering::Relaxed)
     }
 
+    /// Tokens dropped because they were too long or the inbox had too many, in total.
+    pub fn refused_token_count(&self) -> u64 {
+        self.refused_tokens.load(Ordering::Relaxed)
+    }
+
     /// Data dropped because the inbox was full, in total.
     pub fn dropped_count(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::id::{EntityId, GuidPrefix};
+
+    use super::*;
+
+    fn token() -> Arrival {
+        Arrival::Token {
+            key: "@ros2_lv/0/1/0/0/NN/%/%/node".into(),
+            is_alive: true,
+        }
+    }
+
+    fn sample(bytes: usize) -> Arrival {
+        Arrival::Sample {
+            reader: GuidPrefix([1; 12]).with(EntityId::PARTICIPANT),
+            attachment: Attachment {
+                sequence: 1,
+                source_timestamp: 0,
+                gid: Gid([2; 16]),
+            },
+            payload: vec![0; bytes].into(),
+        }
+    }
+
+    #[test]
+    fn a_flood_of_tokens_leaves_space_for_data_and_data_for_tokens() {
+        let mut waiting = Waiting::new(3);
+        let taken = (0..100).filter(|_| waiting.push(token())).count();
+        assert_eq!(taken, 3);
+        let taken = (0..ARRIVALS_MAX + 9).filter(|_| waiting.push(sample(8)));
+        assert_eq!(taken.count(), ARRIVALS_MAX);
+        assert_eq!(waiting.bytes, ARRIVALS_MAX * 8);
+        assert!(matches!(waiting.pop(), Some(Arrival::Token { .. })));
+        assert!(waiting.push(token()) && !waiting.push(token()));
+        while waiting.pop().is_some() {}
+        assert_eq!((waiting.data, waiting.bytes, waiting.tokens), (0, 0, 0));
+    }
+
+    #[test]
+    fn payloads_have_a_limit_of_bytes() {
+        let mut waiting = Waiting::new(3);
+        assert!(waiting.push(sample(BYTES_MAX)));
+        assert!(!waiting.push(sample(1)) && waiting.push(token()));
     }
 }

@@ -69,9 +69,14 @@ impl Place {
 
     /// The key in a domain.
     pub fn key(&self, domain: u32, hash: &str) -> String {
-        let name = self.name.trim_matches('/');
-        format!("{domain}/{name}/{}/{hash}", self.type_name)
+        key_of(domain, &self.name, &self.type_name, hash)
     }
+}
+
+/// The key of a topic or service.
+pub fn key_of(domain: u32, name: &str, type_name: &str, hash: &str) -> String {
+    let name = name.trim_matches('/');
+    format!("{domain}/{name}/{type_name}/{hash}")
 }
 
 /// The DDS topic and type of a topic.

@@ -1,16 +1,19 @@
 //! The Zenoh wire: Pteros contexts speak Zenoh as rmw_zenoh_cpp of ROS 2 does.
 //!
-//! [`wire`] opens it with a context, beside RTPS: `ContextOptions::wires`. The command
-//! line `--wire zenoh` and the environment `RMW_IMPLEMENTATION=rmw_zenoh_cpp` do so
-//! where `pteros` is built with its feature `zenoh`. [`Router`] is a router of Zenoh
+//! [`wire`] opens it with a context, instead of RTPS: `ContextOptions::wires` with the
+//! discovery range `OFF`. The command line `--wire zenoh` and the environment
+//! `RMW_IMPLEMENTATION=rmw_zenoh_cpp` do so where `pteros` is built with its feature
+//! `zenoh`. [`Router`] is a router of Zenoh
 //! with the defaults of rmw_zenoh_cpp.
 //!
 //! Keys, tokens, QoS texts and attachments are pure functions of text (`key`, `token`,
 //! `qos_text`, `attachment`). `peers` turns tokens into participants and endpoints.
-//! `links` declares the local ones, `inbox` holds what has arrived, `wire` joins them.
+//! `local` has the local ones, `links` declares them on the thread of `declarer`, `inbox`
+//! holds what has arrived, `wire` joins them.
 #![forbid(unsafe_code)]
 
 mod attachment;
+mod declarer;
 mod gid;
 mod inbox;
 mod key;
@@ -18,6 +21,7 @@ mod links;
 mod local;
 mod peers;
 mod qos_text;
+mod requests;
 mod session;
 mod session_id;
 mod token;
@@ -36,13 +40,26 @@ use crate::wire::ZenohWire;
 /// The name of the wire in messages and on the command line.
 pub const NAME: &str = "zenoh";
 
-/// Opens the wire with a context.
+/// Why the wire does not open beside RTPS.
+const BOTH_WIRES: &str = "RTPS joins the same context, and each message would come twice; \
+     switch RTPS off by ContextOptions::discovery_range = Some(DiscoveryRange::Off)";
+
+/// Opens the wire with a context. A context that RTPS joins, too, does not open with it.
 ///
 /// Opening blocks until the session is open, 200 ms if neither a router nor another
-/// session is found. The context's queries and samples do not block on the network,
-/// except those of a reliable KEEP_ALL publisher while Zenoh's transmission queue is full.
+/// session is found.
+///
+/// While Zenoh's transmission queue is full, these calls block for up to 60 s, after
+/// which Zenoh closes the connection: requests, replies and samples of a reliable
+/// KEEP_ALL publisher. Samples of every other publisher wait 1 ms, large ones in
+/// fragments 50 ms, and are then dropped. A thread of the wire declares and withdraws
+/// nodes and endpoints. A context that closes then blocks for 10 s, after which Zenoh
+/// drops the connection. Graph queries are answered from memory.
 pub fn wire(settings: ZenohSettings) -> OpenWire {
     OpenWire::new(NAME, move |setup| {
+        if setup.has_rtps {
+            return Err(BOTH_WIRES.into());
+        }
         let id = SessionId::of_context(setup.prefix);
         let opened = session::open_session(&settings, id)?;
         Ok(Arc::new(ZenohWire::new(opened, setup)?))

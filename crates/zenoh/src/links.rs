@@ -1,10 +1,11 @@
 //! Links: the Zenoh entities of a local endpoint, and its liveliness token.
 //!
 //! The token comes after the entity and goes before it, as in rmw_zenoh_cpp: a peer
-//! that sees the token can use the endpoint. Arrivals go into the inbox.
+//! that sees the token can use the endpoint. The declarer's thread declares both, since
+//! that may block. Messages wait for it. Arrivals go into the inbox.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +14,7 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use zenoh::bytes::ZBytes;
+use zenoh::key_expr::KeyExpr;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::pubsub::{Publisher, Subscriber};
 use zenoh::qos::CongestionControl;
@@ -24,7 +26,7 @@ use zenoh_ext::{
     AdvancedSubscriberBuilderExt, CacheConfig, HistoryConfig, MissDetectionConfig, RecoveryConfig,
 };
 
-use crate::attachment::Attachment;
+use crate::attachment::{Attachment, NAMED_BYTES};
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
 use crate::key::{Place, Role};
@@ -43,6 +45,15 @@ const RESULT_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3_600);
 /// The service that answers when a goal has ended.
 const RESULT_SERVICE: &str = "/_action/get_result";
 
+/// Messages of an endpoint that wait until it is declared. When full, the oldest is
+/// dropped and counted.
+const OUTGOING_MAX: usize = 1_000;
+/// Bytes of them; the newest waits whatever its size.
+const OUTGOING_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of the encapsulation header.
+const HEADER_BYTES: usize = 4;
+
 /// A message to send.
 pub struct Outgoing {
     /// Its number and stamp.
@@ -55,16 +66,25 @@ pub struct Outgoing {
 
 /// The Zenoh entities of one endpoint. Thread-safe.
 pub struct Link {
+    /// Set by [`Link::declare`].
+    declared: OnceLock<Declared>,
+    data: Arc<EndpointData>,
+    place: Place,
+    key: Arc<str>,
+    token: String,
+    /// Its gid in attachments.
+    pub gid: Gid,
+    outgoing: Mutex<Outbox>,
+    /// The largest sample, request or reply that is accepted.
+    sample_bytes_max: usize,
+    /// Held while sending, so that samples leave in the order of their numbers.
+    sending: Mutex<()>,
+}
+
+struct Declared {
     // Dropped, and so withdrawn, in this order.
     _token: LivelinessToken,
     entity: Entity,
-    key: String,
-    service: Arc<str>,
-    /// Its gid in attachments.
-    pub gid: Gid,
-    outgoing: Mutex<VecDeque<Outgoing>>,
-    /// Held while sending, so that samples leave in the order of their numbers.
-    sending: Mutex<()>,
 }
 
 enum Entity {
@@ -77,11 +97,11 @@ enum Entity {
 }
 
 /// The endpoint that a link is made for.
-pub struct LinkSpec<'a> {
+pub struct LinkSpec {
     /// The endpoint.
-    pub data: &'a EndpointData,
-    /// Its name, type and role.
-    pub place: &'a Place,
+    pub data: Arc<EndpointData>,
+    /// Its name, type and role. `Role::Replies` has no entities and no link.
+    pub place: Place,
     /// Its key.
     pub key: String,
     /// The key of its liveliness token.
@@ -91,96 +111,123 @@ pub struct LinkSpec<'a> {
 }
 
 impl Link {
-    /// Declares an endpoint. A `Role::Replies` has no entities and no link.
+    /// A link that is not declared yet.
     ///
     /// # Errors
-    /// Zenoh's, as text.
-    pub fn declare(
-        session: &Session,
-        inbox: &Arc<Inbox>,
-        spec: LinkSpec<'_>,
-    ) -> Result<Self, String> {
-        let LinkSpec {
-            data,
-            place,
-            key,
-            token,
-            ..
-        } = &spec;
-        let receiver = Receiver {
-            inbox: inbox.clone(),
-            endpoint: data.guid,
-            sample_bytes_max: spec.sample_bytes_max,
-        };
-        let keeps = data.qos.durability != Durability::Volatile;
-        let entity = match place.role {
-            Role::Publisher if keeps => keeping_publisher(session, key.clone(), &data.qos),
-            Role::Publisher => publisher(session, key.clone(), &data.qos, &receiver),
-            Role::Subscription if keeps => {
-                catching_subscriber(session, key.clone(), &data.qos, receiver)
-            }
-            Role::Subscription => subscriber(session, key.clone(), receiver),
-            Role::Server => server(session, key.clone(), receiver),
-            Role::Client => client(session, key.clone(), &place.name),
-            Role::Replies => return Err("replies have no link".into()),
-        };
-        let entity = entity.map_err(|error| error.to_string())?;
-        let declared = session.liveliness().declare_token(token.clone()).wait();
+    /// Zenoh's, as text: a key is not one of Zenoh.
+    pub fn new(spec: LinkSpec) -> Result<Self, String> {
+        for key in [&spec.key, &spec.token] {
+            KeyExpr::new(key.as_str()).map_err(|error| error.to_string())?;
+        }
         Ok(Self {
-            _token: declared.map_err(|error| error.to_string())?,
-            entity,
-            service: place.name.as_str().into(),
-            gid: Gid::of_token(token),
-            key: spec.key,
+            declared: OnceLock::new(),
+            gid: Gid::of_token(&spec.token),
+            data: spec.data,
+            place: spec.place,
+            key: spec.key.into(),
+            token: spec.token,
             outgoing: Mutex::default(),
+            sample_bytes_max: spec.sample_bytes_max,
             sending: Mutex::default(),
         })
     }
 
+    /// Declares the endpoint and its token, and sends what waits for that. Call it once.
+    /// Blocks while Zenoh's transmission queue is full.
+    ///
+    /// # Errors
+    /// Zenoh's, as text.
+    pub fn declare(&self, session: &Session, inbox: &Arc<Inbox>) -> Result<(), String> {
+        let receiver = Receiver {
+            inbox: inbox.clone(),
+            endpoint: self.data.guid,
+            sample_bytes_max: self.sample_bytes_max,
+        };
+        let qos = &self.data.qos;
+        let keeps = qos.durability != Durability::Volatile;
+        let key = self.key.to_string();
+        let entity = match self.place.role {
+            Role::Publisher if keeps => keeping_publisher(session, key, qos),
+            Role::Publisher => publisher(session, key, qos, &receiver),
+            Role::Subscription if keeps => catching_subscriber(session, key, qos, receiver),
+            Role::Subscription => subscriber(session, key, receiver),
+            Role::Server => server(session, key, receiver),
+            Role::Client => client(session, key, &self.place.name),
+            Role::Replies => return Err("replies have no link".into()),
+        };
+        let entity = entity.map_err(|error| error.to_string())?;
+        let token = session.liveliness().declare_token(self.token.clone());
+        let declared = Declared {
+            _token: token.wait().map_err(|error| error.to_string())?,
+            entity,
+        };
+        if self.declared.set(declared).is_err() {
+            return Err("it is declared already".into());
+        }
+        self.flush(inbox);
+        Ok(())
+    }
+
     /// Whether the wire takes every sample of it: late joiners get them from here.
     pub fn keeps_samples(&self) -> bool {
-        matches!(self.entity, Entity::Keeping(_))
+        self.place.role == Role::Publisher && self.data.qos.durability != Durability::Volatile
     }
 
-    /// Queues a message. Does not block.
-    pub fn queue(&self, message: Outgoing) {
-        self.outgoing.lock().push_back(message);
+    /// Its endpoint.
+    pub fn endpoint(&self) -> Guid {
+        self.data.guid
     }
 
-    /// Sends what is queued, in order. Blocks while another thread does, and while a
-    /// reliable KEEP_ALL publisher has no space in Zenoh's transmission queue.
-    ///
-    /// `endpoint` is the endpoint of the link.
-    pub fn flush(&self, inbox: &Arc<Inbox>, endpoint: Guid) {
-        if self.outgoing.lock().is_empty() {
+    /// Queues a message. Does not block. Returns how many older ones were dropped,
+    /// because too many wait until the endpoint is declared.
+    pub fn queue(&self, message: Outgoing) -> u64 {
+        let mut outgoing = self.outgoing.lock();
+        outgoing.push(message);
+        if self.declared.get().is_some() {
+            return 0;
+        }
+        outgoing.drop_oldest()
+    }
+
+    /// Sends what is queued, in order; does nothing before the endpoint is declared.
+    /// Blocks while another thread sends. While Zenoh's transmission queue is full, it
+    /// blocks for a request, a reply or a sample of a reliable KEEP_ALL publisher; other
+    /// samples are dropped after milliseconds.
+    pub fn flush(&self, inbox: &Arc<Inbox>) {
+        let Some(declared) = self.declared.get() else {
+            return;
+        };
+        if self.outgoing.lock().messages.is_empty() {
             return;
         }
         let _sending = self.sending.lock();
         loop {
-            let next = self.outgoing.lock().pop_front();
+            let next = self.outgoing.lock().pop();
             let Some(message) = next else { return };
-            if let Err(error) = self.send(inbox, endpoint, message) {
+            if let Err(error) = self.send(&declared.entity, inbox, message) {
                 tracing::debug!("send on {}: {error}", self.key);
             }
         }
     }
 
-    fn send(&self, inbox: &Arc<Inbox>, endpoint: Guid, message: Outgoing) -> zenoh::Result<()> {
+    fn send(&self, entity: &Entity, inbox: &Arc<Inbox>, message: Outgoing) -> zenoh::Result<()> {
+        let endpoint = self.data.guid;
         let attachment = ZBytes::from(message.attachment.to_bytes());
         let payload = unpadded(&message.payload);
-        match &self.entity {
+        match entity {
             Entity::Publisher(publisher) => publisher.put(payload).attachment(attachment).wait(),
             Entity::Keeping(publisher) => publisher.put(payload).attachment(attachment).wait(),
             Entity::Server(_) => match message.query {
                 Some(query) => query
-                    .reply(self.key.as_str(), payload)
+                    .reply(&*self.key, payload)
                     .attachment(attachment)
                     .wait(),
                 None => Ok(()),
             },
             Entity::Client(querier) => {
-                let (inbox, service) = (inbox.clone(), self.service.clone());
+                let (inbox, service) = (inbox.clone(), self.key.clone());
                 let sequence = message.attachment.sequence;
+                let bytes_max = self.sample_bytes_max;
                 let get = querier.get().payload(payload).attachment(attachment);
                 get.callback(move |reply| {
                     let replier = reply.replier_id();
@@ -188,8 +235,8 @@ impl Link {
                         replier.map(|id| SessionId::from_le_bytes(id.zid().to_le_bytes()));
                     // An error says that nobody replies: the client waits on.
                     let Ok(sample) = reply.result() else { return };
-                    let Some((attachment, payload)) = parts(sample.attachment(), sample.payload())
-                    else {
+                    let parts = parts(sample.attachment(), sample.payload(), bytes_max);
+                    let Some((attachment, payload)) = parts else {
                         return inbox.note_malformed();
                     };
                     inbox.push(Arrival::Reply {
@@ -208,6 +255,37 @@ impl Link {
     }
 }
 
+/// Messages that wait to be sent.
+#[derive(Default)]
+struct Outbox {
+    messages: VecDeque<Outgoing>,
+    bytes: usize,
+}
+
+impl Outbox {
+    fn push(&mut self, message: Outgoing) {
+        self.bytes = self.bytes.saturating_add(message.payload.len());
+        self.messages.push_back(message);
+    }
+
+    fn pop(&mut self) -> Option<Outgoing> {
+        let message = self.messages.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(message.payload.len());
+        Some(message)
+    }
+
+    fn drop_oldest(&mut self) -> u64 {
+        let mut dropped = 0;
+        while self.messages.len() > OUTGOING_MAX
+            || (self.bytes > OUTGOING_BYTES_MAX && self.messages.len() > 1)
+        {
+            self.pop();
+            dropped += 1;
+        }
+        dropped
+    }
+}
+
 /// Puts what arrives for one endpoint into the inbox.
 #[derive(Clone)]
 struct Receiver {
@@ -219,9 +297,11 @@ struct Receiver {
 impl Receiver {
     fn receive_sample(&self, sample: &Sample) {
         let is_put = sample.kind() == SampleKind::Put;
-        let fits = sample.payload().len() <= self.sample_bytes_max;
-        let read = || parts(sample.attachment(), sample.payload());
-        match (is_put && fits).then(read).flatten() {
+        let read = || {
+            let bytes_max = self.sample_bytes_max;
+            parts(sample.attachment(), sample.payload(), bytes_max)
+        };
+        match is_put.then(read).flatten() {
             Some((attachment, payload)) => self.inbox.push(Arrival::Sample {
                 reader: self.endpoint,
                 attachment,
@@ -232,9 +312,8 @@ impl Receiver {
     }
 
     fn receive_request(&self, query: Query) {
-        let fits = |payload: &&ZBytes| payload.len() <= self.sample_bytes_max;
-        let fitting = query.payload().filter(fits);
-        match fitting.and_then(|payload| parts(query.attachment(), payload)) {
+        let read = |payload| parts(query.attachment(), payload, self.sample_bytes_max);
+        match query.payload().and_then(read) {
             Some((attachment, payload)) => self.inbox.push(Arrival::Request {
                 server: self.endpoint,
                 attachment,
@@ -261,14 +340,22 @@ fn unpadded(payload: &Bytes) -> ZBytes {
 }
 
 /// Attachment and payload. `None` without a valid attachment, or if the payload has no
-/// encapsulation header.
-fn parts(attachment: Option<&ZBytes>, payload: &ZBytes) -> Option<(Attachment, Bytes)> {
-    let attachment = Attachment::parse(&attachment?.to_bytes())?;
+/// encapsulation header or is too long. Neither is copied before its length is checked.
+fn parts(
+    attachment: Option<&ZBytes>,
+    payload: &ZBytes,
+    payload_bytes_max: usize,
+) -> Option<(Attachment, Bytes)> {
+    let attachment = attachment.filter(|attachment| attachment.len() <= NAMED_BYTES)?;
+    if !(HEADER_BYTES..=payload_bytes_max).contains(&payload.len()) {
+        return None;
+    }
+    let attachment = Attachment::parse(&attachment.to_bytes())?;
     let payload = match payload.to_bytes() {
         std::borrow::Cow::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
         std::borrow::Cow::Owned(bytes) => Bytes::from(bytes),
     };
-    (payload.len() >= 4).then_some((attachment, payload))
+    Some((attachment, payload))
 }
 
 fn congestion_control(qos: &EndpointQos) -> CongestionControl {
@@ -314,11 +401,7 @@ fn publisher(
     publisher
         .matching_listener()
         .callback(move |status| {
-            let has_readers = status.matching();
-            inbox.push(Arrival::Matching {
-                writer,
-                has_readers,
-            });
+            inbox.note_matching(writer, status.matching());
         })
         .background()
         .wait()?;
@@ -414,5 +497,50 @@ mod tests {
         assert_eq!(sent(&[0, 1, 0, 0, 7, 8, 9, 0]), [0, 1, 0, 0, 7, 8, 9, 0]);
         assert_eq!(sent(&[0, 1, 0, 3]), [0, 1, 0, 0], "a length that is a lie");
         assert_eq!(sent(&[0, 1]), [0, 1]);
+    }
+
+    #[test]
+    fn messages_that_wait_for_the_declaration_have_limits() {
+        let message = |bytes: usize| Outgoing {
+            attachment: Attachment {
+                sequence: 1,
+                source_timestamp: 2,
+                gid: Gid([3; 16]),
+            },
+            payload: vec![0; bytes].into(),
+            query: None,
+        };
+        let mut outbox = Outbox::default();
+        let mut dropped = 0;
+        for _ in 0..2 * OUTGOING_MAX {
+            outbox.push(message(8));
+            dropped += outbox.drop_oldest();
+        }
+        assert_eq!(dropped, 1_000);
+        assert_eq!((outbox.messages.len(), outbox.bytes), (OUTGOING_MAX, 8_000));
+        outbox.push(message(OUTGOING_BYTES_MAX + 1));
+        assert_eq!(outbox.drop_oldest(), 1_000);
+        assert_eq!(outbox.bytes, OUTGOING_BYTES_MAX + 1);
+        assert!(outbox.pop().is_some() && outbox.pop().is_none());
+        assert_eq!(outbox.bytes, 0);
+    }
+
+    #[test]
+    fn what_is_too_long_or_too_short_is_not_read() {
+        let attachment = Attachment {
+            sequence: 1,
+            source_timestamp: 2,
+            gid: Gid([3; 16]),
+        };
+        let bytes = attachment.to_bytes().to_vec();
+        let read = |attachment: &[u8], payload: usize| {
+            let attachment = ZBytes::from(attachment.to_vec());
+            parts(Some(&attachment), &ZBytes::from(vec![0; payload]), 100)
+        };
+        assert_eq!(read(&bytes, 100), Some((attachment, vec![0; 100].into())));
+        assert!(read(&bytes, 4).is_some());
+        assert!(read(&bytes, 101).is_none() && read(&bytes, 3).is_none());
+        assert!(read(&[0; NAMED_BYTES + 1], 100).is_none());
+        assert!(parts(None, &ZBytes::from(vec![0; 8]), 100).is_none());
     }
 }

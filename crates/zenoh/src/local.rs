@@ -1,10 +1,11 @@
 //! The local side: nodes and endpoints of the context, as this session announces them.
 //!
 //! An endpoint is announced twice by the runtime: first with its data, then with its
-//! node. Its token needs both, so that it is declared with the second.
+//! node. Its token needs both, so that it is declared with the second. The declarer's
+//! thread declares and withdraws; no call here waits for Zenoh.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_rtps::discovery::data::EndpointData;
@@ -14,6 +15,7 @@ use pteros_runtime::wire::NodeName;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::{Session, Wait};
 
+use crate::declarer::Declarer;
 use crate::gid::Gid;
 use crate::inbox::Inbox;
 use crate::key::{HASH_UNKNOWN, Place, Role};
@@ -22,9 +24,13 @@ use crate::qos_text;
 use crate::session_id::SessionId;
 use crate::token::{EndpointPart, Token, TokenKind};
 
+/// The key of the USER_DATA entry that the two endpoints of a server have in common.
+const SERVICE_ID: &str = "serviceid";
+
 /// See the module documentation. The wire locks it.
 pub struct Local {
     session: Session,
+    declarer: Arc<Declarer>,
     id: SessionId,
     domain: u32,
     enclave: String,
@@ -35,6 +41,10 @@ pub struct Local {
     announced: BTreeMap<Guid, Arc<EndpointData>>,
     service_hashes: BTreeMap<Guid, String>,
     links: BTreeMap<Guid, Arc<Link>>,
+    /// By pair: the reader of requests.
+    servers: BTreeMap<String, Guid>,
+    /// By writer of replies: its pair.
+    replies: BTreeMap<Guid, String>,
     gids: BTreeSet<Gid>,
 }
 
@@ -43,7 +53,7 @@ struct LocalNode {
     name: String,
     id: u64,
     /// Announced until dropped.
-    _token: Option<LivelinessToken>,
+    _token: Arc<OnceLock<LivelinessToken>>,
 }
 
 /// An attached endpoint, for the matcher and the runtime.
@@ -58,6 +68,7 @@ impl Local {
     /// Nothing announced yet.
     pub fn new(
         session: Session,
+        declarer: Arc<Declarer>,
         id: SessionId,
         domain: u32,
         enclave: String,
@@ -66,6 +77,7 @@ impl Local {
     ) -> Self {
         Self {
             session,
+            declarer,
             id,
             domain,
             enclave,
@@ -76,6 +88,8 @@ impl Local {
             announced: BTreeMap::new(),
             service_hashes: BTreeMap::new(),
             links: BTreeMap::new(),
+            servers: BTreeMap::new(),
+            replies: BTreeMap::new(),
             gids: BTreeSet::new(),
         }
     }
@@ -98,6 +112,11 @@ impl Local {
         let data = self.announced.get(&endpoint)?.clone();
         let place = Place::of(&data)?;
         let node_id = self.node_id(node);
+        match (place.role, user_data_value(&data.qos.user_data, SERVICE_ID)) {
+            (Role::Server, Some(pair)) => drop(self.servers.insert(pair, endpoint)),
+            (Role::Replies, Some(pair)) => drop(self.replies.insert(endpoint, pair)),
+            _ => {}
+        }
         let matched = self.matched(&data);
         let kind = match place.role {
             Role::Publisher => TokenKind::Publisher,
@@ -129,35 +148,45 @@ impl Local {
             }),
         };
         let spec = LinkSpec {
-            data: &data,
-            place: &place,
             key: place.key(self.domain, &hash),
+            data,
+            place,
             token: token.to_key(),
             sample_bytes_max: self.sample_bytes_max,
         };
-        let link = match Link::declare(&self.session, &self.inbox, spec) {
-            Ok(link) => link,
+        let name = spec.place.name.clone();
+        let link = match Link::new(spec) {
+            Ok(link) => Arc::new(link),
             Err(error) => {
-                tracing::warn!("{:?} \"{}\": declare on Zenoh: {error}", kind, place.name);
+                tracing::warn!("{kind:?} \"{name}\": declare on Zenoh: {error}");
                 return None;
             }
         };
-        let keeps_samples = link.keeps_samples();
         self.gids.insert(link.gid);
-        self.links.insert(endpoint, Arc::new(link));
+        self.links.insert(endpoint, link.clone());
+        let keeps_samples = link.keeps_samples();
+        let (session, inbox) = (self.session.clone(), self.inbox.clone());
+        self.declarer.push(move || {
+            if let Err(error) = link.declare(&session, &inbox) {
+                tracing::warn!("{kind:?} \"{name}\": declare on Zenoh: {error}");
+            }
+        });
         Some(Attached {
             matched,
             keeps_samples,
         })
     }
 
-    /// Withdraws an endpoint. Returns its link: drop it without the lock.
-    pub fn withdraw(&mut self, endpoint: Guid) -> Option<Arc<Link>> {
+    /// Withdraws an endpoint.
+    pub fn withdraw(&mut self, endpoint: Guid) {
         self.announced.remove(&endpoint);
         self.service_hashes.remove(&endpoint);
-        let link = self.links.remove(&endpoint)?;
-        self.gids.remove(&link.gid);
-        Some(link)
+        self.replies.remove(&endpoint);
+        self.servers.retain(|_, server| *server != endpoint);
+        if let Some(link) = self.links.remove(&endpoint) {
+            self.gids.remove(&link.gid);
+            self.declarer.push(move || drop(link));
+        }
     }
 
     /// Declares and withdraws nodes, so that as many are announced as the list has.
@@ -167,7 +196,8 @@ impl Local {
             let path = (node.node_namespace.clone(), node.node_name.clone());
             *missing.entry(path).or_default() += 1;
         }
-        self.nodes.retain(|node| {
+        let nodes = std::mem::take(&mut self.nodes).into_iter();
+        let (stay, gone) = nodes.partition(|node| {
             let path = (node.namespace.clone(), node.name.clone());
             match missing.get_mut(&path) {
                 Some(count) if *count > 0 => {
@@ -177,6 +207,11 @@ impl Local {
                 _ => false,
             }
         });
+        self.nodes = stay;
+        let gone: Vec<LocalNode> = gone;
+        if !gone.is_empty() {
+            self.declarer.push(move || drop(gone));
+        }
         for ((namespace, name), count) in &missing {
             for _ in 0..*count {
                 self.add_node(&NodeName { namespace, name });
@@ -194,23 +229,21 @@ impl Local {
         self.gids.contains(&gid)
     }
 
-    /// Withdraws everything.
+    /// Forgets everything, after the session is closed.
     pub fn clear(&mut self) {
         self.links.clear();
         self.gids.clear();
         self.nodes.clear();
         self.announced.clear();
+        self.servers.clear();
+        self.replies.clear();
     }
 
-    /// The server of a service that replies with a writer of replies.
+    /// The server that a writer of replies belongs to: the runtime marks both of its
+    /// endpoints as a pair. Two servers of one name are two pairs.
     pub fn server_of(&self, replies: Guid) -> Option<Arc<Link>> {
-        let service = Place::of(self.announced.get(&replies)?)?;
-        let is_server = |guid: &Guid| {
-            let place = self.announced.get(guid).and_then(|data| Place::of(data));
-            place.is_some_and(|place| place.role == Role::Server && place.name == service.name)
-        };
-        let found = self.links.iter().find(|(guid, _)| is_server(guid));
-        found.map(|(_, link)| link.clone())
+        let server = self.servers.get(self.replies.get(&replies)?)?;
+        self.link(*server)
     }
 
     fn is_attached(&self, endpoint: &EndpointData) -> bool {
@@ -250,19 +283,21 @@ impl Local {
             node: node.name.into(),
             endpoint: None,
         };
-        let declared = self
-            .session
-            .liveliness()
-            .declare_token(token.to_key())
-            .wait();
-        if let Err(error) = &declared {
-            tracing::warn!("node \"{}\": declare on Zenoh: {error}", node.name);
-        }
+        let own = Arc::new(OnceLock::new());
+        let (session, key) = (self.session.clone(), token.to_key());
+        let (declared, name) = (own.clone(), node.name.to_owned());
+        self.declarer.push(move || {
+            match session.liveliness().declare_token(key).wait() {
+                // Set once: a node has one job.
+                Ok(token) => drop(declared.set(token)),
+                Err(error) => tracing::warn!("node \"{name}\": declare on Zenoh: {error}"),
+            }
+        });
         self.nodes.push(LocalNode {
             namespace: node.namespace.into(),
             name: node.name.into(),
             id,
-            _token: declared.ok(),
+            _token: own,
         });
         id
     }

@@ -17,23 +17,20 @@ use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::matching::MatchOutcome;
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{EndpointQos, Liveliness};
-use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::time::Duration;
 use pteros_runtime::limits::Limits;
 use pteros_runtime::user_data::user_data_value;
 use pteros_runtime::wire::WireEvent;
 use pteros_runtime::wire::matcher::EndpointMatcher;
 
 use crate::gid::Gid;
-use crate::key::{reply_names, request_names, topic_names};
+use crate::key::{key_of, reply_names, request_names, topic_names};
 use crate::qos_text;
 use crate::session_id::SessionId;
 use crate::token::{EndpointPart, Token, TokenKind};
 
 /// Nodes of one session. More are dropped and counted.
 const NODES_MAX: usize = 1_024;
-
-/// How long the tokens of a session of Pteros wait for RTPS to find it.
-pub const RTPS_WAIT: Duration = Duration::from_secs(2);
 
 /// See the module documentation.
 pub struct Peers {
@@ -45,16 +42,9 @@ pub struct Peers {
     /// By token key.
     tokens: BTreeMap<String, Known>,
     by_gid: BTreeMap<Gid, Remote>,
+    /// By key of the service: the sessions of its servers and their writers of replies.
+    servers: BTreeMap<String, Vec<(SessionId, Guid)>>,
     changed: BTreeSet<SessionId>,
-    /// Participants that RTPS knows.
-    on_rtps: BTreeSet<GuidPrefix>,
-    /// Their tokens by key, with the gid.
-    suppressed: BTreeMap<String, (GuidPrefix, Gid)>,
-    suppressed_gids: BTreeSet<Gid>,
-    /// Whether RTPS may find a session of Pteros, too.
-    has_rtps: bool,
-    /// Tokens of such sessions, and until when they wait for RTPS.
-    waiting: BTreeMap<String, Instant>,
     refused: u64,
 }
 
@@ -92,16 +82,13 @@ struct Known {
     node: NodePath,
     /// `None` for a node.
     remote: Option<(Gid, Remote)>,
-    /// The service of a server, to find who has replied.
+    /// Of a server: the key of its service.
     service: Option<String>,
 }
 
 impl Peers {
     /// No peers yet.
-    ///
-    /// With `has_rtps`, the tokens of other sessions of Pteros wait for [`RTPS_WAIT`]:
-    /// a session that RTPS finds must not match here first.
-    pub fn new(own: SessionId, domain: u32, limits: Limits, has_rtps: bool) -> Self {
+    pub fn new(own: SessionId, domain: u32, limits: Limits) -> Self {
         Self {
             own,
             domain,
@@ -110,12 +97,8 @@ impl Peers {
             sessions: BTreeMap::new(),
             tokens: BTreeMap::new(),
             by_gid: BTreeMap::new(),
+            servers: BTreeMap::new(),
             changed: BTreeSet::new(),
-            on_rtps: BTreeSet::new(),
-            suppressed: BTreeMap::new(),
-            suppressed_gids: BTreeSet::new(),
-            has_rtps,
-            waiting: BTreeMap::new(),
             refused: 0,
         }
     }
@@ -146,107 +129,16 @@ impl Peers {
         known.remote.map(|(_, remote)| remote)
     }
 
-    /// The writer of replies of a session's server; of any server of that service if
-    /// the session is unknown.
-    pub fn replier(&self, session: Option<SessionId>, service: &str) -> Option<Guid> {
-        let servers = self.tokens.values().filter_map(|known| {
-            let is_it = known.service.as_deref() == Some(service);
-            let (_, remote) = known.remote.filter(|_| is_it)?;
-            Some((known.session, remote.replies?))
-        });
-        let mut any = None;
-        for (of, replies) in servers {
-            if Some(of) == session {
-                return Some(replies);
-            }
-            any = any.or(Some(replies));
-        }
-        any
-    }
-
-    /// Notes whether RTPS knows a participant. Meanwhile its tokens are suppressed,
-    /// so that it is not reported twice.
-    pub fn note_rtps_participant(&mut self, participant: GuidPrefix, is_known: bool) {
-        if is_known {
-            self.on_rtps.insert(participant);
-            let is_its = |known: &Known| known.session.prefix() == participant;
-            let tokens = self.tokens.iter().filter(|(_, known)| is_its(known));
-            let keys: Vec<String> = tokens.map(|(key, _)| key.clone()).collect();
-            for key in keys {
-                self.remove(&key);
-                self.suppress(&key, participant);
-            }
-            let waiting = std::mem::take(&mut self.waiting);
-            for (key, until) in waiting {
-                let session = Token::parse(&key).map(|token| token.session);
-                if session.is_ok_and(|session| session.prefix() == participant) {
-                    self.suppress(&key, participant);
-                } else {
-                    self.waiting.insert(key, until);
-                }
-            }
-        } else if self.on_rtps.remove(&participant) {
-            let is_its = |of: &GuidPrefix| *of == participant;
-            let tokens = self.suppressed.iter().filter(|(_, (of, _))| is_its(of));
-            let keys: Vec<String> = tokens.map(|(key, _)| key.clone()).collect();
-            for key in keys {
-                self.end_suppression(&key);
-                self.accept(&key);
-            }
-        }
-    }
-
-    /// Whether the endpoint with that gid is known by RTPS.
-    pub fn is_on_rtps(&self, gid: Gid) -> bool {
-        self.suppressed_gids.contains(&gid)
-    }
-
-    fn suppress(&mut self, key: &str, participant: GuidPrefix) {
-        let gid = Gid::of_token(key);
-        self.suppressed.insert(key.into(), (participant, gid));
-        self.suppressed_gids.insert(gid);
-    }
-
-    fn end_suppression(&mut self, key: &str) {
-        if let Some((_, gid)) = self.suppressed.remove(key) {
-            self.suppressed_gids.remove(&gid);
-        }
+    /// The writer of replies of a session's server with that key; of any server with it
+    /// if the session has none.
+    pub fn replier(&self, session: Option<SessionId>, key: &str) -> Option<Guid> {
+        let servers = self.servers.get(key)?;
+        let its = servers.iter().find(|(of, _)| Some(*of) == session);
+        its.or(servers.first()).map(|(_, replies)| *replies)
     }
 
     /// Handles a token that has appeared. Returns its gid if it is a new endpoint.
-    pub fn add(&mut self, now: Instant, key: &str) -> Option<Gid> {
-        if self.has_rtps && !self.tokens.contains_key(key) {
-            let session = Token::parse(key).map(|token| token.session);
-            let may_come = |id: SessionId| {
-                id.is_of_pteros() && id != self.own && !self.on_rtps.contains(&id.prefix())
-            };
-            let has_room = self.token_count() < self.limits.endpoints.saturating_mul(2);
-            if session.is_ok_and(may_come) && has_room {
-                let until = now.after(RTPS_WAIT);
-                self.waiting.entry(key.into()).or_insert(until);
-                return None;
-            }
-        }
-        self.accept(key)
-    }
-
-    /// Accepts tokens that have waited for RTPS. Returns the gids of new endpoints.
-    pub fn accept_waiting(&mut self, now: Instant) -> Vec<Gid> {
-        let due = self.waiting.iter().filter(|(_, until)| **until <= now);
-        let keys: Vec<String> = due.map(|(key, _)| key.clone()).collect();
-        let accept = |key: String| {
-            self.waiting.remove(&key);
-            self.accept(&key)
-        };
-        keys.into_iter().filter_map(accept).collect()
-    }
-
-    /// When [`Peers::accept_waiting`] has work.
-    pub fn next_accept(&self) -> Option<Instant> {
-        self.waiting.values().min().copied()
-    }
-
-    fn accept(&mut self, key: &str) -> Option<Gid> {
+    pub fn add(&mut self, key: &str) -> Option<Gid> {
         let token = match Token::parse(key) {
             Ok(token) => token,
             Err(error) => {
@@ -271,10 +163,6 @@ impl Peers {
             return None;
         };
         let id = token.session;
-        if self.on_rtps.contains(&id.prefix()) {
-            self.suppress(key, id.prefix());
-            return None;
-        }
         if !self.sessions.contains_key(&id) && !self.add_session(&token) {
             return None;
         }
@@ -303,7 +191,13 @@ impl Peers {
         }
         self.changed.insert(id);
         let is_server = token.kind == TokenKind::Server;
-        let service = token.endpoint.filter(|_| is_server).map(|of| of.name);
+        let part = token.endpoint.filter(|_| is_server);
+        let service = part.map(|of| key_of(self.domain, &of.name, &of.type_name, &of.hash));
+        let replies = remote.and_then(|(_, remote)| remote.replies);
+        if let (Some(service), Some(replies)) = (&service, replies) {
+            let servers = self.servers.entry(service.clone()).or_default();
+            servers.push((id, replies));
+        }
         let known = Known {
             session: id,
             node,
@@ -316,8 +210,6 @@ impl Peers {
 
     /// Handles a token that is gone.
     pub fn remove(&mut self, key: &str) {
-        self.end_suppression(key);
-        self.waiting.remove(key);
         let Some(known) = self.tokens.remove(key) else {
             return;
         };
@@ -325,6 +217,15 @@ impl Peers {
             self.by_gid.remove(&gid);
             for guid in [Some(remote.main), remote.replies].into_iter().flatten() {
                 self.matcher.remove_remote(guid);
+            }
+        }
+        let replies = known.remote.and_then(|(_, remote)| remote.replies);
+        if let (Some(service), Some(replies)) = (&known.service, replies)
+            && let Some(servers) = self.servers.get_mut(service)
+        {
+            servers.retain(|(_, of)| *of != replies);
+            if servers.is_empty() {
+                self.servers.remove(service);
             }
         }
         let Some(session) = self.sessions.get_mut(&known.session) else {
@@ -349,16 +250,18 @@ impl Peers {
         self.drop_if_empty(known.session);
     }
 
-    /// Appends the events since the last call: discovery first, then the node lists.
-    pub fn take_events(&mut self, events: &mut Vec<WireEvent>) {
+    /// Appends what discovery has found since the last call.
+    pub fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
         while let Some(event) = self.matcher.poll_event() {
-            // The graph has it from RTPS already.
-            if matches!(&event, ParticipantEvent::ParticipantLost { prefix, .. } if self.on_rtps.contains(prefix))
-            {
-                continue;
-            }
             events.push(WireEvent::Discovery(with_own_liveliness(event)));
         }
+    }
+
+    /// Appends the node list of every session that has changed since the last call.
+    ///
+    /// It builds the whole list of a session: call it once for many tokens, after
+    /// [`Peers::take_discovery`].
+    pub fn take_node_lists(&mut self, events: &mut Vec<WireEvent>) {
         for id in std::mem::take(&mut self.changed) {
             if let Some(session) = self.sessions.get(&id) {
                 let participant = id.prefix();
@@ -368,25 +271,21 @@ impl Peers {
         }
     }
 
-    /// Whether [`Peers::take_events`] has some.
+    /// Whether [`Peers::take_discovery`] or [`Peers::take_node_lists`] has some.
     pub fn has_events(&self) -> bool {
         self.matcher.has_events() || !self.changed.is_empty()
     }
 
     fn has_room(&self, token: &Token) -> bool {
         let Some(session) = self.sessions.get(&token.session) else {
-            return self.token_count() < self.limits.endpoints.saturating_mul(2);
+            return self.tokens.len() < self.limits.endpoints.saturating_mul(2);
         };
         let node = (token.namespace.clone(), token.node.clone());
         let is_known = session.nodes.contains_key(&node);
-        self.token_count() < self.limits.endpoints.saturating_mul(2)
+        self.tokens.len() < self.limits.endpoints.saturating_mul(2)
             && (is_known || session.nodes.len() < NODES_MAX)
             && session.endpoints < self.limits.endpoints_per_participant
             && session.tokens < self.limits.endpoints_per_participant.saturating_mul(2)
-    }
-
-    fn token_count(&self) -> usize {
-        self.tokens.len() + self.suppressed.len() + self.waiting.len()
     }
 
     fn add_session(&mut self, token: &Token) -> bool {
@@ -584,7 +483,7 @@ mod tests {
 
     fn peers() -> Peers {
         let own = SessionId::of_context(GuidPrefix([7; 12]));
-        Peers::new(own, 0, Limits::default(), false)
+        Peers::new(own, 0, Limits::default())
     }
 
     fn token(session: &str, number: usize, kind: &str, rest: &str) -> String {
@@ -602,7 +501,8 @@ mod tests {
 
     fn events(peers: &mut Peers) -> Vec<WireEvent> {
         let mut events = Vec::new();
-        peers.take_events(&mut events);
+        peers.take_discovery(&mut events);
+        peers.take_node_lists(&mut events);
         assert!(!peers.has_events());
         events
     }
@@ -622,8 +522,8 @@ mod tests {
     #[test]
     fn a_session_is_a_participant_with_nodes_and_endpoints() {
         let mut peers = peers();
-        assert_eq!(peers.accept(&token(OTHER, 0, "NN", "")), None);
-        let gid = peers.accept(&publisher(OTHER, 1)).unwrap();
+        assert_eq!(peers.add(&token(OTHER, 0, "NN", "")), None);
+        let gid = peers.add(&publisher(OTHER, 1)).unwrap();
         assert_eq!(gid, Gid::of_token(&publisher(OTHER, 1)));
         let found = events(&mut peers);
         let prefix = OTHER.parse::<SessionId>().unwrap().prefix();
@@ -646,7 +546,7 @@ mod tests {
         assert_eq!(data.qos.history, History::KeepLast(7));
         assert_eq!(data.qos.user_data, b"typehash=RIHS01_ab;");
         // A second time, as history and as news: nothing happens.
-        assert_eq!(peers.accept(&publisher(OTHER, 1)), None);
+        assert_eq!(peers.add(&publisher(OTHER, 1)), None);
         assert_eq!(events(&mut peers), []);
         peers.remove(&publisher(OTHER, 1));
         peers.remove(&token(OTHER, 0, "NN", ""));
@@ -666,7 +566,7 @@ mod tests {
     fn qos_matches_always_and_a_type_hash_must_be_equal() {
         let mut peers = peers();
         peers.matcher_mut().add_local(&reader("RIHS01_ab"));
-        peers.accept(&publisher(OTHER, 1));
+        peers.add(&publisher(OTHER, 1));
         let matched = events(&mut peers)
             .into_iter()
             .find_map(|event| match event {
@@ -688,8 +588,8 @@ mod tests {
     fn a_service_has_an_endpoint_of_requests_and_one_of_replies() {
         let mut peers = peers();
         let service = "/%add/example_interfaces::srv::dds_::AddTwoInts_/RIHS01_ef/::,10:,:,:,,";
-        let server = peers.accept(&token(OTHER, 1, "SS", service)).unwrap();
-        let client = peers.accept(&token(OTHER, 2, "SC", service)).unwrap();
+        let server = peers.add(&token(OTHER, 1, "SS", service)).unwrap();
+        let client = peers.add(&token(OTHER, 2, "SC", service)).unwrap();
         let (server, client) = (peers.remote(server).unwrap(), peers.remote(client).unwrap());
         let topic = |guid: Guid| peers.matcher().remote(guid).unwrap().topic.clone();
         assert!(server.main.entity.is_reader() && client.main.entity.is_writer());
@@ -699,12 +599,21 @@ mod tests {
         assert!(replier.entity.is_writer() && heard.entity.is_reader());
         assert_eq!(topic(replier), "rr/addReply");
         let session: SessionId = OTHER.parse().unwrap();
-        assert_eq!(peers.replier(Some(session), "/add"), Some(replier));
+        let add = "0/add/example_interfaces::srv::dds_::AddTwoInts_/RIHS01_ef";
+        assert_eq!(peers.replier(Some(session), add), Some(replier));
         let unknown = SessionId::from_le_bytes([9; 16]);
-        assert_eq!(peers.replier(Some(unknown), "/add"), Some(replier));
-        assert_eq!(peers.replier(None, "/other"), None);
+        assert_eq!(peers.replier(Some(unknown), add), Some(replier));
+        assert_eq!(peers.replier(None, "0/other"), None);
+        // Another service of that name and session.
+        let other = service.replace("AddTwoInts", "Trigger");
+        let other = peers.add(&token(OTHER, 3, "SS", &other)).unwrap();
+        let other = peers.remote(other).unwrap().replies;
+        let trigger = add.replace("AddTwoInts", "Trigger");
+        assert_eq!(peers.replier(Some(session), &trigger), other);
+        assert_eq!(peers.replier(Some(session), add), Some(replier));
         peers.remove(&token(OTHER, 1, "SS", service));
-        assert_eq!(peers.replier(Some(session), "/add"), None);
+        assert_eq!(peers.replier(Some(session), add), None);
+        assert_eq!(peers.servers.len(), 1);
     }
 
     #[test]
@@ -714,7 +623,7 @@ mod tests {
         let entity = EntityId::new([0, 0, 5], EntityId::KIND_WRITER_NO_KEY);
         let number = u32::from_be_bytes(entity.to_bytes());
         let session = SessionId::of_context(prefix).to_string();
-        let gid = peers.accept(&publisher(&session, usize::try_from(number).unwrap()));
+        let gid = peers.add(&publisher(&session, usize::try_from(number).unwrap()));
         assert_eq!(
             peers.remote(gid.unwrap()).unwrap().main,
             prefix.with(entity)
@@ -722,69 +631,25 @@ mod tests {
     }
 
     #[test]
-    fn a_participant_that_rtps_knows_is_left_to_rtps() {
+    fn many_tokens_of_a_session_make_one_node_list() {
         let mut peers = peers();
-        let prefix = GuidPrefix([9; 12]);
-        let session = SessionId::of_context(prefix).to_string();
-        peers.matcher_mut().add_local(&reader("RIHS01_ab"));
-        let gid = peers.accept(&publisher(&session, 1)).unwrap();
-        assert!(events(&mut peers).len() > 3);
-        peers.note_rtps_participant(prefix, true);
-        let left = events(&mut peers);
-        assert!(
-            matches!(
-                left[..],
-                [
-                    WireEvent::Discovery(ParticipantEvent::Unmatched { .. }),
-                    WireEvent::Discovery(ParticipantEvent::EndpointLost(_)),
-                ]
-            ),
-            "the graph keeps the participant: {left:?}"
-        );
-        assert_eq!(peers.remote(gid), None);
-        assert!(peers.is_on_rtps(gid));
-        // Tokens that it announces meanwhile are kept for later.
-        assert_eq!(peers.accept(&token(&session, 0, "NN", "")), None);
-        assert_eq!(events(&mut peers), []);
-        peers.note_rtps_participant(prefix, false);
-        assert!(peers.remote(gid).is_some() && !peers.is_on_rtps(gid));
-        assert!(events(&mut peers).len() > 3);
-        peers.note_rtps_participant(prefix, true);
-        peers.remove(&publisher(&session, 1));
-        peers.note_rtps_participant(prefix, false);
-        assert_eq!(peers.remote(gid), None, "it was withdrawn meanwhile");
-        assert_eq!(peers.refused_count(), 0);
-    }
-
-    #[test]
-    fn a_session_of_pteros_waits_for_rtps_where_both_wires_are_there() {
-        let own = SessionId::of_context(GuidPrefix([7; 12]));
-        let mut peers = Peers::new(own, 0, Limits::default(), true);
-        let at = |millis| Instant::ZERO.after(Duration::from_millis(millis));
-        let of = |byte| SessionId::of_context(GuidPrefix([byte; 12])).to_string();
-        let (found, alone, gone) = (of(8), of(9), of(10));
-        for session in [&found, &alone, &gone] {
-            assert_eq!(peers.add(at(0), &publisher(session, 1)), None);
+        let mut found = Vec::new();
+        for number in 0..100 {
+            peers.add(&publisher(OTHER, number));
+            peers.take_discovery(&mut found);
         }
-        assert!(
-            peers.add(at(0), &publisher(OTHER, 1)).is_some(),
-            "it has no RTPS"
-        );
-        peers.note_rtps_participant(GuidPrefix([8; 12]), true);
-        peers.remove(&publisher(&gone, 1));
-        assert_eq!(peers.accept_waiting(at(1_999)), []);
-        assert_eq!(peers.next_accept(), Some(at(2_000)));
-        let gid = Gid::of_token(&publisher(&alone, 1));
-        assert_eq!(peers.accept_waiting(at(2_000)), [gid]);
-        assert!(peers.is_on_rtps(Gid::of_token(&publisher(&found, 1))));
-        assert_eq!((peers.next_accept(), peers.refused_count()), (None, 0));
+        let is_list = |event: &&WireEvent| matches!(event, WireEvent::Nodes { .. });
+        assert_eq!(found.iter().filter(is_list).count(), 0);
+        peers.take_node_lists(&mut found);
+        assert_eq!(found.iter().filter(is_list).count(), 1);
+        assert!(!peers.has_events());
     }
 
     #[test]
     fn own_foreign_and_malformed_tokens_announce_nothing() {
         let mut peers = peers();
         let own = SessionId::of_context(GuidPrefix([7; 12])).to_string();
-        peers.accept(&publisher(&own, 1));
+        peers.add(&publisher(&own, 1));
         assert_eq!(peers.refused_count(), 0);
         let bad = [
             "@ros2_lv/0/x".to_owned(),
@@ -794,7 +659,7 @@ mod tests {
             publisher(OTHER, 1).replacen("/0/", "/3/", 1),
         ];
         for (refused, token) in (1..).zip(&bad) {
-            peers.accept(token);
+            peers.add(token);
             assert_eq!(peers.refused_count(), refused, "{token}");
         }
         for token in &bad {
@@ -812,13 +677,13 @@ mod tests {
             ..Limits::default()
         };
         let own = SessionId::of_context(GuidPrefix([7; 12]));
-        let mut peers = Peers::new(own, 0, limits, false);
+        let mut peers = Peers::new(own, 0, limits);
         for number in 0..100 {
-            peers.accept(&publisher(OTHER, number));
+            peers.add(&publisher(OTHER, number));
         }
         assert_eq!(peers.matcher().remotes().count(), 4);
         for session in 1..=50 {
-            peers.accept(&publisher(&format!("{session:x}"), 1));
+            peers.add(&publisher(&format!("{session:x}"), 1));
         }
         assert_eq!(peers.sessions.len(), 2);
         assert_eq!(peers.refused_count(), 96 + 49);
@@ -826,7 +691,7 @@ mod tests {
             peers.remove(&publisher(OTHER, number));
         }
         assert_eq!(peers.sessions.len(), 1);
-        peers.accept(&publisher("abc", 1));
+        peers.add(&publisher("abc", 1));
         assert_eq!(peers.sessions.len(), 2, "there is room again");
     }
 }

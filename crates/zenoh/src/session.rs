@@ -47,6 +47,18 @@ const COMMON: &[(&str, &str)] = &[
     ("transport/shared_memory/enabled", "false"),
 ];
 
+/// Transports of Zenoh that are not built in.
+const NOT_BUILT_IN: &[&str] = &[
+    "quic",
+    "serial",
+    "tls",
+    "udp",
+    "unixpipe",
+    "unixsock-stream",
+    "vsock",
+    "ws",
+];
+
 /// Opens the session of a context.
 ///
 /// Blocks until the session is open, and while `router_check_attempts` asks to wait for
@@ -71,6 +83,7 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
         set(&mut config, "id", &format!("\"{id}\""))?;
     }
     override_by(&mut config, settings)?;
+    check_transports(&config)?;
     let session = zenoh::open(config).wait();
     let session = session.map_err(|error| format!("open a Zenoh session: {}", reason(&error)))?;
     check_router(&session, settings.router_check_attempts)?;
@@ -90,7 +103,7 @@ pub struct OpenedSession {
 
 /// Claims to be the session of this host that listens. An abstract socket address is
 /// given to one process of a network namespace, and freed with it.
-fn claim_rendezvous() -> Option<UnixListener> {
+pub fn claim_rendezvous() -> Option<UnixListener> {
     let address = SocketAddr::from_abstract_name(RENDEZVOUS_NAME).ok()?;
     UnixListener::bind_addr(&address).ok()
 }
@@ -114,6 +127,7 @@ impl Router {
             None => router_defaults()?,
         };
         override_by(&mut config, settings)?;
+        check_transports(&config)?;
         let endpoints = config.get_json("listen/endpoints").unwrap_or_default();
         let session = zenoh::open(config).wait().map_err(|error| {
             format!(
@@ -212,6 +226,23 @@ fn override_by(config: &mut Config, settings: &ZenohSettings) -> Result<(), Stri
     Ok(())
 }
 
+/// Refuses endpoints of a transport that is not built in. Zenoh itself only logs that it
+/// cannot connect to them.
+fn check_transports(config: &Config) -> Result<(), String> {
+    for setting in ["listen/endpoints", "connect/endpoints"] {
+        let endpoints = config.get_json(setting).unwrap_or_default();
+        for transport in NOT_BUILT_IN {
+            if endpoints.contains(&format!("\"{transport}/")) {
+                return Err(format!(
+                    "Zenoh setting {setting}={endpoints}: the transport \"{transport}\" is not \
+                     built in; use \"tcp/\", through a tunnel where it must be encrypted"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Looks for a router as often as asked: `Some(0)` for ever, negative not at all. Not
 /// set, it looks once and goes on without.
 fn check_router(session: &Session, attempts: Option<i64>) -> Result<(), String> {
@@ -266,6 +297,26 @@ mod tests {
                 .unwrap()
                 .contains(":7447")
         );
+    }
+
+    #[test]
+    fn a_transport_that_is_not_built_in_is_refused() {
+        let settings = |endpoint: &str| ZenohSettings {
+            overrides: vec![("connect/endpoints".into(), format!("[\"{endpoint}\"]"))],
+            router_check_attempts: Some(-1),
+            ..ZenohSettings::default()
+        };
+        let open = |endpoint: &str| open_session(&settings(endpoint), "1".parse().unwrap());
+        for transport in NOT_BUILT_IN {
+            let error = open(&format!("{transport}/10.0.0.1:7447")).err().unwrap();
+            let named = format!("the transport \"{transport}\" is not built in");
+            assert!(error.contains(&named), "{error}");
+        }
+        let router = Router::start(&settings("tls/10.0.0.1:7447")).err().unwrap();
+        assert!(router.starts_with("Zenoh setting connect/endpoints=[\"tls/10.0.0.1:7447\"]"));
+        let mut config = Config::default();
+        override_by(&mut config, &settings("tcp/10.0.0.1:7447")).unwrap();
+        assert_eq!(check_transports(&config), Ok(()));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::session_id::SessionId;
 /// The first chunk of every token.
 pub const TOKEN_SPACE: &str = "@ros2_lv";
 /// The longest token that is read, bytes: all names at their limits, and as much again.
-const TOKEN_BYTES_MAX: usize = 4_096;
+pub const TOKEN_BYTES_MAX: usize = 4_096;
 /// The longest type name that is read, bytes, as in DDS.
 const TYPE_BYTES_MAX: usize = 255;
 /// The longest type hash that is read, bytes.

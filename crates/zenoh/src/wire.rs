@@ -15,7 +15,7 @@ use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
-use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::id::Guid;
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::{Durability, Liveliness, Ownership};
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -29,28 +29,32 @@ use zenoh::sample::SampleKind;
 use zenoh::{Session, Wait};
 
 use crate::attachment::Attachment;
+use crate::declarer::Declarer;
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
 use crate::key::Place;
-use crate::links::Outgoing;
+use crate::links::{Link, Outgoing};
 use crate::local::Local;
 use crate::peers::Peers;
+use crate::requests::{OpenRequest, OpenRequests};
 use crate::session::OpenedSession;
 use crate::session_id::SessionId;
 use crate::token::Token;
 
-/// Requests that wait for their replies. When full, the oldest is closed without one
-/// and counted.
-const REQUESTS_MAX: usize = 1_000;
+/// Arrivals that one poll handles, and those that node lists are built once for: a list
+/// is as long as its session has endpoints.
+const ARRIVALS_PER_POLL: usize = 64;
 /// Data of endpoints whose token has not come. When full, the oldest is dropped and
 /// counted.
 const EARLY_MAX: usize = 256;
 /// Bytes of it.
 const EARLY_BYTES_MAX: usize = 16 << 20;
-/// How long such data waits: longer than a token may ([`crate::peers::RTPS_WAIT`]).
+/// How long such data waits for the token.
 const EARLY_WAIT: Duration = Duration::from_millis(2_500);
 /// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
 const HELD_MAX: usize = 4_096;
+/// Bytes of such data, of all writers.
+const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// See the module documentation. Thread-safe.
 pub struct ZenohWire {
@@ -58,32 +62,32 @@ pub struct ZenohWire {
     inbox: Arc<Inbox>,
     local: Mutex<Local>,
     state: Mutex<State>,
+    declarer: Arc<Declarer>,
     unanswered: AtomicU64,
+    /// Samples dropped before their publisher was declared.
+    unsent: AtomicU64,
     tokens: Mutex<Option<Subscriber<()>>>,
-    _rendezvous: Option<UnixListener>,
+    /// The claim to listen for the other sessions of the host, until closed.
+    rendezvous: Mutex<Option<UnixListener>>,
 }
 
 struct State {
     peers: Peers,
-    writers: BTreeMap<Guid, RemoteWriter>,
+    /// By remote writer and local reader that match: the number of the last sample.
+    last: BTreeMap<(Guid, Guid), Option<i64>>,
     held: BTreeMap<Guid, Held>,
+    held_bytes: usize,
     /// Arrivals that were early or held, to be handled before the inbox.
     ready: VecDeque<Arrival>,
     early: VecDeque<(Instant, Arrival)>,
     early_bytes: usize,
-    /// By the client's reader of replies and the request's number, oldest first.
-    requests: VecDeque<((Guid, i64), Query)>,
+    requests: OpenRequests<Query>,
     /// The last number of each server's writer of replies.
     replies: BTreeMap<Guid, i64>,
     wanted: Vec<WireEvent>,
+    /// Arrivals handled since node lists were built.
+    since_lists: usize,
     unannounced: u64,
-}
-
-/// A remote writer that local readers match.
-#[derive(Default)]
-struct RemoteWriter {
-    readers: usize,
-    last: Option<i64>,
 }
 
 /// A remote writer whose data waits for space.
@@ -91,6 +95,8 @@ struct RemoteWriter {
 struct Held {
     readers: usize,
     waiting: VecDeque<Arrival>,
+    /// The last news of its token, handled after its data.
+    token: Option<(String, bool)>,
 }
 
 impl ZenohWire {
@@ -105,27 +111,29 @@ impl ZenohWire {
         } = opened;
         let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
         let WireSetup {
-            domain_id,
-            limits,
-            has_rtps,
-            ..
+            domain_id, limits, ..
         } = setup;
-        let inbox = Arc::new(Inbox::new(setup.scheduler));
+        let inbox = Arc::new(Inbox::new(
+            setup.scheduler,
+            // As many as the tables take.
+            limits.endpoints.saturating_mul(2),
+        ));
         let receiver = inbox.clone();
         let tokens = session
             .liveliness()
             .declare_subscriber(Token::all_of(domain_id))
             .history(true)
             .callback(move |sample| {
-                receiver.push(Arrival::Token {
-                    key: sample.key_expr().as_str().into(),
-                    is_alive: sample.kind() == SampleKind::Put,
-                });
+                let is_alive = sample.kind() == SampleKind::Put;
+                receiver.push_token(sample.key_expr().as_str(), is_alive);
             })
             .wait()
             .map_err(|error| format!("subscribe to liveliness tokens: {error}"))?;
+        let declarer = Declarer::start().map_err(|error| format!("start a thread: {error}"))?;
+        let declarer = Arc::new(declarer);
         let local = Local::new(
             session.clone(),
+            declarer.clone(),
             id,
             domain_id,
             setup.enclave,
@@ -136,21 +144,12 @@ impl ZenohWire {
             session,
             inbox,
             local: Mutex::new(local),
-            state: Mutex::new(State {
-                peers: Peers::new(id, domain_id, limits, has_rtps),
-                writers: BTreeMap::new(),
-                held: BTreeMap::new(),
-                ready: VecDeque::new(),
-                early: VecDeque::new(),
-                early_bytes: 0,
-                requests: VecDeque::new(),
-                replies: BTreeMap::new(),
-                wanted: Vec::new(),
-                unannounced: 0,
-            }),
+            state: Mutex::new(State::new(Peers::new(id, domain_id, limits))),
+            declarer,
             unanswered: AtomicU64::new(0),
+            unsent: AtomicU64::new(0),
             tokens: Mutex::new(Some(tokens)),
-            _rendezvous: rendezvous,
+            rendezvous: Mutex::new(rendezvous),
         })
     }
 
@@ -164,9 +163,8 @@ impl ZenohWire {
         let is_ready =
             state.peers.has_events() || !state.ready.is_empty() || !state.wanted.is_empty();
         let at_once = is_ready.then_some(Instant::ZERO);
-        let early = state.early.front().map(|(until, _)| *until);
-        let later = early.into_iter().chain(state.peers.next_accept()).min();
-        self.inbox.schedule(at_once.or(later));
+        let expiry = state.early.front().map(|(until, _)| *until);
+        self.inbox.schedule(at_once.or(expiry));
     }
 
     /// Handles one arrival. Returns whether the last event is a sample.
@@ -178,38 +176,15 @@ impl ZenohWire {
         events: &mut Vec<WireEvent>,
     ) -> bool {
         match arrival {
-            Arrival::Token {
-                key,
-                is_alive: true,
-            } => {
-                if let Some(gid) = state.peers.add(now, &key) {
-                    state.take_early(gid);
-                }
-                false
-            }
-            Arrival::Token { ref key, .. } => {
-                let remote = state.peers.remote_of_token(key);
-                let key = key.clone();
-                match remote.and_then(|remote| state.held.get_mut(&remote.main)) {
-                    Some(held) => held.waiting.push_back(arrival),
-                    None => state.peers.remove(&key),
-                }
-                false
-            }
-            Arrival::Matching {
-                writer,
-                has_readers: is_wanted,
-            } => {
-                state
-                    .wanted
-                    .push(WireEvent::WriterWanted { writer, is_wanted });
+            Arrival::Token { key, is_alive } => {
+                state.note_token(key, is_alive);
                 false
             }
             Arrival::Sample { attachment, .. } => {
                 let gid = attachment.gid;
                 match state.peers.remote(gid) {
                     Some(remote) => state.deliver(remote.main, arrival, events),
-                    None if state.peers.is_on_rtps(gid) || self.local.lock().is_own(gid) => false,
+                    None if self.local.lock().is_own(gid) => false,
                     None => state.keep_early(now, arrival),
                 }
             }
@@ -220,8 +195,6 @@ impl ZenohWire {
                     }
                     None => state.refuse(),
                 },
-                // It asks by RTPS.
-                None if state.peers.is_on_rtps(attachment.gid) => false,
                 None => state.keep_early(now, arrival),
             },
             Arrival::Reply { .. } => state.deliver_reply(arrival, events),
@@ -245,12 +218,18 @@ impl ZenohWire {
         else {
             return false;
         };
-        if state.requests.len() >= REQUESTS_MAX {
-            state.requests.pop_front();
-            self.unanswered.fetch_add(1, Ordering::Relaxed);
+        // A server may be withdrawn while its requests wait here.
+        if self.local.lock().link(server).is_none() {
+            return false;
         }
-        let id = (replies, attachment.sequence);
-        state.requests.push_back((id, query));
+        let closed = state.requests.push(OpenRequest {
+            server,
+            client: replies,
+            sequence: attachment.sequence,
+            bytes: payload.len(),
+            query,
+        });
+        self.unanswered.fetch_add(closed, Ordering::Relaxed);
         let change = CacheChange {
             related_sample_identity: Some(SampleIdentity {
                 writer: replies,
@@ -268,29 +247,64 @@ impl ZenohWire {
     }
 }
 
+impl ZenohWire {
+    /// The query that a reply answers, and the attachment for it.
+    fn reply_to(
+        &self,
+        server: &Link,
+        reply: &CacheChange,
+        stamp: i64,
+    ) -> Option<(Attachment, Option<Query>)> {
+        let related = reply.related_sample_identity?;
+        let mut state = self.state.lock();
+        let endpoint = server.endpoint();
+        let query = state
+            .requests
+            .take(endpoint, related.writer, related.sequence.0);
+        drop(state);
+        let query = query?;
+        let asked = Attachment::parse(&query.attachment()?.to_bytes())?;
+        let attachment = Attachment {
+            source_timestamp: stamp,
+            ..asked
+        };
+        Some((attachment, Some(query)))
+    }
+}
+
 impl State {
-    /// Appends what discovery has, and keeps count of matched readers.
+    fn new(peers: Peers) -> Self {
+        Self {
+            peers,
+            last: BTreeMap::new(),
+            held: BTreeMap::new(),
+            held_bytes: 0,
+            ready: VecDeque::new(),
+            early: VecDeque::new(),
+            early_bytes: 0,
+            requests: OpenRequests::new(),
+            replies: BTreeMap::new(),
+            wanted: Vec::new(),
+            since_lists: 0,
+            unannounced: 0,
+        }
+    }
+
+    /// Appends what discovery has, and keeps an account of each match.
     fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
         let before = events.len();
-        self.peers.take_events(events);
+        self.peers.take_discovery(events);
         for event in events.iter().skip(before) {
             match event {
-                WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => {
-                    let writer = self.writers.entry(remote.guid).or_default();
-                    if writer.readers == 0 {
-                        writer.last = None;
-                    }
-                    writer.readers += 1;
+                WireEvent::Discovery(ParticipantEvent::Matched { local, remote, .. }) => {
+                    self.last.insert((remote.guid, *local), None);
                 }
-                WireEvent::Discovery(ParticipantEvent::Unmatched { remote, .. }) => {
-                    if let Some(writer) = self.writers.get_mut(remote) {
-                        writer.readers = writer.readers.saturating_sub(1);
-                    }
+                WireEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
+                    self.last.remove(&(*remote, *local));
                 }
                 WireEvent::Discovery(ParticipantEvent::EndpointLost(guid)) => {
-                    self.writers.remove(guid);
                     self.replies.remove(guid);
-                    self.requests.retain(|((replies, _), _)| replies != guid);
+                    self.requests.remove_client(*guid);
                 }
                 _ => {}
             }
@@ -298,12 +312,57 @@ impl State {
         events.append(&mut self.wanted);
     }
 
+    /// Appends the node lists that have changed: when nothing waits, else for many
+    /// arrivals at once. Call it before each arrival, after [`State::take_discovery`].
+    fn take_node_lists(&mut self, is_drained: bool, events: &mut Vec<WireEvent>) {
+        if is_drained || self.since_lists >= ARRIVALS_PER_POLL {
+            self.since_lists = 0;
+            self.peers.take_node_lists(events);
+        }
+        self.since_lists += 1;
+    }
+
+    fn note_token(&mut self, key: String, is_alive: bool) {
+        let remote = self.peers.remote_of_token(&key);
+        if let Some(held) = remote.and_then(|remote| self.held.get_mut(&remote.main)) {
+            held.token = Some((key, is_alive));
+        } else if !is_alive {
+            self.peers.remove(&key);
+        } else if let Some(gid) = self.peers.add(&key) {
+            self.take_early(gid);
+        }
+    }
+
+    /// Counts the readers that a writer's data waits for. After the last one it goes on.
+    fn hold(&mut self, writer: Guid, holds: bool) {
+        if holds {
+            self.held.entry(writer).or_default().readers += 1;
+            return;
+        }
+        let Some(held) = self.held.get_mut(&writer) else {
+            return;
+        };
+        held.readers = held.readers.saturating_sub(1);
+        if held.readers > 0 {
+            return;
+        }
+        let held = self.held.remove(&writer).unwrap_or_default();
+        let bytes: usize = held.waiting.iter().map(Arrival::bytes).sum();
+        self.held_bytes = self.held_bytes.saturating_sub(bytes);
+        self.ready.extend(held.waiting);
+        let token = held.token;
+        let token = token.map(|(key, is_alive)| Arrival::Token { key, is_alive });
+        self.ready.extend(token);
+    }
+
     fn deliver(&mut self, writer: Guid, arrival: Arrival, events: &mut Vec<WireEvent>) -> bool {
         if let Some(held) = self.held.get_mut(&writer) {
-            if held.waiting.len() >= HELD_MAX {
+            let bytes = self.held_bytes.saturating_add(arrival.bytes());
+            if held.waiting.len() >= HELD_MAX || bytes > HELD_BYTES_MAX {
                 // Its number is missing from what comes later, which reports the loss.
                 return false;
             }
+            self.held_bytes = bytes;
             held.waiting.push_back(arrival);
             return false;
         }
@@ -316,13 +375,17 @@ impl State {
             return false;
         };
         let sequence = attachment.sequence;
-        if let Some(known) = self.writers.get_mut(&writer) {
-            let last = known.last.unwrap_or(sequence);
+        if let Some(known) = self.last.get_mut(&(writer, reader)) {
+            let last = known.unwrap_or(sequence);
             let lost = sequence.saturating_sub(last).saturating_sub(1);
             if let Ok(count @ 1..) = u64::try_from(lost) {
-                events.push(WireEvent::SamplesLost { writer, count });
+                events.push(WireEvent::SamplesLost {
+                    writer,
+                    reader: Some(reader),
+                    count,
+                });
             }
-            known.last = Some(last.max(sequence));
+            *known = Some(last.max(sequence));
         }
         let change = received(writer, sequence, attachment.source_timestamp, payload);
         events.push(sample(change, vec![reader]));
@@ -375,10 +438,7 @@ impl State {
     fn drop_oldest_early(&mut self) {
         if let Some((_, arrival)) = self.early.pop_front() {
             self.early_bytes = self.early_bytes.saturating_sub(arrival.bytes());
-            let gid = arrival.sender();
-            if !gid.is_some_and(|gid| self.peers.is_on_rtps(gid)) {
-                self.unannounced += 1;
-            }
+            self.unannounced += 1;
         }
     }
 
@@ -462,10 +522,10 @@ impl Wire for ZenohWire {
     }
 
     fn withdraw(&self, _now: Instant, endpoint: Guid) {
-        let link = self.local.lock().withdraw(endpoint);
-        drop(link);
+        self.local.lock().withdraw(endpoint);
         let mut state = self.state.lock();
         state.peers.matcher_mut().remove_local(endpoint);
+        state.requests.remove_server(endpoint);
         self.schedule(&state);
     }
 
@@ -475,12 +535,15 @@ impl Wire for ZenohWire {
 
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
-        for gid in state.peers.accept_waiting(now) {
-            state.take_early(gid);
+        for (writer, is_wanted) in self.inbox.take_matching() {
+            let wanted = WireEvent::WriterWanted { writer, is_wanted };
+            state.wanted.push(wanted);
         }
-        loop {
+        for handled in 0.. {
             state.take_discovery(events);
-            let next = state.ready.pop_front().or_else(|| self.inbox.pop());
+            let next = || state.ready.pop_front().or_else(|| self.inbox.pop());
+            let next = (handled < ARRIVALS_PER_POLL).then(next).flatten();
+            state.take_node_lists(next.is_none(), events);
             let Some(arrival) = next else { break };
             if self.handle(now, &mut state, arrival, events) {
                 break;
@@ -509,24 +572,23 @@ impl Wire for ZenohWire {
     }
 
     fn close(&self, _now: Instant) {
-        drop(self.tokens.lock().take());
+        self.declarer.close();
         self.state.lock().requests.clear();
-        self.local.lock().clear();
         if let Err(error) = self.session.close().wait() {
             tracing::debug!("close the Zenoh session: {error}");
         }
+        // It withdraws nothing any more, so that none of these blocks.
+        self.declarer.join();
+        self.local.lock().clear();
+        drop(self.tokens.lock().take());
+        // The port is free: another session may claim it.
+        drop(self.rendezvous.lock().take());
     }
 }
 
 impl SampleWire for ZenohWire {
     fn keeps_history(&self) -> bool {
         true
-    }
-
-    fn note_rtps_participant(&self, participant: GuidPrefix, is_known: bool) {
-        let mut state = self.state.lock();
-        state.peers.note_rtps_participant(participant, is_known);
-        self.schedule(&state);
     }
 
     fn attach_endpoint(&self, _now: Instant, endpoint: Guid, node: &NodeName<'_>) {
@@ -551,7 +613,10 @@ impl SampleWire for ZenohWire {
         let state = self.state.lock();
         vec![
             // Malformed, of another domain, or beyond a limit.
-            ("refused_tokens", state.peers.refused_count()),
+            (
+                "refused_tokens",
+                state.peers.refused_count() + self.inbox.refused_token_count(),
+            ),
             // Without a valid attachment or payload, or larger than the limit.
             ("malformed", self.inbox.malformed_count()),
             // The receiving threads were too slow.
@@ -560,6 +625,8 @@ impl SampleWire for ZenohWire {
             ("unannounced", state.unannounced),
             // Requests closed without reply, because too many waited.
             ("unanswered", self.unanswered.load(Ordering::Relaxed)),
+            // Zenoh took too long to declare their publisher, client or server.
+            ("unsent", self.unsent.load(Ordering::Relaxed)),
         ]
     }
 
@@ -578,45 +645,31 @@ impl SampleWire for ZenohWire {
         }
         let stamp = change.source_timestamp.map_or(0, Timestamp::as_nanos);
         let local = self.local.lock();
-        if let Some(link) = local.link(change.writer) {
-            return link.queue(Outgoing {
-                attachment: Attachment {
-                    sequence: change.sequence.0,
-                    source_timestamp: stamp,
-                    gid: link.gid,
-                },
-                payload: change.payload.clone(),
-                query: None,
-            });
-        }
-        let Some(server) = local.server_of(change.writer) else {
+        let own = local.link(change.writer);
+        let server = || local.server_of(change.writer);
+        let Some(link) = own.clone().or_else(server) else {
             return;
         };
         drop(local);
-        let Some(related) = change.related_sample_identity else {
-            return;
-        };
-        let id = (related.writer, related.sequence.0);
-        let mut state = self.state.lock();
-        let at = state
-            .requests
-            .iter()
-            .position(|(request, _)| *request == id);
-        let request = at.and_then(|at| state.requests.remove(at));
-        drop(state);
-        let Some((_, query)) = request else { return };
-        let asked = query.attachment().map(|attachment| attachment.to_bytes());
-        let Some(asked) = asked.and_then(|bytes| Attachment::parse(&bytes)) else {
-            return;
-        };
-        server.queue(Outgoing {
-            attachment: Attachment {
+        let message = if own.is_some() {
+            let attachment = Attachment {
+                sequence: change.sequence.0,
                 source_timestamp: stamp,
-                ..asked
-            },
+                gid: link.gid,
+            };
+            Some((attachment, None))
+        } else {
+            self.reply_to(&link, change, stamp)
+        };
+        let Some((attachment, query)) = message else {
+            return;
+        };
+        let unsent = link.queue(Outgoing {
+            attachment,
             payload: change.payload.clone(),
-            query: Some(query),
+            query,
         });
+        self.unsent.fetch_add(unsent, Ordering::Relaxed);
     }
 
     fn flush(&self, _now: Instant, writer: Guid) {
@@ -624,25 +677,14 @@ impl SampleWire for ZenohWire {
         let link = local.link(writer).or_else(|| local.server_of(writer));
         drop(local);
         if let Some(link) = link {
-            link.flush(&self.inbox, writer);
+            link.flush(&self.inbox);
         }
     }
 
     fn hold(&self, writer: Guid, holds: bool) {
         let mut state = self.state.lock();
-        if holds {
-            state.held.entry(writer).or_default().readers += 1;
-            return;
-        }
-        let Some(held) = state.held.get_mut(&writer) else {
-            return;
-        };
-        held.readers = held.readers.saturating_sub(1);
-        if held.readers == 0 {
-            let held = state.held.remove(&writer).unwrap_or_default();
-            state.ready.extend(held.waiting);
-            self.schedule(&state);
-        }
+        state.hold(writer, holds);
+        self.schedule(&state);
     }
 
     fn has_space(&self, _writer: Guid, _bytes: usize) -> bool {
@@ -658,3 +700,195 @@ impl SampleWire for ZenohWire {
 
 /// The topic of the runtime's own node lists.
 const DISCOVERY_TOPIC: &str = "ros_discovery_info";
+
+#[cfg(test)]
+mod tests {
+    use pteros::config::{DiscoveryRange, ZenohSettings};
+    use pteros::prelude::{Context, ContextOptions};
+    use pteros_rtps::id::{EntityId, GuidPrefix};
+    use pteros_rtps::qos::EndpointQos;
+    use pteros_runtime::limits::Limits;
+    use pteros_runtime::wire::OpenWire;
+
+    use super::*;
+    use crate::session::{claim_rendezvous, open_session};
+
+    const TOKEN: &str = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/1/MP/%/%/talker/%chatter/\
+        std_msgs::msg::dds_::String_/RIHS01_ab/::,7:,:,:3,1,0";
+
+    /// A state that has found one writer.
+    fn state() -> (State, Guid) {
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        let mut state = State::new(Peers::new(own, 0, Limits::default()));
+        state.note_token(TOKEN.into(), true);
+        let writer = state.peers.remote_of_token(TOKEN).unwrap().main;
+        (state, writer)
+    }
+
+    fn sample(sequence: i64, bytes: usize) -> Arrival {
+        Arrival::Sample {
+            reader: GuidPrefix([7; 12]).with(EntityId::PARTICIPANT),
+            attachment: Attachment {
+                sequence,
+                source_timestamp: 0,
+                gid: Gid::of_token(TOKEN),
+            },
+            payload: vec![0; bytes].into(),
+        }
+    }
+
+    #[test]
+    fn tokens_between_samples_make_few_node_lists() {
+        let (mut state, _) = state();
+        let mut events = Vec::new();
+        for number in 0..256 {
+            let token = TOKEN.replacen("/0/1/", &format!("/0/{}/", number + 2), 1);
+            state.take_discovery(&mut events);
+            state.take_node_lists(false, &mut events);
+            state.note_token(token, true);
+        }
+        let lists = |events: &[WireEvent]| {
+            let is_list = |event: &&WireEvent| matches!(event, WireEvent::Nodes { .. });
+            events.iter().filter(is_list).count()
+        };
+        assert_eq!(lists(&events), 256 / ARRIVALS_PER_POLL - 1);
+        state.take_node_lists(true, &mut events);
+        assert_eq!(lists(&events), 256 / ARRIVALS_PER_POLL);
+    }
+
+    /// The wire keeps one account for each reader: one may miss what the other gets.
+    #[test]
+    fn a_loss_is_reported_to_the_reader_that_has_it() {
+        let (mut state, writer) = state();
+        let readers = [1, 2].map(|number| {
+            let entity = EntityId::new([0, 0, number], EntityId::KIND_READER_NO_KEY);
+            let guid = GuidPrefix([7; 12]).with(entity);
+            let qos = EndpointQos {
+                user_data: b"typehash=RIHS01_ab;".to_vec(),
+                ..EndpointQos::default()
+            };
+            let ty = "std_msgs::msg::dds_::String_";
+            let data = EndpointData::new(guid, "rt/chatter", ty, qos);
+            state.peers.matcher_mut().add_local(&Arc::new(data));
+            guid
+        });
+        state.take_discovery(&mut Vec::new());
+        let mut events = Vec::new();
+        for (sequence, to) in [
+            (1, &readers[..]),
+            (2, &readers[..1]),
+            (3, &readers[..1]),
+            (4, &readers[..]),
+        ] {
+            for of in to {
+                let Arrival::Sample {
+                    attachment,
+                    payload,
+                    ..
+                } = sample(sequence, 8)
+                else {
+                    unreachable!()
+                };
+                let arrival = Arrival::Sample {
+                    reader: *of,
+                    attachment,
+                    payload,
+                };
+                assert!(state.deliver(writer, arrival, &mut events));
+            }
+        }
+        let lost: Vec<_> = events
+            .into_iter()
+            .filter(|event| matches!(event, WireEvent::SamplesLost { .. }))
+            .collect();
+        let expected = WireEvent::SamplesLost {
+            writer,
+            reader: Some(readers[1]),
+            count: 2,
+        };
+        assert_eq!(lost, [expected]);
+        state.note_token(TOKEN.into(), false);
+        state.take_discovery(&mut Vec::new());
+        assert!(state.last.is_empty());
+    }
+
+    #[test]
+    fn a_wire_that_is_closed_lets_another_session_listen() {
+        let kept = Arc::new(Mutex::new(None));
+        let keeps = kept.clone();
+        let open = OpenWire::new(crate::NAME, move |setup| {
+            let settings = ZenohSettings {
+                router_check_attempts: Some(-1),
+                ..ZenohSettings::default()
+            };
+            let opened = open_session(&settings, SessionId::of_context(setup.prefix))?;
+            let wire = Arc::new(ZenohWire::new(opened, setup)?);
+            *keeps.lock() = Some(wire.clone());
+            Ok(wire)
+        });
+        let context = Context::with_options(ContextOptions {
+            domain_id: Some(94),
+            discovery_range: Some(DiscoveryRange::Off),
+            wires: vec![open],
+            ..ContextOptions::default()
+        });
+        let is_claimed = || claim_rendezvous().is_none();
+        assert!(is_claimed());
+        drop(context.unwrap());
+        assert!(kept.lock().is_some() && !is_claimed());
+    }
+
+    /// Handles what goes on. Returns how many samples were delivered.
+    fn go_on(state: &mut State, writer: Guid) -> usize {
+        let mut events = Vec::new();
+        let mut delivered = 0;
+        while let Some(arrival) = state.ready.pop_front() {
+            match arrival {
+                Arrival::Token { key, is_alive } => state.note_token(key, is_alive),
+                sample => delivered += usize::from(state.deliver(writer, sample, &mut events)),
+            }
+        }
+        delivered
+    }
+
+    #[test]
+    fn a_held_writer_whose_token_comes_back_stays() {
+        let (mut state, writer) = state();
+        state.hold(writer, true);
+        assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
+        for _ in 0..100 {
+            state.note_token(TOKEN.into(), false);
+            state.note_token(TOKEN.into(), true);
+        }
+        state.hold(writer, false);
+        assert_eq!(state.ready.len(), 2, "one token, whatever came");
+        assert_eq!(go_on(&mut state, writer), 1);
+        assert!(state.peers.remote_of_token(TOKEN).is_some());
+    }
+
+    #[test]
+    fn a_held_writer_whose_token_has_gone_goes_after_its_samples() {
+        let (mut state, writer) = state();
+        state.hold(writer, true);
+        state.note_token(TOKEN.into(), false);
+        assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
+        assert!(state.peers.remote_of_token(TOKEN).is_some());
+        state.hold(writer, false);
+        assert_eq!(go_on(&mut state, writer), 1);
+        assert!(state.peers.remote_of_token(TOKEN).is_none());
+    }
+
+    #[test]
+    fn held_data_has_a_limit_of_bytes() {
+        let (mut state, writer) = state();
+        state.hold(writer, true);
+        let bytes = HELD_BYTES_MAX / 4;
+        for sequence in 1..=9 {
+            state.deliver(writer, sample(sequence, bytes), &mut Vec::new());
+        }
+        assert_eq!(state.held_bytes, HELD_BYTES_MAX);
+        state.hold(writer, false);
+        assert_eq!(state.held_bytes, 0);
+        assert_eq!(go_on(&mut state, writer), 4);
+    }
+}

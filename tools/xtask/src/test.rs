@@ -186,6 +186,14 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             cargo_tests(peers, false, &interop)
         });
     }
+    report.run_step("a Zenoh router that is killed 100 times", || {
+        // Alone, because it measures the memory of its process.
+        let mut command = test_command(None, true)?;
+        command.args(["-p", "pteros-zenoh", "--test", "zenoh"]);
+        command.args(["--", "--ignored", "router_kills"]);
+        let (run, _) = run_tests(command)?;
+        Ok(run)
+    });
     report.run_step("ROS 2's suites on the plug-in", || {
         Ok(TestRun {
             counts: ros2::run_all()?,

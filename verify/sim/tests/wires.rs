@@ -1,13 +1,21 @@
 //! Stories of contexts that another wire joins, without RTPS between them.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use pteros::config::DiscoveryRange;
+use pteros::interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros::qos::ResourceLimits;
-use pteros::wire::OpenWire;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::Guid;
+use pteros_rtps::qos::Liveliness;
+use pteros_rtps::time::Instant;
+use pteros_runtime::wire::{
+    NodeName, OpenWire, RemoteEndpointRecord, SampleWire, Wire, WireEvent, WireSample,
+};
 use pteros_sim::{Simulation, WireBus};
 
 const SOON: Duration = Duration::from_secs(5);
@@ -144,4 +152,103 @@ fn a_writer_waits_for_the_slower_of_two_keep_all_readers_of_a_context() {
         while fast.take().is_some() {}
     }
     assert_eq!([slow.counts().lost, fast.counts().lost], [0, 0]);
+}
+
+/// A wire that only looks at what it is told.
+#[derive(Default)]
+struct Watching {
+    state: Mutex<Watched>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Watched {
+    /// Nodes that have announced an endpoint.
+    nodes: BTreeSet<String>,
+    lists: usize,
+    /// A list came after the endpoint of a node that it does not have.
+    outdated: bool,
+}
+
+impl Watching {
+    fn wait(&self, time: Duration, done: impl Fn(&Watched) -> bool) -> MutexGuard<'_, Watched> {
+        let state = self.state.lock().unwrap();
+        let waited = self
+            .changed
+            .wait_timeout_while(state, time, |state| !done(state));
+        waited.unwrap().0
+    }
+}
+
+struct WatchingWire(Arc<Watching>);
+
+impl Wire for WatchingWire {
+    fn name(&self) -> &'static str {
+        "watching"
+    }
+    fn announce(&self, _now: Instant, _endpoint: &Arc<EndpointData>) {}
+    fn withdraw(&self, _now: Instant, _endpoint: Guid) {}
+    fn assert_liveliness(&self, _now: Instant, _kind: Liveliness) {}
+    fn poll(&self, _now: Instant, _events: &mut Vec<WireEvent>) {}
+    fn for_each_endpoint(&self, _see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) {}
+    fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
+        None
+    }
+    fn close(&self, _now: Instant) {}
+}
+
+impl SampleWire for WatchingWire {
+    fn attach_endpoint(&self, _now: Instant, _endpoint: Guid, node: &NodeName<'_>) {
+        self.0.state.lock().unwrap().nodes.insert(node.name.into());
+        self.0.changed.notify_all();
+    }
+
+    fn announce_nodes(&self, _now: Instant, nodes: &ParticipantEntitiesInfo) {
+        let mut state = self.0.state.lock().unwrap();
+        state.lists += 1;
+        self.0.changed.notify_all();
+        drop(state);
+        // Takes its time, in which another thread may announce a second node.
+        let waiting = Duration::from_millis(300);
+        let mut state = self.0.wait(waiting, |state| state.nodes.len() == 2);
+        let listed = |name: &String| {
+            let nodes = &nodes.node_entities_info_seq;
+            nodes.iter().any(|node| node.node_name == *name)
+        };
+        state.outdated |= !state.nodes.iter().all(listed);
+    }
+
+    fn assert_writer(&self, _now: Instant, _writer: Guid) {}
+    fn write(&self, _now: Instant, _sample: &WireSample) {}
+    fn flush(&self, _now: Instant, _writer: Guid) {}
+    fn hold(&self, _writer: Guid, _holds: bool) {}
+    fn has_space(&self, _writer: Guid, _bytes: usize) -> bool {
+        true
+    }
+    fn is_acknowledged(&self, _writer: Guid) -> bool {
+        true
+    }
+}
+
+/// Otherwise a wire that declares a node with its first endpoint would withdraw it again.
+#[test]
+fn no_node_list_is_older_than_the_endpoints_before_it() {
+    let watching = Arc::new(Watching::default());
+    let wire = watching.clone();
+    let options = ContextOptions {
+        discovery_range: Some(DiscoveryRange::Off),
+        wires: vec![OpenWire::new("watching", move |_| {
+            Ok(Arc::new(WatchingWire(wire.clone())))
+        })],
+        ..ContextOptions::default()
+    };
+    let context = Context::with_options(options).unwrap();
+    let one = context.create_node("one").unwrap();
+    let _first: Publisher<Text> = one.create_publisher("a").unwrap();
+    // The context's own thread announces the list now.
+    assert!(watching.wait(SOON, |state| state.lists > 0).lists > 0);
+    let two = context.create_node("two").unwrap();
+    let _second: Publisher<Text> = two.create_publisher("b").unwrap();
+    let state = watching.wait(SOON, |state| state.lists > 1);
+    assert!(state.lists > 1 && !state.outdated);
 }

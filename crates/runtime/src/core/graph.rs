@@ -98,15 +98,18 @@ impl Core {
 
     /// Publishes the local node list.
     pub(crate) fn announce_graph(&self, now: Instant) {
-        let list = self.graph.node_list();
-        let payload = to_payload(&list, Representation::Xcdr1);
-        {
+        let list = {
+            // An older list never replaces a newer one, nor follows the endpoints of a
+            // node that it does not have.
             let _order = self.endpoints.begin_match();
+            let list = self.graph.node_list();
+            let payload = to_payload(&list, Representation::Xcdr1);
             self.same_host.append_node_list(now, &payload);
-        }
-        for wire in self.wires.added() {
-            wire.announce_nodes(now, &list);
-        }
+            for wire in self.wires.added() {
+                wire.announce_nodes(now, &list);
+            }
+            list
+        };
         let Some(writer) = self.graph_writer.get() else {
             return;
         };

@@ -360,7 +360,6 @@ impl Core {
             let publishers_change = events.iter().any(changes_publishers);
             for event in events {
                 if let WireEvent::Discovery(event) = event {
-                    self.tell_wires_of_rtps(now, &event);
                     self.apply(now, event);
                 }
             }

@@ -49,24 +49,6 @@ impl Core {
         }
     }
 
-    /// Tells the further wires which participants RTPS knows, so that they leave those
-    /// alone.
-    pub(crate) fn tell_wires_of_rtps(&self, now: Instant, event: &ParticipantEvent) {
-        if self.wires.added().is_empty() {
-            return;
-        }
-        let (participant, is_known) = match event {
-            ParticipantEvent::ParticipantDiscovered(data) => (data.prefix, true),
-            ParticipantEvent::ParticipantLost { prefix, .. } => (*prefix, false),
-            _ => return,
-        };
-        for wire in self.wires.added() {
-            wire.note_rtps_participant(participant, is_known);
-        }
-        // The end of a match there must not end the one by RTPS that follows.
-        self.serve_wires(now);
-    }
-
     /// Tells the further wires the node of a local endpoint, and applies what they
     /// report: a publisher may write at once.
     pub(crate) fn attach_endpoint_on_wires(&self, key: NodeKey, endpoint: Guid) {
@@ -157,8 +139,15 @@ impl Core {
                     self.serve_reader(now, &reader);
                 }
             }
-            WireEvent::SamplesLost { writer, count } => {
+            WireEvent::SamplesLost {
+                writer,
+                reader: only,
+                count,
+            } => {
                 for reader in self.readers_of(writer) {
+                    if only.is_some_and(|only| only != reader.data.guid) {
+                        continue;
+                    }
                     let mut machine = reader.machine.lock();
                     machine.note_samples_lost(now, writer, count);
                     drop(machine);

@@ -109,10 +109,6 @@ pub trait SampleWire: Wire {
         false
     }
 
-    /// Notes whether RTPS knows a participant. While it does, the wire reports nothing of
-    /// that participant: it would deliver each message twice.
-    fn note_rtps_participant(&self, _participant: GuidPrefix, _is_known: bool) {}
-
     /// Notes the node of a local endpoint. Called once, after
     /// [`announce`](Wire::announce) and before the endpoint is used. For wires that
     /// announce an endpoint together with its node.
@@ -190,6 +186,8 @@ pub enum WireEvent {
     SamplesLost {
         /// The writer.
         writer: Guid,
+        /// The reader that misses them. `None`: every one that is matched with the writer.
+        reader: Option<Guid>,
         /// How many.
         count: u64,
     },
@@ -283,7 +281,8 @@ pub struct WireSetup {
     pub enclave: String,
     /// Whether to stay on this host.
     pub local_only: bool,
-    /// Whether RTPS reaches other processes, too.
+    /// Whether RTPS reaches other processes, too. A wire that may reach the same peers
+    /// refuses to open then: each message would come twice.
     pub has_rtps: bool,
     /// Limits of the context: what remote peers may fill.
     pub limits: Limits,

@@ -7,6 +7,7 @@ use pteros::config::{DiscoveryRange, ZenohSettings};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 use pteros_zenoh::Router;
+use zenoh::Wait as _;
 
 /// How long anything may take on a loaded machine.
 pub const SOON: Duration = Duration::from_secs(20);
@@ -20,10 +21,10 @@ pub struct Net {
 impl Net {
     /// Starts the router.
     pub fn new() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = free.local_addr().unwrap().port();
-        drop(free);
-        let mut net = Self { port, router: None };
+        let mut net = Self {
+            port: free_port(),
+            router: None,
+        };
         net.start_router();
         net
     }
@@ -41,6 +42,11 @@ impl Net {
         self.router = None;
     }
 
+    /// The port of the router.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Where the router listens.
     pub fn endpoint(&self) -> String {
         format!("tcp/127.0.0.1:{}", self.port)
@@ -49,16 +55,21 @@ impl Net {
     /// Settings of a session that connects to the router. As a client all its data
     /// passes the router, as a peer it connects to other peers itself.
     pub fn settings(&self, mode: &str) -> ZenohSettings {
-        let pair = |key: &str, value: String| (key.to_owned(), value);
-        ZenohSettings {
-            overrides: vec![
-                pair("mode", format!("\"{mode}\"")),
-                pair("connect/endpoints", format!("[\"{}\"]", self.endpoint())),
-                pair("listen/endpoints", "[\"tcp/127.0.0.1:0\"]".into()),
-            ],
-            router_check_attempts: Some(20),
-            ..ZenohSettings::default()
+        self.settings_by(self.port, mode)
+    }
+
+    /// The same by another port, a proxy's.
+    pub fn settings_by(&self, port: u16, mode: &str) -> ZenohSettings {
+        settings_of(port, mode)
+    }
+
+    /// A session that is not of Pteros.
+    pub fn plain_session(&self) -> zenoh::Session {
+        let mut config = zenoh::Config::default();
+        for (key, value) in self.settings("client").overrides {
+            config.insert_json5(&key, &value).unwrap();
         }
+        zenoh::open(config).wait().unwrap()
     }
 
     /// A context that only Zenoh joins with others.
@@ -67,13 +78,39 @@ impl Net {
     }
 
     pub fn open_as(&self, mode: &str) -> Context {
-        let options = ContextOptions {
-            discovery_range: Some(DiscoveryRange::Off),
-            wires: vec![pteros_zenoh::wire(self.settings(mode))],
-            ..ContextOptions::default()
-        };
-        Context::with_options(options).unwrap()
+        open_with(self.settings(mode))
     }
+}
+
+/// A port of this host that nobody has.
+pub fn free_port() -> u16 {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    free.local_addr().unwrap().port()
+}
+
+/// Settings of a session that connects to a router at that port.
+pub fn settings_of(port: u16, mode: &str) -> ZenohSettings {
+    let connect = format!("[\"tcp/127.0.0.1:{port}\"]");
+    let pair = |key: &str, value: String| (key.to_owned(), value);
+    ZenohSettings {
+        overrides: vec![
+            pair("mode", format!("\"{mode}\"")),
+            pair("connect/endpoints", connect),
+            pair("listen/endpoints", "[\"tcp/127.0.0.1:0\"]".into()),
+        ],
+        router_check_attempts: Some(20),
+        ..ZenohSettings::default()
+    }
+}
+
+/// A context that only Zenoh joins with others, with settings of its own.
+pub fn open_with(settings: ZenohSettings) -> Context {
+    let options = ContextOptions {
+        discovery_range: Some(DiscoveryRange::Off),
+        wires: vec![pteros_zenoh::wire(settings)],
+        ..ContextOptions::default()
+    };
+    Context::with_options(options).unwrap()
 }
 
 /// A message.

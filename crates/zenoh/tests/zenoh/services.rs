@@ -3,8 +3,11 @@
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
+use pteros::interfaces::std_srvs::srv::{SetBool, SetBoolRequest, SetBoolResponse};
 use pteros::parameter::{Parameter, ParameterClient, ParameterValue};
-use pteros::service::CallError;
+use pteros::service::{CallError, Service};
+
+use zenoh::Wait;
 
 use crate::harness::{Net, SOON, until};
 use crate::spin_thread::SpinThread;
@@ -95,6 +98,85 @@ fn the_first_response_of_two_servers_counts() {
         assert_eq!(answer.sum, a + 1);
     }
     drop(servers);
+}
+
+/// The second one replies by its own key, whichever comes first in the tables.
+#[test]
+fn two_services_of_one_name_and_context_reply_to_their_own_clients() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let serving = here.create_node("serving").unwrap();
+    let add = serving
+        .create_service::<AddTwoInts>("both", |request| AddTwoIntsResponse {
+            sum: request.a + request.b,
+        })
+        .unwrap();
+    let set = serving
+        .create_service::<SetBool>("both", |request| SetBoolResponse {
+            success: request.data,
+            message: "set".into(),
+        })
+        .unwrap();
+    let _spin = SpinThread::of_node(&serving, (add, set));
+    let asking = there.create_node("asking").unwrap();
+    let adding = asking.create_client::<AddTwoInts>("both").unwrap();
+    let setting = asking.create_client::<SetBool>("both").unwrap();
+    assert!(adding.wait_for_service(SOON) && setting.wait_for_service(SOON));
+    let request = AddTwoIntsRequest { a: 1, b: 2 };
+    assert_eq!(adding.call(&request, SOON).unwrap().sum, 3);
+    let request = SetBoolRequest { data: true };
+    assert!(setting.call(&request, SOON).unwrap().success);
+}
+
+/// A query of a client that is not of Pteros ends when the last handle of it is gone.
+#[test]
+fn the_queries_of_a_server_that_closes_end() {
+    let net = Net::new();
+    let here = net.open_as("client");
+    let serving = here.create_node("serving").unwrap();
+    let service = Service::<AddTwoInts>::polled(&serving, "add").unwrap();
+    let session = net.plain_session();
+    let mut server = None;
+    until(&here, || {
+        let tokens = session.liveliness().get("@ros2_lv/**").wait().unwrap();
+        let keys = tokens.into_iter().filter_map(|reply| {
+            let sample = reply.into_result().ok()?;
+            Some(sample.key_expr().as_str().to_owned())
+        });
+        server = keys
+            .into_iter()
+            .find(|key| key.contains("/SS/") && key.contains("/%add/"));
+        server.is_some()
+    });
+    // The token of a client: that of the server with another session and kind.
+    let server = server.unwrap();
+    let mut chunks: Vec<&str> = server.split('/').collect();
+    let own = session.zid().to_string();
+    chunks[2] = &own;
+    chunks[5] = "SC";
+    chunks[8] = "asking";
+    let token = chunks.join("/");
+    let key = format!("0/add/{}/{}", chunks[10], chunks[11]);
+    let _token = session.liveliness().declare_token(&token).wait().unwrap();
+    let gid = xxhash_rust::xxh3::xxh3_128(token.as_bytes()).to_le_bytes();
+    until(&here, || here.graph().nodes().len() == 2);
+    let attachment = [&1i64.to_le_bytes()[..], &2i64.to_le_bytes(), &[16], &gid].concat();
+    let payload = [&[0, 1, 0, 0][..], &[0; 16]].concat();
+    let replies = session.get(&key).payload(payload).attachment(attachment);
+    let replies = replies.timeout(10 * SOON).wait().unwrap();
+    let graph = here.graph();
+    let has_come = graph.wait_until(SOON, || service.take_request().is_some());
+    assert!(
+        has_come,
+        "{:?} {:?}",
+        here.wire_counters(),
+        service.counts()
+    );
+    assert!(replies.try_recv().unwrap().is_none(), "open until now");
+    // The context stays.
+    drop(service);
+    let ended = replies.recv_timeout(SOON);
+    assert!(ended.is_err(), "no reply and no end: {ended:?}");
 }
 
 #[test]

@@ -1,0 +1,161 @@
+//! The declarer: a thread that declares and withdraws what a session announces.
+//!
+//! Zenoh blocks a declaration while its transmission queue is full. The runtime creates
+//! and removes endpoints under locks that the reception of messages needs. So both
+//! happen here, in order, and nobody waits for them.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the one thread that Zenoh may block while no user waits"
+)]
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::{Condvar, Mutex};
+
+/// Declarations and withdrawals that wait. More than a session may have endpoints, so
+/// that only a program that creates and drops them in a loop waits for space.
+const JOBS_MAX: usize = 65_536;
+/// Enough for a declaration.
+const STACK_BYTES: usize = 1 << 20;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// See the module documentation. Thread-safe.
+pub struct Declarer {
+    shared: Arc<Shared>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    is_closed: bool,
+}
+
+impl Declarer {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The operating system's, when it cannot create a thread.
+    pub fn start() -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let own = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("zenoh-declare".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || own.run())?;
+        Ok(Self {
+            shared,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Queues a job. Blocks only while 65 536 of them wait. Does nothing after
+    /// [`Declarer::close`].
+    pub fn push(&self, job: impl FnOnce() + Send + 'static) {
+        let mut queue = self.shared.queue.lock();
+        while queue.jobs.len() >= JOBS_MAX && !queue.is_closed {
+            self.shared.changed.wait(&mut queue);
+        }
+        if !queue.is_closed {
+            queue.jobs.push_back(Box::new(job));
+            self.shared.changed.notify_all();
+        }
+    }
+
+    /// Lets the thread end after the job that it runs. The jobs that wait do not run.
+    pub fn close(&self) {
+        self.shared.queue.lock().is_closed = true;
+        self.shared.changed.notify_all();
+    }
+
+    /// Waits for the end of the thread and drops the jobs that did not run. Call it
+    /// after [`Declarer::close`].
+    pub fn join(&self) {
+        let thread = self.thread.lock().take();
+        // Only a panic ends it before, which has been printed.
+        let _ = thread.map(JoinHandle::join);
+        let dropped = std::mem::take(&mut self.shared.queue.lock().jobs);
+        drop(dropped);
+    }
+}
+
+impl Drop for Declarer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        loop {
+            let mut queue = self.queue.lock();
+            while queue.jobs.is_empty() && !queue.is_closed {
+                self.changed.wait(&mut queue);
+            }
+            if queue.is_closed {
+                return;
+            }
+            let Some(job) = queue.jobs.pop_front() else {
+                continue;
+            };
+            self.changed.notify_all();
+            drop(queue);
+            job();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn jobs_run_in_order_while_nobody_waits_for_them() {
+        let declarer = Declarer::start().unwrap();
+        let (go_on, blocked) = mpsc::channel::<()>();
+        let (done, ran) = mpsc::channel();
+        declarer.push(move || blocked.recv().unwrap());
+        for number in 0..100 {
+            let done = done.clone();
+            declarer.push(move || done.send(number).unwrap());
+        }
+        assert!(ran.try_recv().is_err(), "the first one blocks");
+        go_on.send(()).unwrap();
+        let order: Vec<i32> = ran.iter().take(100).collect();
+        assert_eq!(order, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn closing_drops_what_waits_and_ends_the_thread() {
+        let declarer = Declarer::start().unwrap();
+        let (go_on, blocked) = mpsc::channel::<()>();
+        let (started, is_running) = mpsc::channel();
+        declarer.push(move || {
+            started.send(()).unwrap();
+            blocked.recv().unwrap();
+        });
+        is_running.recv().unwrap();
+        let (done, ran) = mpsc::channel();
+        declarer.push({
+            let done = done.clone();
+            move || done.send(()).unwrap()
+        });
+        declarer.close();
+        declarer.push(move || done.send(()).unwrap());
+        go_on.send(()).unwrap();
+        declarer.join();
+        assert!(ran.recv().is_err(), "neither ran, and both were dropped");
+    }
+}
