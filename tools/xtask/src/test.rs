@@ -189,7 +189,7 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
     report.run_step("a Zenoh router that is killed 100 times", || {
         // Alone, because it measures the memory of its process.
         let mut command = test_command(None, true)?;
-        command.args(["-p", "pteros-zenoh", "--test", "zenoh"]);
+        command.args(WHOLE).args(["--test", "zenoh"]);
         command.args(["--", "--ignored", "router_kills"]);
         let (run, _) = run_tests(command)?;
         Ok(run)
