@@ -32,8 +32,9 @@ constexpr size_t kFrameBytes = 200000;
 constexpr auto kTick = 20ms;
 // Ticks between frames, calls, goals, and changes of the inner node.
 constexpr uint64_t kFrame = 25, kCall = 2, kGoal = 50, kInner = 50;
-// Requests without an answer at once.
-constexpr size_t kPendingMax = 100;
+// Requests without an answer at once: those of all clients fit into the ten that a service
+// keeps, also while its process waits for a processor.
+constexpr size_t kPendingMax = 3;
 
 std::atomic<bool> stopping{false}, ending{false};
 

@@ -17,8 +17,8 @@ FRAME_BYTES = 200_000
 TICK = 0.1
 # Ticks between frames, goals, and changes of the inner node.
 FRAME, GOAL, INNER = 10, 10, 10
-# Requests without an answer at once.
-PENDING_MAX = 100
+# Requests without an answer at once, see soak.cpp.
+PENDING_MAX = 3
 
 KEEP_ALL = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.RELIABLE)
 stopping, ending = threading.Event(), threading.Event()
