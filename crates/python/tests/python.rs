@@ -94,6 +94,8 @@ fn pytest(packages: &Path) -> Command {
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"))
         .env("PYTHONPATH", packages)
         .env("PYTHONDONTWRITEBYTECODE", "1")
+        // Those of a ROS 2 that was sourced fit its own pytest.
+        .env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         .env_remove("AMENT_PREFIX_PATH");
     command
 }
