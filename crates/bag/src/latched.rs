@@ -11,21 +11,26 @@ const BYTES_MAX: usize = 64 << 20;
 /// come and go have a limit too.
 const MESSAGES_MAX: usize = 10_000;
 
-/// The latest messages by channel and publisher. A bag does not say which publisher a
-/// message is of, so copies have one publisher per channel, `None`.
+/// The publisher of a message on a channel. A bag does not say which publisher a message
+/// is of, so copies have one publisher per channel, `None`.
+type Source = (u16, Option<u128>);
+
+/// The latest messages of each publisher.
 #[derive(Debug, Default)]
 pub(crate) struct LatchedMessages {
-    by_publisher: BTreeMap<(u16, Option<u128>), VecDeque<Kept>>,
+    /// By number: in the order in which they came.
+    messages: BTreeMap<u64, Kept>,
+    /// The numbers of each publisher's messages; none is empty.
+    by_source: BTreeMap<Source, VecDeque<u64>>,
     bytes: usize,
-    messages: usize,
-    /// Number of the next message: their order.
+    /// Number of the next message.
     next: u64,
     has_dropped: bool,
 }
 
 #[derive(Debug)]
 struct Kept {
-    number: u64,
+    source: Source,
     publish_time: u64,
     payload: Vec<u8>,
 }
@@ -40,51 +45,56 @@ impl LatchedMessages {
         publish_time: u64,
         payload: &[u8],
     ) {
-        self.keep_within(BYTES_MAX, channel, publisher, depth, publish_time, payload);
+        self.keep_within(
+            BYTES_MAX,
+            (channel, publisher),
+            depth,
+            publish_time,
+            payload,
+        );
     }
 
     fn keep_within(
         &mut self,
         bytes_max: usize,
-        channel: u16,
-        publisher: Option<u128>,
+        source: Source,
         depth: usize,
         publish_time: u64,
         payload: &[u8],
     ) {
-        let kept = self.by_publisher.entry((channel, publisher)).or_default();
-        kept.push_back(Kept {
-            number: self.next,
-            publish_time,
-            payload: payload.to_vec(),
-        });
+        let number = self.next;
         self.next += 1;
         self.bytes += payload.len();
-        self.messages += 1;
-        while kept.len() > depth.max(1)
-            && let Some(old) = kept.pop_front()
+        let kept = Kept {
+            source,
+            publish_time,
+            payload: payload.to_vec(),
+        };
+        self.messages.insert(number, kept);
+        let numbers = self.by_source.entry(source).or_default();
+        numbers.push_back(number);
+        while numbers.len() > depth.max(1)
+            && let Some(old) = numbers
+                .pop_front()
+                .and_then(|old| self.messages.remove(&old))
         {
             self.bytes -= old.payload.len();
-            self.messages -= 1;
         }
-        while self.bytes > bytes_max || self.messages > MESSAGES_MAX {
+        while self.bytes > bytes_max || self.messages.len() > MESSAGES_MAX {
             self.drop_oldest();
         }
     }
 
     fn drop_oldest(&mut self) {
-        let queues = self.by_publisher.iter();
-        let firsts = queues.filter_map(|(key, kept)| Some((*key, kept.front()?.number)));
-        let Some((key, _)) = firsts.min_by_key(|(_, number)| *number) else {
+        let Some((_, old)) = self.messages.pop_first() else {
             return;
         };
-        if let Some(kept) = self.by_publisher.get_mut(&key) {
-            if let Some(old) = kept.pop_front() {
-                self.bytes -= old.payload.len();
-                self.messages -= 1;
-            }
-            if kept.is_empty() {
-                self.by_publisher.remove(&key);
+        self.bytes -= old.payload.len();
+        // It is the first of its publisher as well.
+        if let Some(numbers) = self.by_source.get_mut(&old.source) {
+            numbers.pop_front();
+            if numbers.is_empty() {
+                self.by_source.remove(&old.source);
             }
         }
         if !self.has_dropped {
@@ -96,15 +106,9 @@ impl LatchedMessages {
     }
 
     /// Channel, publish time and payload of each, in the order in which they came.
-    pub(crate) fn in_order(&self) -> Vec<(u16, u64, &[u8])> {
-        let queues = self.by_publisher.iter();
-        let all = queues.flat_map(|((channel, _), kept)| kept.iter().map(|one| (*channel, one)));
-        let mut all: Vec<_> = all.collect();
-        all.sort_by_key(|(_, kept)| kept.number);
-        let parts = all.into_iter();
-        parts
-            .map(|(channel, kept)| (channel, kept.publish_time, kept.payload.as_slice()))
-            .collect()
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = (u16, u64, &[u8])> {
+        let all = self.messages.values();
+        all.map(|kept| (kept.source.0, kept.publish_time, kept.payload.as_slice()))
     }
 }
 
@@ -113,7 +117,7 @@ mod tests {
     use super::*;
 
     fn payloads(latched: &LatchedMessages) -> Vec<&[u8]> {
-        let all = latched.in_order().into_iter();
+        let all = latched.in_order();
         all.map(|(_, _, payload)| payload).collect()
     }
 
@@ -124,22 +128,22 @@ mod tests {
             latched.keep(3, Some(publisher), 2, 0, payload);
         }
         assert_eq!(payloads(&latched), [b"b", b"c", b"d", b"e"]);
-        assert_eq!((latched.bytes, latched.messages), (4, 4));
+        assert_eq!((latched.bytes, latched.messages.len()), (4, 4));
     }
 
     #[test]
     fn the_oldest_make_room_for_the_latest() {
         let mut latched = LatchedMessages::default();
         for publisher in 0..5 {
-            latched.keep_within(20, 1, Some(publisher), 1, 0, &[publisher as u8; 9]);
+            latched.keep_within(20, (1, Some(publisher)), 1, 0, &[publisher as u8; 9]);
         }
         assert_eq!(payloads(&latched), [[3; 9], [4; 9]]);
-        assert_eq!((latched.bytes, latched.by_publisher.len()), (18, 2));
+        assert_eq!((latched.bytes, latched.by_source.len()), (18, 2));
         // Without a limit on messages, empty ones of many publishers would add up.
         let mut latched = LatchedMessages::default();
         for publisher in 0..MESSAGES_MAX as u128 + 7 {
             latched.keep(1, Some(publisher), 1, 0, &[]);
         }
-        assert_eq!(latched.by_publisher.len(), MESSAGES_MAX);
+        assert_eq!(latched.by_source.len(), MESSAGES_MAX);
     }
 }

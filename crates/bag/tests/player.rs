@@ -68,6 +68,14 @@ impl Graph {
         }
     }
 
+    /// A client of a service of the player.
+    fn client<S>(&self, name: &str) -> Client<S>
+    where
+        S: pteros::msg::ServiceTypeSupport<Support: Default>,
+    {
+        self.node.create_client(name).unwrap()
+    }
+
     fn play(&self, folder: &Path, options: PlayerOptions) -> Player {
         Player::start(&self.player, BagReader::open(folder).unwrap(), options).unwrap()
     }
@@ -289,18 +297,9 @@ fn a_paused_player_steps_bursts_and_plays_again_by_its_services() {
             ..options()
         },
     );
-    let burst = graph
-        .node
-        .create_client::<srv::Burst>("/player/burst")
-        .unwrap();
-    let next = graph
-        .node
-        .create_client::<srv::PlayNext>("/player/play_next")
-        .unwrap();
-    let play = graph
-        .node
-        .create_client::<srv::Play>("/player/play")
-        .unwrap();
+    let burst = graph.client::<srv::Burst>("/player/burst");
+    let next = graph.client::<srv::PlayNext>("/player/play_next");
+    let play = graph.client::<srv::Play>("/player/play");
     graph.spin_until(|| {
         burst.service_is_ready() && next.service_is_ready() && play.service_is_ready()
     });
@@ -657,14 +656,8 @@ fn stopping_an_idle_player_does_not_stop_the_next_part() {
         ..options()
     };
     let player = graph.play(&bag, options);
-    let stop = graph
-        .node
-        .create_client::<srv::Stop>("/player/stop")
-        .unwrap();
-    let play = graph
-        .node
-        .create_client::<srv::Play>("/player/play")
-        .unwrap();
+    let stop = graph.client::<srv::Stop>("/player/stop");
+    let play = graph.client::<srv::Play>("/player/play");
     graph.spin_until(|| stop.service_is_ready() && play.service_is_ready());
     let mut request = srv::PlayRequest::default();
     request.playback_duration.sec = -1;

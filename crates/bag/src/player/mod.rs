@@ -192,3 +192,56 @@ impl Player {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use pteros::{Context, ContextOptions};
+
+    use super::*;
+    use crate::topic::BagTopic;
+    use crate::writer::{BagOptions, BagWriter};
+
+    /// Found in a run on a busy machine: the step outlived the resumption, and was taken
+    /// in the next pause.
+    #[test]
+    fn a_step_before_a_resumption_is_the_first_message() {
+        let folder = std::env::temp_dir().join(format!("pteros-step-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+        let topic = BagTopic {
+            name: "/a".into(),
+            type_name: "std_msgs/msg/Empty".into(),
+            ..BagTopic::default()
+        };
+        let channel = writer.add_topic(topic).unwrap();
+        // A millisecond later, and hours later.
+        for time in [1, 1_000_001, 10_000_000_000_000] {
+            writer.write(channel, time, time, &[0, 1, 0, 0, 0]).unwrap();
+        }
+        writer.finish(&BTreeMap::new()).unwrap();
+        let domain = 20 + std::process::id() % 80;
+        let context = Context::with_options(ContextOptions::local(domain)).unwrap();
+        let node = context.create_node("player").unwrap();
+        let options = PlayerOptions {
+            start_paused: true,
+            ..PlayerOptions::default()
+        };
+        let bag = BagReader::open(&folder).unwrap();
+        let player = Player::start(&node, bag, options).unwrap();
+        player.shared.change(|state| {
+            assert!(state.play_next());
+            state.set_paused(false);
+        });
+        let end = Shared::now() + Duration::from_secs(20);
+        while player.progress().time < 1_000_001 {
+            assert!(Shared::now() < end, "the second message is not played");
+            std::thread::yield_now();
+        }
+        assert_eq!(player.shared.lock().steps, 0);
+        player.end();
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -402,13 +402,14 @@ impl Playback {
             }
             let now = Shared::now();
             let (at, start) = *state.anchor.get_or_insert((now, from));
+            // A step that was asked for before playback was resumed is still one.
+            let is_stepped = state.steps > 0;
+            if is_stepped || (state.is_paused && state.is_bursting()) {
+                state.steps -= u64::from(is_stepped);
+                state.anchor = Some((now, time.max(start)));
+                return Wait::Due;
+            }
             if state.is_paused {
-                let is_stepped = state.steps > 0;
-                if is_stepped || state.is_bursting() {
-                    state.steps -= u64::from(is_stepped);
-                    state.anchor = Some((now, time.max(start)));
-                    return Wait::Due;
-                }
                 shared.wait(&mut state);
                 continue;
             }
