@@ -11,7 +11,7 @@ mod action;
 mod arguments;
 mod bag;
 mod cli_context;
-#[cfg(test)]
+#[cfg(all(test, feature = "full"))]
 mod command_table;
 mod completion;
 mod component;

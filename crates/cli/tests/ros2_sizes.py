@@ -1,4 +1,4 @@
-"""Latched messages of many sizes, for tests/ros2_programs.rs.
+"""Latched messages of many sizes, for tests/ros2_programs.
 
 usage: ros2_sizes.py publish|subscribe
 
