@@ -60,7 +60,7 @@ struct IntakeState {
     chunk: ChunkBuilder,
     channels: BTreeMap<u16, ChannelAccount>,
     is_paused: bool,
-    /// What arrives from then on belongs to no account.
+    /// Messages that arrive from then on belong to no account.
     is_closed: bool,
     /// Of a recorder in snapshot mode.
     ring: Option<Ring>,

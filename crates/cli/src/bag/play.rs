@@ -241,7 +241,7 @@ impl SharedPlayFlags {
     }
 }
 
-/// What a user sees of a playback, beside its notes.
+/// Keys and progress of a playback in the terminal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Display {
     /// Whether keys of the terminal pause, step and change the rate.

@@ -132,7 +132,7 @@ class ChildProcess:
             return
         self.__forget_descriptor()
         for stream in list(self.__streams):
-            # What it has written. Others may write without an end; their output comes later.
+            # Only its own output. Others may write without an end; their output comes later.
             left = _capacity(self.__streams[stream])
             while left > 0:
                 data = self.__read(stream)

@@ -207,7 +207,7 @@ class LaunchService:
         if self._entity_future_pairs or self.__context._completion_futures:
             return False
         queue = self.__context._event_queue
-        # What ended processes have left behind may write without an end.
+        # Descendants of ended processes may write without an end.
         return queue.has_only_output() if self.__shutting_down else queue.empty()
 
     # --- signals ------------------------------------------------------------------------

@@ -269,7 +269,7 @@ def test_a_process_that_writes_without_an_end_does_not_delay_the_end(
 ):
     folder.write('a.launch.py', file_of(
         "ExecuteProcess(cmd=['yes', 'a line of some length'], name='chatty', output='screen')",
-        # What it leaves behind writes on after its end.
+        # Its descendant writes on after its end.
         "ExecuteProcess(cmd=['sh', '-c', 'yes left & sleep 0.3'], name='left', output='log')",
         folder.process('one')))
     with open(folder.path / 'output', 'wb') as output:

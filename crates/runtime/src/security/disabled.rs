@@ -45,8 +45,8 @@ impl SecurityOptions {
         }
         tracing::warn!(
             "not secured, because ROS_SECURITY_STRATEGY is Permissive and this program was built \
-             without feature `security` of crate pteros (feature `full` of pteros-cli); build it with it, or unset \
-             ROS_SECURITY_ENABLE"
+             without feature `security` of crate pteros (feature `full` of pteros-cli); build it \
+             with that feature, or unset ROS_SECURITY_ENABLE"
         );
         Ok(None)
     }

@@ -15,11 +15,11 @@ use crate::harness::{SOON, counter, free_port, next, open_with, settings_of, tex
 
 /// The port at which a child process of this program is a router.
 const ROUTER_PORT: &str = "PTEROS_TEST_PART";
-/// What it prints then.
+/// The line that it prints then.
 const LISTENS: &str = "the router listens";
 /// Kills before memory is measured for the first time.
 const WARM_UP: usize = 20;
-/// What the process may grow by in all later ones.
+/// The most that the process may grow by in all later ones.
 const GROWTH_MAX: usize = 4 << 20;
 
 struct RouterProcess(Child);

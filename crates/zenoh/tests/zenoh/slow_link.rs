@@ -97,7 +97,7 @@ fn endpoints_come_and_go_while_the_link_is_full() {
         assert_eq!(next(&near), "near");
     });
     assert!(is_free, "a declaration blocks the program");
-    // What was declared meanwhile is announced as soon as the link takes it.
+    // Endpoints declared meanwhile are announced as soon as the link takes them.
     let node = here.create_node("stays").unwrap();
     let _stays: Publisher<Text> = node.create_publisher("stays").unwrap();
     proxy.freeze(false);
