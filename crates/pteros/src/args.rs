@@ -38,9 +38,9 @@ pub struct Arguments {
     ///
     /// See [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory).
     pub shared_memory: Option<bool>,
-    /// `--wire rtps` or `zenoh`; overrides `RMW_IMPLEMENTATION`.
+    /// `--wire rtps`, `zenoh` or `rtps,zenoh`; overrides `RMW_IMPLEMENTATION`.
     ///
-    /// `zenoh` needs the feature of that name.
+    /// The latter two need the feature `zenoh`.
     pub wire: Option<WireChoice>,
     /// `--trace`: the folder of the process's traces; overrides `PTEROS_TRACE`.
     ///
@@ -176,16 +176,17 @@ impl Arguments {
                 });
             }
             "--wire" => {
-                let text = value("rtps or zenoh")?;
+                let text = value("rtps, zenoh or rtps,zenoh")?;
                 self.wire = Some(match text.as_str() {
                     "rtps" => WireChoice::Rtps,
                     "zenoh" => WireChoice::Zenoh,
+                    "rtps,zenoh" | "zenoh,rtps" => WireChoice::Both,
                     _ => {
                         return Err(ArgumentsError::InvalidValue {
                             flag: flag.into(),
                             value: text,
-                            reason: "neither rtps nor zenoh".into(),
-                            hint: "write one of them; a process has one wire at a time".into(),
+                            reason: "neither rtps, zenoh nor rtps,zenoh".into(),
+                            hint: "write rtps,zenoh for nodes that both kinds of peers see".into(),
                         });
                     }
                 });

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use pteros_runtime::busy_poll::BUSY_POLL_MAX;
 use pteros_runtime::config::{
-    Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN, WireChoice, ZenohSettings,
+    Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN, ZenohSettings,
 };
 use pteros_runtime::flow_controller::FlowController;
 use pteros_runtime::names::validate_enclave;
@@ -26,7 +26,7 @@ use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals};
 use pteros_runtime::thread::ThreadSettings;
 use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
 use pteros_runtime::udp::SystemPlatform;
-use pteros_runtime::wire::OpenWire;
+use pteros_runtime::wire::{OpenWire, RtpsReach};
 use pteros_runtime::{
     Core, CoreCounts, CoreOptions, Limits, PeerDelivery, ReceiveMemoryUse, SecurityOptions,
     SharedMemoryOptions, StoreOptions, TableUse,
@@ -424,9 +424,24 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     }
     let range = options.discovery_range.unwrap_or(config.discovery_range);
     let wire = options.arguments.wire.or(config.wire).unwrap_or_default();
+    let shared_memory = options.shared_memory.enabled
+        && options
+            .arguments
+            .shared_memory
+            .or(config.shared_memory)
+            .unwrap_or(true);
     let mut wires = options.wires.clone();
-    if wire != WireChoice::Rtps {
-        wires.push(zenoh_wire(config.zenoh()?)?);
+    let mut rtps_reach = RtpsReach::Network;
+    if wire.has_zenoh() {
+        let settings = config.zenoh()?;
+        if !wire.has_rtps() {
+            let group = settings.host_group(domain_id);
+            rtps_reach = RtpsReach::Host { group };
+        }
+        wires.push(zenoh_wire(settings)?);
+    }
+    if range == DiscoveryRange::Off || (!wire.has_rtps() && !shared_memory) {
+        rtps_reach = RtpsReach::Off;
     }
     let mut peers = config.static_peers;
     peers.extend(options.static_peers.iter().cloned());
@@ -459,8 +474,8 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     options.limits.validate()?;
     options.shared_memory.validate()?;
     let (mut receive_bytes, send_bytes) = default.buffer_bytes;
-    if wire == WireChoice::Zenoh {
-        // Nothing arrives at its sockets.
+    if !wire.has_rtps() {
+        // Little arrives at its sockets.
         receive_bytes = send_bytes;
     }
     let store_bytes = options.store_bytes_max.or(config.store_bytes);
@@ -479,7 +494,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         },
         domain_id,
         local_only: range == DiscoveryRange::Localhost && static_peers.is_empty(),
-        isolated: range == DiscoveryRange::Off || wire == WireChoice::Zenoh,
+        rtps_reach,
         multicast: matches!(
             range,
             DiscoveryRange::Subnet | DiscoveryRange::SystemDefault
@@ -503,12 +518,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         limits: options.limits,
         busy_poll: spin.map_or(default.busy_poll, Into::into),
         shared_memory: SharedMemoryOptions {
-            enabled: options.shared_memory.enabled
-                && options
-                    .arguments
-                    .shared_memory
-                    .or(config.shared_memory)
-                    .unwrap_or(true),
+            enabled: shared_memory,
             ..options.shared_memory
         },
         security,

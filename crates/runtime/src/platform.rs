@@ -128,6 +128,9 @@ pub trait UndrivenContext: Send + Sync {
 pub struct SocketPlan {
     /// ROS_DOMAIN_ID, 0 to 232.
     pub domain_id: u32,
+    /// The discovery logs of one group see each other: the domain id, or another number
+    /// for contexts that only another wire joins.
+    pub discovery_group: u32,
     /// Whether to stay on this host: sockets are bound to 127.0.0.1.
     pub local_only: bool,
     /// Whether to join the discovery group on every usable interface.

@@ -358,7 +358,7 @@ impl UdpTransport {
 
     fn open_discovery_log(&mut self, plan: &SocketPlan) -> Result<(), ShmError> {
         let options = DiscoveryLogOptions::default();
-        let discovery_log = DiscoveryLog::open(plan.domain_id, plan.prefix.0, options)?;
+        let discovery_log = DiscoveryLog::open(plan.discovery_group, plan.prefix.0, options)?;
         let added = self.poller.add(discovery_log.descriptor(), DISCOVERY_LOG);
         added.map_err(ShmError::Open)?;
         self.discovery_log = Some(discovery_log);

@@ -22,6 +22,20 @@ pub enum WireChoice {
     Rtps,
     /// Zenoh, as rmw_zenoh_cpp speaks it. RTPS stays within the process.
     Zenoh,
+    /// Both at once. A peer that both reach is served by RTPS alone.
+    Both,
+}
+
+impl WireChoice {
+    /// Whether RTPS reaches other processes.
+    pub fn has_rtps(self) -> bool {
+        self != Self::Zenoh
+    }
+
+    /// Whether Zenoh does.
+    pub fn has_zenoh(self) -> bool {
+        self != Self::Rtps
+    }
 }
 
 /// The settings of the Zenoh wire.
@@ -41,6 +55,23 @@ pub struct ZenohSettings {
 }
 
 impl ZenohSettings {
+    /// The group of contexts of this host that may use shared memory beside Zenoh: those
+    /// of one domain with the same settings, so that two networks of Zenoh on one host
+    /// stay apart. Reads the configuration file of sessions; one that cannot be read
+    /// stops the session later. Above every domain id.
+    pub fn host_group(&self, domain_id: u32) -> u32 {
+        let file = self.session_config.as_ref();
+        let contents = file.map(|path| std::fs::read(path).unwrap_or_default());
+        let mut hash = Fnv::new();
+        hash.add(&domain_id.to_le_bytes());
+        hash.add(&contents.unwrap_or_default());
+        for (key, value) in &self.overrides {
+            hash.add(key.as_bytes());
+            hash.add(value.as_bytes());
+        }
+        hash.0 | 1 << 31
+    }
+
     /// Reads the variables. An empty value counts as unset.
     ///
     /// # Errors
@@ -86,6 +117,21 @@ impl ZenohSettings {
             overrides: settings.map(split).collect::<Result<_, ConfigError>>()?,
             router_check_attempts,
         })
+    }
+}
+
+/// FNV-1a of 32 bits, of parts that are each ended by a byte that no text has.
+struct Fnv(u32);
+
+impl Fnv {
+    fn new() -> Self {
+        Self(0x811c_9dc5)
+    }
+
+    fn add(&mut self, part: &[u8]) {
+        for byte in part.iter().chain(&[0xff]) {
+            self.0 = (self.0 ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        }
     }
 }
 

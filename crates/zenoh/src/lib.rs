@@ -1,17 +1,19 @@
 //! The Zenoh wire: Pteros contexts speak Zenoh as rmw_zenoh_cpp of ROS 2 does.
 //!
-//! [`wire`] opens it with a context, instead of RTPS: `ContextOptions::wires` with the
-//! discovery range `OFF`. The command line `--wire zenoh` and the environment
-//! `RMW_IMPLEMENTATION=rmw_zenoh_cpp` do so where `pteros` is built with its feature
-//! `zenoh`. [`Router`] is a router of Zenoh
-//! with the defaults of rmw_zenoh_cpp.
+//! [`wire`] opens it with a context: `ContextOptions::wires`, instead of RTPS with the
+//! discovery range `OFF`, else beside it. The command line `--wire zenoh` or
+//! `--wire rtps,zenoh` and the environment `RMW_IMPLEMENTATION=rmw_zenoh_cpp` do so where
+//! `pteros` is built with its feature `zenoh`. [`Router`] is a router of Zenoh with the
+//! defaults of rmw_zenoh_cpp.
 //!
 //! Keys, tokens, QoS texts and attachments are pure functions of text (`key`, `token`,
-//! `qos_text`, `attachment`). `peers` turns tokens into participants and endpoints.
+//! `qos_text`, `attachment`). `peers` turns tokens into participants and endpoints;
+//! `aside` keeps those of contexts that RTPS reaches, too.
 //! `local` has the local ones, `links` declares them on the thread of `declarer`, `inbox`
 //! holds what has arrived, `wire` joins them.
 #![forbid(unsafe_code)]
 
+mod aside;
 mod attachment;
 mod declarer;
 mod gid;
@@ -40,11 +42,8 @@ use crate::wire::ZenohWire;
 /// The name of the wire in messages and on the command line.
 pub const NAME: &str = "zenoh";
 
-/// Why the wire does not open beside RTPS.
-const BOTH_WIRES: &str = "RTPS joins the same context, and each message would come twice; \
-     switch RTPS off by ContextOptions::discovery_range = Some(DiscoveryRange::Off)";
-
-/// Opens the wire with a context. A context that RTPS joins, too, does not open with it.
+/// Opens the wire with a context. If RTPS joins the context, too, it has both wires: a
+/// peer that both reach is left to RTPS.
 ///
 /// Opening blocks until the session is open, 200 ms if neither a router nor another
 /// session is found.
@@ -57,9 +56,6 @@ const BOTH_WIRES: &str = "RTPS joins the same context, and each message would co
 /// drops the connection. Graph queries are answered from memory.
 pub fn wire(settings: ZenohSettings) -> OpenWire {
     OpenWire::new(NAME, move |setup| {
-        if setup.has_rtps {
-            return Err(BOTH_WIRES.into());
-        }
         let id = SessionId::of_context(setup.prefix);
         let opened = session::open_session(&settings, id)?;
         Ok(Arc::new(ZenohWire::new(opened, setup)?))

@@ -173,6 +173,11 @@ impl Link {
         self.place.role == Role::Publisher && self.data.qos.durability != Durability::Volatile
     }
 
+    /// The key of its messages.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
     /// Its endpoint.
     pub fn endpoint(&self) -> Guid {
         self.data.guid

@@ -5,6 +5,9 @@
 //! service server or client two: of requests and of replies. Sans-IO; the wire locks
 //! it. A token that is malformed, of another domain or beyond a limit is dropped and
 //! counted.
+//!
+//! A session of a context that RTPS reaches, too, is set aside: its tokens are kept
+//! ([`crate::aside`]), and announce nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,12 +20,13 @@ use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::matching::MatchOutcome;
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{EndpointQos, Liveliness};
-use pteros_rtps::time::Duration;
+use pteros_rtps::time::{Duration, Instant};
 use pteros_runtime::limits::Limits;
 use pteros_runtime::user_data::user_data_value;
-use pteros_runtime::wire::WireEvent;
+use pteros_runtime::wire::{RtpsReach, WireEvent};
 use pteros_runtime::wire::matcher::EndpointMatcher;
 
+use crate::aside::{AsideToken, SessionsAside};
 use crate::gid::Gid;
 use crate::key::{key_of, reply_names, request_names, topic_names};
 use crate::qos_text;
@@ -45,6 +49,7 @@ pub struct Peers {
     /// By key of the service: the sessions of its servers and their writers of replies.
     servers: BTreeMap<String, Vec<(SessionId, Guid)>>,
     changed: BTreeSet<SessionId>,
+    aside: SessionsAside,
     refused: u64,
 }
 
@@ -87,8 +92,8 @@ struct Known {
 }
 
 impl Peers {
-    /// No peers yet.
-    pub fn new(own: SessionId, domain: u32, limits: Limits) -> Self {
+    /// No peers yet. RTPS may reach the contexts of some sessions, too.
+    pub fn new(own: SessionId, domain: u32, limits: Limits, rtps: RtpsReach) -> Self {
         Self {
             own,
             domain,
@@ -99,6 +104,7 @@ impl Peers {
             by_gid: BTreeMap::new(),
             servers: BTreeMap::new(),
             changed: BTreeSet::new(),
+            aside: SessionsAside::new(rtps),
             refused: 0,
         }
     }
@@ -137,8 +143,83 @@ impl Peers {
         its.or(servers.first()).map(|(_, replies)| *replies)
     }
 
+    /// Whether what comes from a gid is for RTPS to deliver.
+    pub fn is_on_rtps(&self, gid: Gid) -> bool {
+        self.aside.is_on_rtps(gid)
+    }
+
+    /// Whether a session that is set aside subscribes to a key.
+    pub fn is_read_aside(&self, key: &str) -> bool {
+        self.aside.reads(key)
+    }
+
+    /// Sets the session of a participant aside while RTPS reaches it, or goes on with
+    /// it. Returns the gids of the endpoints that it announces from now on.
+    pub fn note_rtps_participant(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        is_reached: bool,
+    ) -> Vec<Gid> {
+        let id = SessionId::of_context(prefix);
+        if !is_reached {
+            let tokens = self.aside.end(id);
+            return self.go_on_with(&tokens);
+        }
+        self.aside.begin(id);
+        let of_it = |(key, known): (&String, &Known)| (known.session == id).then(|| key.clone());
+        let keys: Vec<String> = self.tokens.iter().filter_map(of_it).collect();
+        for key in &keys {
+            self.remove(key);
+        }
+        // The last one has ended the session, so that all are set aside.
+        for key in &keys {
+            self.add(now, key);
+        }
+        Vec::new()
+    }
+
+    /// Goes on with the sessions that RTPS has not reached in time. Returns the gids of
+    /// their endpoints.
+    pub fn expire(&mut self, now: Instant) -> Vec<Gid> {
+        let tokens = self.aside.take_expired(now);
+        self.go_on_with(&tokens)
+    }
+
+    /// When [`Peers::expire`] has something to do.
+    pub fn next_expiry(&self) -> Option<Instant> {
+        self.aside.next_expiry()
+    }
+
+    fn go_on_with(&mut self, tokens: &[String]) -> Vec<Gid> {
+        let announced = tokens.iter().filter_map(|key| {
+            let (token, qos) = self.accept(key)?;
+            self.announce(token, &qos, key)
+        });
+        announced.collect()
+    }
+
     /// Handles a token that has appeared. Returns its gid if it is a new endpoint.
-    pub fn add(&mut self, key: &str) -> Option<Gid> {
+    pub fn add(&mut self, now: Instant, key: &str) -> Option<Gid> {
+        let (token, qos) = self.accept(key)?;
+        let id = token.session;
+        if self.sessions.contains_key(&id) || !self.aside.claims(id) {
+            return self.announce(token, &qos, key);
+        }
+        let endpoint = token.endpoint.as_ref();
+        let subscribes = endpoint.filter(|_| token.kind == TokenKind::Subscription);
+        let aside = AsideToken {
+            gid: endpoint.map(|_| Gid::of_token(key)),
+            reads: subscribes.map(|of| key_of(self.domain, &of.name, &of.type_name, &of.hash)),
+        };
+        let gid = aside.gid;
+        self.aside.add(now, id, key, aside);
+        gid
+    }
+
+    /// Parses a token that is not known yet, and the QoS of its endpoint. Counts those
+    /// that are refused.
+    fn accept(&mut self, key: &str) -> Option<(Token, EndpointQos)> {
         let token = match Token::parse(key) {
             Ok(token) => token,
             Err(error) => {
@@ -147,21 +228,21 @@ impl Peers {
                 return None;
             }
         };
-        if token.session == self.own || self.tokens.contains_key(key) {
+        let is_known = self.tokens.contains_key(key) || self.aside.has(token.session, key);
+        if token.session == self.own || is_known {
             return None;
         }
-        if token.domain != self.domain || !self.has_room(&token) {
-            self.refused += 1;
-            return None;
-        }
-        let qos = token
-            .endpoint
-            .as_ref()
-            .map(|part| endpoint_qos(token.kind, part));
-        let Some(qos) = qos.unwrap_or(Some(EndpointQos::default())) else {
-            self.refused += 1;
-            return None;
+        let qos = match &token.endpoint {
+            None => Some(EndpointQos::default()),
+            Some(part) => endpoint_qos(token.kind, part),
         };
+        let is_ours = token.domain == self.domain && self.has_room(&token);
+        let accepted = qos.filter(|_| is_ours).map(|qos| (token, qos));
+        self.refused += u64::from(accepted.is_none());
+        accepted
+    }
+
+    fn announce(&mut self, token: Token, qos: &EndpointQos, key: &str) -> Option<Gid> {
         let id = token.session;
         if !self.sessions.contains_key(&id) && !self.add_session(&token) {
             return None;
@@ -169,7 +250,7 @@ impl Peers {
         let node = (token.namespace.clone(), token.node.clone());
         let remote = match &token.endpoint {
             None => None,
-            Some(endpoint) => match self.add_endpoints(&token, endpoint, &qos) {
+            Some(endpoint) => match self.add_endpoints(&token, endpoint, qos) {
                 Some(remote) => Some((Gid::of_token(key), remote)),
                 None => {
                     self.refused += 1;
@@ -211,6 +292,9 @@ impl Peers {
     /// Handles a token that is gone.
     pub fn remove(&mut self, key: &str) {
         let Some(known) = self.tokens.remove(key) else {
+            if let Ok(token) = Token::parse(key) {
+                self.aside.remove(token.session, key);
+            }
             return;
         };
         if let Some((gid, remote)) = known.remote {
@@ -277,15 +361,23 @@ impl Peers {
     }
 
     fn has_room(&self, token: &Token) -> bool {
+        let tokens = self.tokens.len().saturating_add(self.aside.token_count());
+        let has_room = tokens < self.limits.endpoints.saturating_mul(2);
+        let of_each = self.limits.endpoints_per_participant.saturating_mul(2);
         let Some(session) = self.sessions.get(&token.session) else {
-            return self.tokens.len() < self.limits.endpoints.saturating_mul(2);
+            let kept = self.aside.token_count_of(token.session);
+            let is_new = kept == 0;
+            let sessions = self.sessions.len() + self.aside.session_count();
+            return has_room
+                && kept < of_each
+                && (!is_new || sessions < self.limits.remote_participants);
         };
         let node = (token.namespace.clone(), token.node.clone());
         let is_known = session.nodes.contains_key(&node);
-        self.tokens.len() < self.limits.endpoints.saturating_mul(2)
+        has_room
             && (is_known || session.nodes.len() < NODES_MAX)
             && session.endpoints < self.limits.endpoints_per_participant
-            && session.tokens < self.limits.endpoints_per_participant.saturating_mul(2)
+            && session.tokens < of_each
     }
 
     fn add_session(&mut self, token: &Token) -> bool {
@@ -479,11 +571,12 @@ mod tests {
     use super::*;
 
     const OTHER: &str = "aac3178e146ba6f1fc6e6a4085e77f21";
+    const NOW: Instant = Instant::ZERO;
     const STRING: &str = "std_msgs::msg::dds_::String_/RIHS01_ab/";
 
     fn peers() -> Peers {
         let own = SessionId::of_context(GuidPrefix([7; 12]));
-        Peers::new(own, 0, Limits::default())
+        Peers::new(own, 0, Limits::default(), RtpsReach::Off)
     }
 
     fn token(session: &str, number: usize, kind: &str, rest: &str) -> String {
@@ -522,8 +615,8 @@ mod tests {
     #[test]
     fn a_session_is_a_participant_with_nodes_and_endpoints() {
         let mut peers = peers();
-        assert_eq!(peers.add(&token(OTHER, 0, "NN", "")), None);
-        let gid = peers.add(&publisher(OTHER, 1)).unwrap();
+        assert_eq!(peers.add(NOW, &token(OTHER, 0, "NN", "")), None);
+        let gid = peers.add(NOW, &publisher(OTHER, 1)).unwrap();
         assert_eq!(gid, Gid::of_token(&publisher(OTHER, 1)));
         let found = events(&mut peers);
         let prefix = OTHER.parse::<SessionId>().unwrap().prefix();
@@ -546,7 +639,7 @@ mod tests {
         assert_eq!(data.qos.history, History::KeepLast(7));
         assert_eq!(data.qos.user_data, b"typehash=RIHS01_ab;");
         // A second time, as history and as news: nothing happens.
-        assert_eq!(peers.add(&publisher(OTHER, 1)), None);
+        assert_eq!(peers.add(NOW, &publisher(OTHER, 1)), None);
         assert_eq!(events(&mut peers), []);
         peers.remove(&publisher(OTHER, 1));
         peers.remove(&token(OTHER, 0, "NN", ""));
@@ -566,7 +659,7 @@ mod tests {
     fn qos_matches_always_and_a_type_hash_must_be_equal() {
         let mut peers = peers();
         peers.matcher_mut().add_local(&reader("RIHS01_ab"));
-        peers.add(&publisher(OTHER, 1));
+        peers.add(NOW, &publisher(OTHER, 1));
         let matched = events(&mut peers)
             .into_iter()
             .find_map(|event| match event {
@@ -588,8 +681,8 @@ mod tests {
     fn a_service_has_an_endpoint_of_requests_and_one_of_replies() {
         let mut peers = peers();
         let service = "/%add/example_interfaces::srv::dds_::AddTwoInts_/RIHS01_ef/::,10:,:,:,,";
-        let server = peers.add(&token(OTHER, 1, "SS", service)).unwrap();
-        let client = peers.add(&token(OTHER, 2, "SC", service)).unwrap();
+        let server = peers.add(NOW, &token(OTHER, 1, "SS", service)).unwrap();
+        let client = peers.add(NOW, &token(OTHER, 2, "SC", service)).unwrap();
         let (server, client) = (peers.remote(server).unwrap(), peers.remote(client).unwrap());
         let topic = |guid: Guid| peers.matcher().remote(guid).unwrap().topic.clone();
         assert!(server.main.entity.is_reader() && client.main.entity.is_writer());
@@ -606,7 +699,7 @@ mod tests {
         assert_eq!(peers.replier(None, "0/other"), None);
         // Another service of that name and session.
         let other = service.replace("AddTwoInts", "Trigger");
-        let other = peers.add(&token(OTHER, 3, "SS", &other)).unwrap();
+        let other = peers.add(NOW, &token(OTHER, 3, "SS", &other)).unwrap();
         let other = peers.remote(other).unwrap().replies;
         let trigger = add.replace("AddTwoInts", "Trigger");
         assert_eq!(peers.replier(Some(session), &trigger), other);
@@ -623,7 +716,7 @@ mod tests {
         let entity = EntityId::new([0, 0, 5], EntityId::KIND_WRITER_NO_KEY);
         let number = u32::from_be_bytes(entity.to_bytes());
         let session = SessionId::of_context(prefix).to_string();
-        let gid = peers.add(&publisher(&session, usize::try_from(number).unwrap()));
+        let gid = peers.add(NOW, &publisher(&session, usize::try_from(number).unwrap()));
         assert_eq!(
             peers.remote(gid.unwrap()).unwrap().main,
             prefix.with(entity)
@@ -635,7 +728,7 @@ mod tests {
         let mut peers = peers();
         let mut found = Vec::new();
         for number in 0..100 {
-            peers.add(&publisher(OTHER, number));
+            peers.add(NOW, &publisher(OTHER, number));
             peers.take_discovery(&mut found);
         }
         let is_list = |event: &&WireEvent| matches!(event, WireEvent::Nodes { .. });
@@ -649,7 +742,7 @@ mod tests {
     fn own_foreign_and_malformed_tokens_announce_nothing() {
         let mut peers = peers();
         let own = SessionId::of_context(GuidPrefix([7; 12])).to_string();
-        peers.add(&publisher(&own, 1));
+        peers.add(NOW, &publisher(&own, 1));
         assert_eq!(peers.refused_count(), 0);
         let bad = [
             "@ros2_lv/0/x".to_owned(),
@@ -659,7 +752,7 @@ mod tests {
             publisher(OTHER, 1).replacen("/0/", "/3/", 1),
         ];
         for (refused, token) in (1..).zip(&bad) {
-            peers.add(token);
+            peers.add(NOW, token);
             assert_eq!(peers.refused_count(), refused, "{token}");
         }
         for token in &bad {
@@ -677,13 +770,13 @@ mod tests {
             ..Limits::default()
         };
         let own = SessionId::of_context(GuidPrefix([7; 12]));
-        let mut peers = Peers::new(own, 0, limits);
+        let mut peers = Peers::new(own, 0, limits, RtpsReach::Off);
         for number in 0..100 {
-            peers.add(&publisher(OTHER, number));
+            peers.add(NOW, &publisher(OTHER, number));
         }
         assert_eq!(peers.matcher().remotes().count(), 4);
         for session in 1..=50 {
-            peers.add(&publisher(&format!("{session:x}"), 1));
+            peers.add(NOW, &publisher(&format!("{session:x}"), 1));
         }
         assert_eq!(peers.sessions.len(), 2);
         assert_eq!(peers.refused_count(), 96 + 49);
@@ -691,7 +784,114 @@ mod tests {
             peers.remove(&publisher(OTHER, number));
         }
         assert_eq!(peers.sessions.len(), 1);
-        peers.add(&publisher("abc", 1));
+        peers.add(NOW, &publisher("abc", 1));
         assert_eq!(peers.sessions.len(), 2, "there is room again");
+    }
+
+    /// A context with both wires, its publisher's token, and peers that have RTPS, too.
+    fn both() -> (Peers, GuidPrefix, String) {
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        let prefix = GuidPrefix([9; 12]);
+        let mut peers = Peers::new(own, 0, Limits::default(), RtpsReach::Network);
+        peers.matcher_mut().add_local(&reader("RIHS01_ab"));
+        let session = SessionId::of_context(prefix).to_string();
+        (peers, prefix, publisher(&session, 1))
+    }
+
+    fn after(millis: i64) -> Instant {
+        NOW.after(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn a_session_that_rtps_reaches_in_time_announces_nothing() {
+        let (mut peers, prefix, token) = both();
+        let gid = peers.add(NOW, &token).unwrap();
+        assert!(peers.next_expiry().is_some() && !peers.is_on_rtps(gid));
+        peers.note_rtps_participant(after(100), prefix, true);
+        assert!(peers.is_on_rtps(gid) && peers.next_expiry().is_none());
+        assert_eq!(peers.expire(after(60_000)), []);
+        assert_eq!(events(&mut peers), []);
+        assert_eq!(peers.remote(gid), None);
+        // Others are not concerned.
+        assert!(peers.add(NOW, &publisher(OTHER, 1)).is_some());
+        assert!(!events(&mut peers).is_empty());
+        // RTPS loses it, and then the session ends.
+        assert_eq!(peers.note_rtps_participant(after(70_000), prefix, false), [gid]);
+        assert!(!peers.is_on_rtps(gid));
+        let is_match = |event: &WireEvent| {
+            matches!(event, WireEvent::Discovery(ParticipantEvent::Matched { .. }))
+        };
+        assert_eq!(events(&mut peers).iter().filter(|event| is_match(event)).count(), 1);
+        peers.remove(&token);
+        assert!(!events(&mut peers).is_empty());
+        assert_eq!(peers.tokens.len(), 1);
+    }
+
+    #[test]
+    fn a_session_that_rtps_does_not_reach_is_announced_after_a_while() {
+        let (mut peers, prefix, token) = both();
+        let gid = peers.add(NOW, &token).unwrap();
+        let expiry = peers.next_expiry().unwrap();
+        assert_eq!(peers.expire(NOW), []);
+        assert_eq!(peers.expire(expiry), [gid]);
+        assert!(peers.remote(gid).is_some());
+        // Further ones of it wait no more.
+        let second = token.replacen("/0/1/", "/0/2/", 1);
+        assert!(peers.add(expiry, &second).is_some());
+        events(&mut peers);
+        // RTPS reaches it late: what was announced ends first.
+        peers.note_rtps_participant(after(9_000), prefix, true);
+        assert!(peers.is_on_rtps(gid) && peers.remote(gid).is_none());
+        let ended = events(&mut peers);
+        let ends = |event: &&WireEvent| {
+            matches!(
+                event,
+                WireEvent::Discovery(
+                    ParticipantEvent::Unmatched { .. }
+                        | ParticipantEvent::EndpointLost(_)
+                        | ParticipantEvent::ParticipantLost { .. }
+                )
+            )
+        };
+        assert_eq!(ended.iter().filter(ends).count(), ended.len());
+        assert_eq!(ended.len(), 2 + 2 + 1);
+        peers.remove(&token);
+        peers.remove(&second);
+        assert!(peers.note_rtps_participant(after(9_500), prefix, false).is_empty());
+        assert_eq!(peers.aside.token_count(), 0);
+    }
+
+    #[test]
+    fn a_session_that_is_set_aside_has_the_same_limits() {
+        let limits = Limits {
+            endpoints_per_participant: 4,
+            remote_participants: 2,
+            ..Limits::default()
+        };
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        let mut peers = Peers::new(own, 0, limits, RtpsReach::Network);
+        for last in 1..=50 {
+            let session = SessionId::of_context(GuidPrefix([last; 12])).to_string();
+            for number in 0..20 {
+                peers.add(NOW, &publisher(&session, number));
+            }
+        }
+        assert_eq!(peers.aside.token_count(), 2 * 8);
+        // One of the sessions is its own.
+        assert_eq!(peers.refused_count(), 49 * 20 - 16);
+    }
+
+    #[test]
+    fn subscriptions_that_are_set_aside_are_known_by_key() {
+        let (mut peers, prefix, token) = both();
+        let token = token.replacen("/MP/", "/MS/", 1);
+        let key = "0/chatter/std_msgs::msg::dds_::String_/RIHS01_ab";
+        assert!(!peers.is_read_aside(key));
+        peers.add(NOW, &token);
+        assert!(peers.is_read_aside(key));
+        peers.note_rtps_participant(NOW, prefix, false);
+        assert!(!peers.is_read_aside(key));
+        peers.remove(&token);
+        assert!(peers.tokens.is_empty());
     }
 }

@@ -4,7 +4,7 @@
 //! replies from the inbox. Loss is seen in gaps of sequence
 //! numbers. KEEP_ALL readers hold their writers' samples back here.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::{Durability, Liveliness, Ownership};
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -44,11 +44,11 @@ use crate::token::Token;
 /// Arrivals that one poll handles, and those that node lists are built once for: a list
 /// is as long as its session has endpoints.
 const ARRIVALS_PER_POLL: usize = 64;
-/// Data of endpoints whose token has not come. When full, the oldest is dropped and
-/// counted.
+/// Data of endpoints whose token has not come, or whose session is set aside for a
+/// moment. When full, the oldest is dropped and counted.
 const EARLY_MAX: usize = 256;
-/// Bytes of it.
-const EARLY_BYTES_MAX: usize = 16 << 20;
+/// Bytes of it; the newest waits whatever its size.
+const EARLY_BYTES_MAX: usize = 64 << 20;
 /// How long such data waits for the token.
 const EARLY_WAIT: Duration = Duration::from_millis(2_500);
 /// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
@@ -85,6 +85,12 @@ struct State {
     /// The last number of each server's writer of replies.
     replies: BTreeMap<Guid, i64>,
     wanted: Vec<WireEvent>,
+    /// By local writer: whether some subscriber of another session has its key.
+    has_readers: BTreeMap<Guid, bool>,
+    /// Local writers that are wanted for such subscribers alone.
+    wanted_for_readers: BTreeSet<Guid>,
+    /// These may have changed.
+    are_readers_stale: bool,
     /// Arrivals handled since node lists were built.
     since_lists: usize,
     unannounced: u64,
@@ -111,7 +117,10 @@ impl ZenohWire {
         } = opened;
         let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
         let WireSetup {
-            domain_id, limits, ..
+            domain_id,
+            limits,
+            rtps_reach,
+            ..
         } = setup;
         let inbox = Arc::new(Inbox::new(
             setup.scheduler,
@@ -144,7 +153,7 @@ impl ZenohWire {
             session,
             inbox,
             local: Mutex::new(local),
-            state: Mutex::new(State::new(Peers::new(id, domain_id, limits))),
+            state: Mutex::new(State::new(Peers::new(id, domain_id, limits, rtps_reach))),
             declarer,
             unanswered: AtomicU64::new(0),
             unsent: AtomicU64::new(0),
@@ -163,8 +172,37 @@ impl ZenohWire {
         let is_ready =
             state.peers.has_events() || !state.ready.is_empty() || !state.wanted.is_empty();
         let at_once = is_ready.then_some(Instant::ZERO);
-        let expiry = state.early.front().map(|(until, _)| *until);
+        let early = state.early.front().map(|(until, _)| *until);
+        let expiry = early.into_iter().chain(state.peers.next_expiry()).min();
         self.inbox.schedule(at_once.or(expiry));
+    }
+
+    /// Notes which local writers have subscribers that announce no token, as far as the
+    /// session knows: Zenoh tells only whether some subscriber has the key. One of a
+    /// context that RTPS reaches counts for that, and gets its samples there.
+    fn update_wanted(&self, state: &mut State) {
+        for (writer, has_readers) in self.inbox.take_matching() {
+            state.has_readers.insert(writer, has_readers);
+            state.are_readers_stale = true;
+        }
+        if !std::mem::take(&mut state.are_readers_stale) {
+            return;
+        }
+        let local = self.local.lock();
+        for (writer, has_readers) in &state.has_readers {
+            let link = local.link(*writer);
+            let is_wanted =
+                *has_readers && link.is_some_and(|link| !state.peers.is_read_aside(link.key()));
+            let has_changed = if is_wanted {
+                state.wanted_for_readers.insert(*writer)
+            } else {
+                state.wanted_for_readers.remove(writer)
+            };
+            if has_changed {
+                let writer = *writer;
+                state.wanted.push(WireEvent::WriterWanted { writer, is_wanted });
+            }
+        }
     }
 
     /// Handles one arrival. Returns whether the last event is a sample.
@@ -177,7 +215,7 @@ impl ZenohWire {
     ) -> bool {
         match arrival {
             Arrival::Token { key, is_alive } => {
-                state.note_token(key, is_alive);
+                state.note_token(now, key, is_alive);
                 false
             }
             Arrival::Sample { attachment, .. } => {
@@ -185,6 +223,7 @@ impl ZenohWire {
                 match state.peers.remote(gid) {
                     Some(remote) => state.deliver(remote.main, arrival, events),
                     None if self.local.lock().is_own(gid) => false,
+                    None if state.peers.is_on_rtps(gid) => false,
                     None => state.keep_early(now, arrival),
                 }
             }
@@ -195,6 +234,8 @@ impl ZenohWire {
                     }
                     None => state.refuse(),
                 },
+                // The client has asked by RTPS, too.
+                None if state.peers.is_on_rtps(attachment.gid) => false,
                 None => state.keep_early(now, arrival),
             },
             Arrival::Reply { .. } => state.deliver_reply(arrival, events),
@@ -285,6 +326,9 @@ impl State {
             requests: OpenRequests::new(),
             replies: BTreeMap::new(),
             wanted: Vec::new(),
+            has_readers: BTreeMap::new(),
+            wanted_for_readers: BTreeSet::new(),
+            are_readers_stale: false,
             since_lists: 0,
             unannounced: 0,
         }
@@ -322,13 +366,14 @@ impl State {
         self.since_lists += 1;
     }
 
-    fn note_token(&mut self, key: String, is_alive: bool) {
+    fn note_token(&mut self, now: Instant, key: String, is_alive: bool) {
+        self.are_readers_stale = true;
         let remote = self.peers.remote_of_token(&key);
         if let Some(held) = remote.and_then(|remote| self.held.get_mut(&remote.main)) {
             held.token = Some((key, is_alive));
         } else if !is_alive {
             self.peers.remove(&key);
-        } else if let Some(gid) = self.peers.add(&key) {
+        } else if let Some(gid) = self.peers.add(now, &key) {
             self.take_early(gid);
         }
     }
@@ -429,7 +474,9 @@ impl State {
     fn keep_early(&mut self, now: Instant, arrival: Arrival) -> bool {
         self.early_bytes = self.early_bytes.saturating_add(arrival.bytes());
         self.early.push_back((now.after(EARLY_WAIT), arrival));
-        while self.early.len() > EARLY_MAX || self.early_bytes > EARLY_BYTES_MAX {
+        while self.early.len() > EARLY_MAX
+            || (self.early_bytes > EARLY_BYTES_MAX && self.early.len() > 1)
+        {
             self.drop_oldest_early();
         }
         false
@@ -526,6 +573,8 @@ impl Wire for ZenohWire {
         let mut state = self.state.lock();
         state.peers.matcher_mut().remove_local(endpoint);
         state.requests.remove_server(endpoint);
+        state.has_readers.remove(&endpoint);
+        state.wanted_for_readers.remove(&endpoint);
         self.schedule(&state);
     }
 
@@ -535,10 +584,11 @@ impl Wire for ZenohWire {
 
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
-        for (writer, is_wanted) in self.inbox.take_matching() {
-            let wanted = WireEvent::WriterWanted { writer, is_wanted };
-            state.wanted.push(wanted);
+        for gid in state.peers.expire(now) {
+            state.take_early(gid);
+            state.are_readers_stale = true;
         }
+        self.update_wanted(&mut state);
         for handled in 0.. {
             state.take_discovery(events);
             let next = || state.ready.pop_front().or_else(|| self.inbox.pop());
@@ -630,6 +680,15 @@ impl SampleWire for ZenohWire {
         ]
     }
 
+    fn note_rtps_participant(&self, now: Instant, prefix: GuidPrefix, is_reached: bool) {
+        let mut state = self.state.lock();
+        for gid in state.peers.note_rtps_participant(now, prefix, is_reached) {
+            state.take_early(gid);
+        }
+        state.are_readers_stale = true;
+        self.schedule(&state);
+    }
+
     fn announce_nodes(&self, _now: Instant, nodes: &ParticipantEntitiesInfo) {
         self.local.lock().announce_nodes(nodes);
     }
@@ -708,7 +767,7 @@ mod tests {
     use pteros_rtps::id::{EntityId, GuidPrefix};
     use pteros_rtps::qos::EndpointQos;
     use pteros_runtime::limits::Limits;
-    use pteros_runtime::wire::OpenWire;
+    use pteros_runtime::wire::{OpenWire, RtpsReach};
 
     use super::*;
     use crate::session::{claim_rendezvous, open_session};
@@ -719,8 +778,8 @@ mod tests {
     /// A state that has found one writer.
     fn state() -> (State, Guid) {
         let own = SessionId::of_context(GuidPrefix([7; 12]));
-        let mut state = State::new(Peers::new(own, 0, Limits::default()));
-        state.note_token(TOKEN.into(), true);
+        let mut state = State::new(Peers::new(own, 0, Limits::default(), RtpsReach::Off));
+        state.note_token(Instant::ZERO, TOKEN.into(), true);
         let writer = state.peers.remote_of_token(TOKEN).unwrap().main;
         (state, writer)
     }
@@ -745,7 +804,7 @@ mod tests {
             let token = TOKEN.replacen("/0/1/", &format!("/0/{}/", number + 2), 1);
             state.take_discovery(&mut events);
             state.take_node_lists(false, &mut events);
-            state.note_token(token, true);
+            state.note_token(Instant::ZERO, token, true);
         }
         let lists = |events: &[WireEvent]| {
             let is_list = |event: &&WireEvent| matches!(event, WireEvent::Nodes { .. });
@@ -807,7 +866,7 @@ mod tests {
             count: 2,
         };
         assert_eq!(lost, [expected]);
-        state.note_token(TOKEN.into(), false);
+        state.note_token(Instant::ZERO, TOKEN.into(), false);
         state.take_discovery(&mut Vec::new());
         assert!(state.last.is_empty());
     }
@@ -844,7 +903,7 @@ mod tests {
         let mut delivered = 0;
         while let Some(arrival) = state.ready.pop_front() {
             match arrival {
-                Arrival::Token { key, is_alive } => state.note_token(key, is_alive),
+                Arrival::Token { key, is_alive } => state.note_token(Instant::ZERO, key, is_alive),
                 sample => delivered += usize::from(state.deliver(writer, sample, &mut events)),
             }
         }
@@ -857,8 +916,8 @@ mod tests {
         state.hold(writer, true);
         assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
         for _ in 0..100 {
-            state.note_token(TOKEN.into(), false);
-            state.note_token(TOKEN.into(), true);
+            state.note_token(Instant::ZERO, TOKEN.into(), false);
+            state.note_token(Instant::ZERO, TOKEN.into(), true);
         }
         state.hold(writer, false);
         assert_eq!(state.ready.len(), 2, "one token, whatever came");
@@ -870,7 +929,7 @@ mod tests {
     fn a_held_writer_whose_token_has_gone_goes_after_its_samples() {
         let (mut state, writer) = state();
         state.hold(writer, true);
-        state.note_token(TOKEN.into(), false);
+        state.note_token(Instant::ZERO, TOKEN.into(), false);
         assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
         assert!(state.peers.remote_of_token(TOKEN).is_some());
         state.hold(writer, false);

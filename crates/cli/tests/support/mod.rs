@@ -8,6 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 /// A domain that no other process on this host uses.
 pub struct Domain(u32);
@@ -206,11 +208,13 @@ impl Answer {
 impl Running {
     /// The next line of standard output; empty at its end.
     pub fn line(&mut self) -> String {
+        let _limit = TimeLimit::start(&self.child);
         next_line(&mut self.out)
     }
 
     /// The next line of standard error; empty at its end.
     pub fn error_line(&mut self) -> String {
+        let _limit = TimeLimit::start(&self.child);
         next_line(&mut self.err)
     }
 
@@ -232,6 +236,7 @@ impl Running {
     /// Waits for the end, and for the end of every process that inherited its
     /// standard error.
     pub fn wait(&mut self) -> Answer {
+        let _limit = TimeLimit::start(&self.child);
         let (mut out, mut err) = (String::new(), String::new());
         self.out.read_to_string(&mut out).unwrap();
         self.err.read_to_string(&mut err).unwrap();
@@ -247,6 +252,29 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// How long a process may take for one line, or to end.
+const LINE_TIME_MAX: Duration = Duration::from_secs(180);
+
+/// Kills a process that takes too long. Its output ends then, and the test fails.
+struct TimeLimit {
+    // Dropped in time: the thread ends.
+    _in_time: Sender<()>,
+}
+
+impl TimeLimit {
+    fn start(child: &Child) -> Self {
+        let (in_time, wait) = channel::<()>();
+        let id = child.id().to_string();
+        std::thread::spawn(move || {
+            if wait.recv_timeout(LINE_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("process {id} took more than {LINE_TIME_MAX:?}; it is killed");
+                let _ = Command::new("kill").args(["-KILL", &id]).status();
+            }
+        });
+        Self { _in_time: in_time }
     }
 }
 

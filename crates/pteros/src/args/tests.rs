@@ -68,6 +68,18 @@ fn parameters_may_be_for_one_node_and_hold_any_yaml() {
 }
 
 #[test]
+fn one_wire_or_both_may_be_chosen() {
+    let wire = |text: &str| parse(&format!("--ros-args --wire {text}")).map(|(all, _)| all.wire);
+    assert_eq!(wire("rtps").unwrap(), Some(WireChoice::Rtps));
+    assert_eq!(wire("zenoh").unwrap(), Some(WireChoice::Zenoh));
+    assert_eq!(wire("rtps,zenoh").unwrap(), Some(WireChoice::Both));
+    assert_eq!(wire("zenoh,rtps").unwrap(), Some(WireChoice::Both));
+    for bad in ["", "rtps,rtps", "dds", "rtps,"] {
+        assert!(wire(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
 fn invalid_arguments_are_named_with_a_hint() {
     let table = [
         (

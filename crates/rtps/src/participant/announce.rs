@@ -44,6 +44,9 @@ impl Participant {
         data: &Data,
     ) {
         self.stats.announcements_received.tally();
+        if self.config.ignores_announcements {
+            return;
+        }
         if spdp::is_dispose(data) {
             self.handle_dispose(from, source.prefix, data);
             return;

@@ -27,6 +27,8 @@ pub struct ParticipantConfig {
     pub metatraffic_multicast: Vec<Locator>,
     /// Destinations of announcements: the multicast group, and initial peers.
     pub announce_to: Vec<Locator>,
+    /// Whether SPDP announcements are dropped: only same-host peers are discovered.
+    pub ignores_announcements: bool,
     /// Participant lease: how long peers keep us without a datagram.
     pub lease: Duration,
     /// The period of announcements after the startup burst; a quarter of the lease
@@ -62,6 +64,7 @@ impl ParticipantConfig {
             default_unicast: Vec::new(),
             metatraffic_multicast: Vec::new(),
             announce_to: Vec::new(),
+            ignores_announcements: false,
             // Fast DDS in ROS 2 uses 20 s, Cyclone 10 s.
             lease: Duration::from_secs(20),
             // Fast DDS's period; six announcements per lease survive bad loss.

@@ -221,22 +221,26 @@ impl Reader {
         self.last_count = self.last_count.max(counts);
         let lost = proxy.drain_on_unmatch(&mut self.ready);
         if proxy.reliable && self.config.qos.durability == Durability::Volatile {
-            if self.resume_points.len() >= RESUME_POINTS_MAX {
-                self.resume_points.clear();
-            }
-            let next = proxy.announced.saturating_add(1);
+            let next = proxy.announced.saturating_add(1).max(proxy.resume_at);
             if !fault!("volatile-reader-restarts") {
-                let point = ResumePoint {
-                    next: next.max(proxy.resume_at),
-                    is_interrupted: false,
-                };
-                self.resume_points.insert(guid, point);
+                self.insert_resume_point(guid, next);
             }
         }
         self.note_lost(guid, lost);
         let (alive, not_alive) = if proxy.lease.alive { (-1, 0) } else { (0, -1) };
         self.events
             .liveliness(guid, alive, not_alive, self.config.limits.events_max);
+    }
+
+    fn insert_resume_point(&mut self, guid: Guid, next: i64) {
+        if self.resume_points.len() >= RESUME_POINTS_MAX {
+            self.resume_points.clear();
+        }
+        let point = ResumePoint {
+            next,
+            is_interrupted: false,
+        };
+        self.resume_points.insert(guid, point);
     }
 
     /// Drops the resume points of a participant's writers, after it restarted.

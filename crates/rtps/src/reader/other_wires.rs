@@ -63,6 +63,19 @@ impl Reader {
         }
     }
 
+    /// Notes where a match over another wire ends. RTPS may match the same writer next:
+    /// then its history begins after the last sample that came. Call it before
+    /// [`Reader::unmatch_writer`]. Without any sample it does nothing.
+    pub fn set_resume_point(&mut self, writer: Guid) {
+        let Some(proxy) = self.writers.get(&writer) else {
+            return;
+        };
+        let next = proxy.next_number();
+        if next > 1 {
+            self.insert_resume_point(writer, next);
+        }
+    }
+
     /// Counts samples of a matched writer that another wire has lost.
     pub fn note_samples_lost(&mut self, now: Instant, writer: Guid, count: u64) {
         if self.begin_submessage(now, writer, false) {

@@ -360,7 +360,7 @@ impl Core {
             let publishers_change = events.iter().any(changes_publishers);
             for event in events {
                 if let WireEvent::Discovery(event) = event {
-                    self.apply(now, event);
+                    self.apply_rtps_event(now, event);
                 }
             }
             if publishers_change {

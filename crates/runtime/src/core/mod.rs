@@ -83,7 +83,7 @@ use crate::shm_connections::{ShmConnections, announced_property};
 use crate::trace::{self, TraceOptions, Tracer};
 use crate::wire::rtps::RtpsWire;
 use crate::wire::wires::{Wires, open_wires};
-use crate::wire::{OpenWire, SampleWire, WireScheduler, WireSetup};
+use crate::wire::{OpenWire, RtpsReach, SampleWire, WireScheduler, WireSetup};
 use driver::DriverState;
 
 pub use crate::wire::wires::WIRES_MAX;
@@ -103,8 +103,8 @@ pub struct CoreOptions {
     pub domain_id: u32,
     /// Whether to stay on this host.
     pub local_only: bool,
-    /// Whether to switch discovery off.
-    pub isolated: bool,
+    /// Which processes RTPS reaches.
+    pub rtps_reach: RtpsReach,
     /// Whether to use the SPDP multicast group.
     pub multicast: bool,
     /// Addresses of peers that receive unicast announcements.
@@ -149,7 +149,7 @@ impl Default for CoreOptions {
         Self {
             domain_id: 0,
             local_only: false,
-            isolated: false,
+            rtps_reach: RtpsReach::Network,
             multicast: true,
             static_peers: Vec::new(),
             interfaces: Vec::new(),
@@ -560,6 +560,7 @@ fn participant_config(
         default_unicast: opened.unicast.clone(),
         metatraffic_multicast: opened.multicast.into_iter().collect(),
         announce_to: announcement_locators(options, opened.multicast),
+        ignores_announcements: options.rtps_reach != RtpsReach::Network,
         user_data,
         entity_name: Some(options.enclave.clone()),
         lease: options.lease,
@@ -602,7 +603,7 @@ fn open_added_wires(
             prefix,
             enclave: options.enclave.clone(),
             local_only: options.local_only,
-            has_rtps: !options.isolated,
+            rtps_reach: options.rtps_reach,
             limits: options.limits,
             scheduler,
         }
@@ -617,14 +618,18 @@ fn socket_plan(
 ) -> SocketPlan {
     SocketPlan {
         domain_id: options.domain_id,
-        local_only: options.local_only,
-        multicast: options.multicast && !options.isolated,
+        discovery_group: match options.rtps_reach {
+            RtpsReach::Host { group } => group,
+            RtpsReach::Network | RtpsReach::Off => options.domain_id,
+        },
+        local_only: options.local_only || options.rtps_reach != RtpsReach::Network,
+        multicast: options.multicast && options.rtps_reach == RtpsReach::Network,
         interfaces: options.interfaces.clone(),
         buffer_bytes: options.buffer_bytes,
         prefix,
         shared_memory: SharedMemoryOptions {
             enabled: options.shared_memory.enabled
-                && !options.isolated
+                && options.rtps_reach != RtpsReach::Off
                 && crypto_transform
                     .is_none_or(|crypto_transform| crypto_transform.allows_shared_memory()),
             ..options.shared_memory
@@ -634,7 +639,7 @@ fn socket_plan(
 }
 
 fn announcement_locators(options: &CoreOptions, group: Option<Locator>) -> Vec<Locator> {
-    if options.isolated {
+    if options.rtps_reach != RtpsReach::Network {
         return Vec::new();
     }
     let domain = options.domain_id;

@@ -11,7 +11,7 @@ use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::fault;
 use pteros_rtps::history::{CacheChange, ChangeKind};
-use pteros_rtps::id::{Guid, VendorId};
+use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability};
@@ -118,6 +118,33 @@ impl Core {
         // The rest waits until user code had its turn.
         self.scheduler
             .schedule(TimeoutOwner::Wire(index), Some(now));
+    }
+
+    /// Applies what discovery by RTPS has decided. A participant that RTPS reaches is
+    /// left to it by the further wires: their matches end before those of RTPS begin.
+    pub(crate) fn apply_rtps_event(&self, now: Instant, event: ParticipantEvent) {
+        if self.wires.added().is_empty() {
+            return self.apply(now, event);
+        }
+        let lost = match &event {
+            ParticipantEvent::ParticipantDiscovered(data) => {
+                self.note_rtps_participant(now, data.prefix, true);
+                None
+            }
+            ParticipantEvent::ParticipantLost { prefix, .. } => Some(*prefix),
+            _ => None,
+        };
+        self.apply(now, event);
+        if let Some(prefix) = lost {
+            self.note_rtps_participant(now, prefix, false);
+        }
+    }
+
+    fn note_rtps_participant(&self, now: Instant, prefix: GuidPrefix, is_reached: bool) {
+        for wire in self.wires.added() {
+            wire.note_rtps_participant(now, prefix, is_reached);
+        }
+        self.serve_wires(now);
     }
 
     fn apply_wire_event(&self, now: Instant, wire: &Arc<dyn SampleWire>, event: WireEvent) {
@@ -234,6 +261,7 @@ impl Core {
         let Some(writer) = self.endpoints.writer(local.entity) else {
             if let Some(reader) = self.endpoints.reader(local.entity) {
                 reader.wire_holds.forget(remote);
+                reader.machine.lock().set_resume_point(remote);
             }
             return self.apply_unmatch(now, local, remote);
         };

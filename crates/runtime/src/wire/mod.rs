@@ -119,6 +119,13 @@ pub trait SampleWire: Wire {
     /// and not at all where the hash is unknown.
     fn note_service_hash(&self, _endpoint: Guid, _hash: &TypeHash) {}
 
+    /// Notes whether RTPS reaches a participant. From the call with `true` to the one
+    /// with `false`, the wire reports nothing of it and delivers nothing from it, so
+    /// that no message comes twice. What it has reported before ends: the context polls
+    /// it right after the call. Called for every participant of RTPS. A wire that reaches
+    /// other peers than RTPS does needs nothing here.
+    fn note_rtps_participant(&self, _now: Instant, _prefix: GuidPrefix, _is_reached: bool) {}
+
     /// Announces the whole list of local nodes, on every change.
     fn announce_nodes(&self, now: Instant, nodes: &ParticipantEntitiesInfo);
 
@@ -270,6 +277,23 @@ impl RemoteEndpointRecord for EndpointData {
     }
 }
 
+/// Which processes RTPS reaches. A further wire may reach others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RtpsReach {
+    /// Every participant of the domain, as the discovery options say.
+    #[default]
+    Network,
+    /// Processes of this host whose group is the same, found by their discovery logs and
+    /// reached by shared memory. Announcements on the network are neither sent nor heard.
+    /// Without shared memory it is [`RtpsReach::Off`].
+    Host {
+        /// Differs from every domain id.
+        group: u32,
+    },
+    /// None.
+    Off,
+}
+
 /// What a further wire knows about the context that opens it.
 #[derive(Clone)]
 pub struct WireSetup {
@@ -281,9 +305,9 @@ pub struct WireSetup {
     pub enclave: String,
     /// Whether to stay on this host.
     pub local_only: bool,
-    /// Whether RTPS reaches other processes, too. A wire that may reach the same peers
-    /// refuses to open then: each message would come twice.
-    pub has_rtps: bool,
+    /// Which processes RTPS reaches. The wire may reach them, too: see
+    /// [`SampleWire::note_rtps_participant`].
+    pub rtps_reach: RtpsReach,
     /// Limits of the context: what remote peers may fill.
     pub limits: Limits,
     /// Calls the wire again.

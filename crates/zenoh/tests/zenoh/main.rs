@@ -10,6 +10,7 @@ mod driver;
 mod spin_thread;
 
 mod actions;
+mod both_wires;
 mod graph;
 mod harness;
 mod peers;
