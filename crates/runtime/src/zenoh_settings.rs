@@ -20,19 +20,20 @@ pub enum WireChoice {
     /// RTPS, and shared memory on one host.
     #[default]
     Rtps,
-    /// Zenoh, as rmw_zenoh_cpp speaks it. RTPS stays within the process.
+    /// Zenoh, as rmw_zenoh_cpp speaks it. Processes of Pteros on one host use shared
+    /// memory; RTPS reaches nobody else.
     Zenoh,
     /// Both at once. A peer that both reach is served by RTPS alone.
     Both,
 }
 
 impl WireChoice {
-    /// Whether RTPS reaches other processes.
+    /// Whether RTPS reaches every participant of the domain.
     pub fn has_rtps(self) -> bool {
         self != Self::Zenoh
     }
 
-    /// Whether Zenoh does.
+    /// Whether Zenoh is open.
     pub fn has_zenoh(self) -> bool {
         self != Self::Rtps
     }

@@ -57,6 +57,7 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros-lab", "command"),
     // The Zenoh wire: minutes to build, and nothing else needs it.
     ("pteros-zenoh", "zenoh"),
+    ("pteros", "zenoh_choice"),
     // Every example, tutorial and demo, as users run them.
     ("tour", "every_example"),
     ("tutorials", "programs"),
@@ -191,6 +192,14 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         let mut command = test_command(None, true)?;
         command.args(WHOLE).args(["--test", "zenoh"]);
         command.args(["--", "--ignored", "router_kills"]);
+        let (run, _) = run_tests(command)?;
+        Ok(run)
+    });
+    report.run_step("wires by the command line", || {
+        // No other test builds `pteros` with Zenoh.
+        let mut command = test_command(None, true)?;
+        command.args(["-p", "pteros", "--features", "zenoh"]);
+        command.args(["--test", "zenoh_choice"]);
         let (run, _) = run_tests(command)?;
         Ok(run)
     });
