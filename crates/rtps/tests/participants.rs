@@ -651,6 +651,23 @@ fn participants_of_other_domains_are_ignored() {
     }
 }
 
+/// As of a context that another wire joins with the network.
+#[test]
+fn a_participant_that_ignores_announcements_is_discovered_by_nobody() {
+    let mut domain = Domain::new(1);
+    domain.join(config(0, 0));
+    let mut ignorant = config(1, 0);
+    ignorant.ignores_announcements = true;
+    ignorant.announce_to.clear();
+    domain.join(ignorant);
+    domain.run_for(secs(10));
+    for node in &domain.nodes {
+        assert_eq!(node.machine.participants().count(), 0);
+        assert_eq!(node.machine.unvalidated_count(), 0);
+    }
+    assert!(domain.nodes[1].machine.stats().announcements_received > 0);
+}
+
 #[test]
 fn a_static_peer_is_discovered_and_kept_without_multicast() {
     let mut domain = Domain::new(1);

@@ -179,4 +179,18 @@ mod tests {
         let error = read(&[("ZENOH_ROUTER_CHECK_ATTEMPTS", "often")]).unwrap_err();
         assert_eq!(error.variable, "ZENOH_ROUTER_CHECK_ATTEMPTS");
     }
+
+    #[test]
+    fn processes_of_one_domain_with_the_same_settings_are_a_group() {
+        let by = |port: u32| {
+            let text = format!("connect/endpoints=[\"tcp/10.0.0.1:{port}\"]");
+            read(&[("ZENOH_CONFIG_OVERRIDE", &text)]).unwrap()
+        };
+        let group = by(7447).host_group(0);
+        assert_eq!(group, by(7447).host_group(0));
+        assert!(group > 232, "no domain id");
+        assert_ne!(group, by(7448).host_group(0));
+        assert_ne!(group, by(7447).host_group(1));
+        assert_ne!(group, ZenohSettings::default().host_group(0));
+    }
 }

@@ -135,3 +135,53 @@ fn late_joiners_of_one_process_do_not_disturb_those_already_there() {
     assert_eq!(pair.numbers(volatile), (1..=9).collect::<Vec<_>>());
     assert_eq!(pair.numbers(late), (4..=9).collect::<Vec<_>>());
 }
+
+/// A match over another wire ends, and RTPS goes on with the same writer.
+#[test]
+fn a_history_that_came_by_another_wire_is_not_delivered_again() {
+    for durable in [true, false] {
+        let qos = || {
+            if durable {
+                transient_local(10)
+            } else {
+                reliable()
+            }
+        };
+        let mut pair = Pair::new();
+        let w = pair.writer(0, qos());
+        let r = pair.reader(1, qos());
+        pair.write_many(w, 5);
+        let writer = pair.writer_guid(w);
+        let proxy = WriterProxyConfig {
+            guid: writer,
+            qos: EndpointQos {
+                reliability: Reliability::BestEffort,
+                ..EndpointQos::default()
+            }
+            .into(),
+            route: Route::by_socket(&[], false),
+            vendor: VendorId::PTEROS,
+        };
+        let now = pair.now();
+        let machine = &mut pair.readers[r.0].machine;
+        assert!(machine.match_writer(now, proxy));
+        for number in 1..=3 {
+            let payload = Bytes::from_static(b"\0\x01\0\0data");
+            let change = CacheChange::new(writer, SequenceNumber(number), payload);
+            machine.handle_whole_sample(now, change);
+        }
+        machine.set_resume_point(writer);
+        machine.unmatch_writer(writer);
+        pair.join(w, r);
+        pair.write_many(w, 1);
+        pair.run_ms(500);
+        // A volatile reader gets what is written after the match.
+        let expected: &[i64] = if durable {
+            &[1, 2, 3, 4, 5, 6]
+        } else {
+            &[1, 2, 3, 6]
+        };
+        assert_eq!(pair.numbers(r), expected);
+        assert_eq!(lost(&pair, r), 0);
+    }
+}
