@@ -13,6 +13,7 @@ mod actions;
 mod both_wires;
 mod graph;
 mod harness;
+mod password;
 mod peers;
 mod proxy;
 mod reconnection;
