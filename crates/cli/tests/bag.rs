@@ -80,8 +80,9 @@ fn a_recorded_topic_is_shown_printed_and_played() {
         "25 messages read, no problems\n"
     );
 
-    let mut echo =
-        domain.start("topic echo /again std_msgs/msg/Int32 --csv --qos-reliability reliable --qos-depth 100");
+    let mut echo = domain.start(
+        "topic echo /again std_msgs/msg/Int32 --csv --qos-reliability reliable --qos-depth 100",
+    );
     let words = "bag play -r 10 --progress-bar-update-rate -1 --playback-duration -1 --playback-until-sec -1 --wait-for-matched 20 --wait-for-all-acked 5000 -m /numbers:=/again --";
     let mut command = domain.command(words.split(' '));
     command.arg(&folder);

@@ -14,9 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pteros_runtime::busy_poll::BUSY_POLL_MAX;
-use pteros_runtime::config::{
-    Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN, ZenohSettings,
-};
+use pteros_runtime::config::{Config, DOMAIN_ID_MAX, DiscoveryRange, LEASE_MIN, ZenohSettings};
 use pteros_runtime::flow_controller::FlowController;
 use pteros_runtime::names::validate_enclave;
 use pteros_runtime::platform::Platform;

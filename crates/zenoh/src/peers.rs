@@ -23,8 +23,8 @@ use pteros_rtps::qos::{EndpointQos, Liveliness};
 use pteros_rtps::time::{Duration, Instant};
 use pteros_runtime::limits::Limits;
 use pteros_runtime::user_data::user_data_value;
-use pteros_runtime::wire::{RtpsReach, WireEvent};
 use pteros_runtime::wire::matcher::EndpointMatcher;
+use pteros_runtime::wire::{RtpsReach, WireEvent};
 
 use crate::aside::{AsideToken, SessionsAside};
 use crate::gid::Gid;
@@ -816,12 +816,24 @@ mod tests {
         assert!(peers.add(NOW, &publisher(OTHER, 1)).is_some());
         assert!(!events(&mut peers).is_empty());
         // RTPS loses it, and then the session ends.
-        assert_eq!(peers.note_rtps_participant(after(70_000), prefix, false), [gid]);
+        assert_eq!(
+            peers.note_rtps_participant(after(70_000), prefix, false),
+            [gid]
+        );
         assert!(!peers.is_on_rtps(gid));
         let is_match = |event: &WireEvent| {
-            matches!(event, WireEvent::Discovery(ParticipantEvent::Matched { .. }))
+            matches!(
+                event,
+                WireEvent::Discovery(ParticipantEvent::Matched { .. })
+            )
         };
-        assert_eq!(events(&mut peers).iter().filter(|event| is_match(event)).count(), 1);
+        assert_eq!(
+            events(&mut peers)
+                .iter()
+                .filter(|event| is_match(event))
+                .count(),
+            1
+        );
         peers.remove(&token);
         assert!(!events(&mut peers).is_empty());
         assert_eq!(peers.tokens.len(), 1);
@@ -857,7 +869,11 @@ mod tests {
         assert_eq!(ended.len(), 2 + 2 + 1);
         peers.remove(&token);
         peers.remove(&second);
-        assert!(peers.note_rtps_participant(after(9_500), prefix, false).is_empty());
+        assert!(
+            peers
+                .note_rtps_participant(after(9_500), prefix, false)
+                .is_empty()
+        );
         assert_eq!(peers.aside.token_count(), 0);
     }
 

@@ -200,7 +200,9 @@ impl ZenohWire {
             };
             if has_changed {
                 let writer = *writer;
-                state.wanted.push(WireEvent::WriterWanted { writer, is_wanted });
+                state
+                    .wanted
+                    .push(WireEvent::WriterWanted { writer, is_wanted });
             }
         }
     }

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
 use pteros::interfaces::std_msgs::msg::String as Text;
-use pteros::config::DiscoveryRange;
 use pteros::prelude::*;
 
 use crate::harness::{Net, SOON, next, text, until};
@@ -82,7 +82,11 @@ fn each_peer_gets_each_message_once_whatever_its_wires() {
         }
         assert_eq!(publisher.matched_count(), 3);
         for ((_, _, subscription), kind) in peers.iter().zip(kinds) {
-            assert_eq!(subscription.take().map(|sample| sample.data.clone()), None, "{kind:?}");
+            assert_eq!(
+                subscription.take().map(|sample| sample.data.clone()),
+                None,
+                "{kind:?}"
+            );
         }
     }
 }
