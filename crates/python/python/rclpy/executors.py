@@ -2,7 +2,8 @@
 Executors: the threads that wait for entities and run their callbacks.
 
 An executor registers the entities of its nodes once with a poller of the native module, and
-again only when they change. A callback is a plain call; only a coroutine gets a task.
+again only when they change. A callback is a plain call; only a coroutine gets a task. `spin` of
+the single-threaded executor runs such calls in the native module (`src/spin.rs`).
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class _Entry:
     """An entity that is registered with the poller."""
 
     __slots__ = (
-        'handle', 'entity', 'group', 'is_plain', 'acquire', 'release', 'node', 'take', 'call')
+        'handle', 'entity', 'group', 'is_plain', 'lock', 'acquire', 'release', 'node', 'take',
+        'call')
 
     def __init__(
         self, handle: Any, entity: Any, node: Optional[Node], take: Callable[..., Any],
@@ -80,11 +82,13 @@ class _Entry:
         self.is_plain = type(self.group) in (
             MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup)
         # The lock of a mutually exclusive group of rclpy: what its methods do, without calls.
+        self.lock: Any = None
         self.acquire: Any = None
         self.release: Any = None
         if type(self.group) is MutuallyExclusiveCallbackGroup:
-            self.acquire = self.group._active.acquire
-            self.release = self.group._active.release
+            self.lock = self.group._active
+            self.acquire = self.lock.acquire
+            self.release = self.lock.release
         self.node = node
         # Takes what is ready: the arguments of `call`, or None if there is nothing.
         self.take = take
@@ -243,8 +247,9 @@ class Executor:
         """
         with self._shutdown_lock:
             if not self._is_shutdown:
-                self._poller.wake()
                 self._is_shutdown = True
+                self._is_stale = True
+                self._poller.wake()
         if not self._wait_for_callbacks(timeout_sec):
             return False
         with self._nodes_lock:
@@ -452,7 +457,7 @@ class Executor:
         group = entry.group
         entity = entry.entity
         if entry.acquire is not None:
-            may_run = entry.acquire(False)
+            may_run = entry.acquire()
             if may_run:
                 group._active_entity = entity
         else:
@@ -662,11 +667,45 @@ class SingleThreadedExecutor(Executor):
         self, timeout_sec: Optional[float] = None,
         wait_condition: Optional[Callable[[], bool]] = None,
     ) -> None:
+        if not (self._ready or self._is_stale or self._tasks or self._tasks_ran or self._blocked
+                or self._dynamic or self._is_shutdown):
+            if wait_condition is not None and self._is_context_ok() and wait_condition():
+                return
+            if timeout_sec is None or timeout_sec < 0:
+                item = self._spin_once_natively(None)
+            else:
+                until = monotonic() + timeout_sec
+                item = self._spin_once_natively(int(timeout_sec * 1e9))
+                if item is None:
+                    timeout_sec = max(until - monotonic(), 0.0)
+            if item is True:
+                return
+            if item is False:
+                if self._is_shutdown:
+                    return
+                raise ExternalShutdownException()
+            if item is not None:
+                self._run_coroutine(*item)
+                return
         try:
             item = self._next(timeout_sec, wait_condition)
         except (ShutdownException, TimeoutException, ConditionReachedException):
             return
         self._run(item)
+
+    def _spin_once_natively(self, timeout_ns: Optional[int]) -> Any:
+        """Wait and call in the native module; ``None`` if something else is to be done."""
+        thread = threading.get_ident()
+        self._waiters.add(thread)
+        try:
+            return self._poller.spin_once(self, timeout_ns)
+        finally:
+            self._waiters.discard(thread)
+
+    def _run_coroutine(self, entry: _Entry, coroutine: Any) -> None:
+        """Step a coroutine that a callback has returned to the native module."""
+        self._run(_ExecutorTask(
+            self._finish_coroutine(entry, coroutine), (), None, self, entry.node))
 
     def spin(self) -> None:
         """
@@ -674,22 +713,39 @@ class SingleThreadedExecutor(Executor):
 
         :raises ExternalShutdownException: if the context is shut down while it waits.
         """
-        if type(self).spin_once is not SingleThreadedExecutor.spin_once:
+        if (type(self).spin_once is not SingleThreadedExecutor.spin_once
+                or type(self)._spin_once_impl is not SingleThreadedExecutor._spin_once_impl):
             super().spin()
             return
         self._spin_while_ok()
 
     def _spin_while_ok(self) -> None:
-        """Spin without the calls between a wait and a callback."""
+        """Spin, in the native module as long as plain callbacks are all there is to do."""
         is_ok = self._is_context_ok
         next_item = self._next
         run = self._run
+        spin = self._poller.spin
+        thread = threading.get_ident()
         while is_ok() and not self._is_shutdown:
+            if (self._ready or self._is_stale or self._tasks or self._tasks_ran or self._blocked
+                    or self._dynamic):
+                try:
+                    item = next_item(None)
+                except ShutdownException:
+                    return
+                run(item)
+                continue
+            self._waiters.add(thread)
             try:
-                item = next_item(None)
-            except ShutdownException:
-                return
-            run(item)
+                item = spin(self)
+            finally:
+                self._waiters.discard(thread)
+            if item is False:
+                if self._is_shutdown:
+                    return
+                raise ExternalShutdownException()
+            if item is not None:
+                self._run_coroutine(*item)
 
     def spin_once(self, timeout_sec: Optional[float] = None) -> None:
         """
