@@ -15,8 +15,8 @@ from collections import deque
 from time import monotonic
 
 from pteros import _native
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.exceptions import InvalidHandle, NotInitializedException
+from rclpy.impl.executor_entry import Entry, HandleTaker, apply
 from rclpy.task import Future, Task
 from rclpy.utilities import get_default_context
 
@@ -24,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
-    from rclpy.callback_groups import CallbackGroup
     from rclpy.context import Context
     from rclpy.node import Node
 
@@ -58,54 +57,6 @@ class ConditionReachedException(Exception):
 
 def _is_coroutine(result: Any) -> bool:
     return hasattr(result, 'send') and hasattr(result, '__await__')
-
-
-def _apply(function: Callable[..., Any], args: Tuple) -> Any:
-    return function(*args)
-
-
-class _Entry:
-    """An entity that is registered with the poller."""
-
-    __slots__ = (
-        'handle', 'entity', 'group', 'is_plain', 'lock', 'acquire', 'release', 'node', 'take',
-        'call')
-
-    def __init__(
-        self, handle: Any, entity: Any, node: Optional[Node], take: Callable[..., Any],
-        call: Callable[..., Any],
-    ) -> None:
-        self.handle = handle
-        self.entity = entity
-        self.group: Optional[CallbackGroup] = entity.callback_group
-        # The groups of rclpy answer both questions in beginning_execution.
-        self.is_plain = type(self.group) in (
-            MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup)
-        # The lock of a mutually exclusive group of rclpy: what its methods do, without calls.
-        self.lock: Any = None
-        self.acquire: Any = None
-        self.release: Any = None
-        if type(self.group) is MutuallyExclusiveCallbackGroup:
-            self.lock = self.group._active
-            self.acquire = self.lock.acquire
-            self.release = self.lock.release
-        self.node = node
-        # Takes what is ready: the arguments of `call`, or None if there is nothing.
-        self.take = take
-        self.call = call
-
-
-class _HandleTaker:
-    """Takes from one handle of a waitable whose handles never change."""
-
-    __slots__ = ('waitable', 'handle')
-
-    def __init__(self, waitable: Any, handle: Any) -> None:
-        self.waitable = waitable
-        self.handle = handle
-
-    def __call__(self, executor: Executor) -> Any:
-        return self.waitable._take_handle(self.handle, executor)
 
 
 class _ExecutorTask(Task):
@@ -167,14 +118,14 @@ class Executor:
         # What may run now, in order: tasks, and entries that the poller found ready.
         self._ready: Deque[Any] = deque()
         # Ready entries whose callback group is busy. The poller does not have them meanwhile.
-        self._blocked: List[_Entry] = []
-        self._entries: Dict[Any, _Entry] = {}
+        self._blocked: List[Entry] = []
+        self._entries: Dict[Any, Entry] = {}
         # Set by every wake-up: the nodes' entities may have changed.
         self._is_stale = True
         # The versions of the nodes' entities that the poller has, and their nodes if chosen.
         self._synchronized: Optional[List[int]] = None
         # Waitables whose handles may differ at every turn.
-        self._dynamic: List[_Entry] = []
+        self._dynamic: List[Entry] = []
         # The threads that look for something to run. Only they need to be woken.
         self._waiters: set = set()
         # Whether tasks were queued last; then it is the entities' turn.
@@ -452,7 +403,7 @@ class Executor:
                 return item, args
         return None
 
-    def _begin(self, entry: _Entry) -> Any:
+    def _begin(self, entry: Entry) -> Any:
         """Take an entry's data, with its group counting it as running; ``None`` if not."""
         group = entry.group
         entity = entry.entity
@@ -480,11 +431,11 @@ class Executor:
                 group.ending_execution(entity)
         return args
 
-    def _end(self, entry: _Entry) -> None:
+    def _end(self, entry: Entry) -> None:
         if entry.group is not None:
             entry.group.ending_execution(entry.entity)
 
-    def _invoke(self, entry: _Entry, args: Tuple) -> Any:
+    def _invoke(self, entry: Entry, args: Tuple) -> Any:
         """Call an entry's callback; return its coroutine, if it is one, else its result."""
         try:
             result = entry.call(*args)
@@ -496,7 +447,7 @@ class Executor:
         self._end(entry)
         return result
 
-    async def _finish_coroutine(self, entry: _Entry, coroutine: Any) -> Any:
+    async def _finish_coroutine(self, entry: Entry, coroutine: Any) -> Any:
         try:
             return await coroutine
         finally:
@@ -600,26 +551,26 @@ class Executor:
         return wait_set
 
     def _collect(self, nodes: List[Node]) -> None:
-        entries: Dict[Any, _Entry] = {}
-        dynamic: List[_Entry] = []
+        entries: Dict[Any, Entry] = {}
+        dynamic: List[Entry] = []
         for node in nodes:
             for waitable in list(node._waitables):
                 handles = waitable._static_handles()
                 if handles is None:
-                    dynamic.append(_Entry(
+                    dynamic.append(Entry(
                         None, waitable, node, waitable._executor_take, waitable._executor_call))
                     continue
                 for handle in handles:
                     if not handle.is_destroyed:
-                        entries[handle] = _Entry(
-                            handle, waitable, node, _HandleTaker(waitable, handle), _apply)
+                        entries[handle] = Entry(
+                            handle, waitable, node, HandleTaker(waitable, handle), apply)
             for entities in (
                     node._timers, node._subscriptions, node._guards, node._clients,
                     node._services):
                 for entity in list(entities):
                     handle = entity.handle
                     if not handle.is_destroyed:
-                        entries[handle] = _Entry(
+                        entries[handle] = Entry(
                             handle, entity, node, entity._executor_take, entity._executor_call)
         # Entries that are kept go on in the queues.
         for handle, entry in self._entries.items():
@@ -702,7 +653,7 @@ class SingleThreadedExecutor(Executor):
         finally:
             self._waiters.discard(thread)
 
-    def _run_coroutine(self, entry: _Entry, coroutine: Any) -> None:
+    def _run_coroutine(self, entry: Entry, coroutine: Any) -> None:
         """Step a coroutine that a callback has returned to the native module."""
         self._run(_ExecutorTask(
             self._finish_coroutine(entry, coroutine), (), None, self, entry.node))
