@@ -157,11 +157,11 @@ pub(crate) struct Poller {
     /// Waits in progress. A new entity wakes only those; the next wait has it anyway.
     waits: AtomicUsize,
     is_closed: AtomicBool,
-    /// What an external event loop waits for, if there is one.
+    /// The descriptor of an external event loop, if there is one.
     event_loop: OnceLock<ExternalEventLoop>,
 }
 
-/// What there is to take without a wait.
+/// The result of a look without a wait.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum AtOnce {
     Taken,

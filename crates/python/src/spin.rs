@@ -17,11 +17,11 @@ use crate::poller::{Entities, Poller};
 use crate::subscription::Subscription;
 use crate::timer::Timer;
 
-/// What is needed to run an entry's callback.
+/// An entry with the parts that run its callback.
 struct Prepared<'py> {
     entry: Bound<'py, PyAny>,
     group: Group<'py>,
-    source: Source<'py>,
+    taker: Taker<'py>,
 }
 
 /// The callback group.
@@ -35,14 +35,14 @@ enum Group<'py> {
 }
 
 /// Where data comes from, and the entity with the callback.
-enum Source<'py> {
+enum Taker<'py> {
     Timer(Bound<'py, Timer>, Bound<'py, PyAny>),
     Subscription(Bound<'py, Subscription>, Bound<'py, PyAny>),
     /// By the methods of the entry.
     Other,
 }
 
-/// What became of an entry.
+/// The result of an entry's turn.
 enum Outcome<'py> {
     /// Its callback has run.
     Done,
@@ -54,8 +54,10 @@ enum Outcome<'py> {
     Coroutine(Bound<'py, PyAny>),
 }
 
-/// Runs callbacks until the executor has something else to do (None), the context is shut
-/// down during a wait (False), or a callback returns a coroutine (the entry and it).
+/// Runs callbacks until the executor has something else to do. Returns None for that.
+///
+/// It also returns when the context is shut down during a wait (False), and when a
+/// callback returns a coroutine (the entry and it).
 ///
 /// # Errors
 /// That of a callback.
@@ -110,9 +112,8 @@ pub(crate) fn run(poller: &Poller, executor: &Bound<'_, PyAny>) -> PyResult<Py<P
     }
 }
 
-/// Waits for one callback and runs it. Returns True if it has run or the timeout has
-/// passed, False if the context is shut down, an entry with the coroutine that its
-/// callback has returned, and None if the executor has something else to do.
+/// Waits for one callback and runs it. Returns as [`run`] does, and True if the callback
+/// has run or the timeout has passed.
 ///
 /// # Errors
 /// That of the callback.
@@ -213,24 +214,24 @@ fn prepare<'py>(
     let entity = entry.getattr(intern!(py, "entity"))?;
     let callback = entity.getattr_opt(intern!(py, "_plain_callback"))?;
     let is_plain = callback.is_some_and(|name| name.is_instance_of::<PyString>());
-    let source = if let (true, Ok(timer)) = (is_plain, handle.cast::<Timer>()) {
-        Source::Timer(timer.clone(), entity)
+    let taker = if let (true, Ok(timer)) = (is_plain, handle.cast::<Timer>()) {
+        Taker::Timer(timer.clone(), entity)
     } else if let (true, Ok(subscription)) = (is_plain, handle.cast::<Subscription>())
         && !entity.getattr(intern!(py, "raw"))?.is_truthy()?
     {
-        Source::Subscription(subscription.clone(), entity)
+        Taker::Subscription(subscription.clone(), entity)
     } else {
-        Source::Other
+        Taker::Other
     };
     Ok(Some(Prepared {
         entry,
         group,
-        source,
+        taker,
     }))
 }
 
 impl<'py> Prepared<'py> {
-    /// What `Executor._begin` and `SingleThreadedExecutor._run` do.
+    /// Does the same as `Executor._begin` and `SingleThreadedExecutor._run`.
     fn run(&self, executor: &Bound<'py, PyAny>) -> PyResult<Outcome<'py>> {
         match &self.group {
             Group::Free => {}
@@ -259,8 +260,8 @@ impl<'py> Prepared<'py> {
     /// Takes and calls. `None` if there was nothing to take.
     fn call(&self, executor: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = executor.py();
-        match &self.source {
-            Source::Timer(timer, entity) => {
+        match &self.taker {
+            Taker::Timer(timer, entity) => {
                 if !present(py, timer.get().try_call())?.unwrap_or(false) {
                     return Ok(None);
                 }
@@ -270,7 +271,7 @@ impl<'py> Prepared<'py> {
                 }
                 callback.call0().map(Some)
             }
-            Source::Subscription(subscription, entity)
+            Taker::Subscription(subscription, entity)
                 if !entity.getattr(intern!(py, "_with_info"))?.is_truthy()? =>
             {
                 let Some(message) = present(py, subscription.get().take_message(py))?.flatten()
@@ -280,7 +281,7 @@ impl<'py> Prepared<'py> {
                 let callback = entity.getattr(intern!(py, "_callback"))?;
                 callback.call1((message,)).map(Some)
             }
-            Source::Subscription(..) | Source::Other => {
+            Taker::Subscription(..) | Taker::Other => {
                 let taken = self.entry.getattr(intern!(py, "take"))?.call1((executor,));
                 let Some(arguments) = present(py, taken)?.filter(|taken| !taken.is_none()) else {
                     return Ok(None);
@@ -295,7 +296,7 @@ impl<'py> Prepared<'py> {
     }
 }
 
-/// What was taken. `None` if the entity was destroyed since the poller found it.
+/// Returns the taken data. `None` if the entity was destroyed since the poller found it.
 fn present<T>(py: Python<'_>, taken: PyResult<T>) -> PyResult<Option<T>> {
     match taken {
         Ok(taken) => Ok(Some(taken)),

@@ -28,7 +28,7 @@ EXAMPLES = '../../../../examples/tutorials/python'
 SKIPPED = 77
 DEADLINE_S = 120.0
 LIBRARIES = ('libgcc_s.so.1', 'libm.so.6', 'libdl.so.2', 'libpthread.so.0', 'librt.so.1')
-VENV = '/home/venv'
+VENV = '/venv'
 
 
 # --- the root folder ------------------------------------------------------------------------
@@ -73,13 +73,13 @@ def build(root, wheel):
         subprocess.run(['mount', '--bind', path, place(path)], check=True)
         if path not in devices:
             subprocess.run(['mount', '-o', 'remount,bind,ro', place(path)], check=True)
-    for path in ('/proc', '/dev/shm', '/tmp', '/home/check'):
+    for path in ('/proc', '/dev/shm', '/tmp', '/check'):
         os.makedirs(place(path), exist_ok=True)
     subprocess.run(['mount', '--rbind', '/proc', place('/proc')], check=True)
     subprocess.run(['mount', '-t', 'tmpfs', 'tmpfs', place('/dev/shm')], check=True)
     examples = pathlib.Path(__file__).resolve().parent / EXAMPLES
     for file in (wheel, __file__, examples / 'talker.py', examples / 'listener.py'):
-        shutil.copy(file, place('/home/check'))
+        shutil.copy(file, place('/check'))
     return python
 
 
@@ -89,7 +89,7 @@ def in_namespaces(root, wheel):
     python = build(root, wheel)
     os.chroot(root)
     os.chdir('/')
-    os.execve(python, [python, '-I', '/home/check/check.py', '--inside'], {})
+    os.execve(python, [python, '-I', '/check/check.py', '--inside'], {})
 
 
 def outside(wheel):
@@ -132,7 +132,7 @@ class Program:
         self.words = words
         self.output = ''
         self._process = subprocess.Popen(
-            words, cwd='/home/check', env={}, text=True, stdin=subprocess.DEVNULL,
+            words, cwd='/check', env={}, text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -230,7 +230,7 @@ def run_programs(has_command):
     """Run the programs of the environment."""
     python = f'{VENV}/bin/python'
     for name, text in (('server.py', SERVER), ('client.py', CLIENT), ('a.launch.py', LAUNCH)):
-        pathlib.Path('/home/check', name).write_text(text)
+        pathlib.Path('/check', name).write_text(text)
     talker = Program(python, 'talker.py')
     listener = Program(python, 'listener.py')
     listener.wait_for('I heard: "Hello World: ')
@@ -264,7 +264,7 @@ def inside():
     print('root:', *sorted(entries), flush=True)
     for program in ('sh', 'cargo', 'ros2', 'pteros'):
         assert shutil.which(program, path='/bin:/usr/bin:/usr/local/bin') is None, program
-    wheel, = pathlib.Path('/home/check').glob('*.whl')
+    wheel, = pathlib.Path('/check').glob('*.whl')
     subprocess.run([sys.executable, '-I', '-m', 'venv', VENV], check=True, env={})
     words = ['install', '--quiet', '--no-index', '--disable-pip-version-check', str(wheel)]
     subprocess.run([f'{VENV}/bin/pip', *words], check=True, env={})
