@@ -14,6 +14,9 @@ import stat
 import sys
 import zipfile
 
+import manylinux
+import stubs
+
 HERE = pathlib.Path(__file__).resolve().parent
 DEFINITIONS = HERE.parent / 'interfaces' / 'definitions'
 KINDS = ('msg', 'srv', 'action')
@@ -26,14 +29,39 @@ Name: pteros
 Version: {version}
 Summary: rclpy without a ROS 2 installation
 License: Apache-2.0
+Keywords: ros2,rclpy,robotics,dds,middleware
+Project-URL: Repository, https://github.com/pteros/pteros
 Requires-Python: >=3.10
-Classifier: Programming Language :: Python :: 3
+Classifier: License :: OSI Approved :: Apache Software License
 Classifier: Operating System :: POSIX :: Linux
+Classifier: Programming Language :: Python :: 3
+Classifier: Programming Language :: Python :: 3 :: Only
+Classifier: Programming Language :: Python :: Implementation :: CPython
+Classifier: Programming Language :: Rust
+Classifier: Topic :: Software Development :: Libraries
+Classifier: Typing :: Typed
 Provides-Extra: numpy
 Requires-Dist: numpy; extra == 'numpy'
 Description-Content-Type: text/markdown
 
-Runs programs that were written for rclpy, and talks to every ROS 2 and DDS system.
+Pteros runs programs that were written for rclpy, and talks to every ROS 2 and DDS system. No
+ROS 2 is installed, and nothing is sourced.
+
+```python
+import rclpy
+from rclpy.node import Node
+from std_msgs.msg import String
+
+rclpy.init()
+node = Node('talker')
+publisher = node.create_publisher(String, 'chatter', 10)
+node.create_timer(1.0, lambda: publisher.publish(String(data='Hello World')))
+rclpy.spin(node)
+```
+
+The wheel has rclpy, the standard message packages, tf2_ros, message_filters, launch, launch_ros,
+and the command `pteros`. `python -m pteros doctor` checks the host and the network, and says whose
+rclpy is imported. Fixed arrays of numbers are numpy arrays where numpy is installed.
 '''
 
 TAGS = '''\
@@ -82,6 +110,11 @@ def interface_modules():
                 f'"""Classes of {package.name}/{kind}, made when they are first used."""\n\n'
                 'from pteros._interfaces import install\n\n'
                 'install(__name__, globals())\n')
+            definitions = {
+                path.stem: path.read_text() for path in (package / kind).glob(f'*.{kind}')}
+            yield f'{package.name}/{kind}/__init__.pyi', stubs.stub(
+                package.name, kind, definitions)
+        yield f'{package.name}/py.typed', ''
 
 
 def main():
@@ -90,11 +123,23 @@ def main():
     parser.add_argument('--library', required=True, help='the built native module')
     parser.add_argument('--command', help='the built command `pteros`; left out without it')
     parser.add_argument('--version', required=True)
+    parser.add_argument(
+        '--glibc-max', help='fail if the files need a newer glibc, such as 2.28')
     parser.add_argument('--out', required=True, help='the folder for the wheel')
     options = parser.parse_args()
     out = pathlib.Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    tag = f'cp310-abi3-linux_{platform.machine()}'
+    binaries = {'the native module': pathlib.Path(options.library).read_bytes()}
+    if options.command:
+        binaries['the command'] = pathlib.Path(options.command).read_bytes()
+    try:
+        platform_tag = manylinux.platform_tag(binaries, options.glibc_max)
+    except manylinux.PolicyError as error:
+        if options.glibc_max:
+            parser.exit(1, f'error: {error}\n')
+        print(f'{error}; so the wheel is for machines like this one', file=sys.stderr)
+        platform_tag = f'linux_{platform.machine()}'
+    tag = f'cp310-abi3-{platform_tag}'
     path = out / f'pteros-{options.version}-{tag}.whl'
     wheel = Wheel(path)
     sources = HERE / 'python'
@@ -103,13 +148,14 @@ def main():
             wheel.add(source.relative_to(sources).as_posix(), source.read_bytes())
     for name, text in interface_modules():
         wheel.add(name, text.encode())
-    wheel.add('pteros/_native.abi3.so', pathlib.Path(options.library).read_bytes(), True)
+    wheel.add('pteros/_native.abi3.so', binaries['the native module'], True)
     if options.command:
-        data = pathlib.Path(options.command).read_bytes()
-        wheel.add(f'pteros-{options.version}.data/scripts/pteros', data, True)
+        name = f'pteros-{options.version}.data/scripts/pteros'
+        wheel.add(name, binaries['the command'], True)
     info = f'pteros-{options.version}.dist-info'
     wheel.add(f'{info}/METADATA', METADATA.format(version=options.version).encode())
     wheel.add(f'{info}/WHEEL', TAGS.format(tag=tag).encode())
+    wheel.add(f'{info}/LICENSE', (HERE.parents[1] / 'LICENSE').read_bytes())
     wheel.close(f'{info}/RECORD')
     print(path)
 

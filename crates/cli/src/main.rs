@@ -37,6 +37,7 @@ mod pace;
 mod param;
 mod pkg;
 mod plug_in;
+mod python_program;
 mod python_repr;
 mod qos_flags;
 mod remote_types;

@@ -48,11 +48,12 @@ impl DataWaiter {
         waiter
     }
 
-    /// Wakes `queue` when a sample arrives.
-    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        self.reader.slot.attach(Some(queue.clone()), || false);
-        if let Some(replies) = &self.replies {
-            replies.attach(queue);
+    /// Wakes `queue` when a sample arrives. Returns whether it woke another one before.
+    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) -> bool {
+        let had_another = self.reader.slot.attach(Some(queue.clone()), || false);
+        match &self.replies {
+            Some(replies) => replies.attach(queue) || had_another,
+            None => had_another,
         }
     }
 

@@ -155,9 +155,9 @@ impl EventState {
         }
     }
 
-    /// Wakes `queue` at an event.
-    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        self.events.slot.attach(Some(queue.clone()), || false);
+    /// Wakes `queue` at an event. Returns whether it woke another one before.
+    pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) -> bool {
+        self.events.slot.attach(Some(queue.clone()), || false)
     }
 
     /// Wakes no queue any more if it woke that one.

@@ -32,6 +32,15 @@ pub(crate) struct Subscription {
 }
 
 impl Subscription {
+    /// The oldest message as an object.
+    pub(crate) fn take_message<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.life.check()?;
+        let Some((payload, _)) = self.next() else {
+            return Ok(None);
+        };
+        self.program.decode(py, &payload).map(Some)
+    }
+
     /// The oldest message.
     fn next(&self) -> Option<(Bytes, SampleMeta)> {
         loop {
@@ -132,11 +141,7 @@ impl Subscription {
         py: Python<'py>,
         _executor: &Bound<'py, PyAny>,
     ) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
-        self.life.check()?;
-        let Some((payload, _)) = self.next() else {
-            return Ok(None);
-        };
-        Ok(Some((self.program.decode(py, &payload)?,)))
+        Ok(self.take_message(py)?.map(|message| (message,)))
     }
 
     /// The oldest message as it was received, or None.

@@ -58,6 +58,12 @@ fn check_period(period: i64) -> PyResult<()> {
 }
 
 impl Timer {
+    /// Schedules the next call if the timer is due.
+    pub(crate) fn try_call(&self) -> PyResult<bool> {
+        self.life.check()?;
+        Ok(self.state.is_ready() && self.call().is_ok())
+    }
+
     /// Schedules the next call. Returns the expected and the actual time.
     fn call(&self) -> PyResult<(i64, i64)> {
         self.life.check()?;
@@ -131,12 +137,7 @@ impl Timer {
         py: Python<'py>,
         _executor: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.life.check()?;
-        if !self.state.is_ready() {
-            return Ok(None);
-        }
-        self.call()?;
-        Ok(Some(PyTuple::empty(py)))
+        Ok(self.try_call()?.then(|| PyTuple::empty(py)))
     }
 
     /// Schedules the next call; returns its lateness.

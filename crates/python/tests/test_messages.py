@@ -1,7 +1,10 @@
 """Message classes: constructor, defaults, comparison, copies, CDR in both directions."""
 
 import array
+import ast
 import copy
+import importlib
+import pathlib
 import pickle
 
 import pytest
@@ -35,6 +38,39 @@ def test_every_default_message_survives_serialization(name):
     assert len(cls.SLOT_TYPES) == len(cls.get_fields_and_field_types())
     assert pickle.loads(pickle.dumps(message)) == message
     assert copy.deepcopy(message) == message
+
+
+def stub_classes(path):
+    """Return the classes of a stub with their annotated fields and constants."""
+    tree = ast.parse(path.read_text())
+    return {
+        outer.name: {
+            inner.name: inner for inner in outer.body if isinstance(inner, ast.ClassDef)
+        } or {None: outer}
+        for outer in tree.body if isinstance(outer, ast.ClassDef)}
+
+
+@pytest.mark.parametrize('package', sorted(_native.get_interface_packages()))
+def test_the_stubs_of_a_package_have_the_fields_and_constants_of_its_classes(package):
+    folder = pathlib.Path(importlib.import_module(package).__file__).parent
+    assert (folder / 'py.typed').exists()
+    seen = 0
+    for path in folder.glob('*/__init__.pyi'):
+        module = importlib.import_module(f'{package}.{path.parent.name}')
+        classes = stub_classes(path)
+        assert sorted(classes) == module.__all__
+        for name, parts in classes.items():
+            for part, node in parts.items():
+                cls = getattr(module, name) if part is None else getattr(getattr(module, name), part)
+                lines = [line for line in node.body if isinstance(line, ast.AnnAssign)]
+                constants = {line.target.id for line in lines
+                             if ast.unparse(line.annotation).startswith('_ClassVar')}
+                fields = [line.target.id for line in lines if line.target.id not in constants
+                          and line.target.id not in ('Event', 'Impl')]
+                assert fields == list(cls.get_fields_and_field_types())
+                assert all(hasattr(cls, constant) for constant in constants)
+                seen += len(constants)
+    assert seen > 0 or package != 'sensor_msgs'
 
 
 def test_fields_are_keywords_of_the_constructor():

@@ -144,6 +144,14 @@ def test_the_log_goes_to_rosout(node):
     assert os.path.basename(line.file) == 'test_programs.py'
 
 
+def test_the_module_of_the_command_says_where_the_command_is_missing():
+    # The packages of the tests are a wheel without the command.
+    result = subprocess.run(
+        [sys.executable, '-m', 'pteros', 'doctor'], text=True, capture_output=True, timeout=60)
+    assert result.returncode == 1
+    assert 'the command `pteros` was not installed with this package' in result.stderr
+
+
 FORKED = '''
 import os, sys
 import rclpy

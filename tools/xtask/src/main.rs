@@ -32,6 +32,7 @@ mod test;
 mod tidy;
 mod unsteady;
 mod wheel;
+mod zig_build;
 
 use anyhow::{Result, bail};
 
@@ -73,7 +74,7 @@ fn main() -> Result<()> {
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
         _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR… | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security|python [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | wheel [--debug] [--out DIR] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | ros2 [--rmw NAME] [--valgrind] [--only PART] [SUITE …] | ros2 --soak [--minutes N] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
+            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR… | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security|python [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | wheel [--debug | --manylinux] [--out DIR] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | ros2 [--rmw NAME] [--valgrind] [--only PART] [SUITE …] | ros2 --soak [--minutes N] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
         ),
     }
     Ok(())

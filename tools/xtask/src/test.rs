@@ -49,6 +49,8 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros", "churn"),
     ("pteros", "many_processes"),
     ("pteros-cli", "packages"),
+    // Makes a Python environment and installs the wheel into it.
+    ("pteros-python", "clean_root"),
     // Programs of an installed ROS 2.
     ("pteros-cli", "ros2_programs"),
     ("pteros-rtps", "soak"),

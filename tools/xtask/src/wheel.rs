@@ -1,9 +1,11 @@
-//! `cargo xtask wheel [--debug] [--out DIR]`: builds the Python wheel, by default into
-//! `target/wheel`.
+//! `cargo xtask wheel [--debug | --manylinux] [--out DIR]`: builds the Python wheel, by
+//! default into `target/wheel`.
 //!
-//! The native module and the command are built with the profile `dist`. With `--debug`
-//! the module alone is, with the development profile, for tests. `crates/python/wheel.py`
-//! packs them with the Python packages; it needs `python3` and nothing else.
+//! The native module and the command are built with the profile `dist`, for this
+//! machine's glibc or newer ones. With `--manylinux` zig links them for glibc 2.28, as
+//! `cargo xtask dist` does. With `--debug` the module alone is built, with the
+//! development profile, for tests. `crates/python/wheel.py` packs them with the Python
+//! packages and finds the tag; it needs `python3` and nothing else.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,35 +15,49 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::checkout::root;
 use crate::peers::target_folder;
+use crate::zig_build::{self, GLIBC_MIN, TARGET};
+
+const USAGE: &str = "usage: cargo xtask wheel [--debug | --manylinux] [--out DIR]";
+
+/// How the binaries are built.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Build {
+    Debug,
+    Host,
+    Manylinux,
+}
 
 /// Runs the command. Returns the line to print: the wheel's path.
 pub fn run(arguments: &[String]) -> Result<String> {
-    let mut is_debug = false;
+    let mut build = Build::Host;
     let mut out: Option<PathBuf> = None;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match (word.as_str(), words.as_slice().first()) {
-            ("--debug", _) => is_debug = true,
+            ("--debug", _) if build == Build::Host => build = Build::Debug,
+            ("--manylinux", _) if build == Build::Host => build = Build::Manylinux,
             ("--out", Some(folder)) => {
                 out = Some(folder.into());
                 words.next();
             }
-            _ => bail!("usage: cargo xtask wheel [--debug] [--out DIR]"),
+            _ => bail!(USAGE),
         }
     }
-    let (profile, folder) = if is_debug {
-        ("dev", "debug")
-    } else {
-        ("dist", "dist")
-    };
-    build(&["pteros-python"], profile)?;
     let target = target_folder()?;
-    let built = target.join(folder);
+    let built = match build {
+        Build::Debug => target.join("debug"),
+        Build::Host => target.join("dist"),
+        Build::Manylinux => target.join(TARGET).join("dist"),
+    };
+    build_package(&["pteros-python"], build)?;
     let out = out.unwrap_or_else(|| target.join("wheel"));
     let mut pack = packer(&built.join("libpteros_native.so"), &out);
-    if !is_debug {
-        build(&["pteros-cli", "--features", "full"], profile)?;
+    if build != Build::Debug {
+        build_package(&["pteros-cli", "--features", "full"], build)?;
         pack.arg("--command").arg(built.join("pteros"));
+    }
+    if build == Build::Manylinux {
+        pack.args(["--glibc-max", &format!("{}.{}", GLIBC_MIN.0, GLIBC_MIN.1)]);
     }
     pack_wheel(&mut pack)
 }
@@ -89,15 +105,24 @@ fn pack_wheel(pack: &mut Command) -> Result<String> {
 }
 
 /// Builds a package, whose features may follow its name.
-fn build(package: &[&str], profile: &str) -> Result<()> {
-    let status = Command::new("cargo")
-        .args(["build", "--quiet", "--profile", profile, "-p"])
+fn build_package(package: &[&str], build: Build) -> Result<()> {
+    let mut cargo = Command::new("cargo");
+    if build == Build::Manylinux {
+        zig_build::add_arguments(&mut cargo)
+            .context("install zig; without `--manylinux` the wheel needs none")?;
+    } else {
+        cargo.arg("build");
+    }
+    let profile = match build {
+        Build::Debug => "dev",
+        Build::Host | Build::Manylinux => "dist",
+    };
+    let status = cargo
+        .args(["--quiet", "--profile", profile, "-p"])
         .args(package)
         .current_dir(root())
         .status()
         .context("run cargo")?;
-    if !status.success() {
-        bail!("{} does not build", package[0]);
-    }
+    ensure!(status.success(), "{} does not build", package[0]);
     Ok(())
 }

@@ -9,8 +9,14 @@ const OTHER_VARIABLES: &[&str] = &[
     "AMENT_PREFIX_PATH",
     "PTEROS_COMPONENT_PATH",
     "PTEROS_CONTAINER",
+    "PTEROS_INTERFACE_PATH",
+    "PTEROS_PREFIX",
+    "PTEROS_RMW_OPTIONAL_FEATURES",
     "PTEROS_ROS2",
 ];
+
+/// Variables that Pteros sets for its own processes. They need no note.
+const SET_BY_PTEROS: &[&str] = &["PTEROS_COMMAND", "PTEROS_LAUNCH", "PTEROS_PYTHON"];
 
 /// Variables of ROS 2's setup files that have no effect and need no note.
 const IGNORED_SILENTLY: &[&str] = &[
@@ -145,7 +151,10 @@ fn check_names(names: &[String], found: &mut Findings) {
         if is_read && KNOWN_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
             in_force.push(name.as_str());
         }
-        if is_read || IGNORED_SILENTLY.contains(&name.as_str()) || name.starts_with("PTEROS_TEST_")
+        if is_read
+            || IGNORED_SILENTLY.contains(&name.as_str())
+            || SET_BY_PTEROS.contains(&name.as_str())
+            || name.starts_with("PTEROS_TEST_")
         {
             continue;
         }
@@ -223,6 +232,9 @@ mod tests {
             "LANG",
             "XDG_RUNTIME_DIR",
             "GIT_SSL_CAINFO",
+            "PTEROS_INTERFACE_PATH",
+            "PTEROS_PREFIX",
+            "PTEROS_PYTHON",
         ] {
             let found = findings(&[name]);
             assert!(

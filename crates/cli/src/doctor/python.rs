@@ -2,7 +2,8 @@
 //! Pteros's wheel or that of a ROS 2, and how to choose.
 
 use super::finding::{Finding, Findings};
-use std::path::PathBuf;
+use crate::python_program;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The area of the findings.
@@ -24,29 +25,55 @@ struct Rclpy {
     folder: PathBuf,
 }
 
-/// Checks the `python3` of this environment. Without an rclpy there is nothing to report.
+/// Checks the Python that [`python_program::named`] names, else the first of the
+/// candidates that is there. Without an rclpy there is nothing to report.
 pub fn check() -> Vec<Finding> {
     let mut found = Findings::new(AREA);
-    let output = Command::new("python3")
-        .args(["-c", SCRIPT])
-        .stdin(Stdio::null())
-        .output();
-    match output {
-        Ok(output) if output.status.success() => {
-            report(&parse(&String::from_utf8_lossy(&output.stdout)), &mut found);
-        }
-        Ok(output) => {
-            let errors = String::from_utf8_lossy(&output.stderr);
-            let last = errors.lines().last().unwrap_or_default();
-            found.warn(
-                format!("python3 does not run ({}): {last}", output.status),
-                "correct PYTHONHOME and PYTHONPATH",
-            );
+    match python_program::named() {
+        Some(python) => {
+            if let Err(error) = check_python(&python, &mut found) {
+                found.warn(
+                    format!("{} does not run ({error})", python.display()),
+                    format!("name another Python by {}", python_program::VARIABLE),
+                );
+            }
         }
         // No Python, no Python programs.
-        Err(_) => {}
+        None => {
+            let candidates = python_program::candidates();
+            let _ = candidates
+                .iter()
+                .find(|python| check_python(python, &mut found).is_ok());
+        }
     }
     found.into_list()
+}
+
+/// Reports the rclpy of a Python. Blocks until it has ended.
+///
+/// # Errors
+/// It cannot be started.
+fn check_python(python: &Path, found: &mut Findings) -> std::io::Result<()> {
+    let output = Command::new(python)
+        .args(["-c", SCRIPT])
+        .stdin(Stdio::null())
+        .output()?;
+    if output.status.success() {
+        let all = parse(&String::from_utf8_lossy(&output.stdout));
+        report(python, &all, found);
+        return Ok(());
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let last = errors.lines().last().unwrap_or_default();
+    found.warn(
+        format!(
+            "{} does not run ({}): {last}",
+            python.display(),
+            output.status
+        ),
+        "correct PYTHONHOME and PYTHONPATH",
+    );
+    Ok(())
 }
 
 fn parse(output: &str) -> Vec<Rclpy> {
@@ -60,7 +87,8 @@ fn parse(output: &str) -> Vec<Rclpy> {
     output.lines().filter_map(parse_line).collect()
 }
 
-fn report(all: &[Rclpy], found: &mut Findings) {
+fn report(python: &Path, all: &[Rclpy], found: &mut Findings) {
+    let python = python.display();
     let Some((used, others)) = all.split_first() else {
         return;
     };
@@ -75,7 +103,7 @@ fn report(all: &[Rclpy], found: &mut Findings) {
         .iter()
         .find(|other| other.is_of_the_wheel != used.is_of_the_wheel);
     let Some(other) = other else {
-        found.ok(format!("python3 imports {}", name(used)));
+        found.ok(format!("{python} imports {}", name(used)));
         return;
     };
     let fix = match used.is_of_the_wheel {
@@ -85,7 +113,7 @@ fn report(all: &[Rclpy], found: &mut Findings) {
         }
     };
     found.note_with(
-        format!("python3 imports {}, not {}", name(used), name(other)),
+        format!("{python} imports {}, not {}", name(used), name(other)),
         fix,
     );
 }
@@ -97,7 +125,7 @@ mod tests {
 
     fn findings(output: &str) -> Vec<Finding> {
         let mut found = Findings::new(AREA);
-        report(&parse(output), &mut found);
+        report(Path::new("python3"), &parse(output), &mut found);
         found.into_list()
     }
 

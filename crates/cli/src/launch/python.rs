@@ -3,14 +3,13 @@
 //! This process is replaced by Python with the module `pteros.launch`. So the signals of
 //! the terminal reach the launcher, and its exit code is that of this command.
 
+use crate::python_program;
 use anyhow::{Context as _, Result, bail};
 use pteros_launch::LaunchRequest;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The variable with the Python to use.
-const PYTHON_VARIABLE: &str = "PTEROS_PYTHON";
 /// The variable that tells Python where this command is. It finds the programs of
 /// Cargo workspaces for it.
 const COMMAND_VARIABLE: &str = "PTEROS_COMMAND";
@@ -40,43 +39,28 @@ pub fn run(request: &LaunchRequest, flags: &[&str]) -> Result<()> {
 
 /// The first Python that has the wheel.
 fn find_python(file: &Path) -> Result<PathBuf> {
-    let named = std::env::var_os(PYTHON_VARIABLE).filter(|value| !value.is_empty());
-    if let Some(python) = named.map(PathBuf::from) {
+    if let Some(python) = python_program::named() {
         if has_wheel(&python) {
             return Ok(python);
         }
         bail!(
-            "{}: {PYTHON_VARIABLE}={} cannot run Python launch files: it cannot be started, or it has no package pteros; install the wheel into it, or name another Python",
+            "{}: {}={} cannot run Python launch files: it cannot be started, or it has no package pteros; install the wheel into it, or name another Python",
             file.display(),
+            python_program::VARIABLE,
             python.display()
         );
     }
-    let candidates = candidates();
+    let candidates = python_program::candidates();
     if let Some(python) = candidates.iter().find(|python| has_wheel(python)) {
         return Ok(python.clone());
     }
     let list: Vec<String> = candidates.iter().map(|c| c.display().to_string()).collect();
     bail!(
-        "{}: the launch has a Python launch file, and no Python with the wheel pteros was found (tried: {}); install the wheel with pip (docs/tutorials/first_node_in_python.md), or name a Python that has it by {PYTHON_VARIABLE}",
+        "{}: the launch has a Python launch file, and no Python with the wheel pteros was found (tried: {}); install the wheel with pip (docs/tutorials/first_node_in_python.md), or name a Python that has it by {}",
         file.display(),
-        list.join(", ")
+        list.join(", "),
+        python_program::VARIABLE
     )
-}
-
-/// Where the wheel may be: in the virtual environment, beside this command, in the
-/// Python on PATH.
-fn candidates() -> Vec<PathBuf> {
-    let environment = std::env::var_os("VIRTUAL_ENV").filter(|value| !value.is_empty());
-    let environment = environment.map(|folder| Path::new(&folder).join("bin/python3"));
-    let beside = std::env::current_exe().ok();
-    let beside = beside.and_then(|own| Some(own.parent()?.join("python3")));
-    let beside = beside.filter(|python| python.is_file());
-    let on_path = PathBuf::from("python3");
-    environment
-        .into_iter()
-        .chain(beside)
-        .chain([on_path])
-        .collect()
 }
 
 fn has_wheel(python: &Path) -> bool {

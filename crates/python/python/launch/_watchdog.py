@@ -1,5 +1,6 @@
 """
-Watchdog process: ends all processes of a launch if the launcher is killed.
+Watchdog process: ends all processes of a launch if the launcher is killed, and deletes its
+temporary files.
 
 It reads a pipe whose other end the launcher holds. The kernel closes that end when the
 launcher ends, whatever the reason. A process belongs to a launch if its environment holds the
@@ -23,6 +24,9 @@ ADDED = b'added'
 
 REMOVED = b'removed'
 """Written by the launcher before the id, start time and group of a member that has ended."""
+
+FOLDER = b'folder'
+"""Written by the launcher before the folder of temporary files, in hexadecimal digits."""
 
 _ENVIRONMENT_BYTES_MAX = 4 << 20
 _POLL_PERIOD = 0.02
@@ -181,20 +185,36 @@ def end_orphans(launch_id, escalation=_ESCALATION, groups=_NO_GROUPS):
     return len(find_orphans(launch_id, groups))
 
 
+def delete_folder(path):
+    """Delete a folder and the files in it; files that are gone already do no harm."""
+    try:
+        for name in os.listdir(path):
+            os.unlink(os.path.join(path, name))
+        os.rmdir(path)
+    except OSError:
+        pass
+
+
 def main(launch_id):
-    """Wait until the launcher ends; end its processes unless it did."""
+    """Wait until the launcher ends; end its processes and delete its files unless it did."""
     groups = Groups()
+    folder = None
     with open(0, 'rb', closefd=False) as file:
         for line in file:
             if line == DONE:
                 return
             word, *numbers = line.split()
+            if word == FOLDER:
+                folder = bytes.fromhex(numbers[0].decode())
+                continue
             pid, start, group = map(int, numbers)
             if word == ADDED:
                 groups.add(pid, start, group)
             else:
                 groups.remove(pid, start)
     end_orphans(launch_id, groups=groups)
+    if folder is not None:
+        delete_folder(folder)
 
 
 if __name__ == '__main__':

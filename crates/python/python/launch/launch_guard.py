@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import uuid
 
 import launch.logging
@@ -13,7 +15,7 @@ from launch import _watchdog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, List, Optional
+    from typing import Any, Dict, List, Optional
 
     from launch.child_process import ChildProcess
 
@@ -26,14 +28,54 @@ MEMBERS_LEFT_MAX = 16
 MEMBERS_ENDED_MAX = 256
 """The number of members known beside the processes that run, with which ended ones go."""
 
+TEMPORARY_PREFIX = 'launch_params_'
+"""How the names of temporary folders and of the parameter files in them begin."""
+
 _WATCHDOG_TIMEOUT = 2.0
 _ORPHAN_ESCALATION = ((signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
+
+
+class TemporaryFolder:
+    """
+    The temporary files of a launch, in a folder of their own.
+
+    The end of the process deletes it if nobody has done so before. The folder can be used again
+    after it was deleted.
+    """
+
+    def __init__(self) -> None:
+        self.path: Optional[str] = None
+        self.__owner = 0
+
+    def write(self, text: str) -> str:
+        """
+        Write a file, and return its path.
+
+        :raises OSError: if it cannot be written.
+        """
+        if self.path is None:
+            self.path = tempfile.mkdtemp(prefix=TEMPORARY_PREFIX)
+            self.__owner = os.getpid()
+            atexit.register(self.delete)
+        with tempfile.NamedTemporaryFile(
+                mode='w', prefix=TEMPORARY_PREFIX, dir=self.path, delete=False) as file:
+            file.write(text)
+            return file.name
+
+    def delete(self) -> None:
+        """Delete the files and the folder, if there are any. A forked child keeps them."""
+        if self.path is not None:
+            path, self.path = self.path, None
+            atexit.unregister(self.delete)
+            if self.__owner == os.getpid():
+                _watchdog.delete_folder(os.fsencode(path))
 
 
 class LaunchGuard:
     """
     Marks processes with the id of the launch, and ends those that are left at its end. It also
-    knows their process groups, as a process may start others without the mark.
+    knows their process groups, as a process may start others without the mark. It deletes the
+    temporary files of the launch.
 
     A watchdog process does so if this process is killed. It starts with the first process.
     """
@@ -45,6 +87,7 @@ class LaunchGuard:
         self.__ended: List[ChildProcess] = []
         self.__groups = _watchdog.Groups()
         self.__starts: Dict[int, int] = {}
+        self.__folder = TemporaryFolder()
 
     def mark(self, environment: Dict[str, str]) -> Dict[str, str]:
         """Return the environment with the launch's id."""
@@ -61,6 +104,24 @@ class LaunchGuard:
                 # Ctrl-C in the terminal must not reach it.
                 start_new_session=True)
             os.set_blocking(self.__watchdog.stdin.fileno(), False)
+            self.__tell_folder()
+
+    def write_temporary_file(self, text: str) -> str:
+        """
+        Write a file that the end of the launch deletes, and return its path.
+
+        :raises OSError: if it cannot be written.
+        """
+        is_first = self.__folder.path is None
+        path = self.__folder.write(text)
+        if is_first and self.__watchdog is not None:
+            self.__tell_folder()
+        return path
+
+    def __tell_folder(self) -> None:
+        if self.__folder.path is not None:
+            path = os.fsencode(self.__folder.path)
+            self.__tell(b'%s %s\n' % (_watchdog.FOLDER, path.hex().encode()))
 
     def __tell(self, message: bytes) -> None:
         """Write a line to the watchdog, unless it has been killed or stopped."""
@@ -135,7 +196,17 @@ class LaunchGuard:
             process.send_signal(number)
 
     def close(self) -> None:
-        """End all processes that are left, and the watchdog. Blocks for at most 6 s."""
+        """
+        End all processes that are left, and the watchdog, and delete temporary files.
+
+        Blocks for at most 6 s.
+        """
+        try:
+            self.__end_processes()
+        finally:
+            self.__folder.delete()
+
+    def __end_processes(self) -> None:
         if self.__watchdog is None:
             return
         left = _watchdog.end_orphans(self.launch_id, _ORPHAN_ESCALATION, self.__groups)
@@ -156,3 +227,18 @@ class LaunchGuard:
             # It has been stopped.
             watchdog.kill()
             watchdog.wait()
+
+
+def write_temporary_file(context: Any, text: str) -> str:
+    """
+    Write a file that the end of a context's launch deletes, and return its path.
+
+    Without a launch, as in a dry run, the end of the process deletes it.
+
+    :raises OSError: if it cannot be written.
+    """
+    # Tests of launch files bring contexts of their own.
+    guard = getattr(context, '_guard', None)
+    if guard is None:
+        guard = context._guard = LaunchGuard()
+    return guard.write_temporary_file(text)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import pathlib
-import tempfile
 
 from launch.frontend.parse_substitution import parse_substitution
+from launch.launch_guard import write_temporary_file
 from launch.plan import plan_of
 from launch.some_substitutions_type import SomeSubstitutionsType_types_tuple
 from launch.substitutions import SubstitutionFailure
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from launch.utilities.typing_file_path import FilePath
 
     from launch_ros.parameters_type import EvaluatedParameterValue
-
-TEMPORARY_PREFIX = 'launch_params_'
-"""How the names of temporary parameter files begin."""
 
 
 class ParameterValue:
@@ -152,7 +149,9 @@ class ParameterFile:
 
         :raises SubstitutionFailure: if the result is not valid YAML.
         """
-        if self.__evaluated is not None:
+        # The end of an earlier launch has deleted its temporary files.
+        if self.__evaluated is not None and not (
+                self.__is_temporary and not self.__evaluated.is_file()):
             return self.__evaluated
         path = self.__param_file
         if isinstance(path, list):
@@ -178,11 +177,9 @@ class ParameterFile:
             raise SubstitutionFailure(
                 'The substituted parameter file is not a valid yaml file: '
                 f'{path}: {error}') from error
-        with tempfile.NamedTemporaryFile(
-                mode='w', prefix=TEMPORARY_PREFIX, delete=False) as file:
-            self.__is_temporary = True
-            file.write(text)
-            return pathlib.Path(file.name)
+        written = pathlib.Path(write_temporary_file(context, text))
+        self.__is_temporary = True
+        return written
 
     def cleanup(self) -> None:
         """Delete the temporary file."""

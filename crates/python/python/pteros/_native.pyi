@@ -468,6 +468,16 @@ class Timer(Handle):
 
 Waitable = Subscription | Client | Service | GuardCondition | EventHandle | Timer
 
+class GroupLock:
+    """The lock of a mutually exclusive callback group. It never blocks."""
+
+    def __init__(self) -> None: ...
+    def acquire(self) -> bool:
+        """False if it is taken."""
+    def release(self) -> None:
+        """From any thread. RuntimeError if it is not taken."""
+    def locked(self) -> bool: ...
+
 class Poller:
     """The entities of an executor, and the thread that polls the sockets for them.
 
@@ -487,8 +497,23 @@ class Poller:
         """The ready entities in the order in which they were added; empty on timeout,
         at `wake`, and when the context is shut down. None or negative: for ever. 0:
         polls. Takes the triggers of guard conditions. KeyboardInterrupt passes."""
+    def spin(self, executor: Any) -> Any:
+        """Waits and runs the callbacks of `SingleThreadedExecutor` and its entries, until
+        something else is to be done. Returns None for a turn of the executor's own, False
+        if the context was shut down during a wait, and an entry with the coroutine that
+        its callback has returned. Exceptions of callbacks pass; the rest of what is ready
+        goes into the executor's queue."""
+    def spin_once(self, executor: Any, timeout_ns: int | None = None) -> Any:
+        """As `spin`, for one callback. Returns True if it has run or the timeout has
+        passed."""
     def wake(self) -> None:
         """Ends the wait in progress, or the next one. From any thread."""
+    def fileno(self) -> int:
+        """A descriptor for an external event loop, to be polled for reading and not to be
+        read. It is readable when `wait(0)` has something to do, after `arm`."""
+    def arm(self) -> bool:
+        """Prepares the sleep of the external event loop; each `wait` ends it. False if
+        there is something to do. Call it in the thread of the loop, after `wait(0)`."""
     def close(self) -> None:
         """Gives the sockets back to the background thread; later waits return []."""
 

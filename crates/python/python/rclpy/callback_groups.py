@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
+
+from pteros import _native
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class MutuallyExclusiveCallbackGroup(CallbackGroup):
         super().__init__()
         self._active_entity: Any = None
         # Locked while a callback runs. It may end in another thread than it began in.
-        self._active = threading.Lock()
+        self._active = _native.GroupLock()
 
     def can_execute(self, entity: Any) -> bool:
         """Return whether no callback of the group runs."""
@@ -76,7 +77,7 @@ class MutuallyExclusiveCallbackGroup(CallbackGroup):
 
     def beginning_execution(self, entity: Any) -> bool:
         """Make the entity the active one, if there is none."""
-        if self._active.acquire(False):
+        if self._active.acquire():
             self._active_entity = entity
             return True
         return False

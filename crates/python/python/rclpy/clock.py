@@ -125,7 +125,9 @@ class Clock:
         """
         if not isinstance(clock_type, ClockType):
             raise TypeError(f'Clock type must be a ClockType enum, got {clock_type!r}')
-        self = super().__new__(ROSClock if clock_type is ClockType.ROS_TIME else cls)
+        if clock_type is ClockType.ROS_TIME and not issubclass(cls, ROSClock):
+            cls = ROSClock
+        self = super().__new__(cls)
         self.__clock = _native.Clock(int(clock_type))
         self._clock_type = clock_type
         return self
@@ -210,7 +212,7 @@ class ROSClock(Clock):
 
     def __new__(cls) -> ROSClock:
         """Create a clock of ROS time."""
-        return super().__new__(Clock, clock_type=ClockType.ROS_TIME)  # type: ignore[return-value]
+        return super().__new__(cls, clock_type=ClockType.ROS_TIME)  # type: ignore[return-value]
 
     @property
     def ros_time_is_active(self) -> bool:

@@ -147,3 +147,9 @@ class ROSInterruptException(Exception):
     def __init__(self) -> None:
         super().__init__('rclpy.shutdown() has been called')
 
+
+class TimeSourceChangedError(Exception):
+    """ROS time was activated or deactivated during a sleep of an asynchronous node's clock."""
+
+    def __init__(self) -> None:
+        super().__init__('ROS time was activated or deactivated during the sleep')

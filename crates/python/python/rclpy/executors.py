@@ -2,7 +2,8 @@
 Executors: the threads that wait for entities and run their callbacks.
 
 An executor registers the entities of its nodes once with a poller of the native module, and
-again only when they change. A callback is a plain call; only a coroutine gets a task.
+again only when they change. A callback is a plain call; only a coroutine gets a task. `spin` of
+the single-threaded executor runs such calls in the native module (`src/spin.rs`).
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from collections import deque
 from time import monotonic
 
 from pteros import _native
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.exceptions import InvalidHandle, NotInitializedException
+from rclpy.impl.executor_entry import Entry, HandleTaker, apply
 from rclpy.task import Future, Task
 from rclpy.utilities import get_default_context
 
@@ -23,7 +24,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Deque, Dict, List, Optional, Tuple
 
-    from rclpy.callback_groups import CallbackGroup
     from rclpy.context import Context
     from rclpy.node import Node
 
@@ -57,51 +57,6 @@ class ConditionReachedException(Exception):
 
 def _is_coroutine(result: Any) -> bool:
     return hasattr(result, 'send') and hasattr(result, '__await__')
-
-
-def _apply(function: Callable[..., Any], args: Tuple) -> Any:
-    return function(*args)
-
-
-class _Entry:
-    """An entity that is registered with the poller."""
-
-    __slots__ = (
-        'handle', 'entity', 'group', 'is_plain', 'acquire', 'release', 'node', 'take', 'call')
-
-    def __init__(
-        self, handle: Any, entity: Any, node: Optional[Node], take: Callable[..., Any],
-        call: Callable[..., Any],
-    ) -> None:
-        self.handle = handle
-        self.entity = entity
-        self.group: Optional[CallbackGroup] = entity.callback_group
-        # The groups of rclpy answer both questions in beginning_execution.
-        self.is_plain = type(self.group) in (
-            MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup)
-        # The lock of a mutually exclusive group of rclpy: what its methods do, without calls.
-        self.acquire: Any = None
-        self.release: Any = None
-        if type(self.group) is MutuallyExclusiveCallbackGroup:
-            self.acquire = self.group._active.acquire
-            self.release = self.group._active.release
-        self.node = node
-        # Takes what is ready: the arguments of `call`, or None if there is nothing.
-        self.take = take
-        self.call = call
-
-
-class _HandleTaker:
-    """Takes from one handle of a waitable whose handles never change."""
-
-    __slots__ = ('waitable', 'handle')
-
-    def __init__(self, waitable: Any, handle: Any) -> None:
-        self.waitable = waitable
-        self.handle = handle
-
-    def __call__(self, executor: Executor) -> Any:
-        return self.waitable._take_handle(self.handle, executor)
 
 
 class _ExecutorTask(Task):
@@ -163,14 +118,14 @@ class Executor:
         # What may run now, in order: tasks, and entries that the poller found ready.
         self._ready: Deque[Any] = deque()
         # Ready entries whose callback group is busy. The poller does not have them meanwhile.
-        self._blocked: List[_Entry] = []
-        self._entries: Dict[Any, _Entry] = {}
+        self._blocked: List[Entry] = []
+        self._entries: Dict[Any, Entry] = {}
         # Set by every wake-up: the nodes' entities may have changed.
         self._is_stale = True
         # The versions of the nodes' entities that the poller has, and their nodes if chosen.
         self._synchronized: Optional[List[int]] = None
         # Waitables whose handles may differ at every turn.
-        self._dynamic: List[_Entry] = []
+        self._dynamic: List[Entry] = []
         # The threads that look for something to run. Only they need to be woken.
         self._waiters: set = set()
         # Whether tasks were queued last; then it is the entities' turn.
@@ -243,8 +198,9 @@ class Executor:
         """
         with self._shutdown_lock:
             if not self._is_shutdown:
-                self._poller.wake()
                 self._is_shutdown = True
+                self._is_stale = True
+                self._poller.wake()
         if not self._wait_for_callbacks(timeout_sec):
             return False
         with self._nodes_lock:
@@ -447,12 +403,12 @@ class Executor:
                 return item, args
         return None
 
-    def _begin(self, entry: _Entry) -> Any:
+    def _begin(self, entry: Entry) -> Any:
         """Take an entry's data, with its group counting it as running; ``None`` if not."""
         group = entry.group
         entity = entry.entity
         if entry.acquire is not None:
-            may_run = entry.acquire(False)
+            may_run = entry.acquire()
             if may_run:
                 group._active_entity = entity
         else:
@@ -475,11 +431,11 @@ class Executor:
                 group.ending_execution(entity)
         return args
 
-    def _end(self, entry: _Entry) -> None:
+    def _end(self, entry: Entry) -> None:
         if entry.group is not None:
             entry.group.ending_execution(entry.entity)
 
-    def _invoke(self, entry: _Entry, args: Tuple) -> Any:
+    def _invoke(self, entry: Entry, args: Tuple) -> Any:
         """Call an entry's callback; return its coroutine, if it is one, else its result."""
         try:
             result = entry.call(*args)
@@ -491,7 +447,7 @@ class Executor:
         self._end(entry)
         return result
 
-    async def _finish_coroutine(self, entry: _Entry, coroutine: Any) -> Any:
+    async def _finish_coroutine(self, entry: Entry, coroutine: Any) -> Any:
         try:
             return await coroutine
         finally:
@@ -595,26 +551,26 @@ class Executor:
         return wait_set
 
     def _collect(self, nodes: List[Node]) -> None:
-        entries: Dict[Any, _Entry] = {}
-        dynamic: List[_Entry] = []
+        entries: Dict[Any, Entry] = {}
+        dynamic: List[Entry] = []
         for node in nodes:
             for waitable in list(node._waitables):
                 handles = waitable._static_handles()
                 if handles is None:
-                    dynamic.append(_Entry(
+                    dynamic.append(Entry(
                         None, waitable, node, waitable._executor_take, waitable._executor_call))
                     continue
                 for handle in handles:
                     if not handle.is_destroyed:
-                        entries[handle] = _Entry(
-                            handle, waitable, node, _HandleTaker(waitable, handle), _apply)
+                        entries[handle] = Entry(
+                            handle, waitable, node, HandleTaker(waitable, handle), apply)
             for entities in (
                     node._timers, node._subscriptions, node._guards, node._clients,
                     node._services):
                 for entity in list(entities):
                     handle = entity.handle
                     if not handle.is_destroyed:
-                        entries[handle] = _Entry(
+                        entries[handle] = Entry(
                             handle, entity, node, entity._executor_take, entity._executor_call)
         # Entries that are kept go on in the queues.
         for handle, entry in self._entries.items():
@@ -662,11 +618,45 @@ class SingleThreadedExecutor(Executor):
         self, timeout_sec: Optional[float] = None,
         wait_condition: Optional[Callable[[], bool]] = None,
     ) -> None:
+        if not (self._ready or self._is_stale or self._tasks or self._tasks_ran or self._blocked
+                or self._dynamic or self._is_shutdown):
+            if wait_condition is not None and self._is_context_ok() and wait_condition():
+                return
+            if timeout_sec is None or timeout_sec < 0:
+                item = self._spin_once_natively(None)
+            else:
+                until = monotonic() + timeout_sec
+                item = self._spin_once_natively(int(timeout_sec * 1e9))
+                if item is None:
+                    timeout_sec = max(until - monotonic(), 0.0)
+            if item is True:
+                return
+            if item is False:
+                if self._is_shutdown:
+                    return
+                raise ExternalShutdownException()
+            if item is not None:
+                self._run_coroutine(*item)
+                return
         try:
             item = self._next(timeout_sec, wait_condition)
         except (ShutdownException, TimeoutException, ConditionReachedException):
             return
         self._run(item)
+
+    def _spin_once_natively(self, timeout_ns: Optional[int]) -> Any:
+        """Wait and call in the native module; ``None`` if something else is to be done."""
+        thread = threading.get_ident()
+        self._waiters.add(thread)
+        try:
+            return self._poller.spin_once(self, timeout_ns)
+        finally:
+            self._waiters.discard(thread)
+
+    def _run_coroutine(self, entry: Entry, coroutine: Any) -> None:
+        """Step a coroutine that a callback has returned to the native module."""
+        self._run(_ExecutorTask(
+            self._finish_coroutine(entry, coroutine), (), None, self, entry.node))
 
     def spin(self) -> None:
         """
@@ -674,22 +664,39 @@ class SingleThreadedExecutor(Executor):
 
         :raises ExternalShutdownException: if the context is shut down while it waits.
         """
-        if type(self).spin_once is not SingleThreadedExecutor.spin_once:
+        if (type(self).spin_once is not SingleThreadedExecutor.spin_once
+                or type(self)._spin_once_impl is not SingleThreadedExecutor._spin_once_impl):
             super().spin()
             return
         self._spin_while_ok()
 
     def _spin_while_ok(self) -> None:
-        """Spin without the calls between a wait and a callback."""
+        """Spin, in the native module as long as plain callbacks are all there is to do."""
         is_ok = self._is_context_ok
         next_item = self._next
         run = self._run
+        spin = self._poller.spin
+        thread = threading.get_ident()
         while is_ok() and not self._is_shutdown:
+            if (self._ready or self._is_stale or self._tasks or self._tasks_ran or self._blocked
+                    or self._dynamic):
+                try:
+                    item = next_item(None)
+                except ShutdownException:
+                    return
+                run(item)
+                continue
+            self._waiters.add(thread)
             try:
-                item = next_item(None)
-            except ShutdownException:
-                return
-            run(item)
+                item = spin(self)
+            finally:
+                self._waiters.discard(thread)
+            if item is False:
+                if self._is_shutdown:
+                    return
+                raise ExternalShutdownException()
+            if item is not None:
+                self._run_coroutine(*item)
 
     def spin_once(self, timeout_sec: Optional[float] = None) -> None:
         """

@@ -65,6 +65,13 @@ class Node(NodeParameters):
     Its callbacks run in the executor that the node was added to.
     """
 
+    # The classes of what the node creates; nodes of other kinds have their own.
+    _clock_class: Any = ROSClock
+    _subscription_class: Any = Subscription
+    _client_class: Any = Client
+    _service_class: Any = Service
+    _timer_class: Any = Timer
+
     def __init__(
         self, node_name: str, *, context: Optional[Context] = None,
         cli_args: Optional[List[str]] = None, namespace: Optional[str] = None,
@@ -132,7 +139,7 @@ class Node(NodeParameters):
             self._parameter_overrides[name] = Parameter(name, value=value)
         for parameter in parameter_overrides or ():
             self._parameter_overrides[parameter.name] = parameter
-        self._clock: Clock = ROSClock()
+        self._clock: Clock = self._clock_class()
         if automatically_declare_parameters_from_overrides:
             from rcl_interfaces.msg import ParameterDescriptor
             self.declare_parameters('', [
@@ -392,7 +399,7 @@ class Node(NodeParameters):
             self._validate_topic_or_service_name(topic)
             raise
         try:
-            subscription = Subscription(
+            subscription = self._subscription_class(
                 implementation, msg_type, topic, callback, callback_group, qos_profile, raw,
                 event_callbacks=event_callbacks or SubscriptionEventCallbacks())
         except BaseException:
@@ -439,7 +446,7 @@ class Node(NodeParameters):
         except _native.InvalidNameError:
             self._validate_topic_or_service_name(srv_name, is_service=True)
             raise
-        client = Client(
+        client = self._client_class(
             self._context, implementation, srv_type, srv_name, qos_profile, callback_group)
         callback_group.add_entity(client)
         with self._entities_lock:
@@ -471,7 +478,7 @@ class Node(NodeParameters):
         except _native.InvalidNameError:
             self._validate_topic_or_service_name(srv_name, is_service=True)
             raise
-        service = Service(
+        service = self._service_class(
             implementation, srv_type, srv_name, callback, callback_group, qos_profile)
         callback_group.add_entity(service)
         with self._entities_lock:
@@ -495,7 +502,7 @@ class Node(NodeParameters):
         """
         period_ns = int(float(timer_period_sec) * S_TO_NS)
         callback_group = callback_group or self.default_callback_group
-        timer = Timer(
+        timer = self._timer_class(
             callback, callback_group, period_ns, clock or self._clock, context=self._context,
             autostart=autostart)
         callback_group.add_entity(timer)

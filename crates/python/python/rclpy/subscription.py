@@ -44,6 +44,9 @@ def _takes_arguments(callback: Callable[..., Any], count: int) -> bool:
 class Subscription:
     """Calls back for each message of one topic."""
 
+    # Where `src/spin.rs` finds the callback that it calls as `_executor_call` does.
+    _plain_callback = '_callback'
+
     class CallbackType(Enum):
         """The arguments of the callback."""
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 class Timer:
     """A callback that an executor runs periodically."""
 
+    # Where `src/spin.rs` finds the callback that it calls as `_executor_call` does.
+    _plain_callback = 'callback'
+
     def __init__(
         self, callback: Optional[Callable[[], Any]], callback_group: CallbackGroup,
         timer_period_ns: int, clock: Clock, *, context: Optional[Context] = None,

@@ -477,6 +477,15 @@ class Timer(Handle):
         self._period = period_ns
 
 
+class GroupLock:
+    def __init__(self):
+        self._lock = threading.Lock()
+        self.locked, self.release = self._lock.locked, self._lock.release
+
+    def acquire(self):
+        return self._lock.acquire(False)
+
+
 class Poller:
     def __init__(self, context):
         self._context, self._entities, self._woken, self._closed = context, [], False, False
@@ -527,6 +536,36 @@ class Poller:
                     self._woken = False
                     return ready
                 _changed.wait(None if left is None else max(left, 0) / 1e9)
+
+    def spin_once(self, executor, timeout_ns=None):
+        # The executor's own turn does it.
+        return None if self._context.ok() and not self._closed else False
+
+    def spin(self, executor):
+        while self._context.ok() and not self._closed and not executor._is_stale:
+            found = self.wait()
+            if not found and (self._closed or not self._context.ok()):
+                return False
+            entries = [executor._entries[handle] for handle in found if handle in executor._entries]
+            while entries:
+                entry = entries.pop(0)
+                try:
+                    args = executor._begin(entry)
+                    result = None if args is None else entry.call(*args)
+                except BaseException:
+                    if args is not None:
+                        executor._end(entry)
+                    executor._ready.extend(entries)
+                    raise
+                if hasattr(result, 'send') and hasattr(result, '__await__'):
+                    executor._ready.extend(entries)
+                    return entry, result
+                if args is not None:
+                    executor._end(entry)
+                if executor._is_stale or executor._blocked:
+                    executor._ready.extend(entries)
+                    return None
+        return None
 
     def wake(self):
         with _changed:

@@ -497,3 +497,92 @@ def test_a_command_that_takes_too_long_is_ended(folder):  # noqa: F811
         result = folder.run('a.launch.py', '--check', f'command_timeout:={value}')
         assert result.returncode == 1
         assert f"'command_timeout' is '{value}'; it must be a number" in result.stderr
+
+
+@pytest.mark.parametrize('words', [(), ('--check',)])
+def test_a_command_that_writes_too_much_is_ended(folder, words):  # noqa: F811
+    folder.write('a.launch.py', file_of(
+        folder.process('one'), "LogInfo(msg=Command('yes a line of a robot description'))"))
+    result = folder.run('a.launch.py', *words)
+    assert result.returncode == 1
+    assert (
+        "the command 'yes a line of a robot description' has written more than 64 MiB; let it "
+        'write to a file') in result.stdout + result.stderr
+    assert not (folder.state / 'one').exists()
+
+
+def test_output_of_a_command_that_is_no_text_is_named(folder):  # noqa: F811
+    folder.write('program.py', "import os\nos.write(1, b'ab' + bytes([255]))\n")
+    words = f'{sys.executable} program.py'
+    folder.write('a.launch.py', file_of(f'LogInfo(msg=Command({words!r}))'))
+    result = folder.run('a.launch.py', '--check')
+    assert result.returncode == 1
+    assert 'has written no text in utf-8: invalid start byte at byte 2' in result.stderr.lower()
+
+
+def test_a_command_gets_its_lines_with_unix_ends_and_all_of_its_output(folder):  # noqa: F811
+    folder.write('program.py', 'import sys\nsys.stdout.write("x\\r\\n" * 200000 + "end")\n')
+    folder.write('a.launch.py', HEAD.replace('def generate', '''\
+def check(context):
+    text = Command(f'{sys.executable} program.py').perform(context)
+    return [LogInfo(msg=f"{len(text)} {text.count('x')} {text[-3:]}")]
+
+
+def generate''').replace('from launch import', 'import sys\nfrom launch import') + (
+        '        OpaqueFunction(function=check)])\n'))
+    result = folder.run('a.launch.py')
+    assert result.returncode == 0, result.stdout
+    assert '400003 200000 end' in result.stdout
+
+
+def temporary(folder):  # noqa: F811
+    """Return the names in the folder of temporary files, which is made at first."""
+    path = folder.path / 'tmp'
+    path.mkdir(exist_ok=True)
+    return sorted(os.listdir(path))
+
+
+def with_parameters(folder, *actions):  # noqa: F811
+    """Write a launch file with two nodes whose parameters are in temporary files."""
+    folder.package('demo', 'talker')
+    folder.write('rate.yaml', "/**:\n  ros__parameters:\n    rate: $(env RATE '2.0')\n")
+    folder.write('a.launch.py', file_of(
+        "Node(package='demo', executable='talker', parameters=[{'rate': 1.5}])",
+        "Node(package='demo', executable='talker', parameters=[ParameterFile('rate.yaml', "
+        'allow_substs=True)])', *actions).replace(
+            'from launch_ros.substitutions', 'from launch_ros.parameter_descriptions import *\n'
+            'from launch_ros.substitutions'))
+
+
+@pytest.mark.parametrize('action, code', [
+    ('TimerAction(period=0.1, actions=[Shutdown()])', 0),
+    ("LogInfo(msg=Command('false'))", 1),
+    ('OpaqueFunction(function=lambda context: 1 / 0)', 1)])
+def test_the_end_of_a_launch_leaves_no_temporary_files(
+    folder, action, code, monkeypatch,  # noqa: F811
+):
+    monkeypatch.setenv('TMPDIR', str(folder.path / 'tmp'))
+    assert temporary(folder) == []
+    with_parameters(folder, action)
+    result = folder.run('a.launch.py')
+    assert result.returncode == code, result.stdout
+    assert temporary(folder) == []
+
+
+def test_temporary_files_of_a_launcher_that_is_killed_are_deleted(
+    folder, monkeypatch,  # noqa: F811
+):
+    monkeypatch.setenv('TMPDIR', str(folder.path / 'tmp'))
+    assert temporary(folder) == []
+    with_parameters(folder, folder.process('one'))
+    launch = folder.start('a.launch.py')
+    try:
+        folder.pid('one')
+        files = [name for path in temporary(folder) for name in os.listdir(
+            folder.path / 'tmp' / path)]
+        assert len(files) == 2 and all(name.startswith('launch_params_') for name in files)
+        launch.send_signal(signal.SIGKILL)
+        launch.wait()
+        wait_until(lambda: temporary(folder) == [], 'the watchdog has deleted them')
+    finally:
+        end(launch)

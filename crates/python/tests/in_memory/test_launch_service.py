@@ -4,6 +4,7 @@ import asyncio
 import errno
 import os
 import sys
+import tempfile
 import threading
 import types
 
@@ -19,6 +20,7 @@ from launch_ros.actions import (
     ComposableNodeContainer, LoadComposableNodes, load_composable_nodes,
 )
 from launch_ros.descriptions import ComposableNode
+from launch_ros.parameter_descriptions import ParameterFile
 import pytest
 from rclpy.task import Future
 
@@ -52,6 +54,28 @@ def test_output_waits_behind_other_events_and_in_front_of_its_process_s_end():
         assert queue.empty() and queue.has_only_output()
 
     asyncio.run(asyncio.wait_for(run(), DEADLINE_S))
+
+
+def test_each_launch_of_a_process_deletes_its_temporary_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    file = tmp_path / 'rate.yaml'
+    file.write_text('/**: {ros__parameters: {rate: 2.0}}')
+    # It is used twice, and outlives both launches.
+    description = ParameterFile(str(file), allow_substs=True)
+    seen = []
+
+    def evaluate(context):
+        seen.append(description.evaluate(context))
+        assert seen[-1].read_text() == file.read_text()
+        return None if len(seen) == 1 else 1 / 0
+
+    for code in (0, 1):
+        service = LaunchService()
+        service.include_launch_description(
+            LaunchDescription([OpaqueFunction(function=evaluate)]))
+        assert service.run() == code
+        assert os.listdir(tmp_path) == ['rate.yaml']
+    assert len(set(seen)) == 2
 
 
 def test_another_thread_shuts_down_while_the_loop_waits_for_the_lock():

@@ -68,7 +68,8 @@ def test_failures_give_the_reason(buffer, target, source, stamp, failure, text):
 
 @pytest.mark.parametrize('bad', [
     transform('a', 'a', 1), transform('', 'a', 1), transform('a', '', 1),
-    transform('a', 'b', 1, math.nan),
+    transform('a', 'b', 1, math.nan), transform('a', 'b', 1, math.inf),
+    transform('a', 'b', 1, -math.inf),
 ])
 def test_malformed_transforms_are_refused(buffer, bad):
     assert not buffer.set_transform(bad, 'test')

@@ -243,23 +243,25 @@ impl ReadySlot {
     }
 
     /// Moves the entity to `queue` (`None`: no executor). Queues it at once if
-    /// `pending` returns true.
-    pub fn attach(&self, queue: Option<Arc<ReadyQueue>>, pending: impl FnOnce() -> bool) {
+    /// `pending` returns true. Returns whether another queue had it.
+    pub fn attach(&self, queue: Option<Arc<ReadyQueue>>, pending: impl FnOnce() -> bool) -> bool {
         let mut target = self.target.lock();
         if let (Some(old), Some(new)) = (&target.queue, &queue)
             && Arc::ptr_eq(old, new)
         {
-            return;
+            return false;
         }
         let previous = std::mem::replace(&mut target.queue, queue);
         // Release: pairs with the swap in `ready_queue`.
         self.queued.store(false, Ordering::Release);
         drop(target);
+        let had_another = previous.is_some();
         drop(previous);
         // Checked after the change: what arrives from here on finds the new queue.
         if pending() {
             self.mark_ready();
         }
+        had_another
     }
 
     /// Moves the entity to no executor, unless it was moved from `queue` meanwhile.
@@ -334,8 +336,9 @@ mod tests {
         let slot = ReadySlot::default();
         let weak: Weak<Count> = Arc::downgrade(&task);
         slot.set_task(weak);
-        slot.attach(Some(first.clone()), || false);
-        slot.attach(Some(second.clone()), || false);
+        assert!(!slot.attach(Some(first.clone()), || false));
+        assert!(slot.attach(Some(second.clone()), || false));
+        assert!(!slot.attach(Some(second.clone()), || false));
         slot.detach(&first);
         slot.mark_ready();
         assert_eq!((first.len(), second.len()), (0, 1));

@@ -28,11 +28,12 @@ impl DeferredReplies {
     }
 
     /// Moves the task to a queue. Pending work runs in its next wait. There is one queue:
-    /// a server in two waits at once is served by the one that attached last.
-    pub fn attach(&self, queue: &Arc<ReadyQueue>) {
+    /// a server in two waits at once is served by the one that attached last. Returns
+    /// whether another queue had it.
+    pub fn attach(&self, queue: &Arc<ReadyQueue>) -> bool {
         let events = &self.server.replies.events;
         let is_pending = || !events.is_empty() || self.server.has_pending_replies();
-        events.slot.attach(Some(queue.clone()), is_pending);
+        events.slot.attach(Some(queue.clone()), is_pending)
     }
 
     /// Moves the task to no queue, unless it was moved from `queue` meanwhile.

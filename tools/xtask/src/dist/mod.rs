@@ -19,20 +19,12 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::checkout::root;
 use crate::peers::target_folder;
+use crate::zig_build::{self, GLIBC_MIN, Glibc, TARGET};
 
-/// Oldest glibc that the packages run with.
-const GLIBC_MIN: Glibc = Glibc(2, 28);
-const TARGET: &str = "x86_64-unknown-linux-gnu";
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The middleware plug-in, which the command finds in `../lib/pteros`.
 const PLUG_IN: &str = "librmw_pteros_cpp.so";
-/// What links against an older glibc than the host's.
-const TOOLS: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.0"];
 const USAGE: &str = "usage: cargo xtask dist [--host-glibc | --crates]";
-
-/// A version of glibc.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Glibc(u32, u32);
 
 /// Builds the packages. Returns what was written.
 pub fn run(arguments: &[String]) -> Result<String> {
@@ -118,12 +110,7 @@ fn build_package(root: &Path, on_host: bool, package: &[&str]) -> Result<()> {
     if on_host {
         cargo.arg("build").args(["--target", TARGET]);
     } else {
-        let tools = install_tools()?;
-        let path = std::env::var("PATH").unwrap_or_default();
-        cargo
-            .args(["zigbuild", "--target"])
-            .arg(format!("{TARGET}.{}.{}", GLIBC_MIN.0, GLIBC_MIN.1))
-            .env("PATH", format!("{}:{path}", tools.join("bin").display()));
+        zig_build::add_arguments(&mut cargo).context("install zig; `--host-glibc` does without")?;
     }
     cargo.args(["--profile", "dist", "--locked"]).args(package);
     let status = cargo.status().context("run cargo")?;
@@ -133,19 +120,6 @@ fn build_package(root: &Path, on_host: bool, package: &[&str]) -> Result<()> {
         package.join(" ")
     );
     Ok(())
-}
-
-/// Installs zig and its cargo command into the build folder, once.
-fn install_tools() -> Result<PathBuf> {
-    let folder = target_folder()?.join("dist-tools");
-    if folder.join("bin/cargo-zigbuild").exists() {
-        return Ok(folder);
-    }
-    run_tool(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    let pip = folder.join("bin/pip");
-    run_tool(Command::new(pip).args(["install", "--quiet"]).args(TOOLS))
-        .context("install zig; `--host-glibc` does without")?;
-    Ok(folder)
 }
 
 /// The newest version of glibc's symbols that a program needs.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import locale
 import math
 import os
+import selectors
 import shlex
 import signal
 import subprocess
+import time
 
 import launch.logging
 from launch.child_process import OWN_PROCESS_GROUP
@@ -35,6 +38,10 @@ TIMEOUT = 600.0
 TIMEOUT_MAX = 1e6
 """The longest time that can be given, in seconds; eleven days."""
 
+OUTPUT_BYTES_MAX = 64 << 20
+"""What a command may write, in bytes: a hundred times the largest robot descriptions."""
+
+_READ_BYTES = 1 << 16
 _TERM_TIMEOUT = 1.0
 _ON_STDERR = ('fail', 'ignore', 'warn', 'capture')
 
@@ -45,7 +52,7 @@ class Command(Substitution):
     What a command writes to stdout; it blocks until the command has ended.
 
     The launch configuration ``command_timeout`` has the time that it gets, in seconds; 600
-    without one. A signal that ends the launch ends the command.
+    without one. A signal that ends the launch ends the command. It may write 64 MiB.
 
     ``on_stderr`` says what output to stderr does: 'fail', 'ignore', 'warn', or 'capture' to
     add it to the value.
@@ -98,7 +105,8 @@ def run_command(line: str, on_stderr: str, context: LaunchContext) -> str:
     """
     Run a command and return its output. Blocks; a signal that ends the launch interrupts it.
 
-    :raises SubstitutionFailure: if it is not there, fails, or has not ended in time.
+    :raises SubstitutionFailure: if it is not there, fails, has not ended in time, or writes too
+        much or no text.
     """
     stderr = subprocess.STDOUT if on_stderr == 'capture' else subprocess.PIPE
     timeout = _timeout(context)
@@ -107,8 +115,16 @@ def run_command(line: str, on_stderr: str, context: LaunchContext) -> str:
             result = _run(shlex.split(line), stderr, timeout, context)
     except OSError as error:
         raise SubstitutionFailure(f"file not found: {error}; command '{line}'") from error
+    except UnicodeDecodeError as error:
+        raise SubstitutionFailure(
+            f"the command '{line}' has written no text in {error.encoding}: {error.reason} at byte "
+            f'{error.start}') from error
     except ValueError as error:
         raise SubstitutionFailure(f"the command '{line}' cannot be split: {error}") from error
+    except _TooMuchOutput as error:
+        raise SubstitutionFailure(
+            f"the command '{line}' has written more than {OUTPUT_BYTES_MAX >> 20} MiB; let it write "
+            'to a file, and use the name of the file') from error
     except subprocess.TimeoutExpired as error:
         raise SubstitutionFailure(
             f"the command '{line}' has not ended within {timeout:g} s; the launch configuration "
@@ -149,17 +165,58 @@ def _run(
     with _guard_of(context) as guard:
         guard.start_watchdog()
         process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True,
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
             env=guard.mark(dict(os.environ)), **OWN_PROCESS_GROUP)
         guard.add_leader(process.pid)
         try:
-            stdout, errors = process.communicate(timeout=timeout)
+            stdout, errors = _read_output(process, timeout)
         except BaseException:
             _end(process)
             raise
         finally:
             guard.remove_leader(process.pid)
     return subprocess.CompletedProcess(words, process.returncode, stdout, errors)
+
+
+class _TooMuchOutput(Exception):
+    """A command has written more than it may."""
+
+
+def _read_output(process: subprocess.Popen, timeout: float) -> Tuple[str, str]:
+    """
+    Return what a process writes to stdout and stderr until its end.
+
+    :raises subprocess.TimeoutExpired: if it has not ended in time.
+    :raises UnicodeDecodeError: if it is no text.
+    :raises _TooMuchOutput: if it is too much.
+    """
+    until = time.monotonic() + timeout
+    written = [bytearray(), bytearray()]
+    with selectors.DefaultSelector() as selector:
+        for stream, data in zip((process.stdout, process.stderr), written):
+            if stream is not None:
+                selector.register(stream, selectors.EVENT_READ, data)
+        while selector.get_map():
+            ready = selector.select(max(until - time.monotonic(), 0.0))
+            if not ready or time.monotonic() >= until:
+                raise subprocess.TimeoutExpired(process.args, timeout)
+            for key, _ in ready:
+                part = os.read(key.fd, _READ_BYTES)
+                if not part:
+                    selector.unregister(key.fileobj)
+                    key.fileobj.close()
+                    continue
+                key.data.extend(part)
+                if sum(map(len, written)) > OUTPUT_BYTES_MAX:
+                    raise _TooMuchOutput
+    process.wait(max(until - time.monotonic(), 0.0))
+    return _text(written[0]), _text(written[1])
+
+
+def _text(data: bytearray) -> str:
+    """Return output as text, with line ends as in Python's text files."""
+    text = data.decode(locale.getpreferredencoding(False))
+    return text.replace('\r\n', '\n').replace('\r', '\n')
 
 
 @contextlib.contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import importlib.metadata
 import os
 import pathlib
-import tempfile
 from typing import List
 
 import launch.logging
@@ -14,6 +12,8 @@ from launch.actions import ExecuteProcess
 from launch.frontend import Entity
 from launch.frontend.expose import expose_action
 from launch.frontend.type_utils import get_data_type_from_identifier
+from launch.launch_context import LaunchContext
+from launch.launch_guard import write_temporary_file
 from launch.plan import plan_of
 from launch.substitutions import LocalSubstitution
 from launch.utilities import (
@@ -21,9 +21,7 @@ from launch.utilities import (
 )
 from launch.utilities.yaml_writer import dump_yaml
 
-from launch_ros.parameter_descriptions import (
-    Parameter, ParameterFile, ParameterValue, TEMPORARY_PREFIX,
-)
+from launch_ros.parameter_descriptions import Parameter, ParameterFile, ParameterValue
 from launch_ros.substitutions import ExecutableInPackage
 from launch_ros.utilities import (
     add_node_name, evaluate_parameters, get_node_name_count, make_namespace_absolute,
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Iterable, Optional, Text, Tuple, Type
 
     from launch.frontend import Parser
-    from launch.launch_context import LaunchContext
     from launch.launch_description_entity import LaunchDescriptionEntity
     from launch.some_substitutions_type import SomeSubstitutionsType
 
@@ -335,7 +332,7 @@ class Node(ExecuteProcess):
             self.__add_arguments('-p', argument)
         elif isinstance(parameters, dict):
             self.__planned_parameters.append(parameters)
-            path = self._create_params_file_from_dict(parameters)
+            path = self._create_params_file_from_dict(parameters, context)
             self.__expanded_parameter_arguments.append((path, True))
             self.__add_arguments('--params-file', path)
         else:
@@ -353,14 +350,15 @@ class Node(ExecuteProcess):
         self.__expanded_parameter_arguments.append((path, True))
         self.__add_arguments('--params-file', path)
 
-    def _create_params_file_from_dict(self, params: Dict[str, Any]) -> str:
-        """Write a temporary parameter file, which the end of this process deletes."""
+    def _create_params_file_from_dict(
+        self, params: Dict[str, Any], context: Optional[LaunchContext] = None,
+    ) -> str:
+        """Write a temporary parameter file; the end of the launch deletes it."""
         name = self.node_name if self.is_node_name_fully_specified() else '/**'
-        with tempfile.NamedTemporaryFile(
-                mode='w', prefix=TEMPORARY_PREFIX, delete=False) as file:
-            file.write(dump_yaml({name: {'ros__parameters': _with_lists(params)}}))
-        atexit.register(_delete, file.name)
-        return file.name
+        if context is None:
+            context = LaunchContext()
+        return write_temporary_file(
+            context, dump_yaml({name: {'ros__parameters': _with_lists(params)}}))
 
     def _get_parameter_rule(self, param: Parameter, context: LaunchContext) -> str:
         name, value = param.evaluate(context)
@@ -418,10 +416,6 @@ def _with_lists(parameters: Dict[str, Any]) -> Dict[str, Any]:
 def _value_text(value: Any) -> str:
     """Return a value as the text of a ``-p`` argument."""
     return dump_yaml(list(value) if isinstance(value, tuple) else value).rstrip('\n')
-
-
-def _delete(path: str) -> None:
-    pathlib.Path(path).unlink(missing_ok=True)
 
 
 def instantiate_extension(
