@@ -23,8 +23,9 @@ use crate::sync_queue::SyncQueue;
 use crate::topic::BagTopic;
 use crate::writer::{BagWriter, Split};
 
-/// Used chunks that are kept for their memory.
-const FREE_CHUNKS_MAX: usize = 4;
+/// Memory of used chunks that is kept for others: four images of 4 MB. The kernel clears
+/// each fresh page, which takes as long as the copy into it.
+const FREE_BYTES_MAX: usize = 20 << 20;
 /// Chunks in a snapshot's ring, at least: one of them is what a new message replaces.
 const RING_CHUNKS_MIN: usize = 16;
 
@@ -123,10 +124,20 @@ struct WriterOutput {
     lost: BTreeMap<u16, u64>,
     splits: Vec<Split>,
     free: Vec<ChunkBuilder>,
+    /// Their memory, [`FREE_BYTES_MAX`] at most.
+    free_bytes: usize,
     problem: Option<String>,
     /// The writer, once the thread has written everything.
     writer: Option<BagWriter>,
     is_finished: bool,
+}
+
+impl WriterOutput {
+    fn pop_free(&mut self) -> Option<ChunkBuilder> {
+        let chunk = self.free.pop()?;
+        self.free_bytes -= chunk.capacity();
+        Some(chunk)
+    }
 }
 
 impl IntakeState {
@@ -249,8 +260,9 @@ impl Intake {
             };
             *counted.or_default() += count;
         }
-        if output.free.len() < FREE_CHUNKS_MAX {
-            chunk.clear(2 * self.chunk_bytes);
+        if output.free_bytes + chunk.capacity() <= FREE_BYTES_MAX {
+            output.free_bytes += chunk.capacity();
+            chunk.clear(FREE_BYTES_MAX);
             output.free.push(chunk);
         }
     }
@@ -316,7 +328,7 @@ impl Intake {
         if !self.queue.has_room(bytes) {
             return false;
         }
-        let free = self.output.lock().free.pop();
+        let free = self.output.lock().pop_free();
         let next = free.unwrap_or_else(|| ChunkBuilder::with_capacity(self.chunk_bytes));
         let full = std::mem::replace(&mut state.chunk, next);
         self.queue.push(bytes, WriterItem::Chunk(full));
@@ -573,6 +585,25 @@ mod tests {
         let messages = reader.messages(Default::default());
         let found: Vec<_> = messages.map(|one| (one.file, one.payload[0])).collect();
         assert_eq!(found, [(0, 1), (1, 1), (1, 2)]);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn memory_of_large_messages_is_used_again_and_has_a_limit() {
+        let folder = folder("memory");
+        let intake = intake(1000, 100 << 20, false);
+        intake.add_topic(topic());
+        let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+        let image = vec![0; 4 << 20];
+        for sequence in 1..=6 {
+            intake.receive(message(sequence), &image);
+        }
+        while intake.write_next(&mut writer) {}
+        let kept = intake.output.lock().free_bytes;
+        assert!((8 << 20..=FREE_BYTES_MAX).contains(&kept), "{kept}");
+        intake.receive(message(7), &image);
+        let left = intake.output.lock().free_bytes;
+        assert!(left + (4 << 20) <= kept, "{left} of {kept} are left");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
