@@ -344,7 +344,7 @@ fn differences(
         let before = u64::try_from(first.unwrap_or(1) - 1).unwrap_or(0);
         let arrived = account.received + account.paused + account.lost_wire + account.lost_queue;
         // Of those before the first that arrived, only what the queue replaced is known.
-        if !(published - before..=published).contains(&arrived) {
+        if !(published.saturating_sub(before)..=published).contains(&arrived) {
             found.push(format!(
                 "{name}: {published} published, {before} before the first, and {account}"
             ));

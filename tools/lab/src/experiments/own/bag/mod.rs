@@ -140,10 +140,10 @@ fn report_items(view: &View) -> Vec<ReportItem> {
 }
 
 /// The measured rows of a kind, with their results.
-fn measured<'v>(
-    view: &'v View,
+fn measured(
+    view: &View,
     is_it: fn(Kind) -> bool,
-) -> impl Iterator<Item = (Row, &'v ConfigurationResult)> {
+) -> impl Iterator<Item = (Row, &ConfigurationResult)> {
     let rows = rows::all().into_iter().filter(move |row| is_it(row.kind));
     rows.filter_map(|row| {
         let wanted = [("row", row.name.as_str())];
