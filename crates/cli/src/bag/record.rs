@@ -216,6 +216,7 @@ impl Record {
             library: cli.library()?,
             use_sim_time: self.use_sim_time,
             is_snapshot: self.snapshot_mode,
+            ..RecorderOptions::default()
         })
     }
 }
