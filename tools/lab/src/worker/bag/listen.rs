@@ -10,8 +10,7 @@ use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
 use pteros::subscription::{MessageView, in_place};
 
-use super::publish::STAMP_BYTES;
-use super::{TIMEOUT, monotonic_ns, open, quantiles_text};
+use super::process::{STAMP_BYTES, TIMEOUT, monotonic_ns, open, quantiles_text};
 
 /// Messages that do not come for so long are lost.
 const QUIET: Duration = Duration::from_secs(2);

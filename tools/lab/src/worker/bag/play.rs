@@ -11,7 +11,7 @@ use pteros::interfaces::std_msgs::msg::Int64;
 use pteros::prelude::*;
 use pteros_bag::{BagOptions, BagReader, BagTopic, BagWriter, Player, PlayerOptions};
 
-use super::{TIMEOUT, monotonic_ns, node, open, quantiles_text, sleep_until};
+use super::process::{TIMEOUT, monotonic_ns, node, open, quantiles_text, sleep_until};
 
 /// Where the recording begins, in nanoseconds since 1970.
 const START_NS: u64 = 1_700_000_000_000_000_000;

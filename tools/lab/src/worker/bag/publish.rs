@@ -5,10 +5,9 @@ use clap::Args;
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
 
-use super::{TIMEOUT, cpu_ns, monotonic_ns, open, quantiles_text, sleep_until, topic_names};
-
-/// The send time at the start of each payload.
-pub const STAMP_BYTES: usize = 8;
+use super::process::{
+    STAMP_BYTES, TIMEOUT, cpu_ns, monotonic_ns, open, quantiles_text, sleep_until, topic_names,
+};
 
 /// Pause after matching. Discovery is over by then.
 const SETTLE_NS: u64 = 300_000_000;

@@ -8,7 +8,7 @@ use clap::Args;
 use pteros_bag::mcap::Compression;
 use pteros_bag::{BagOptions, Recorder, RecorderOptions, TopicFilter};
 
-use super::{cpu_ns, monotonic_ns, open, topic_names};
+use super::process::{cpu_ns, monotonic_ns, open, topic_names};
 
 /// As of the command.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
