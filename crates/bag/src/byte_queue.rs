@@ -87,6 +87,15 @@ impl<T> ByteQueue<T> {
         }
     }
 
+    /// The next item, if one is there.
+    pub(crate) fn try_pop(&self) -> Option<T> {
+        let mut state = self.state.lock();
+        let (bytes, item) = state.items.pop_front()?;
+        state.bytes -= bytes;
+        self.changed.notify_all();
+        Some(item)
+    }
+
     /// Whether no more items come, or nobody takes them.
     pub(crate) fn is_closed(&self) -> bool {
         self.state.lock().is_closed

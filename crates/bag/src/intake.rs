@@ -12,17 +12,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
+use pteros::fault;
 
 use crate::accounting::{PublisherAccount, TopicAccount};
 use crate::byte_queue::ByteQueue;
 use crate::error::BagError;
 use crate::mcap::ChunkBuilder;
 use crate::metadata::BagMetadata;
+use crate::sync_queue::SyncQueue;
 use crate::topic::BagTopic;
 use crate::writer::{BagWriter, Split};
 
-/// Used chunks that are kept for their memory.
-const FREE_CHUNKS_MAX: usize = 4;
+/// Memory of used chunks that is kept for others: four images of 4 MB. The kernel clears
+/// each fresh page, which takes as long as the copy into it.
+const FREE_BYTES_MAX: usize = 20 << 20;
 /// Chunks in a snapshot's ring, at least: one of them is what a new message replaces.
 const RING_CHUNKS_MIN: usize = 16;
 
@@ -33,6 +36,7 @@ enum WriterItem {
     Latched(ChunkBuilder),
     Chunk(ChunkBuilder),
     Split,
+    Sync,
 }
 
 /// A received message without its payload.
@@ -52,6 +56,8 @@ pub(crate) struct Intake {
     queue: ByteQueue<WriterItem>,
     output: Mutex<WriterOutput>,
     finished: Condvar,
+    /// Where a thread syncs; else the one that writes does.
+    syncs: Option<SyncQueue>,
     chunk_bytes: usize,
 }
 
@@ -118,10 +124,20 @@ struct WriterOutput {
     lost: BTreeMap<u16, u64>,
     splits: Vec<Split>,
     free: Vec<ChunkBuilder>,
+    /// Their memory, [`FREE_BYTES_MAX`] at most.
+    free_bytes: usize,
     problem: Option<String>,
     /// The writer, once the thread has written everything.
     writer: Option<BagWriter>,
     is_finished: bool,
+}
+
+impl WriterOutput {
+    fn pop_free(&mut self) -> Option<ChunkBuilder> {
+        let chunk = self.free.pop()?;
+        self.free_bytes -= chunk.capacity();
+        Some(chunk)
+    }
 }
 
 impl IntakeState {
@@ -132,29 +148,38 @@ impl IntakeState {
     }
 }
 
+/// How an intake begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct IntakeOptions {
+    pub chunk_bytes: usize,
+    /// Bytes that wait for the writer at most, or are kept for a snapshot.
+    pub cache_bytes: usize,
+    pub is_paused: bool,
+    pub is_snapshot: bool,
+    /// Whether a thread runs [`Intake::sync_all`]. Else the one that writes syncs.
+    pub has_sync_thread: bool,
+}
+
 impl Intake {
-    /// `cache_bytes` wait for the writer at most, or are kept for a snapshot.
-    pub(crate) fn new(
-        chunk_bytes: usize,
-        cache_bytes: usize,
-        is_paused: bool,
-        is_snapshot: bool,
-    ) -> Arc<Self> {
-        let chunk_bytes = if is_snapshot {
-            chunk_bytes.min(cache_bytes / RING_CHUNKS_MIN).max(1)
+    pub(crate) fn new(options: IntakeOptions) -> Arc<Self> {
+        let chunk_bytes = if options.is_snapshot {
+            let most = options.cache_bytes / RING_CHUNKS_MIN;
+            options.chunk_bytes.min(most).max(1)
         } else {
-            chunk_bytes
+            options.chunk_bytes
         };
+        let ring = options.is_snapshot.then(|| Ring::new(options.cache_bytes));
         let state = IntakeState {
-            is_paused,
-            ring: is_snapshot.then(|| Ring::new(cache_bytes)),
+            is_paused: options.is_paused,
+            ring,
             ..IntakeState::default()
         };
         Arc::new(Self {
             state: Mutex::new(state),
-            queue: ByteQueue::new(cache_bytes),
+            queue: ByteQueue::new(options.cache_bytes),
             output: Mutex::new(WriterOutput::default()),
             finished: Condvar::new(),
+            syncs: options.has_sync_thread.then(SyncQueue::default),
             chunk_bytes,
         })
     }
@@ -162,21 +187,54 @@ impl Intake {
     /// Runs on the writer thread until [`Intake::close`].
     pub(crate) fn write_all(&self, mut writer: BagWriter) {
         while let Some(item) = self.queue.pop() {
-            match item {
-                WriterItem::Topic(topic) => {
-                    if let Err(error) = writer.add_topic(topic) {
-                        self.fail(&error);
-                    }
-                }
-                WriterItem::Latched(chunk) => writer.keep_latched(&chunk),
-                WriterItem::Split => writer.split(),
-                WriterItem::Chunk(chunk) => self.write_chunk(&mut writer, chunk),
-            }
+            self.write_item(&mut writer, item);
+        }
+        if let Some(syncs) = &self.syncs {
+            syncs.close();
         }
         let mut output = self.output.lock();
         output.writer = Some(writer);
         output.is_finished = true;
         self.finished.notify_all();
+    }
+
+    /// Writes the next item, where no thread does; false if there is none.
+    pub(crate) fn write_next(&self, writer: &mut BagWriter) -> bool {
+        let item = self.queue.try_pop();
+        let is_there = item.is_some();
+        if let Some(item) = item {
+            self.write_item(writer, item);
+        }
+        is_there
+    }
+
+    /// Runs on the thread that syncs, until the writer has ended.
+    pub(crate) fn sync_all(&self) {
+        if let Some(syncs) = &self.syncs {
+            syncs.sync_all(|error| self.fail(error));
+        }
+    }
+
+    fn write_item(&self, writer: &mut BagWriter, item: WriterItem) {
+        match item {
+            WriterItem::Topic(topic) => {
+                if let Err(error) = writer.add_topic(topic) {
+                    self.fail(&error);
+                }
+            }
+            WriterItem::Latched(chunk) => writer.keep_latched(&chunk),
+            WriterItem::Split => writer.split(),
+            WriterItem::Chunk(chunk) => self.write_chunk(writer, chunk),
+            WriterItem::Sync => match (&self.syncs, writer.current_file()) {
+                (Some(syncs), Some(file)) => syncs.push(file),
+                (None, Some(_)) => {
+                    if let Err(error) = writer.sync() {
+                        self.fail(&error);
+                    }
+                }
+                (_, None) => {}
+            },
+        }
     }
 
     fn write_chunk(&self, writer: &mut BagWriter, mut chunk: ChunkBuilder) {
@@ -195,15 +253,16 @@ impl Intake {
         let mut output = self.output.lock();
         output.splits.extend(splits);
         for (channel, count) in chunk.counts() {
-            let counted = if result.is_ok() {
+            let counted = if result.is_ok() || fault!("failed-chunk-counts-as-written") {
                 output.written.entry(channel)
             } else {
                 output.lost.entry(channel)
             };
             *counted.or_default() += count;
         }
-        if output.free.len() < FREE_CHUNKS_MAX {
-            chunk.clear(2 * self.chunk_bytes);
+        if output.free_bytes + chunk.capacity() <= FREE_BYTES_MAX {
+            output.free_bytes += chunk.capacity();
+            chunk.clear(FREE_BYTES_MAX);
             output.free.push(chunk);
         }
     }
@@ -245,7 +304,7 @@ impl Intake {
         let is_full = state.chunk.len() + payload.len() > self.chunk_bytes;
         if is_full && !state.chunk.is_empty() && !self.hand_over(&mut state) {
             let account = state.channels.entry(message.channel).or_default();
-            account.lost_buffer += 1;
+            account.lost_buffer += u64::from(!fault!("full-buffer-not-counted"));
             return;
         }
         let (channel, time) = (message.channel, message.log_time);
@@ -269,7 +328,7 @@ impl Intake {
         if !self.queue.has_room(bytes) {
             return false;
         }
-        let free = self.output.lock().free.pop();
+        let free = self.output.lock().pop_free();
         let next = free.unwrap_or_else(|| ChunkBuilder::with_capacity(self.chunk_bytes));
         let full = std::mem::replace(&mut state.chunk, next);
         self.queue.push(bytes, WriterItem::Chunk(full));
@@ -316,6 +375,11 @@ impl Intake {
         }
     }
 
+    /// Asks the writer to make durable what was handed over.
+    pub(crate) fn sync(&self) {
+        self.queue.push(0, WriterItem::Sync);
+    }
+
     pub(crate) fn split(&self) {
         self.flush();
         self.queue.push(0, WriterItem::Split);
@@ -352,8 +416,9 @@ impl Intake {
         accounts.collect()
     }
 
-    /// Ends intake and waits until everything is written. Blocks.
-    pub(crate) fn close(&self) -> Option<BagWriter> {
+    /// Ends intake and waits until everything is written, by the thread or here, where the
+    /// writer is the caller's. Blocks.
+    pub(crate) fn close(&self, writer: Option<BagWriter>) -> Option<BagWriter> {
         {
             let mut state = self.state.lock();
             state.is_closed = true;
@@ -370,11 +435,20 @@ impl Intake {
             }
         }
         self.queue.close();
+        if let Some(writer) = writer {
+            self.write_all(writer);
+        }
         let mut output = self.output.lock();
         while !output.is_finished {
             self.finished.wait(&mut output);
         }
         output.writer.take()
+    }
+
+    /// Ends the threads of a recorder that could not start.
+    pub(crate) fn stop(&self) {
+        self.state.lock().is_closed = true;
+        self.queue.close();
     }
 
     /// Ends the bag of a writer with its accounts.
@@ -414,6 +488,16 @@ mod tests {
         }
     }
 
+    fn intake(chunk_bytes: usize, cache_bytes: usize, is_snapshot: bool) -> Arc<Intake> {
+        Intake::new(IntakeOptions {
+            chunk_bytes,
+            cache_bytes,
+            is_paused: false,
+            is_snapshot,
+            has_sync_thread: false,
+        })
+    }
+
     fn folder(test: &str) -> std::path::PathBuf {
         let name = format!("pteros-intake-{test}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
@@ -433,7 +517,7 @@ mod tests {
     #[test]
     fn a_snapshot_has_the_latest_messages_and_the_others_are_counted() {
         let folder = folder("snapshot");
-        let intake = Intake::new(1 << 20, 16_000, false, true);
+        let intake = intake(1 << 20, 16_000, true);
         intake.add_topic(topic());
         for sequence in 1..=500 {
             intake.receive(message(sequence), &[0; 200]);
@@ -445,7 +529,7 @@ mod tests {
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
         intake.queue.close();
         intake.write_all(writer);
-        let writer = intake.close().unwrap();
+        let writer = intake.close(None).unwrap();
         let account = intake.accounts().remove(&1).unwrap();
         writer.finish(&BTreeMap::new()).unwrap();
         assert_eq!((account.received, account.lost()), (520, 0));
@@ -459,7 +543,7 @@ mod tests {
 
     #[test]
     fn messages_of_a_pause_are_neither_received_nor_lost() {
-        let intake = Intake::new(1 << 20, 1 << 20, false, false);
+        let intake = intake(1 << 20, 1 << 20, false);
         for sequence in 1..=30 {
             intake.set_paused((11..=20).contains(&sequence));
             intake.receive(message(sequence), &[0; 20]);
@@ -475,7 +559,7 @@ mod tests {
     #[test]
     fn a_file_begins_with_the_latched_messages_before_the_split() {
         let folder = folder("latched");
-        let intake = Intake::new(1 << 20, 1 << 20, false, false);
+        let intake = intake(1 << 20, 1 << 20, false);
         let qos = pteros::QosProfile::default().keep_last(1).transient_local();
         intake.add_topic(BagTopic {
             offered_qos: vec![qos],
@@ -492,7 +576,11 @@ mod tests {
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
         intake.queue.close();
         intake.write_all(writer);
-        intake.close().unwrap().finish(&BTreeMap::new()).unwrap();
+        intake
+            .close(None)
+            .unwrap()
+            .finish(&BTreeMap::new())
+            .unwrap();
         let mut reader = crate::BagReader::open(&folder).unwrap();
         let messages = reader.messages(Default::default());
         let found: Vec<_> = messages.map(|one| (one.file, one.payload[0])).collect();
@@ -500,11 +588,30 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
+    #[test]
+    fn memory_of_large_messages_is_used_again_and_has_a_limit() {
+        let folder = folder("memory");
+        let intake = intake(1000, 100 << 20, false);
+        intake.add_topic(topic());
+        let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+        let image = vec![0; 4 << 20];
+        for sequence in 1..=6 {
+            intake.receive(message(sequence), &image);
+        }
+        while intake.write_next(&mut writer) {}
+        let kept = intake.output.lock().free_bytes;
+        assert!((8 << 20..=FREE_BYTES_MAX).contains(&kept), "{kept}");
+        intake.receive(message(7), &image);
+        let left = intake.output.lock().free_bytes;
+        assert!(left + (4 << 20) <= kept, "{left} of {kept} are left");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     /// The writer thread runs only after everything was received: the slowest disk.
     #[test]
     fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {
         let folder = folder("full");
-        let intake = Intake::new(1000, 5000, false, false);
+        let intake = intake(1000, 5000, false);
         intake.add_topic(topic());
         for sequence in 1..=100 {
             intake.receive(message(sequence), &[0; 200]);

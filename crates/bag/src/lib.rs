@@ -25,6 +25,7 @@ mod conversion;
 mod copy;
 mod error;
 mod file_compression;
+mod file_store;
 mod intake;
 mod latched;
 mod later;
@@ -41,6 +42,7 @@ mod source;
 mod sqlite;
 mod storage;
 mod storage_options;
+mod sync_queue;
 mod topic;
 mod unpublished_events;
 mod writer;
@@ -48,6 +50,7 @@ mod writer;
 pub use conversion::{ConversionOutput, read_conversion};
 pub use copy::copy;
 pub use error::BagError;
+pub use file_store::{BagFile, FileStore, FileSystem};
 pub use messages::Messages;
 pub use player::{
     ClockOptions, LastKnown, PlaybackProgress, PlaybackSummary, PlayedPart, Player, PlayerOptions,
@@ -55,7 +58,7 @@ pub use player::{
 };
 pub use qos_text::read_overrides;
 pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, RecordedTopic};
-pub use recorder::{Recorder, RecorderOptions, RecordingSummary};
+pub use recorder::{Recorder, RecorderOptions, RecordingSummary, WriterThread};
 pub use storage_options::{StoragePreset, read_storage_config};
 pub use topic::BagTopic;
 pub use topic_filter::TopicFilter;

@@ -13,6 +13,7 @@ use pteros::msg::library::InterfaceLibrary;
 use crate::accounting::{LOSS_RECORD, TopicAccount, from_texts};
 use crate::bag_files::find_files;
 use crate::error::BagError;
+use crate::file_store::FileSystem;
 use crate::messages::Messages;
 use crate::metadata::{BagMetadata, FileMetadata, TopicMetadata};
 use crate::storage::open::{OpenFile, open_bytes, open_file};
@@ -490,7 +491,7 @@ impl BagReader {
             });
         }
         let metadata = self.describe();
-        write_metadata(&self.path, &metadata)?;
+        write_metadata(&FileSystem, &self.path, &metadata)?;
         Ok(metadata)
     }
 }

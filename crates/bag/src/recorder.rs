@@ -21,7 +21,7 @@ use pteros::{Graph, NamedQosExt, Node, Publisher, Sample, Subscription, Subscrip
 use crate::accounting::TopicAccount;
 use crate::definitions::definition_text;
 use crate::error::BagError;
-use crate::intake::{Intake, Received};
+use crate::intake::{Intake, IntakeOptions, Received};
 use crate::later::later;
 use crate::loss_report::LossReport;
 use crate::metadata::BagMetadata;
@@ -33,7 +33,8 @@ use crate::writer::{BagOptions, BagWriter};
 
 /// Messages that wait in a subscription until the executor takes them.
 const DEPTH: usize = 1000;
-/// The longest time that a message stays in memory before it goes to the file.
+/// The longest time that a message stays in memory before it goes to the file, and
+/// between two syncs of the file.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 /// How long a publisher may take to describe its type.
 const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -71,6 +72,19 @@ pub struct RecorderOptions {
     /// Keeps the latest messages in memory, `cache_bytes` of them, and writes them when
     /// `~/snapshot` is called.
     pub is_snapshot: bool,
+    /// Which thread writes.
+    pub writer_thread: WriterThread,
+}
+
+/// Which thread of a recorder writes the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WriterThread {
+    /// One of its own, and another that syncs: a slow disk blocks nothing else.
+    #[default]
+    Own,
+    /// The one that calls [`Recorder::write_next`], for programs and simulations that
+    /// decide themselves when the disk is used.
+    Caller,
 }
 
 impl Default for RecorderOptions {
@@ -88,6 +102,7 @@ impl Default for RecorderOptions {
             library: pteros::interfaces::library().clone(),
             use_sim_time: false,
             is_snapshot: false,
+            writer_thread: WriterThread::Own,
         }
     }
 }
@@ -185,6 +200,8 @@ pub struct Recorder {
     graph: Graph,
     options: RecorderOptions,
     intake: Arc<Intake>,
+    /// The writer, where no thread has it.
+    writer: Option<BagWriter>,
     recorded: BTreeMap<String, Recorded>,
     /// Topics that a note was written about.
     noted: BTreeSet<String>,
@@ -215,17 +232,28 @@ impl Recorder {
             ));
         }
         let writer = BagWriter::create(folder, options.bag.clone())?;
-        let intake = Intake::new(
-            writer.chunk_bytes(),
-            options.cache_bytes.max(1),
-            options.start_paused,
-            options.is_snapshot,
-        );
-        let thread_intake = intake.clone();
-        let spawned = node
-            .context()
-            .spawn_thread("bag_writer", move || thread_intake.write_all(writer));
-        spawned.map_err(BagError::io("starting the writer thread of", folder))?;
+        let intake = Intake::new(IntakeOptions {
+            chunk_bytes: writer.chunk_bytes(),
+            cache_bytes: options.cache_bytes.max(1),
+            is_paused: options.start_paused,
+            is_snapshot: options.is_snapshot,
+            has_sync_thread: options.writer_thread == WriterThread::Own,
+        });
+        let writer = match options.writer_thread {
+            WriterThread::Caller => Some(writer),
+            WriterThread::Own => {
+                let (writes, syncs) = (intake.clone(), intake.clone());
+                let context = node.context();
+                context
+                    .spawn_thread("bag_writer", move || writes.write_all(writer))
+                    .and_then(|()| context.spawn_thread("bag_sync", move || syncs.sync_all()))
+                    .map_err(|error| {
+                        intake.stop();
+                        BagError::io("starting the threads of", folder)(error)
+                    })?;
+                None
+            }
+        };
         let create = || {
             Ok::<_, BagError>((
                 node.create_publisher(SPLIT_TOPIC.keep_last(10))?,
@@ -236,7 +264,7 @@ impl Recorder {
         let (splits, loss_report, services) = match create() {
             Ok(created) => created,
             Err(error) => {
-                intake.close();
+                intake.close(writer);
                 return Err(error);
             }
         };
@@ -245,6 +273,7 @@ impl Recorder {
             graph: node.context().graph(),
             options,
             intake,
+            writer,
             recorded: BTreeMap::new(),
             noted: BTreeSet::new(),
             channels: BTreeMap::new(),
@@ -260,8 +289,8 @@ impl Recorder {
         })
     }
 
-    /// Subscribes to new topics, flushes what is older than a second and publishes
-    /// splits. Returns notes for the user. Blocks for half a second at most, where a
+    /// Subscribes to new topics, flushes and syncs what is older than a second and
+    /// publishes splits. Returns notes for the user. Blocks for half a second at most, where a
     /// publisher describes a type.
     ///
     /// Nothing ends the recording. A topic that cannot be subscribed to is noted once,
@@ -271,6 +300,7 @@ impl Recorder {
         let mut notes = Vec::new();
         if self.next_flush.is_none_or(|due| now >= due) {
             self.intake.flush();
+            self.intake.sync();
             self.next_flush = Some(later(now, FLUSH_PERIOD));
         }
         for split in self.intake.take_splits() {
@@ -520,6 +550,14 @@ impl Recorder {
         self.intake.snapshot()
     }
 
+    /// Writes the next part of what waits, with [`WriterThread::Caller`]; false if nothing
+    /// waits, or a thread writes. Blocks in the file system. What could not be written is
+    /// [counted](Self::accounts), with the [reason](Self::problem).
+    pub fn write_next(&mut self) -> bool {
+        let writer = self.writer.as_mut();
+        writer.is_some_and(|writer| self.intake.write_next(writer))
+    }
+
     /// Whether it is paused.
     pub fn is_paused(&self) -> bool {
         self.intake.is_paused()
@@ -552,7 +590,7 @@ impl Recorder {
                 recorded.input.receive(&sample);
             }
         }
-        let writer = self.intake.close();
+        let writer = self.intake.close(self.writer.take());
         let accounts = self.accounts();
         let problem = self.intake.problem();
         let metadata = match (writer, &problem) {

@@ -6,14 +6,14 @@
 //! [`BagWriter::write_chunk`].
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::accounting::{LOSS_RECORD, TopicAccount, to_texts};
 use crate::error::BagError;
 use crate::file_compression::{COMPRESSED_ENDING, compress_file};
+use crate::file_store::{BagFile, FileStore, FileSystem};
 use crate::latched::LatchedMessages;
 use crate::mcap::{
     ChannelRecord, ChunkBuilder, Compression, McapWriter, SchemaRecord, parse_chunk,
@@ -48,6 +48,9 @@ pub struct BagOptions {
     pub custom_data: BTreeMap<String, String>,
     /// The ROS distribution.
     pub ros_distro: String,
+    /// Where the files are created. With `compress_files`, they must be in the file
+    /// system under their paths once they are synced.
+    pub store: Arc<dyn FileStore>,
 }
 
 impl Default for BagOptions {
@@ -62,6 +65,7 @@ impl Default for BagOptions {
             repeat_latched: true,
             custom_data: BTreeMap::new(),
             ros_distro: "jazzy".into(),
+            store: Arc::new(FileSystem),
         }
     }
 }
@@ -165,6 +169,7 @@ impl BagWriter {
 
     fn open_file(&self) -> Result<McapWriter, BagError> {
         McapWriter::create(
+            &*self.options.store,
             &self.folder.join(self.file_name()),
             self.options.compression,
             self.options.chunk_checksums,
@@ -311,6 +316,25 @@ impl BagWriter {
                 payload.unwrap_or_default(),
             );
         }
+    }
+
+    /// The current file, for a thread that syncs it.
+    pub(crate) fn current_file(&self) -> Option<Arc<dyn BagFile>> {
+        self.file.as_ref().map(McapWriter::file)
+    }
+
+    /// Writes the current chunk and makes the current file durable: a power cut does not
+    /// take its messages any more. Blocks until the device has them.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn sync(&mut self) -> Result<(), BagError> {
+        self.flush()?;
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let synced = file.file().sync();
+        synced.map_err(BagError::io("syncing", file.path()))
     }
 
     /// Begins a new file with the next chunk.
@@ -538,24 +562,27 @@ impl BagWriter {
         self.flush()?;
         self.close_file(accounts)?;
         let metadata = self.metadata(accounts);
-        write_metadata(&self.folder, &metadata)?;
+        write_metadata(&*self.options.store, &self.folder, &metadata)?;
         Ok(metadata)
     }
 }
 
 /// Writes `metadata.yaml`, which must not exist.
-pub(crate) fn write_metadata(folder: &Path, metadata: &BagMetadata) -> Result<(), BagError> {
+pub(crate) fn write_metadata(
+    store: &dyn FileStore,
+    folder: &Path,
+    metadata: &BagMetadata,
+) -> Result<(), BagError> {
     let path = folder.join(METADATA_FILE);
-    let opened = OpenOptions::new().write(true).create_new(true).open(&path);
-    let mut file = opened.map_err(|source| {
+    let file = store.create(&path).map_err(|source| {
         if source.kind() == std::io::ErrorKind::AlreadyExists {
             BagError::Exists(path.clone())
         } else {
             BagError::io("creating", &path)(source)
         }
     })?;
-    let written = file.write_all(metadata.to_yaml().as_bytes());
+    let written = file.append(metadata.to_yaml().as_bytes());
     written
-        .and_then(|()| file.sync_data())
+        .and_then(|()| file.sync())
         .map_err(BagError::io("writing", &path))
 }

@@ -167,6 +167,11 @@ impl Session {
         self.executor.spin_once(timeout);
     }
 
+    /// Serves the network and runs callbacks for that long, or until Ctrl-C.
+    pub fn spin_for(&self, span: Duration) {
+        self.executor.spin_until(|| false, span);
+    }
+
     /// Waits for discovery and returns the graph.
     pub fn discover(&self, flags: &DiscoveryFlags) -> Graph {
         let graph = self.context.graph();

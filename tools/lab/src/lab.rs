@@ -50,6 +50,9 @@ pub fn topology_worker(interfaces: &[PathBuf]) -> Result<Vec<String>> {
 /// The worker's verb for one process of a topology.
 pub const TOPOLOGY: &str = "topology";
 
+/// The worker's verb for a process of the benchmark of bags.
+pub const BAG: &str = "bag";
+
 /// The worker's verb for a bridge to ROS 1.
 pub const BRIDGE: &str = "bridge";
 

@@ -1,5 +1,5 @@
 //! Fault points (`fault!` in `pteros-rtps`, `pteros-dcps`, `pteros-security`,
-//! `pteros-runtime`, `pteros` and `pteros-container`) by name, and their switches.
+//! `pteros-runtime`, `pteros`, `pteros-container` and `pteros-bag`) by name, and their switches.
 //!
 //! A mutant is a bug that some seed must detect. A tolerated fault is one that
 //! correct code must survive. A test compares these lists with the sources. Without
@@ -161,6 +161,9 @@ secured/user-data-sent-in-clear: no endpoint protects its data, whatever the gov
 secured/foreign-identity-accepted: the issuer of a certificate is not checked
 secured/full-handshake-table-refuses-all: a full table of handshakes refuses every newcomer
 secured/plain-dispose-of-authenticated-believed: an unprotected dispose removes an authenticated participant
+recordings/full-buffer-not-counted: messages that find the recorder's buffer full are not counted
+recordings/failed-chunk-counts-as-written: messages that the disk refused count as written
+recordings/queue-losses-not-counted: messages replaced in the recorder's queue are not counted
 executors/timer-skips-a-tick: a timer ticks every other time
 executors/static-period-skipped: a static executor runs every other period
 ";
@@ -245,7 +248,15 @@ mod tests {
     fn every_fault_point_of_the_engine_is_listed_and_every_listed_one_exists() {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
         let mut found = BTreeSet::new();
-        for name in ["rtps", "dcps", "security", "runtime", "pteros", "container"] {
+        for name in [
+            "rtps",
+            "dcps",
+            "security",
+            "runtime",
+            "pteros",
+            "container",
+            "bag",
+        ] {
             collect(&crates.join(name).join("src"), &mut found);
         }
         let bugs = mutants().map(|mutant| mutant.name);

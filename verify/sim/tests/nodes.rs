@@ -64,6 +64,11 @@ fn secured_participants_admit_nobody_else_and_lose_nothing() {
 }
 
 #[test]
+fn recorders_account_for_every_message() {
+    run_seeds(NodeWorkload::RECORDINGS);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_trace() {
     let options = Options::default();
     for workload in NodeWorkload::ALL {

@@ -123,6 +123,11 @@ impl ChunkBuilder {
         &self.index
     }
 
+    /// Bytes that its records fill without more memory.
+    pub(crate) fn capacity(&self) -> usize {
+        self.records.capacity()
+    }
+
     /// Removes all messages and keeps the memory, up to `bytes_max`.
     pub(crate) fn clear(&mut self, bytes_max: usize) {
         self.records.clear();

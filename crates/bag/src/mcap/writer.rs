@@ -4,9 +4,8 @@
 //! uses them, so a file that ends early is readable up to its last whole chunk.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::chunk::ChunkBuilder;
 use super::compression::Compression;
@@ -15,6 +14,7 @@ use super::records::{
     put_bytes, put_len, record,
 };
 use crate::error::BagError;
+use crate::file_store::{BagFile, FileStore};
 
 /// The library name in the header.
 const LIBRARY: &str = concat!("pteros ", env!("CARGO_PKG_VERSION"));
@@ -22,7 +22,7 @@ const LIBRARY: &str = concat!("pteros ", env!("CARGO_PKG_VERSION"));
 /// Writes one file, which did not exist before.
 #[derive(Debug)]
 pub(crate) struct McapWriter {
-    file: File,
+    file: Arc<dyn BagFile>,
     path: PathBuf,
     position: u64,
     compression: Compression,
@@ -37,12 +37,12 @@ pub(crate) struct McapWriter {
 
 impl McapWriter {
     pub(crate) fn create(
+        store: &dyn FileStore,
         path: &Path,
         compression: Compression,
         has_checksums: bool,
     ) -> Result<Self, BagError> {
-        let opened = OpenOptions::new().write(true).create_new(true).open(path);
-        let file = opened.map_err(|source| {
+        let file = store.create(path).map_err(|source| {
             if source.kind() == std::io::ErrorKind::AlreadyExists {
                 BagError::Exists(path.to_owned())
             } else {
@@ -74,6 +74,11 @@ impl McapWriter {
     /// Bytes written so far.
     pub(crate) fn position(&self) -> u64 {
         self.position
+    }
+
+    /// The file, for a thread that syncs it.
+    pub(crate) fn file(&self) -> Arc<dyn BagFile> {
+        self.file.clone()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -247,7 +252,7 @@ impl McapWriter {
         summary.extend(crc.to_le_bytes());
         summary.extend(MAGIC);
         self.put(&summary)?;
-        let synced = self.file.sync_data();
+        let synced = self.file.sync();
         synced.map_err(BagError::io("writing", &self.path))
     }
 
@@ -260,7 +265,7 @@ impl McapWriter {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), BagError> {
-        let written = self.file.write_all(bytes);
+        let written = self.file.append(bytes);
         written.map_err(BagError::io("writing", &self.path))?;
         self.position += bytes.len() as u64;
         Ok(())

@@ -160,10 +160,8 @@ impl Record {
                         .note(if is_paused { "Paused" } else { "Resumed" });
                 }
             }
-            let end = Instant::now() + POLL_PERIOD;
-            while Instant::now() < end && !session.context.is_shut_down() {
-                session.spin_once(end.saturating_duration_since(Instant::now()));
-            }
+            // In rounds: one callback at a time would cost as much as the message itself.
+            session.spin_for(POLL_PERIOD);
         }
         drop(keyboard);
         let summary = recorder.finish()?;
@@ -218,6 +216,7 @@ impl Record {
             library: cli.library()?,
             use_sim_time: self.use_sim_time,
             is_snapshot: self.snapshot_mode,
+            ..RecorderOptions::default()
         })
     }
 }

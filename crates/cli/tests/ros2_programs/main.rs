@@ -11,6 +11,7 @@
     reason = "deadlines of programs that run in real time"
 )]
 
+mod bags;
 mod graphs;
 mod native;
 mod ros2;

@@ -202,6 +202,42 @@ impl Program {
         }
     }
 
+    /// Waits until the output has the part; false if the program ends before.
+    #[track_caller]
+    pub fn expect_or_end(&mut self, part: &str) -> bool {
+        let end = Instant::now() + LINE_MAX;
+        while !self.seen.contains(part) {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.seen += &format!("{line}\n"),
+                Err(RecvTimeoutError::Timeout) => panic!("no {part:?} in time in:\n{}", self.seen),
+                Err(RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+        true
+    }
+
+    /// How often the output has the part until now.
+    pub fn count_now(&mut self, part: &str) -> usize {
+        while let Ok(line) = self.lines.try_recv() {
+            self.seen += &format!("{line}\n");
+        }
+        self.seen.matches(part).count()
+    }
+
+    /// Waits until the output has the part so many times.
+    #[track_caller]
+    pub fn expect_count(&mut self, part: &str, count: usize) {
+        let end = Instant::now() + LINE_MAX;
+        while self.seen.matches(part).count() < count {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.seen += &format!("{line}\n"),
+                Err(error) => panic!("not {count} times {part:?} ({error}) in:\n{}", self.seen),
+            }
+        }
+    }
+
     /// Sends SIGINT and waits for the end; checks that nothing was destroyed with an
     /// error. Returns all that it printed.
     #[track_caller]

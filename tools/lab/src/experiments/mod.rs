@@ -38,6 +38,7 @@ pub const ALL: &[&Experiment] = &[
     &own::robot::EXPERIMENT,
     &own::security::EXPERIMENT,
     &own::start::EXPERIMENT,
+    &own::bag::EXPERIMENT,
     &own::ros2::EXPERIMENT,
     &own::ros2::OF_WHEEL,
 ];

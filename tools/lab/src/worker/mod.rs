@@ -1,10 +1,11 @@
 //! Worker of Pteros: ping and pong, one publisher and its subscriptions, one
 //! process with both, idle nodes, nodes that discover each other, a process of a
-//! topology, and a bridge to ROS 1.
+//! topology, a bridge to ROS 1, and the processes of the benchmark of bags.
 //!
 //! The program is `pteros-lab-worker`. Options and output lines are those of the other stacks' programs (verify/interop/README.md).
 //! The API reports the transport of messages.
 
+mod bag;
 mod body;
 mod bridge;
 #[allow(dead_code, reason = "shared with programs that use more of it")]
@@ -15,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::lab::{BRIDGE, TOPOLOGY};
+use crate::lab::{BAG, BRIDGE, TOPOLOGY};
 use crate::topology;
 use body::Body;
 use host::{EndpointTopics, Options, Stack, Traffic, node_topics, now_ns};
@@ -32,6 +33,8 @@ pub fn main(arguments: impl IntoIterator<Item = String>) -> ExitCode {
     let done = match arguments.as_slice() {
         [verb, interfaces @ .., task] if verb == TOPOLOGY => Some(of_topology(interfaces, task)),
         [verb, rest @ ..] if verb == BRIDGE => Some(bridge::run(rest)),
+        // The verb stands where clap expects the program.
+        [verb, ..] if verb == BAG => Some(bag::run(&arguments)),
         _ => None,
     };
     match done {

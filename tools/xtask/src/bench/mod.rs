@@ -22,13 +22,14 @@ struct Benchmark(
 const COMPONENTS: &[&str] = &["-p", "pteros-demo-components", "--bins", "--examples"];
 
 #[rustfmt::skip]
-const ALL: [Benchmark; 9] = [
+const ALL: [Benchmark; 10] = [
     Benchmark("wire", &["own.wire"], &[]),
     Benchmark("host", &["own.host"], &[]),
     Benchmark("loss", &["own.loss"], &[]),
     Benchmark("executor", &["own.executor"], &["-p", "executor-load"]),
     Benchmark("composition", &["own.composition"], COMPONENTS),
     Benchmark("robot", &["own.robot"], COMPONENTS),
+    Benchmark("bag", &["own.bag"], &[]),
     Benchmark("security", &["own.security", "own.start"], &[]),
     Benchmark(ROS2, &["own.ros2"], &["-p", "pteros-rmw"]),
     Benchmark(PYTHON, &["own.python"], &["-p", "pteros-python"]),

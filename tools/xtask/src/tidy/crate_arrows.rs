@@ -86,12 +86,14 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     // Independent of Pteros, so that xtask builds without it.
     ("pteros-peers", &[]),
-    // net for Ctrl-C and scheduler settings, security for keystores.
+    // net for Ctrl-C and scheduler settings, security for keystores, bag for its
+    // benchmark.
     (
         "pteros-lab",
         &[
             "pteros-rtps",
             "pteros",
+            "pteros-bag",
             "pteros-net",
             "pteros-security",
             "pteros-peers",
@@ -119,6 +121,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-security",
             "pteros-runtime",
             "pteros",
+            "pteros-bag",
             "pteros-container",
         ],
     ),

@@ -32,6 +32,12 @@ pub fn current_world_id() -> usize {
     WORLD.with_borrow(|world| world.as_ptr().addr())
 }
 
+/// A moment of the real clock, for code that takes moments as arguments: simulated time
+/// is added to it, and only differences count.
+pub fn origin() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
 /// Sleeps in simulated time.
 pub fn sleep(nanos: u64) {
     let world = WORLD.with_borrow(Weak::upgrade);

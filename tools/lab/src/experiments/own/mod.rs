@@ -1,6 +1,7 @@
 //! Benchmarks: experiments of our own, which repeat no paper. `cargo xtask bench X`
 //! builds what `own.X` needs and runs it. docs/measurements quotes their tables.
 
+pub mod bag;
 pub mod composition;
 pub mod executor;
 pub mod host;

@@ -18,6 +18,7 @@ mod crowd;
 mod flood;
 mod lifecycle;
 mod parameter;
+mod recording;
 mod secured;
 mod world;
 
@@ -95,8 +96,15 @@ impl NodeWorkload {
         run: secured::run,
     };
 
+    /// A recorder with a slow or full disk, a small buffer and pauses: what was published
+    /// equals what was written and lost by cause.
+    pub const RECORDINGS: Self = Self {
+        name: "recordings",
+        run: recording::run,
+    };
+
     /// All workloads.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::ACTIONS,
         Self::PARAMETERS,
         Self::LIFECYCLE,
@@ -106,6 +114,7 @@ impl NodeWorkload {
         Self::CROWDS,
         Self::FLOODS,
         Self::SECURED,
+        Self::RECORDINGS,
     ];
 
     /// The workload of that name.

@@ -1,0 +1,78 @@
+//! File store: where the files of a bag are created, written and made durable.
+//!
+//! A program uses the [`FileSystem`]. Tests and simulations have stores that are slow,
+//! full, or lose at a power cut what was not synced.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Creates the files of a bag. Thread-safe.
+pub trait FileStore: fmt::Debug + Send + Sync {
+    /// Creates a file for writing. Blocks.
+    ///
+    /// # Errors
+    /// The system's. [`io::ErrorKind::AlreadyExists`] if there is one: no file is ever
+    /// overwritten.
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn BagFile>>;
+}
+
+/// A file of a bag that is being written. Thread-safe: one thread may sync it while
+/// another writes.
+pub trait BagFile: fmt::Debug + Send + Sync {
+    /// Appends all of these bytes. Blocks.
+    ///
+    /// # Errors
+    /// The system's. A part of the bytes may be written nevertheless.
+    fn append(&self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Makes durable what is written: a power cut does not take it any more. Blocks until
+    /// the device has it.
+    ///
+    /// # Errors
+    /// The system's. Nothing that was written since the last call is certain then.
+    fn sync(&self) -> io::Result<()>;
+}
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FileSystem;
+
+impl FileStore for FileSystem {
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn BagFile>> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        Ok(Arc::new(DiskFile {
+            file,
+            folder: path.parent().map(Path::to_owned),
+            is_named: AtomicBool::new(false),
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct DiskFile {
+    file: File,
+    folder: Option<PathBuf>,
+    /// Whether the folder's entry is durable too.
+    is_named: AtomicBool,
+}
+
+impl BagFile for DiskFile {
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        (&self.file).write_all(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()?;
+        if let Some(folder) = &self.folder
+            && !self.is_named.swap(true, Ordering::Relaxed)
+        {
+            // Some file systems refuse it; those that need it do not.
+            let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        }
+        Ok(())
+    }
+}

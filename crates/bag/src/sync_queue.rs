@@ -1,0 +1,63 @@
+//! Background sync: a thread that makes the written part of a bag durable, so that the
+//! writer's thread never waits for the device.
+//!
+//! One file waits at most. A request that comes while a sync runs is served after it.
+
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::BagError;
+use crate::file_store::BagFile;
+
+/// Files to sync, between the writer's thread and the one that syncs. Thread-safe.
+#[derive(Default)]
+pub(crate) struct SyncQueue {
+    state: Mutex<SyncState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct SyncState {
+    file: Option<Arc<dyn BagFile>>,
+    is_closed: bool,
+}
+
+impl SyncQueue {
+    /// Asks for a sync of a file. An earlier request that has not begun is replaced: its
+    /// file is the same one, or was synced when it ended.
+    pub(crate) fn push(&self, file: Arc<dyn BagFile>) {
+        self.state.lock().file = Some(file);
+        self.changed.notify_all();
+    }
+
+    /// Ends the thread after the sync that runs.
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Runs on the thread that syncs, until [`close`](Self::close).
+    pub(crate) fn sync_all(&self, mut on_error: impl FnMut(&BagError)) {
+        while let Some(file) = self.next() {
+            if let Err(error) = file.sync() {
+                on_error(&BagError::Invalid(format!(
+                    "syncing the bag's file: {error}; what was written lately may be lost at a power cut"
+                )));
+            }
+        }
+    }
+
+    fn next(&self) -> Option<Arc<dyn BagFile>> {
+        let mut state = self.state.lock();
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(file) = state.file.take() {
+                return Some(file);
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+}
