@@ -19,10 +19,11 @@ use crate::error::{
 use crate::handle::{Handle, c_name};
 use crate::listener::DataWaiter;
 use crate::node::{self, NodeState};
-use crate::publisher::{UserMessage, type_hash_entry};
+use crate::publisher::type_hash_entry;
 use crate::qos;
 use crate::subscription::payload;
 use crate::typesupport::{self, ServiceType};
+use crate::user_message::UserMessage;
 
 /// A client.
 pub(crate) struct ClientState {

@@ -3,17 +3,21 @@
 //!
 //! A publisher's loan lies in a chunk of the shared-memory transport where readers are
 //! connected, else in this process. A subscription's loan is the received payload
-//! itself; it is a copy only where the payload cannot be read as the struct. The user
-//! knows a loan by its address, so each entity has a table of them.
+//! itself, or the publisher's struct within a context. It is a copy only where the
+//! payload cannot be read as the struct. The user knows a loan by its address, so each
+//! entity has a table of them.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_runtime::outbound::SerializedPayload;
+use pteros_runtime::sample::{SampleBody, SharedValue};
 use pteros_runtime::shm_transport::Chunk;
 
 use crate::error::{Failure, Outcome};
+use crate::shared_message;
 use crate::typesupport::{BODY_ALIGN, HEADER, PlainLayout, Program};
 
 /// Loans of one entity that the user holds at most. A loan keeps a chunk of the pool,
@@ -131,19 +135,30 @@ impl PayloadMemory {
 pub(crate) enum ReceivedLoan {
     /// The payload as it came.
     Payload(Bytes),
+    /// A message of a publisher of this context.
+    Shared(Arc<dyn SharedValue>),
     /// A copy of it.
     Copy(PayloadMemory),
 }
 
-/// Loans a received payload: where it lies if possible.
+/// Loans a received message: where it lies if possible.
 ///
 /// # Errors
 /// The payload is not of the type.
 pub(crate) fn receive(
-    program: &Program,
+    program: &Arc<Program>,
     layout: &PlainLayout,
-    payload: Bytes,
+    body: SampleBody,
 ) -> Outcome<(*mut c_void, ReceivedLoan)> {
+    if let SampleBody::Shared(value) = &body
+        && let Some(shared) = shared_message::struct_of(value, program)
+    {
+        return Ok((
+            shared.address().cast_mut(),
+            ReceivedLoan::Shared(value.clone()),
+        ));
+    }
+    let payload = shared_message::into_payload(body);
     if let Some(body) = layout.view(&payload) {
         let at = body.as_ptr().cast_mut().cast();
         return Ok((at, ReceivedLoan::Payload(payload)));

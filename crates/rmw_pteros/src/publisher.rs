@@ -1,16 +1,13 @@
 //! Publishers.
 
-use std::any::TypeId;
 use std::ffi::{c_char, c_void};
-use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_runtime::names::{NameKind, dds_topic, validate_dds_topic, validate_full};
 use pteros_runtime::outbound::{OutboundMessage, SerializedPayload};
+use pteros_runtime::rtps::qos::Durability;
 use pteros_runtime::rtps::time::Instant;
-use pteros_runtime::sample::SharedValue;
-use pteros_runtime::shm_transport::Chunk;
 use pteros_runtime::writer::WriterEndpoint;
 use pteros_runtime::{Core, EndpointSpec};
 
@@ -25,7 +22,8 @@ use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
 use crate::loan::{Loans, PayloadMemory};
 use crate::node::{self, NodeState};
-use crate::typesupport::{self, HEADER, MessageType, PlainLayout, Program};
+use crate::typesupport::{self, HEADER, MessageType, PlainLayout};
+use crate::user_message::UserMessage;
 use crate::{network_flow, qos};
 
 /// A publisher.
@@ -110,7 +108,6 @@ unsafe fn create_publisher(
         topic: dds_topic(topic, avoids_conventions),
         type_name: ty.dds_name.clone(),
         qos: endpoint_qos,
-        serialize_only: true,
         message_type: node.context.filterable_type(&ty),
         ..EndpointSpec::default()
     })?;
@@ -158,91 +155,6 @@ pub unsafe extern "C" fn rmw_destroy_publisher(node: *mut Node, publisher: *mut 
     })
 }
 
-/// A message of the user on its way out.
-pub(crate) struct UserMessage<'m> {
-    program: &'m Program,
-    message: *const c_void,
-    len: usize,
-    chunk: Option<Chunk>,
-    payload: Option<Bytes>,
-}
-
-impl<'m> UserMessage<'m> {
-    /// Checks the message and computes its size.
-    ///
-    /// # Safety
-    /// `message` points to an initialized struct of the type, which nobody changes
-    /// meanwhile.
-    pub(crate) unsafe fn new(program: &'m Program, message: *const c_void) -> Outcome<Self> {
-        Ok(Self {
-            program,
-            message,
-            // SAFETY: as for this function.
-            len: unsafe { program.serialized_len(message) }?,
-            chunk: None,
-            payload: None,
-        })
-    }
-
-    fn encode(&self, memory: &mut [u8]) {
-        // SAFETY: bytes that stay initialized.
-        let memory = unsafe { &mut *(std::ptr::from_mut(memory) as *mut [MaybeUninit<u8>]) };
-        // SAFETY: as for `new`.
-        report(unsafe { self.program.encode(self.message, memory) });
-    }
-
-    fn encode_to_vec(&self) -> Vec<u8> {
-        // SAFETY: as for `new`.
-        let (bytes, encoded) = unsafe { self.program.encode_to_vec(self.message, self.len) };
-        report(encoded);
-        bytes
-    }
-}
-
-/// A message that another thread changes meanwhile cannot be refused any more.
-fn report(encoded: Outcome) {
-    if let Err(failure) = encoded {
-        tracing::error!("{}", failure.text);
-    }
-}
-
-impl OutboundMessage for UserMessage<'_> {
-    fn message_type(&self) -> TypeId {
-        TypeId::of::<Bytes>()
-    }
-
-    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
-        None
-    }
-
-    fn serialized(&mut self) -> Bytes {
-        if let Some(payload) = &self.payload {
-            return payload.clone();
-        }
-        let payload = match self.chunk.take() {
-            Some(mut chunk) if chunk.len() == self.len => {
-                self.encode(&mut chunk);
-                chunk.freeze()
-            }
-            _ => self.encode_to_vec().into(),
-        };
-        self.payload = Some(payload.clone());
-        payload
-    }
-
-    fn wants_buffer(&self) -> bool {
-        self.payload.is_none()
-    }
-
-    fn offer_buffer(&mut self, memory: Chunk) {
-        self.chunk = Some(memory);
-    }
-
-    fn serialized_len(&mut self) -> usize {
-        self.len
-    }
-}
-
 impl PublisherState {
     pub(crate) fn core(&self) -> &Core {
         &self.node.context.core
@@ -260,6 +172,31 @@ impl PublisherState {
         let chunk = self.core().loan(&self.writer, bytes)?;
         let mut memory = PayloadMemory::new(&self.ty.program, layout, chunk);
         Ok(loans.add(memory.address(), memory))
+    }
+
+    /// Publishes a struct of the user: a copy of it if all subscriptions are of this
+    /// context, else as CDR.
+    ///
+    /// # Safety
+    /// As for [`UserMessage::new`].
+    unsafe fn publish_struct(&self, message: *const c_void) -> Outcome {
+        let program = &self.ty.program;
+        let readers = self.writer.intra_process_count();
+        // SAFETY: as for this function.
+        let mut message = unsafe {
+            if readers > 0 && program.can_copy() {
+                UserMessage::shared(program, message, self.takers(readers))?
+            } else {
+                UserMessage::new(program, message)?
+            }
+        };
+        self.publish(&mut message)
+    }
+
+    /// How many subscriptions take a message, if it is then not needed any more.
+    fn takers(&self, readers: usize) -> Option<usize> {
+        let is_volatile = self.writer.data.qos.durability == Durability::Volatile;
+        is_volatile.then_some(readers)
     }
 
     fn publish(&self, message: &mut dyn OutboundMessage) -> Outcome {
@@ -283,7 +220,7 @@ pub unsafe extern "C" fn rmw_publish(
             if message.is_null() {
                 return Err(Failure::argument("argument ros_message is null"));
             }
-            state.publish(&mut UserMessage::new(&state.ty.program, message)?)
+            state.publish_struct(message)
         }
     })
 }

@@ -14,10 +14,10 @@ use crate::error::{Failure, Outcome, check_identifier, create, non_null, non_nul
 use crate::handle::Handle;
 use crate::listener::DataWaiter;
 use crate::node::{self, NodeState};
-use crate::publisher::UserMessage;
 use crate::qos;
 use crate::subscription::payload;
 use crate::typesupport::ServiceType;
+use crate::user_message::UserMessage;
 
 /// Requests that may be answered later. rcl does not say which it gives up, so beyond
 /// the limit the oldest is forgotten and its answer is dropped.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use pteros_runtime::content_filter::FilterSpec;
 use pteros_runtime::names::dds_topic;
-use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::sample::{QueuedSample, SampleBody, SampleMeta};
 use pteros_runtime::{Core, EndpointSpec};
 
@@ -24,7 +23,7 @@ use crate::loan::{self, Loans, ReceivedLoan};
 use crate::node::{self, NodeState};
 use crate::publisher::{NO_LOANS, check_topic, type_hash_entry};
 use crate::typesupport::{self, MessageType, PlainLayout};
-use crate::{network_flow, qos, serialized};
+use crate::{network_flow, qos, serialized, shared_message};
 
 /// A subscription.
 pub(crate) struct SubscriptionState {
@@ -112,11 +111,10 @@ unsafe fn create_subscription(
         topic: dds_topic,
         type_name: ty.dds_name.clone(),
         qos: endpoint_qos,
-        serialize_only: true,
         ..EndpointSpec::default()
     };
-    let reader =
-        core.create_reader(spec, DeliveryForm::Bytes, options.ignore_local_publications)?;
+    let form = shared_message::DELIVERY_FORM;
+    let reader = core.create_reader(spec, form, options.ignore_local_publications)?;
     core.attach_endpoint(node.key, &reader.announced());
     let can_loan = node.context.has_optional_features && ty.plain.is_some();
     let is_filtered = reader.content_filter().is_some();
@@ -224,10 +222,10 @@ impl SubscriptionState {
     unsafe fn take_loan(&self, info: *mut MessageInfo) -> Outcome<Option<*mut c_void>> {
         let (loans, layout) = self.loans()?;
         loans.check_space()?;
-        let Some((payload, meta)) = self.take() else {
+        let Some((body, meta)) = self.take() else {
             return Ok(None);
         };
-        let (at, loan) = loan::receive(&self.ty.program, layout, payload)?;
+        let (at, loan) = loan::receive(&self.ty.program, layout, body)?;
         // SAFETY: as for this function.
         if let Some(info) = unsafe { info.as_mut() } {
             *info = MessageInfo::of(&meta);
@@ -236,13 +234,11 @@ impl SubscriptionState {
     }
 
     /// The oldest message.
-    fn take(&self) -> Option<(Bytes, SampleMeta)> {
+    fn take(&self) -> Option<(SampleBody, SampleMeta)> {
         loop {
             let item = self.node.context.core.take(&self.waiter.reader)?;
-            if item.is_data()
-                && let SampleBody::Serialized(payload) = item.body
-            {
-                return Some((payload, item.meta));
+            if item.is_data() {
+                return Some((item.body, item.meta));
             }
         }
     }
@@ -253,12 +249,12 @@ impl SubscriptionState {
     /// `message` points to an initialized struct of the type; `info` is null or a
     /// message info.
     unsafe fn take_into(&self, message: *mut c_void, info: *mut MessageInfo) -> Outcome<bool> {
-        let Some((payload, meta)) = self.take() else {
+        let Some((body, meta)) = self.take() else {
             return Ok(false);
         };
         // SAFETY: as for this function.
         unsafe {
-            self.ty.program.decode(&payload, message)?;
+            shared_message::take_into(body, &self.ty.program, message)?;
             if let Some(info) = info.as_mut() {
                 *info = MessageInfo::of(&meta);
             }
@@ -447,8 +443,8 @@ unsafe fn take_serialized(
         let message = non_null_mut(message, "serialized_message")?;
         let taken = non_null_mut(taken, "taken")?;
         *taken = false;
-        if let Some((payload, meta)) = state.take() {
-            serialized::assign(message, &payload)?;
+        if let Some((body, meta)) = state.take() {
+            serialized::assign(message, &shared_message::into_payload(body))?;
             if let Some(info) = info.as_mut() {
                 *info = MessageInfo::of(&meta);
             }

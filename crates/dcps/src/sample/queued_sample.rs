@@ -41,7 +41,7 @@ impl DeliveryPath {
 }
 
 /// A message as the publisher's own value, shared within the process. Implemented
-/// for every message type.
+/// for every message type, and by the plug-in for the structs of rclcpp and rclpy.
 pub trait SharedValue: Any + Send + Sync {
     /// Serializes as CDR with its encapsulation header.
     fn payload(&self, representation: Representation) -> Bytes;

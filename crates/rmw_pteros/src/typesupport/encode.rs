@@ -211,7 +211,7 @@ impl Program {
 }
 
 /// Introspection ignores bounds, so they are checked here.
-fn checked(len: usize, bound: usize) -> Outcome<usize> {
+pub(super) fn checked(len: usize, bound: usize) -> Outcome<usize> {
     if len > bound && bound != UNBOUNDED {
         return Err(Failure::error(format!(
             "a sequence or string has {len} elements, more than its bound of {bound}"

@@ -5,12 +5,15 @@
 //! typesupport behind it lists the members of the struct. [`Program`] is that list,
 //! flattened once per type: nested structs are inlined and adjacent numbers merged.
 //! [`encode`](Program::encode) and [`decode`](Program::decode) then go straight
-//! between the struct and CDR.
+//! between the struct and CDR, [`copy`](Program::copy) and
+//! [`move_into`](Program::move_into) from one struct to another.
 
+mod copy;
 mod cursor;
 mod decode;
 mod description;
 mod encode;
+mod lifecycle;
 mod members;
 mod plain;
 mod program;
@@ -31,6 +34,7 @@ use crate::host;
 
 pub(crate) use description::IntrospectedType;
 pub(crate) use encode::HEADER;
+pub(crate) use lifecycle::Struct;
 use members::Language;
 #[cfg(test)]
 pub(crate) use members::type_id;

@@ -3,8 +3,10 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
+use super::lifecycle::Lifecycle;
 use super::members::{self, DEPTH_MAX, Language, type_id};
 use super::sequence::SequenceAccess;
+use super::strings;
 use crate::abi::{MessageMember, MessageMembers};
 use crate::error::{Failure, Outcome};
 
@@ -67,6 +69,11 @@ pub(crate) struct Program {
     /// Size of the struct, bytes.
     pub(crate) size_of: usize,
     pub(super) language: Language,
+    /// Bytes until the end of the last member, if all members are numbers and booleans
+    /// that lie in the struct itself (a flat type).
+    pub(super) flat_bytes: Option<usize>,
+    /// How a struct is made and destroyed; `None` if the typesupport does not say.
+    pub(super) lifecycle: Option<Lifecycle>,
     /// Initializes a struct with the type's default values.
     initialize: Option<unsafe extern "C" fn(*mut c_void, u32)>,
 }
@@ -113,12 +120,40 @@ impl Program {
             ops: Vec::new(),
             size_of: members.size_of,
             language,
+            flat_bytes: None,
+            lifecycle: None,
             initialize: members.init_function,
         };
         // SAFETY: as for `compile`.
         unsafe { program.add_members(members, 0, depth) }?;
         program.ops.shrink_to_fit();
+        program.flat_bytes = program.flat_end();
+        program.lifecycle = Lifecycle::of(members, language, program.is_flat());
         Ok(program)
+    }
+
+    /// Whether the struct has no memory beside itself.
+    pub(super) fn is_flat(&self) -> bool {
+        self.flat_bytes.is_some()
+    }
+
+    fn flat_end(&self) -> Option<usize> {
+        let ends = self.ops.iter().map(|op| match op {
+            Op::Numbers {
+                offset,
+                width,
+                count,
+            } => Some(offset + width * count),
+            Op::Bools { offset, count } => Some(offset + count),
+            Op::MessageArray {
+                offset,
+                count,
+                program,
+            } if program.is_flat() => Some(offset + program.size_of * count),
+            _ => None,
+        });
+        let end = ends.reduce(|one, other| Some(one?.max(other?)));
+        end.unwrap_or(Some(0)).filter(|end| *end <= self.size_of)
     }
 
     unsafe fn add_members(
@@ -149,7 +184,9 @@ impl Program {
             } else {
                 UNBOUNDED
             };
-            let sequence = SequenceAccess::of(member, self.language, bound);
+            // SAFETY: as for `compile`.
+            let element_bytes = unsafe { element_bytes(member, self.language) };
+            let sequence = SequenceAccess::of(member, self.language, element_bytes, bound);
             let op = match member.type_id {
                 type_id::BOOLEAN => Op::BoolSequence { offset, sequence },
                 type_id::STRING | type_id::WSTRING => Op::StringSequence {
@@ -241,6 +278,17 @@ fn string_bound(member: &MessageMember) -> usize {
     match member.string_upper_bound {
         0 => UNBOUNDED,
         bound => bound,
+    }
+}
+
+/// Bytes of an element of a sequence; `None` if it has an unknown type.
+unsafe fn element_bytes(member: &MessageMember, language: Language) -> Option<usize> {
+    match member.type_id {
+        type_id::BOOLEAN => Some(1),
+        type_id::STRING | type_id::WSTRING => Some(strings::stride(language)),
+        // SAFETY: as for `compile`.
+        type_id::MESSAGE => unsafe { members::nested(member) }.map(|nested| nested.size_of),
+        other => members::number_bytes(other),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::members::{Language, number_bytes};
+use super::members::Language;
 use super::strings::{free, malloc};
 use crate::abi::MessageMember;
 use crate::error::{Failure, Outcome};
@@ -22,9 +22,9 @@ pub(super) struct SequenceAccess {
     fetch: Option<unsafe extern "C" fn(*const c_void, usize, *mut c_void)>,
     assign: Option<unsafe extern "C" fn(*mut c_void, usize, *const c_void)>,
     resize: Resize,
-    /// A sequence of numbers whose object is known, so that it grows without zeroing
-    /// memory that is written next.
-    numbers: Option<Language>,
+    /// The language, if the sequence object is known. Then numbers grow without zeroing
+    /// memory that is written next, and contents move by exchanging the objects.
+    known: Option<Language>,
 }
 
 /// `rosidl_runtime_c__…__Sequence`. The memory is malloc's.
@@ -51,7 +51,12 @@ enum Resize {
 }
 
 impl SequenceAccess {
-    pub(super) fn of(member: &MessageMember, language: Language, bound: usize) -> Self {
+    pub(super) fn of(
+        member: &MessageMember,
+        language: Language,
+        element_bytes: Option<usize>,
+        bound: usize,
+    ) -> Self {
         let resize = if member.resize_function.is_null() {
             Resize::Missing
         } else {
@@ -68,8 +73,8 @@ impl SequenceAccess {
             }
         };
         Self {
-            numbers: number_bytes(member.type_id)
-                .filter(|width| has_known_object(member, language, *width))
+            known: element_bytes
+                .filter(|bytes| has_known_object(member, language, *bytes))
                 .map(|_| language),
             bound,
             size: member.size_function,
@@ -119,12 +124,12 @@ impl SequenceAccess {
         Ok(unsafe { get(sequence, at) })
     }
 
-    /// Changes the length of a sequence of numbers. Returns where they lie, unless
-    /// there are none. The caller writes all of them; until then they may be
+    /// Changes the length of a sequence of numbers or of flat structs. Returns where they
+    /// lie, unless there are none. The caller writes all of them; until then they may be
     /// uninitialized.
     ///
     /// # Safety
-    /// `sequence` is the member, of numbers of `width` bytes.
+    /// `sequence` is the member, of elements of `width` bytes that own no memory.
     pub(super) unsafe fn resize_numbers(
         &self,
         sequence: *mut c_void,
@@ -133,7 +138,7 @@ impl SequenceAccess {
     ) -> Outcome<Option<*mut u8>> {
         // SAFETY: as for this function, and the object was recognized.
         let numbers: *mut u8 = unsafe {
-            match self.numbers {
+            match self.known {
                 Some(Language::C) => resize_c(&mut *sequence.cast(), width, len)?,
                 Some(Language::Cpp) => resize_cpp(&mut *sequence.cast(), width, len)?,
                 None => {
@@ -148,6 +153,33 @@ impl SequenceAccess {
             }
         };
         Ok((len > 0).then_some(numbers))
+    }
+
+    /// Whether the sequence object is known. Then its elements lie side by side.
+    pub(super) fn is_known(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// Exchanges the contents of two sequences by exchanging their objects. Returns
+    /// false, and changes nothing, if the object is not known.
+    ///
+    /// # Safety
+    /// `one` and `other` are the member in two structs, which nothing else uses.
+    pub(super) unsafe fn swap(&self, one: *mut c_void, other: *mut c_void) -> bool {
+        // SAFETY: as for this function, and the object was recognized. Neither object
+        // has pointers to itself.
+        unsafe {
+            match self.known {
+                Some(Language::C) => {
+                    std::ptr::swap::<CSequence>(one.cast(), other.cast());
+                }
+                Some(Language::Cpp) => {
+                    std::ptr::swap::<CppVector>(one.cast(), other.cast());
+                }
+                None => return false,
+            }
+        }
+        true
     }
 
     /// Copies a boolean out.
@@ -199,8 +231,8 @@ impl SequenceAccess {
     }
 }
 
-/// Whether a sequence of numbers has the object of its language: its own size function
-/// must find the length in one that is made here.
+/// Whether a sequence has the object of its language: its own size function must find
+/// the length in one that is made here. `std::vector<bool>` has another one.
 fn has_known_object(member: &MessageMember, language: Language, width: usize) -> bool {
     let Some(size) = member.size_function else {
         return false;

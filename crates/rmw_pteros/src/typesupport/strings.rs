@@ -6,6 +6,7 @@
 //! string or the capacity of a long one.
 
 use std::ffi::c_void;
+use std::mem::MaybeUninit;
 
 use super::members::Language;
 use crate::error::{Failure, Outcome};
@@ -25,8 +26,8 @@ struct CString<T> {
 struct CppString {
     data: *mut c_void,
     size: usize,
-    /// The short string, or the capacity.
-    local: [usize; 2],
+    /// The short string, or the capacity. Bytes behind a short string are uninitialized.
+    local: [MaybeUninit<usize>; 2],
 }
 
 unsafe extern "C" {
@@ -85,6 +86,43 @@ pub(super) unsafe fn write<T: Copy + Default>(
     Ok(())
 }
 
+/// Exchanges the contents of two strings. Allocates nothing.
+///
+/// # Safety
+/// `one` and `other` point to two initialized strings of the language, which nothing
+/// else uses.
+pub(super) unsafe fn swap(language: Language, one: *mut c_void, other: *mut c_void) {
+    // SAFETY: as for this function.
+    unsafe {
+        match language {
+            Language::C => std::ptr::swap::<CString<u8>>(one.cast(), other.cast()),
+            Language::Cpp => swap_cpp(&mut *one.cast(), &mut *other.cast()),
+        }
+    }
+}
+
+/// A short string lies in its object, so its pointer stays with the object.
+fn swap_cpp(one: &mut CppString, other: &mut CppString) {
+    let is_short = [one.is_short(), other.is_short()];
+    std::mem::swap(one, other);
+    if is_short[0] {
+        other.data = other.local();
+    }
+    if is_short[1] {
+        one.data = one.local();
+    }
+}
+
+impl CppString {
+    fn local(&mut self) -> *mut c_void {
+        (&raw mut self.local).cast()
+    }
+
+    fn is_short(&mut self) -> bool {
+        self.data == self.local()
+    }
+}
+
 /// Space for `count` units and a zero.
 unsafe fn reserve_c<T>(string: *mut c_void, count: usize) -> Outcome<*mut T> {
     // SAFETY: as for `write`.
@@ -106,9 +144,13 @@ unsafe fn reserve_cpp<T>(string: *mut c_void, count: usize) -> Outcome<*mut T> {
     let short_max = 16 / size_of::<T>() - 1;
     // SAFETY: as for `write`.
     let object = unsafe { &mut *string.cast::<CppString>() };
-    let local: *mut c_void = (&raw mut object.local).cast();
-    let is_short = object.data == local;
-    let capacity = if is_short { short_max } else { object.local[0] };
+    let is_short = object.is_short();
+    let capacity = if is_short {
+        short_max
+    } else {
+        // SAFETY: the capacity of a long string.
+        unsafe { object.local[0].assume_init() }
+    };
     if count > capacity {
         let memory = host::operator_new((count + 1) * size_of::<T>());
         if memory.is_null() {
@@ -119,7 +161,7 @@ unsafe fn reserve_cpp<T>(string: *mut c_void, count: usize) -> Outcome<*mut T> {
             unsafe { host::operator_delete(object.data) };
         }
         object.data = memory;
-        object.local[0] = count;
+        object.local[0].write(count);
     }
     Ok(object.data.cast())
 }

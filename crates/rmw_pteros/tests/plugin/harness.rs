@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use rmw_pteros_cpp::abi::{
     Allocator, ContentFilterOptions, Context, InitOptions, MessageInfo, MessageMember,
     MessageMembers, MessageTypeSupport, NetworkFlowEndpoints, Node, Publisher, PublisherOptions,
-    QosProfile, Ret, StringArray, Subscription, SubscriptionOptions, Time, WaitArray, WaitSet, ret,
+    QosProfile, Ret, SerializedMessage, StringArray, Subscription, SubscriptionOptions, Time,
+    WaitArray, WaitSet, ret,
 };
 
 unsafe extern "C" {
@@ -65,6 +66,19 @@ unsafe extern "C" {
         subscription: *const Subscription,
         message: *mut c_void,
         taken: *mut bool,
+        allocation: *mut c_void,
+    ) -> Ret;
+    pub fn rmw_take_serialized_message(
+        subscription: *const Subscription,
+        message: *mut SerializedMessage,
+        taken: *mut bool,
+        allocation: *mut c_void,
+    ) -> Ret;
+    pub fn rmw_take_with_info(
+        subscription: *const Subscription,
+        message: *mut c_void,
+        taken: *mut bool,
+        info: *mut MessageInfo,
         allocation: *mut c_void,
     ) -> Ret;
     pub fn rmw_borrow_loaned_message(
@@ -204,11 +218,84 @@ pub fn member(name: &'static CStr, type_id: u8, offset: usize, count: usize) -> 
     }
 }
 
+/// A message type of one number and one string, as rosidl makes it for C.
+#[repr(C)]
+pub struct Text {
+    pub id: u32,
+    data: *mut u8,
+    size: usize,
+    capacity: usize,
+}
+
+impl Text {
+    pub fn new(id: u32, text: &str) -> Self {
+        // SAFETY: memory for the text and its zero.
+        let data = unsafe {
+            let data: *mut u8 = malloc(text.len() + 1).cast();
+            data.copy_from_nonoverlapping(text.as_ptr(), text.len());
+            data.add(text.len()).write(0);
+            data
+        };
+        Self {
+            id,
+            data,
+            size: text.len(),
+            capacity: text.len() + 1,
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        // SAFETY: `size` bytes, written by `new` or the plug-in.
+        let bytes = unsafe { std::slice::from_raw_parts(self.data, self.size) };
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    /// Where the characters lie.
+    pub fn data(&self) -> *const u8 {
+        self.data
+    }
+
+    /// A typesupport of its own, which lives for ever.
+    pub fn type_support() -> &'static MessageTypeSupport {
+        finalized_type_support(
+            c"Text",
+            size_of::<Self>(),
+            vec![
+                member(c"id", 12, offset_of!(Self, id), 0),
+                member(c"text", 16, offset_of!(Self, data), 0),
+            ],
+            Some(finalize_text),
+        )
+    }
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        free_memory(self.data);
+    }
+}
+
+/// The fini function of `Text`.
+unsafe extern "C" fn finalize_text(text: *mut c_void) {
+    // SAFETY: an initialized struct, which is not used any more.
+    unsafe { text.cast::<Text>().drop_in_place() };
+}
+
 /// The C introspection typesupport of a type.
 pub fn type_support(
     name: &'static CStr,
     size_of: usize,
     members: Vec<MessageMember>,
+) -> &'static MessageTypeSupport {
+    finalized_type_support(name, size_of, members, None)
+}
+
+/// The same of a type whose structs own memory.
+fn finalized_type_support(
+    name: &'static CStr,
+    size_of: usize,
+    members: Vec<MessageMember>,
+    fini_function: Option<unsafe extern "C" fn(*mut c_void)>,
 ) -> &'static MessageTypeSupport {
     let members = members.leak();
     let described = Box::leak(Box::new(MessageMembers {
@@ -217,6 +304,7 @@ pub fn type_support(
         member_count: u32::try_from(members.len()).unwrap(),
         size_of,
         members: members.as_ptr(),
+        fini_function,
         ..zeroed()
     }));
     Box::leak(Box::new(MessageTypeSupport {
@@ -294,11 +382,14 @@ impl Party {
     }
 
     pub fn publisher(&self, ty: &MessageTypeSupport) -> *mut Publisher {
+        self.publisher_with(ty, &qos())
+    }
+
+    pub fn publisher_with(&self, ty: &MessageTypeSupport, qos: &QosProfile) -> *mut Publisher {
         let options: PublisherOptions = zeroed();
         // SAFETY: valid arguments.
-        let made = unsafe {
-            rmw_create_publisher(self.node, ty, c"/t".as_ptr(), &qos(), &raw const options)
-        };
+        let made =
+            unsafe { rmw_create_publisher(self.node, ty, c"/t".as_ptr(), qos, &raw const options) };
         assert!(!made.is_null());
         made
     }
@@ -308,13 +399,22 @@ impl Party {
         ty: &MessageTypeSupport,
         filter: *mut ContentFilterOptions,
     ) -> *mut Subscription {
+        self.subscription_with(ty, &qos(), filter)
+    }
+
+    pub fn subscription_with(
+        &self,
+        ty: &MessageTypeSupport,
+        qos: &QosProfile,
+        filter: *mut ContentFilterOptions,
+    ) -> *mut Subscription {
         let options = SubscriptionOptions {
             content_filter: filter,
             ..zeroed()
         };
         // SAFETY: valid arguments.
         let made = unsafe {
-            rmw_create_subscription(self.node, ty, c"/t".as_ptr(), &qos(), &raw const options)
+            rmw_create_subscription(self.node, ty, c"/t".as_ptr(), qos, &raw const options)
         };
         assert!(!made.is_null());
         made

@@ -3,6 +3,7 @@
 use std::ptr::null_mut;
 use std::sync::mpsc;
 
+use rmw_pteros_cpp::counts::serialized_count;
 use rmw_pteros_cpp::platform::with_platform;
 
 use crate::allocations::{Allocations, count};
@@ -120,8 +121,70 @@ fn a_large_message_is_serialized_into_shared_memory_and_decoded_from_there() {
     assert_no_datagram(&cost);
 }
 
+/// The cost of one message within a context, whose publisher must not serialize.
+#[derive(Debug, Clone, Copy)]
+struct LocalCost {
+    publish: Allocations,
+    take: Allocations,
+}
+
+/// Publishes and takes messages within one context.
+fn within_a_context<const BYTES: usize>() -> LocalCost {
+    let party = Party::new(unused_domain());
+    let ty = Frame::<BYTES>::type_support();
+    let (publisher, subscription) = (party.publisher(ty), party.subscription(ty, null_mut()));
+    party.await_match(publisher, 1);
+    let mut received = Frame::<BYTES>::boxed(0, 0);
+    let mut least_cost: Option<LocalCost> = None;
+    for id in 0..ROUNDS {
+        let message = Frame::<BYTES>::boxed(id, 5);
+        let (published, ()) = count(|| publish(publisher, &*message));
+        party.wait_for_message(subscription);
+        let (taken_by, taken) = count(|| take(subscription, &mut *received));
+        assert!(taken);
+        assert_eq!((received.id, received.data[BYTES - 1]), (id, 5));
+        let before = least_cost.unwrap_or(LocalCost {
+            publish: published,
+            take: taken_by,
+        });
+        least_cost = Some(LocalCost {
+            publish: least(before.publish, published),
+            take: least(before.take, taken_by),
+        });
+    }
+    // SAFETY: a publisher.
+    let serialized = unsafe { serialized_count(publisher) };
+    assert_eq!(serialized, Some(0), "no CDR within a context");
+    party.destroy_publisher(publisher);
+    party.destroy_subscription(subscription);
+    least_cost.unwrap()
+}
+
+/// A struct beside the message that is shared: its owner count, and what is on its way.
+const SHARED_BYTES_MAX: u64 = 256;
+
 #[test]
-fn within_a_context_a_message_is_serialized_once_for_all_subscriptions() {
+fn within_a_context_a_small_message_is_a_copied_struct() {
+    let cost = within_a_context::<56>();
+    assert!(cost.publish.count <= 2, "{cost:?}");
+    assert_eq!(cost.take, Allocations::default(), "{cost:?}");
+}
+
+#[test]
+fn within_a_context_a_large_message_is_allocated_once_and_not_serialized() {
+    const BYTES: usize = 1 << 20;
+    let cost = within_a_context::<BYTES>();
+    let size = size_of::<Frame<BYTES>>() as u64;
+    assert!(cost.publish.count <= 2, "{cost:?}");
+    assert!(
+        (size..size + SHARED_BYTES_MAX).contains(&cost.publish.bytes),
+        "one copy of the struct: {cost:?}"
+    );
+    assert_eq!(cost.take, Allocations::default(), "{cost:?}");
+}
+
+#[test]
+fn within_a_context_all_subscriptions_share_one_copy_of_the_struct() {
     const BYTES: usize = 1 << 20;
     let party = Party::new(unused_domain());
     let ty = Frame::<BYTES>::type_support();
@@ -132,11 +195,8 @@ fn within_a_context_a_message_is_serialized_once_for_all_subscriptions() {
     for id in 0..10 {
         let message = Frame::<BYTES>::boxed(id, 9);
         let (sent, ()) = count(|| publish(publisher, &*message));
-        let serialized = (BYTES + 12) as u64;
-        assert!(
-            (serialized..serialized + 4_096).contains(&sent.bytes),
-            "{sent:?}"
-        );
+        let size = size_of::<Frame<BYTES>>() as u64;
+        assert!((size..size + 4_096).contains(&sent.bytes), "{sent:?}");
         for subscription in subscriptions {
             party.wait_for_message(subscription);
             let (copied, taken) = count(|| take(subscription, &mut *received));
@@ -144,6 +204,8 @@ fn within_a_context_a_message_is_serialized_once_for_all_subscriptions() {
             assert_eq!((received.id, received.data[BYTES - 1]), (id, 9));
         }
     }
+    // SAFETY: a publisher.
+    assert_eq!(unsafe { serialized_count(publisher) }, Some(0));
     party.destroy_publisher(publisher);
     for subscription in subscriptions {
         party.destroy_subscription(subscription);

@@ -212,6 +212,16 @@ impl WriterEndpoint {
         self.events.matched_count()
     }
 
+    /// Number of matched subscriptions if all of them are of this context, else 0. A
+    /// subscription can join or leave meanwhile, so a publisher may use it to choose
+    /// what to prepare, not what to deliver. Does not allocate; any thread may call it.
+    pub fn intra_process_count(&self) -> usize {
+        if self.remote_count() > 0 || self.is_on_wires() {
+            return 0;
+        }
+        self.matched_count()
+    }
+
     /// The matched subscriptions, local ones included.
     pub fn matched(&self) -> Vec<Guid> {
         let state = self.state.lock();

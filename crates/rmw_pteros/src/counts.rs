@@ -1,0 +1,14 @@
+//! Counters of entities, for tests that state the cost of a message.
+
+use crate::abi::Publisher;
+
+/// How often a publisher serialized a message since it was created. `None` if the
+/// handle is not one of this plug-in. Any thread may call it.
+///
+/// # Safety
+/// `publisher` is null or a publisher handle, which is not destroyed meanwhile.
+pub unsafe fn serialized_count(publisher: *const Publisher) -> Option<u64> {
+    // SAFETY: as for this function.
+    let state = unsafe { crate::publisher::state(publisher) };
+    Some(state.ok()?.writer.counts().serialized)
+}

@@ -1,0 +1,272 @@
+//! Copies and moves of messages: from one struct of the user's type into another,
+//! without CDR.
+//!
+//! Numbers are copied as they lie. Strings and sequences get memory as
+//! deserialization gives it to them. A move exchanges their memory instead, so it
+//! allocates nothing.
+
+use std::ffi::c_void;
+
+use super::encode::checked;
+use super::program::{Op, Program, UNBOUNDED};
+use super::sequence::SequenceAccess;
+use super::strings;
+use crate::error::{Failure, Outcome};
+
+impl Program {
+    /// Whether [`Struct::copy_of`](super::Struct::copy_of) can make a message.
+    pub(crate) fn can_copy(&self) -> bool {
+        self.lifecycle.is_some()
+    }
+
+    /// Copies a message. After a failure the target holds a part of it. Bytes between
+    /// members may be copied, too.
+    ///
+    /// # Safety
+    /// Both point to structs of the type, and nothing writes them meanwhile but this.
+    /// `from` is initialized. So is `to`, except for numbers and booleans.
+    ///
+    /// # Errors
+    /// A string or sequence exceeds its bound, has more elements than CDR can count or
+    /// was not initialized; or there is no memory.
+    pub(crate) unsafe fn copy(&self, from: *const c_void, to: *mut c_void) -> Outcome {
+        let (from, to) = (from.cast::<u8>(), to.cast::<u8>());
+        if let Some(bytes) = self.flat_bytes {
+            // SAFETY: as for this function; so many bytes lie in each struct.
+            unsafe { to.copy_from_nonoverlapping(from, bytes) };
+            return Ok(());
+        }
+        for op in &self.ops {
+            // SAFETY: offsets of the type.
+            unsafe { self.copy_op(op, from, to) }?;
+        }
+        Ok(())
+    }
+
+    /// Moves a message: `from` then has earlier contents of `to`, or still its own.
+    /// After a failure `to` holds a part of the message.
+    ///
+    /// # Safety
+    /// Both point to initialized structs of the type, which nothing else uses.
+    ///
+    /// # Errors
+    /// As [`Self::copy`], for a sequence that can only be copied.
+    pub(crate) unsafe fn move_into(&self, from: *mut c_void, to: *mut c_void) -> Outcome {
+        if self.is_flat() {
+            // SAFETY: as for this function.
+            return unsafe { self.copy(from, to) };
+        }
+        for op in &self.ops {
+            // SAFETY: offsets of the type.
+            unsafe { self.move_op(op, from.cast(), to.cast()) }?;
+        }
+        Ok(())
+    }
+
+    unsafe fn copy_op(&self, op: &Op, from: *const u8, to: *mut u8) -> Outcome {
+        // SAFETY: the members lie at their offsets, and sequences have as many elements
+        // as they say or were resized to.
+        unsafe {
+            match op {
+                Op::Numbers {
+                    offset,
+                    width,
+                    count,
+                } => copy_bytes(from, to, *offset, width * count),
+                Op::Bools { offset, count } => copy_bytes(from, to, *offset, *count),
+                Op::Strings {
+                    offset,
+                    count,
+                    wide,
+                    bound,
+                    ..
+                } => {
+                    for at in 0..*count {
+                        let place = offset + at * strings::stride(self.language);
+                        let (from, to) = (from.add(place).cast(), to.add(place).cast());
+                        self.copy_string(from, to, *wide, *bound)?;
+                    }
+                }
+                Op::NumberSequence {
+                    offset,
+                    width,
+                    sequence,
+                } => {
+                    let (from, to) = (from.add(*offset).cast(), to.add(*offset).cast());
+                    copy_flat_elements(sequence, from, to, *width)?;
+                }
+                Op::BoolSequence { offset, sequence } => {
+                    let (from, to) = (from.add(*offset).cast(), to.add(*offset).cast());
+                    if sequence.is_known() {
+                        return copy_flat_elements(sequence, from, to, 1);
+                    }
+                    for at in 0..resize_like(sequence, from, to)? {
+                        sequence.assign_bool(to, at, sequence.fetch_bool(from, at)?)?;
+                    }
+                }
+                Op::StringSequence {
+                    offset,
+                    wide,
+                    bound,
+                    sequence,
+                } => {
+                    let (from, to) = (from.add(*offset).cast(), to.add(*offset).cast());
+                    for at in 0..resize_like(sequence, from, to)? {
+                        let from = sequence.element(from, at)?;
+                        self.copy_string(from, sequence.element_mut(to, at)?, *wide, *bound)?;
+                    }
+                }
+                Op::MessageArray {
+                    offset,
+                    count,
+                    program,
+                } if program.is_flat() => {
+                    copy_bytes(from, to, *offset, program.size_of * count);
+                }
+                Op::MessageArray {
+                    offset,
+                    count,
+                    program,
+                } => {
+                    for at in 0..*count {
+                        let place = offset + at * program.size_of;
+                        program.copy(from.add(place).cast(), to.add(place).cast())?;
+                    }
+                }
+                Op::MessageSequence {
+                    offset,
+                    sequence,
+                    program,
+                } => {
+                    let (from, to) = (from.add(*offset).cast(), to.add(*offset).cast());
+                    if program.is_flat() {
+                        return copy_flat_elements(sequence, from, to, program.size_of);
+                    }
+                    for at in 0..resize_like(sequence, from, to)? {
+                        program.copy(sequence.element(from, at)?, sequence.element_mut(to, at)?)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn move_op(&self, op: &Op, from: *mut u8, to: *mut u8) -> Outcome {
+        // SAFETY: as for `copy_op`.
+        unsafe {
+            match op {
+                Op::Numbers { .. } | Op::Bools { .. } => self.copy_op(op, from, to),
+                Op::Strings { offset, count, .. } => {
+                    for at in 0..*count {
+                        let place = offset + at * strings::stride(self.language);
+                        let (from, to) = (from.add(place).cast(), to.add(place).cast());
+                        strings::swap(self.language, from, to);
+                    }
+                    Ok(())
+                }
+                Op::NumberSequence {
+                    offset, sequence, ..
+                }
+                | Op::BoolSequence { offset, sequence }
+                | Op::StringSequence {
+                    offset, sequence, ..
+                }
+                | Op::MessageSequence {
+                    offset, sequence, ..
+                } => {
+                    if sequence.swap(from.add(*offset).cast(), to.add(*offset).cast()) {
+                        return Ok(());
+                    }
+                    self.copy_op(op, from, to)
+                }
+                Op::MessageArray {
+                    offset,
+                    count,
+                    program,
+                } => {
+                    for at in 0..*count {
+                        let place = offset + at * program.size_of;
+                        program.move_into(from.add(place).cast(), to.add(place).cast())?;
+                    }
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    unsafe fn copy_string(
+        &self,
+        from: *const c_void,
+        to: *mut c_void,
+        wide: bool,
+        bound: usize,
+    ) -> Outcome {
+        // SAFETY: as for `copy_op`.
+        unsafe {
+            if wide {
+                let units: &[u16] = strings::read(self.language, from)?;
+                countable(units.len(), bound)?;
+                return strings::write(self.language, to, units);
+            }
+            let text: &[u8] = strings::read(self.language, from)?;
+            // CDR counts the final zero.
+            countable(text.len().saturating_add(1), UNBOUNDED)?;
+            checked(text.len(), bound)?;
+            strings::write(self.language, to, text)
+        }
+    }
+}
+
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, offset: usize, bytes: usize) {
+    // SAFETY: a range of two structs.
+    unsafe {
+        to.add(offset)
+            .copy_from_nonoverlapping(from.add(offset), bytes);
+    }
+}
+
+/// Copies a sequence of numbers or of flat structs.
+unsafe fn copy_flat_elements(
+    sequence: &SequenceAccess,
+    from: *const c_void,
+    to: *mut c_void,
+    width: usize,
+) -> Outcome {
+    // SAFETY: as for `copy_op`; the elements lie side by side.
+    unsafe {
+        let len = countable(sequence.len(from)?, sequence.bound)?;
+        if let Some(elements) = sequence.resize_numbers(to, width, len)? {
+            let from = sequence.element(from, 0);
+            let Ok(from) = from else {
+                // Its memory may be uninitialized.
+                sequence.resize_numbers(to, width, 0)?;
+                return from.map(drop);
+            };
+            elements.copy_from_nonoverlapping(from.cast(), width * len);
+        }
+    }
+    Ok(())
+}
+
+/// Gives `to` as many elements as `from` has. Returns their count.
+unsafe fn resize_like(
+    sequence: &SequenceAccess,
+    from: *const c_void,
+    to: *mut c_void,
+) -> Outcome<usize> {
+    // SAFETY: as for `copy_op`.
+    unsafe {
+        let len = countable(sequence.len(from)?, sequence.bound)?;
+        if sequence.len(to)? != len {
+            sequence.resize(to, len)?;
+        }
+        Ok(len)
+    }
+}
+
+/// Checks that CDR can hold so many elements, since another reader may need CDR.
+fn countable(len: usize, bound: usize) -> Outcome<usize> {
+    let too_many = |_| Failure::error("a sequence has more than 2^32 - 1 elements");
+    u32::try_from(len).map_err(too_many)?;
+    checked(len, bound)
+}
