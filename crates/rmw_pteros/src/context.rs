@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use pteros_runtime::config::Config;
 use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
+use pteros_runtime::wire::RtpsReach;
 use pteros_runtime::{Core, CoreOptions, SecurityOptions, SharedMemoryOptions};
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::prelude::*;
@@ -234,7 +235,11 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
     Ok(CoreOptions {
         domain_id,
         local_only: range == LOCALHOST && peers.is_empty(),
-        isolated: range == OFF,
+        rtps_reach: if range == OFF {
+            RtpsReach::Off
+        } else {
+            RtpsReach::Network
+        },
         multicast: range != LOCALHOST && range != OFF,
         static_peers: peers,
         interfaces: config.interfaces.iter().map(ToString::to_string).collect(),

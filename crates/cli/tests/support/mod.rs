@@ -265,15 +265,17 @@ struct TimeLimit {
 }
 
 impl TimeLimit {
+    #[allow(clippy::disallowed_methods, reason = "reading has no time limit")]
     fn start(child: &Child) -> Self {
         let (in_time, wait) = channel::<()>();
         let id = child.id().to_string();
-        std::thread::spawn(move || {
+        let limit = move || {
             if wait.recv_timeout(LINE_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
                 eprintln!("process {id} took more than {LINE_TIME_MAX:?}; it is killed");
                 let _ = Command::new("kill").args(["-KILL", &id]).status();
             }
-        });
+        };
+        std::thread::spawn(limit);
         Self { _in_time: in_time }
     }
 }
