@@ -110,9 +110,10 @@ impl UnvalidatedParticipants {
             known.route = route;
             known.last_announced = now;
             known.received_bytes = known.received_bytes.saturating_add(bytes);
-            known.next_probe_at = known
-                .next_probe_at
-                .min(now + probe_period(known.probes_sent));
+            let at = now + probe_period(known.probes_sent);
+            // Answers to earlier probes would not count.
+            let at = known.awaited_from.map_or(at, |from| at.max(from));
+            known.next_probe_at = known.next_probe_at.min(at);
             return false;
         }
         let early = !self.list.is_empty() && fault!("unvalidated-participants-full-early");
@@ -449,5 +450,37 @@ mod tests {
         let next = unvalidated.next_probe(later, &limits, sizes, &mut withheld);
         assert!(next.is_none());
         assert_eq!(withheld, 1);
+    }
+
+    /// Seed 50078 of the simulator: announcements brought probes forward whose answers did
+    /// not count, and the ones that did came a second late.
+    #[test]
+    fn a_lost_participant_that_announces_itself_returns_no_later() {
+        let limits = ParticipantLimits::default();
+        let mut unvalidated = UnvalidatedParticipants::default();
+        let prefix = GuidPrefix([1; 12]);
+        let from = Locator::udp_v4([10, 0, 0, 9], 7410);
+        let data = Arc::new(ParticipantData::new(prefix));
+        let lost_at = Instant::from_nanos(1);
+        let after = |millis| lost_at.after(Duration::from_millis(millis));
+        let route = || network().choose_route(&[from]);
+        unvalidated.await_return(lost_at, &limits, data.clone(), Some(from), route());
+        let sizes = ProbeSizes {
+            with_announcement: 300,
+            heartbeat_only: 60,
+        };
+        let mut returned_at = None;
+        for millis in 0..1_000 {
+            let now = after(millis);
+            if millis == 80 {
+                unvalidated.note(now, &limits, data.clone(), Some(from), route(), 260);
+            }
+            let probe = unvalidated.next_probe(now, &limits, sizes, &mut 0);
+            if probe.is_some() && unvalidated.note_answer(now, prefix) {
+                returned_at = Some(millis);
+                break;
+            }
+        }
+        assert_eq!(returned_at, Some(400));
     }
 }
