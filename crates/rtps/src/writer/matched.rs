@@ -134,15 +134,16 @@ impl Writer {
         };
         let destination = self.join_destination(guid.prefix, &route);
         let old = self.destinations.get(old);
-        let known = old.map(|old| (old.pending_gap, old.is_pteros));
+        let known = old.map(|old| (old.pending_gap, old.is_pteros, old.named));
         if let Some(new) = self
             .destinations
             .get_mut(destination)
             .filter(|new| new.readers == 0)
-            && let Some((undeclared, is_pteros)) = known
+            && let Some((undeclared, is_pteros, named)) = known
         {
             new.pending_gap = undeclared;
             new.is_pteros = is_pteros;
+            new.named = named;
         }
         if let Some(reader) = self.reader_mut(guid) {
             reader.destination = destination;
@@ -264,6 +265,7 @@ impl Writer {
         {
             // The next reader in this slot needs no earlier GAP.
             destination.pending_gap = None;
+            destination.named = 0;
             destination.heartbeat_due = false;
         }
         while self

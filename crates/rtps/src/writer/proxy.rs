@@ -402,6 +402,8 @@ pub(super) struct Destination {
     pub round_trip: AckRoundTrip,
     /// The peer is Pteros.
     pub is_pteros: bool,
+    /// The highest number that a heartbeat has named to these readers.
+    pub named: i64,
     /// Its only reader, or UNKNOWN for several.
     pub sole_reader: EntityId,
     /// The lowest number relevant to any of its readers.
@@ -431,6 +433,7 @@ impl Destination {
             credit: RetransmissionCredit::INITIAL,
             round_trip: AckRoundTrip::UNKNOWN,
             is_pteros: false,
+            named: 0,
             sole_reader: EntityId::UNKNOWN,
             start: i64::MAX,
             wants_set_ends: false,
@@ -446,13 +449,24 @@ impl Destination {
     /// Cyclone DDS starts a volatile reader after the last number of the first
     /// heartbeat it receives, and drops data while it is still matching. So no
     /// heartbeat names a sample relevant to these readers until one has answered.
-    pub fn last_announceable(&self, last: i64) -> i64 {
+    ///
+    /// A reader of Pteros doubts a writer that names less than before. It may be the only
+    /// one left, and not have answered yet.
+    fn last_announceable(&self, last: i64) -> i64 {
+        let named = if self.is_pteros { self.named } else { 0 };
         match self.announce_max {
             Some(announce_max) if self.heartbeat_schedule.unanswered() < UNANSWERED_MAX => {
-                last.min(announce_max)
+                last.min(announce_max.max(named))
             }
             _ => last,
         }
+    }
+
+    /// As [`Destination::last_announceable`], for a heartbeat that is sent.
+    pub fn announce(&mut self, last: i64) -> i64 {
+        let last = self.last_announceable(last);
+        self.named = self.named.max(last);
+        last
     }
 
     /// Notes that one of its readers acknowledged all below `base`, and `ahead` numbers

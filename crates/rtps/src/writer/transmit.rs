@@ -256,11 +256,11 @@ impl Writer {
 
     /// A heartbeat for a destination, naming everything up to `last`.
     pub(super) fn heartbeat(&mut self, at: usize, is_final: bool, last: i64) -> Heartbeat {
-        let Some(destination) = self.destinations.get(at) else {
+        let Some(destination) = self.destinations.get_mut(at) else {
             return self.heartbeat_from(EntityId::UNKNOWN, 1, is_final, last);
         };
         let (reader, start) = (destination.sole_reader, destination.start);
-        let last = destination.last_announceable(last);
+        let last = destination.announce(last);
         self.heartbeat_from(reader, start, is_final, last)
     }
 
@@ -376,8 +376,8 @@ impl Writer {
                 first: 1,
                 last: start.saturating_sub(1),
             });
-            let last = match self.destinations.get(destination) {
-                Some(destination) => destination.last_announceable(pushed),
+            let last = match self.destinations.get_mut(destination) {
+                Some(destination) => destination.announce(pushed),
                 None => pushed,
             };
             let heartbeat = self.heartbeat_from(entity, start, false, last);

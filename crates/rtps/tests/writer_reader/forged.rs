@@ -309,6 +309,31 @@ fn heartbeats_for_a_reader_that_left_contradict_nothing() {
     assert!(reader.has_everything_of(flow.pair.writer_guid(flow.w)));
 }
 
+/// Found by a soak of ROS 2 programs: the only reader of a process that had answered was
+/// closed, and the heartbeats for the other one named less than before.
+#[test]
+fn heartbeats_after_an_answered_reader_has_left_contradict_nothing() {
+    let (mut pair, w, first) = Pair::matched(reliable(), reliable());
+    pair.write_many(w, 5);
+    pair.run_ms(50);
+    let node = pair.readers[first.0].node;
+    let second = pair.reader(node, reliable());
+    // No answer of that process arrives from now on.
+    pair.net.drop_next(usize::MAX, |summary| {
+        matches!(summary, SubmessageSummary::AckNack(..))
+    });
+    pair.join(w, second);
+    pair.write_many(w, 5);
+    pair.run_ms(50);
+    let (guid, writer) = (pair.guid(first), pair.writer_guid(w));
+    pair.writers[w.0].machine.unmatch_reader(guid);
+    pair.readers[first.0].machine.unmatch_writer(writer);
+    pair.run_ms(3_000);
+    let reader = &pair.readers[second.0].machine;
+    assert_eq!(reader.stats().resynchronised, 0);
+    assert_eq!(pair.numbers(second), [6, 7, 8, 9, 10]);
+}
+
 #[test]
 fn forged_heartbeats_that_begin_anew_are_undone_without_a_repeated_sample() {
     let mut flow = Flow::new(transient_local(2_000), transient_local(2_000));
