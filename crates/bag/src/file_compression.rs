@@ -9,6 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use crate::error::BagError;
+use crate::file_store::unless_missing;
 use crate::mcap::compress_stream;
 
 /// Ending of compressed files.
@@ -44,7 +45,7 @@ fn compress_into(path: &Path, partial: &Path) -> Result<(), BagError> {
         .open(partial);
     let output = opened.map_err(BagError::io("creating", partial))?;
     let output = compress_stream(source, output).map_err(BagError::io("compressing", path))?;
-    let synced = output.sync_data();
+    let synced = unless_missing(output.sync_data());
     synced.map_err(BagError::io("writing", partial))
 }
 

@@ -37,7 +37,7 @@ pub trait BagFile: fmt::Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
-/// The file system of the machine.
+/// The file system of the machine. A sync does nothing where it has none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileSystem;
 
@@ -66,7 +66,7 @@ impl BagFile for DiskFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()?;
+        unless_missing(self.file.sync_data())?;
         if let Some(folder) = &self.folder
             && !self.is_named.swap(true, Ordering::Relaxed)
         {
@@ -74,5 +74,31 @@ impl BagFile for DiskFile {
             let _ = File::open(folder).and_then(|folder| folder.sync_all());
         }
         Ok(())
+    }
+}
+
+/// The outcome of a sync. It is no failure that a file system has none: its files are as
+/// durable as they can be.
+pub(crate) fn unless_missing(synced: io::Result<()>) -> io::Result<()> {
+    synced.or_else(|error| match error.kind() {
+        io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),
+        _ => Err(error),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_without_sync_is_no_failure_and_a_broken_device_is_one() {
+        for kind in [io::ErrorKind::InvalidInput, io::ErrorKind::Unsupported] {
+            assert!(unless_missing(Err(kind.into())).is_ok(), "{kind}");
+        }
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::Other] {
+            let outcome = unless_missing(Err(kind.into()));
+            assert_eq!(outcome.map_err(|error| error.kind()), Err(kind));
+        }
+        assert!(unless_missing(Ok(())).is_ok());
     }
 }

@@ -19,7 +19,7 @@ use crate::byte_queue::ByteQueue;
 use crate::error::BagError;
 use crate::mcap::ChunkBuilder;
 use crate::metadata::BagMetadata;
-use crate::sync_queue::SyncQueue;
+use crate::sync_queue::{SyncQueue, sync_file};
 use crate::topic::BagTopic;
 use crate::writer::{BagWriter, Split};
 
@@ -127,6 +127,8 @@ struct WriterOutput {
     /// Their memory, [`FREE_BYTES_MAX`] at most.
     free_bytes: usize,
     problem: Option<String>,
+    /// Why a file could not be synced. Writing goes on nevertheless.
+    sync_problem: Option<String>,
     /// The writer, once the thread has written everything.
     writer: Option<BagWriter>,
     is_finished: bool,
@@ -211,7 +213,7 @@ impl Intake {
     /// Runs on the thread that syncs, until the writer has ended.
     pub(crate) fn sync_all(&self) {
         if let Some(syncs) = &self.syncs {
-            syncs.sync_all(|error| self.fail(error));
+            syncs.sync_all(|error| self.fail_sync(error));
         }
     }
 
@@ -227,9 +229,9 @@ impl Intake {
             WriterItem::Chunk(chunk) => self.write_chunk(writer, chunk),
             WriterItem::Sync => match (&self.syncs, writer.current_file()) {
                 (Some(syncs), Some(file)) => syncs.push(file),
-                (None, Some(_)) => {
-                    if let Err(error) = writer.sync() {
-                        self.fail(&error);
+                (None, Some(file)) => {
+                    if let Err(error) = sync_file(&*file) {
+                        self.fail_sync(&error);
                     }
                 }
                 (_, None) => {}
@@ -272,9 +274,20 @@ impl Intake {
         output.problem.get_or_insert_with(|| error.to_string());
     }
 
+    fn fail_sync(&self, error: &BagError) {
+        let mut output = self.output.lock();
+        output.sync_problem.get_or_insert_with(|| error.to_string());
+    }
+
     /// Why writing failed.
     pub(crate) fn problem(&self) -> Option<String> {
         self.output.lock().problem.clone()
+    }
+
+    /// Why a sync failed, the first one that did. All of them are known after
+    /// [`Intake::close`].
+    pub(crate) fn sync_problem(&self) -> Option<String> {
+        self.output.lock().sync_problem.clone()
     }
 
     pub(crate) fn take_splits(&self) -> Vec<Split> {
@@ -417,7 +430,7 @@ impl Intake {
     }
 
     /// Ends intake and waits until everything is written, by the thread or here, where the
-    /// writer is the caller's. Blocks.
+    /// writer is the caller's, and until no sync runs. Blocks.
     pub(crate) fn close(&self, writer: Option<BagWriter>) -> Option<BagWriter> {
         {
             let mut state = self.state.lock();
@@ -442,7 +455,14 @@ impl Intake {
         while !output.is_finished {
             self.finished.wait(&mut output);
         }
-        output.writer.take()
+        let writer = output.writer.take();
+        drop(output);
+        // The system reports bytes that it could not write to one sync only. That may be
+        // the one that runs, and the last one of the file succeeds then.
+        if let Some(syncs) = &self.syncs {
+            syncs.wait_until_idle();
+        }
+        writer
     }
 
     /// Ends the threads of a recorder that could not start.
@@ -473,11 +493,14 @@ fn latched_of(chunk: &ChunkBuilder) -> ChunkBuilder {
 }
 
 #[cfg(test)]
+mod sync_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::writer::BagOptions;
 
-    fn message(sequence: i64) -> Received {
+    pub(super) fn message(sequence: i64) -> Received {
         Received {
             channel: 1,
             publisher: 7,
@@ -498,14 +521,14 @@ mod tests {
         })
     }
 
-    fn folder(test: &str) -> std::path::PathBuf {
+    pub(super) fn folder(test: &str) -> std::path::PathBuf {
         let name = format!("pteros-intake-{test}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&folder);
         folder
     }
 
-    fn topic() -> BagTopic {
+    pub(super) fn topic() -> BagTopic {
         BagTopic {
             name: "/t".into(),
             type_name: "std_msgs/msg/String".into(),

@@ -118,7 +118,7 @@ pub struct RecordingSummary {
     pub unrecorded: BTreeMap<String, String>,
     /// Events of the recorder's own topics that could not be published.
     pub unpublished_events: u64,
-    /// Why not everything was written.
+    /// Why not everything was written, or why a part of it may be lost at a power cut.
     pub problem: Option<String>,
 }
 
@@ -210,6 +210,8 @@ pub struct Recorder {
     /// Topics that cannot be subscribed to, with the reason.
     unrecorded: BTreeMap<String, String>,
     unpublished: UnpublishedEvents,
+    /// Whether a note was written about a sync that failed.
+    is_sync_noted: bool,
     is_finished: bool,
     revision: Option<u64>,
     next_look: Option<Instant>,
@@ -279,6 +281,7 @@ impl Recorder {
             channels: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
             unpublished: UnpublishedEvents::default(),
+            is_sync_noted: false,
             is_finished: false,
             revision: None,
             next_look: None,
@@ -295,13 +298,20 @@ impl Recorder {
     ///
     /// Nothing ends the recording. A topic that cannot be subscribed to is noted once,
     /// and tried again when the graph changes. An event that cannot be published is noted
-    /// once and counted. The [summary](RecordingSummary) has both.
+    /// once and counted. A sync that failed is noted once. The
+    /// [summary](RecordingSummary) has all of them.
     pub fn poll(&mut self, now: Instant) -> Vec<String> {
         let mut notes = Vec::new();
         if self.next_flush.is_none_or(|due| now >= due) {
             self.intake.flush();
             self.intake.sync();
             self.next_flush = Some(later(now, FLUSH_PERIOD));
+        }
+        if !self.is_sync_noted
+            && let Some(problem) = self.intake.sync_problem()
+        {
+            notes.push(format!("WARNING: {problem}; recording goes on"));
+            self.is_sync_noted = true;
         }
         for split in self.intake.take_splits() {
             let published = self.splits.publish(&msg::WriteSplitEvent {
@@ -360,7 +370,8 @@ impl Recorder {
         self.recorded.keys().map(String::as_str)
     }
 
-    /// Why messages cannot be written any more.
+    /// Why messages cannot be written any more. A sync that failed is no such reason, and
+    /// [`RecordingSummary::problem`] reports it.
     pub fn problem(&self) -> Option<String> {
         self.intake.problem()
     }
@@ -597,6 +608,9 @@ impl Recorder {
             (Some(writer), None) => Intake::finish(writer, &accounts)?,
             _ => BagMetadata::default(),
         };
+        // A sync that failed takes nothing from the bag unless the power is cut.
+        let problems = problem.into_iter().chain(self.intake.sync_problem());
+        let problem = problems.reduce(|one, other| format!("{one}; {other}"));
         Ok(RecordingSummary {
             metadata,
             accounts,

@@ -20,6 +20,8 @@ pub(crate) struct SyncQueue {
 #[derive(Default)]
 struct SyncState {
     file: Option<Arc<dyn BagFile>>,
+    /// Whether a sync runs, or its error is not reported yet.
+    is_syncing: bool,
     is_closed: bool,
 }
 
@@ -40,11 +42,20 @@ impl SyncQueue {
     /// Runs on the thread that syncs, until [`close`](Self::close).
     pub(crate) fn sync_all(&self, mut on_error: impl FnMut(&BagError)) {
         while let Some(file) = self.next() {
-            if let Err(error) = file.sync() {
-                on_error(&BagError::Invalid(format!(
-                    "syncing the bag's file: {error}; what was written lately may be lost at a power cut"
-                )));
+            if let Err(error) = sync_file(&*file) {
+                on_error(&error);
             }
+            self.state.lock().is_syncing = false;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until the sync that runs has ended and its error is reported. No other one
+    /// begins after [`close`](Self::close). Blocks until the device has answered.
+    pub(crate) fn wait_until_idle(&self) {
+        let mut state = self.state.lock();
+        while state.is_syncing {
+            self.changed.wait(&mut state);
         }
     }
 
@@ -55,9 +66,22 @@ impl SyncQueue {
                 return None;
             }
             if let Some(file) = state.file.take() {
+                state.is_syncing = true;
                 return Some(file);
             }
             self.changed.wait(&mut state);
         }
     }
+}
+
+/// Makes durable what is written of a bag that goes on. Blocks until the device has it.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn sync_file(file: &dyn BagFile) -> Result<(), BagError> {
+    file.sync().map_err(|error| {
+        BagError::Invalid(format!(
+            "syncing the bag's file: {error}; what was written before may be lost at a power cut"
+        ))
+    })
 }

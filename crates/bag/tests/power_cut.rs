@@ -7,7 +7,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ struct Machine {
     files: Mutex<Vec<Arc<MachineFile>>>,
     /// Operations until the power is cut.
     left: Arc<AtomicU64>,
+    /// Whether the next sync fails, with power.
+    next_sync_fails: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -37,6 +39,7 @@ struct MachineFile {
     path: PathBuf,
     content: Mutex<Content>,
     left: Arc<AtomicU64>,
+    next_sync_fails: Arc<AtomicBool>,
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +66,7 @@ impl Machine {
         Arc::new(Self {
             files: Mutex::default(),
             left: Arc::new(AtomicU64::new(operations)),
+            next_sync_fails: Arc::default(),
         })
     }
 
@@ -118,6 +122,7 @@ impl FileStore for Machine {
             path: path.to_owned(),
             content: Mutex::default(),
             left: self.left.clone(),
+            next_sync_fails: self.next_sync_fails.clone(),
         });
         self.files.lock().unwrap().push(file.clone());
         Ok(file)
@@ -133,6 +138,9 @@ impl BagFile for MachineFile {
 
     fn sync(&self) -> io::Result<()> {
         use_power(&self.left)?;
+        if self.next_sync_fails.swap(false, Ordering::SeqCst) {
+            return Err(io::Error::other("the device is gone"));
+        }
         let mut content = self.content.lock().unwrap();
         content.synced = content.bytes.len();
         content.is_named = true;
@@ -311,4 +319,64 @@ fn a_recorder_loses_no_more_than_a_second_at_a_power_cut() {
     // A sync may have failed before.
     let ended = recorder.finish();
     assert!(ended.is_err() || ended.is_ok_and(|summary| summary.problem.is_some()));
+}
+
+#[test]
+fn a_recorder_goes_on_after_a_sync_that_failed_and_reports_it() {
+    let domain = 120 + (std::process::id() * 7) % 80;
+    let context = Context::with_options(ContextOptions::local(domain)).unwrap();
+    let node = context.create_node("robot").unwrap();
+    let recording = context.create_node("recorder").unwrap();
+    let executor = SingleThreadedExecutor::new(&context);
+    executor.add_node(&node).unwrap();
+    executor.add_node(&recording).unwrap();
+    let publisher = node
+        .create_publisher::<UInt64>("/n".keep_last(100))
+        .unwrap();
+    let machine = Machine::new(u64::MAX);
+    machine.next_sync_fails.store(true, Ordering::SeqCst);
+    let bag = folder("failed-sync");
+    let options = RecorderOptions {
+        filter: TopicFilter {
+            topics: vec!["/n".into()],
+            ..TopicFilter::default()
+        },
+        bag: BagOptions {
+            store: machine.clone(),
+            ..BagOptions::default()
+        },
+        ..RecorderOptions::default()
+    };
+    let mut recorder = Recorder::start(&recording, &bag, options).unwrap();
+    let end = Instant::now() + TIMEOUT;
+    let mut notes = Vec::<String>::new();
+    let is_of_sync = |note: &String| note.contains("the device is gone");
+    let mut spin_until =
+        |recorder: &mut Recorder, done: &mut dyn FnMut(&Recorder, &[String]) -> bool| {
+            while !done(recorder, &notes) {
+                assert!(Instant::now() < end, "it does not come to that");
+                notes.extend(recorder.poll(Instant::now()));
+                executor.spin_once(Duration::from_millis(5));
+            }
+        };
+    spin_until(&mut recorder, &mut |_, _| publisher.matched_count() == 1);
+    for written in [20, 40] {
+        for data in 0..20 {
+            publisher.publish(&UInt64 { data }).unwrap();
+        }
+        spin_until(&mut recorder, &mut |recorder, notes| {
+            recorder.accounts()["/n"].written == written && notes.iter().any(is_of_sync)
+        });
+    }
+    notes.retain(is_of_sync);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert_eq!(recorder.problem(), None);
+    let summary = recorder.finish().unwrap();
+    let problem = summary.problem.as_deref().unwrap_or_default();
+    assert!(problem.contains("the device is gone"), "{problem}");
+    assert_eq!((summary.metadata.message_count, summary.lost()), (40, 0));
+    machine.cut_power(Unsynced::Cut);
+    let mut whole = BagReader::open(&bag).unwrap();
+    assert!(whole.is_complete());
+    assert_eq!(whole.messages(Default::default()).count(), 40);
 }

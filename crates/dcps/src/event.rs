@@ -115,6 +115,7 @@ pub struct EndpointStatus {
     matched: usize,
     incompatible: u64,
     incompatible_types: u64,
+    moved: Vec<Guid>,
 }
 
 impl EndpointStatus {
@@ -138,6 +139,20 @@ impl EndpointStatus {
     /// Matches that have ended.
     pub fn ended_count(&self) -> u64 {
         self.matched_total.saturating_sub(self.matched as u64)
+    }
+
+    /// Notes a peer whose match over a further wire has ended. It may be matched by RTPS
+    /// next. At most [`EVENTS_MAX`]: the oldest is dropped.
+    pub fn note_moved(&mut self, peer: Guid) {
+        if self.moved.len() == EVENTS_MAX {
+            self.moved.remove(0);
+        }
+        self.moved.push(peer);
+    }
+
+    /// Takes those that [`EndpointStatus::note_moved`] has noted.
+    pub fn take_moved(&mut self) -> Vec<Guid> {
+        core::mem::take(&mut self.moved)
     }
 
     /// Adds an event. Full: the oldest is dropped.

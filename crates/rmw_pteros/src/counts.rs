@@ -2,8 +2,9 @@
 
 use crate::abi::Publisher;
 
-/// How often a publisher serialized a message since it was created. `None` if the
-/// handle is not one of this plug-in. Any thread may call it.
+/// How often a publisher serialized a message since it was created. CDR that a
+/// subscription of the context makes of a shared message, when it takes it, does not
+/// count. `None` if the handle is not one of this plug-in. Any thread may call it.
 ///
 /// # Safety
 /// `publisher` is null or a publisher handle, which is not destroyed meanwhile.

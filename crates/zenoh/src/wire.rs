@@ -85,6 +85,8 @@ struct State {
     /// The last number of each server's writer of replies.
     replies: BTreeMap<Guid, i64>,
     wanted: Vec<WireEvent>,
+    /// Losses of matches that end, reported before their end.
+    losses: Vec<WireEvent>,
     /// By local writer: whether some subscriber of another session has its key.
     has_readers: BTreeMap<Guid, bool>,
     /// Local writers that are wanted for such subscribers alone.
@@ -169,8 +171,10 @@ impl ZenohWire {
     }
 
     fn schedule(&self, state: &State) {
-        let is_ready =
-            state.peers.has_events() || !state.ready.is_empty() || !state.wanted.is_empty();
+        let is_ready = !state.losses.is_empty()
+            || state.peers.has_events()
+            || !state.ready.is_empty()
+            || !state.wanted.is_empty();
         let at_once = is_ready.then_some(Instant::ZERO);
         let early = state.early.front().map(|(until, _)| *until);
         let expiry = early.into_iter().chain(state.peers.next_expiry()).min();
@@ -236,7 +240,7 @@ impl ZenohWire {
                     }
                     None => state.refuse(),
                 },
-                // The client has asked by RTPS, too.
+                // A call ends with an error at a client whose server RTPS reaches now.
                 None if state.peers.is_on_rtps(attachment.gid) => false,
                 None => state.keep_early(now, arrival),
             },
@@ -328,6 +332,7 @@ impl State {
             requests: OpenRequests::new(),
             replies: BTreeMap::new(),
             wanted: Vec::new(),
+            losses: Vec::new(),
             has_readers: BTreeMap::new(),
             wanted_for_readers: BTreeSet::new(),
             are_readers_stale: false,
@@ -338,6 +343,7 @@ impl State {
 
     /// Appends what discovery has, and keeps an account of each match.
     fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
+        events.append(&mut self.losses);
         let before = events.len();
         self.peers.take_discovery(events);
         for event in events.iter().skip(before) {
@@ -476,12 +482,84 @@ impl State {
     fn keep_early(&mut self, now: Instant, arrival: Arrival) -> bool {
         self.early_bytes = self.early_bytes.saturating_add(arrival.bytes());
         self.early.push_back((now.after(EARLY_WAIT), arrival));
+        if self.early.len() > EARLY_MAX || self.early_bytes > EARLY_BYTES_MAX {
+            // Sessions that wait for RTPS have no more time.
+            self.go_on_with_waiting(Instant::FAR_FUTURE);
+        }
         while self.early.len() > EARLY_MAX
             || (self.early_bytes > EARLY_BYTES_MAX && self.early.len() > 1)
         {
             self.drop_oldest_early();
         }
         false
+    }
+
+    /// Goes on with the sessions that have waited for RTPS until now, and their data.
+    fn go_on_with_waiting(&mut self, now: Instant) {
+        for gid in self.peers.expire(now) {
+            self.take_early(gid);
+            self.are_readers_stale = true;
+        }
+    }
+
+    /// RTPS reaches a participant from now on, or no longer. Data that waits for space
+    /// or for its token is not delivered any more; what a reader had to get is lost.
+    fn note_rtps_participant(&mut self, now: Instant, prefix: GuidPrefix, is_reached: bool) {
+        self.are_readers_stale = true;
+        if is_reached {
+            self.lose_waiting(prefix);
+        }
+        for gid in self.peers.note_rtps_participant(now, prefix, is_reached) {
+            self.take_early(gid);
+        }
+        let peers = &self.peers;
+        let mut bytes = 0;
+        self.early.retain(|(_, arrival)| {
+            let is_on_rtps = arrival.sender().is_some_and(|gid| peers.is_on_rtps(gid));
+            bytes += if is_on_rtps { arrival.bytes() } else { 0 };
+            !is_on_rtps
+        });
+        self.early_bytes = self.early_bytes.saturating_sub(bytes);
+    }
+
+    /// Counts the samples of a participant that wait here as lost, and drops them.
+    fn lose_waiting(&mut self, prefix: GuidPrefix) {
+        let is_its = |writer: &&Guid| writer.prefix == prefix;
+        let writers: Vec<Guid> = self.held.keys().filter(is_its).copied().collect();
+        let mut waiting = Vec::new();
+        for writer in writers {
+            let held = self.held.remove(&writer).unwrap_or_default();
+            let bytes: usize = held.waiting.iter().map(Arrival::bytes).sum();
+            self.held_bytes = self.held_bytes.saturating_sub(bytes);
+            waiting.extend(held.waiting.into_iter().map(|arrival| (writer, arrival)));
+            if let Some((key, is_alive)) = held.token {
+                self.ready.push_back(Arrival::Token { key, is_alive });
+            }
+        }
+        for arrival in std::mem::take(&mut self.ready) {
+            let sender = arrival.sender().and_then(|gid| self.peers.remote(gid));
+            match sender {
+                Some(remote) if remote.main.prefix == prefix => {
+                    waiting.push((remote.main, arrival))
+                }
+                _ => self.ready.push_back(arrival),
+            }
+        }
+        let mut lost: BTreeMap<(Guid, Guid), u64> = BTreeMap::new();
+        for (writer, arrival) in waiting {
+            if let Arrival::Sample { reader, .. } = arrival {
+                *lost.entry((writer, reader)).or_default() += 1;
+            }
+        }
+        let losses = lost.into_iter().map(|((writer, reader), count)| {
+            let reader = Some(reader);
+            WireEvent::SamplesLost {
+                writer,
+                reader,
+                count,
+            }
+        });
+        self.losses.extend(losses);
     }
 
     fn drop_oldest_early(&mut self) {
@@ -586,10 +664,7 @@ impl Wire for ZenohWire {
 
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
-        for gid in state.peers.expire(now) {
-            state.take_early(gid);
-            state.are_readers_stale = true;
-        }
+        state.go_on_with_waiting(now);
         self.update_wanted(&mut state);
         for handled in 0.. {
             state.take_discovery(events);
@@ -684,10 +759,7 @@ impl SampleWire for ZenohWire {
 
     fn note_rtps_participant(&self, now: Instant, prefix: GuidPrefix, is_reached: bool) {
         let mut state = self.state.lock();
-        for gid in state.peers.note_rtps_participant(now, prefix, is_reached) {
-            state.take_early(gid);
-        }
-        state.are_readers_stale = true;
+        state.note_rtps_participant(now, prefix, is_reached);
         self.schedule(&state);
     }
 
@@ -871,6 +943,88 @@ mod tests {
         state.note_token(Instant::ZERO, TOKEN.into(), false);
         state.take_discovery(&mut Vec::new());
         assert!(state.last.is_empty());
+    }
+
+    /// A state with both wires, and the token of a publisher of another such context.
+    fn both() -> (State, GuidPrefix, String) {
+        let own = SessionId::of_context(GuidPrefix([7; 12]));
+        let prefix = GuidPrefix([9; 12]);
+        let session = SessionId::of_context(prefix).to_string();
+        let token = TOKEN.replace("aac3178e146ba6f1fc6e6a4085e77f21", &session);
+        let peers = Peers::new(own, 0, Limits::default(), RtpsReach::Network);
+        (State::new(peers), prefix, token)
+    }
+
+    fn from(token: &str, sequence: i64) -> Arrival {
+        let mut arrival = sample(sequence, 8);
+        if let Arrival::Sample { attachment, .. } = &mut arrival {
+            attachment.gid = Gid::of_token(token);
+        }
+        arrival
+    }
+
+    #[test]
+    fn a_session_waits_for_rtps_only_while_its_data_has_space() {
+        let (mut state, _, token) = both();
+        let gid = Gid::of_token(&token);
+        state.note_token(Instant::ZERO, token.clone(), true);
+        let mut direct = 0;
+        for sequence in 1..=300 {
+            if state.peers.remote(gid).is_some() {
+                direct += 1;
+            } else {
+                state.keep_early(Instant::ZERO, from(&token, sequence));
+            }
+        }
+        assert_eq!(state.ready.len(), EARLY_MAX + 1);
+        assert_eq!((direct, state.unannounced), (300 - EARLY_MAX - 1, 0));
+        assert!(state.early.is_empty() && state.early_bytes == 0);
+    }
+
+    #[test]
+    fn early_data_of_a_session_that_rtps_reaches_is_dropped_uncounted() {
+        let (mut state, prefix, token) = both();
+        state.note_token(Instant::ZERO, token.clone(), true);
+        state.keep_early(Instant::ZERO, from(&token, 1));
+        state.keep_early(Instant::ZERO, from(TOKEN, 1));
+        state.note_rtps_participant(Instant::ZERO, prefix, true);
+        assert_eq!((state.early.len(), state.early_bytes), (1, 8));
+        assert!(state.ready.is_empty());
+        assert_eq!(state.unannounced, 0);
+    }
+
+    #[test]
+    fn samples_that_wait_for_space_are_lost_when_rtps_goes_on() {
+        let (mut state, prefix, token) = both();
+        state.note_token(Instant::ZERO, token.clone(), true);
+        state.go_on_with_waiting(Instant::FAR_FUTURE);
+        let writer = state.peers.remote_of_token(&token).unwrap().main;
+        assert_eq!(writer.prefix, prefix);
+        state.take_discovery(&mut Vec::new());
+        state.hold(writer, true);
+        for sequence in 1..=3 {
+            assert!(!state.deliver(writer, from(&token, sequence), &mut Vec::new()));
+        }
+        state.note_rtps_participant(Instant::ZERO, prefix, true);
+        let mut events = Vec::new();
+        state.take_discovery(&mut events);
+        let lost = WireEvent::SamplesLost {
+            writer,
+            reader: Some(GuidPrefix([7; 12]).with(EntityId::PARTICIPANT)),
+            count: 3,
+        };
+        assert_eq!(events.first(), Some(&lost), "before the match ends");
+        assert!(matches!(
+            events[1..],
+            [
+                WireEvent::Discovery(ParticipantEvent::EndpointLost(_)),
+                WireEvent::Discovery(ParticipantEvent::ParticipantLost { .. })
+            ]
+        ));
+        assert_eq!(state.held_bytes, 0);
+        // The reader has space again.
+        state.hold(writer, false);
+        assert!(state.held.is_empty() && state.ready.is_empty());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Copies and moves of messages: from one struct of the user's type into another,
 //! without CDR.
 //!
-//! Numbers are copied as they lie. Strings and sequences get memory as
-//! deserialization gives it to them. A move exchanges their memory instead, so it
-//! allocates nothing.
+//! Numbers are copied as they lie. A boolean becomes 0 or 1, as CDR has it. Strings and
+//! sequences get memory as deserialization gives it to them. A move exchanges their
+//! memory instead, so it allocates nothing.
 
 use std::ffi::c_void;
 
@@ -31,7 +31,7 @@ impl Program {
     /// was not initialized; or there is no memory.
     pub(crate) unsafe fn copy(&self, from: *const c_void, to: *mut c_void) -> Outcome {
         let (from, to) = (from.cast::<u8>(), to.cast::<u8>());
-        if let Some(bytes) = self.flat_bytes {
+        if let Some(bytes) = self.copyable_bytes() {
             // SAFETY: as for this function; so many bytes lie in each struct.
             unsafe { to.copy_from_nonoverlapping(from, bytes) };
             return Ok(());
@@ -72,8 +72,10 @@ impl Program {
                     offset,
                     width,
                     count,
-                } => copy_bytes(from, to, *offset, width * count),
-                Op::Bools { offset, count } => copy_bytes(from, to, *offset, *count),
+                } => copy_bytes(from.add(*offset), to.add(*offset), width * count),
+                Op::Bools { offset, count } => {
+                    copy_bools(from.add(*offset), to.add(*offset), *count);
+                }
                 Op::Strings {
                     offset,
                     count,
@@ -93,12 +95,12 @@ impl Program {
                     sequence,
                 } => {
                     let (from, to) = (from.add(*offset).cast(), to.add(*offset).cast());
-                    copy_flat_elements(sequence, from, to, *width)?;
+                    copy_elements(sequence, from, to, *width, copy_bytes)?;
                 }
                 Op::BoolSequence { offset, sequence } => {
                     let (from, to) = (from.add(*offset).cast(), to.add(*offset).cast());
                     if sequence.is_known() {
-                        return copy_flat_elements(sequence, from, to, 1);
+                        return copy_elements(sequence, from, to, 1, copy_bools);
                     }
                     for at in 0..resize_like(sequence, from, to)? {
                         sequence.assign_bool(to, at, sequence.fetch_bool(from, at)?)?;
@@ -120,8 +122,9 @@ impl Program {
                     offset,
                     count,
                     program,
-                } if program.is_flat() => {
-                    copy_bytes(from, to, *offset, program.size_of * count);
+                } if program.copyable_bytes().is_some() => {
+                    let bytes = program.size_of * count;
+                    copy_bytes(from.add(*offset), to.add(*offset), bytes);
                 }
                 Op::MessageArray {
                     offset,
@@ -139,8 +142,9 @@ impl Program {
                     program,
                 } => {
                     let (from, to) = (from.add(*offset).cast(), to.add(*offset).cast());
-                    if program.is_flat() {
-                        return copy_flat_elements(sequence, from, to, program.size_of);
+                    if program.copyable_bytes().is_some() {
+                        let width = program.size_of;
+                        return copy_elements(sequence, from, to, width, copy_bytes);
                     }
                     for at in 0..resize_like(sequence, from, to)? {
                         program.copy(sequence.element(from, at)?, sequence.element_mut(to, at)?)?;
@@ -217,20 +221,28 @@ impl Program {
     }
 }
 
-unsafe fn copy_bytes(from: *const u8, to: *mut u8, offset: usize, bytes: usize) {
-    // SAFETY: a range of two structs.
-    unsafe {
-        to.add(offset)
-            .copy_from_nonoverlapping(from.add(offset), bytes);
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: a range of two structs, or of two sequences.
+    unsafe { to.copy_from_nonoverlapping(from, bytes) };
+}
+
+/// Copies booleans. A user's program may have any byte in one, and no reader has to
+/// expect others than 0 and 1.
+unsafe fn copy_bools(from: *const u8, to: *mut u8, count: usize) {
+    for at in 0..count {
+        // SAFETY: as for `copy_bytes`.
+        unsafe { to.add(at).write(u8::from(from.add(at).read() != 0)) };
     }
 }
 
-/// Copies a sequence of numbers or of flat structs.
-unsafe fn copy_flat_elements(
+/// Copies a sequence of numbers, of booleans or of flat structs; `copy` copies so many
+/// bytes of them.
+unsafe fn copy_elements(
     sequence: &SequenceAccess,
     from: *const c_void,
     to: *mut c_void,
     width: usize,
+    copy: unsafe fn(*const u8, *mut u8, usize),
 ) -> Outcome {
     // SAFETY: as for `copy_op`; the elements lie side by side.
     unsafe {
@@ -242,7 +254,7 @@ unsafe fn copy_flat_elements(
                 sequence.resize_numbers(to, width, 0)?;
                 return from.map(drop);
             };
-            elements.copy_from_nonoverlapping(from.cast(), width * len);
+            copy(from.cast(), elements, width * len);
         }
     }
     Ok(())

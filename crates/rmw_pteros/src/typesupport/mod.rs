@@ -273,9 +273,11 @@ fn compiled(members: &abi::MessageMembers, language: Language) -> Outcome<Compil
     let program = Arc::new(unsafe { Program::compile(members, language) }?);
     let plain = PlainLayout::of(&program).map(Arc::new);
     let compiled = Compiled { program, plain };
+    // Another first user may have been faster. Both need the same program, since its
+    // address says that two structs have one type.
     let mut types = TYPES.lock();
-    types.get_or_insert_default().insert(key, compiled.clone());
-    Ok(compiled)
+    let known = types.get_or_insert_default().entry(key);
+    Ok(known.or_insert(compiled).clone())
 }
 
 #[cfg(test)]

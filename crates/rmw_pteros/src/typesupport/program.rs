@@ -63,6 +63,21 @@ pub(super) enum Op {
     },
 }
 
+impl Op {
+    fn has_bools(&self) -> bool {
+        match self {
+            Self::Bools { .. } | Self::BoolSequence { .. } => true,
+            Self::MessageArray { program, .. } | Self::MessageSequence { program, .. } => {
+                program.has_bools
+            }
+            Self::Numbers { .. }
+            | Self::Strings { .. }
+            | Self::NumberSequence { .. }
+            | Self::StringSequence { .. } => false,
+        }
+    }
+}
+
 /// How to read and write a struct of one type.
 pub(crate) struct Program {
     pub(super) ops: Vec<Op>,
@@ -72,6 +87,9 @@ pub(crate) struct Program {
     /// Bytes until the end of the last member, if all members are numbers and booleans
     /// that lie in the struct itself (a flat type).
     pub(super) flat_bytes: Option<usize>,
+    /// Whether it has booleans, in nested messages too. Their bytes must become 0 or 1,
+    /// so a copy of such a struct is no copy of its bytes.
+    has_bools: bool,
     /// How a struct is made and destroyed; `None` if the typesupport does not say.
     pub(super) lifecycle: Option<Lifecycle>,
     /// Initializes a struct with the type's default values.
@@ -121,6 +139,7 @@ impl Program {
             size_of: members.size_of,
             language,
             flat_bytes: None,
+            has_bools: false,
             lifecycle: None,
             initialize: members.init_function,
         };
@@ -128,6 +147,7 @@ impl Program {
         unsafe { program.add_members(members, 0, depth) }?;
         program.ops.shrink_to_fit();
         program.flat_bytes = program.flat_end();
+        program.has_bools = program.ops.iter().any(Op::has_bools);
         program.lifecycle = Lifecycle::of(members, language, program.is_flat());
         Ok(program)
     }
@@ -135,6 +155,12 @@ impl Program {
     /// Whether the struct has no memory beside itself.
     pub(super) fn is_flat(&self) -> bool {
         self.flat_bytes.is_some()
+    }
+
+    /// The bytes from the start of the struct whose copy is a copy of the message. `None`
+    /// if it has memory beside itself, or booleans.
+    pub(super) fn copyable_bytes(&self) -> Option<usize> {
+        self.flat_bytes.filter(|_| !self.has_bools)
     }
 
     fn flat_end(&self) -> Option<usize> {

@@ -188,10 +188,11 @@ impl SequenceAccess {
     /// As for [`Self::element`].
     pub(super) unsafe fn fetch_bool(&self, sequence: *const c_void, at: usize) -> Outcome<bool> {
         let fetch = self.fetch.ok_or_else(missing)?;
-        let mut value = false;
-        // SAFETY: as for this function.
+        // Any byte: a user's program may have others than 0 and 1.
+        let mut value = 0_u8;
+        // SAFETY: as for this function; a boolean has one byte.
         unsafe { fetch(sequence, at, std::ptr::from_mut(&mut value).cast()) };
-        Ok(value)
+        Ok(value != 0)
     }
 
     /// Copies a boolean in.

@@ -510,6 +510,11 @@ impl Participant {
 
     // State, for diagnostics.
 
+    /// Whether a participant is discovered.
+    pub fn has_participant(&self, prefix: GuidPrefix) -> bool {
+        self.peers.data(prefix).is_some()
+    }
+
     /// The discovered participants.
     pub fn participants(&self) -> impl Iterator<Item = &Arc<ParticipantData>> {
         self.peers.iter()

@@ -63,14 +63,14 @@ impl Reader {
         }
     }
 
-    /// Notes where a match over another wire ends. RTPS may match the same writer next:
-    /// then its history begins after the last sample that came. Call it before
-    /// [`Reader::unmatch_writer`]. Without any sample it does nothing.
+    /// Notes where a match ends, in a context with several wires. RTPS may match the same
+    /// writer next: then its history begins after the last sample that came. Call it
+    /// before [`Reader::unmatch_writer`]. Without any sample it does nothing.
     pub fn set_resume_point(&mut self, writer: Guid) {
         let Some(proxy) = self.writers.get(&writer) else {
             return;
         };
-        let next = proxy.next_number();
+        let next = proxy.next_number().max(proxy.resume_at);
         if next > 1 {
             self.insert_resume_point(writer, next);
         }

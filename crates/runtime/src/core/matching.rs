@@ -584,7 +584,13 @@ impl Core {
             }
             drop(table);
             reader.note_gone(remote);
-            reader.machine.lock().unmatch_writer(remote);
+            let mut machine = reader.machine.lock();
+            if !self.wires.added().is_empty() {
+                // Another wire may go on with it, and RTPS again later.
+                machine.set_resume_point(remote);
+            }
+            machine.unmatch_writer(remote);
+            drop(machine);
             self.serve_reader(now, &reader);
             reader.remove_set_writer(
                 now,

@@ -155,6 +155,9 @@ impl Core {
             WireEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
                 self.apply_wire_unmatch(now, local, remote);
             }
+            // RTPS goes on with it: its nodes stay.
+            WireEvent::Discovery(ParticipantEvent::ParticipantLost { prefix, .. })
+                if self.participant().lock().has_participant(prefix) => {}
             WireEvent::Discovery(event) => self.apply(now, event),
             WireEvent::Nodes { participant, nodes } => self.graph.note_nodes(participant, &nodes),
             WireEvent::Sample(sample) => self.receive_wire_sample(now, wire, *sample),
@@ -261,7 +264,6 @@ impl Core {
         let Some(writer) = self.endpoints.writer(local.entity) else {
             if let Some(reader) = self.endpoints.reader(local.entity) {
                 reader.wire_holds.forget(remote);
-                reader.machine.lock().set_resume_point(remote);
             }
             return self.apply_unmatch(now, local, remote);
         };
@@ -270,6 +272,7 @@ impl Core {
         writer.update_wire_count(&state);
         drop(state);
         if was_matched {
+            writer.events.note_moved(remote);
             writer.events.note_matched(remote, -1);
         }
     }

@@ -39,6 +39,16 @@ impl EndpointEvents {
         self.status.lock().ended_count()
     }
 
+    /// Notes a peer whose match over a further wire has ended.
+    pub(crate) fn note_moved(&self, peer: Guid) {
+        self.status.lock().note_moved(peer);
+    }
+
+    /// Takes those that [`EndpointEvents::note_moved`] has noted.
+    pub(crate) fn take_moved(&self) -> Vec<Guid> {
+        self.status.lock().take_moved()
+    }
+
     /// Changes the status and notifies user code.
     fn change(&self, change: impl FnOnce(&mut EndpointStatus)) {
         change(&mut self.status.lock());

@@ -182,6 +182,7 @@ impl ServiceClient {
         };
         // Held while publishing: a reply may arrive before this returns.
         let mut calls = self.calls.lock();
+        self.forget_moved_servers(&mut calls);
         if calls.open.len() >= CALLS_MAX {
             return Err(SendRequestError::TooManyCalls { max: CALLS_MAX });
         }
@@ -281,6 +282,7 @@ impl ServiceClient {
             return Vec::new();
         }
         calls.ended_matches = ended;
+        self.forget_moved_servers(&mut calls);
         let servers = self.requests.matched();
         let is_abandoned =
             |open: &OpenCall| !open.servers.iter().any(|asked| servers.contains(asked));
@@ -290,6 +292,18 @@ impl ServiceClient {
             calls.forget(*call);
         }
         abandoned
+    }
+
+    /// A server that RTPS reaches instead of another wire has not got the open requests, or
+    /// cannot reply to them: it is another server to them.
+    fn forget_moved_servers(&self, calls: &mut CallTable) {
+        let moved = self.requests.events.take_moved();
+        if moved.is_empty() {
+            return;
+        }
+        for open in calls.open.values_mut() {
+            open.servers.retain(|asked| !moved.contains(asked));
+        }
     }
 
     /// Number of open calls.
