@@ -166,6 +166,7 @@ impl Record {
         drop(keyboard);
         let summary = recorder.finish()?;
         report(cli, &folder, &summary)?;
+        has_failed |= summary.problem.is_some();
         if summary.lost() > 0 || has_failed || !summary.unrecorded.is_empty() {
             return Err(Failed.into());
         }
@@ -268,6 +269,9 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
             "topics": topics,
         }))?;
         return Ok(());
+    }
+    if let Some(problem) = &summary.problem {
+        cli.console.note(format!("PROBLEM: {problem}"));
     }
     for (name, account) in &summary.accounts {
         let mut line = format!("{name}: {} messages written", account.written);
