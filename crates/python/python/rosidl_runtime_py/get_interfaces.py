@@ -35,10 +35,14 @@ def _exists(package: str, packages: Dict[str, str]) -> bool:
     if package in packages:
         return True
     try:
-        return bool(has_resource('packages', package))
+        if has_resource('packages', package):
+            return True
     except EnvironmentError:
-        from importlib.util import find_spec
-        return find_spec(package) is not None
+        # No ROS workspace is sourced.
+        pass
+    # One of ``PTEROS_INTERFACE_PATH`` has a module, whether a workspace is sourced or not.
+    from importlib.util import find_spec
+    return find_spec(package) is not None
 
 
 def _get_interfaces(package_names: Iterable[str] = ()) -> Dict[str, List[str]]:
