@@ -97,16 +97,3 @@ fn domains_are_separate() {
     assert_eq!(nodes[1].1.matched_count(), 1);
     assert_eq!(contexts[1].graph().nodes().len(), 1);
 }
-
-#[test]
-fn the_wire_does_not_open_beside_rtps() {
-    let options = ContextOptions {
-        discovery_range: Some(pteros::config::DiscoveryRange::Localhost),
-        wires: vec![pteros_zenoh::wire(Net::new().settings("peer"))],
-        ..ContextOptions::default()
-    };
-    let error = Context::with_options(options).unwrap_err().to_string();
-    for part in ["zenoh", "RTPS", "DiscoveryRange::Off"] {
-        assert!(error.contains(part), "{part}: {error}");
-    }
-}
