@@ -20,7 +20,7 @@ use pteros_bag::{
 };
 
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// What a disk writes at once, so that it is there or not.
+/// Bytes that a disk writes at once: all of them are there, or none.
 const SECTOR_BYTES: usize = 512;
 
 /// A machine whose power is cut before a certain operation. Its files are in memory, and
@@ -50,7 +50,7 @@ struct Content {
     is_named: bool,
 }
 
-/// What a file system may leave of bytes that were not synced.
+/// Bytes that were not synced, as a file system may leave them.
 #[derive(Clone, Copy, Debug)]
 enum Unsynced {
     /// Nothing: the file ends where it was synced.
@@ -261,122 +261,118 @@ fn what_was_synced_survives_a_power_cut_at_any_moment() {
     assert!(cuts > 100 && with_more > 30, "{cuts} cuts, {with_more}");
 }
 
+/// A recorder of `/n` on a machine, and its publisher.
+struct Scene {
+    executor: SingleThreadedExecutor,
+    publisher: Publisher<UInt64>,
+    recorder: Recorder,
+    bag: PathBuf,
+    /// All notes of the recorder.
+    notes: Vec<String>,
+    end: Instant,
+    _nodes: [Node; 2],
+}
+
+impl Scene {
+    /// Starts recording, in one of the eighty domains from `first` on.
+    fn start(first: u32, machine: &Arc<Machine>, name: &str) -> Self {
+        let domain = first + (std::process::id() * 7) % 80;
+        let context = Context::with_options(ContextOptions::local(domain)).unwrap();
+        let nodes = ["robot", "recorder"].map(|name| context.create_node(name).unwrap());
+        let executor = SingleThreadedExecutor::new(&context);
+        for node in &nodes {
+            executor.add_node(node).unwrap();
+        }
+        let publisher = nodes[0].create_publisher("/n".keep_last(100)).unwrap();
+        let bag = folder(name);
+        let options = RecorderOptions {
+            filter: TopicFilter {
+                topics: vec!["/n".into()],
+                ..TopicFilter::default()
+            },
+            bag: BagOptions {
+                store: machine.clone(),
+                ..BagOptions::default()
+            },
+            ..RecorderOptions::default()
+        };
+        let mut scene = Self {
+            executor,
+            publisher,
+            recorder: Recorder::start(&nodes[1], &bag, options).unwrap(),
+            bag,
+            notes: Vec::new(),
+            end: Instant::now() + TIMEOUT,
+            _nodes: nodes,
+        };
+        scene.spin_until(|scene| scene.publisher.matched_count() == 1);
+        scene
+    }
+
+    #[track_caller]
+    fn spin_until(&mut self, mut done: impl FnMut(&Self) -> bool) {
+        while !done(self) {
+            assert!(Instant::now() < self.end, "it does not come to that");
+            self.notes.extend(self.recorder.poll(Instant::now()));
+            self.executor.spin_once(Duration::from_millis(5));
+        }
+    }
+
+    fn publish_twenty(&self) {
+        for data in 0..20 {
+            self.publisher.publish(&UInt64 { data }).unwrap();
+        }
+    }
+
+    fn written(&self) -> u64 {
+        self.recorder.accounts()["/n"].written
+    }
+}
+
 /// A recorder syncs by itself: nobody asks for it, and no file ends.
 #[test]
 fn a_recorder_loses_no_more_than_a_second_at_a_power_cut() {
-    let domain = 20 + (std::process::id() * 7) % 80;
-    let context = Context::with_options(ContextOptions::local(domain)).unwrap();
-    let node = context.create_node("robot").unwrap();
-    let recording = context.create_node("recorder").unwrap();
-    let executor = SingleThreadedExecutor::new(&context);
-    executor.add_node(&node).unwrap();
-    executor.add_node(&recording).unwrap();
-    let publisher = node
-        .create_publisher::<UInt64>("/n".keep_last(100))
-        .unwrap();
     let machine = Machine::new(u64::MAX);
-    let bag = folder("recorder");
-    let options = RecorderOptions {
-        filter: TopicFilter {
-            topics: vec!["/n".into()],
-            ..TopicFilter::default()
-        },
-        bag: BagOptions {
-            store: machine.clone(),
-            ..BagOptions::default()
-        },
-        ..RecorderOptions::default()
-    };
-    let mut recorder = Recorder::start(&recording, &bag, options).unwrap();
-    let end = Instant::now() + TIMEOUT;
-    let spin_until = |recorder: &mut Recorder, done: &mut dyn FnMut(&Recorder) -> bool| {
-        while !done(recorder) {
-            assert!(Instant::now() < end, "it does not come to that");
-            recorder.poll(Instant::now());
-            executor.spin_once(Duration::from_millis(5));
-        }
-    };
-    spin_until(&mut recorder, &mut |_| publisher.matched_count() == 1);
-    for data in 0..20 {
-        publisher.publish(&UInt64 { data }).unwrap();
-    }
-    spin_until(&mut recorder, &mut |recorder| {
-        recorder.accounts()["/n"].written == 20
-    });
+    let mut scene = Scene::start(20, &machine, "recorder");
+    scene.publish_twenty();
+    scene.spin_until(|scene| scene.written() == 20);
     // A sync that begins after the last message was written.
     let written = machine.synced_bytes();
-    spin_until(&mut recorder, &mut |_| {
+    scene.spin_until(|_| {
         let files = machine.files.lock().unwrap();
         let mut files = files.iter().map(|file| file.content.lock().unwrap());
         files.all(|file| file.synced == file.bytes.len() && file.synced >= written)
     });
     machine.left.store(0, Ordering::SeqCst);
     machine.cut_power(Unsynced::Cut);
-    let mut torn = BagReader::open(&bag).unwrap();
+    let mut torn = BagReader::open(&scene.bag).unwrap();
     let count = torn.messages(Default::default()).count();
     assert_eq!(count, 20);
     assert!(!torn.is_complete());
     // A sync may have failed before.
-    let ended = recorder.finish();
+    let ended = scene.recorder.finish();
     assert!(ended.is_err() || ended.is_ok_and(|summary| summary.problem.is_some()));
 }
 
 #[test]
 fn a_recorder_goes_on_after_a_sync_that_failed_and_reports_it() {
-    let domain = 120 + (std::process::id() * 7) % 80;
-    let context = Context::with_options(ContextOptions::local(domain)).unwrap();
-    let node = context.create_node("robot").unwrap();
-    let recording = context.create_node("recorder").unwrap();
-    let executor = SingleThreadedExecutor::new(&context);
-    executor.add_node(&node).unwrap();
-    executor.add_node(&recording).unwrap();
-    let publisher = node
-        .create_publisher::<UInt64>("/n".keep_last(100))
-        .unwrap();
     let machine = Machine::new(u64::MAX);
     machine.next_sync_fails.store(true, Ordering::SeqCst);
-    let bag = folder("failed-sync");
-    let options = RecorderOptions {
-        filter: TopicFilter {
-            topics: vec!["/n".into()],
-            ..TopicFilter::default()
-        },
-        bag: BagOptions {
-            store: machine.clone(),
-            ..BagOptions::default()
-        },
-        ..RecorderOptions::default()
-    };
-    let mut recorder = Recorder::start(&recording, &bag, options).unwrap();
-    let end = Instant::now() + TIMEOUT;
-    let mut notes = Vec::<String>::new();
+    let mut scene = Scene::start(120, &machine, "failed-sync");
     let is_of_sync = |note: &String| note.contains("the device is gone");
-    let mut spin_until =
-        |recorder: &mut Recorder, done: &mut dyn FnMut(&Recorder, &[String]) -> bool| {
-            while !done(recorder, &notes) {
-                assert!(Instant::now() < end, "it does not come to that");
-                notes.extend(recorder.poll(Instant::now()));
-                executor.spin_once(Duration::from_millis(5));
-            }
-        };
-    spin_until(&mut recorder, &mut |_, _| publisher.matched_count() == 1);
     for written in [20, 40] {
-        for data in 0..20 {
-            publisher.publish(&UInt64 { data }).unwrap();
-        }
-        spin_until(&mut recorder, &mut |recorder, notes| {
-            recorder.accounts()["/n"].written == written && notes.iter().any(is_of_sync)
-        });
+        scene.publish_twenty();
+        scene.spin_until(|scene| scene.written() == written && scene.notes.iter().any(is_of_sync));
     }
-    notes.retain(is_of_sync);
-    assert_eq!(notes.len(), 1, "{notes:?}");
-    assert_eq!(recorder.problem(), None);
-    let summary = recorder.finish().unwrap();
+    scene.notes.retain(is_of_sync);
+    assert_eq!(scene.notes.len(), 1, "{:?}", scene.notes);
+    assert_eq!(scene.recorder.problem(), None);
+    let summary = scene.recorder.finish().unwrap();
     let problem = summary.problem.as_deref().unwrap_or_default();
     assert!(problem.contains("the device is gone"), "{problem}");
     assert_eq!((summary.metadata.message_count, summary.lost()), (40, 0));
     machine.cut_power(Unsynced::Cut);
-    let mut whole = BagReader::open(&bag).unwrap();
+    let mut whole = BagReader::open(&scene.bag).unwrap();
     assert!(whole.is_complete());
     assert_eq!(whole.messages(Default::default()).count(), 40);
 }

@@ -141,8 +141,8 @@ impl EndpointStatus {
         self.matched_total.saturating_sub(self.matched as u64)
     }
 
-    /// Notes a peer whose match over a further wire has ended. It may be matched by RTPS
-    /// next. At most [`EVENTS_MAX`]: the oldest is dropped.
+    /// Notes a server whose match over a further wire has ended: RTPS may match it next,
+    /// and open calls are lost all the same. Of a client's writer of requests. At most [`EVENTS_MAX`]: the oldest is dropped.
     pub fn note_moved(&mut self, peer: Guid) {
         if self.moved.len() == EVENTS_MAX {
             self.moved.remove(0);

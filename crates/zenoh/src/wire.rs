@@ -171,7 +171,8 @@ impl ZenohWire {
     }
 
     fn schedule(&self, state: &State) {
-        let is_ready = !state.losses.is_empty()
+        let is_ready = state.are_readers_stale
+            || !state.losses.is_empty()
             || state.peers.has_events()
             || !state.ready.is_empty()
             || !state.wanted.is_empty();

@@ -189,17 +189,11 @@ impl Program {
     /// Waits until the output has the part.
     #[track_caller]
     pub fn expect(&mut self, part: &str) {
-        let end = Instant::now() + LINE_MAX;
-        while !self.seen.contains(part) {
-            let left = end.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
-                Ok(line) => self.seen += &format!("{line}\n"),
-                Err(RecvTimeoutError::Timeout) => panic!("no {part:?} in time in:\n{}", self.seen),
-                Err(RecvTimeoutError::Disconnected) => {
-                    panic!("it ended without {part:?}:\n{}", self.seen)
-                }
-            }
-        }
+        assert!(
+            self.expect_or_end(part),
+            "it ended without {part:?}:\n{}",
+            self.seen
+        );
     }
 
     /// Waits until the output has the part; false if the program ends before.

@@ -392,7 +392,7 @@ pub(super) struct Destination {
     /// Its reliable readers that never answered.
     pub unconfirmed: usize,
     /// If no reader answered yet and all start at their match: the last number
-    /// before their start. See [`Destination::last_announceable`].
+    /// before their start. See [`Destination::announce`].
     pub announce_max: Option<i64>,
     /// Its heartbeat schedule.
     pub heartbeat_schedule: HeartbeatSchedule,
@@ -444,7 +444,7 @@ impl Destination {
         }
     }
 
-    /// The last number that a heartbeat may name.
+    /// The last number that a heartbeat names which is sent now.
     ///
     /// Cyclone DDS starts a volatile reader after the last number of the first
     /// heartbeat it receives, and drops data while it is still matching. So no
@@ -452,19 +452,14 @@ impl Destination {
     ///
     /// A reader of Pteros doubts a writer that names less than before. It may be the only
     /// one left, and not have answered yet.
-    fn last_announceable(&self, last: i64) -> i64 {
+    pub fn announce(&mut self, last: i64) -> i64 {
         let named = if self.is_pteros { self.named } else { 0 };
-        match self.announce_max {
+        let last = match self.announce_max {
             Some(announce_max) if self.heartbeat_schedule.unanswered() < UNANSWERED_MAX => {
                 last.min(announce_max.max(named))
             }
             _ => last,
-        }
-    }
-
-    /// As [`Destination::last_announceable`], for a heartbeat that is sent.
-    pub fn announce(&mut self, last: i64) -> i64 {
-        let last = self.last_announceable(last);
+        };
         self.named = self.named.max(last);
         last
     }

@@ -244,7 +244,7 @@ impl Writer {
 
     /// The heartbeat before a change, instead of behind it, while some reader has
     /// never answered. The heartbeat sent on matching may have arrived before that
-    /// reader matched the writer. See [`Destination::last_announceable`].
+    /// reader matched the writer. See [`Destination::announce`].
     pub(super) fn leading_heartbeat(&mut self, at: usize, number: i64) -> Option<Heartbeat> {
         let unconfirmed = self
             .destinations

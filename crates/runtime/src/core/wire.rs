@@ -29,6 +29,9 @@ use crate::sample::QueuedSample;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::wire::{NodeName, SampleWire, WireEvent, WireSample};
 
+/// DDS topics of requests begin with it.
+const REQUEST_PREFIX: &str = "rq/";
+
 /// Polls of one wire, each with at most one sample, before user code has its turn. As
 /// many datagrams are handled in one turn.
 const POLLS_MAX: usize = 64;
@@ -272,7 +275,9 @@ impl Core {
         writer.update_wire_count(&state);
         drop(state);
         if was_matched {
-            writer.events.note_moved(remote);
+            if writer.data.topic.starts_with(REQUEST_PREFIX) {
+                writer.events.note_moved(remote);
+            }
             writer.events.note_matched(remote, -1);
         }
     }

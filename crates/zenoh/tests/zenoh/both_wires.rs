@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{
@@ -10,6 +12,7 @@ use pteros::interfaces::example_interfaces::srv::{
 };
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
+use zenoh::Wait as _;
 
 use crate::harness::{Net, SOON, next, text, until};
 use crate::spin_thread::SpinThread;
@@ -180,4 +183,38 @@ fn contexts_with_both_wires_meet_over_zenoh_where_rtps_does_not_reach() {
     publisher.publish(&text(2)).unwrap();
     assert_eq!(next(&subscription), "2");
     assert!(subscription.take().is_none());
+}
+
+/// Zenoh tells a publisher only that some subscriber has its key.
+#[test]
+fn a_subscriber_without_a_token_is_served_while_no_context_with_both_wires_reads() {
+    let (net, domain) = (Net::new(), domain());
+    let here = open(&net, domain, true, true);
+    let talker = here.create_node("talker").unwrap();
+    let publisher: Publisher<Text> = talker.create_publisher("chatter").unwrap();
+    let plain = net.plain_session();
+    let (heard, count) = channel();
+    let key = format!("{domain}/chatter/std_msgs::msg::dds_::String_/*");
+    let _subscriber = plain
+        .declare_subscriber(key)
+        .callback(move |_| {
+            let _ = heard.send(());
+        })
+        .wait()
+        .unwrap();
+    let served = || {
+        publisher.publish(&text("a")).unwrap();
+        count.recv_timeout(Duration::from_millis(100)).is_ok()
+    };
+    until(&here, served);
+    let there = open(&net, domain, true, true);
+    let listener = there.create_node("listener").unwrap();
+    let subscription: Subscription<Text> = listener.create_polled_subscription("chatter").unwrap();
+    assert!(publisher.wait_for_matched(1, SOON) && subscription.wait_for_matched(1, SOON));
+    until(&here, || {
+        while count.try_recv().is_ok() {}
+        !served()
+    });
+    drop((subscription, listener, there));
+    until(&here, served);
 }

@@ -1,5 +1,5 @@
 """
-What later releases of rclpy have under this name; it may change with them.
+Executors and nodes that later releases of rclpy have here; they may change with those.
 
 The classes for asyncio need Python 3.11. They are imported when they are first used.
 """
