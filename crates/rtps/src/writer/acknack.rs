@@ -7,7 +7,7 @@
 //! retransmissions (`writer/retransmission_credit.rs`).
 
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
-use super::{TIMER_RETRANSMISSION, Writer, WriterEvent};
+use super::{TIMER_RESET_PROBE, TIMER_RETRANSMISSION, Writer, WriterEvent};
 use crate::id::GuidPrefix;
 use crate::stats::Tally;
 use crate::time::Instant;
@@ -52,6 +52,9 @@ impl Writer {
                 ReaderResetStatus::Suspected { probe } => {
                     reader.heartbeat_due |= probe;
                     self.pending.any |= probe;
+                    if let Some(open) = &reader.reset_detector {
+                        self.timers.set_no_later(TIMER_RESET_PROBE, open.probe_at());
+                    }
                     return;
                 }
                 ReaderResetStatus::Confirmed => {

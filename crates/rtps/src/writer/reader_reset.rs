@@ -7,6 +7,7 @@
 //! retransmits nothing for a while: a reset reader continues to request, and any
 //! later ACKNACK of a healthy one ends the suspicion.
 
+use super::{TIMER_RESET_PROBE, Writer};
 use crate::time::{Duration, Instant};
 
 /// A reset is confirmed after this many requests of acknowledged samples ...
@@ -79,6 +80,45 @@ impl ReaderResetDetector {
             ReaderResetStatus::Suspected { probe }
         }
     }
+
+    /// Whether a heartbeat is due. A reader that asks ever more rarely would confirm its
+    /// reset late without one. A long silence ends the suspicion.
+    pub fn probe(reset_detector: &mut Option<Self>, now: Instant) -> bool {
+        let Some(open) = reset_detector else {
+            return false;
+        };
+        if now.since(open.last) > SILENCE_MAX {
+            *reset_detector = None;
+            return false;
+        }
+        let is_due = open.probe_at <= now;
+        if is_due {
+            open.probe_at = now.after(PROBE_PERIOD);
+        }
+        is_due
+    }
+
+    /// When the next heartbeat is due.
+    pub const fn probe_at(&self) -> Instant {
+        self.probe_at
+    }
+}
+
+impl Writer {
+    /// Requests the state of readers that are suspected of a reset.
+    pub(super) fn probe_suspected_resets(&mut self, now: Instant) {
+        let mut next = Instant::FAR_FUTURE;
+        for reader in &mut self.readers {
+            if ReaderResetDetector::probe(&mut reader.reset_detector, now) {
+                reader.heartbeat_due = true;
+                self.pending.any = true;
+            }
+            if let Some(open) = &reader.reset_detector {
+                next = next.min(open.probe_at());
+            }
+        }
+        self.timers.set(TIMER_RESET_PROBE, next);
+    }
 }
 
 #[cfg(test)]
@@ -105,6 +145,19 @@ mod tests {
         }
         let last = ReaderResetDetector::observe(&mut reset_detector, at(1_300), true, false);
         assert_eq!(last, ReaderResetStatus::Confirmed);
+    }
+
+    #[test]
+    fn a_suspected_reader_is_probed_until_it_is_silent() {
+        let mut reset_detector = None;
+        ReaderResetDetector::observe(&mut reset_detector, at(0), true, true);
+        for (ms, is_due) in [(100, false), (200, true), (399, false), (400, true)] {
+            let probe = ReaderResetDetector::probe(&mut reset_detector, at(ms));
+            assert_eq!(probe, is_due, "{ms}");
+        }
+        assert!(ReaderResetDetector::probe(&mut reset_detector, at(1_000)));
+        assert!(!ReaderResetDetector::probe(&mut reset_detector, at(1_001)));
+        assert!(reset_detector.is_none());
     }
 
     #[test]
