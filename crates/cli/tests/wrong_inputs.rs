@@ -446,6 +446,15 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["bag", "play", "x"],
         &["x: no such bag", ".mcap, .db3 or .bag file"],
     ),
+    wrong(
+        &["bag", "play", "x", "--topic-remap", "/a=/b"],
+        &["--topic-remap /a=/b", "REGEX:=NEW"],
+    ),
+    wrong(
+        &["bag", "play", "x", "--topic-remap", "/(:=/b"],
+        &["regular expression \"/(\""],
+    ),
+    usage(&["bag", "play", "x", "-s", "hdf5"], &["hdf5", "sqlite3"]),
     wrong(&["bag", "info", "/no/such"], &["/no/such"]),
     wrong(&["bag", "record"], &["-a"]),
     wrong(
