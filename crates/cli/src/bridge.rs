@@ -338,9 +338,10 @@ mod running {
     }
 
     fn line_of(route: &RouteReport) -> String {
-        let renamed = match route.zenoh_name == route.rtps_name {
-            true => String::new(),
-            false => format!(" ({} on Zenoh)", route.zenoh_name),
+        let renamed = if route.zenoh_name == route.rtps_name {
+            String::new()
+        } else {
+            format!(" ({} on Zenoh)", route.zenoh_name)
         };
         escape_line(&format!(
             "{} {}{renamed} [{}] from {} to {}",
