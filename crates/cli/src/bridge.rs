@@ -149,14 +149,12 @@ mod running {
                 );
             }
             let library = cli.library()?;
+            let rates = self.rate.into_iter();
+            let rates = rates.map(|rate| (selection(rate.expression), rate.hertz));
             let rules = RuleOptions {
-                allow: self.allow,
-                deny: self.deny,
-                rates: self
-                    .rate
-                    .into_iter()
-                    .map(|r| (r.expression, r.hertz))
-                    .collect(),
+                allow: selections(self.allow),
+                deny: selections(self.deny),
+                rates: rates.collect(),
                 namespace: self.namespace.unwrap_or_default(),
             };
             let open = |wire, domain_id| {
@@ -351,6 +349,7 @@ mod running {
             name_of(route.from),
             name_of(route.from.other()),
         ))
+        .into_owned()
     }
 
     fn text_of(counts: &RouteCounts) -> String {

@@ -22,7 +22,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Condvar, Mutex};
-use pteros_msg::hash::TypeHash;
 use pteros_rtps::time::Duration;
 use pteros_runtime::Core;
 use thiserror::Error;
@@ -30,6 +29,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 pub use crate::bridge_path::BridgeId;
 pub use counters::RouteCounts;
+pub use plan::FindHash;
 pub use routes::{BridgeEvent, BridgeStatus, RouteKind, RouteReport};
 pub use rules::{NameSelection, RuleError, RuleOptions};
 pub use view::Side;
@@ -68,7 +68,7 @@ pub struct BridgeOptions {
     pub id: Option<BridgeId>,
     /// Finds the hash of a message or service type that its process does not announce, by
     /// the ROS name. Called with locks of the bridge held; must not block for long.
-    pub find_hash: Box<dyn Fn(&str) -> Option<TypeHash> + Send + Sync>,
+    pub find_hash: Box<FindHash>,
     /// Gets its reports, on its threads, with locks of the bridge held: it must not call
     /// the bridge.
     pub report: Box<dyn Fn(&BridgeEvent) + Send + Sync>,
