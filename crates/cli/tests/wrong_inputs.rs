@@ -475,6 +475,24 @@ const WRONG_INPUTS: &[WrongInput] = &[
         ],
         &["brotli", "none, lz4 or zstd"],
     ),
+    // Zenoh, which this build does not have.
+    #[cfg(not(feature = "zenoh"))]
+    wrong(&["router"], &["without Zenoh", "--features zenoh"]),
+    #[cfg(not(feature = "zenoh"))]
+    wrong(&["bridge"], &["without Zenoh", "--features zenoh"]),
+    usage(
+        &["bridge", "--rate", "/camera"],
+        &["/camera", "such as /camera/.*=5"],
+    ),
+    usage(
+        &["bridge", "--rate", "/camera=fast"],
+        &["'fast'", "above zero"],
+    ),
+    usage(
+        &["bridge", "--allow", "/a("],
+        &["--allow", "/a(", "unclosed group", "whole names"],
+    ),
+    usage(&["bridge", "--rtps-domain", "300"], &["300", "0..=232"]),
     usage(&["daemon", "restart"], &["restart"]),
     usage(&["completion", "tcsh"], &["tcsh", "bash"]),
 ];

@@ -11,6 +11,7 @@ mod spin_thread;
 
 mod actions;
 mod both_wires;
+mod bridge;
 mod graph;
 mod harness;
 mod password;
