@@ -1,0 +1,40 @@
+//! Policies between endpoints of one context, whose samples bypass the protocol.
+
+use pteros_runtime::event::EndpointEvent;
+use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::rtps::qos::{EndpointQos, Liveliness};
+use pteros_runtime::rtps::time::Duration;
+
+use crate::harness::{ContextPair, spec};
+use crate::{last, message};
+
+#[test]
+fn a_writer_that_only_asserts_its_liveliness_misses_its_deadline() {
+    let mut pair = ContextPair::new(Vec::new());
+    let qos = EndpointQos {
+        deadline: Duration::from_millis(100),
+        liveliness: Liveliness::ManualByTopic,
+        lease_duration: Duration::from_millis(300),
+        ..last(10)
+    };
+    let writer = pair.plain_writer("t", qos.clone());
+    let made = pair
+        .talker()
+        .create_reader(spec("t", qos), DeliveryForm::Bytes, false);
+    let reader = made.unwrap();
+    let missed = || {
+        let events = std::iter::from_fn(|| reader.events.take());
+        let missed = events.filter(|event| matches!(event, EndpointEvent::DeadlineMissed { .. }));
+        missed.count()
+    };
+    for mark in 0..10 {
+        pair.publish(&writer, message(10, mark));
+        pair.run_ms(50);
+    }
+    assert_eq!(missed(), 0);
+    for _ in 0..10 {
+        pair.talker().assert_liveliness(&writer);
+        pair.run_ms(50);
+    }
+    assert!(missed() > 0);
+}
