@@ -118,3 +118,22 @@ fn a_sample_over_the_size_limit_is_refused() {
     );
     assert!(error.to_string().contains("101 bytes"));
 }
+
+#[test]
+fn a_history_is_filled_to_its_last_byte() {
+    // The smallest limit under which so many samples of 8 bytes are kept.
+    let smallest = |samples: usize| {
+        let is_enough = |bytes: &usize| {
+            let mut pair = Pair::new();
+            let w = pair.writer_with(0, transient_local(10), |c| {
+                c.limits.history_bytes_max = *bytes;
+            });
+            (0..samples).for_each(|_| drop(pair.try_write(w, number(0))));
+            pair.writers[w.0].machine.cached_samples() == samples
+        };
+        (1..10_000).find(is_enough).unwrap()
+    };
+    let (two, three) = (smallest(2), smallest(3));
+    let each = three - two;
+    assert_eq!((two, three), (2 * each, 3 * each));
+}
