@@ -683,3 +683,39 @@ fn a_peer_is_informed_of_each_retired_segment_once() {
     send(900);
     assert_eq!(packets(), [("new", 3)]);
 }
+
+#[test]
+fn a_connect_that_waits_for_space_reports_a_peer_that_has_left_meanwhile() {
+    let (a, b) = (transport(10, 1), transport(10, 2));
+    // The peer accepts nobody, so its queue of connects fills up.
+    let text = format!("pteros-{}", hex(&b.name()));
+    let address = SocketAddrUnix::new_abstract_name(text.as_bytes()).expect("a name");
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let mut crowd = Vec::new();
+    loop {
+        let kind = SocketType::SEQPACKET;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
+        let socket = socket.expect("a socket");
+        let connected = rustix::net::connect(&socket, &address);
+        if connected == Err(rustix::io::Errno::AGAIN) {
+            break;
+        }
+        connected.expect("somebody listens");
+        crowd.push(socket);
+    }
+    a.connect(b.name(), 0).expect("it waits");
+    assert_eq!(poll(&a, SECOND / 2), []);
+    assert_eq!(a.counts().pending_handshakes, 1);
+    let peer = b.name();
+    drop(b);
+    let reason = DisconnectReason::Unreachable;
+    assert_eq!(
+        poll(&a, SECOND * 3 / 4),
+        [ConnectionEvent::Refused { peer, reason }]
+    );
+    let counts = a.counts();
+    assert_eq!(
+        (counts.pending_handshakes, counts.handshakes_failed),
+        (0, 1)
+    );
+}
