@@ -128,7 +128,9 @@ fn a_history_is_filled_to_its_last_byte() {
             let w = pair.writer_with(0, transient_local(10), |c| {
                 c.limits.history_bytes_max = *bytes;
             });
-            (0..samples).for_each(|_| drop(pair.try_write(w, number(0))));
+            for _ in 0..samples {
+                let _ = pair.try_write(w, number(0));
+            }
             pair.writers[w.0].machine.cached_samples() == samples
         };
         (1..10_000).find(is_enough).unwrap()

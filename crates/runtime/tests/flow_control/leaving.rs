@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use pteros_msg::cdr::{Encode, Encoder, Representation};
 use pteros_runtime::EndpointSpec;
+use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
 use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
 use pteros_runtime::rtps::qos::{Durability, EndpointQos, History, Presentation, XCDR1, XCDR2};
@@ -146,6 +147,27 @@ fn a_message_leaves_the_process_after_the_callbacks_that_it_made_ready() {
     };
     // PLAIN_CDR2, little-endian.
     assert_eq!(bytes[..], [0, 7, 0, 0, 7, 0, 0, 0]);
+}
+
+#[test]
+fn an_asynchronous_message_is_handed_to_its_controller_before_the_callbacks() {
+    let mut pair = ContextPair::new(vec![FlowController::new("free")]);
+    let writer = pair.writer("t", last(10), AsyncPublishMode::new("free"));
+    let _remote = pair.reader("t", last(10));
+    let form = DeliveryForm::Type(TypeId::of::<Mark>());
+    let local = pair
+        .talker()
+        .create_reader(spec("t", last(10)), form, false)
+        .unwrap();
+    pair.run_ms(200);
+    let task = Arc::new(Callback);
+    let queue = queue_of(&local.slot, &task);
+    let talker = pair.talker();
+    let _spinning = talker.begin_spin(&queue);
+    let source = talker.platform.wall_clock();
+    let mut value = Value(Arc::new(Mark(7)));
+    talker.publish(&writer, &mut value, source).unwrap();
+    assert_eq!((queue.len(), writer.unsent_count()), (1, 1));
 }
 
 #[test]
