@@ -43,6 +43,12 @@ fn keep_all_refuses_a_write_until_the_reader_has_caught_up() {
     pair.write_many(w, 1);
     pair.run_ms(1);
     assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5]);
+    // Once for the write that was refused.
+    pair.write_many(w, 1);
+    pair.run_ms(210);
+    let events = pair.writers[w.0].events.iter();
+    let freed = events.filter(|event| **event == WriterEvent::SpaceFreed);
+    assert_eq!(freed.count(), 1);
 }
 
 #[test]

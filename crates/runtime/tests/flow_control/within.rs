@@ -38,3 +38,19 @@ fn a_writer_that_only_asserts_its_liveliness_misses_its_deadline() {
     }
     assert!(missed() > 0);
 }
+
+#[test]
+fn endpoints_are_counted_by_topic_and_kind_with_those_of_peers() {
+    let mut pair = ContextPair::new(Vec::new());
+    let node = pair.talker().add_node("n", "/");
+    let writers = ["t", "t", "u"].map(|topic| pair.plain_writer(topic, last(1)));
+    for writer in &writers {
+        pair.talker().attach_endpoint(node, &writer.data);
+    }
+    let _remote = pair.reader("t", last(1));
+    pair.run_ms(200);
+    let count = |topic, is_writer| pair.talker().graph().count_endpoints(topic, is_writer);
+    assert_eq!((count("t", true), count("t", false)), (2, 1));
+    assert_eq!((count("u", true), count("u", false)), (1, 0));
+    assert_eq!(count("v", true), 0);
+}
