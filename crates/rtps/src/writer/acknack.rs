@@ -49,12 +49,8 @@ impl Writer {
                 count_went_back,
             ) {
                 ReaderResetStatus::None => {}
-                ReaderResetStatus::Suspected { probe } => {
-                    reader.heartbeat_due |= probe;
-                    self.pending.any |= probe;
-                    if let Some(open) = &reader.reset_detector {
-                        self.timers.set_no_later(TIMER_RESET_PROBE, open.probe_at());
-                    }
+                ReaderResetStatus::Suspected { probe_at } => {
+                    self.timers.set_no_later(TIMER_RESET_PROBE, probe_at);
                     return;
                 }
                 ReaderResetStatus::Confirmed => {

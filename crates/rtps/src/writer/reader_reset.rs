@@ -7,7 +7,6 @@
 //! retransmits nothing for a while: a reset reader continues to request, and any
 //! later ACKNACK of a healthy one ends the suspicion.
 
-use super::{TIMER_RESET_PROBE, Writer};
 use crate::time::{Duration, Instant};
 
 /// A reset is confirmed after this many requests of acknowledged samples ...
@@ -35,8 +34,8 @@ pub(super) enum ReaderResetStatus {
     None,
     /// Suspected: requests are not served now, but heartbeats request its state.
     Suspected {
-        /// A heartbeat is due.
-        probe: bool,
+        /// When the next heartbeat is due.
+        probe_at: Instant,
     },
     /// The reader has reset.
     Confirmed,
@@ -69,15 +68,12 @@ impl ReaderResetDetector {
         suspected.requests_acked = suspected.requests_acked.saturating_add(1);
         let certain = suspected.requests_acked >= REQUESTS_MIN
             && now.since(suspected.since) >= OBSERVATION_TIME;
-        let probe = suspected.probe_at <= now;
-        if probe {
-            suspected.probe_at = now.after(PROBE_PERIOD);
-        }
+        let probe_at = suspected.probe_at;
         *reset_detector = (!certain).then_some(suspected);
         if certain {
             ReaderResetStatus::Confirmed
         } else {
-            ReaderResetStatus::Suspected { probe }
+            ReaderResetStatus::Suspected { probe_at }
         }
     }
 
@@ -104,23 +100,6 @@ impl ReaderResetDetector {
     }
 }
 
-impl Writer {
-    /// Requests the state of readers that are suspected of a reset.
-    pub(super) fn probe_suspected_resets(&mut self, now: Instant) {
-        let mut next = Instant::FAR_FUTURE;
-        for reader in &mut self.readers {
-            if ReaderResetDetector::probe(&mut reader.reset_detector, now) {
-                reader.heartbeat_due = true;
-                self.pending.any = true;
-            }
-            if let Some(open) = &reader.reset_detector {
-                next = next.min(open.probe_at());
-            }
-        }
-        self.timers.set(TIMER_RESET_PROBE, next);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,13 +112,13 @@ mod tests {
     fn a_reader_that_keeps_requesting_acknowledged_samples_has_reset() {
         let mut reset_detector = None;
         let first = ReaderResetDetector::observe(&mut reset_detector, at(0), true, true);
-        assert_eq!(first, ReaderResetStatus::Suspected { probe: true });
+        assert_eq!(first, ReaderResetStatus::Suspected { probe_at: at(0) });
         // Its counts grow from there.
         for ms in [100, 400, 900] {
             let next = ReaderResetDetector::observe(&mut reset_detector, at(ms), true, false);
             assert_eq!(
                 next,
-                ReaderResetStatus::Suspected { probe: ms > 100 },
+                ReaderResetStatus::Suspected { probe_at: at(0) },
                 "{ms}"
             );
         }
@@ -151,11 +130,17 @@ mod tests {
     fn a_suspected_reader_is_probed_until_it_is_silent() {
         let mut reset_detector = None;
         ReaderResetDetector::observe(&mut reset_detector, at(0), true, true);
-        for (ms, is_due) in [(100, false), (200, true), (399, false), (400, true)] {
+        for (ms, is_due) in [
+            (0, true),
+            (199, false),
+            (200, true),
+            (399, false),
+            (1_000, true),
+        ] {
             let probe = ReaderResetDetector::probe(&mut reset_detector, at(ms));
             assert_eq!(probe, is_due, "{ms}");
         }
-        assert!(ReaderResetDetector::probe(&mut reset_detector, at(1_000)));
+        assert_eq!(reset_detector.as_ref().unwrap().probe_at(), at(1_200));
         assert!(!ReaderResetDetector::probe(&mut reset_detector, at(1_001)));
         assert!(reset_detector.is_none());
     }
@@ -176,7 +161,11 @@ mod tests {
         let mut reset_detector = None;
         for ms in [0, 2_000, 4_000, 6_000] {
             let each = ReaderResetDetector::observe(&mut reset_detector, at(ms), true, true);
-            assert_eq!(each, ReaderResetStatus::Suspected { probe: true }, "{ms}");
+            assert_eq!(
+                each,
+                ReaderResetStatus::Suspected { probe_at: at(ms) },
+                "{ms}"
+            );
         }
     }
 
