@@ -1,9 +1,9 @@
 //! Bridge between an RTPS domain and a Zenoh network, for nodes that are not of Pteros.
 //!
 //! It joins both with a context each, and follows both graphs. It announces publishers and
-//! servers of one side on the other ([`topic_route`], [`service_route`]); actions
-//! are three services and two topics. Payloads pass as bytes. [`plan`] decides, from both
-//! graphs alone, what is routed, and keeps loops out. [`routes`] makes it so.
+//! servers of one side on the other (`topic_route`, `service_route`); actions are three
+//! services and two topics. Payloads pass as bytes. `plan` decides, from both graphs
+//! alone, what is routed, and keeps loops out. `routes` makes it so.
 //!
 //! Two threads drive a context each and forward what arrives there.
 
