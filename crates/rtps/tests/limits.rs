@@ -291,6 +291,39 @@ fn reordered_samples_of_many_unmatched_writers_have_one_limit() {
     assert_eq!(machine.stats().lost, 3 + 2);
 }
 
+/// Found by the simulator (seed 5537): each place that became free went to the writer with
+/// the lowest GUID, as long as it had samples.
+#[test]
+fn writers_have_turns_when_a_full_queue_has_space_again() {
+    let keep_all = EndpointQos {
+        reliability: Reliability::Reliable,
+        history: History::KeepAll,
+        ..EndpointQos::default()
+    };
+    let mut pair = Pair::new();
+    let r = pair.reader_with(1, keep_all.clone(), |config| {
+        config.limits.ready_samples_max = 4;
+    });
+    let writers = [(); 3].map(|()| pair.writer(0, keep_all.clone()));
+    for w in writers {
+        pair.join(w, r);
+    }
+    pair.run_ms(100);
+    pair.readers[r.0].paused = true;
+    for w in writers {
+        pair.write_many(w, 20);
+    }
+    pair.run_ms(200);
+    let guids = writers.map(|w| pair.writer_guid(w));
+    let mut taken = [0; 3];
+    for _ in 0..4 + 12 {
+        let change = pair.readers[r.0].machine.poll_sample().unwrap();
+        taken[guids.iter().position(|g| *g == change.writer).unwrap()] += 1;
+    }
+    // The first four were there before it was full.
+    assert!(taken.iter().all(|count| *count >= 4), "{taken:?}");
+}
+
 #[test]
 fn the_worst_case_of_memory_adds_what_each_match_may_hold() {
     let entity = |number, kind| prefix(0, 0).with(EntityId::new([0, 0, number], kind));

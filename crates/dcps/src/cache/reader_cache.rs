@@ -142,6 +142,13 @@ impl ReaderCache {
         }
     }
 
+    /// As [`Self::is_full_for`], for a publisher of this process: it leaves places to
+    /// samples that wait for space.
+    #[inline]
+    pub fn is_full_for_local(&self, key: Option<&KeyHash>) -> bool {
+        self.is_full_for(key) || self.queue.is_full_for_local()
+    }
+
     /// Notes that samples were left behind for lack of space.
     #[inline]
     pub fn hold_back(&mut self) {

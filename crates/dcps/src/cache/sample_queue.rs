@@ -21,8 +21,9 @@ pub struct SampleQueue {
     keep_all: bool,
     /// Whether some sample has a LIFESPAN.
     has_lifespan: bool,
-    /// Whether further samples wait for space here.
-    held_back: bool,
+    /// How many samples were taken since others began to wait for space here, if some
+    /// do.
+    taken_since_held_back: Option<usize>,
     /// The order by source timestamp, if not by arrival.
     order: Option<SourceOrder>,
     /// Samples replaced by newer ones.
@@ -47,7 +48,7 @@ impl SampleQueue {
             depth,
             keep_all,
             has_lifespan: false,
-            held_back: false,
+            taken_since_held_back: None,
             order: SourceOrder::new(qos),
             overwritten: 0,
             expired: 0,
@@ -58,6 +59,14 @@ impl SampleQueue {
     #[inline]
     pub fn is_full(&self) -> bool {
         self.keep_all && self.items.len() >= self.depth && !fault!("queue-without-limit")
+    }
+
+    /// Whether a sample of this process has no place. While samples of others wait,
+    /// each second place is theirs: publishers of this process see free places first.
+    #[inline]
+    pub fn is_full_for_local(&self) -> bool {
+        let reserved = self.taken_since_held_back.map_or(0, |taken| taken / 2);
+        self.is_full() || self.keep_all && self.items.len().saturating_add(reserved) >= self.depth
     }
 
     /// Adds a sample; with KEEP_LAST the oldest is dropped.
@@ -136,13 +145,13 @@ impl SampleQueue {
     /// Notes that samples were left behind for lack of space.
     #[inline]
     pub fn hold_back(&mut self) {
-        self.held_back = true;
+        self.taken_since_held_back.get_or_insert(0);
     }
 
     /// Takes the oldest sample that has not expired. `now` is called only if some
     /// sample has a LIFESPAN.
     pub fn pop(&mut self, now: impl FnOnce() -> Instant) -> PoppedSample {
-        let was_full = self.is_full();
+        let (was_full, before) = (self.is_full_for_local(), self.items.len());
         let now = if self.has_lifespan {
             now()
         } else {
@@ -153,12 +162,18 @@ impl SampleQueue {
             self.expired += 1;
             item = self.take_front();
         }
-        // Half empty, so that a slow reader does not request each sample.
-        let resume = self.held_back && self.items.len() <= self.depth / 2;
-        self.held_back &= !resume;
+        // Half the depth at once, so that a slow reader does not request each sample.
+        let mut resume = false;
+        if let Some(taken) = &mut self.taken_since_held_back {
+            *taken = taken.saturating_add(before.saturating_sub(self.items.len()));
+            resume = *taken >= self.depth.div_ceil(2);
+        }
+        if resume {
+            self.taken_since_held_back = None;
+        }
         PoppedSample {
             item,
-            freed_space: was_full && !self.is_full(),
+            freed_space: was_full && !self.is_full_for_local(),
             resume,
         }
     }
@@ -285,6 +300,44 @@ mod tests {
             queue.push_or_drop_oldest(item(n));
         }
         assert!(queue.is_full());
+    }
+
+    /// Found by the simulator (seed 5537): publishers of the process took each place that
+    /// a slow application made free, and the samples of others waited for ever.
+    #[test]
+    fn samples_that_wait_for_space_get_half_of_the_places_that_become_free() {
+        let mut queue = SampleQueue::new(&EndpointQos {
+            history: History::KeepAll,
+            resource_limits: ResourceLimits {
+                max_samples: Some(8),
+                ..ResourceLimits::default()
+            },
+            ..EndpointQos::default()
+        });
+        const OURS: u8 = 1;
+        const OTHERS: u8 = 2;
+        let mut next = 0;
+        let mut add = |queue: &mut SampleQueue, of: u8| {
+            next += 1;
+            queue.push_or_drop_oldest(item_of(of, next));
+        };
+        let mut taken_of = [0; 3];
+        for _ in 0..200 {
+            while !queue.is_full_for_local() {
+                add(&mut queue, OURS);
+            }
+            queue.hold_back();
+            let popped = queue.pop(|| Instant::ZERO);
+            let publisher = popped.item.unwrap().meta.publisher;
+            taken_of[usize::from(publisher.prefix.0[0])] += 1;
+            if popped.resume {
+                while !queue.is_full() {
+                    add(&mut queue, OTHERS);
+                }
+            }
+        }
+        let [_, ours, others] = taken_of;
+        assert!(ours >= 80 && others >= 80, "{taken_of:?}");
     }
 
     /// Samples as a reader of another participant's best-effort writer delivers them.

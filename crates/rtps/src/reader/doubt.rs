@@ -29,6 +29,8 @@ pub(super) const JUMP_MAX: i64 = 1 << 16;
 const CONTRADICTIONS_MIN: u32 = 3;
 /// ... over this time, in which delayed ones have arrived.
 const OBSERVATION_TIME: Duration = Duration::from_millis(400);
+/// As long, while the writer may name less than it has sent until we have answered.
+const UNANSWERED_TIME: Duration = Duration::from_secs(1);
 /// When a contradiction or a skip requests a HEARTBEAT, unless one came by itself.
 const PROBE_DELAY: Duration = Duration::from_millis(20);
 /// When a sample of a built-in topic without a HEARTBEAT requests one.
@@ -226,13 +228,18 @@ impl WriterProxy {
     }
 
     /// Compares an accepted HEARTBEAT with what is believed, before it is applied.
-    /// True when the belief is proven wrong.
-    pub(super) fn note_contradiction(&mut self, now: Instant, first: i64, last: i64) -> bool {
+    /// Returns the last number to believe in when the belief is proven wrong.
+    pub(super) fn note_contradiction(
+        &mut self,
+        now: Instant,
+        first: i64,
+        last: i64,
+    ) -> Option<i64> {
         let believed = self.believed();
         let doubt = &mut self.doubt;
         if !self.synced {
             doubt.named = last;
-            return false;
+            return None;
         }
         let names_less_until_answered = self.habits.heartbeat_follows_sample
             && !self.habits.heartbeats_name_all
@@ -240,8 +247,14 @@ impl WriterProxy {
             && last >= doubt.named;
         doubt.named = doubt.named.max(last);
         doubt.named_all |= doubt.delivered > 0 && last >= doubt.delivered;
+        // A sample that it does not name yet was delivered; other claims prove nothing.
+        let (explained, observation_time) = if names_less_until_answered {
+            (last.max(doubt.delivered), UNANSWERED_TIME)
+        } else {
+            (last, OBSERVATION_TIME)
+        };
         match &mut doubt.contradiction {
-            None if last < believed && !names_less_until_answered => {
+            None if explained < believed => {
                 doubt.contradiction = Some(Contradiction {
                     believed,
                     since: now,
@@ -250,16 +263,16 @@ impl WriterProxy {
                 doubt.probe_no_later(now.after(PROBE_DELAY));
             }
             None => {}
-            Some(open) if last >= open.believed => {
+            Some(open) if explained >= open.believed => {
                 doubt.contradiction = None;
             }
             Some(open) => {
                 open.seen = open.seen.saturating_add(1);
                 if open.seen >= CONTRADICTIONS_MIN
-                    && now.since(open.since) >= OBSERVATION_TIME
+                    && now.since(open.since) >= observation_time
                     && !fault!("contradiction-ignored")
                 {
-                    return true;
+                    return Some(explained);
                 }
                 doubt.probe_no_later(now.after(PROBE_PERIOD));
             }
@@ -277,7 +290,7 @@ impl WriterProxy {
             self.limit_acks(now, unnamed, first.saturating_sub(1));
         }
         self.doubt.clear_if_resolved();
-        false
+        None
     }
 
     /// Acknowledges nothing from `base` on until a later HEARTBEAT names `through`.
@@ -316,6 +329,7 @@ impl WriterProxy {
         let Doubt {
             delivered,
             before_leap,
+            named,
             named_all,
             ..
         } = self.doubt;
@@ -329,7 +343,7 @@ impl WriterProxy {
         self.doubt = Doubt {
             delivered: next.saturating_sub(1),
             given_up: (if continues.is_none() { delivered } else { 0 }, now),
-            named: last,
+            named: named.min(last),
             named_all,
             ..Doubt::NONE
         };

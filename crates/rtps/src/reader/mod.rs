@@ -30,6 +30,8 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Bound;
+
 use bytes::Bytes;
 
 pub use config::{NackConfig, ReaderConfig, ReaderLimits, WriterProxyConfig};
@@ -75,6 +77,8 @@ pub struct Reader {
     ready: ReadyQueue,
     /// Writers with a due ACKNACK.
     writers_to_answer: Vec<Guid>,
+    /// The last writer whose sample took a place that became free.
+    resumed: Guid,
     events: Events,
     timers: Timers<3>,
     deadlines_missed: u64,
@@ -104,6 +108,7 @@ impl Reader {
             config,
             writers: BTreeMap::new(),
             writers_to_answer: Vec::new(),
+            resumed: Guid::UNKNOWN,
             events: Events::default(),
             timers: Timers::new(),
             deadlines_missed: 0,
@@ -599,7 +604,8 @@ impl Reader {
         // A writer of endpoints that counts anew has restarted: then its participant
         // is lost, see below.
         let restarts = self.config.rereads_history && proxy.heartbeat_counts.counts_went_back();
-        if proxy.note_contradiction(now, first, last) && !restarts {
+        let contradicted = proxy.note_contradiction(now, first, last);
+        if let Some(last) = contradicted.filter(|_| !restarts) {
             self.resynchronise(guid, (first, last));
             return;
         }
@@ -762,15 +768,26 @@ impl Reader {
 
     /// Delivers samples that found the queue full, and requests more from their
     /// writers.
+    ///
+    /// They have turns: it begins with the writer after the last one that found space.
     fn resume_stalled(&mut self) {
         self.ready.stalled = false;
-        for (guid, proxy) in &mut self.writers {
-            if !fault!("full-queue-stalls-for-ever") {
-                proxy.deliver_in_order(&mut self.ready);
-            }
-            if proxy.is_missing_something() && proxy.acks.enqueue() {
-                proxy.acks.due = true;
-                self.writers_to_answer.push(*guid);
+        let last = self.resumed;
+        let after = (Bound::Excluded(last), Bound::Unbounded);
+        let up_to = (Bound::Unbounded, Bound::Included(last));
+        for turn in [after, up_to] {
+            for (guid, proxy) in self.writers.range_mut(turn) {
+                let ready = self.ready.changes.len();
+                if !fault!("full-queue-stalls-for-ever") {
+                    proxy.deliver_in_order(&mut self.ready);
+                }
+                if self.ready.changes.len() > ready {
+                    self.resumed = *guid;
+                }
+                if proxy.is_missing_something() && proxy.acks.enqueue() {
+                    proxy.acks.due = true;
+                    self.writers_to_answer.push(*guid);
+                }
             }
         }
     }

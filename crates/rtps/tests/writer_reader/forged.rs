@@ -289,6 +289,20 @@ fn a_forged_heartbeat_before_the_first_real_one_is_undone() {
     }
 }
 
+/// Found by the simulator (seed 6066): before its first sample, a volatile reader took all
+/// heartbeats for those of a writer that waits for an answer, and believed the claim.
+#[test]
+fn a_forged_claim_before_the_first_sample_is_undone() {
+    let claims: [fn(&mut Flow); 2] = [|flow| flow.gap(1, 300), |flow| flow.data(300)];
+    for claim in claims {
+        let (mut pair, w, r) = Pair::matched(keep_all(50), reliable());
+        pair.run_ms(100);
+        let mut flow = Flow { pair, w, r };
+        claim(&mut flow);
+        flow.check_recovery();
+    }
+}
+
 /// Found by a soak of ROS 2 programs: a reader of the same process was closed before it
 /// had answered, so the writer named the older match of that one first.
 #[test]

@@ -519,7 +519,7 @@ impl ReaderEndpoint {
         if let Some(member) = &self.group {
             return member.group.is_full(member.index);
         }
-        self.cache.lock().is_full_for(key)
+        self.cache.lock().is_full_for_local(key)
     }
 
     /// Moves the output of the machine to the history cache and notifies user code.

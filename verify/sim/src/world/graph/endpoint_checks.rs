@@ -95,13 +95,13 @@ impl ReaderRecord {
             let (offered, requested) = (&writer.endpoint.data.qos, &self.endpoint.data.qos);
             let is_reported =
                 is_reliable(offered, requested) && writer.location.process != self.location.process;
+            // A removed writer ends the instances of a keyed topic (seeds 6132, 7864).
+            let ends = if writer.keyed && writer.gone {
+                u64::from(INSTANCES)
+            } else {
+                0
+            };
             let Some(ours) = steady.filter(|_| is_reported) else {
-                // A removed writer ends the instances of a keyed topic (seed 6132).
-                let ends = if writer.keyed && writer.gone {
-                    u64::from(INSTANCES)
-                } else {
-                    0
-                };
                 let reported = (writer.written + ends) * u64::from(theirs.epochs);
                 most += reported.saturating_sub(taken_samples.len() as u64);
                 continue;
@@ -112,9 +112,7 @@ impl ReaderRecord {
             let taken_samples = taken_samples.iter();
             let taken_samples =
                 taken_samples.filter(|n| u64::try_from(**n).is_ok_and(|n| n > before));
-            most += writer
-                .written
-                .saturating_sub(before + taken_samples.count() as u64);
+            most += (writer.written + ends).saturating_sub(before + taken_samples.count() as u64);
             // A late joiner's depth may have kept a part of a set, and the rest of
             // that set counts as lost (seed 4834).
             let mut parts = BTreeMap::<usize, u64>::new();

@@ -2,8 +2,9 @@
 //! samples are outstanding, an event has said so.
 //!
 //! The oracle knows what was written and taken, so it allows for the longest time that a
-//! datagram is in flight. A KEEP_LAST reader may drop what it acknowledged: there the
-//! writer's acknowledgements count. The writer reports the reader
+//! datagram is in flight. Everything that the reader acknowledged is delivered: a
+//! KEEP_LAST reader may drop it, and a slow application leaves it in a KEEP_ALL queue
+//! (seeds 5537, 7632). The writer reports the reader
 //! (`EndpointEvent::ReaderStalled`), and when it goes on. A KEEP_LAST writer may replace
 //! everything before it arrives. The reader acknowledges that it will not come, so the
 //! writer sees progress, and the reader reports the loss.
@@ -96,9 +97,7 @@ fn no_progress_since(writer: &WriterRecord, reader: &ReaderRecord) -> Option<u64
     {
         return None;
     }
-    // Samples of another publisher may have replaced those that it acknowledged.
-    let drops = matches!(other.qos.history, History::KeepLast(_));
-    if drops && writer.endpoint.is_acknowledged_by(other.guid) {
+    if writer.endpoint.is_acknowledged_by(other.guid) {
         return None;
     }
     let taken = reader.numbers_taken_from(own.guid);
