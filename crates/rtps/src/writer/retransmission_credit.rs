@@ -201,7 +201,9 @@ impl AckRoundTrip {
     }
 
     /// Notes an ACKNACK that acknowledges all numbers below `base`. The estimate
-    /// falls at once and grows slowly. A lost change gives none (Karn's algorithm).
+    /// falls at once and grows slowly, at most twofold: an acknowledgement that was lost
+    /// in an outage comes as late as that ends. A lost change gives none (Karn's
+    /// algorithm).
     pub fn note_acknack(&mut self, now: Instant, base: i64, requests: bool) {
         let Some((sent_at, number)) = self.open else {
             return;
@@ -210,7 +212,7 @@ impl AckRoundTrip {
             self.open = None;
             let took = now.since(sent_at).as_nanos();
             let old = self.estimate.as_nanos();
-            let more = took.saturating_sub(old).max(0) / 8;
+            let more = (took.saturating_sub(old).max(0) / 8).min(old);
             let next = took.min(old).saturating_add(more);
             self.estimate = Duration::from_nanos(next).min(ROUND_TRIP_MAX);
             self.seen = self.seen.saturating_add(1);
@@ -449,6 +451,10 @@ mod tests {
         trip.note_sent(at(500), 10);
         trip.note_acknack(at(504), 11, false);
         assert_eq!(trip.crossing_time(shortest), millis(3));
+        // An acknowledgement after an outage (seed 652 of secured nodes).
+        trip.note_sent(at(1_000), 11);
+        trip.note_acknack(at(2_800), 12, false);
+        assert_eq!(trip.crossing_time(shortest), millis(6));
     }
 
     #[test]
