@@ -63,6 +63,19 @@ fn secured_participants_admit_nobody_else_and_lose_nothing() {
     run_seeds(NodeWorkload::SECURED);
 }
 
+/// An acknowledgement that an outage delayed made the round trip long, and repeated
+/// requests were ignored until the talker crashed.
+#[test]
+fn requests_are_served_at_once_after_an_outage_652() {
+    assert_sound(&NodeWorkload::SECURED, 652, &Options::default());
+}
+
+/// The last message of a handshake was lost three times, with ever longer pauses between.
+#[test]
+fn a_newcomer_joins_although_messages_are_lost_770() {
+    assert_sound(&NodeWorkload::SECURED, 770, &Options::default());
+}
+
 #[test]
 fn recorders_account_for_every_message() {
     run_seeds(NodeWorkload::RECORDINGS);

@@ -177,3 +177,28 @@ fn a_suspected_reset_is_confirmed_in_time_50422() {
 fn a_set_that_began_before_the_match_is_incomplete_50246() {
     assert_sound(&Graphs, 50_246, &Options::default());
 }
+
+/// Both writers waited for a slow KEEP_ALL reader, and the rule took what its application
+/// had not taken for silence. Publishers of its process took each place that became free.
+#[test]
+fn a_slow_reader_of_everything_is_not_silent_5537() {
+    assert_sound(&Graphs, 5_537, &Options::default());
+}
+
+/// The rule did not count the ends of the instances of a writer that had left.
+#[test]
+fn ends_of_a_writer_that_left_can_be_lost_7864() {
+    assert_sound(&Graphs, 7_864, &Options::default());
+}
+
+/// A forged GAP before the first sample was believed for ever.
+#[test]
+fn a_volatile_reader_recovers_from_a_forged_gap_6066() {
+    assert_sound(&Graphs, 6_066, &Options::default());
+}
+
+/// A forged count five above the true one looked like a writer that restarted.
+#[test]
+fn a_forged_count_a_little_ahead_is_no_restart_8124() {
+    assert_sound(&Graphs, 8_124, &Options::default());
+}
