@@ -97,11 +97,10 @@ fn no_progress_since(writer: &WriterRecord, reader: &ReaderRecord) -> Option<u64
     {
         return None;
     }
-    if writer.endpoint.is_acknowledged_by(other.guid) {
-        return None;
-    }
     let taken = reader.numbers_taken_from(own.guid);
     let last = taken.iter().rev().take(32).max().copied().unwrap_or(0);
+    let acknowledged = writer.endpoint.first_unacknowledged(other.guid);
+    let last = last.max(acknowledged.map_or(0, |first| first.previous().0));
     let last = u64::try_from(last).ok()?.max(ours.since.checked_sub(1)?);
     // Samples written before the reader knew of the writer may be history.
     let mut missing = writer.times.get(usize::try_from(last).ok()?..)?.iter();
