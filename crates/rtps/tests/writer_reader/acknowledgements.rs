@@ -82,3 +82,40 @@ fn the_first_acknack_that_lacks_the_last_sample_gets_a_heartbeat_at_once() {
     pair.flush();
     assert_eq!(pair.net.count(is_heartbeat), 1);
 }
+
+/// Numbers that were skipped without being announced before are acknowledged once a
+/// HEARTBEAT agrees. One that names less, as the writer's own does here, disagrees.
+#[test]
+fn skipped_numbers_are_not_acknowledged_while_heartbeats_name_less() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    pair.write_many(w, 3);
+    pair.run_ms(200);
+    pair.net.log.clear();
+    let forged = Heartbeat {
+        reader: EntityId::UNKNOWN,
+        writer: pair.writer_guid(w).entity,
+        first: SequenceNumber(10),
+        last: SequenceNumber(10),
+        count: 50,
+        is_final: false,
+        liveliness: false,
+        group_info: None,
+    };
+    for (first, last, count) in [(10, 10, 50), (1, 5, 51)] {
+        let heartbeat = Heartbeat {
+            first: SequenceNumber(first),
+            last: SequenceNumber(last),
+            count,
+            ..forged.clone()
+        };
+        let now = pair.now();
+        let machine = &mut pair.readers[r.0].machine;
+        machine.handle_heartbeat(now, &source(), &heartbeat);
+        pair.run_ms(1);
+    }
+    let acknowledged = pair.net.log.iter().flatten().filter_map(|s| match s {
+        SubmessageSummary::AckNack(base, _) => Some(*base),
+        _ => None,
+    });
+    assert_eq!(acknowledged.max(), Some(4));
+}
