@@ -106,7 +106,7 @@ fn skipped_numbers_are_not_acknowledged_while_heartbeats_name_less() {
             first: SequenceNumber(first),
             last: SequenceNumber(last),
             count,
-            ..forged.clone()
+            ..forged
         };
         let now = pair.now();
         let machine = &mut pair.readers[r.0].machine;

@@ -383,8 +383,8 @@ fn a_requested_sample_that_is_replaced_between_bursts_is_skipped() {
     assert!(machine.poll_transmit_up_to(now, one, &mut first));
     assert_eq!(machine.stats().samples_retransmitted, 1);
     // The second requested sample is replaced.
-    for _ in 0..2 {
-        pair.write(w, &image(1000));
+    for n in 4..=5 {
+        machine.write(now, number(n)).expect("room");
     }
     pair.run_ms(100);
     assert_eq!(pair.numbers(r), [3, 4, 5]);
