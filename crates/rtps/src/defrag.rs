@@ -219,7 +219,7 @@ impl PartialSample {
     /// Whether the buffer may grow to the end of these bytes.
     fn is_within_reach(&self, start: usize, count: usize) -> bool {
         let max = buffer_bytes_max(self.buffered_bytes.saturating_add(count));
-        start <= self.buffer.len() || start.saturating_add(count) <= max
+        start.saturating_add(count) <= max
     }
 
     fn write(&mut self, start: usize, bytes: &[u8]) {

@@ -502,3 +502,20 @@ fn a_participant_that_gives_up_an_address_that_still_answers_is_believed_after_a
     let known = victim.domain.nodes[1].machine.participants().next();
     assert_eq!(known.expect("it lives").default_unicast, [there]);
 }
+
+/// Each repetition of SEDP is caused by a small datagram, so a flood of contradictions
+/// must not cause a flood of repetitions.
+#[test]
+fn a_flood_of_contradictions_causes_two_repetitions_a_second() {
+    let mut victim = Victim::new();
+    let other = victim.other_type();
+    victim.domain.sent.clear();
+    for _ in 0..200 {
+        victim.sedp(address(0), 1, &other);
+        victim.domain.run_for(Duration::from_millis(10));
+    }
+    let requests = victim.domain.sent.get(&address(0)).copied();
+    let requests = requests.unwrap_or_default().0;
+    assert!((4..=20).contains(&requests), "{requests} in two seconds");
+    victim.check_recovery();
+}

@@ -72,6 +72,20 @@ fn samples_are_held_until_the_latency_budget_of_the_first_ends() {
 }
 
 #[test]
+fn a_batch_for_best_effort_readers_has_no_heartbeat() {
+    let best_effort = EndpointQos {
+        reliability: Reliability::BestEffort,
+        ..budget(5)
+    };
+    let (mut pair, w, [r]) = joined(&best_effort);
+    pair.write_many(w, 2);
+    pair.run_ms(10);
+    let expected = [SubmessageSummary::Data(1), SubmessageSummary::Data(2)];
+    assert_eq!(pair.net.log, [expected]);
+    assert_eq!(pair.numbers(r), [1, 2]);
+}
+
+#[test]
 fn without_a_budget_each_sample_is_sent_at_once() {
     let (mut pair, w, [_]) = joined(&budget(0));
     pair.write_many(w, 20);

@@ -9,7 +9,7 @@ use pair::Pair;
 use pair::net::SubmessageSummary;
 use pteros_rtps::discovery::data::{DataLimits, EndpointData, ParticipantData};
 use pteros_rtps::id::{EntityId, VendorId};
-use pteros_rtps::locator::Route;
+use pteros_rtps::locator::{Locator, Route};
 use pteros_rtps::participant::ParticipantLimits;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
@@ -75,6 +75,37 @@ fn endpoints_beyond_either_limit_do_not_match_and_those_before_stay() {
     let reader = domain.add_reader(0, "rt/1_0", EndpointQos::default());
     domain.run_for(Duration::from_millis(100));
     assert!(domain.matches(0).iter().any(|(own, _)| *own == reader));
+}
+
+/// A process must not keep all others of its host out of a full table.
+#[test]
+fn participants_of_one_host_share_a_full_table() {
+    let limits = ParticipantLimits {
+        endpoints: 2,
+        ..ParticipantLimits::default()
+    };
+    let mut domain = domain_with_limits(limits, 1);
+    let mut neighbor = config(2, 0);
+    let at = |port| Locator { port, ..address(1) };
+    neighbor.network = config(1, 0).network;
+    neighbor.metatraffic_unicast = vec![at(7420)];
+    neighbor.default_unicast = vec![at(7421)];
+    domain.join(neighbor);
+    domain.run_for(Duration::from_millis(500));
+    for node in 1..=2 {
+        for number in 0..2 {
+            domain.add_writer(node, &format!("rt/{node}_{number}"), EndpointQos::default());
+            domain.run_for(Duration::from_millis(100));
+        }
+    }
+    let machine = &domain.nodes[0].machine;
+    let topics: Vec<_> = machine
+        .remote_endpoints()
+        .map(|e| e.topic().to_owned())
+        .collect();
+    assert_eq!(topics, ["rt/1_0", "rt/2_0"]);
+    let stats = machine.stats();
+    assert_eq!((stats.endpoints_evicted, stats.endpoints_refused), (1, 1));
 }
 
 #[test]

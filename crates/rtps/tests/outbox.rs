@@ -117,6 +117,20 @@ fn no_datagram_exceeds_the_budget() {
 }
 
 #[test]
+fn a_payload_may_fill_the_datagram_to_its_last_byte() {
+    let inline = Outbox::INLINE_PAYLOAD_MAX_BYTES;
+    for payload_bytes in [inline, 2 * inline] {
+        let payload = Bytes::from(vec![1; payload_bytes]);
+        let whole = 20 + 24 + payload_bytes;
+        for (budget_bytes, fits) in [(whole, true), (whole - 1, false)] {
+            let mut outbox = Outbox::new();
+            let mut builder = outbox.begin(OWN, &route(), budget_bytes);
+            assert_eq!(builder.data(&head(1), &payload), fits, "{budget_bytes}");
+        }
+    }
+}
+
+#[test]
 fn an_abandoned_datagram_is_not_sent() {
     let mut outbox = Outbox::new();
     let mut builder = outbox.begin(OWN, &route(), 1400);

@@ -186,6 +186,24 @@ fn a_crashed_participant_is_lost_when_its_lease_ends_and_not_before() {
     assert_eq!(losses(&domain, 1), [LostReason::LeaseExpired]);
 }
 
+/// Until a participant is useful its lease is at most 20 s. It is useful when it reads
+/// our announcements, although it may match nothing, and all of them are of one kind.
+#[test]
+fn a_peer_that_acknowledged_endpoints_of_one_kind_keeps_its_announced_lease() {
+    let mut domain = Domain::new(1);
+    domain.join(config(0, 0));
+    let mut peer = config(1, 0);
+    peer.lease = secs(60);
+    domain.join(peer);
+    domain.add_writer(0, "rt/own", EndpointQos::default());
+    domain.run_for(secs(2));
+    domain.nodes[1].dead = true;
+    domain.run_for(secs(50));
+    assert_eq!(domain.nodes[0].machine.participants().count(), 1);
+    domain.run_for(secs(15));
+    assert_eq!(domain.nodes[0].machine.participants().count(), 0);
+}
+
 #[test]
 fn any_traffic_renews_a_lease() {
     let mut domain = Domain::met(2);

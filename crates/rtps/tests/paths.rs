@@ -383,6 +383,22 @@ fn traffic_returns_to_the_better_network_when_it_has_answered_for_a_while() {
     assert!(net.both_use(1));
 }
 
+/// Both networks were cut, and one comes back. The silent one is asked at once then, not
+/// when its next question is due, because traffic moves only if it is still silent.
+#[test]
+fn after_an_outage_of_both_networks_the_one_that_answers_is_used_soon() {
+    for outage_ms in (4000..5000).step_by(100) {
+        let mut net = Internet::met();
+        net.dead.extend([1, 2]);
+        net.run_for(millis(outage_ms));
+        assert_eq!(net.in_use(0), ip(1, 1));
+        net.dead.remove(&2);
+        net.time_until(|net| net.state(0, 2) == PathState::Working);
+        let took = net.time_until(|net| net.in_use(0) == ip(2, 1));
+        assert!(took <= millis(300), "{took:?} after {outage_ms} ms");
+    }
+}
+
 #[test]
 fn a_link_that_gets_its_carrier_back_is_used_again() {
     let mut net = Internet::met();

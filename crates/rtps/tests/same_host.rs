@@ -3,10 +3,12 @@
 
 mod domain;
 
-use domain::{Domain, config, endpoint, prefix};
+use domain::{Domain, GROUP, address, config, endpoint, prefix};
 use pteros_rtps::id::{EntityId, Guid};
+use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::participant::{
-    Announcement, Announcements, LostReason, ParticipantConfig, ParticipantEvent, RemoteEndpoint,
+    Announcement, Announcements, LocalLinks, LostReason, ParticipantConfig, ParticipantEvent,
+    RemoteEndpoint,
 };
 use pteros_rtps::qos::{EndpointQos, Liveliness};
 use pteros_rtps::time::Duration;
@@ -224,4 +226,56 @@ fn announcements_are_accepted_for_their_author_only() {
         machine.remote_endpoint(writer).map(RemoteEndpoint::topic),
         Some("rt/a")
     );
+}
+
+/// Many participants of one host announce themselves rarely to the network. The first
+/// peer there may be one of many that are reachable now; a further one means nothing.
+#[test]
+fn only_the_first_network_peer_causes_an_announcement_to_the_network() {
+    let mut domain = Domain::new(1);
+    domain.join(ParticipantConfig {
+        announces_on_host: true,
+        ..config(0, 0)
+    });
+    for index in 1..=8 {
+        domain.join(with_announcements(index));
+    }
+    deliver_announcements(&mut domain);
+    domain.run_for(Duration::from_secs(4));
+    for (index, expected) in [(9, true), (10, false)] {
+        let newcomer = domain.join(config(index, 0));
+        domain.run_for(Duration::from_millis(500));
+        let known = domain.nodes[0].machine.participants();
+        assert_eq!(known.count(), index, "the newcomer is discovered");
+        domain.nodes[newcomer].dead = true;
+        domain.sent.clear();
+        domain.run_for(Duration::from_secs(4));
+        assert_eq!(domain.sent.contains_key(&GROUP), expected, "{index}");
+    }
+}
+
+/// What same-host peers know of a participant are its locators. A link that goes down
+/// concerns them only if it changes those.
+#[test]
+fn same_host_peers_are_informed_of_changed_locators_only() {
+    let mut domain = same_host_pair(1);
+    let now = domain.now;
+    let machine = &mut domain.nodes[0].machine;
+    let mut links = LocalLinks {
+        addresses: config(0, 0).network.addresses,
+        down: vec![OwnAddress {
+            ip: [10, 0, 9, 1],
+            prefix_length: 24,
+        }],
+        unicast: vec![address(0)],
+        multicast: Vec::new(),
+    };
+    machine.set_local_links(now, links.clone());
+    assert_eq!(machine.take_announcements(), None);
+    links.unicast.push(Locator::udp_v4([10, 0, 9, 1], 7410));
+    machine.set_local_links(now, links);
+    assert!(matches!(
+        machine.take_announcements(),
+        Some(Announcements::New(list)) if matches!(list[..], [Announcement::Participant(_)])
+    ));
 }

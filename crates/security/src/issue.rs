@@ -240,3 +240,29 @@ fn extension(oid: &str, critical: bool, value: &impl Encode) -> der::Result<Exte
         extn_value: OctetString::new(value.to_der()?)?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use der::Decode;
+
+    /// RFC 5758 §3.2: ECDSA has no parameters. RFC 4055 §5: those of RSA are NULL.
+    /// Strict readers refuse anything else.
+    #[test]
+    fn signature_algorithms_have_the_parameters_of_their_rfc() {
+        let validity = Validity {
+            not_before: UnixTime(1_700_000_000),
+            not_after: UnixTime(1_800_000_000),
+        };
+        for (key, expected) in [
+            (PrivateKey::generate().unwrap(), None),
+            (PrivateKey::generate_rsa().unwrap(), Some(Any::null())),
+        ] {
+            let certificate = authority("ca", &key, validity).unwrap();
+            let certificate = x509_cert::Certificate::from_der(certificate.der()).unwrap();
+            let inner = certificate.tbs_certificate.signature;
+            assert_eq!(certificate.signature_algorithm, inner);
+            assert_eq!(inner.parameters, expected, "{key:?}");
+        }
+    }
+}

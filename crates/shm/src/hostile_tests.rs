@@ -569,6 +569,20 @@ fn another_version_is_refused_with_both_numbers() {
     assert_eq!(refusal, reported, "its version, told to us");
     let ours = DisconnectReason::OtherVersion { theirs: 9 }.to_string();
     assert_eq!(ours, format!("version 9, ours is {VERSION}"));
+    let end = packet::receive(raw.socket.as_fd());
+    assert!(matches!(end, Incoming::Closed), "told once: {end:?}");
+}
+
+/// An answer to a refusal would be refused in turn.
+#[test]
+fn a_refusal_gets_no_answer() {
+    let transport = transport(11, 1);
+    let raw = Raw::new(name(11, 100), &transport);
+    packet::refuse(raw.socket.as_fd(), DisconnectReason::TooManyConnections);
+    poll(&transport, 0);
+    let end = packet::receive(raw.socket.as_fd());
+    assert!(matches!(end, Incoming::Closed), "{end:?}");
+    assert_eq!(transport.counts().handshakes_failed, 1);
 }
 
 #[test]

@@ -222,11 +222,9 @@ impl Pool {
         holders.store(1, Ordering::Relaxed);
         // Only the holder of a chunk reads its prefaulted length.
         let missing_from = prefaulted.load(Ordering::Relaxed);
-        if missing_from < len {
+        if let Some(missing @ 1..) = len.checked_sub(missing_from) {
             let at = segment.payload_at(chunk);
-            segment
-                .memory
-                .populate(at + missing_from, len - missing_from);
+            segment.memory.populate(at + missing_from, missing);
             prefaulted.store(len, Ordering::Relaxed);
         }
         ChunkHold {

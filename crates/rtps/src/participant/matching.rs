@@ -118,14 +118,9 @@ impl Participant {
         let by_claim = matches!(reason, LostReason::Disposed | LostReason::Restarted);
         let is_awaited = by_claim && self.secured.is_none() && !peer.is_same_host_peer;
         if is_awaited && !fault!("dispose-is-final") {
-            let from = peer.metatraffic.locators.first().copied();
-            self.unvalidated.await_return(
-                self.clock,
-                &self.config.limits,
-                peer.data,
-                from,
-                peer.metatraffic,
-            );
+            let limits = &self.config.limits;
+            self.unvalidated
+                .await_return(self.clock, limits, peer.data, peer.metatraffic);
         }
     }
 

@@ -203,6 +203,11 @@ impl Address {
         self.asked >= RETRIES_MAX && self.last_asked_at + RETRY <= now
     }
 
+    /// Whether it has answered for so long, so that traffic may return to it.
+    pub(super) fn is_steady(&self, now: Instant, hold: Duration) -> bool {
+        self.asked < SUSPECT_AFTER && self.good_since.is_some_and(|since| since + hold <= now)
+    }
+
     /// Whether it answers again, after the last question to `other`. That may answer,
     /// too, since both were unreachable.
     pub(super) fn is_back_after(&self, other: &Self) -> bool {
@@ -393,6 +398,21 @@ mod tests {
             address.note_asked(at(30));
         }
         assert_eq!(address.good_since, None);
+    }
+
+    #[test]
+    fn traffic_may_return_to_an_address_that_answers_for_a_while() {
+        let mut address = Address::NEW;
+        address.note_answer(at(0));
+        assert!(!address.is_steady(at(1_999), HOLD_MIN));
+        assert!(address.is_steady(at(2_000), HOLD_MIN));
+        // One question may be lost. Two are a reason to stay away.
+        address.note_asked(at(2_500));
+        assert!(address.is_steady(at(2_501), HOLD_MIN));
+        address.note_asked(at(2_580));
+        assert!(!address.is_steady(at(2_581), HOLD_MIN));
+        address.note_answer(at(2_590));
+        assert!(address.is_steady(at(2_590), HOLD_MIN));
     }
 
     #[test]

@@ -408,11 +408,7 @@ impl Participant {
             return usable.find(answers).map(|to| (to.ip, PathReason::Silent));
         }
         let hold = peer.path.hold();
-        let is_steady = |c: &&Candidate| {
-            let at = state(c.ip);
-            at.asked < SUSPECT_AFTER && at.good_since.is_some_and(|since| since + hold <= now)
-        };
-        let better = usable.find(|c| c.rank < present.rank && is_steady(c));
+        let better = usable.find(|c| c.rank < present.rank && state(c.ip).is_steady(now, hold));
         better.map(|to| (to.ip, PathReason::Better))
     }
 

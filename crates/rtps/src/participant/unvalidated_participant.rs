@@ -143,10 +143,13 @@ impl UnvalidatedParticipants {
         now: Instant,
         limits: &ParticipantLimits,
         data: Arc<ParticipantData>,
-        from: Option<Locator>,
         route: Route,
     ) {
         let prefix = data.prefix;
+        let from = match *route.locators {
+            [at] => Some(at),
+            _ => None,
+        };
         self.note(now, limits, data, from, route, RETURN_BYTES);
         if let Some(awaited) = self.find_mut(prefix) {
             let at = now.after(RETURN_DELAY);
@@ -464,7 +467,7 @@ mod tests {
         let lost_at = Instant::from_nanos(1);
         let after = |millis| lost_at.after(Duration::from_millis(millis));
         let route = || network().choose_route(&[from]);
-        unvalidated.await_return(lost_at, &limits, data.clone(), Some(from), route());
+        unvalidated.await_return(lost_at, &limits, data.clone(), route());
         let sizes = ProbeSizes {
             with_announcement: 300,
             heartbeat_only: 60,

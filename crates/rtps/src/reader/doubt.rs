@@ -277,12 +277,9 @@ impl WriterProxy {
                 doubt.probe_no_later(now.after(PROBE_PERIOD));
             }
         }
-        if doubt
+        doubt
             .ack_limit
-            .is_some_and(|limit| now > limit.since && last >= limit.through)
-        {
-            doubt.ack_limit = None;
-        }
+            .take_if(|limit| now > limit.since && last >= limit.through);
         // A plausible HEARTBEAT refutes a jump that was not confirmed.
         doubt.jump = None;
         let unnamed = self.announced.saturating_add(1);

@@ -217,13 +217,12 @@ impl Writer {
         budget: &mut BurstBudget,
     ) -> bool {
         self.fix_fragment_size(sequence);
-        let Some(reader) = self.readers.get_mut(at) else {
-            return true;
-        };
-        let (Some(change), Some(destination)) = (
-            self.history.find(sequence),
-            self.destinations.get(reader.destination),
-        ) else {
+        let change = self.history.find(sequence);
+        let reader = self.readers.get_mut(at);
+        let destination = reader
+            .as_ref()
+            .and_then(|reader| self.destinations.get(reader.destination));
+        let (Some(change), Some(reader), Some(destination)) = (change, reader, destination) else {
             return true;
         };
         if budget.is_exhausted(out) {

@@ -347,3 +347,45 @@ fn a_reader_that_is_unreachable_for_five_seconds_catches_up_at_once() {
     pair.run_ms(220);
     assert_eq!(pair.numbers(r), (1..=900).collect::<Vec<_>>());
 }
+
+/// A retransmission of many samples takes several bursts.
+#[test]
+fn a_requested_sample_that_is_replaced_between_bursts_is_skipped() {
+    let last_three = EndpointQos {
+        history: History::KeepLast(3),
+        ..EndpointQos::default()
+    };
+    let (mut pair, w, r) = joined(last_three.clone(), last_three);
+    pair.net.faults.loss_percent = 100;
+    for _ in 0..3 {
+        pair.write(w, &image(1000));
+    }
+    pair.net.heal();
+    let mut state = SequenceSet::empty(SequenceNumber(1));
+    for number in 1..=3 {
+        state.insert(SequenceNumber(number));
+    }
+    let acknack = AckNack {
+        reader: pair.guid(r).entity,
+        writer: pair.writer_guid(w).entity,
+        state,
+        count: 50,
+        is_final: true,
+    };
+    let now = pair.now();
+    let machine = &mut pair.writers[w.0].machine;
+    machine.handle_acknack(now, pair::prefix(1), &acknack);
+    let one = Burst {
+        datagrams: 1,
+        bytes: usize::MAX,
+    };
+    let mut first = Outbox::new();
+    assert!(machine.poll_transmit_up_to(now, one, &mut first));
+    assert_eq!(machine.stats().samples_retransmitted, 1);
+    // The second requested sample is replaced.
+    for n in 4..=5 {
+        machine.write(now, number(n)).expect("room");
+    }
+    pair.run_ms(100);
+    assert_eq!(pair.numbers(r), [3, 4, 5]);
+}

@@ -48,7 +48,7 @@ impl OutputBuffer {
     pub fn reserve(&mut self, count: usize) -> &mut [u8] {
         let start = self.len;
         let end = start.saturating_add(count);
-        if end > self.bytes.len() {
+        if self.bytes.get(start..end).is_none() {
             self.grow(end);
         }
         self.len = end;

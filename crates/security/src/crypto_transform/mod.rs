@@ -351,8 +351,7 @@ mod tests {
     use crate::document::DocumentSource;
     use crate::governance::Governance;
 
-    #[test]
-    fn exhausted_keys_are_renewed_without_loss() {
+    fn governance() -> Governance {
         let text = "<dds><domain_access_rules><domain_rule><domains><id>0</id></domains>\
             <allow_unauthenticated_participants>false</allow_unauthenticated_participants>\
             <enable_join_access_control>true</enable_join_access_control>\
@@ -365,7 +364,31 @@ mod tests {
             text,
             first_line: 1,
         };
-        let governance = Governance::read(source).unwrap();
+        Governance::read(source).unwrap()
+    }
+
+    #[test]
+    fn only_endpoints_of_known_participants_and_own_ones_are_matched() {
+        let governance = governance();
+        let (ours, theirs) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
+        let transform = CryptoTransform::new(ours, governance.rule(0).unwrap()).unwrap();
+        let key_exchange = KeyMaterial::generate(transformation(true), false).unwrap();
+        transform
+            .add_authenticated(theirs, VendorId::PTEROS, key_exchange)
+            .unwrap();
+        let [publications, subscriptions] =
+            [0xc2, 0xc7].map(|kind| EntityId::new([0xff, 0, 3], kind));
+        let unknown = EntityId::new([0, 0, 9], EntityId::KIND_WRITER_NO_KEY);
+        let stranger = GuidPrefix([3; 12]);
+        let matches = |own, remote| transform.match_endpoints(own, remote);
+        assert!(matches(publications, theirs.with(subscriptions)));
+        assert!(!matches(unknown, theirs.with(subscriptions)));
+        assert!(!matches(publications, stranger.with(subscriptions)));
+    }
+
+    #[test]
+    fn exhausted_keys_are_renewed_without_loss() {
+        let governance = governance();
         let rule = governance.rule(0).unwrap();
         let (ours, theirs) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
         let (alice, bob) = (

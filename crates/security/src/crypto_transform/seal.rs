@@ -107,8 +107,8 @@ impl NextSubmessage {
             return None;
         }
         let endpoint_ids = if is_of_endpoint(head.id) {
-            let start = start.as_ref().filter(|_| bytes >= 16)?;
-            Some(endpoint_ids(head.id, start.get(HEADER_BYTES..)?)?)
+            let body = start.as_ref()?.get(HEADER_BYTES..bytes.min(16))?;
+            Some(endpoint_ids(head.id, body)?)
         } else {
             None
         };

@@ -286,6 +286,26 @@ mod tests {
     }
 
     #[test]
+    fn a_log_of_another_version_is_not_read() {
+        let own = LogWriter::create(64 << 10).expect("memory");
+        let map = || {
+            let copy = own.descriptor.try_clone().expect("a copy");
+            LogReader::map(own.bytes() as u64, &[copy]).map(|_| ())
+        };
+        let refused = Err(DisconnectReason::UnusableDescriptor(
+            "is not a discovery log of this version",
+        ));
+        assert_eq!(map(), Ok(()));
+        let version = &own.memory.words_u32(AT_VERSION, 1)[0];
+        version.store(u32::from(VERSION) + 1, Ordering::Relaxed);
+        assert_eq!(map(), refused);
+        version.store(VERSION.into(), Ordering::Relaxed);
+        let magic = own.memory.word(AT_MAGIC);
+        magic.store(LOG_MAGIC + 1, Ordering::Relaxed);
+        assert_eq!(map(), refused);
+    }
+
+    #[test]
     fn arbitrary_owner_data_is_a_record_or_a_protocol_violation() {
         for (end, length) in [
             (8_u64, u64::MAX),

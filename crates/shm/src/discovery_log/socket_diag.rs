@@ -26,6 +26,8 @@ pub(crate) const PREFIX: &str = "pteros-board-";
 const LISTENING_FLAG: u32 = 0x1_0000;
 /// Limit of lines read. A machine has a few thousand sockets.
 const LINES_MAX: usize = 262_144;
+/// Limit of the kernel's answers, with up to a few hundred sockets each.
+const ANSWERS_MAX: usize = 4_096;
 
 /// The owners of all discovery logs of a domain; empty where the system does not
 /// list sockets.
@@ -68,14 +70,12 @@ fn from_sock_diag(domain: u32) -> Result<Vec<PeerName>, Errno> {
     rustix::net::sendto(&socket, &request, SendFlags::empty(), &kernel)?;
     let mut names = Vec::new();
     let mut buffer = vec![0; 32 << 10];
-    let mut lines = 0;
-    while lines < LINES_MAX {
+    for _ in 0..ANSWERS_MAX {
         // The kernel replies during the request, so this does not wait.
         let (len, _) = rustix::net::recv(&socket, buffer.as_mut_slice(), RecvFlags::DONTWAIT)?;
         let mut answers = &buffer[..len];
         while let Some((answer, rest)) = split_reply(answers) {
             answers = rest;
-            lines += 1;
             match answer {
                 DiagReply::Done => return Ok(names),
                 DiagReply::Refused => return Err(Errno::NOTSUP),
