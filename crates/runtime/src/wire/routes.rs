@@ -119,8 +119,6 @@ impl WireRoutes {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use bytes::Bytes;
     use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
     use pteros_rtps::discovery::data::EndpointData;
@@ -130,14 +128,15 @@ mod tests {
 
     use super::super::{RemoteEndpointRecord, Wire, WireEvent};
     use super::*;
+    use crate::lock::{Mutex, rank};
 
     /// A wire that notes the readers of what it carries.
     #[derive(Default)]
-    struct NotingWire(Mutex<Vec<Vec<Guid>>>);
+    struct NotingWire(Mutex<Vec<Vec<Guid>>, rank::WireHolds>);
 
     impl NotingWire {
         fn take(&self) -> Vec<Vec<Guid>> {
-            std::mem::take(&mut self.0.lock().unwrap())
+            std::mem::take(&mut self.0.lock())
         }
     }
 
@@ -169,7 +168,7 @@ mod tests {
         fn assert_writer(&self, _: Instant, _: Guid) {}
 
         fn write(&self, _: Instant, sample: &WireSample) {
-            self.0.lock().unwrap().push(sample.readers.clone());
+            self.0.lock().push(sample.readers.clone());
         }
 
         fn flush(&self, _: Instant, _: Guid) {}
