@@ -371,9 +371,7 @@ impl Graph {
 
     /// Namespace and name of a local node.
     pub(crate) fn node_name(&self, key: NodeKey) -> Option<(String, String)> {
-        let state = self.state.lock();
-        let (_, node) = state.own_nodes.iter().find(|(k, _)| *k == key)?;
-        Some((node.namespace.clone(), node.name.clone()))
+        self.with_node(key, |node| (node.namespace.clone(), node.name.clone()))
     }
 
     /// Removes an endpoint, and from its node.
@@ -385,11 +383,11 @@ impl Graph {
         });
     }
 
-    fn with_node(&self, key: NodeKey, change: impl FnOnce(&mut NodeRecord)) {
+    fn with_node<R>(&self, key: NodeKey, access: impl FnOnce(&mut NodeRecord) -> R) -> Option<R> {
         let mut state = self.state.lock();
-        if let Some((_, node)) = state.own_nodes.iter_mut().find(|(k, _)| *k == key) {
-            change(node);
-        }
+        let mut nodes = state.own_nodes.iter_mut();
+        let (_, node) = nodes.find(|(known, _)| *known == key)?;
+        Some(access(node))
     }
 
     /// The local node list.

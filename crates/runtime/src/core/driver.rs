@@ -308,7 +308,7 @@ impl Core {
             handled = 1;
         }
         if self.transport.interfaces_changed() {
-            self.note_interfaces_changed(now);
+            self.note_interfaces_changed();
         }
         let mut looked_for_ends = false;
         while handled < DATAGRAMS_PER_POLL {
@@ -394,18 +394,16 @@ impl Core {
         if self.dispatch_shm_message(now, &mut state.inbox, &record) {
             return true;
         }
-        let mut handled = 0;
-        while handled < DATAGRAMS_PER_POLL {
-            if handled == 0 {
-                self.transport.check_readable();
-            }
+        self.transport.check_readable();
+        let mut may_be_known = false;
+        for _ in 0..DATAGRAMS_PER_POLL {
             let next = pending.take();
             let next = next.or_else(|| self.transport.receive(&mut state.inbox.buffer));
             let Some(received) = next else { break };
             self.dispatch(now, &mut state.inbox, received);
-            handled += 1;
+            may_be_known = true;
         }
-        if handled > 0 {
+        if may_be_known {
             self.dispatch_shm_message(now, &mut state.inbox, &record);
         }
         true

@@ -30,17 +30,14 @@ impl Core {
         self.participant().lock().data().default_unicast.clone()
     }
 
-    /// Follows the interfaces after a notice of the kernel, now or soon.
-    pub(crate) fn note_interfaces_changed(&self, now: Instant) {
+    /// Follows the interfaces after a notice of the kernel: a period after the last
+    /// list, or with the next due timeouts if that has passed.
+    pub(crate) fn note_interfaces_changed(&self) {
         // Relaxed: only the thread that drives reads and writes it.
         let listed_at = self.sockets.interfaces_listed_at.load(Ordering::Relaxed);
         let next_at = Instant::from_nanos(listed_at).after(LIST_PERIOD);
-        if listed_at > 0 && now < next_at {
-            self.scheduler
-                .schedule(TimeoutOwner::Interfaces, Some(next_at));
-        } else {
-            self.follow_interfaces(now);
-        }
+        self.scheduler
+            .schedule(TimeoutOwner::Interfaces, Some(next_at));
     }
 
     /// Lists the interfaces again and passes a change on.

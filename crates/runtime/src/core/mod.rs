@@ -340,7 +340,6 @@ impl Core {
                     send.clone(),
                 ),
                 same_host: SameHostPeers::new(
-                    prefix,
                     options.lease,
                     transport.clone(),
                     participant,

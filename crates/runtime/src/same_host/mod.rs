@@ -50,7 +50,6 @@ const REMOVAL_DELAY_MAX: Duration = Duration::from_millis(100);
 /// discovery logs, tell participant and graph what they learn, and never touch an
 /// endpoint.
 pub(crate) struct SameHostPeers {
-    prefix: GuidPrefix,
     lease: Duration,
     transport: Arc<dyn Transport>,
     participant: Arc<Mutex<Participant, rank::Participant>>,
@@ -106,7 +105,6 @@ impl PeerLogEvent {
 
 impl SameHostPeers {
     pub(crate) fn new(
-        prefix: GuidPrefix,
         lease: Duration,
         transport: Arc<dyn Transport>,
         participant: Arc<Mutex<Participant, rank::Participant>>,
@@ -114,7 +112,6 @@ impl SameHostPeers {
         scheduler: Arc<Scheduler>,
     ) -> Self {
         Self {
-            prefix,
             lease,
             transport,
             participant,
@@ -247,9 +244,9 @@ impl SameHostPeers {
         true
     }
 
-    /// Whether a participant is not known and may become a same-host peer.
+    /// Whether another participant is not known and may become a same-host peer.
     pub(crate) fn may_connect(&self, peer: GuidPrefix) -> bool {
-        self.transport.discovery_log().is_some() && peer != self.prefix && !self.is_known(peer)
+        self.transport.discovery_log().is_some() && !self.is_known(peer)
     }
 
     /// Whether an unknown participant is connecting as a same-host peer.

@@ -116,3 +116,97 @@ impl WireRoutes {
         self.0.iter().all(|r| r.wire.is_acknowledged(writer))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
+    use pteros_rtps::discovery::data::EndpointData;
+    use pteros_rtps::id::{EntityId, GuidPrefix};
+    use pteros_rtps::qos::Liveliness;
+    use pteros_rtps::seq::SequenceNumber;
+
+    use super::super::{RemoteEndpointRecord, Wire, WireEvent};
+    use super::*;
+    use crate::lock::{Mutex, rank};
+
+    /// A wire that notes the readers of what it carries.
+    #[derive(Default)]
+    struct NotingWire(Mutex<Vec<Vec<Guid>>, rank::WireHolds>);
+
+    impl NotingWire {
+        fn take(&self) -> Vec<Vec<Guid>> {
+            std::mem::take(&mut self.0.lock())
+        }
+    }
+
+    impl Wire for NotingWire {
+        fn name(&self) -> &'static str {
+            "noting"
+        }
+
+        fn announce(&self, _: Instant, _: &Arc<EndpointData>) {}
+
+        fn withdraw(&self, _: Instant, _: Guid) {}
+
+        fn assert_liveliness(&self, _: Instant, _: Liveliness) {}
+
+        fn poll(&self, _: Instant, _: &mut Vec<WireEvent>) {}
+
+        fn for_each_endpoint(&self, _: &mut dyn FnMut(&dyn RemoteEndpointRecord)) {}
+
+        fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
+            None
+        }
+
+        fn close(&self, _: Instant) {}
+    }
+
+    impl SampleWire for NotingWire {
+        fn announce_nodes(&self, _: Instant, _: &ParticipantEntitiesInfo) {}
+
+        fn assert_writer(&self, _: Instant, _: Guid) {}
+
+        fn write(&self, _: Instant, sample: &WireSample) {
+            self.0.lock().push(sample.readers.clone());
+        }
+
+        fn flush(&self, _: Instant, _: Guid) {}
+
+        fn hold(&self, _: Guid, _: bool) {}
+
+        fn has_space(&self, _: Guid, _: usize) -> bool {
+            true
+        }
+
+        fn is_acknowledged(&self, _: Guid) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_wire_that_wants_every_sample_gets_none_that_is_for_another_reader() {
+        let guid = |entity| GuidPrefix([1; 12]).with(EntityId::from_bytes([0, 0, entity, 4]));
+        let [with_readers, wanting] = [(); 2].map(|()| Arc::new(NotingWire::default()));
+        let mut routes = WireRoutes::default();
+        let wire: Arc<dyn SampleWire> = with_readers.clone();
+        routes.add(&wire, guid(1));
+        routes.add(&wire, guid(2));
+        let wire: Arc<dyn SampleWire> = wanting.clone();
+        routes.set_wanted(&wire, true);
+        let change = CacheChange::new(guid(9), SequenceNumber(1), Bytes::new());
+        let carried = |directed_to: Option<Guid>| {
+            routes.write(Instant::ZERO, &change, directed_to);
+            (with_readers.take(), wanting.take())
+        };
+        assert_eq!(carried(None), (vec![vec![guid(1), guid(2)]], vec![vec![]]));
+        assert_eq!(carried(Some(guid(2))), (vec![vec![guid(2)]], vec![]));
+        // Its own reader counts.
+        routes.add(&wire, guid(3));
+        routes.write(Instant::ZERO, &change, Some(guid(3)));
+        assert_eq!(
+            (with_readers.take(), wanting.take()),
+            (vec![], vec![vec![guid(3)]])
+        );
+    }
+}

@@ -15,6 +15,7 @@ use pteros_runtime::platform::{
     unicast_port,
 };
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
 use pteros_runtime::rtps::id::GuidPrefix;
 use pteros_runtime::rtps::locator::{Locator, OwnAddress};
 use pteros_runtime::rtps::outbox::Datagram;
@@ -46,7 +47,31 @@ pub struct Network {
     pub socket: Option<Socket>,
     /// The shared memory between the two, if there is some.
     shared_memory: Option<SharedMemory>,
+    /// How often a context checked its sockets, and how long a check takes,
+    /// nanoseconds.
+    pub checks: usize,
+    pub check_nanos: u64,
+    /// How often a thread slept in its sockets; `None`: it must not.
+    pub sleeps: Option<usize>,
     count: u64,
+}
+
+impl Network {
+    /// Advances time; what is to arrive until then is in the receive buffers.
+    fn advance_to(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        while let Some(flight) = self.in_flight.first_entry()
+            && flight.key().0 <= self.now
+        {
+            let (from, to, bytes) = flight.remove();
+            self.arrived[to].push((from, bytes));
+        }
+    }
+
+    /// The next time at which a datagram arrives.
+    fn next_arrival(&self) -> Option<u64> {
+        self.in_flight.keys().next().map(|(at, _)| *at)
+    }
 }
 
 /// A socket with a bounded send buffer on a network with a bounded rate.
@@ -290,10 +315,18 @@ impl Transport for Place {
         })
     }
 
-    fn check_readable(&self) {}
+    fn check_readable(&self) {
+        let mut network = self.network.lock().unwrap();
+        network.checks += 1;
+        let now = network.now + network.check_nanos;
+        network.advance_to(now);
+    }
 
-    fn sleep(&self, _: Instant, _: Instant) {
-        panic!("nobody sleeps here");
+    fn sleep(&self, _: Instant, until: Instant) {
+        let mut network = self.network.lock().unwrap();
+        *network.sleeps.as_mut().expect("nobody sleeps here") += 1;
+        let arrival = network.next_arrival();
+        network.advance_to(until.as_nanos().min(arrival.unwrap_or(u64::MAX)));
     }
 
     fn wake(&self) {}
@@ -319,7 +352,12 @@ pub const LISTENER: usize = 1;
 
 impl ContextPair {
     pub fn new(flow_controllers: Vec<FlowController>) -> Self {
-        Self::on(Network::default(), flow_controllers)
+        Self::on(Network::default(), flow_controllers, Duration::ZERO)
+    }
+
+    /// A pair whose threads busy-poll for at most `span` before they sleep.
+    pub fn busy_polling(span: Duration) -> Self {
+        Self::on(Network::default(), Vec::new(), span)
     }
 
     /// A pair that is connected by shared memory once endpoints match.
@@ -328,10 +366,10 @@ impl ContextPair {
             shared_memory: Some(SharedMemory::default()),
             ..Network::default()
         };
-        Self::on(network, Vec::new())
+        Self::on(network, Vec::new(), Duration::ZERO)
     }
 
-    fn on(network: Network, flow_controllers: Vec<FlowController>) -> Self {
+    fn on(network: Network, flow_controllers: Vec<FlowController>, busy_poll: Duration) -> Self {
         let network = Arc::new(Mutex::new(network));
         let open = |index| {
             let env = Place {
@@ -348,6 +386,7 @@ impl ContextPair {
                 multicast: false,
                 limits,
                 flow_controllers: flow_controllers.clone(),
+                busy_poll,
                 ..CoreOptions::default()
             };
             Core::open(Arc::new(env), options).unwrap()
@@ -448,7 +487,7 @@ impl ContextPair {
                 return;
             }
             let mut network = self.network.lock().unwrap();
-            let arrival = network.in_flight.keys().next().map(|(at, _)| *at);
+            let arrival = network.next_arrival();
             let deadlines = self
                 .cores
                 .iter()
@@ -465,13 +504,7 @@ impl ContextPair {
                 network.now = end;
                 return;
             }
-            network.now = network.now.max(next);
-            while let Some(flight) = network.in_flight.first_entry()
-                && flight.key().0 <= next
-            {
-                let (from, to, bytes) = flight.remove();
-                network.arrived[to].push((from, bytes));
-            }
+            network.advance_to(next);
         }
     }
 }
@@ -503,4 +536,20 @@ impl OutboundMessage for Payload {
     fn serialized_len(&mut self) -> usize {
         self.0.len()
     }
+}
+
+/// The callback of a subscription, which a test runs itself.
+pub struct Callback;
+
+impl Task for Callback {
+    fn run(&self) {}
+}
+
+/// Queues `slot` whenever it is ready.
+pub fn queue_of(slot: &ReadySlot, task: &Arc<Callback>) -> Arc<ReadyQueue> {
+    let queue = Arc::new(ReadyQueue::new(|| {}));
+    let weak: Weak<Callback> = Arc::downgrade(task);
+    slot.set_task(weak);
+    slot.attach(Some(queue.clone()), || false);
+    queue
 }

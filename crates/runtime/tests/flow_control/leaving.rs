@@ -2,19 +2,18 @@
 //! before the announcement of its writer, deferred remote sends, accesses of a group.
 
 use std::any::TypeId;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use pteros_msg::cdr::{Encode, Encoder, Representation};
 use pteros_runtime::EndpointSpec;
 use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
 use pteros_runtime::reader::DeliveryForm;
-use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
 use pteros_runtime::rtps::qos::{Durability, EndpointQos, History, Presentation, XCDR1, XCDR2};
 use pteros_runtime::sample::{SampleBody, SharedValue};
 use pteros_runtime::writer::OutboundMessage;
 
-use crate::harness::{ContextPair, spec};
+use crate::harness::{Callback, ContextPair, queue_of, spec};
 use crate::{best_effort, last, message};
 
 /// A message that exists as a value of this process, too.
@@ -44,22 +43,6 @@ impl OutboundMessage for Value {
     fn serialized_len(&mut self) -> usize {
         self.serialized().len()
     }
-}
-
-/// The callback of a subscription, which a test runs itself.
-struct Callback;
-
-impl Task for Callback {
-    fn run(&self) {}
-}
-
-/// Queues `slot` whenever it is ready.
-fn queue_of(slot: &ReadySlot, task: &Arc<Callback>) -> Arc<ReadyQueue> {
-    let queue = Arc::new(ReadyQueue::new(|| {}));
-    let weak: Weak<Callback> = Arc::downgrade(task);
-    slot.set_task(weak);
-    slot.attach(Some(queue.clone()), || false);
-    queue
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Whole contexts on simulated time: asynchronous publishers and flow controllers
-//! (rates, priorities, loss), what else leaves a context, and what stays within.
+//! (rates, priorities, loss), what else leaves a context, what stays within, and how
+//! threads poll.
 
 mod back_pressure;
 mod harness;
 mod leaving;
+mod polling;
 mod within;
 
 use std::time::Duration as Span;

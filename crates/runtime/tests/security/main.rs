@@ -6,12 +6,15 @@ mod revalidation;
 
 use harness::{SECOND, SecuredContexts, TestKeystore};
 use pteros_runtime::error::{EndpointError, OpenError};
+use pteros_runtime::qos::QosProfile;
 use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::rtps::id::EntityId;
 use pteros_runtime::rtps::locator::Locator;
 use pteros_runtime::rtps::outbox::Outbox;
 use pteros_runtime::rtps::participant::{Participant, ParticipantConfig};
+use pteros_runtime::rtps::receiver::MessageReader;
 use pteros_runtime::rtps::time::Instant;
+use pteros_runtime::rtps::wire::{SecureKind, Submessage};
 use pteros_security::keystore::Options;
 
 fn same_keystore() -> (TestKeystore, SecuredContexts) {
@@ -364,4 +367,56 @@ fn a_revoked_or_expired_peer_is_removed_within_five_seconds() {
     assert!(both(&contexts));
     contexts.run(4 * SECOND);
     assert_eq!(contexts.core(0).authenticated(), []);
+}
+
+#[test]
+fn an_endpoint_that_changes_while_its_keys_are_awaited_is_matched_alone() {
+    let keys = TestKeystore::new(&Options::default());
+    // Endpoints are announced in plain text. Their keys are encrypted.
+    let edit = |name: &str, from: &str, to: &str| {
+        keys.edit_governance(&[(&format!("<{name}>{from}<"), &format!("<{name}>{to}<"))]);
+    };
+    edit("rtps_protection_kind", "ENCRYPT", "NONE");
+    edit("enable_discovery_protection", "true", "false");
+    let mut contexts = SecuredContexts::default();
+    contexts.open(Some(&keys.enclave("/talker"))).unwrap();
+    contexts.open(Some(&keys.enclave("/listener"))).unwrap();
+    contexts.run(5 * SECOND);
+    assert!(contexts.has_authenticated(0, 1) && contexts.has_authenticated(1, 0));
+    let to = contexts.prefix(0);
+    contexts.network().delivery = Some(Box::new(move |from, bytes| {
+        let mut message = MessageReader::new(bytes, to).unwrap();
+        let is_encrypted = message
+            .any(|(_, submessage)| matches!(submessage, Submessage::Secure(SecureKind::Prefix, _)));
+        usize::from(from == 0 || !is_encrypted)
+    }));
+    let topics = ["rt/changed", "rt/other"];
+    let writers = topics.map(|topic| contexts.writer(0, topic));
+    let readers = topics.map(|topic| contexts.reader(1, topic));
+    contexts.run(2 * SECOND);
+    for (writer, reader) in writers.iter().zip(&readers) {
+        let why = contexts
+            .core(0)
+            .why_unmatched(writer.guid(), reader.data.guid);
+        assert_eq!(why.as_deref(), Some("its keys have not arrived yet"));
+    }
+    let changed = QosProfile {
+        user_data: b"changed".to_vec(),
+        ..QosProfile::from_endpoint(&readers[0].announced().qos)
+    };
+    contexts
+        .core(1)
+        .set_reader_qos(&readers[0], &changed)
+        .unwrap();
+    contexts.run(SECOND);
+    contexts.network().delivery = None;
+    let all = |_: &SecuredContexts| writers.iter().all(|writer| writer.matched_count() == 1);
+    assert!(contexts.run_until(10 * SECOND, all));
+    for (writer, topic) in writers.iter().zip(topics) {
+        contexts.publish(0, writer, topic);
+    }
+    contexts.run(SECOND);
+    for (reader, topic) in readers.iter().zip(topics) {
+        assert_eq!(contexts.taken(1, reader), [topic]);
+    }
 }
