@@ -416,6 +416,10 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["/no/such"],
     ),
     wrong(
+        &["security", "create_zenoh_config", "/no/such"],
+        &["/no/such"],
+    ),
+    wrong(
         &["security", "list_enclaves"],
         &["no keystore", "ROS_SECURITY_KEYSTORE"],
     ),
