@@ -9,6 +9,7 @@ mod driver;
 #[path = "../../../pteros/tests/support/spin_thread.rs"]
 mod spin_thread;
 
+mod access;
 mod actions;
 mod both_wires;
 mod graph;
@@ -21,4 +22,5 @@ mod rendezvous;
 mod router_kills;
 mod services;
 mod slow_link;
+mod tls;
 mod topics;
