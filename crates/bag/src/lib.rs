@@ -18,6 +18,7 @@ pub mod definitions;
 pub mod mcap;
 pub mod metadata;
 pub mod topic_filter;
+mod topic_remap;
 
 mod bag_files;
 mod byte_queue;
@@ -62,4 +63,5 @@ pub use recorder::{Recorder, RecorderOptions, RecordingSummary, WriterThread};
 pub use storage_options::{StoragePreset, read_storage_config};
 pub use topic::BagTopic;
 pub use topic_filter::TopicFilter;
+pub use topic_remap::TopicRemap;
 pub use writer::{BagOptions, BagWriter, CHUNK_BYTES, Split};

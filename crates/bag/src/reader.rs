@@ -330,6 +330,12 @@ impl BagReader {
         self.files.iter().all(|file| file.is_complete())
     }
 
+    /// The storage of the bag's first file, as rosbag2 names it: `mcap`, `sqlite3` or
+    /// `rosbag1`. `mcap` for a bag without files.
+    pub fn storage_id(&self) -> &'static str {
+        self.format.unwrap_or(Format::Mcap).storage_id()
+    }
+
     /// `metadata.yaml`, if there is one.
     pub fn metadata(&self) -> Option<&BagMetadata> {
         self.metadata.as_ref()
@@ -455,7 +461,7 @@ impl BagReader {
         });
         let known = self.metadata.clone().or(embedded).unwrap_or_default();
         BagMetadata {
-            storage: self.format.unwrap_or(Format::Mcap).storage_id().into(),
+            storage: self.storage_id().into(),
             start,
             duration: end.saturating_sub(start),
             message_count: self.message_count(),

@@ -2,6 +2,7 @@
 
 use crate::action::ActionVerb;
 use crate::bag::BagVerb;
+use crate::bridge::BridgeVerb;
 use crate::cli_context::CliContext;
 use crate::completion::Completion;
 use crate::component::ComponentVerb;
@@ -172,6 +173,8 @@ pub enum Noun {
     Rmw(RmwVerb),
     /// Run a Zenoh router, as rmw_zenohd
     Router(RouterVerb),
+    /// Join an RTPS domain with a Zenoh network, for nodes that have one wire each
+    Bridge(BridgeVerb),
     /// Find problems that keep nodes from communicating, and suggest fixes
     #[command(visible_alias = "wtf")]
     Doctor(Doctor),
@@ -216,6 +219,7 @@ impl Noun {
             Self::Trace(verb) => verb.run(cli),
             Self::Rmw(verb) => verb.run(cli),
             Self::Router(verb) => verb.run(cli),
+            Self::Bridge(verb) => verb.run(cli),
             Self::Doctor(verb) => verb.run(cli),
             Self::Multicast(verb) => verb.run(cli),
             Self::Daemon(verb) => verb.run(cli),

@@ -10,6 +10,7 @@
 mod action;
 mod arguments;
 mod bag;
+mod bridge;
 mod cli_context;
 #[cfg(all(test, feature = "full"))]
 mod command_table;

@@ -9,14 +9,15 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub struct RouterVerb {}
 
+/// The refusal of verbs that need Zenoh.
+#[cfg(not(feature = "zenoh"))]
+pub const NO_ZENOH: &str = "this program is built without Zenoh; build it with: cargo build --release -p pteros-cli --features zenoh";
+
 #[cfg(not(feature = "zenoh"))]
 impl RouterVerb {
     /// Refuses: this program has no Zenoh.
     pub fn run(self, _cli: &CliContext) -> Result<()> {
-        anyhow::bail!(
-            "this program is built without Zenoh; build it with: cargo build --release -p \
-             pteros-cli --features zenoh"
-        )
+        anyhow::bail!(NO_ZENOH)
     }
 }
 

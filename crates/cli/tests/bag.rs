@@ -81,9 +81,9 @@ fn a_recorded_topic_is_shown_printed_and_played() {
     );
 
     let mut echo = domain.start(
-        "topic echo /again std_msgs/msg/Int32 --csv --qos-reliability reliable --qos-depth 100",
+        "topic echo /anumber std_msgs/msg/Int32 --csv --qos-reliability reliable --qos-depth 100",
     );
-    let words = "bag play -r 10 --progress-bar-update-rate -1 --playback-duration -1 --playback-until-sec -1 --wait-for-matched 20 --wait-for-all-acked 5000 -m /numbers:=/again --";
+    let words = "bag play -r 10 --progress-bar-update-rate -1 --playback-duration -1 --playback-until-sec -1 --wait-for-matched 20 --wait-for-all-acked 5000 -s mcap --topic-remap /(num.*)s:=/a$1 /(.*)mbers:=again --";
     let mut command = domain.command(words.split(' '));
     command.arg(&folder);
     let played = finish(command);
@@ -92,6 +92,8 @@ fn a_recorded_topic_is_shown_printed_and_played() {
     for _ in 0..25 {
         assert_eq!(echo.line(), "7");
     }
+    let refused = bag("info -s sqlite3", &folder).failed(1);
+    assert_contains(&refused, "--storage sqlite3: the bag is mcap");
     let error = {
         let mut command = domain.command(["bag", "record", "/numbers", "-o"]);
         command.arg(&folder);

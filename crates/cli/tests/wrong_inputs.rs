@@ -450,6 +450,15 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["bag", "play", "x"],
         &["x: no such bag", ".mcap, .db3 or .bag file"],
     ),
+    wrong(
+        &["bag", "play", "x", "--topic-remap", "/a=/b"],
+        &["--topic-remap /a=/b", "REGEX:=NEW"],
+    ),
+    wrong(
+        &["bag", "play", "x", "--topic-remap", "/(:=/b"],
+        &["regular expression \"/(\""],
+    ),
+    usage(&["bag", "play", "x", "-s", "hdf5"], &["hdf5", "sqlite3"]),
     wrong(&["bag", "info", "/no/such"], &["/no/such"]),
     wrong(&["bag", "record"], &["-a"]),
     wrong(
@@ -470,6 +479,24 @@ const WRONG_INPUTS: &[WrongInput] = &[
         ],
         &["brotli", "none, lz4 or zstd"],
     ),
+    // Zenoh, which this build does not have.
+    #[cfg(not(feature = "zenoh"))]
+    wrong(&["router"], &["without Zenoh", "--features zenoh"]),
+    #[cfg(not(feature = "zenoh"))]
+    wrong(&["bridge"], &["without Zenoh", "--features zenoh"]),
+    usage(
+        &["bridge", "--rate", "/camera"],
+        &["/camera", "such as /camera/.*=5"],
+    ),
+    usage(
+        &["bridge", "--rate", "/camera=fast"],
+        &["'fast'", "above zero"],
+    ),
+    usage(
+        &["bridge", "--allow", "/a("],
+        &["--allow", "/a(", "unclosed group", "whole names"],
+    ),
+    usage(&["bridge", "--rtps-domain", "300"], &["300", "0..=232"]),
     usage(&["daemon", "restart"], &["restart"]),
     usage(&["completion", "tcsh"], &["tcsh", "bash"]),
 ];

@@ -207,6 +207,9 @@ fn stalled_readers_are_read_from_our_announcements_alone() {
     };
     let ours = list(VendorId::PTEROS.0).unwrap();
     assert_eq!(ours.stalled_readers, [READER]);
+    let of_nobody = smallest(WRITER, false).raw(pid::PTEROS_STALLED_READERS, &READER.to_bytes());
+    let of_nobody = EndpointData::parse(&of_nobody.end()).unwrap();
+    assert_eq!(of_nobody.stalled_readers, []);
     assert_eq!(list([1, 0x10]).unwrap().stalled_readers, []);
     let many = READER.to_bytes().repeat(40);
     let list = smallest(WRITER, false)

@@ -101,6 +101,28 @@ fn a_thousand_samples_take_fifty_datagrams_instead_of_a_thousand() {
 }
 
 #[test]
+fn a_batch_has_a_heartbeat_for_reliable_readers_alone() {
+    let best_effort = EndpointQos {
+        reliability: Reliability::BestEffort,
+        ..budget(5)
+    };
+    let (mut pair, w, [reliable]) = joined(&budget(5));
+    let other = pair.reader(2, best_effort);
+    pair.join(w, other);
+    pair.run_ms(100);
+    pair.net.log.clear();
+    pair.write_many(w, 2);
+    pair.run_ms(5);
+    let samples = [SubmessageSummary::Data(1), SubmessageSummary::Data(2)];
+    let heartbeat = SubmessageSummary::Heartbeat(1, 2, true);
+    let to_reliable = [&samples[..], &[heartbeat]].concat();
+    assert_eq!(pair.net.log, [to_reliable, samples.to_vec()]);
+    pair.run_ms(10);
+    assert_eq!(pair.numbers(reliable), [1, 2]);
+    assert_eq!(pair.numbers(other), [1, 2]);
+}
+
+#[test]
 fn a_full_datagram_is_sent_at_once_and_none_is_larger() {
     let (mut pair, w, [r]) = joined(&budget(1_000));
     pair.net.mtu = 1_400;

@@ -338,6 +338,30 @@ fn a_dead_network_is_left_for_one_that_is_heard_all_the_time() {
     assert_eq!(net.in_use(0), ip(1, 1));
 }
 
+/// Seed 50192 of the simulator: the pause between questions had grown to seconds
+/// while the second network was dead.
+#[test]
+fn a_network_that_began_to_work_late_replaces_the_one_in_use() {
+    let mut net = Internet::of(&[&[1, 2], &[1, 2]]);
+    net.dead.insert(2);
+    net.run_for(millis(15_000));
+    assert_eq!(net.state(0, 2), PathState::Unvalidated);
+    net.dead = BTreeSet::from([1]);
+    let took = net.time_until(|net| net.both_use(2));
+    assert!(took < SECOND, "{took:?}");
+}
+
+#[test]
+fn an_address_that_announces_is_asked_at_once() {
+    let mut net = Internet::of(&[&[1, 2], &[1, 2]]);
+    net.dead.insert(2);
+    net.run_for(millis(15_000));
+    net.dead.clear();
+    // The pause between announcements.
+    net.run_for(millis(3_100));
+    assert_ne!(net.state(0, 2), PathState::Unvalidated);
+}
+
 #[test]
 fn traffic_returns_to_the_better_network_when_it_has_answered_for_a_while() {
     let mut net = Internet::met();

@@ -143,3 +143,19 @@ impl OutboundMessage for SerializedPayload {
         self.payload.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_move_into_shared_memory_once_and_only_where_they_fit() {
+        let mut message = SerializedPayload::new(Bytes::from_static(b"\0\x01\0\0data"));
+        message.offer_buffer(Chunk::Plain(vec![0; 9]));
+        assert!(message.wants_buffer(), "it is not as large as needed");
+        message.offer_buffer(Chunk::Plain(vec![0; 8]));
+        assert!(!message.wants_buffer());
+        assert_eq!(message.serialized(), b"\0\x01\0\0data"[..]);
+        assert!(!SerializedPayload::in_chunk(message.serialized()).wants_buffer());
+    }
+}

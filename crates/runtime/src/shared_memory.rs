@@ -241,3 +241,42 @@ fn own_scope() -> io::Result<ShmScope> {
         user: process.uid(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transport_is_due_after_a_request_until_it_is_polled() {
+        let plan = SocketPlan {
+            domain_id: 0,
+            discovery_group: 0,
+            local_only: true,
+            multicast: false,
+            interfaces: Vec::new(),
+            buffer_bytes: (0, 0),
+            prefix: GuidPrefix(
+                u128::from(std::process::id()).to_be_bytes()[4..]
+                    .try_into()
+                    .unwrap(),
+            ),
+            shared_memory: SharedMemoryOptions::default(),
+            peer_authenticator: None,
+        };
+        let transport = SystemShmTransport::open(&plan, 1).unwrap();
+        assert!(!transport.is_due(), "nobody has connected");
+        transport.note_doorbell();
+        assert!(!transport.is_due(), "no chunk is awaited");
+        // Nobody has this name.
+        assert!(
+            transport
+                .connect(GuidPrefix([0xee; 12]), Instant::ZERO)
+                .is_err()
+        );
+        assert!(transport.is_due());
+        let mut events = Vec::new();
+        transport.poll(Instant::ZERO, &mut |event| events.push(event));
+        assert!(!transport.is_due());
+        assert_eq!(events, []);
+    }
+}

@@ -225,10 +225,7 @@ impl ShmConnections {
 
     /// Polls the transport and handles its connection events. Returns whether the
     /// participant has something to send then.
-    pub(crate) fn poll(&self, now: Instant) -> bool {
-        let Some(shm) = self.get() else {
-            return false;
-        };
+    pub(crate) fn poll(&self, shm: &dyn ShmTransport, now: Instant) -> bool {
         let mut events = Vec::new();
         let next = shm.poll(now, &mut |event| events.push(event));
         let is_quiet = events.is_empty();

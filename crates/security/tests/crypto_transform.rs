@@ -377,6 +377,31 @@ fn an_unauthenticated_participant_may_only_announce_and_shake_hands() {
     let world = World::new("NONE", "NONE", "SIGN", "NONE");
     world.bob.add_unauthenticated(ALICE).unwrap();
     assert!(!world.bob.match_endpoints(READER, ALICE.with(WRITER)));
+    // Nor is there a match of what is unknown here.
+    let world = World::new("NONE", "NONE", "NONE", "NONE");
+    assert!(!world.bob.match_endpoints(READER, ALICE.with(WRITER)));
+    world.bob.add_unauthenticated(ALICE).unwrap();
+    assert!(!world.bob.match_endpoints(WRITER, ALICE.with(WRITER)));
+    assert!(world.bob.match_endpoints(READER, ALICE.with(WRITER)));
+}
+
+#[test]
+fn keys_go_with_the_endpoint_that_received_them() {
+    let world = World::new("NONE", "NONE", "ENCRYPT", "NONE").matched();
+    let other = EntityId::new([0, 0, 0x21], EntityId::KIND_READER_NO_KEY);
+    let rule = world.governance.rule(0).unwrap();
+    let info = SecurityInfo::of_endpoint(rule.topic("rt/chatter").unwrap());
+    world.bob.add_endpoint(other, info).unwrap();
+    world.pair(WRITER, other);
+    let has_keys = |reader| world.bob.has_keys_for(reader, ALICE.with(WRITER));
+    assert!(has_keys(READER) && has_keys(other));
+    world.bob.remove_endpoint(READER);
+    assert!(!has_keys(READER) && has_keys(other));
+    // A later one of the same id receives its own.
+    world.bob.add_endpoint(READER, info).unwrap();
+    assert!(!has_keys(READER));
+    world.pair(WRITER, READER);
+    assert!(has_keys(READER));
 }
 
 #[test]

@@ -318,6 +318,85 @@ fn a_policy_becomes_permissions_for_just_what_it_names() {
 }
 
 #[test]
+fn a_policy_that_only_publishes_or_only_subscribes_is_a_whole_one() {
+    for (action, other) in [
+        (PolicyAction::Publish, PolicyAction::Subscribe),
+        (PolicyAction::Subscribe, PolicyAction::Publish),
+    ] {
+        let mut policy = Policy::default();
+        policy.allow("/arm", "/", "arm", action, "scan");
+        let (_folder, keystore) = made("one_way");
+        support::enclave(&keystore, "/arm");
+        let options = Options::default();
+        let enclave = policy.enclave("/arm").unwrap();
+        let arm = keystore.create_permission("/arm", enclave, &options, NOW);
+        let access = Enclave::load(&arm.unwrap(), NOW).unwrap().access(0);
+        let access = access.unwrap();
+        let allows = |action: PolicyAction| match action {
+            PolicyAction::Publish => access.may_write(&on("rt/scan"), NOW).allowed,
+            _ => access.may_read(&on("rt/scan"), NOW).allowed,
+        };
+        assert!(allows(action) && !allows(other));
+    }
+}
+
+/// RFC 5758 §3.2: a signature by ECDSA has no parameters, not even NULL.
+#[test]
+fn a_certificate_names_its_signature_without_parameters() {
+    let (folder, keystore) = made("parameters");
+    let arm = support::enclave(&keystore, "/arm");
+    // SEQUENCE of the OBJECT IDENTIFIER ecdsa-with-SHA256 alone.
+    let algorithm = [
+        0x30, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03, 0x02,
+    ];
+    for path in [
+        arm.join("cert.pem"),
+        folder.0.join("public/identity_ca.cert.pem"),
+    ] {
+        let text = fs::read(&path).unwrap();
+        let chain = Certificate::from_pem("cert.pem", &text).unwrap();
+        let der = chain[0].der();
+        let times = der.windows(algorithm.len()).filter(|at| *at == algorithm);
+        assert_eq!(times.count(), 2, "signed, and in the signature");
+    }
+}
+
+#[test]
+fn a_check_names_topics_whose_samples_can_be_read() {
+    let (folder, keystore) = made("readable");
+    support::enclave(&keystore, "/arm");
+    let governance = folder.0.join("enclaves/governance.xml");
+    let readable = |edits: &[(&str, &str)]| {
+        let mut text = fs::read_to_string(&governance).unwrap();
+        for (from, to) in edits {
+            assert!(text.contains(from), "{from} is not in {text}");
+            text = text.replace(from, to);
+        }
+        fs::write(&governance, text).unwrap();
+        keystore.sign(NOW).unwrap();
+        let found = check(&folder.0, NOW).unwrap();
+        let faults = found.iter().map(|finding| finding.fault.to_string());
+        faults
+            .filter(|fault| fault.contains("samples can be read"))
+            .count()
+    };
+    assert_eq!(readable(&[]), 0);
+    // Each of the three layers hides them.
+    let layers = ["rtps", "metadata", "data"].map(|layer| {
+        let element = |kind: &str| format!("<{layer}_protection_kind>{kind}<");
+        (element("ENCRYPT"), element("SIGN"))
+    });
+    for (on, off) in &layers {
+        readable(&[(on, off)]);
+    }
+    assert_eq!(readable(&[]), 1);
+    for (on, off) in &layers {
+        assert_eq!(readable(&[(off, on)]), 0, "{on}");
+        assert_eq!(readable(&[(on, off)]), 1, "{on}");
+    }
+}
+
+#[test]
 fn a_policy_is_written_and_read_back() {
     let mut policy = Policy::default();
     policy.allow("/arm", "/", "arm", PolicyAction::Publish, "scan");

@@ -427,6 +427,7 @@ fn descriptors_of_the_wrong_kind_are_refused() {
         raw.say_hello();
         assert_eq!(poll(&transport, 0), []);
         assert!(raw.refusal().is_some(), "place {place}");
+        assert_eq!(raw.refusal(), None, "once");
         assert_eq!(transport.counts().pending_handshakes, 0);
     }
     // Too few, too many, and none.
@@ -638,4 +639,83 @@ fn a_peer_whose_doorbell_was_emptied_is_woken_by_a_packet() {
     send();
     assert!(!woken(), "once per sleep");
     assert_eq!(transport.counts().doorbells_rung, 1);
+}
+
+#[test]
+fn a_peer_is_informed_of_each_retired_segment_once() {
+    let options = SharedMemoryTransportOptions {
+        pool_bytes: 1_200_000,
+        ..SharedMemoryTransportOptions::default()
+    };
+    let transport = SharedMemoryTransport::open(name(9, 1), options).expect("a transport");
+    let raw = Raw::new(name(9, 100), &transport);
+    let connection = raw.connection(&transport);
+    let send = |len: usize| {
+        let mut chunk = transport.chunk(len).expect("a chunk");
+        chunk.fill(1);
+        let body = chunk.freeze(len);
+        transport.send(connection, b"", &body, b"").expect("sent");
+    };
+    let packets = || {
+        let mut numbers = Vec::new();
+        loop {
+            match packet::receive(raw.socket.as_fd()) {
+                Incoming::Packet(Packet::Segment { number, .. }, _) => {
+                    numbers.push(("new", number))
+                }
+                Incoming::Packet(Packet::Retire(number), _) => numbers.push(("retired", number)),
+                Incoming::Nothing => break,
+                _ => panic!("an unexpected packet"),
+            }
+        }
+        numbers.sort_unstable();
+        numbers
+    };
+    // Messages of two sizes in a segment each. The peer returns both.
+    send(1_000);
+    send(10_000);
+    assert_eq!(packets(), [("new", 0), ("new", 1)]);
+    raw.memory.word(AT_RETURNED).store(1 | 1 << 32, Relaxed);
+    // A large chunk needs the space of both.
+    let large = transport.chunk(900_000).expect("a chunk");
+    assert_eq!(packets(), [("retired", 0), ("retired", 1)]);
+    drop(large);
+    send(900);
+    assert_eq!(packets(), [("new", 3)]);
+}
+
+#[test]
+fn a_connect_that_waits_for_space_reports_a_peer_that_has_left_meanwhile() {
+    let (a, b) = (transport(10, 1), transport(10, 2));
+    // The peer accepts nobody, so its queue of connects fills up.
+    let text = format!("pteros-{}", hex(&b.name()));
+    let address = SocketAddrUnix::new_abstract_name(text.as_bytes()).expect("a name");
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let mut crowd = Vec::new();
+    loop {
+        let kind = SocketType::SEQPACKET;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
+        let socket = socket.expect("a socket");
+        let connected = rustix::net::connect(&socket, &address);
+        if connected == Err(rustix::io::Errno::AGAIN) {
+            break;
+        }
+        connected.expect("somebody listens");
+        crowd.push(socket);
+    }
+    a.connect(b.name(), 0).expect("it waits");
+    assert_eq!(poll(&a, SECOND / 2), []);
+    assert_eq!(a.counts().pending_handshakes, 1);
+    let peer = b.name();
+    drop(b);
+    let reason = DisconnectReason::Unreachable;
+    assert_eq!(
+        poll(&a, SECOND * 3 / 4),
+        [ConnectionEvent::Refused { peer, reason }]
+    );
+    let counts = a.counts();
+    assert_eq!(
+        (counts.pending_handshakes, counts.handshakes_failed),
+        (0, 1)
+    );
 }

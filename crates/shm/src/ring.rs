@@ -183,9 +183,11 @@ impl Producer {
                 self.read = 0;
             }
         }
-        if self.tail.words - self.read + needed > capacity {
+        let end = self.tail.words + needed;
+        let is_full = |read: u64| end - read > capacity;
+        if is_full(self.read) {
             self.refresh(capacity, head)?;
-            if self.tail.words - self.read + needed > capacity {
+            if is_full(self.read) {
                 return Err(NotPushed::Full);
             }
         }

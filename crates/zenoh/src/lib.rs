@@ -15,6 +15,8 @@
 
 mod aside;
 mod attachment;
+pub mod bridge;
+mod bridge_path;
 mod declarer;
 mod gid;
 mod inbox;

@@ -27,6 +27,7 @@ use pteros_runtime::wire::matcher::EndpointMatcher;
 use pteros_runtime::wire::{RtpsReach, WireEvent};
 
 use crate::aside::{AsideToken, SessionsAside};
+use crate::bridge_path::user_data_of_node;
 use crate::gid::Gid;
 use crate::key::{key_of, reply_names, request_names, topic_names};
 use crate::qos_text;
@@ -234,7 +235,7 @@ impl Peers {
         }
         let qos = match &token.endpoint {
             None => Some(EndpointQos::default()),
-            Some(part) => endpoint_qos(token.kind, part),
+            Some(part) => endpoint_qos(&token, part),
         };
         let is_ours = token.domain == self.domain && self.has_room(&token);
         let accepted = qos.filter(|_| is_ours).map(|qos| (token, qos));
@@ -488,11 +489,13 @@ impl Peers {
     }
 }
 
-/// The QoS of an endpoint, with its type hash. `None` if it is malformed.
-fn endpoint_qos(kind: TokenKind, part: &EndpointPart) -> Option<EndpointQos> {
-    let is_writer = matches!(kind, TokenKind::Publisher | TokenKind::Client);
+/// The QoS of an endpoint, with its type hash and, of a bridge, its path. `None` if it is
+/// malformed.
+fn endpoint_qos(token: &Token, part: &EndpointPart) -> Option<EndpointQos> {
+    let is_writer = matches!(token.kind, TokenKind::Publisher | TokenKind::Client);
     let mut qos = qos_text::parse(&part.qos, is_writer)?;
-    qos.user_data = format!("typehash={};", part.hash).into_bytes();
+    let path = user_data_of_node(&token.node);
+    qos.user_data = format!("typehash={};{path}", part.hash).into_bytes();
     Some(qos)
 }
 

@@ -156,3 +156,24 @@ fn runs_exercise_every_feature() {
     let in_sets = sum(|o| o.counts.in_sets);
     assert!(in_sets > 100, "{in_sets} messages in sets");
 }
+
+/// Addresses that had never answered were asked every few seconds only, while the
+/// address in use was silent.
+#[test]
+fn a_network_that_works_late_takes_over_50192() {
+    assert_sound(&Graphs, 50_192, &Options::default());
+}
+
+/// A writer that suspected a reader of a reset waited for requests that came ever more
+/// rarely.
+#[test]
+fn a_suspected_reset_is_confirmed_in_time_50422() {
+    assert_sound(&Graphs, 50_422, &Options::default());
+}
+
+/// The rule expected a coherent set that had begun before the match, since the
+/// reader's filter holds back the samples before it.
+#[test]
+fn a_set_that_began_before_the_match_is_incomplete_50246() {
+    assert_sound(&Graphs, 50_246, &Options::default());
+}

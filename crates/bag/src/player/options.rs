@@ -8,6 +8,7 @@ use pteros::qos::QosProfile;
 
 use crate::reader::MessageOrder;
 use crate::topic_filter::TopicFilter;
+use crate::topic_remap::TopicRemap;
 
 /// Options of a player.
 #[derive(Clone, Debug)]
@@ -24,8 +25,8 @@ pub struct PlayerOptions {
     pub filter: TopicFilter,
     /// The time that orders and spaces messages.
     pub order: MessageOrder,
-    /// New names by recorded name.
-    pub remap: BTreeMap<String, String>,
+    /// New names of topics.
+    pub remap: TopicRemap,
     /// QoS of publishers by recorded topic.
     pub qos_overrides: BTreeMap<String, QosProfile>,
     /// When `/clock` is published.
@@ -66,7 +67,7 @@ impl Default for PlayerOptions {
             delay: Duration::ZERO,
             filter: TopicFilter::all(),
             order: MessageOrder::Received,
-            remap: BTreeMap::new(),
+            remap: TopicRemap::default(),
             qos_overrides: BTreeMap::new(),
             clock: ClockOptions::default(),
             start_paused: false,

@@ -110,7 +110,10 @@ fn create_output(
         Ok(ty) => ty,
         Err(problem) => return Ok(Err(problem)),
     };
-    let name = options.remap.get(&topic.name).unwrap_or(&topic.name);
+    let name = match options.remap.name_of(&topic.name) {
+        Ok(name) => name,
+        Err(problem) => return Ok(Err(problem.to_string())),
+    };
     if let (Some(source), Some(service)) = (options.requests, name.strip_suffix(EVENT_SUFFIX)) {
         let Some(service_type) = topic.type_name.strip_suffix(EVENT_TYPE_SUFFIX) else {
             let problem = format!("{} is no type of service events", topic.type_name);

@@ -37,6 +37,6 @@ impl Burst {
         };
         let bags = [self.bag_path];
         let display = Display::default();
-        play(cli, &bags, &self.shared.node_name, options, &display)
+        play(cli, &bags, &self.shared, options, &display)
     }
 }

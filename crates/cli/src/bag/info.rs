@@ -1,6 +1,6 @@
 //! `pteros bag info`.
 
-use super::selection::{date, seconds, size};
+use super::selection::{StorageFlag, date, seconds, size};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
@@ -15,6 +15,9 @@ use std::path::PathBuf;
 pub struct Info {
     /// Folder of the bag, or a file
     bag_path: PathBuf,
+    /// Refuse a bag of another storage
+    #[arg(short, long, value_name = "STORAGE", value_enum)]
+    storage: Option<StorageFlag>,
     /// Print only the names of the topics
     #[arg(short, long)]
     topic_name: bool,
@@ -90,6 +93,7 @@ impl Info {
     /// Prints what a bag holds. A torn bag is described as far as it goes.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let mut bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
+        StorageFlag::check(self.storage, &bag)?;
         let services = if self.verbose {
             count_services(&mut bag)
         } else {

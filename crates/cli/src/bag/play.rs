@@ -2,7 +2,7 @@
 
 use super::keyboard::{Key, Keyboard};
 use super::progress::ProgressLine;
-use super::selection::{TopicFlags, qos_overrides};
+use super::selection::{StorageFlag, TopicFlags, qos_overrides};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
 use crate::session::Session;
@@ -13,10 +13,9 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pteros_bag::{
     BagReader, ClockOptions, LastKnown, MessageOrder, PlayedPart, Player, PlayerOptions,
-    RequestSource, StepOptions,
+    RequestSource, StepOptions, TopicRemap,
 };
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -93,12 +92,19 @@ pub struct Play {
 pub struct SharedPlayFlags {
     #[command(flatten)]
     topics: TopicFlags,
+    /// Refuse a bag of another storage
+    #[arg(short, long, value_name = "STORAGE", value_enum)]
+    pub storage: Option<StorageFlag>,
     /// YAML file with the QoS of publishers by topic
     #[arg(long, value_name = "FILE")]
     qos_profile_overrides_path: Option<PathBuf>,
     /// Publish topics under other names
     #[arg(short = 'm', long, value_name = "OLD:=NEW", num_args = 1..)]
     remap: Vec<String>,
+    /// Publish topics whose whole name matches a regular expression under other names; $1
+    /// is what its first group matched. --remap wins over it
+    #[arg(long, value_name = "REGEX:=NEW", num_args = 1..)]
+    topic_remap: Vec<String>,
     /// Begin this many seconds after the start, with the latest messages of transient
     /// local topics first
     #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = non_negative_seconds)]
@@ -164,7 +170,7 @@ impl Play {
             progress_rate: self.progress_bar_update_rate,
         };
         let options = self.options(cli)?;
-        play(cli, &bags, &self.shared.node_name, options, &display)
+        play(cli, &bags, &self.shared, options, &display)
     }
 
     fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
@@ -210,12 +216,20 @@ fn full_name(name: impl AsRef<str>) -> String {
 impl SharedPlayFlags {
     /// The options of these flags; the others as by default.
     pub fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
-        let mut remap = BTreeMap::new();
+        let mut remap = TopicRemap::default();
         for rule in &self.remap {
             let Some((old, new)) = rule.split_once(":=") else {
                 bail!("--remap {rule}: give OLD:=NEW, for example /scan:=/recorded/scan");
             };
-            remap.insert(full_name(old), full_name(new));
+            remap.rename(full_name(old), full_name(new))?;
+        }
+        for rule in &self.topic_remap {
+            let Some((expression, new)) = rule.rsplit_once(":=") else {
+                bail!(
+                    "--topic-remap {rule}: give REGEX:=NEW, for example '/(.*)/scan:=/recorded/$1/scan'"
+                );
+            };
+            remap.rename_matching(expression, new)?;
         }
         let source = match self.service_requests_source {
             SourceFlag::ServiceIntrospection => RequestSource::Service,
@@ -254,15 +268,16 @@ pub struct Display {
 pub fn play(
     cli: &CliContext,
     bags: &[PathBuf],
-    node_name: &str,
+    flags: &SharedPlayFlags,
     options: PlayerOptions,
     display: &Display,
 ) -> Result<()> {
     let bag = BagReader::open_all(bags, &cli.library()?)?;
+    StorageFlag::check(flags.storage, &bag)?;
     for problem in bag.problems() {
         cli.console.note(format!("WARNING: {problem}"));
     }
-    let session = Session::open_with(cli, Some(node_name), Ok)?;
+    let session = Session::open_with(cli, Some(&flags.node_name), Ok)?;
     let player = Player::start(&session.node, bag, options)?;
     for skipped in player.skipped() {
         cli.console.note(format!("WARNING: {skipped}"));

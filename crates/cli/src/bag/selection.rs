@@ -1,7 +1,7 @@
 //! Flags that several verbs of `bag` share, and how times are shown.
 
 use anyhow::{Context as _, Result, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use pteros::QosProfile;
 use pteros_bag::mcap::Compression;
 use pteros_bag::topic_filter::NamePattern;
@@ -9,6 +9,36 @@ use pteros_bag::{BagOptions, BagReader, MessageFilter, StoragePreset, TopicFilte
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// rosbag2's words for what a bag is stored in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum StorageFlag {
+    /// MCAP
+    Mcap,
+    /// rosbag2's SQLite 3 database
+    Sqlite3,
+    /// A bag of ROS 1
+    Rosbag1,
+}
+
+impl StorageFlag {
+    /// Refuses a bag whose storage is not the wanted one.
+    pub fn check(wanted: Option<Self>, bag: &BagReader) -> Result<()> {
+        let Some(wanted) = wanted else {
+            return Ok(());
+        };
+        let wanted = match wanted {
+            Self::Mcap => "mcap",
+            Self::Sqlite3 => "sqlite3",
+            Self::Rosbag1 => "rosbag1",
+        };
+        let storage = bag.storage_id();
+        if storage != wanted {
+            bail!("--storage {wanted}: the bag is {storage}; leave the option out to read it");
+        }
+        Ok(())
+    }
+}
 
 /// Which topics of a bag are meant; all if no flag chooses any.
 #[derive(Debug, Default, Args)]

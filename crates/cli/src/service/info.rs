@@ -134,8 +134,8 @@ impl ServiceEndpoint {
             .collect()
     }
 
-    /// The hash of the service type. A Pteros endpoint announces that of the request
-    /// or the response; then the definition gives the hash of the service.
+    /// The hash of the service type. A process that announces that of the request or the
+    /// response has it from the definition.
     fn type_hash(&self, library: &InterfaceLibrary) -> Option<String> {
         let announced = self.reader.type_hash?;
         let of_part = library.type_hash(&self.reader.topic_type).ok();

@@ -156,12 +156,15 @@ impl Node {
         qos: &QosProfile,
     ) -> Result<(String, ServiceSpec), CreateError> {
         let name = self.core().resolve_name(NameKind::Service, service)?;
-        let request = MessageTypeInfo::of::<S::Request>(S::request(support));
-        let response = MessageTypeInfo::of::<S::Response>(S::response(support));
+        let mut request = MessageTypeInfo::of::<S::Request>(S::request(support));
+        let mut response = MessageTypeInfo::of::<S::Response>(S::response(support));
         let known = &self.context().inner.known_types;
         request.register_in(known);
         response.register_in(known);
         let type_hash = S::type_hash(support);
+        // As rmw_cyclonedds and rmw_fastrtps, both topics carry the hash of the service.
+        request.hash = type_hash.or(request.hash);
+        response.hash = type_hash.or(response.hash);
         if let Some(of) = S::description(support) {
             known.register(Some(of.hash), || {
                 TypeDescriptionSource::Service(of.describe, of.definitions)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from rclpy.time import Time
 
 DEFAULT_CACHE_NS = 10_000_000_000
+
+#: Frames that one buffer knows. A transform that would name more is ignored, with a warning.
+FRAMES_MAX = 10_000
 """History of each transform: 10 s, as in tf2."""
 
 _MAX_DEPTH = 1000
@@ -166,6 +169,11 @@ class BufferCore:
         stamp = transform.header.stamp
         stamp_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
         with self._buffer_lock:
+            new = len({parent, child} - self._names.keys())
+            if len(self._names) + new > FRAMES_MAX:
+                _warn(f'transform of frame {child!r} from {authority!r} is ignored: the buffer '
+                      f'holds {len(self._names)} frames, and {FRAMES_MAX} is the most')
+                return False
             frame = self._frames.get(child)
             if frame is None or frame.is_static != is_static:
                 frame = self._frames[child] = _Frame(is_static)

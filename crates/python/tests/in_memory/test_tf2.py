@@ -103,3 +103,17 @@ def test_interpolation_of_rotations_takes_the_shorter_way():
     b = ((0.0,) * 3, (0.0, 0.0, math.sin(-half), math.cos(-half)))
     _, (_, _, z, w) = rigid.interpolate(a, b, 0.5)
     assert abs(math.degrees(2 * math.atan2(z, w))) % 360 == pytest.approx(180)
+
+
+def test_a_buffer_knows_a_limited_number_of_frames(monkeypatch):
+    warnings = []
+    monkeypatch.setattr('tf2_py.buffer_core._warn', warnings.append)
+    monkeypatch.setattr('tf2_py.buffer_core.FRAMES_MAX', 3)
+    buffer = BufferCore()
+    assert buffer.set_transform(transform('map', 'odom', 1), 'test')
+    assert buffer.set_transform(transform('odom', 'base', 1), 'test')
+    assert not buffer.set_transform(transform('base', 'wheel', 1), 'hostile')
+    assert 'wheel' not in buffer._getFrameStrings()
+    assert len(warnings) == 1 and '3 is the most' in warnings[0]
+    # What is known goes on.
+    assert buffer.set_transform(transform('map', 'base', 2), 'test')

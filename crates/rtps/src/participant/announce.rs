@@ -71,6 +71,7 @@ impl Participant {
             known
                 .path
                 .note_announcement(data.payload.len(), &self.config.limits);
+            self.ask_announcing_address(now, peer.prefix, from);
         }
         let secured = self.secured.as_ref();
         if secured.is_some_and(|own| own.ignores_plain_announcements(peer.prefix)) {

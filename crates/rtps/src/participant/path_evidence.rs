@@ -42,8 +42,8 @@ pub(super) const FLAP_MEMORY: Duration = Duration::from_secs(120);
 /// An address that was heard within this span may be used when a link is lost.
 pub(super) const FRESH: Duration = Duration::from_secs(10);
 /// Pauses between questions to an address that has never answered.
-pub(super) const VALIDATION_MIN: Duration = Duration::from_millis(100);
-pub(super) const VALIDATION_MAX: Duration = Duration::from_secs(30);
+const VALIDATION_MIN: Duration = Duration::from_millis(100);
+const VALIDATION_MAX: Duration = Duration::from_secs(30);
 /// Bytes for questions to addresses that never answered: from the announcements
 /// before the participant was accepted, and at most. Each announcement adds the bytes
 /// that it causes at most (`amplification_factor`).
@@ -194,6 +194,11 @@ impl Address {
         }
     }
 
+    /// Whether it has not answered lately, and is still asked often.
+    pub(super) const fn is_suspect(&self) -> bool {
+        self.asked >= SUSPECT_AFTER && self.asked <= 2 * RETRIES_MAX
+    }
+
     pub(super) fn is_silent(&self, now: Instant) -> bool {
         self.asked >= RETRIES_MAX && self.last_asked_at + RETRY <= now
     }
@@ -227,8 +232,9 @@ pub(super) struct PeerPath {
     /// Losses of a path lately; lengthens the hold time.
     losses: u32,
     /// Questions to addresses that never answered.
-    pub(super) validations: u32,
-    pub(super) next_validation_at: Instant,
+    validations: u32,
+    validated_at: Instant,
+    next_validation_at: Instant,
     /// Bytes that may be sent to such addresses.
     budget_bytes: usize,
     /// The last question of the peer, and from where.
@@ -247,10 +253,35 @@ impl PeerPath {
         }
     }
 
+    /// Notes an announcement from an address that has never answered. It is asked now.
+    pub(super) fn note_unvalidated_announcement(&mut self) {
+        self.next_validation_at = Instant::ZERO;
+    }
+
     /// Validation begins anew: the peer named other addresses, or our links changed.
     pub(super) fn validate_again(&mut self) {
         self.validations = 0;
         self.next_validation_at = Instant::ZERO;
+    }
+
+    /// When the addresses that never answered are asked next. `is_suspect`: the address
+    /// in use may be lost, so the others are asked as often as after the first contact.
+    pub(super) fn validation_at(&self, is_suspect: bool) -> Instant {
+        let soon = self.validated_at + VALIDATION_MIN;
+        if is_suspect {
+            self.next_validation_at.min(soon)
+        } else {
+            self.next_validation_at
+        }
+    }
+
+    /// Notes that they were asked. The pause until the next time doubles.
+    pub(super) fn note_validation(&mut self, now: Instant) {
+        let factor = 1_i64 << self.validations.min(9);
+        let pause = VALIDATION_MIN.times(factor).min(VALIDATION_MAX);
+        self.validations = self.validations.saturating_add(1);
+        self.validated_at = now;
+        self.next_validation_at = now + pause;
     }
 
     /// Notes an announcement of this size, received in its name.

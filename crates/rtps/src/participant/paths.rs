@@ -15,7 +15,8 @@
 //!   do not even delay it.
 //! - A peer that repeats its question does not hear us, so its path is asked at once.
 //! - Five questions (`RETRIES_MAX`) without an answer, while another address of the peer
-//!   answers: traffic moves there, within 0.7 s. A silent peer without another
+//!   answers: traffic moves there, within 0.7 s. Addresses that have never answered are
+//!   asked from the second such question on: their network may work by now. A silent peer without another
 //!   address that answers is left alone: its lease decides.
 //! - A local link without a carrier ends its paths at once, and so does an
 //!   announcement that no longer names the address.
@@ -42,7 +43,6 @@ use crate::wire::Submessage;
 use super::path_evidence::{
     ASKED_MAX, Address, BETTER_PERIOD, CANDIDATES_MAX, DOUBT, FRESH, Ip, LocalLinks, PathInfo,
     PathReason, PathState, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY, SUSPECT_AFTER,
-    VALIDATION_MAX, VALIDATION_MIN,
 };
 use super::peer::Peer;
 use super::unvalidated_participant::SourceCheck;
@@ -282,6 +282,30 @@ impl Participant {
         }
     }
 
+    /// Asks the address from which a peer announces itself, if that never answered: its
+    /// network may have begun to work.
+    pub(super) fn ask_announcing_address(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+    ) {
+        let Some((ip, _)) = from.and_then(|from| from.to_udp_v4()) else {
+            return;
+        };
+        let Some(peer) = self
+            .peers
+            .find_mut(prefix)
+            .filter(|peer| is_on_network(peer))
+        else {
+            return;
+        };
+        if announces(&peer.data, ip) && !peer.is_validated_ip(ip) {
+            peer.path.note_unvalidated_announcement();
+            self.paths.look_at(now);
+        }
+    }
+
     /// Looks at all paths when that is due: asks quiet addresses and moves traffic.
     pub(super) fn take_path_turn(&mut self, now: Instant) {
         if self.paths.next_turn.is_none_or(|at| now < at) {
@@ -310,11 +334,13 @@ impl Participant {
             moves.extend(chosen.map(|(to, reason)| Move { prefix, to, reason }));
             let is_unproven = |c: &&Candidate| !c.is_validated;
             if candidates.iter().any(|c| !c.is_validated) {
-                if peer.path.next_validation_at <= now {
+                let is_suspect = kept.get(&in_use).is_some_and(Address::is_suspect);
+                let at = peer.path.validation_at(is_suspect);
+                if at <= now {
                     let unproven = candidates.iter().filter(is_unproven);
                     validations.push((prefix, unproven.map(|c| c.locator).collect::<Vec<_>>()));
                 } else {
-                    next = next.min(peer.path.next_validation_at);
+                    next = next.min(at);
                 }
             }
             self.wish(now, prefix, in_use, &candidates, &kept, &mut wishes);
@@ -344,11 +370,8 @@ impl Participant {
                     .retain(|_| path.spend(QUESTION_BYTES) && !fault!("new-address-not-asked"));
                 let questions = affordable.into_iter().map(|at| (prefix, at));
                 self.paths.questions.extend(questions);
-                let factor = 1_i64 << path.validations.min(9);
-                let pause = VALIDATION_MIN.times(factor).min(VALIDATION_MAX);
-                path.validations = path.validations.saturating_add(1);
-                path.next_validation_at = now + pause;
-                next = next.min(path.next_validation_at);
+                path.note_validation(now);
+                next = next.min(path.validation_at(false));
             }
         }
         self.paths.next_turn = (!self.paths.addresses.is_empty()).then_some(next);

@@ -7,7 +7,7 @@
 //! retransmissions (`writer/retransmission_credit.rs`).
 
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
-use super::{TIMER_RETRANSMISSION, Writer, WriterEvent};
+use super::{TIMER_RESET_PROBE, TIMER_RETRANSMISSION, Writer, WriterEvent};
 use crate::id::GuidPrefix;
 use crate::stats::Tally;
 use crate::time::Instant;
@@ -49,9 +49,8 @@ impl Writer {
                 count_went_back,
             ) {
                 ReaderResetStatus::None => {}
-                ReaderResetStatus::Suspected { probe } => {
-                    reader.heartbeat_due |= probe;
-                    self.pending.any |= probe;
+                ReaderResetStatus::Suspected { probe_at } => {
+                    self.timers.set_no_later(TIMER_RESET_PROBE, probe_at);
                     return;
                 }
                 ReaderResetStatus::Confirmed => {

@@ -5,7 +5,8 @@
 //! its own back-off, because a slow or dead one must not slow down the others.
 //! Heartbeats continue while a sample is not acknowledged (§8.4.2.2.3).
 
-use super::{TIMER_HEARTBEAT, Writer};
+use super::reader_reset::ReaderResetDetector;
+use super::{TIMER_HEARTBEAT, TIMER_RESET_PROBE, Writer};
 use crate::time::Instant;
 
 impl Writer {
@@ -65,6 +66,21 @@ impl Writer {
             next = next.min(heartbeat_schedule.next_at);
         }
         self.timers.set(TIMER_HEARTBEAT, next);
+    }
+
+    /// Requests the state of readers that are suspected of a reset.
+    pub(super) fn probe_suspected_resets(&mut self, now: Instant) {
+        let mut next = Instant::FAR_FUTURE;
+        for reader in &mut self.readers {
+            if ReaderResetDetector::probe(&mut reader.reset_detector, now) {
+                reader.heartbeat_due = true;
+                self.pending.any = true;
+            }
+            if let Some(open) = &reader.reset_detector {
+                next = next.min(open.probe_at());
+            }
+        }
+        self.timers.set(TIMER_RESET_PROBE, next);
     }
 
     /// Requests acknowledgement of the newest changes at `at`, or earlier.

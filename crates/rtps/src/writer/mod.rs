@@ -103,6 +103,8 @@ const TIMER_BATCH: usize = 5;
 const TIMER_GROUP_INFO: usize = 6;
 /// Looks whether reliable readers acknowledge what was sent.
 const TIMER_STALL: usize = 7;
+/// Sends heartbeats to readers that may have lost their state.
+const TIMER_RESET_PROBE: usize = 8;
 
 /// Why the writer refused a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -182,7 +184,7 @@ pub struct Writer {
     sample_bytes_mean: usize,
     former_credits: FormerCredits,
     group_info: GroupInfo,
-    timers: Timers<8>,
+    timers: Timers<9>,
     statuses: OfferedStatuses,
     events: Events,
     stats: WriterStats,
@@ -747,6 +749,9 @@ impl Writer {
         }
         if self.timers.take_due(TIMER_STALL, now) {
             self.check_stalls(now);
+        }
+        if self.timers.take_due(TIMER_RESET_PROBE, now) {
+            self.probe_suspected_resets(now);
         }
         if self.timers.take_due(TIMER_HEARTBEAT, now) {
             self.schedule_heartbeats(now);

@@ -34,8 +34,8 @@ pub(super) enum ReaderResetStatus {
     None,
     /// Suspected: requests are not served now, but heartbeats request its state.
     Suspected {
-        /// A heartbeat is due.
-        probe: bool,
+        /// When the next heartbeat is due.
+        probe_at: Instant,
     },
     /// The reader has reset.
     Confirmed,
@@ -68,16 +68,35 @@ impl ReaderResetDetector {
         suspected.requests_acked = suspected.requests_acked.saturating_add(1);
         let certain = suspected.requests_acked >= REQUESTS_MIN
             && now.since(suspected.since) >= OBSERVATION_TIME;
-        let probe = suspected.probe_at <= now;
-        if probe {
-            suspected.probe_at = now.after(PROBE_PERIOD);
-        }
+        let probe_at = suspected.probe_at;
         *reset_detector = (!certain).then_some(suspected);
         if certain {
             ReaderResetStatus::Confirmed
         } else {
-            ReaderResetStatus::Suspected { probe }
+            ReaderResetStatus::Suspected { probe_at }
         }
+    }
+
+    /// Whether a heartbeat is due. A reader that asks ever more rarely would confirm its
+    /// reset late without one. A long silence ends the suspicion.
+    pub fn probe(reset_detector: &mut Option<Self>, now: Instant) -> bool {
+        let Some(open) = reset_detector else {
+            return false;
+        };
+        if now.since(open.last) > SILENCE_MAX {
+            *reset_detector = None;
+            return false;
+        }
+        let is_due = open.probe_at <= now;
+        if is_due {
+            open.probe_at = now.after(PROBE_PERIOD);
+        }
+        is_due
+    }
+
+    /// When the next heartbeat is due.
+    pub const fn probe_at(&self) -> Instant {
+        self.probe_at
     }
 }
 
@@ -93,18 +112,37 @@ mod tests {
     fn a_reader_that_keeps_requesting_acknowledged_samples_has_reset() {
         let mut reset_detector = None;
         let first = ReaderResetDetector::observe(&mut reset_detector, at(0), true, true);
-        assert_eq!(first, ReaderResetStatus::Suspected { probe: true });
+        assert_eq!(first, ReaderResetStatus::Suspected { probe_at: at(0) });
         // Its counts grow from there.
         for ms in [100, 400, 900] {
             let next = ReaderResetDetector::observe(&mut reset_detector, at(ms), true, false);
             assert_eq!(
                 next,
-                ReaderResetStatus::Suspected { probe: ms > 100 },
+                ReaderResetStatus::Suspected { probe_at: at(0) },
                 "{ms}"
             );
         }
         let last = ReaderResetDetector::observe(&mut reset_detector, at(1_300), true, false);
         assert_eq!(last, ReaderResetStatus::Confirmed);
+    }
+
+    #[test]
+    fn a_suspected_reader_is_probed_until_it_is_silent() {
+        let mut reset_detector = None;
+        ReaderResetDetector::observe(&mut reset_detector, at(0), true, true);
+        for (ms, is_due) in [
+            (0, true),
+            (199, false),
+            (200, true),
+            (399, false),
+            (1_000, true),
+        ] {
+            let probe = ReaderResetDetector::probe(&mut reset_detector, at(ms));
+            assert_eq!(probe, is_due, "{ms}");
+        }
+        assert_eq!(reset_detector.as_ref().unwrap().probe_at(), at(1_200));
+        assert!(!ReaderResetDetector::probe(&mut reset_detector, at(1_001)));
+        assert!(reset_detector.is_none());
     }
 
     #[test]
@@ -123,7 +161,11 @@ mod tests {
         let mut reset_detector = None;
         for ms in [0, 2_000, 4_000, 6_000] {
             let each = ReaderResetDetector::observe(&mut reset_detector, at(ms), true, true);
-            assert_eq!(each, ReaderResetStatus::Suspected { probe: true }, "{ms}");
+            assert_eq!(
+                each,
+                ReaderResetStatus::Suspected { probe_at: at(ms) },
+                "{ms}"
+            );
         }
     }
 

@@ -43,6 +43,12 @@ fn keep_all_refuses_a_write_until_the_reader_has_caught_up() {
     pair.write_many(w, 1);
     pair.run_ms(1);
     assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5]);
+    // Once for the write that was refused.
+    pair.write_many(w, 1);
+    pair.run_ms(210);
+    let events = pair.writers[w.0].events.iter();
+    let freed = events.filter(|event| **event == WriterEvent::SpaceFreed);
+    assert_eq!(freed.count(), 1);
 }
 
 #[test]
@@ -117,4 +123,25 @@ fn a_sample_over_the_size_limit_is_refused() {
         }
     );
     assert!(error.to_string().contains("101 bytes"));
+}
+
+#[test]
+fn a_history_is_filled_to_its_last_byte() {
+    // The smallest limit under which so many samples of 8 bytes are kept.
+    let smallest = |samples: usize| {
+        let is_enough = |bytes: &usize| {
+            let mut pair = Pair::new();
+            let w = pair.writer_with(0, transient_local(10), |c| {
+                c.limits.history_bytes_max = *bytes;
+            });
+            for _ in 0..samples {
+                let _ = pair.try_write(w, number(0));
+            }
+            pair.writers[w.0].machine.cached_samples() == samples
+        };
+        (1..10_000).find(is_enough).unwrap()
+    };
+    let (two, three) = (smallest(2), smallest(3));
+    let each = three - two;
+    assert_eq!((two, three), (2 * each, 3 * each));
 }

@@ -185,3 +185,47 @@ fn a_history_that_came_by_another_wire_is_not_delivered_again() {
         assert_eq!(lost(&pair, r), 0);
     }
 }
+
+#[test]
+fn samples_by_another_wire_keep_their_writer_alive() {
+    let manual = EndpointQos {
+        liveliness: Liveliness::ManualByTopic,
+        lease_duration: Duration::from_millis(100),
+        ..best_effort()
+    };
+    let mut pair = Pair::new();
+    let r = pair.reader(1, manual.clone());
+    let w = pair.writer(0, manual.clone());
+    let writer = pair.writer_guid(w);
+    let proxy = WriterProxyConfig {
+        guid: writer,
+        qos: manual.into(),
+        route: Route::by_socket(&[], false),
+        vendor: VendorId::PTEROS,
+    };
+    let now = pair.now();
+    assert!(pair.readers[r.0].machine.match_writer(now, proxy));
+    let ends = |pair: &Pair| {
+        let events = pair.readers[r.0].events.iter();
+        let ends = events.filter(|event| {
+            matches!(
+                event,
+                ReaderEvent::LivelinessChanged {
+                    not_alive_change: 1,
+                    ..
+                }
+            )
+        });
+        ends.count()
+    };
+    for number in 1..=10 {
+        let now = pair.now();
+        let payload = Bytes::from_static(b"\0\x01\0\0data");
+        let change = CacheChange::new(writer, SequenceNumber(number), payload);
+        pair.readers[r.0].machine.handle_whole_sample(now, change);
+        pair.run_ms(60);
+    }
+    assert_eq!(ends(&pair), 0);
+    pair.run_ms(100);
+    assert_eq!(ends(&pair), 1);
+}

@@ -148,3 +148,43 @@ fn a_reader_that_counts_anew_is_accepted_after_half_a_second() {
     pair.run_ms(1_500);
     assert_eq!(pair.numbers(r), (1..=43).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_reset_writer_is_reported_by_readers_that_read_its_history_again() {
+    for rereads_history in [false, true] {
+        let mut pair = Pair::new();
+        let w = pair.writer(0, transient_local(10));
+        let r = pair.reader_with(1, transient_local(10), |c| {
+            c.rereads_history = rereads_history;
+        });
+        pair.join(w, r);
+        pair.write_many(w, 3);
+        pair.run_ms(50);
+        let writer = pair.writer_guid(w).entity;
+        let mut heartbeat = |count: u32, after_ms: i64| {
+            pair.run_ms(after_ms);
+            let heartbeat = Heartbeat {
+                reader: EntityId::UNKNOWN,
+                writer,
+                first: SequenceNumber(1),
+                last: SequenceNumber(3),
+                count,
+                is_final: true,
+                liveliness: false,
+                group_info: None,
+            };
+            let now = pair.now();
+            let machine = &mut pair.readers[r.0].machine;
+            machine.handle_heartbeat(now, &source(), &heartbeat);
+            pair.flush();
+            let mut events = pair.readers[r.0].events.iter();
+            events.any(|event| matches!(event, ReaderEvent::WriterReset { .. }))
+        };
+        (1..10).for_each(|step| assert!(!heartbeat(10 * step, 10)));
+        // It counts from one again, and names what it named before.
+        assert!(!heartbeat(1, 600));
+        assert!(!heartbeat(2, 400));
+        assert_eq!(heartbeat(3, 1_000), rereads_history);
+        assert_eq!(pair.numbers(r), [1, 2, 3]);
+    }
+}

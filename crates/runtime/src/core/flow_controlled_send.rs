@@ -125,9 +125,7 @@ impl Core {
                 false
             },
         );
-        if bytes > 0 {
-            self.flow_controllers.note_sent(&membership, bytes, false);
-        }
+        self.flow_controllers.note_sent(&membership, bytes, false);
     }
 
     /// Sends as far as the allowance permits. Called by the driver only.

@@ -690,3 +690,42 @@ fn reader_config(guid: Guid, qos: &SharedQos, within: &Limits) -> ReaderConfig {
 
 /// At least as many samples as one poll moves on at a time.
 const REORDER_SAMPLES_MIN: u32 = 16;
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::id::{EntityId, GuidPrefix};
+    use pteros_rtps::qos::ResourceLimits;
+
+    use super::*;
+
+    #[test]
+    fn a_keep_all_readers_limits_bound_what_waits_before_its_queue() {
+        let reorder = |kind: u8, max_samples: Option<u32>, of_each: Option<u32>, history| {
+            let guid = GuidPrefix([1; 12]).with(EntityId::new([0, 0, 1], kind));
+            let qos = EndpointQos {
+                history,
+                resource_limits: ResourceLimits {
+                    max_samples,
+                    max_samples_per_instance: of_each,
+                    ..ResourceLimits::default()
+                },
+                ..EndpointQos::default()
+            };
+            let config = reader_config(guid, &qos.into(), &Limits::default());
+            config.limits.reorder_samples_max
+        };
+        let (no_key, with_key) = (EntityId::KIND_READER_NO_KEY, EntityId::KIND_READER_WITH_KEY);
+        let unbounded = reorder(no_key, None, None, History::KeepAll);
+        assert!(unbounded > 100);
+        assert_eq!(reorder(no_key, Some(10), None, History::KeepAll), 10);
+        assert_eq!(
+            reorder(no_key, Some(10), None, History::KeepLast(1)),
+            unbounded
+        );
+        // Few samples of each instance are more in all.
+        assert_eq!(reorder(with_key, None, Some(1), History::KeepAll), 16);
+        assert_eq!(reorder(with_key, None, Some(40), History::KeepAll), 40);
+        assert_eq!(reorder(with_key, Some(3), Some(40), History::KeepAll), 3);
+        assert_eq!(reorder(with_key, Some(0), None, History::KeepAll), 1);
+    }
+}

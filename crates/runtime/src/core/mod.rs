@@ -655,3 +655,28 @@ fn announcement_locators(options: &CoreOptions, group: Option<Locator>) -> Vec<L
     );
     group.into_iter().chain(local).chain(named).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_whose_rtps_stays_on_the_host_joins_no_network() {
+        let plan = |rtps_reach: RtpsReach| {
+            let options = CoreOptions {
+                domain_id: 7,
+                rtps_reach,
+                ..CoreOptions::default()
+            };
+            socket_plan(&options, GuidPrefix([1; 12]), None)
+        };
+        let network = plan(RtpsReach::Network);
+        assert!(network.multicast && !network.local_only && network.shared_memory.enabled);
+        assert_eq!(network.discovery_group, 7);
+        let host = plan(RtpsReach::Host { group: 99 });
+        assert!(!host.multicast && host.local_only && host.shared_memory.enabled);
+        assert_eq!((host.domain_id, host.discovery_group), (7, 99));
+        let off = plan(RtpsReach::Off);
+        assert!(!off.multicast && off.local_only && !off.shared_memory.enabled);
+    }
+}

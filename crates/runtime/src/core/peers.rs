@@ -52,7 +52,9 @@ impl Core {
 
     /// Polls the shared-memory connections.
     pub(crate) fn poll_shm_connections(&self, now: Instant) {
-        if self.shm_connections.poll(now) {
+        if let Some(shm) = self.shm_connections.get()
+            && self.shm_connections.poll(shm, now)
+        {
             self.serve_participant(now);
         }
     }

@@ -77,7 +77,8 @@ impl Core {
         let Some(security) = &self.security else {
             return;
         };
-        if !security.handle_event(now, event) {
+        security.handle_event(now, event);
+        if !matches!(event, ParticipantEvent::KeyExchangeMessage { .. }) {
             return;
         }
         while let Some(ready) = security.take_ready_match() {
@@ -98,8 +99,9 @@ impl Core {
         datagram: &[u8],
         received: &ReceivedDatagram,
     ) {
-        let security = self.security.as_ref();
-        if security.is_some_and(|own| own.note_unprotected_datagram(now, datagram, received)) {
+        if let Some(security) = &self.security
+            && security.note_unprotected_datagram(now, datagram, received)
+        {
             self.serve_participant(now);
         }
     }

@@ -297,9 +297,7 @@ impl ReaderEndpoint {
                 "coherent sets dropped: incomplete, or larger than the history of the subscription"
             );
         }
-        if losses.samples > 0 {
-            self.note_lost(losses.samples);
-        }
+        self.note_lost(losses.samples);
     }
 
     /// As [`ReaderEndpoint::collect`], for samples that may have to wait.

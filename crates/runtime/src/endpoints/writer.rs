@@ -355,7 +355,7 @@ impl WriterEndpoint {
     }
 
     /// Whether some further wire takes its samples.
-    pub(crate) fn is_on_wires(&self) -> bool {
+    pub fn is_on_wires(&self) -> bool {
         self.on_wires.load(Ordering::Relaxed) > 0
     }
 

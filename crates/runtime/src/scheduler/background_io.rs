@@ -305,3 +305,86 @@ impl WatchedContext {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::BorrowedFd;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// A context that another thread drives.
+    #[derive(Default)]
+    struct DrivenContext {
+        polls: AtomicU64,
+        is_closed: AtomicBool,
+    }
+
+    impl UndrivenContext for DrivenContext {
+        fn drive_undriven(&self, _: usize) -> bool {
+            false
+        }
+
+        fn next_deadline(&self) -> Instant {
+            Instant::FAR_FUTURE
+        }
+
+        fn begin_background_sleep(&self) -> Instant {
+            Instant::FAR_FUTURE
+        }
+
+        fn poll_counter(&self) -> (u64, bool) {
+            (self.polls.fetch_add(1, Ordering::Relaxed), true)
+        }
+
+        fn is_closed(&self) -> bool {
+            self.is_closed.load(Ordering::Relaxed)
+        }
+
+        fn now(&self) -> Instant {
+            Instant::ZERO
+        }
+
+        fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+
+        fn memory_bytes(&self) -> (usize, usize) {
+            (0, 0)
+        }
+
+        fn exceeded_limit(&self) -> Option<String> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_closed_context_is_watched_no_more_and_counts_once() {
+        let shared: &ThreadControl = Box::leak(Box::new(start_thread_control().unwrap()));
+        let io = BackgroundIo { shared };
+        let contexts = [(); 3].map(|()| Arc::new(DrivenContext::default()));
+        for context in &contexts {
+            let weak: Weak<DrivenContext> = Arc::downgrade(context);
+            io.adopt(weak);
+        }
+        let mut thread = BackgroundLoop::new(shared, Poller::new().unwrap());
+        thread.register_new_contexts();
+        let mut watched = || {
+            assert!(thread.poll_all() == SleepLimit::Unlimited);
+            (
+                thread.watched.len(),
+                shared.contexts.load(Ordering::Relaxed),
+            )
+        };
+        assert_eq!(watched(), (3, 3));
+        let [closed, dropped, stays] = contexts;
+        closed.is_closed.store(true, Ordering::Relaxed);
+        drop(dropped);
+        for _ in 0..2 {
+            assert_eq!(watched(), (1, 1));
+        }
+        let polls = |context: &DrivenContext| context.polls.load(Ordering::Relaxed);
+        assert_eq!((polls(&closed), polls(&stays)), (1, 3));
+    }
+}

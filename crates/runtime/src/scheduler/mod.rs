@@ -240,3 +240,88 @@ impl Scheduler {
         !self.closed.swap(true, Ordering::AcqRel)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::io::{self, IoSlice};
+    use std::os::fd::BorrowedFd;
+
+    use super::*;
+    use crate::platform::{Locator, ReceivedDatagram};
+
+    /// Sockets in which nothing arrives. Counts wake calls.
+    #[derive(Default)]
+    struct SilentSockets {
+        wakes: AtomicU64,
+    }
+
+    impl Transport for SilentSockets {
+        fn send(&self, _: &[IoSlice<'_>], _: &Locator) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn receive(&self, _: &mut [u8]) -> Option<ReceivedDatagram> {
+            None
+        }
+
+        fn check_readable(&self) {}
+
+        fn sleep(&self, _: Instant, _: Instant) {}
+
+        fn wake(&self) {
+            self.wakes.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn shutdown_requested(&self) -> bool {
+            false
+        }
+
+        fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+            None
+        }
+    }
+
+    #[test]
+    fn a_follower_sleeps_in_its_queue_unless_the_driver_is_gone() {
+        let scheduler = Scheduler::new(Arc::new(SilentSockets::default()), None);
+        let queue = Arc::new(ReadyQueue::new(|| {}));
+        let sleeps = Cell::new(0);
+        let follow = |is_driver_free: bool| {
+            let limit = || {
+                sleeps.set(sleeps.get() + 1);
+                Some(std::time::Duration::ZERO)
+            };
+            scheduler.follow(&queue, Instant::FAR_FUTURE, || is_driver_free, limit);
+        };
+        follow(false);
+        assert_eq!(sleeps.get(), 1);
+        // The driver left before it saw the follower. The wake call ends with the
+        // sleep, and the follower is in no list any more.
+        follow(true);
+        assert!(!queue.has_wake_reason());
+        scheduler.wake_follower(None);
+        assert!(!queue.has_wake_reason());
+    }
+
+    #[test]
+    fn an_earlier_timeout_wakes_a_sleeping_driver() {
+        let sockets = Arc::new(SilentSockets::default());
+        let scheduler = Scheduler::new(sockets.clone(), None);
+        let at = |nanos| Some(Instant::from_nanos(nanos));
+        let wakes = || sockets.wakes.load(Ordering::Relaxed);
+        scheduler.schedule(TimeoutOwner::Participant, at(200));
+        assert_eq!(wakes(), 0, "the driver is awake");
+        let wake_at = scheduler.begin_sleep(Instant::from_nanos(100));
+        assert_eq!(wake_at.as_nanos(), 100);
+        // It wakes by itself in time.
+        scheduler.schedule(TimeoutOwner::Interfaces, at(150));
+        scheduler.schedule(TimeoutOwner::ShmConnections, at(100));
+        assert_eq!(wakes(), 0);
+        scheduler.schedule(TimeoutOwner::TraceFile, at(50));
+        assert_eq!(wakes(), 1);
+        scheduler.end_sleep();
+        scheduler.schedule(TimeoutOwner::TraceFile, at(40));
+        assert_eq!((wakes(), scheduler.next_timeout().as_nanos()), (1, 40));
+    }
+}

@@ -32,9 +32,9 @@ const REFUSAL_BACKOFF: Duration = Duration::from_secs(30);
 
 impl Security {
     /// Handles discovery events of unauthenticated participants. Results are sent
-    /// with the next messages of the participant. Returns whether matches may have
-    /// got their keys ([`Security::take_ready_match`]).
-    pub(crate) fn handle_event(&self, now: Instant, event: &ParticipantEvent) -> bool {
+    /// with the next messages of the participant. Matches may get their keys
+    /// ([`Security::take_ready_match`]).
+    pub(crate) fn handle_event(&self, now: Instant, event: &ParticipantEvent) {
         let mut state = self.state.lock();
         match event {
             ParticipantEvent::AuthenticationNeeded(data) => {
@@ -73,7 +73,8 @@ impl Security {
             }
             ParticipantEvent::KeyExchangeMessage { from, payload } => {
                 drop(state);
-                return self.handle_keys(*from, payload);
+                self.handle_keys(*from, payload);
+                return;
             }
             ParticipantEvent::EndpointLost(guid) => {
                 self.crypto_transform.remove_remote_endpoint(*guid)
@@ -94,10 +95,9 @@ impl Security {
                 state.peers.remove(prefix);
                 state.handshakes.remove_peer(*prefix);
             }
-            _ => return false,
+            _ => return,
         }
         self.serve_handshakes(now, &mut state);
-        false
     }
 
     /// Handles a datagram before the crypto transform. A peer that replies before
@@ -127,13 +127,13 @@ impl Security {
     }
 
     /// Handles timeouts of the handshakes. Returns whether the permissions of this
-    /// context have changed.
+    /// context may have changed.
     pub(crate) fn handle_timeout(&self, now: Instant) -> bool {
         let mut state = self.state.lock();
         state.handshakes.handle_timeout(now);
-        let permissions_changed = self.revalidate(now, &mut state);
+        let may_have_changed = self.revalidate(now, &mut state);
         self.serve_handshakes(now, &mut state);
-        permissions_changed
+        may_have_changed
     }
 
     fn serve_handshakes(&self, now: Instant, state: &mut SecurityState) {

@@ -124,7 +124,7 @@ impossible! {
     fn is_match_ready(Instant, Guid, &Arc<EndpointData>, &Route, VendorId) -> bool;
     fn take_ready_match() -> Option<ReadyMatch>;
     fn remove_match(Guid, Guid) -> bool;
-    fn handle_event(Instant, &ParticipantEvent) -> bool;
+    fn handle_event(Instant, &ParticipantEvent);
     fn note_unprotected_datagram(Instant, &[u8], &ReceivedDatagram) -> bool;
     fn handle_timeout(Instant) -> bool;
     fn recheck(&[Arc<EndpointData>]) -> (BTreeMap<Guid, String>, BTreeMap<Guid, String>);

@@ -177,15 +177,15 @@ impl Security {
             .send_key_message(now, to, payload);
     }
 
-    /// Handles the keys of a peer. Returns true if some match may be complete now.
-    pub(super) fn handle_keys(&self, from: GuidPrefix, payload: &[u8]) -> bool {
+    /// Handles the keys of a peer.
+    pub(super) fn handle_keys(&self, from: GuidPrefix, payload: &[u8]) {
         let Some(message) = GenericMessage::from_payload(payload) else {
-            return false;
+            return;
         };
         let (own, source) = (message.destination_endpoint, message.source_endpoint);
         let to_us = message.destination_participant.prefix == self.prefix;
         if !to_us || message.identity.source_guid.prefix != from {
-            return false;
+            return;
         }
         let material = |token: &Token| {
             let is_ours = token.class == TOKEN;
@@ -198,7 +198,7 @@ impl Security {
             Ok(keys) => keys,
             Err(error) => {
                 tracing::debug!(%from, %error, "keys");
-                return false;
+                return;
             }
         };
         let taken = match message.class.as_str() {
@@ -206,11 +206,10 @@ impl Security {
             WRITER | READER if source.prefix == from && own.prefix == self.prefix => self
                 .crypto_transform
                 .set_endpoint_keys(own.entity, source, &keys),
-            _ => return false,
+            _ => return,
         };
         if let Err(error) = taken {
             tracing::debug!(%from, class = message.class, endpoint = %source, %error, "keys");
         }
-        taken.is_ok()
     }
 }

@@ -30,15 +30,18 @@ const REVALIDATION_PERIOD: Duration = Duration::from_secs(5);
 
 impl Security {
     /// Reloads changed files and removes peers that are no longer allowed; all of
-    /// them if this context is not. Returns true if this context's permissions have
-    /// changed.
+    /// them if this context is not. Returns true if this context's permissions may
+    /// have changed.
     pub(super) fn revalidate(&self, now: Instant, state: &mut SecurityState) -> bool {
         if now < state.next_check {
             return false;
         }
         state.next_check = now + REVALIDATION_PERIOD;
         let wall = to_unix_time(self.parts.platform.wall_clock());
-        let permissions_changed = state.watch.has_changed() && self.reload_files(now, wall, state);
+        let files_changed = state.watch.has_changed();
+        if files_changed {
+            self.reload_files(now, wall, state);
+        }
         let access = self.access();
         let enclave = &state.handshakes.local_identity().enclave;
         let authority = &enclave.identity_authority;
@@ -64,12 +67,12 @@ impl Security {
             self.crypto_transform.remove_participant(prefix);
             self.parts.participant.lock().revoke_access(prefix);
         }
-        permissions_changed
+        files_changed
     }
 
-    /// Reloads the files of this context after a change. Returns true if peers must
-    /// authenticate this context again.
-    fn reload_files(&self, now: Instant, wall: UnixTime, state: &mut SecurityState) -> bool {
+    /// Reloads the files of this context after a change. If its certificate or
+    /// permissions have changed, peers authenticate it again.
+    fn reload_files(&self, now: Instant, wall: UnixTime, state: &mut SecurityState) {
         let renewal = match state.handshakes.reload(wall) {
             Ok(renewal) => renewal,
             Err(faults) => {
@@ -79,7 +82,7 @@ impl Security {
                 // One of several files may be valid; the fault of the other was
                 // just reported.
                 let _ = state.handshakes.reload_revocations();
-                return false;
+                return;
             }
         };
         for fault in &renewal.ignored_changes {
@@ -92,7 +95,7 @@ impl Security {
             .access(self.parts.domain_id);
         let Ok(access) = access.map_err(|fault| state.report_own_revocation(fault.to_string()))
         else {
-            return false;
+            return;
         };
         let access = Arc::new(access);
         *self.permissions.write() = access;
@@ -100,7 +103,6 @@ impl Security {
             tracing::info!("certificate or permissions have changed; authenticating peers again");
             self.disconnect_all(now, state);
         }
-        renewal.has_changed
     }
 
     /// Disconnects all authenticated peers.

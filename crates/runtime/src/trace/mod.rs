@@ -417,3 +417,32 @@ fn clock_read_picos(platform: &Arc<dyn Platform>) -> u64 {
     let nanos = u64::try_from(ended.since(began).as_nanos()).unwrap_or(0);
     nanos.saturating_mul(1000) / CLOCK_READS_TIMED
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::platform::SystemPlatform;
+
+    #[test]
+    fn a_write_is_scheduled_once_until_it_has_happened() {
+        let folder = std::env::temp_dir().join(format!("pteros-tracer-{}", std::process::id()));
+        let platform: Arc<dyn Platform> = Arc::new(SystemPlatform::new());
+        let options = TraceOptions {
+            folder: Some(folder.clone()),
+            bytes_max: BYTES_MIN,
+        };
+        let tracer = Tracer::open(&platform, GuidPrefix([1; 12]), &options);
+        let tracer = tracer.unwrap().unwrap();
+        assert!(!tracer.begin_write_delay(), "nothing was recorded");
+        tracer.append_name("node 1");
+        assert!(tracer.begin_write_delay());
+        tracer.append_name("node 2");
+        assert!(!tracer.begin_write_delay(), "that write has both");
+        tracer.write_file();
+        assert!(!tracer.begin_write_delay());
+        tracer.append_name("node 3");
+        assert!(tracer.begin_write_delay());
+        drop(tracer);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}

@@ -522,6 +522,28 @@ mod tests {
     }
 
     #[test]
+    fn a_record_is_written_to_the_file_once() {
+        let path = std::env::temp_dir().join(format!("pteros-once-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let ring = TraceRing::create(BYTES_MIN, Some(&path), &HEADER).unwrap();
+        ring.push(record(1));
+        ring.write_file();
+        let recorded = file_words(&path);
+        // A mark in the last word of that record stays when others are written.
+        let (from, to) = ring.words.slots(0, 1)[0].unwrap();
+        let changed = |all: &[u64]| (from..to).find(|at| all[*at] != recorded[*at]);
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        let mark = (!recorded[to - 1]).to_le_bytes();
+        std::os::unix::fs::FileExt::write_all_at(&file, &mark, (to as u64 - 1) * 8).unwrap();
+        ring.push(record(2));
+        ring.write_file();
+        assert_eq!(changed(&file_words(&path)), Some(to - 1));
+        assert_eq!(sequences(&Recording::read(&ring.copy()).unwrap()), [1, 2]);
+        drop(ring);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
     fn the_file_waits_for_a_record_that_is_being_written() {
         let path = std::env::temp_dir().join(format!("pteros-slow-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);

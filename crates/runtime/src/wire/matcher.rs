@@ -243,3 +243,96 @@ impl EndpointMatcher {
 fn no_route() -> Route {
     Route::by_socket(&[], false)
 }
+
+#[cfg(test)]
+mod tests {
+    use pteros_rtps::id::EntityId;
+    use pteros_rtps::qos::EndpointQos;
+
+    use super::*;
+
+    fn endpoint(prefix: u8, entity: EntityId) -> EndpointData {
+        let guid = GuidPrefix([prefix; 12]).with(entity);
+        EndpointData::new(guid, "rt/scan", "test::Bytes", EndpointQos::default())
+    }
+
+    fn reader(prefix: u8, number: u8) -> EndpointData {
+        endpoint(prefix, EntityId::from_bytes([0, 0, number, 0x04]))
+    }
+
+    #[test]
+    fn an_endpoint_is_taken_again_and_refused_without_participant_or_space() {
+        let mut matcher = EndpointMatcher::new(Limits {
+            endpoints: 1,
+            ..Limits::default()
+        });
+        assert!(
+            !matcher.add_remote(reader(1, 1)),
+            "its participant is unknown"
+        );
+        assert!(matcher.add_participant(ParticipantData::new(GuidPrefix([1; 12]))));
+        assert!(matcher.add_remote(reader(1, 1)));
+        while matcher.poll_event().is_some() {}
+        // Announced again it is known, and nothing happens.
+        assert!(matcher.add_remote(reader(1, 1)));
+        assert!(!matcher.has_events());
+        // With other data it is replaced, although the table is full.
+        let renamed = EndpointData {
+            topic: "rt/map".into(),
+            ..reader(1, 1)
+        };
+        assert!(matcher.add_remote(renamed));
+        let event = matcher.poll_event();
+        assert!(
+            matches!(&event, Some(ParticipantEvent::EndpointChanged { remote, .. }) if remote.topic == "rt/map"),
+            "{event:?}"
+        );
+        assert!(!matcher.add_remote(reader(1, 2)), "the table is full");
+        assert_eq!(matcher.refused_count(), 2);
+        assert_eq!(matcher.remotes().count(), 1);
+    }
+
+    #[test]
+    fn participants_are_known_once_and_refused_when_the_table_is_full() {
+        let mut matcher = EndpointMatcher::new(Limits {
+            remote_participants: 1,
+            ..Limits::default()
+        });
+        let [first, second] = [1, 2].map(|number| ParticipantData::new(GuidPrefix([number; 12])));
+        assert!(matcher.add_participant(first.clone()));
+        assert!(matcher.poll_event().is_some());
+        assert!(matcher.add_participant(first));
+        assert!(!matcher.has_events());
+        assert!(!matcher.add_participant(second));
+        assert_eq!(matcher.refused_count(), 1);
+        assert_eq!(matcher.exceeded_limit(), None);
+    }
+
+    #[test]
+    fn a_lost_participant_ends_its_matches_before_its_endpoints() {
+        let mut matcher = EndpointMatcher::new(Limits::default());
+        let writer = Arc::new(endpoint(9, EntityId::from_bytes([0, 0, 1, 0x03])));
+        matcher.add_local(&writer);
+        for number in [1, 2] {
+            matcher.add_participant(ParticipantData::new(GuidPrefix([number; 12])));
+            assert!(matcher.add_remote(reader(number, 1)));
+        }
+        while matcher.poll_event().is_some() {}
+        matcher.remove_participant(GuidPrefix([1; 12]), LostReason::Disposed);
+        let events: Vec<_> = std::iter::from_fn(|| matcher.poll_event()).collect();
+        let gone = reader(1, 1).guid;
+        assert!(
+            matches!(
+                &events[..],
+                [
+                    ParticipantEvent::Unmatched { remote, .. },
+                    ParticipantEvent::EndpointLost(lost),
+                    ParticipantEvent::ParticipantLost { .. },
+                ] if *remote == gone && *lost == gone
+            ),
+            "{events:?}"
+        );
+        assert!(matcher.remote(gone).is_none());
+        assert_eq!(matcher.remotes().count(), 1, "the other one stays");
+    }
+}

@@ -1,7 +1,7 @@
 //! Two contexts on one host with simulated clock and network: time jumps from one
 //! timeout or arrival to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -15,10 +15,16 @@ use pteros_runtime::platform::{
     unicast_port,
 };
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::rtps::id::GuidPrefix;
 use pteros_runtime::rtps::locator::{Locator, OwnAddress};
+use pteros_runtime::rtps::outbox::Datagram;
 use pteros_runtime::rtps::qos::EndpointQos;
 use pteros_runtime::rtps::time::{Duration, Instant, Timestamp};
 use pteros_runtime::sample::SampleBody;
+use pteros_runtime::shm_transport::{
+    Chunk, ConnectionCounts, ConnectionEvent, DisconnectReason, PoolExhausted, ReceivedMessage,
+    SendRefusal, ShmScope, ShmTransport,
+};
 use pteros_runtime::writer::{OutboundMessage, WriterEndpoint};
 use pteros_runtime::{Core, CoreOptions, DriverState, EndpointSpec};
 
@@ -38,6 +44,8 @@ pub struct Network {
     pub lose_every: u64,
     /// The publishing context's socket, if its send buffer is bounded.
     pub socket: Option<Socket>,
+    /// The shared memory between the two, if there is some.
+    shared_memory: Option<SharedMemory>,
     count: u64,
 }
 
@@ -78,9 +86,107 @@ impl Socket {
     }
 }
 
+/// One connection by shared memory. Messages arrive at once.
+#[derive(Default)]
+struct SharedMemory {
+    names: [GuidPrefix; 2],
+    events: [Vec<ConnectionEvent>; 2],
+    messages: [VecDeque<Vec<u8>>; 2],
+    /// Sizes of the memory that the publishing context prefaulted.
+    prefaulted: Vec<usize>,
+}
+
+impl SharedMemory {
+    /// Whether one of the two has something to poll for.
+    fn has_arrived(&self) -> bool {
+        self.events.iter().any(|events| !events.is_empty())
+            || self.messages.iter().any(|messages| !messages.is_empty())
+    }
+}
+
 struct Place {
     network: Arc<Mutex<Network>>,
     index: usize,
+}
+
+impl Place {
+    fn with_memory<R>(&self, change: impl FnOnce(&mut SharedMemory) -> R) -> R {
+        let mut network = self.network.lock().unwrap();
+        change(network.shared_memory.as_mut().unwrap())
+    }
+}
+
+impl ShmTransport for Place {
+    fn scope(&self) -> ShmScope {
+        ShmScope {
+            version: 1,
+            host: 1,
+            network: 1,
+            user: 1,
+        }
+    }
+
+    fn connect(&self, _: GuidPrefix, _: Instant) -> Result<(), DisconnectReason> {
+        self.with_memory(|memory| {
+            for side in 0..2 {
+                let (peer, connection) = (memory.names[1 - side].0, 1);
+                memory.events[side].push(ConnectionEvent::Connected { peer, connection });
+            }
+        });
+        Ok(())
+    }
+
+    fn disconnect(&self, _: GuidPrefix) {}
+
+    fn is_due(&self) -> bool {
+        self.with_memory(|memory| !memory.events[self.index].is_empty())
+    }
+
+    fn poll(&self, _: Instant, events: &mut dyn FnMut(ConnectionEvent)) -> Option<Instant> {
+        let new = self.with_memory(|memory| std::mem::take(&mut memory.events[self.index]));
+        new.into_iter().for_each(events);
+        None
+    }
+
+    fn send(&self, _: u32, datagram: &Datagram<'_>) -> Result<(), SendRefusal> {
+        self.with_memory(|memory| memory.messages[1 - self.index].push_back(datagram.to_vec()));
+        Ok(())
+    }
+
+    fn receive(&self, head: &mut Vec<u8>) -> Option<ReceivedMessage> {
+        let (message, peer) = self.with_memory(|memory| {
+            let message = memory.messages[self.index].pop_front();
+            (message, memory.names[1 - self.index].0)
+        });
+        *head = message?;
+        Some(ReceivedMessage {
+            connection: 1,
+            peer,
+            head_len: head.len(),
+            tail_len: 0,
+            body: None,
+        })
+    }
+
+    fn chunk(&self, len: usize) -> Result<Chunk, PoolExhausted> {
+        Ok(Chunk::Plain(vec![0; len]))
+    }
+
+    fn prefault(&self, len: usize) {
+        if self.index == TALKER {
+            self.with_memory(|memory| memory.prefaulted.push(len));
+        }
+    }
+
+    fn arm_doorbell(&self) -> bool {
+        true
+    }
+
+    fn disarm_doorbell(&self) {}
+
+    fn counts(&self) -> ConnectionCounts {
+        ConnectionCounts::default()
+    }
 }
 
 fn address(index: usize) -> Locator {
@@ -102,12 +208,22 @@ impl Platform for Place {
         [u8::try_from(self.index).unwrap() + 1; 10]
     }
 
-    fn open(&self, _plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+        let place = || Place {
+            network: self.network.clone(),
+            index: self.index,
+        };
+        let mut network = self.network.lock().unwrap();
+        let shm: Result<Arc<dyn ShmTransport>, String> = match &mut network.shared_memory {
+            Some(memory) => {
+                memory.names[self.index] = plan.prefix;
+                Ok(Arc::new(place()))
+            }
+            None => Err("none here".into()),
+        };
+        drop(network);
         Ok(OpenedTransports {
-            transport: Box::new(Place {
-                network: self.network.clone(),
-                index: self.index,
-            }),
+            transport: Box::new(place()),
             participant_index: u32::try_from(self.index).unwrap(),
             unicast: vec![address(self.index)],
             own_addresses: vec![OwnAddress {
@@ -116,7 +232,7 @@ impl Platform for Place {
             }],
             multicast: None,
             advice: Vec::new(),
-            shm: Err("none here".into()),
+            shm,
         })
     }
 
@@ -203,7 +319,20 @@ pub const LISTENER: usize = 1;
 
 impl ContextPair {
     pub fn new(flow_controllers: Vec<FlowController>) -> Self {
-        let network = Arc::new(Mutex::new(Network::default()));
+        Self::on(Network::default(), flow_controllers)
+    }
+
+    /// A pair that is connected by shared memory once endpoints match.
+    pub fn of_one_host() -> Self {
+        let network = Network {
+            shared_memory: Some(SharedMemory::default()),
+            ..Network::default()
+        };
+        Self::on(network, Vec::new())
+    }
+
+    fn on(network: Network, flow_controllers: Vec<FlowController>) -> Self {
+        let network = Arc::new(Mutex::new(network));
         let open = |index| {
             let env = Place {
                 network: network.clone(),
@@ -242,6 +371,21 @@ impl ContextPair {
 
     pub fn listener(&self) -> &Core {
         &self.cores[LISTENER]
+    }
+
+    /// Sizes of the memory that the talker prefaulted.
+    pub fn prefaulted(&self) -> Vec<usize> {
+        let network = self.network();
+        network.shared_memory.as_ref().unwrap().prefaulted.clone()
+    }
+
+    /// Lets all datagrams arrive. They wait in the sockets for the next poll.
+    pub fn fill_sockets(&self) {
+        let mut network = self.network();
+        while let Some(flight) = network.in_flight.first_entry() {
+            let (from, to, bytes) = flight.remove();
+            network.arrived[to].push((from, bytes));
+        }
     }
 
     pub fn plain_writer(&self, topic: &str, qos: EndpointQos) -> Arc<WriterEndpoint> {
@@ -309,6 +453,13 @@ impl ContextPair {
                 .cores
                 .iter()
                 .map(|core| core.next_deadline().as_nanos());
+            let memory = network.shared_memory.as_ref();
+            let has_arrived = memory.is_some_and(SharedMemory::has_arrived);
+            let arrival = if has_arrived {
+                Some(network.now)
+            } else {
+                arrival
+            };
             let next = deadlines.chain(arrival).min().unwrap_or(end);
             if next > end {
                 network.now = end;

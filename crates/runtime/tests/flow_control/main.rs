@@ -1,8 +1,10 @@
-//! Asynchronous publishers and flow controllers, with whole contexts on simulated
-//! time: rates, priorities, loss.
+//! Whole contexts on simulated time: asynchronous publishers and flow controllers
+//! (rates, priorities, loss), what else leaves a context, and what stays within.
 
 mod back_pressure;
 mod harness;
+mod leaving;
+mod within;
 
 use std::time::Duration as Span;
 

@@ -241,6 +241,28 @@ fn claim(announcement: &[u8], own: GuidPrefix, number: u32, from: usize) -> [Vec
 }
 
 #[test]
+fn a_message_that_addresses_nobody_validates_no_address() {
+    let keys = TestKeystore::new(&Options::default());
+    let mut contexts = SecuredContexts::default();
+    contexts.open(Some(&keys.enclave("/talker"))).unwrap();
+    // The last of these has the port of the talker and another IP address.
+    let from = PLACES_OF_HOST;
+    while contexts.attacker() < from {}
+    contexts.run(SECOND);
+    let announcement = last_of(&contexts, 0, EntityId::SPDP_WRITER);
+    for (number, is_whole) in [(1, false), (2, true)] {
+        let [claim, proof] = claim(&announcement, contexts.prefix(0), number, from);
+        contexts.inject(from, 0, &claim);
+        contexts.run(SECOND / 100);
+        // Its header names the sender alone.
+        let message = if is_whole { &proof[..] } else { &proof[..20] };
+        contexts.inject(from, 0, message);
+        contexts.run(SECOND / 100);
+        assert_eq!(contexts.was_sent(0, "dds.sec.auth"), is_whole);
+    }
+}
+
+#[test]
 fn a_thousand_claims_a_second_from_ten_addresses_keep_no_newcomer_out() {
     for proves_address in [false, true] {
         let keys = TestKeystore::new(&Options::default());

@@ -76,6 +76,37 @@ fn changed_permissions_apply_to_live_matches_without_a_restart() {
 }
 
 #[test]
+fn a_writer_that_lost_its_permission_loses_readers_without_identity_too() {
+    let keys = TestKeystore::new(&Options::default());
+    let talker = keys.enclave("/talker");
+    crate::open_topics(&keys);
+    // Anybody may read them, but not write.
+    let control = |on: bool| format!("<enable_write_access_control>{on}<");
+    keys.edit_governance(&[(&control(false), &control(true))]);
+    let mut contexts = SecuredContexts::default();
+    contexts.open(Some(&talker)).unwrap();
+    contexts.open(None).unwrap();
+    let writer = contexts.writer(0, "rt/open");
+    let reader = contexts.reader(1, "rt/open");
+    assert!(contexts.run_until(10 * SECOND, |_| writer.matched_count() == 1));
+    keys.edit(PERMISSIONS, &[(WIDE, NARROW)]);
+    assert!(contexts.run_until(6 * SECOND, |_| writer.matched_count() == 0));
+    contexts.publish(0, &writer, "for nobody");
+    contexts.run(10 * SECOND);
+    assert_eq!(writer.matched_count(), 0);
+    assert_eq!(contexts.taken(1, &reader), Vec::<String>::new());
+    let (own, remote) = (writer.guid(), reader.data.guid);
+    let why = contexts.core(0).why_unmatched(own, remote).unwrap();
+    assert!(why.contains("permissions of this context"), "{why}");
+
+    keys.edit(PERMISSIONS, &[(NARROW, WIDE)]);
+    assert!(contexts.run_until(11 * SECOND, |_| writer.matched_count() == 1));
+    contexts.publish(0, &writer, "for all");
+    contexts.run(SECOND);
+    assert_eq!(contexts.taken(1, &reader), ["for all"]);
+}
+
+#[test]
 fn a_broken_or_unchanged_file_affects_no_peer() {
     let (keys, mut contexts) = known();
     let writer = contexts.writer(0, "rt/chatter");

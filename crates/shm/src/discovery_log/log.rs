@@ -305,6 +305,21 @@ mod tests {
                 "{end} {length}: {read:?}"
             );
         }
+        // The second of two records is longer than what was written.
+        let (mut own, mut theirs) = writer_and_reader(64 << 10);
+        let into = &mut Vec::new();
+        own.append([[1; 8].as_slice()].into_iter()).expect("room");
+        assert_eq!(theirs.next(into), Ok(Some(&[1; 8][..])));
+        own.memory
+            .word(AT_RECORDS + 16)
+            .store(40, Ordering::Relaxed);
+        own.memory.word(AT_END).store(32, Ordering::Release);
+        assert_eq!(
+            theirs.next(into),
+            Err(DisconnectReason::ProtocolViolation(
+                "a record length that is out of range"
+            ))
+        );
         let (own, mut theirs) = writer_and_reader(64 << 10);
         let into = &mut Vec::new();
         own.memory.word(AT_END).store(16, Ordering::Release);

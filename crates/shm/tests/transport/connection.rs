@@ -167,6 +167,21 @@ fn chunks_held_beyond_a_connection_are_not_reused() {
 }
 
 #[test]
+fn a_connection_without_chunks_on_loan_ends_at_once() {
+    let pair = Pair::new(options(), options());
+    pair.a.send(pair.ab, b"small", b"", b"").expect("sent");
+    pair.a.disconnect(pair.b.name());
+    let counts = pair.a.counts();
+    assert_eq!((counts.connections, counts.lingering_connections), (0, 0));
+    // Although the peer keeps its half of the socket until it has read all.
+    assert_eq!(pair.b.counts().connections, 1);
+    assert_eq!(receive(&pair.b).expect("there").0, b"small");
+    assert_eq!(poll(&pair.b, 0).len(), 1);
+    let counts = pair.b.counts();
+    assert_eq!((counts.connections, counts.lingering_connections), (0, 0));
+}
+
+#[test]
 fn both_sides_may_keep_samples_of_each_other_while_they_close() {
     let pair = Pair::new(options(), options());
     let bytes = pattern(10_000, 1);

@@ -334,6 +334,25 @@ fn new_segments_are_sent_before_they_are_used() {
 }
 
 #[test]
+fn each_further_segment_of_a_size_doubles_its_chunks() {
+    // Small chunks fill 256 KiB; a large one is a segment of its own.
+    for (len, first) in [(1_000, 240), (10_000, 12), (500_000, 1)] {
+        let transport = open(options());
+        let mut held = Vec::new();
+        let mut total = first;
+        for segments in 1..5 {
+            while held.len() < total {
+                held.push(transport.chunk(len).expect("a chunk"));
+                let counts = transport.counts();
+                let chunks = counts.chunks_used + counts.chunks_free;
+                assert_eq!((counts.segments, chunks), (segments, total), "{len}");
+            }
+            total *= 2;
+        }
+    }
+}
+
+#[test]
 fn unused_segments_are_retired_for_other_sizes() {
     let mut small = options();
     small.pool_bytes = 32 << 20;

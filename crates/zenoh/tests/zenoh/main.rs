@@ -12,6 +12,7 @@ mod spin_thread;
 mod access;
 mod actions;
 mod both_wires;
+mod bridge;
 mod graph;
 mod harness;
 mod password;

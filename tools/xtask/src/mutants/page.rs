@@ -130,7 +130,8 @@ others; a test of over 60 s is left out. A failure counts if it comes again, and
 mutant.
 
 Left out of the draw are changes that no test can notice: reserved capacity, `Debug` output, conditions of log lines for
-developers, and comparisons with the present that differ in one nanosecond (`tools/xtask/src/mutants/sites.rs`).
+developers, comparisons with the present that differ in one nanosecond, and signs of numbers that are zero outside of
+the simulator (`tools/xtask/src/mutants/sites.rs`).
 
 ";
 

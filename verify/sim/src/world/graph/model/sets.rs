@@ -72,12 +72,12 @@ impl Model {
             let mut is_due = set.ended;
             for w in writers {
                 let writer = &self.writers[w];
-                let wanted: Vec<i64> = set
-                    .of(w)
-                    .filter_map(|n| i64::try_from(n).ok())
-                    .filter(|n| reader.passes_filter(w, *n))
-                    .collect();
-                let Some(first) = wanted.first() else {
+                let sent: Vec<i64> = set.of(w).filter_map(|n| i64::try_from(n).ok()).collect();
+                let passes = |n: &i64| reader.passes_filter(w, *n);
+                let wanted: Vec<i64> = sent.iter().copied().filter(passes).collect();
+                // A set that began before the match is incomplete, whatever the filter
+                // of the reader would have held back of it (seed 50246).
+                let Some(first) = sent.first().filter(|_| !wanted.is_empty()) else {
                     continue;
                 };
                 let Some(steady) = reader.steadily_matched(writer, *first) else {

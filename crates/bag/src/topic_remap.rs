@@ -1,0 +1,149 @@
+//! New names for topics of a bag: one by one, or by regular expression.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use regex_automata::nfa::thompson::pikevm::PikeVM;
+use regex_automata::{Anchored, Input};
+
+use crate::error::BagError;
+
+/// Rules that one player may have.
+const RULES_MAX: usize = 1_024;
+/// Length of a name that a rule may make, bytes: the limit of a topic name.
+const NAME_BYTES_MAX: usize = 255;
+
+/// New names by recorded name. A rule for exactly one name wins over expressions, and
+/// of those the first that matches the whole name counts. The default renames nothing.
+#[derive(Clone, Debug, Default)]
+pub struct TopicRemap {
+    names: BTreeMap<String, String>,
+    patterns: Vec<PatternRule>,
+}
+
+#[derive(Clone)]
+struct PatternRule {
+    text: String,
+    whole: PikeVM,
+    replacement: String,
+}
+
+impl fmt::Debug for PatternRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} becomes {:?}", self.text, self.replacement)
+    }
+}
+
+impl TopicRemap {
+    /// Gives one topic another name. A second rule for the same topic replaces the first.
+    ///
+    /// # Errors
+    /// There are 1 024 rules already.
+    pub fn rename(&mut self, old: String, new: String) -> Result<(), BagError> {
+        self.check_space()?;
+        self.names.insert(old, new);
+        Ok(())
+    }
+
+    /// Gives other names to all topics whose whole name matches a regular expression.
+    /// In `replacement`, `$1` or `${1}` is what the first group matched, `${name}` a named
+    /// group, and `$$` a dollar sign. The name begins with one slash, whether the
+    /// replacement does or not.
+    ///
+    /// # Errors
+    /// It is no regular expression, or there are 1 024 rules already.
+    pub fn rename_matching(&mut self, text: &str, replacement: &str) -> Result<(), BagError> {
+        self.check_space()?;
+        let whole = PikeVM::new(&format!("(?:{text})$"))
+            .map_err(|error| BagError::Invalid(format!("regular expression {text:?}: {error}")))?;
+        self.patterns.push(PatternRule {
+            text: text.to_owned(),
+            whole,
+            replacement: replacement.to_owned(),
+        });
+        Ok(())
+    }
+
+    fn check_space(&self) -> Result<(), BagError> {
+        if self.names.len() + self.patterns.len() < RULES_MAX {
+            return Ok(());
+        }
+        let problem = format!("more than {RULES_MAX} rules for names of topics");
+        Err(BagError::Invalid(problem))
+    }
+
+    /// The name under which a recorded topic is published.
+    ///
+    /// # Errors
+    /// A regular expression makes a name of more than 255 bytes.
+    pub fn name_of(&self, recorded: &str) -> Result<String, BagError> {
+        if let Some(new) = self.names.get(recorded) {
+            return Ok(new.clone());
+        }
+        for rule in &self.patterns {
+            let mut captures = rule.whole.create_captures();
+            let input = Input::new(recorded).anchored(Anchored::Yes);
+            let cache = &mut rule.whole.create_cache();
+            rule.whole.captures(cache, input, &mut captures);
+            if !captures.is_match() {
+                continue;
+            }
+            let new = captures.interpolate_string(recorded, &rule.replacement);
+            let new = format!("/{}", new.trim_start_matches('/'));
+            if new.len() > NAME_BYTES_MAX {
+                let problem = format!(
+                    "the rule {:?} makes a name of {} bytes of {recorded}; {NAME_BYTES_MAX} is the most",
+                    rule.text,
+                    new.len()
+                );
+                return Err(BagError::Invalid(problem));
+            }
+            return Ok(new);
+        }
+        Ok(recorded.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_rename_whole_names_and_single_names_win() {
+        let mut remap = TopicRemap::default();
+        remap.rename("/a/scan".into(), "/one".into()).unwrap();
+        remap
+            .rename_matching("/([ab])/(?P<rest>.*)", "/old/${rest}/of_$1")
+            .unwrap();
+        remap.rename_matching("/b/.*", "/never").unwrap();
+        remap.rename_matching("(/d/.*)", "$1/old").unwrap();
+        for (old, new) in [
+            ("/a/scan", "/one"),
+            ("/a/odom", "/old/odom/of_a"),
+            ("/b/x/y", "/old/x/y/of_b"),
+            ("/c/a/odom", "/c/a/odom"),
+            ("/d/map", "/d/map/old"),
+            ("/scan", "/scan"),
+        ] {
+            assert_eq!(remap.name_of(old).unwrap(), new, "{old}");
+        }
+    }
+
+    #[test]
+    fn wrong_rules_are_refused() {
+        let mut remap = TopicRemap::default();
+        let error = remap.rename_matching("/(", "/x").unwrap_err();
+        assert!(error.to_string().contains("\"/(\""), "{error}");
+        remap
+            .rename_matching("/(.*)", "$1$1$1$1")
+            .expect("long names are found later");
+        let long = format!("/{}", "x".repeat(100));
+        let error = remap.name_of(&long).unwrap_err().to_string();
+        assert!(error.contains("401 bytes"), "{error}");
+        for number in 1..RULES_MAX {
+            remap.rename(format!("/{number}"), "/x".into()).unwrap();
+        }
+        assert!(remap.rename("/more".into(), "/x".into()).is_err());
+        assert!(remap.rename_matching("/more", "/x").is_err());
+    }
+}

@@ -1,0 +1,226 @@
+//! What leaves a context and when: memory for the next large message, a message
+//! before the announcement of its writer, deferred remote sends, accesses of a group.
+
+use std::any::TypeId;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use pteros_msg::cdr::{Encode, Encoder, Representation};
+use pteros_runtime::EndpointSpec;
+use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
+use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
+use pteros_runtime::rtps::qos::{Durability, EndpointQos, History, Presentation, XCDR1, XCDR2};
+use pteros_runtime::sample::{SampleBody, SharedValue};
+use pteros_runtime::writer::OutboundMessage;
+
+use crate::harness::{ContextPair, spec};
+use crate::{best_effort, last, message};
+
+/// A message that exists as a value of this process, too.
+struct Value(Arc<Mark>);
+
+struct Mark(u32);
+
+impl Encode for Mark {
+    fn encode(&self, out: &mut Encoder<'_>) {
+        out.u32(self.0);
+    }
+}
+
+impl OutboundMessage for Value {
+    fn message_type(&self) -> TypeId {
+        TypeId::of::<Mark>()
+    }
+
+    fn shared(&mut self) -> Option<Arc<dyn SharedValue>> {
+        Some(self.0.clone())
+    }
+
+    fn serialized(&mut self) -> Bytes {
+        self.0.payload(Representation::Xcdr1)
+    }
+
+    fn serialized_len(&mut self) -> usize {
+        self.serialized().len()
+    }
+}
+
+/// The callback of a subscription, which a test runs itself.
+struct Callback;
+
+impl Task for Callback {
+    fn run(&self) {}
+}
+
+/// Queues `slot` whenever it is ready.
+fn queue_of(slot: &ReadySlot, task: &Arc<Callback>) -> Arc<ReadyQueue> {
+    let queue = Arc::new(ReadyQueue::new(|| {}));
+    let weak: Weak<Callback> = Arc::downgrade(task);
+    slot.set_task(weak);
+    slot.attach(Some(queue.clone()), || false);
+    queue
+}
+
+#[test]
+fn a_publisher_that_keeps_large_messages_prefaults_memory_from_the_second_on() {
+    let mut pair = ContextPair::of_one_host();
+    let kept = EndpointQos {
+        history: History::KeepAll,
+        durability: Durability::TransientLocal,
+        ..EndpointQos::default()
+    };
+    let writer = pair.plain_writer("t", kept.clone());
+    let reader = pair.reader("t", kept);
+    pair.run_ms(200);
+    pair.publish(&writer, message(100_000, 1));
+    assert_eq!(pair.prefaulted(), [0; 0], "it may stay the only one");
+    pair.publish(&writer, message(100_000, 2));
+    assert_eq!(pair.prefaulted(), [100_000]);
+    pair.publish(&writer, message(1_000, 3));
+    assert_eq!(pair.prefaulted(), [100_000], "a small one is not worth it");
+    pair.run_ms(10);
+    assert_eq!(pair.taken(&reader), [1, 2, 3]);
+    // One that overwrites its messages uses their memory again.
+    let overwriting = pair.plain_writer("u", last(5));
+    let _reader = pair.reader("u", last(5));
+    pair.run_ms(200);
+    (0..5).for_each(|mark| pair.publish(&overwriting, message(100_000, mark)));
+    assert_eq!(pair.prefaulted(), [100_000]);
+}
+
+#[test]
+fn a_message_by_shared_memory_waits_for_the_announcement_of_its_writer() {
+    let mut pair = ContextPair::of_one_host();
+    let _connected = (pair.plain_writer("a", last(1)), pair.reader("a", last(1)));
+    let reader = pair.reader("late", best_effort(10));
+    // Until the connection is settled, sockets go first anyway.
+    pair.run_ms(500);
+    let writer = pair.plain_writer("late", best_effort(10));
+    let announced = pair.network().sent.len();
+    pair.publish(&writer, message(100, 7));
+    assert_eq!(pair.network().sent.len(), announced, "no socket carries it");
+    pair.fill_sockets();
+    pair.run_ms(10);
+    assert_eq!(pair.taken(&reader), [7]);
+}
+
+#[test]
+fn a_message_leaves_the_process_after_the_callbacks_that_it_made_ready() {
+    let mut pair = ContextPair::new(Vec::new());
+    // A writer that offers several representations sends the first.
+    let offer = EndpointQos {
+        representation: vec![XCDR2, XCDR1],
+        ..last(10)
+    };
+    let writer = pair.plain_writer("t", offer);
+    let remote = pair.reader("t", last(10));
+    let local = pair
+        .talker()
+        .create_reader(
+            spec("t", last(10)),
+            DeliveryForm::Type(TypeId::of::<Mark>()),
+            false,
+        )
+        .unwrap();
+    pair.run_ms(200);
+    let task = Arc::new(Callback);
+    let queue = queue_of(&local.slot, &task);
+    let talker = pair.talker();
+    let spinning = talker.begin_spin(&queue);
+    let sent = || pair.network().sent.len();
+    let before = sent();
+    let source = talker.platform.wall_clock();
+    talker
+        .publish(&writer, &mut Value(Arc::new(Mark(7))), source)
+        .unwrap();
+    assert_eq!(sent(), before, "its callback goes first");
+    assert!(queue.pop().is_some());
+    assert!(talker.take(&local).is_some());
+    assert!(!talker.end_round(&queue));
+    assert!(sent() > before);
+    drop(spinning);
+    pair.run_ms(10);
+    let arrived = pair.listener().take(&remote).unwrap();
+    let SampleBody::Serialized(bytes) = arrived.body else {
+        panic!("bytes were asked for");
+    };
+    // PLAIN_CDR2, little-endian.
+    assert_eq!(bytes[..], [0, 7, 0, 0, 7, 0, 0, 0]);
+}
+
+#[test]
+fn an_asynchronous_message_is_handed_to_its_controller_before_the_callbacks() {
+    let mut pair = ContextPair::new(vec![FlowController::new("free")]);
+    let writer = pair.writer("t", last(10), AsyncPublishMode::new("free"));
+    let _remote = pair.reader("t", last(10));
+    let form = DeliveryForm::Type(TypeId::of::<Mark>());
+    let local = pair
+        .talker()
+        .create_reader(spec("t", last(10)), form, false)
+        .unwrap();
+    pair.run_ms(200);
+    let task = Arc::new(Callback);
+    let queue = queue_of(&local.slot, &task);
+    let talker = pair.talker();
+    let _spinning = talker.begin_spin(&queue);
+    let source = talker.platform.wall_clock();
+    let mut value = Value(Arc::new(Mark(7)));
+    talker.publish(&writer, &mut value, source).unwrap();
+    assert_eq!((queue.len(), writer.unsent_count()), (1, 1));
+}
+
+#[test]
+fn samples_that_came_during_an_access_are_reported_at_its_end() {
+    let pair = ContextPair::new(Vec::new());
+    let core = pair.talker();
+    let presentation = Presentation {
+        access_scope: 2,
+        coherent: false,
+        ordered: true,
+    };
+    let publishers = core.create_publisher_group(presentation);
+    let group = core.create_subscription_group(presentation);
+    let writer_spec = EndpointSpec {
+        group: Some(publishers),
+        ..spec("t", last(10))
+    };
+    let reader_spec = EndpointSpec {
+        subscription_group: Some(group.clone()),
+        ..spec("t", last(10))
+    };
+    let writer = core.create_writer(writer_spec).unwrap();
+    let reader = core.create_reader(reader_spec, DeliveryForm::Bytes, false);
+    let reader = reader.unwrap();
+    let task = Arc::new(Callback);
+    let of_group = queue_of(&group.slot, &task);
+    let take = || {
+        let (from, item) = core.take_of_group(&group, |_| true)?;
+        assert_eq!(from, reader.data.guid);
+        let SampleBody::Serialized(bytes) = item.body else {
+            panic!("bytes were asked for");
+        };
+        Some(bytes[4])
+    };
+
+    // An inner access ends nothing.
+    core.begin_access(&group);
+    core.begin_access(&group);
+    pair.publish(&writer, message(10, 1));
+    while of_group.pop().is_some() {
+        group.slot.begin_take();
+    }
+    assert_eq!(take(), None, "it came after the access began");
+    core.end_access(&group);
+    assert!(of_group.is_empty() && group.is_open());
+    core.end_access(&group);
+    assert!(of_group.pop().is_some(), "the sample shows now");
+    group.slot.begin_take();
+    core.begin_access(&group);
+    assert_eq!(take(), Some(1));
+    core.end_access(&group);
+    assert!(of_group.is_empty(), "nothing is left");
+    // Without an access, nothing ends.
+    core.end_access(&group);
+    assert!(!group.is_open());
+}

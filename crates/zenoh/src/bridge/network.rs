@@ -1,0 +1,134 @@
+//! One side of a bridge: its context, the queue of its thread, and its nodes.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::Guid;
+use pteros_runtime::Core;
+use pteros_runtime::event::EndpointEvents;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::ready_queue::{ReadyQueue, Task};
+
+use crate::bridge_path::BridgePath;
+
+/// See the module documentation. Thread-safe.
+pub struct Network {
+    /// The context.
+    pub core: Arc<Core>,
+    /// The tasks of the side's thread.
+    pub queue: Arc<ReadyQueue>,
+    nodes: Mutex<BTreeMap<BridgePath, Node>>,
+}
+
+struct Node {
+    key: NodeKey,
+    endpoints: usize,
+}
+
+impl Network {
+    /// The side of a context.
+    pub fn new(core: Arc<Core>) -> Self {
+        Self {
+            queue: core.ready_queue(),
+            nodes: Mutex::default(),
+            core,
+        }
+    }
+
+    /// Announces an endpoint as one of the node with that path.
+    pub fn attach(&self, path: &BridgePath, endpoint: &Arc<EndpointData>) {
+        let mut nodes = self.nodes.lock();
+        let node = nodes.entry(path.clone()).or_insert_with(|| Node {
+            key: self.core.add_node(&path.node_name(), "/"),
+            endpoints: 0,
+        });
+        node.endpoints += 1;
+        let key = node.key;
+        drop(nodes);
+        self.core.attach_endpoint(key, endpoint);
+    }
+
+    /// Takes an endpoint away from its node, and ends a node without endpoints.
+    pub fn detach(&self, path: &BridgePath, endpoint: Guid) {
+        let mut nodes = self.nodes.lock();
+        let Some(node) = nodes.get_mut(path) else {
+            return;
+        };
+        node.endpoints = node.endpoints.saturating_sub(1);
+        let (key, is_empty) = (node.key, node.endpoints == 0);
+        if is_empty {
+            nodes.remove(path);
+        }
+        drop(nodes);
+        self.core.detach_endpoint(key, endpoint);
+        if is_empty {
+            self.core.remove_node(key);
+        }
+    }
+
+    /// Announces the bridge itself. Its node stays when it has no endpoints.
+    pub fn announce(&self, own: &BridgePath) {
+        let key = self.core.add_node(&own.node_name(), "/");
+        let node = Node { key, endpoints: 1 };
+        self.nodes.lock().insert(own.clone(), node);
+    }
+
+    /// Withdraws the bridge itself.
+    pub fn withdraw(&self, own: &BridgePath) {
+        if let Some(node) = self.nodes.lock().remove(own) {
+            self.core.remove_node(node.key);
+        }
+    }
+}
+
+/// Notes that endpoints of the bridge have matched or lost others.
+#[derive(Default)]
+pub struct Changed(AtomicBool);
+
+impl Changed {
+    /// Something has changed.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether something has changed since the last call.
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::AcqRel)
+    }
+}
+
+/// The task of an endpoint whose matches the bridge follows. Takes its events.
+pub struct MatchWatch {
+    events: Arc<EndpointEvents>,
+    changed: Arc<Changed>,
+}
+
+impl MatchWatch {
+    /// Watches an endpoint on its side's thread, as long as the value lives.
+    pub fn new(
+        network: &Network,
+        events: &Arc<EndpointEvents>,
+        changed: &Arc<Changed>,
+    ) -> Arc<Self> {
+        let watch = Arc::new(Self {
+            events: events.clone(),
+            changed: changed.clone(),
+        });
+        let task: Weak<Self> = Arc::downgrade(&watch);
+        events.slot.set_task(task);
+        let is_pending = || !events.is_empty();
+        events.slot.attach(Some(network.queue.clone()), is_pending);
+        watch
+    }
+}
+
+impl Task for MatchWatch {
+    fn run(&self) {
+        self.events.slot.begin_take();
+        while self.events.take().is_some() {}
+        self.changed.set();
+    }
+}

@@ -1,0 +1,455 @@
+//! Plan of a bridge: which publishers and servers of one side it announces on the other.
+//!
+//! A pure function of what both sides show. It keeps loops out:
+//!
+//! - An endpoint whose path contains this bridge is not routed, so that nothing ever
+//!   comes back, whatever else is known.
+//! - An endpoint whose path contains a bridge that is or was on the other side, too, has
+//!   been there. It is no echo for this bridge to make.
+//! - An endpoint of a process that is on both sides itself needs no bridge.
+//!
+//! Bridges that share both sides see each other there. Of several that would route an
+//! endpoint, the one with the smallest id does. The others stand by.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pteros_msg::hash::TypeHash;
+use pteros_msg::message::ros_type_name;
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::{Guid, VendorId};
+use pteros_rtps::qos::{
+    Durability, DurabilityService, EndpointQos, History, Liveliness, Ownership, Reliability, XCDR1,
+    XCDR2,
+};
+use pteros_runtime::user_data::user_data_value;
+
+use super::rules::Rules;
+use super::view::{SeenEndpoint, Side, SideView};
+use crate::bridge_path::{BridgeId, BridgePath, HOPS_MAX};
+use crate::key::Role;
+
+/// Depth of a transient-local publisher whose stack does not announce it (Fast DDS).
+const DEPTH_UNKNOWN: u32 = 10;
+/// The least depth of a volatile publisher: messages that its reliable readers may
+/// still ask for.
+const DEPTH_MIN: u32 = 10;
+/// The largest depth.
+const DEPTH_MAX: u32 = 1_000;
+/// Messages that may wait for the bridge's thread.
+const QUEUE_DEPTH: u32 = 100;
+/// Depth of requests and replies.
+const SERVICE_DEPTH: u32 = 1_000;
+
+/// A publisher that the bridge announces on the other side.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WantedTopic {
+    /// Its name on its own side.
+    pub name: String,
+    /// Its name on the other side.
+    pub name_there: String,
+    /// Its name in rules and reports.
+    pub rtps_name: String,
+    /// The DDS type name.
+    pub type_name: String,
+    /// Its path on the other side.
+    pub path: BridgePath,
+    /// Its QoS on the other side.
+    pub qos: EndpointQos,
+    /// Messages per second that pass.
+    pub hertz: Option<f64>,
+}
+
+/// A service that the bridge serves on the other side.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ServiceKey {
+    /// Where its server is.
+    pub side: Side,
+    /// Its name there.
+    pub name: String,
+    /// The DDS type name of the service.
+    pub type_name: String,
+    /// The path of its server.
+    pub path: BridgePath,
+}
+
+/// How the bridge serves it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WantedService {
+    /// Its name on the other side.
+    pub name_there: String,
+    /// Its name in rules and reports.
+    pub rtps_name: String,
+    /// The hash of the service's type.
+    pub hash: Option<TypeHash>,
+    /// The path on the other side.
+    pub path: BridgePath,
+}
+
+/// Something that is allowed, but cannot be routed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Refusal {
+    /// Where it is.
+    pub side: Side,
+    /// Its name in reports.
+    pub name: String,
+    /// The DDS type name.
+    pub type_name: String,
+    /// Why, as the rest of a sentence.
+    pub reason: String,
+}
+
+/// See the module documentation.
+#[derive(Default, Debug)]
+pub struct Plan {
+    /// By side and GUID of the publisher.
+    pub topics: BTreeMap<(Side, Guid), WantedTopic>,
+    /// The services.
+    pub services: BTreeMap<ServiceKey, WantedService>,
+    /// What cannot be routed.
+    pub refused: BTreeSet<Refusal>,
+    /// Bridges on both sides beside this one.
+    pub parallel: BTreeSet<BridgeId>,
+    /// Something is routed when another bridge has had the time to.
+    pub is_waiting: bool,
+}
+
+/// Finds the hash of a type that its endpoint does not announce, by the ROS name.
+pub type FindHash = dyn Fn(&str) -> Option<TypeHash> + Send + Sync;
+
+/// What a plan is made of.
+pub struct Planner<'p> {
+    /// This bridge.
+    pub own: BridgeId,
+    /// Its rules.
+    pub rules: &'p Rules,
+    /// Hashes of types.
+    pub find_hash: &'p FindHash,
+    /// Whether an endpoint has been there long enough for another bridge to route it.
+    pub has_aged: &'p dyn Fn(Side, Guid) -> bool,
+}
+
+/// One side with an index of its names.
+struct Indexed<'v> {
+    view: &'v SideView,
+    by_place: BTreeMap<(Role, &'v str, &'v str), Vec<&'v SeenEndpoint>>,
+}
+
+impl<'v> Indexed<'v> {
+    fn new(view: &'v SideView) -> Self {
+        let mut by_place: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for seen in &view.endpoints {
+            let place = &seen.place;
+            let key = (place.role, place.name.as_str(), place.type_name.as_str());
+            by_place.entry(key).or_default().push(seen);
+        }
+        Self { view, by_place }
+    }
+
+    fn paths<'a>(
+        &'a self,
+        role: Role,
+        name: &'a str,
+        type_name: &'a str,
+    ) -> impl Iterator<Item = &'a BridgePath> {
+        let found = self.by_place.get(&(role, name, type_name));
+        let found = found.into_iter().flatten();
+        found.filter_map(|seen| seen.path.as_ref())
+    }
+}
+
+impl Planner<'_> {
+    /// The plan for what both sides show.
+    pub fn plan(&self, rtps: &SideView, zenoh: &SideView) -> Plan {
+        let shared = rtps.bridges.intersection(&zenoh.bridges);
+        let mut plan = Plan {
+            parallel: shared.copied().filter(|id| *id != self.own).collect(),
+            ..Plan::default()
+        };
+        let [rtps, zenoh] = [rtps, zenoh].map(Indexed::new);
+        for (side, here, there) in [(Side::Rtps, &rtps, &zenoh), (Side::Zenoh, &zenoh, &rtps)] {
+            for seen in &here.view.endpoints {
+                match seen.place.role {
+                    Role::Publisher => self.plan_topic(&mut plan, side, seen, there),
+                    Role::Server => self.plan_service(&mut plan, side, seen, here, there),
+                    Role::Subscription | Role::Client | Role::Replies => {}
+                }
+            }
+        }
+        plan
+    }
+
+    fn plan_topic(&self, plan: &mut Plan, side: Side, seen: &SeenEndpoint, there: &Indexed<'_>) {
+        let Some(names) = self.names(side, &seen.place.name) else {
+            return;
+        };
+        let Some((path, from)) = self.path(plan, side, seen, &names, there) else {
+            return;
+        };
+        let (role, type_name) = (Role::Publisher, &seen.place.type_name);
+        let is_routed = there
+            .paths(role, &names.there, type_name)
+            .any(|path| self.is_routed_by_another(plan, from, path));
+        if is_routed {
+            return;
+        }
+        if self.leaves_time(plan, side, seen) {
+            return;
+        }
+        let hash = match self.hash(plan, side, seen, &names) {
+            Ok(hash) => hash,
+            Err(()) => return,
+        };
+        let wanted = WantedTopic {
+            name: seen.place.name.clone(),
+            hertz: self.rules.verdict(&names.rtps).hertz,
+            name_there: names.there,
+            rtps_name: names.rtps,
+            type_name: type_name.clone(),
+            qos: publisher_qos(&seen.data.qos, seen.vendor, &user_data(hash, &path)),
+            path,
+        };
+        plan.topics.insert((side, seen.data.guid), wanted);
+    }
+
+    fn plan_service(
+        &self,
+        plan: &mut Plan,
+        side: Side,
+        seen: &SeenEndpoint,
+        here: &Indexed<'_>,
+        there: &Indexed<'_>,
+    ) {
+        let Some(names) = self.names(side, &seen.place.name) else {
+            return;
+        };
+        let Some((path, from)) = self.path(plan, side, seen, &names, there) else {
+            return;
+        };
+        let (role, type_name) = (Role::Server, &seen.place.type_name);
+        // A request goes to one server only. One of the other side, or one that is
+        // nearer to it, serves it there. So a bridge never serves a name on both sides.
+        let is_nearer = |other: &BridgePath| match other.ids().split_last() {
+            // Its bridge has lost this side: it is about to go.
+            Some((last, before)) if before == from.ids() && !here.view.bridges.contains(last) => {
+                false
+            }
+            _ => *other < path,
+        };
+        let is_served = there.paths(role, &names.there, type_name).any(is_nearer);
+        if is_served || self.leaves_time(plan, side, seen) {
+            return;
+        }
+        let hash = match self.hash(plan, side, seen, &names) {
+            Ok(hash) => hash,
+            Err(()) => return,
+        };
+        let key = ServiceKey {
+            side,
+            name: seen.place.name.clone(),
+            type_name: type_name.clone(),
+            path: from.clone(),
+        };
+        let wanted = WantedService {
+            name_there: names.there,
+            rtps_name: names.rtps,
+            hash,
+            path,
+        };
+        plan.services.entry(key).or_insert(wanted);
+    }
+
+    /// The names of something on both sides, if the rules allow it.
+    fn names(&self, side: Side, name: &str) -> Option<Names> {
+        let names = match side {
+            Side::Rtps => Names {
+                there: self.rules.zenoh_name(name),
+                rtps: name.into(),
+            },
+            Side::Zenoh => {
+                let rtps = self.rules.rtps_name(name)?;
+                Names {
+                    there: rtps.clone(),
+                    rtps,
+                }
+            }
+        };
+        let verdict = self.rules.verdict(&names.rtps);
+        verdict.is_allowed.then_some(names)
+    }
+
+    /// The path on the other side, and that of the origin, unless it must not go there.
+    fn path<'s>(
+        &self,
+        plan: &mut Plan,
+        side: Side,
+        seen: &'s SeenEndpoint,
+        names: &Names,
+        there: &Indexed<'_>,
+    ) -> Option<(BridgePath, &'s BridgePath)> {
+        let from = seen.path.as_ref()?;
+        let has_been_there = |id: &BridgeId| *id == self.own || there.view.known.contains(id);
+        if from.ids().iter().any(has_been_there) {
+            return None;
+        }
+        let prefix = seen.data.guid.prefix;
+        if there.view.participants.contains(&prefix) {
+            return None;
+        }
+        let refused = match from.through(self.own) {
+            None => Err(format!("it has crossed {HOPS_MAX} bridges, the limit")),
+            Some(path) => why_not(&seen.data).map_or(Ok(path), |reason| Err(reason.into())),
+        };
+        match refused {
+            Ok(path) => Some((path, from)),
+            Err(reason) => {
+                plan.refused.insert(refusal(side, seen, names, reason));
+                None
+            }
+        }
+    }
+
+    /// Whether an endpoint on the other side is what a parallel bridge with a smaller id
+    /// made of the same origin.
+    fn is_routed_by_another(&self, plan: &Plan, from: &BridgePath, there: &BridgePath) -> bool {
+        let Some((last, before)) = there.ids().split_last() else {
+            return false;
+        };
+        before == from.ids() && *last < self.own && plan.parallel.contains(last)
+    }
+
+    /// Whether a parallel bridge with a smaller id may still begin to route it.
+    fn leaves_time(&self, plan: &mut Plan, side: Side, seen: &SeenEndpoint) -> bool {
+        let has_elder = plan.parallel.first().is_some_and(|first| *first < self.own);
+        let waits = has_elder && !(self.has_aged)(side, seen.data.guid);
+        plan.is_waiting |= waits;
+        waits
+    }
+
+    /// The type hash. Zenoh needs one, so its absence is a refusal there.
+    fn hash(
+        &self,
+        plan: &mut Plan,
+        side: Side,
+        seen: &SeenEndpoint,
+        names: &Names,
+    ) -> Result<Option<TypeHash>, ()> {
+        let announced = user_data_value(&seen.data.qos.user_data, "typehash");
+        let announced = announced.and_then(|text| text.parse().ok());
+        let found = announced.or_else(|| {
+            let ros_name = ros_type_name(&seen.place.type_name)?;
+            (self.find_hash)(&ros_name)
+        });
+        if found.is_none() && side == Side::Rtps {
+            let reason = "its process announces no type hash, and the type is not known here; add its package with --interfaces DIR, or source its workspace";
+            plan.refused
+                .insert(refusal(side, seen, names, reason.into()));
+            return Err(());
+        }
+        Ok(found)
+    }
+}
+
+struct Names {
+    there: String,
+    rtps: String,
+}
+
+fn refusal(side: Side, seen: &SeenEndpoint, names: &Names, reason: String) -> Refusal {
+    Refusal {
+        side,
+        name: names.rtps.clone(),
+        type_name: seen.place.type_name.clone(),
+        reason,
+    }
+}
+
+/// Why an endpoint cannot be routed, as the rest of a sentence.
+fn why_not(data: &EndpointData) -> Option<&'static str> {
+    let qos = &data.qos;
+    if data.guid.entity.is_keyed() {
+        return Some("its type has a key, and Zenoh carries no instances");
+    }
+    if qos.presentation.holds_samples() {
+        return Some("it publishes coherent sets, or in the order of a group");
+    }
+    if !qos.partition.is_empty() {
+        return Some("it is in a partition, which Zenoh does not have");
+    }
+    if qos.ownership == Ownership::Exclusive {
+        return Some("its ownership is exclusive, which Zenoh does not have");
+    }
+    None
+}
+
+fn user_data(hash: Option<TypeHash>, path: &BridgePath) -> Vec<u8> {
+    let hash = hash.map_or_else(String::new, |hash| format!("typehash={hash};"));
+    format!("{hash}{}", path.user_data()).into_bytes()
+}
+
+/// The QoS with which the bridge announces a publisher: its own, as far as the other
+/// side sees it.
+fn publisher_qos(origin: &EndpointQos, vendor: VendorId, user_data: &[u8]) -> EndpointQos {
+    let is_latched = origin.durability != Durability::Volatile;
+    let announced = depth_of(origin.history).max(depth_of(origin.durability_service.history));
+    let depth = match is_latched {
+        true if announced == 1 && vendor == VendorId::FAST_DDS => DEPTH_UNKNOWN,
+        true => announced,
+        false => announced.max(DEPTH_MIN),
+    };
+    EndpointQos {
+        reliability: origin.reliability,
+        // What is stored beyond the life of its publisher stays at its own side.
+        durability: if is_latched {
+            Durability::TransientLocal
+        } else {
+            Durability::Volatile
+        },
+        history: History::KeepLast(depth.clamp(1, DEPTH_MAX)),
+        durability_service: DurabilityService::default(),
+        deadline: origin.deadline,
+        lifespan: origin.lifespan,
+        // Messages assert nothing here; the bridge is alive as long as the origin is.
+        liveliness: Liveliness::Automatic,
+        lease_duration: origin.lease_duration,
+        transport_priority: origin.transport_priority,
+        destination_order: origin.destination_order,
+        representation: origin.representation.clone(),
+        user_data: user_data.to_vec(),
+        ..EndpointQos::default()
+    }
+}
+
+fn depth_of(history: History) -> u32 {
+    match history {
+        History::KeepLast(depth) => depth,
+        History::KeepAll => DEPTH_MAX,
+    }
+}
+
+/// The QoS of a subscription of the bridge, which matches its publishers of one class.
+pub fn subscription_qos(reliability: Reliability, is_latched: bool) -> EndpointQos {
+    EndpointQos {
+        reliability,
+        durability: if is_latched {
+            Durability::TransientLocal
+        } else {
+            Durability::Volatile
+        },
+        history: History::KeepLast(if is_latched { DEPTH_MAX } else { QUEUE_DEPTH }),
+        representation: vec![XCDR1, XCDR2],
+        ..EndpointQos::default()
+    }
+}
+
+/// The QoS of requests and replies.
+pub fn service_qos(hash: Option<TypeHash>, path: &BridgePath) -> EndpointQos {
+    EndpointQos {
+        history: History::KeepLast(SERVICE_DEPTH),
+        user_data: user_data(hash, path),
+        ..EndpointQos::default()
+    }
+}
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

@@ -1,0 +1,416 @@
+//! Plans of single bridges, and of whole networks of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pteros_rtps::id::{EntityId, GuidPrefix};
+
+use super::super::rules::RuleOptions;
+use super::*;
+use crate::key::{Place, request_names, topic_names};
+
+const TEXT: &str = "std_msgs::msg::dds_::String_";
+const ADD: &str = "example_interfaces::srv::dds_::AddTwoInts_";
+const OWN: BridgeId = BridgeId(5);
+
+fn path(ids: &[u32]) -> BridgePath {
+    let start = BridgePath::default();
+    ids.iter()
+        .fold(start, |path, id| path.through(BridgeId(*id)).unwrap())
+}
+
+fn guid(participant: u8, number: u8, kind: u8) -> Guid {
+    GuidPrefix([participant; 12]).with(EntityId::new([0, 0, number], kind))
+}
+
+fn hash_entry() -> String {
+    format!("typehash={};", TypeHash::rihs01([7; 32]))
+}
+
+fn seen(guid: Guid, (topic, type_name): (String, String), ids: &[u32]) -> SeenEndpoint {
+    let mut user_data = hash_entry();
+    if !ids.is_empty() {
+        user_data += &path(ids).user_data();
+    }
+    let qos = EndpointQos {
+        user_data: user_data.into_bytes(),
+        ..EndpointQos::default()
+    };
+    let data = Arc::new(EndpointData::new(guid, &topic, &type_name, qos));
+    SeenEndpoint {
+        place: Place::of(&data).unwrap(),
+        path: BridgePath::of_endpoint(&data),
+        vendor: VendorId::CYCLONE,
+        data,
+    }
+}
+
+fn publisher(participant: u8, name: &str, ids: &[u32]) -> SeenEndpoint {
+    let guid = guid(participant, 1, EntityId::KIND_WRITER_NO_KEY);
+    seen(guid, topic_names(name, TEXT), ids)
+}
+
+fn server(participant: u8, name: &str, ids: &[u32]) -> SeenEndpoint {
+    let guid = guid(participant, 2, EntityId::KIND_READER_NO_KEY);
+    seen(guid, request_names(name, ADD), ids)
+}
+
+fn view(endpoints: Vec<SeenEndpoint>, bridges: &[u32]) -> SideView {
+    let bridges: BTreeSet<BridgeId> = bridges.iter().map(|id| BridgeId(*id)).collect();
+    SideView {
+        participants: endpoints.iter().map(|of| of.data.guid.prefix).collect(),
+        known: bridges.clone(),
+        bridges,
+        endpoints,
+    }
+}
+
+fn plan_of(own: BridgeId, options: &RuleOptions, rtps: &SideView, zenoh: &SideView) -> Plan {
+    let rules = Rules::new(options.clone()).unwrap();
+    let planner = Planner {
+        own,
+        rules: &rules,
+        find_hash: &|_| None,
+        has_aged: &|_, _| true,
+    };
+    planner.plan(rtps, zenoh)
+}
+
+fn plan(rtps: &SideView, zenoh: &SideView) -> Plan {
+    plan_of(OWN, &RuleOptions::default(), rtps, zenoh)
+}
+
+#[test]
+fn publishers_and_servers_of_each_side_are_wanted_on_the_other() {
+    let rtps = view(
+        vec![publisher(1, "/chatter", &[]), server(1, "/add", &[])],
+        &[],
+    );
+    let zenoh = view(
+        vec![publisher(2, "/r1/cmd", &[]), publisher(3, "/other", &[])],
+        &[],
+    );
+    let options = RuleOptions {
+        namespace: "/r1".into(),
+        ..RuleOptions::default()
+    };
+    let plan = plan_of(OWN, &options, &rtps, &zenoh);
+    let names = plan.topics.iter().map(|((side, _), of)| {
+        (
+            *side,
+            of.name.as_str(),
+            of.name_there.as_str(),
+            of.rtps_name.as_str(),
+        )
+    });
+    let expected = [
+        (Side::Rtps, "/chatter", "/r1/chatter", "/chatter"),
+        (Side::Zenoh, "/r1/cmd", "/cmd", "/cmd"),
+    ];
+    assert!(names.eq(expected));
+    assert!(plan.topics.values().all(|of| of.path == path(&[OWN.0])));
+    let (key, service) = plan.services.first_key_value().unwrap();
+    assert_eq!((key.side, key.name.as_str()), (Side::Rtps, "/add"));
+    assert_eq!(service.name_there, "/r1/add");
+    assert_eq!(service.hash, Some(TypeHash::rihs01([7; 32])));
+}
+
+#[test]
+fn nothing_comes_back() {
+    // What this bridge made itself, what another made of something that has been there,
+    // and what a process on both sides has.
+    let cases = [
+        (publisher(1, "/a", &[1, OWN.0, 2]), view(vec![], &[])),
+        (publisher(1, "/a", &[1, 2]), view(vec![], &[1])),
+        (publisher(1, "/a", &[1, 2]), view(vec![], &[2])),
+        (
+            publisher(1, "/a", &[]),
+            view(vec![publisher(1, "/b", &[])], &[]),
+        ),
+    ];
+    for (seen, there) in cases {
+        let here = view(vec![seen.clone()], &[]);
+        for plan in [plan(&here, &there), plan(&there, &here)] {
+            let is_routed = plan.topics.keys().any(|(_, guid)| *guid == seen.data.guid);
+            assert!(!is_routed || seen.place.name == "/b", "{:?}", seen.path);
+        }
+    }
+    // A path of bridges that are elsewhere is no reason.
+    let far = view(vec![publisher(1, "/a", &[1, 2])], &[2]);
+    let plan = plan(&far, &view(vec![], &[]));
+    assert_eq!(
+        plan.topics.values().next().unwrap().path,
+        path(&[1, 2, OWN.0])
+    );
+}
+
+#[test]
+fn the_smallest_of_parallel_bridges_routes_and_another_takes_over() {
+    let rtps = view(vec![publisher(1, "/a", &[])], &[1, OWN.0]);
+    let made = view(vec![publisher(2, "/a", &[1])], &[1, OWN.0]);
+    assert!(plan(&rtps, &made).topics.is_empty());
+    // It does not allow this one.
+    let empty = view(vec![], &[1, OWN.0]);
+    assert_eq!(plan(&rtps, &empty).topics.len(), 1);
+    // One with a larger id is about to see that it is not the first.
+    let younger = view(vec![publisher(2, "/a", &[9])], &[9]);
+    let both = view(vec![publisher(1, "/a", &[])], &[9]);
+    assert_eq!(plan(&both, &younger).topics.len(), 1);
+    // It has lost one side, while what it made is still announced on the other.
+    let gone = view(vec![publisher(2, "/a", &[1])], &[1]);
+    let mut left = view(vec![publisher(1, "/a", &[])], &[]);
+    left.known.insert(BridgeId(1));
+    assert_eq!(plan(&left, &gone).topics.len(), 1);
+}
+
+#[test]
+fn a_parallel_bridge_with_a_smaller_id_is_given_time() {
+    let rules = Rules::new(RuleOptions::default()).unwrap();
+    let planner = |own| Planner {
+        own,
+        rules: &rules,
+        find_hash: &|_| None,
+        has_aged: &|_, _| false,
+    };
+    let rtps = view(vec![publisher(1, "/a", &[]), server(1, "/b", &[])], &[1]);
+    let zenoh = view(vec![], &[1]);
+    let waits = planner(OWN).plan(&rtps, &zenoh);
+    assert!(waits.topics.is_empty() && waits.services.is_empty() && waits.is_waiting);
+    let first = planner(BridgeId(0)).plan(&rtps, &zenoh);
+    assert!(first.topics.len() == 1 && first.services.len() == 1 && !first.is_waiting);
+}
+
+#[test]
+fn a_request_goes_to_the_nearest_server_only() {
+    let own = view(vec![server(1, "/add", &[])], &[]);
+    assert_eq!(plan(&own, &view(vec![], &[])).services.len(), 1);
+    // Another server of that name: each side has its own.
+    let other = view(vec![server(2, "/add", &[])], &[]);
+    assert!(plan(&own, &other).services.is_empty());
+    // The same by another way: the shorter one, else the smaller ids.
+    for (there, is_served) in [
+        (vec![1], true),
+        (vec![9], false),
+        (vec![1, 2], false),
+        (vec![9, 1], false),
+    ] {
+        let made = view(vec![server(2, "/add", &there)], &[7]);
+        let here = view(vec![server(1, "/add", &[])], &[1, 9]);
+        assert_eq!(
+            plan(&here, &made).services.is_empty(),
+            is_served,
+            "{there:?}"
+        );
+    }
+    // Its bridge has lost this side.
+    let stale = view(vec![server(2, "/add", &[1])], &[1]);
+    assert_eq!(plan(&own, &stale).services.len(), 1);
+}
+
+#[test]
+fn what_cannot_be_routed_is_refused_with_a_reason() {
+    let mut keyed = publisher(1, "/a", &[]);
+    let mut data = EndpointData::clone(&keyed.data);
+    data.guid.entity.kind = EntityId::KIND_WRITER_WITH_KEY;
+    keyed.data = Arc::new(data);
+    let change = |change: &dyn Fn(&mut EndpointQos)| {
+        let mut seen = publisher(1, "/a", &[]);
+        let mut data = EndpointData::clone(&seen.data);
+        change(&mut data.qos);
+        seen.data = Arc::new(data);
+        seen
+    };
+    let far = publisher(1, "/a", &[10, 11, 12, 13, 14, 15, 16, 17]);
+    for (seen, word) in [
+        (keyed, "key"),
+        (change(&|qos| qos.partition = vec!["p".into()]), "partition"),
+        (
+            change(&|qos| qos.ownership = Ownership::Exclusive),
+            "exclusive",
+        ),
+        (change(&|qos| qos.presentation.coherent = true), "coherent"),
+        (change(&|qos| qos.user_data.clear()), "type hash"),
+        (far, "8 bridges"),
+    ] {
+        let plan = plan(&view(vec![seen], &[]), &view(vec![], &[]));
+        assert!(plan.topics.is_empty(), "{word}");
+        let refused: Vec<_> = plan.refused.iter().map(|of| of.reason.as_str()).collect();
+        assert!(
+            refused.len() == 1 && refused[0].contains(word),
+            "{word}: {refused:?}"
+        );
+    }
+    let mut hostile = publisher(1, "/a", &[]);
+    hostile.path = None;
+    let plan = plan(&view(vec![hostile], &[]), &view(vec![], &[]));
+    assert!(plan.topics.is_empty() && plan.refused.is_empty());
+}
+
+#[test]
+fn a_publisher_keeps_its_qos() {
+    let origin = EndpointQos {
+        reliability: Reliability::Reliable,
+        durability: Durability::TransientLocal,
+        history: History::KeepLast(1),
+        lifespan: pteros_rtps::time::Duration::from_secs(3),
+        deadline: pteros_rtps::time::Duration::from_secs(2),
+        liveliness: Liveliness::ManualByTopic,
+        ..EndpointQos::default()
+    };
+    let made = publisher_qos(&origin, VendorId::CYCLONE, b"x");
+    assert_eq!(made.durability, Durability::TransientLocal);
+    assert_eq!(made.history, History::KeepLast(1));
+    assert_eq!(
+        (made.lifespan, made.deadline),
+        (origin.lifespan, origin.deadline)
+    );
+    assert_eq!(made.liveliness, Liveliness::Automatic);
+    // Fast DDS announces no depth.
+    let made = publisher_qos(&origin, VendorId::FAST_DDS, b"x");
+    assert_eq!(made.history, History::KeepLast(DEPTH_UNKNOWN));
+    let volatile = EndpointQos {
+        reliability: Reliability::BestEffort,
+        durability: Durability::Volatile,
+        ..origin
+    };
+    let made = publisher_qos(&volatile, VendorId::CYCLONE, b"x");
+    assert_eq!(made.reliability, Reliability::BestEffort);
+    assert_eq!(made.history, History::KeepLast(DEPTH_MIN));
+    let forever = EndpointQos {
+        durability: Durability::Persistent,
+        history: History::KeepAll,
+        ..volatile
+    };
+    let made = publisher_qos(&forever, VendorId::CYCLONE, b"x");
+    assert_eq!(made.durability, Durability::TransientLocal);
+    assert_eq!(made.history, History::KeepLast(DEPTH_MAX));
+}
+
+/// Networks, even ones RTPS, odd ones Zenoh, and bridges between two of them each.
+struct World {
+    bridges: Vec<(BridgeId, [usize; 2])>,
+    /// What each network shows of others: by network, the paths of one name.
+    paths: Vec<Vec<BridgePath>>,
+}
+
+impl World {
+    fn new(networks: usize, bridges: &[(u32, [usize; 2])]) -> Self {
+        Self {
+            bridges: bridges
+                .iter()
+                .map(|(id, ends)| (BridgeId(*id), *ends))
+                .collect(),
+            paths: vec![Vec::new(); networks],
+        }
+    }
+
+    fn view(&self, network: usize, role: Role, own: BridgeId) -> SideView {
+        let paths = self.paths[network].iter();
+        let others = paths.filter(|path| path.ids().last() != Some(&own));
+        let endpoints = others.enumerate().map(|(at, path)| {
+            let ids: Vec<u32> = path.ids().iter().map(|id| id.0).collect();
+            // A process of its own.
+            let participant = u8::try_from(network * 50 + at).unwrap();
+            match role {
+                Role::Publisher => publisher(participant, "/a", &ids),
+                _ => server(participant, "/a", &ids),
+            }
+        });
+        let endpoints = endpoints.collect();
+        let here = |(_, ends): &&(BridgeId, [usize; 2])| ends.contains(&network);
+        let bridges = self
+            .bridges
+            .iter()
+            .filter(here)
+            .filter(|(id, _)| *id != own);
+        let bridges: Vec<u32> = bridges.map(|(id, _)| id.0).collect();
+        view(endpoints, &bridges)
+    }
+
+    /// Lets all bridges look again until nothing changes, the one or the other way round.
+    fn settle(&mut self, role: Role, natives: &[usize], is_reversed: bool) {
+        let native = |network| natives.contains(&network).then(BridgePath::default);
+        let mut made: BTreeMap<BridgeId, [Vec<BridgePath>; 2]> = BTreeMap::new();
+        for round in 0.. {
+            assert!(round < 20, "it does not settle: {:?}", self.paths);
+            let before = self.paths.clone();
+            let mut order = self.bridges.clone();
+            if is_reversed {
+                order.reverse();
+            }
+            for (id, ends) in order {
+                let [rtps, zenoh] = ends.map(|network| self.view(network, role, id));
+                let plan = plan_of(id, &RuleOptions::default(), &rtps, &zenoh);
+                let mut of_it: [Vec<BridgePath>; 2] = [Vec::new(), Vec::new()];
+                for ((side, _), wanted) in &plan.topics {
+                    of_it[usize::from(*side == Side::Rtps)].push(wanted.path.clone());
+                }
+                for (key, wanted) in &plan.services {
+                    of_it[usize::from(key.side == Side::Rtps)].push(wanted.path.clone());
+                }
+                made.insert(id, of_it);
+                for network in 0..self.paths.len() {
+                    let mut all: Vec<BridgePath> = native(network).into_iter().collect();
+                    for (id, ends) in &self.bridges {
+                        for (end, at) in ends.iter().enumerate() {
+                            let of_it = made.get(id).filter(|_| *at == network);
+                            all.extend(of_it.into_iter().flat_map(|of| of[end].clone()));
+                        }
+                    }
+                    self.paths[network] = all;
+                }
+            }
+            if self.paths == before {
+                return;
+            }
+        }
+    }
+}
+
+const ROLES: [Role; 2] = [Role::Publisher, Role::Server];
+
+#[test]
+fn a_ring_of_bridges_ends_and_brings_nothing_back() {
+    // RTPS 0, Zenoh 1, RTPS 2, Zenoh 3.
+    let ring = [(4, [0, 1]), (3, [2, 1]), (2, [2, 3]), (1, [0, 3])];
+    for (role, is_reversed) in ROLES.into_iter().flat_map(|r| [(r, false), (r, true)]) {
+        let mut world = World::new(4, &ring);
+        world.settle(role, &[0], is_reversed);
+        let counts: Vec<usize> = world.paths.iter().map(Vec::len).collect();
+        match role {
+            // Both ways round, once each, and the origin alone where it is.
+            Role::Publisher => assert_eq!(counts, [1, 2, 2, 2]),
+            _ => assert_eq!(counts, [1, 1, 1, 1], "{:?}", world.paths),
+        }
+    }
+}
+
+#[test]
+fn parallel_bridges_make_one_of_each() {
+    for count in 2..=4 {
+        let bridges: Vec<(u32, [usize; 2])> = (1..=count).map(|id| (id, [0, 1])).collect();
+        for (role, is_reversed) in ROLES.into_iter().flat_map(|r| [(r, false), (r, true)]) {
+            let mut world = World::new(2, &bridges);
+            world.settle(role, &[0], is_reversed);
+            assert_eq!(world.paths, [vec![path(&[])], vec![path(&[1])]], "{role:?}");
+            // The first one goes.
+            world.bridges.remove(0);
+            world.settle(role, &[0], is_reversed);
+            assert_eq!(world.paths[1], [path(&[2])], "{role:?}");
+        }
+    }
+}
+
+#[test]
+fn a_star_joins_every_robot_with_the_cloud() {
+    // Zenoh 1 in the middle, three robots, and parallel bridges at one of them.
+    let star = [(1, [0, 1]), (2, [2, 1]), (3, [4, 1]), (4, [4, 1])];
+    for is_reversed in [false, true] {
+        let mut world = World::new(5, &star);
+        world.settle(Role::Publisher, &[0, 4], is_reversed);
+        assert_eq!(world.paths[1], [path(&[1]), path(&[3])]);
+        assert_eq!(world.paths[0], [path(&[]), path(&[3, 1])]);
+        assert_eq!(world.paths[2], [path(&[1, 2]), path(&[3, 2])]);
+        assert_eq!(world.paths[4], [path(&[]), path(&[1, 3])]);
+    }
+}

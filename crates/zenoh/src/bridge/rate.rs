@@ -1,0 +1,71 @@
+//! Rate limiter of a publisher: which messages exceed a frequency.
+//!
+//! A generic cell rate algorithm (ITU-T I.371) with one message of tolerance, so that a
+//! publisher at the limit loses nothing by its jitter. Sans-IO.
+
+use pteros_rtps::time::{Duration, Instant};
+
+/// See the module documentation.
+#[derive(Clone, Copy, Debug)]
+pub struct RateLimiter {
+    period: Duration,
+    /// When the next message is due. It may be a period early.
+    due: Option<Instant>,
+}
+
+impl RateLimiter {
+    /// A limiter that passes so many messages a second. `hertz` is positive and finite.
+    pub fn new(hertz: f64) -> Self {
+        // Saturates.
+        let nanos = (1e9 / hertz) as i64;
+        Self {
+            period: Duration::from_nanos(nanos),
+            due: None,
+        }
+    }
+
+    /// Whether a message at that time passes.
+    pub fn passes(&mut self, now: Instant) -> bool {
+        let due = self.due.unwrap_or(now);
+        if now.after(self.period) < due {
+            return false;
+        }
+        self.due = Some(due.max(now).after(self.period));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_millis(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    #[test]
+    fn messages_above_the_rate_do_not_pass() {
+        let mut limiter = RateLimiter::new(10.0);
+        let passed = (0..100).filter(|n| limiter.passes(at_millis(n * 10)));
+        // A second has ten, and one of tolerance.
+        assert_eq!(passed.count(), 11);
+    }
+
+    #[test]
+    fn a_publisher_at_the_limit_loses_nothing_by_its_jitter() {
+        let mut limiter = RateLimiter::new(10.0);
+        let jitter = [0, 30, 10, 40, 5];
+        for n in 0..50_u64 {
+            let at = at_millis(n * 100 + jitter[usize::try_from(n % 5).unwrap()]);
+            assert!(limiter.passes(at), "{n}");
+        }
+    }
+
+    #[test]
+    fn a_pause_saves_nothing_up() {
+        let mut limiter = RateLimiter::new(1.0);
+        assert!(limiter.passes(at_millis(0)));
+        let burst = (0..100).filter(|n| limiter.passes(at_millis(60_000 + n)));
+        assert_eq!(burst.count(), 2);
+    }
+}

@@ -1,0 +1,489 @@
+//! Routes of a bridge: keeps them as the plan says, and reports their begin and end.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use pteros_msg::message::ros_type_name;
+use pteros_rtps::id::Guid;
+use pteros_rtps::time::{Duration, Instant};
+use pteros_runtime::error::EndpointError;
+
+use super::counters::{RouteCounters, RouteCounts};
+use super::network::{Changed, Network};
+use super::plan::{FindHash, Plan, Planner, Refusal, ServiceKey, WantedService, WantedTopic};
+use super::rules::Rules;
+use super::service_route::ServiceRoute;
+use super::topic_route::{Counterpart, TopicClass, TopicGroup};
+use super::view::{Side, SideView};
+use crate::bridge_path::{BridgeId, BridgePath};
+
+/// Publishers and services that a bridge routes. When it is full, further ones are
+/// refused with a report until others have gone.
+pub const ROUTES_MAX: usize = 8_192;
+/// Refusals that are reported. Later ones are not.
+const REFUSALS_MAX: usize = 1_024;
+/// Bridges of each side that are remembered when they have gone. What later ones made
+/// may come back as long as their leases run.
+const BRIDGES_MAX: usize = 1_024;
+/// How long a bridge leaves an endpoint to a parallel one with a smaller id.
+const STANDBY_DELAY: Duration = Duration::from_millis(1_000);
+
+/// A route for people: everything of one name, type and direction.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RouteReport {
+    /// Topic or service.
+    pub kind: RouteKind,
+    /// Where the publishers or servers are.
+    pub from: Side,
+    /// The name on the RTPS side.
+    pub rtps_name: String,
+    /// The name on the Zenoh side.
+    pub zenoh_name: String,
+    /// The ROS type name.
+    pub type_name: String,
+    /// Publishers or servers of it.
+    pub origins: usize,
+    /// What it has done.
+    pub counts: RouteCounts,
+}
+
+/// What a route carries.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RouteKind {
+    /// The messages of publishers.
+    Topic,
+    /// The requests to a server, and its replies.
+    Service,
+}
+
+/// What a bridge reports.
+#[derive(Clone, PartialEq, Debug)]
+pub enum BridgeEvent {
+    /// The first publisher or server of a route is there.
+    RouteBegan(RouteReport),
+    /// The last one has gone.
+    RouteEnded(RouteReport),
+    /// Something that is allowed cannot be routed. Reported once.
+    Refused {
+        /// Where it is.
+        from: Side,
+        /// Its name on the RTPS side.
+        rtps_name: String,
+        /// The ROS type name.
+        type_name: String,
+        /// Why, as the rest of a sentence.
+        reason: String,
+    },
+    /// Another bridge with a smaller id is on both sides: this one routes only what the
+    /// other one does not.
+    StandsBy {
+        /// The other one.
+        elder: BridgeId,
+    },
+    /// The last bridge with a smaller id is not on both sides any more.
+    Active,
+}
+
+/// What a bridge has done as a whole.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct BridgeStatus {
+    /// The routes that are there.
+    pub routes: Vec<RouteReport>,
+    /// The sum of all, also of those that have ended.
+    pub total: RouteCounts,
+}
+
+/// What a bridge does not change.
+pub struct Settings {
+    /// Its id.
+    pub own: BridgeId,
+    /// Its rules.
+    pub rules: Rules,
+    /// Finds the hash of a type.
+    pub find_hash: Box<FindHash>,
+    /// Gets its reports.
+    pub report: Box<dyn Fn(&BridgeEvent) + Send + Sync>,
+}
+
+/// See the module documentation. The bridge locks it.
+pub struct Routes {
+    settings: Settings,
+    networks: [Arc<Network>; 2],
+    own_path: BridgePath,
+    changed: Arc<Changed>,
+    topics: BTreeMap<(Side, Guid), TopicRoute>,
+    groups: BTreeMap<TopicClass, Arc<TopicGroup>>,
+    services: BTreeMap<ServiceKey, (WantedService, ServiceRoute)>,
+    named: BTreeMap<RouteName, NamedRoute>,
+    first_seen: HashMap<(Side, Guid), Instant>,
+    refused: BTreeSet<Refusal>,
+    /// The bridges that were ever seen on each side.
+    known: [BTreeSet<BridgeId>; 2],
+    elder: Option<BridgeId>,
+    ended: RouteCounts,
+}
+
+struct TopicRoute {
+    wanted: WantedTopic,
+    class: TopicClass,
+    // Kept by the group as well.
+    _counterpart: Arc<Counterpart>,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct RouteName {
+    kind: RouteKind,
+    from: Side,
+    rtps_name: String,
+    type_name: String,
+}
+
+#[derive(Default)]
+struct NamedRoute {
+    origins: usize,
+    counters: Arc<RouteCounters>,
+}
+
+impl Routes {
+    /// No routes yet.
+    pub fn new(settings: Settings, networks: [Arc<Network>; 2], changed: &Arc<Changed>) -> Self {
+        let own_path = BridgePath::default().through(settings.own);
+        Self {
+            own_path: own_path.unwrap_or_default(),
+            settings,
+            networks,
+            changed: changed.clone(),
+            topics: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            services: BTreeMap::new(),
+            named: BTreeMap::new(),
+            first_seen: HashMap::new(),
+            refused: BTreeSet::new(),
+            known: Default::default(),
+            elder: None,
+            ended: RouteCounts::default(),
+        }
+    }
+
+    /// The path of what this bridge announces of endpoints that crossed no other.
+    pub fn own_path(&self) -> &BridgePath {
+        &self.own_path
+    }
+
+    /// Looks at both graphs and makes the routes as the plan says. Returns whether it has
+    /// something to do when others have had the time to.
+    pub fn reconcile(&mut self) -> bool {
+        let now = self.networks[0].core.platform.now();
+        let mut views = Side::BOTH.map(|side| SideView::of(&self.network(side).core));
+        for (view, known) in views.iter_mut().zip(&mut self.known) {
+            if known.len() < BRIDGES_MAX {
+                known.extend(&view.bridges);
+            }
+            view.known.extend(&*known);
+        }
+        self.note_first_seen(now, &views);
+        let plan = self.plan(now, &views);
+        self.report_elder(&plan);
+        for refusal in &plan.refused {
+            self.refuse(refusal.clone());
+        }
+        self.end_routes(&plan);
+        self.begin_routes(&plan);
+        let present = Side::BOTH.map(|side| publishers(&views[index(side)]));
+        for (class, group) in &self.groups {
+            group.note_publishers(&present[index(class.side)]);
+        }
+        self.update();
+        plan.is_waiting
+    }
+
+    fn plan(&self, now: Instant, views: &[SideView; 2]) -> Plan {
+        let has_aged = |side, guid| {
+            let seen = self.first_seen.get(&(side, guid));
+            seen.is_some_and(|seen| now >= seen.after(STANDBY_DELAY))
+        };
+        let planner = Planner {
+            own: self.settings.own,
+            rules: &self.settings.rules,
+            find_hash: &*self.settings.find_hash,
+            has_aged: &has_aged,
+        };
+        let [rtps, zenoh] = views;
+        planner.plan(rtps, zenoh)
+    }
+
+    fn note_first_seen(&mut self, now: Instant, views: &[SideView; 2]) {
+        let before = std::mem::take(&mut self.first_seen);
+        for side in Side::BOTH {
+            for seen in &views[index(side)].endpoints {
+                let key = (side, seen.data.guid);
+                let first = before.get(&key).copied().unwrap_or(now);
+                self.first_seen.insert(key, first);
+            }
+        }
+    }
+
+    fn report_elder(&mut self, plan: &Plan) {
+        let elder = plan.parallel.first().copied();
+        let elder = elder.filter(|elder| *elder < self.settings.own);
+        if elder == self.elder {
+            return;
+        }
+        self.elder = elder;
+        let event = elder.map_or(BridgeEvent::Active, |elder| BridgeEvent::StandsBy { elder });
+        (self.settings.report)(&event);
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        if self.refused.len() >= REFUSALS_MAX || !self.refused.insert(refusal.clone()) {
+            return;
+        }
+        (self.settings.report)(&BridgeEvent::Refused {
+            from: refusal.side,
+            type_name: shown_type(&refusal.type_name),
+            rtps_name: refusal.name,
+            reason: refusal.reason,
+        });
+    }
+
+    /// Ends the routes that the plan does not have, or has otherwise.
+    fn end_routes(&mut self, plan: &Plan) {
+        let ended = self
+            .topics
+            .extract_if(.., |key, route| plan.topics.get(key) != Some(&route.wanted));
+        let ended: Vec<_> = ended.collect();
+        for ((side, origin), route) in ended {
+            let is_last = self
+                .groups
+                .get(&route.class)
+                .is_some_and(|of| of.remove(origin));
+            if is_last {
+                self.groups.remove(&route.class);
+            }
+            self.end_named(&RouteName::of_topic(side, &route.wanted));
+        }
+        let ended = self.services.extract_if(.., |key, (wanted, _)| {
+            plan.services.get(key) != Some(&*wanted)
+        });
+        let ended: Vec<_> = ended.collect();
+        for (key, (wanted, route)) in ended {
+            drop(route);
+            self.end_named(&RouteName::of_service(&key, &wanted));
+        }
+    }
+
+    fn begin_routes(&mut self, plan: &Plan) {
+        for ((side, origin), wanted) in &plan.topics {
+            if self.topics.contains_key(&(*side, *origin)) {
+                continue;
+            }
+            let name = RouteName::of_topic(*side, wanted);
+            let outcome = self.begin_topic(*side, *origin, wanted, &name);
+            self.note_begin(name, outcome);
+        }
+        for (key, wanted) in &plan.services {
+            if self.services.contains_key(key) {
+                continue;
+            }
+            let name = RouteName::of_service(key, wanted);
+            let outcome = self.begin_service(key, wanted, &name);
+            self.note_begin(name, outcome);
+        }
+    }
+
+    fn begin_topic(
+        &mut self,
+        side: Side,
+        origin: Guid,
+        wanted: &WantedTopic,
+        name: &RouteName,
+    ) -> Result<(), String> {
+        self.check_room()?;
+        let [here, there] = [side, side.other()].map(|side| self.network(side).clone());
+        let counters = self.counters(name);
+        let counterpart = Counterpart::new(&there, wanted, &counters, &self.changed);
+        let counterpart = Arc::new(counterpart.map_err(|error| error.to_string())?);
+        let class = TopicClass::of(side, wanted);
+        let group = self.groups.entry(class.clone()).or_insert_with(|| {
+            TopicGroup::new(&here, class.clone(), &self.own_path, &self.changed)
+        });
+        group.add(origin, &counterpart);
+        let route = TopicRoute {
+            wanted: wanted.clone(),
+            class,
+            _counterpart: counterpart,
+        };
+        self.topics.insert((side, origin), route);
+        Ok(())
+    }
+
+    fn begin_service(
+        &mut self,
+        key: &ServiceKey,
+        wanted: &WantedService,
+        name: &RouteName,
+    ) -> Result<(), String> {
+        self.check_room()?;
+        let [here, there] = [key.side, key.side.other()].map(|side| self.network(side).clone());
+        let counters = self.counters(name);
+        let route = ServiceRoute::new(
+            &here,
+            &there,
+            &self.own_path,
+            (key, wanted),
+            &counters,
+            &self.changed,
+        );
+        let route = route.map_err(|error| error.to_string())?;
+        self.services.insert(key.clone(), (wanted.clone(), route));
+        Ok(())
+    }
+
+    fn check_room(&self) -> Result<(), String> {
+        if self.topics.len() + self.services.len() < ROUTES_MAX {
+            return Ok(());
+        }
+        Err(format!(
+            "{ROUTES_MAX} publishers and services are routed, the limit; allow fewer names, or start a second bridge for some of them"
+        ))
+    }
+
+    /// The counters of a route, which may not have begun.
+    fn counters(&mut self, name: &RouteName) -> Arc<RouteCounters> {
+        let route = self.named.entry(name.clone()).or_default();
+        route.counters.clone()
+    }
+
+    fn note_begin(&mut self, name: RouteName, outcome: Result<(), String>) {
+        if let Err(reason) = outcome {
+            if self
+                .named
+                .get(&name)
+                .is_some_and(|route| route.origins == 0)
+            {
+                self.named.remove(&name);
+            }
+            return self.refuse_route(name, reason);
+        }
+        let route = self.named.entry(name.clone()).or_default();
+        route.origins += 1;
+        if route.origins == 1 {
+            let report = self.report_of(&name);
+            (self.settings.report)(&BridgeEvent::RouteBegan(report));
+        }
+    }
+
+    fn refuse_route(&mut self, name: RouteName, reason: String) {
+        self.refuse(Refusal {
+            side: name.from,
+            name: name.rtps_name,
+            type_name: name.type_name,
+            reason,
+        });
+    }
+
+    fn end_named(&mut self, name: &RouteName) {
+        let Some(route) = self.named.get_mut(name) else {
+            return;
+        };
+        route.origins = route.origins.saturating_sub(1);
+        if route.origins > 0 {
+            return;
+        }
+        let report = self.report_of(name);
+        self.ended = self.ended.plus(report.counts);
+        self.named.remove(name);
+        (self.settings.report)(&BridgeEvent::RouteEnded(report));
+    }
+
+    fn report_of(&self, name: &RouteName) -> RouteReport {
+        let route = self.named.get(name);
+        RouteReport {
+            kind: name.kind,
+            from: name.from,
+            zenoh_name: self.settings.rules.zenoh_name(&name.rtps_name),
+            rtps_name: name.rtps_name.clone(),
+            type_name: shown_type(&name.type_name),
+            origins: route.map_or(0, |route| route.origins),
+            counts: route.map_or_else(RouteCounts::default, |route| route.counters.counts()),
+        }
+    }
+
+    /// Subscribes, serves and gives up as the matches of the routes say.
+    fn update(&mut self) {
+        let mut failed: Vec<(RouteName, EndpointError)> = Vec::new();
+        for (class, group) in &self.groups {
+            if let Err(error) = group.update() {
+                let of_class = |route: &&TopicRoute| route.class == *class;
+                if let Some(route) = self.topics.values().find(of_class) {
+                    failed.push((RouteName::of_topic(class.side, &route.wanted), error));
+                }
+            }
+        }
+        for (key, (wanted, route)) in &mut self.services {
+            if let Err(error) = route.update() {
+                failed.push((RouteName::of_service(key, wanted), error));
+            }
+        }
+        for (name, error) in failed {
+            self.refuse_route(name, error.to_string());
+        }
+    }
+
+    /// What is there, and what was done.
+    pub fn status(&self) -> BridgeStatus {
+        let routes: Vec<RouteReport> = self.named.keys().map(|name| self.report_of(name)).collect();
+        let counts = routes.iter().map(|route| route.counts);
+        BridgeStatus {
+            total: counts.fold(self.ended, RouteCounts::plus),
+            routes,
+        }
+    }
+
+    /// Ends all routes.
+    pub fn end_all(&mut self) {
+        self.end_routes(&Plan::default());
+    }
+
+    fn network(&self, side: Side) -> &Arc<Network> {
+        &self.networks[index(side)]
+    }
+}
+
+impl RouteName {
+    fn of_topic(side: Side, wanted: &WantedTopic) -> Self {
+        Self {
+            kind: RouteKind::Topic,
+            from: side,
+            rtps_name: wanted.rtps_name.clone(),
+            type_name: wanted.type_name.clone(),
+        }
+    }
+
+    fn of_service(key: &ServiceKey, wanted: &WantedService) -> Self {
+        Self {
+            kind: RouteKind::Service,
+            from: key.side,
+            rtps_name: wanted.rtps_name.clone(),
+            type_name: key.type_name.clone(),
+        }
+    }
+}
+
+/// The index of a side in arrays of both.
+fn index(side: Side) -> usize {
+    match side {
+        Side::Rtps => 0,
+        Side::Zenoh => 1,
+    }
+}
+
+fn publishers(view: &SideView) -> HashSet<Guid> {
+    let endpoints = view.endpoints.iter();
+    let writers = endpoints.filter(|seen| seen.data.is_writer());
+    writers.map(|seen| seen.data.guid).collect()
+}
+
+fn shown_type(dds_name: &str) -> String {
+    ros_type_name(dds_name).unwrap_or_else(|| dds_name.into())
+}

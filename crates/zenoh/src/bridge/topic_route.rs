@@ -1,0 +1,343 @@
+//! Topic routes: publishers of one side, announced one by one on the other.
+//!
+//! Each publisher has a counterpart on the other side with its QoS, so that late joiners
+//! get each one's history. One subscription receives for all publishers of a topic that
+//! have the same reliability and durability. A volatile one is there while a counterpart
+//! has a subscription, a transient-local one always, so that the history is there when it
+//! is asked for. Payloads pass as they are: no type is known here.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use pteros_rtps::id::Guid;
+use pteros_rtps::qos::{Durability, Reliability};
+use pteros_runtime::EndpointSpec;
+use pteros_runtime::error::EndpointError;
+use pteros_runtime::outbound::SerializedPayload;
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::ready_queue::Task;
+use pteros_runtime::sample::{QueuedSample, SampleBody};
+use pteros_runtime::user_data::user_data_value;
+use pteros_runtime::writer::WriterEndpoint;
+
+use super::counters::RouteCounters;
+use super::network::{Changed, MatchWatch, Network};
+use super::plan::{WantedTopic, subscription_qos};
+use super::rate::RateLimiter;
+use super::view::Side;
+use crate::bridge_path::BridgePath;
+use crate::key::topic_names;
+
+/// Messages that a subscription forwards in one turn of its thread.
+const MESSAGES_PER_TURN: usize = 32;
+/// Publishers of one topic whose first messages came before their counterparts. Beyond
+/// it their history may be missing on the other side.
+const EARLY_MAX: usize = 4_096;
+
+/// The publishers that one subscription receives from.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct TopicClass {
+    /// Where they are.
+    pub side: Side,
+    /// The topic there.
+    pub name: String,
+    /// Its DDS type name.
+    pub type_name: String,
+    /// Whether they are reliable.
+    pub reliability: Reliability,
+    /// Whether they are transient local.
+    pub is_latched: bool,
+}
+
+impl TopicClass {
+    /// The class of a publisher.
+    pub fn of(side: Side, wanted: &WantedTopic) -> Self {
+        Self {
+            side,
+            name: wanted.name.clone(),
+            type_name: wanted.type_name.clone(),
+            reliability: wanted.qos.reliability,
+            is_latched: wanted.qos.durability != Durability::Volatile,
+        }
+    }
+}
+
+/// The counterpart of a publisher on the other side. Removed when dropped.
+pub struct Counterpart {
+    there: Arc<Network>,
+    path: BridgePath,
+    writer: Arc<WriterEndpoint>,
+    counters: Arc<RouteCounters>,
+    progress: Mutex<Progress>,
+    is_latched: bool,
+    _watch: Arc<MatchWatch>,
+}
+
+struct Progress {
+    limiter: Option<RateLimiter>,
+    /// The sequence number of the last message that was taken.
+    last: i64,
+}
+
+impl Counterpart {
+    /// Announces it.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn new(
+        there: &Arc<Network>,
+        wanted: &WantedTopic,
+        counters: &Arc<RouteCounters>,
+        changed: &Arc<Changed>,
+    ) -> Result<Self, EndpointError> {
+        let (topic, type_name) = topic_names(&wanted.name_there, &wanted.type_name);
+        let writer = there.core.create_writer(EndpointSpec {
+            topic,
+            type_name,
+            qos: wanted.qos.clone(),
+            serialize_only: true,
+            ..EndpointSpec::default()
+        })?;
+        let watch = MatchWatch::new(there, &writer.events, changed);
+        there.attach(&wanted.path, &writer.data);
+        Ok(Self {
+            there: there.clone(),
+            path: wanted.path.clone(),
+            writer,
+            counters: counters.clone(),
+            progress: Mutex::new(Progress {
+                limiter: wanted.hertz.map(RateLimiter::new),
+                last: i64::MIN,
+            }),
+            is_latched: wanted.qos.durability != Durability::Volatile,
+            _watch: watch,
+        })
+    }
+
+    /// Whether something on the other side receives from it: a subscription, or a
+    /// subscriber of Zenoh that announces no token.
+    pub fn is_matched(&self) -> bool {
+        self.writer.matched_count() > 0 || self.writer.is_on_wires()
+    }
+
+    /// Publishes a message of its origin. Blocks as publishing does.
+    fn forward(&self, sample: QueuedSample) {
+        let SampleBody::Serialized(payload) = sample.body else {
+            return;
+        };
+        let core = &self.there.core;
+        let passes = {
+            let mut progress = self.progress.lock();
+            if self.is_latched {
+                // A subscription that was made anew gets the history again.
+                if sample.meta.sequence <= progress.last {
+                    return;
+                }
+                progress.last = sample.meta.sequence;
+            }
+            let limiter = progress.limiter.as_mut();
+            limiter.is_none_or(|limiter| limiter.passes(core.platform.now()))
+        };
+        if !passes {
+            self.counters.note_limited();
+            return;
+        }
+        let stamp = sample.meta.source;
+        let stamp = stamp.unwrap_or_else(|| core.platform.wall_clock());
+        let mut message = SerializedPayload::new(payload);
+        match core.publish(&self.writer, &mut message, stamp) {
+            Ok(_) => self.counters.note_forwarded(),
+            Err(error) => {
+                self.counters.note_failed(1);
+                tracing::debug!(topic = %self.writer.data.topic, "not forwarded: {error}");
+            }
+        }
+    }
+}
+
+impl Drop for Counterpart {
+    fn drop(&mut self) {
+        self.there.detach(&self.path, self.writer.guid());
+        self.there.core.remove_writer(&self.writer);
+    }
+}
+
+/// The publishers of one class and the subscription that receives from them.
+pub struct TopicGroup {
+    here: Arc<Network>,
+    class: TopicClass,
+    /// The node of the subscription.
+    own: BridgePath,
+    publishers: Mutex<Publishers>,
+    reader: Mutex<Option<Arc<ReaderEndpoint>>>,
+    changed: Arc<Changed>,
+}
+
+#[derive(Default)]
+struct Publishers {
+    routed: HashMap<Guid, Arc<Counterpart>>,
+    /// Publishers of the topic that are not routed, or by another group.
+    others: HashSet<Guid>,
+    /// Publishers whose messages came before their counterparts.
+    early: HashSet<Guid>,
+}
+
+impl TopicGroup {
+    /// A group without publishers.
+    pub fn new(
+        here: &Arc<Network>,
+        class: TopicClass,
+        own: &BridgePath,
+        changed: &Arc<Changed>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            here: here.clone(),
+            class,
+            own: own.clone(),
+            publishers: Mutex::default(),
+            reader: Mutex::default(),
+            changed: changed.clone(),
+        })
+    }
+
+    /// Adds a publisher with its counterpart.
+    pub fn add(&self, origin: Guid, counterpart: &Arc<Counterpart>) {
+        let mut publishers = self.publishers.lock();
+        publishers.routed.insert(origin, counterpart.clone());
+        publishers.others.remove(&origin);
+        let is_early = publishers.early.remove(&origin);
+        drop(publishers);
+        if is_early && self.class.is_latched {
+            // Its history comes again, and is taken this time.
+            self.unsubscribe();
+        }
+    }
+
+    /// Removes a publisher. Returns whether none is left.
+    pub fn remove(&self, origin: Guid) -> bool {
+        let mut publishers = self.publishers.lock();
+        publishers.routed.remove(&origin);
+        publishers.routed.is_empty()
+    }
+
+    /// Notes all publishers of its side, so that messages of those that are not routed
+    /// ask for nothing.
+    pub fn note_publishers(&self, present: &HashSet<Guid>) {
+        let mut publishers = self.publishers.lock();
+        let Publishers {
+            routed,
+            others,
+            early,
+        } = &mut *publishers;
+        others.clear();
+        others.extend(present.iter().filter(|guid| !routed.contains_key(*guid)));
+        early.retain(|guid| present.contains(guid));
+    }
+
+    /// Subscribes while somebody needs it.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn update(self: &Arc<Self>) -> Result<(), EndpointError> {
+        let is_needed = self.class.is_latched || {
+            let publishers = self.publishers.lock();
+            publishers.routed.values().any(|of| of.is_matched())
+        };
+        if is_needed {
+            return self.subscribe();
+        }
+        self.unsubscribe();
+        Ok(())
+    }
+
+    fn subscribe(self: &Arc<Self>) -> Result<(), EndpointError> {
+        let mut current = self.reader.lock();
+        if current.is_some() {
+            return Ok(());
+        }
+        let (topic, type_name) = topic_names(&self.class.name, &self.class.type_name);
+        let hash = self.type_hash();
+        let mut qos = subscription_qos(self.class.reliability, self.class.is_latched);
+        qos.user_data = hash.into_bytes();
+        let spec = EndpointSpec {
+            topic,
+            type_name,
+            qos,
+            serialize_only: true,
+            ..EndpointSpec::default()
+        };
+        let core = &self.here.core;
+        let reader = core.create_reader(spec, DeliveryForm::Bytes, true)?;
+        let task: Weak<Self> = Arc::downgrade(self);
+        reader.slot.set_task(task);
+        *current = Some(reader.clone());
+        drop(current);
+        let queue = Some(self.here.queue.clone());
+        reader.slot.attach(queue, || reader.has_samples());
+        self.here.attach(&self.own, &reader.announced());
+        Ok(())
+    }
+
+    /// The hash in the key of the topic, which its counterparts announce, too.
+    fn type_hash(&self) -> String {
+        let publishers = self.publishers.lock();
+        let first = publishers.routed.values().next();
+        let hash = first.and_then(|of| user_data_value(&of.writer.data.qos.user_data, "typehash"));
+        hash.map_or_else(String::new, |hash| format!("typehash={hash};"))
+    }
+
+    fn unsubscribe(&self) {
+        let reader = self.reader.lock().take();
+        if let Some(reader) = reader {
+            self.here.detach(&self.own, reader.data.guid);
+            self.here.core.remove_reader(&reader);
+        }
+    }
+
+    fn forward(&self, sample: QueuedSample) {
+        let origin = sample.meta.publisher;
+        let counterpart = {
+            let mut publishers = self.publishers.lock();
+            let found = publishers.routed.get(&origin).cloned();
+            let is_new = found.is_none() && !publishers.others.contains(&origin);
+            if is_new && publishers.early.len() < EARLY_MAX && publishers.early.insert(origin) {
+                self.changed.set();
+            }
+            found
+        };
+        if let Some(counterpart) = counterpart {
+            counterpart.forward(sample);
+        }
+    }
+}
+
+impl Task for TopicGroup {
+    fn run(&self) {
+        let Some(reader) = self.reader.lock().clone() else {
+            return;
+        };
+        reader.slot.begin_take();
+        for _ in 0..MESSAGES_PER_TURN {
+            let Some(sample) = self.here.core.take(&reader) else {
+                return;
+            };
+            if !sample.is_end() {
+                self.forward(sample);
+            }
+        }
+        if reader.has_samples() {
+            reader.slot.mark_ready();
+        }
+    }
+
+    fn describe(&self) -> String {
+        format!("bridged topic \"{}\"", self.class.name)
+    }
+}
+
+impl Drop for TopicGroup {
+    fn drop(&mut self) {
+        self.unsubscribe();
+    }
+}
