@@ -45,6 +45,22 @@ impl NamePattern {
         };
         machine.is_match(&mut machine.create_cache(), input)
     }
+
+    /// The expression as given.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// `replacement` with the groups of the expression, if that matches the whole name.
+    pub(crate) fn replace(&self, name: &str, replacement: &str) -> Option<String> {
+        let mut captures = self.whole.create_captures();
+        let input = Input::new(name).anchored(Anchored::Yes);
+        let cache = &mut self.whole.create_cache();
+        self.whole.captures(cache, input, &mut captures);
+        captures
+            .is_match()
+            .then(|| captures.interpolate_string(name, replacement))
+    }
 }
 
 impl fmt::Debug for NamePattern {

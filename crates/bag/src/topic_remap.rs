@@ -1,12 +1,9 @@
 //! New names for topics of a bag: one by one, or by regular expression.
 
 use std::collections::BTreeMap;
-use std::fmt;
-
-use regex_automata::nfa::thompson::pikevm::PikeVM;
-use regex_automata::{Anchored, Input};
 
 use crate::error::BagError;
+use crate::topic_filter::NamePattern;
 
 /// Rules that one player may have.
 const RULES_MAX: usize = 1_024;
@@ -18,20 +15,8 @@ const NAME_BYTES_MAX: usize = 255;
 #[derive(Clone, Debug, Default)]
 pub struct TopicRemap {
     names: BTreeMap<String, String>,
-    patterns: Vec<PatternRule>,
-}
-
-#[derive(Clone)]
-struct PatternRule {
-    text: String,
-    whole: PikeVM,
-    replacement: String,
-}
-
-impl fmt::Debug for PatternRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} becomes {:?}", self.text, self.replacement)
-    }
+    /// Expressions with their replacements.
+    patterns: Vec<(NamePattern, String)>,
 }
 
 impl TopicRemap {
@@ -54,13 +39,8 @@ impl TopicRemap {
     /// It is no regular expression, or there are 1 024 rules already.
     pub fn rename_matching(&mut self, text: &str, replacement: &str) -> Result<(), BagError> {
         self.check_space()?;
-        let whole = PikeVM::new(&format!("(?:{text})$"))
-            .map_err(|error| BagError::Invalid(format!("regular expression {text:?}: {error}")))?;
-        self.patterns.push(PatternRule {
-            text: text.to_owned(),
-            whole,
-            replacement: replacement.to_owned(),
-        });
+        let rule = (NamePattern::new(text)?, replacement.to_owned());
+        self.patterns.push(rule);
         Ok(())
     }
 
@@ -80,20 +60,15 @@ impl TopicRemap {
         if let Some(new) = self.names.get(recorded) {
             return Ok(new.clone());
         }
-        for rule in &self.patterns {
-            let mut captures = rule.whole.create_captures();
-            let input = Input::new(recorded).anchored(Anchored::Yes);
-            let cache = &mut rule.whole.create_cache();
-            rule.whole.captures(cache, input, &mut captures);
-            if !captures.is_match() {
+        for (pattern, replacement) in &self.patterns {
+            let Some(new) = pattern.replace(recorded, replacement) else {
                 continue;
-            }
-            let new = captures.interpolate_string(recorded, &rule.replacement);
+            };
             let new = format!("/{}", new.trim_start_matches('/'));
             if new.len() > NAME_BYTES_MAX {
                 let problem = format!(
-                    "the rule {:?} makes a name of {} bytes of {recorded}; {NAME_BYTES_MAX} is the most",
-                    rule.text,
+                    "the expression {:?} makes a name of {} bytes of {recorded}; {NAME_BYTES_MAX} is the most",
+                    pattern.text(),
                     new.len()
                 );
                 return Err(BagError::Invalid(problem));

@@ -205,7 +205,7 @@ mod running {
         Arc::new(move |name| expression.matches(name))
     }
 
-    /// What the verb prints.
+    /// The output of the verb.
     struct Output(Console);
 
     impl Output {

@@ -83,8 +83,12 @@ fn a_recorded_topic_is_shown_printed_and_played() {
     let mut echo = domain.start(
         "topic echo /anumber std_msgs/msg/Int32 --csv --qos-reliability reliable --qos-depth 100",
     );
-    let words = "bag play -r 10 --progress-bar-update-rate -1 --playback-duration -1 --playback-until-sec -1 --wait-for-matched 20 --wait-for-all-acked 5000 -s mcap --topic-remap /(num.*)s:=/a$1 /(.*)mbers:=again --";
+    let words = "bag play -r 10 --progress-bar-update-rate -1 --playback-duration -1 --playback-until-sec -1 --wait-for-matched 20 --wait-for-all-acked 5000 -s mcap --topic-remap /(num.*)s:=/a$1 /(.*)mbers:=again --qos-profile-overrides-path";
+    // Ten times as fast, more messages wait than the recorded depth keeps.
+    let all = folder.with_extension("yaml");
+    std::fs::write(&all, "/numbers: {reliability: reliable, history: keep_all}").unwrap();
     let mut command = domain.command(words.split(' '));
+    command.arg(&all).arg("--");
     command.arg(&folder);
     let played = finish(command);
     assert_contains(&played.err, "] Duration 0.0");

@@ -6,6 +6,7 @@
 //! DDS adds: key, extensibility and name, which are not hashed. These are plain
 //! values. Names are not resolved here; `dynamic::DynamicType::new` does that.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -29,6 +30,45 @@ pub enum Extensibility {
     /// Members may be added at the end. XCDR2 puts the structure's size before it,
     /// and a reader skips or defaults members that only one side has.
     Appendable,
+}
+
+/// The description of a service, from those of its request, response and event.
+pub(crate) fn describe_service(
+    name: &str,
+    request: &TypeDescription,
+    response: &TypeDescription,
+    event: &TypeDescription,
+) -> TypeDescription {
+    let parts = [
+        ("request_message", request),
+        ("response_message", response),
+        ("event_message", event),
+    ];
+    let mut referenced = BTreeMap::new();
+    let mut fields = Vec::new();
+    for (field, part) in parts {
+        let own = &part.type_description;
+        fields.push(Field {
+            name: field.into(),
+            field_type: FieldType {
+                type_id: type_id::NESTED,
+                nested_type_name: own.type_name.clone(),
+                ..FieldType::default()
+            },
+            ..Field::default()
+        });
+        for ty in part.referenced.iter().chain([own]) {
+            referenced.insert(ty.type_name.clone(), ty.clone());
+        }
+    }
+    TypeDescription {
+        type_description: IndividualTypeDescription {
+            type_name: name.into(),
+            fields,
+            ..IndividualTypeDescription::default()
+        },
+        referenced: referenced.into_values().collect(),
+    }
 }
 
 /// One type's name and fields.

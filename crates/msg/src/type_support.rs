@@ -7,14 +7,13 @@
 //! [`DynamicType`], for [`DynamicService`] and [`DynamicAction`] the type's messages.
 
 use crate::cdr::{DecodeError, Representation, from_payload};
-use crate::describe::{Field, FieldType, IndividualTypeDescription, TypeDescription, type_id};
+use crate::describe::{TypeDescription, describe_service};
 use crate::dynamic::{DynamicAction, DynamicMessage, DynamicService, DynamicType};
 use crate::hash::TypeHash;
 use crate::key::{KeyHash, KeyReader, from_key_payload, key_hash, key_payload, key_reader};
 use crate::library::InterfaceLibrary;
 use crate::message::{Action, Encode, GoalId, Message, Service};
 use alloc::borrow::Cow;
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -234,6 +233,11 @@ pub trait ServiceTypeSupport: 'static {
         None
     }
 
+    /// The type itself, if it is known at run time only.
+    fn dynamic(_: &Self::Support) -> Option<&DynamicService> {
+        None
+    }
+
     /// The service type's own RIHS01 hash, where it is known.
     fn type_hash(support: &Self::Support) -> Option<TypeHash> {
         Self::description(support).map(|of| of.hash)
@@ -292,36 +296,12 @@ impl<S: Service> ServiceTypeSupport for S {
 
 /// The description of a service type: request, response and event.
 pub fn service_description<S: Service>() -> TypeDescription {
-    let parts = [
-        ("request_message", S::Request::type_description()),
-        ("response_message", S::Response::type_description()),
-        ("event_message", S::Event::type_description()),
-    ];
-    let mut referenced = BTreeMap::new();
-    let mut fields = Vec::new();
-    for (name, part) in parts {
-        let own = &part.type_description;
-        fields.push(Field {
-            name: name.into(),
-            field_type: FieldType {
-                type_id: type_id::NESTED,
-                nested_type_name: own.type_name.clone(),
-                ..FieldType::default()
-            },
-            ..Field::default()
-        });
-        for ty in part.referenced.iter().chain([own]) {
-            referenced.insert(ty.type_name.clone(), ty.clone());
-        }
-    }
-    TypeDescription {
-        type_description: IndividualTypeDescription {
-            type_name: S::TYPE_NAME.into(),
-            fields,
-            ..IndividualTypeDescription::default()
-        },
-        referenced: referenced.into_values().collect(),
-    }
+    describe_service(
+        S::TYPE_NAME,
+        S::Request::type_description(),
+        S::Response::type_description(),
+        S::Event::type_description(),
+    )
 }
 
 impl ServiceTypeSupport for DynamicService {
@@ -332,6 +312,10 @@ impl ServiceTypeSupport for DynamicService {
 
     fn service_name(ty: &Self) -> &str {
         ty.name()
+    }
+
+    fn dynamic(ty: &Self) -> Option<&DynamicService> {
+        Some(ty)
     }
 
     fn type_hash(ty: &Self) -> Option<TypeHash> {

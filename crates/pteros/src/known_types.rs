@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use pteros_msg::describe::TypeDescription;
+use pteros_msg::dynamic::DynamicService;
 use pteros_msg::hash::TypeHash;
 use pteros_msg::library::InterfaceLibrary;
 use pteros_runtime::content_filter::MessageType;
@@ -22,6 +23,8 @@ pub(crate) enum TypeDescriptionSource {
     Message(MessageType, DefinitionsFn),
     /// A service type itself.
     Service(fn() -> TypeDescription, DefinitionsFn),
+    /// The same of one that is known at run time only.
+    DynamicService(Box<DynamicService>),
 }
 
 /// The definitions that a type was generated from, if its package is not a standard
@@ -81,6 +84,7 @@ impl KnownTypes {
                 Some((ty.description(), texts))
             }
             TypeDescriptionSource::Service(describe, texts) => Some((describe(), texts)),
+            TypeDescriptionSource::DynamicService(ty) => Some((ty.description()?, || None)),
         }
     }
 }

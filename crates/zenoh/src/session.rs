@@ -373,7 +373,11 @@ mod tests {
     #[test]
     fn a_transport_that_is_not_built_in_is_refused() {
         let settings = |endpoint: &str| ZenohSettings {
-            overrides: vec![("connect/endpoints".into(), format!("[\"{endpoint}\"]"))],
+            overrides: vec![
+                ("connect/endpoints".into(), format!("[\"{endpoint}\"]")),
+                // Otherwise it claims to listen, which another test looks for.
+                ("mode".into(), "\"peer\"".into()),
+            ],
             router_check_attempts: Some(-1),
             ..ZenohSettings::default()
         };

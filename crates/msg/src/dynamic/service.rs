@@ -1,6 +1,7 @@
 //! Dynamic service type: the message types of a service known at run time only.
 
 use super::types::DynamicType;
+use crate::describe::{TypeDescription, describe_service};
 use crate::hash::TypeHash;
 use crate::library::{InterfaceLibrary, LibraryError};
 use alloc::format;
@@ -108,6 +109,14 @@ impl DynamicService {
     /// The response's type.
     pub fn response(&self) -> &DynamicType {
         &self.response
+    }
+
+    /// Its description, with those of its request, response and event. `None` where
+    /// [`DynamicService::event`] is.
+    pub fn description(&self) -> Option<TypeDescription> {
+        let [request, response] = [&self.request, &self.response].map(DynamicType::description);
+        let event = self.event.as_ref()?.description();
+        Some(describe_service(&self.name, &request, &response, &event))
     }
 
     /// The type of the service's introspection events; `None` where the library

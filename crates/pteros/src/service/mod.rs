@@ -169,6 +169,10 @@ impl Node {
             known.register(Some(of.hash), || {
                 TypeDescriptionSource::Service(of.describe, of.definitions)
             });
+        } else if let Some(ty) = S::dynamic(support) {
+            known.register(ty.hash(), || {
+                TypeDescriptionSource::DynamicService(Box::new(ty.clone()))
+            });
         }
         let avoid = qos.avoid_ros_namespace_conventions;
         let mut requests = endpoint_spec(&name, request, qos, |qos| qos.to_endpoint())?;

@@ -1,6 +1,7 @@
 //! Type description client: fetches a type's description from another node
 //! (`~/get_type_description`, REP 2016).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use pteros_interfaces::type_description_interfaces::{msg, srv};
@@ -13,7 +14,8 @@ use crate::service::CallError;
 /// A type description as received from another node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteTypeDescription {
-    /// The description; its hash is the requested one.
+    /// The description. Its hash is the requested one, unless that is of the service
+    /// whose request or response the type is.
     pub description: TypeDescription,
     /// The sources it was generated from, as far as the node has them.
     pub sources: Vec<msg::TypeSource>,
@@ -28,9 +30,40 @@ impl Node {
     /// ([`EndpointInfo::type_hash`](crate::graph::EndpointInfo::type_hash)). Blocks, at
     /// most `timeout`; drives the network itself.
     ///
+    /// The request or response of a service may be named with the hash of the service,
+    /// which is what its endpoints announce: the type is then a part of the service's.
+    ///
     /// # Errors
     /// See [`CallError`].
     pub fn fetch_type_description(
+        &self,
+        node: &str,
+        type_name: &str,
+        hash: TypeHash,
+        timeout: Duration,
+    ) -> Result<RemoteTypeDescription, CallError> {
+        let service = ["_Request", "_Response"]
+            .iter()
+            .find_map(|end| type_name.strip_suffix(end));
+        if let Some(service) = service {
+            match self.fetch_description_of(node, service, hash, timeout) {
+                Ok(whole) => {
+                    if let Some(description) = part(&whole.description, type_name) {
+                        return Ok(RemoteTypeDescription {
+                            description,
+                            sources: Vec::new(),
+                        });
+                    }
+                }
+                // The hash may be that of the request or response itself.
+                Err(CallError::Refused { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.fetch_description_of(node, type_name, hash, timeout)
+    }
+
+    fn fetch_description_of(
         &self,
         node: &str,
         type_name: &str,
@@ -67,6 +100,30 @@ impl Node {
             sources: answer.type_sources,
         })
     }
+}
+
+/// The description of a type that another one refers to, with all that it refers to
+/// itself.
+fn part(whole: &TypeDescription, name: &str) -> Option<TypeDescription> {
+    let find = |name: &str| whole.referenced.iter().find(|of| of.type_name == name);
+    let main = find(name)?;
+    let mut names = BTreeSet::new();
+    let mut open = vec![main];
+    while let Some(of) = open.pop() {
+        let nested = of
+            .fields
+            .iter()
+            .map(|field| &field.field_type.nested_type_name);
+        for nested in nested.filter(|nested| !nested.is_empty()) {
+            if names.insert(nested.as_str()) {
+                open.extend(find(nested));
+            }
+        }
+    }
+    Some(TypeDescription {
+        type_description: main.clone(),
+        referenced: names.into_iter().filter_map(find).cloned().collect(),
+    })
 }
 
 fn from_message(message: msg::TypeDescription) -> TypeDescription {

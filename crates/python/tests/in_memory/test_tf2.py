@@ -115,5 +115,5 @@ def test_a_buffer_knows_a_limited_number_of_frames(monkeypatch):
     assert not buffer.set_transform(transform('base', 'wheel', 1), 'hostile')
     assert 'wheel' not in buffer._getFrameStrings()
     assert len(warnings) == 1 and '3 is the most' in warnings[0]
-    # What is known goes on.
+    # Known frames still get transforms.
     assert buffer.set_transform(transform('map', 'base', 2), 'test')

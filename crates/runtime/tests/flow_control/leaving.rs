@@ -1,4 +1,4 @@
-//! What leaves a context and when: memory for the next large message, a message
+//! Messages and changes that leave a context, and when: memory for the next large message, a message
 //! before the announcement of its writer, deferred remote sends, accesses of a group.
 
 use std::any::TypeId;

@@ -1,4 +1,4 @@
-//! Counters of a route: what it forwarded and what it did not.
+//! Counters of a route: forwarded, limited and failed messages.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ pub struct RouteCounters {
     failed: AtomicU64,
 }
 
-/// What a route has done since it began.
+/// The counts of a route since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RouteCounts {
     /// Messages forwarded; of a service, requests that were answered.

@@ -1,15 +1,14 @@
 //! Bridge between an RTPS domain and a Zenoh network, for nodes that are not of Pteros.
 //!
-//! It joins both with a context each, and follows both graphs. What publishers and servers
-//! of one side are, it announces on the other ([`topic_route`], [`service_route`]); actions
-//! are three services and two topics. Payloads pass as bytes. [`plan`] decides, from both
-//! graphs alone, what is routed, and keeps loops out. [`routes`] makes it so.
+//! It joins both with a context each, and follows both graphs. It announces publishers and
+//! servers of one side on the other (`topic_route`, `service_route`); actions are three
+//! services and two topics. Payloads pass as bytes. `plan` decides, from both graphs
+//! alone, what is routed, and keeps loops out. `routes` makes it so.
 //!
 //! Two threads drive a context each and forward what arrives there.
 
 mod counters;
 mod network;
-
 mod plan;
 mod rate;
 mod routes;
@@ -61,7 +60,7 @@ pub enum BridgeError {
 
 /// Options of a bridge.
 pub struct BridgeOptions {
-    /// What is routed, how fast, and under which name.
+    /// The rules: chosen names, rates and the namespace.
     pub rules: RuleOptions,
     /// Its id. Random unless set: derived from the GUID of the RTPS context. Bridges that
     /// share a network need different ones; the smallest goes first.

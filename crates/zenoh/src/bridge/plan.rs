@@ -105,7 +105,7 @@ pub struct Plan {
     pub topics: BTreeMap<(Side, Guid), WantedTopic>,
     /// The services.
     pub services: BTreeMap<ServiceKey, WantedService>,
-    /// What cannot be routed.
+    /// Allowed endpoints that cannot be routed.
     pub refused: BTreeSet<Refusal>,
     /// Bridges on both sides beside this one.
     pub parallel: BTreeSet<BridgeId>,
@@ -116,7 +116,7 @@ pub struct Plan {
 /// Finds the hash of a type that its endpoint does not announce, by the ROS name.
 pub type FindHash = dyn Fn(&str) -> Option<TypeHash> + Send + Sync;
 
-/// What a plan is made of.
+/// The input of a plan.
 pub struct Planner<'p> {
     /// This bridge.
     pub own: BridgeId,
@@ -398,7 +398,7 @@ fn publisher_qos(origin: &EndpointQos, vendor: VendorId, user_data: &[u8]) -> En
     };
     EndpointQos {
         reliability: origin.reliability,
-        // What is stored beyond the life of its publisher stays at its own side.
+        // Samples stored beyond the life of their publisher stay at their own side.
         durability: if is_latched {
             Durability::TransientLocal
         } else {

@@ -117,8 +117,8 @@ fn publishers_and_servers_of_each_side_are_wanted_on_the_other() {
 
 #[test]
 fn nothing_comes_back() {
-    // What this bridge made itself, what another made of something that has been there,
-    // and what a process on both sides has.
+    // Endpoints that this bridge made, those that another made of something that has been
+    // there, and those of a process on both sides.
     let cases = [
         (publisher(1, "/a", &[1, OWN.0, 2]), view(vec![], &[])),
         (publisher(1, "/a", &[1, 2]), view(vec![], &[1])),
@@ -289,7 +289,7 @@ fn a_publisher_keeps_its_qos() {
 /// Networks, even ones RTPS, odd ones Zenoh, and bridges between two of them each.
 struct World {
     bridges: Vec<(BridgeId, [usize; 2])>,
-    /// What each network shows of others: by network, the paths of one name.
+    /// The endpoints of others on each network: by network, the paths of one name.
     paths: Vec<Vec<BridgePath>>,
 }
 

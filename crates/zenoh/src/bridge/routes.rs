@@ -22,7 +22,7 @@ use crate::bridge_path::{BridgeId, BridgePath};
 pub const ROUTES_MAX: usize = 8_192;
 /// Refusals that are reported. Later ones are not.
 const REFUSALS_MAX: usize = 1_024;
-/// Bridges of each side that are remembered when they have gone. What later ones made
+/// Bridges of each side that are remembered when they have gone. Endpoints of later ones
 /// may come back as long as their leases run.
 const BRIDGES_MAX: usize = 1_024;
 /// How long a bridge leaves an endpoint to a parallel one with a smaller id.
@@ -43,11 +43,11 @@ pub struct RouteReport {
     pub type_name: String,
     /// Publishers or servers of it.
     pub origins: usize,
-    /// What it has done.
+    /// Its counts.
     pub counts: RouteCounts,
 }
 
-/// What a route carries.
+/// The kind of a route.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RouteKind {
     /// The messages of publishers.
@@ -56,7 +56,7 @@ pub enum RouteKind {
     Service,
 }
 
-/// What a bridge reports.
+/// A report of a bridge.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BridgeEvent {
     /// The first publisher or server of a route is there.
@@ -84,7 +84,7 @@ pub enum BridgeEvent {
     Active,
 }
 
-/// What a bridge has done as a whole.
+/// The routes and counts of a bridge.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct BridgeStatus {
     /// The routes that are there.
@@ -93,7 +93,7 @@ pub struct BridgeStatus {
     pub total: RouteCounts,
 }
 
-/// What a bridge does not change.
+/// Settings of a bridge, fixed at its start.
 pub struct Settings {
     /// Its id.
     pub own: BridgeId,
@@ -430,7 +430,7 @@ impl Routes {
         }
     }
 
-    /// What is there, and what was done.
+    /// The present routes, and all counts.
     pub fn status(&self) -> BridgeStatus {
         let routes: Vec<RouteReport> = self.named.keys().map(|name| self.report_of(name)).collect();
         let counts = routes.iter().map(|route| route.counts);

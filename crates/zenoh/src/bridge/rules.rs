@@ -28,13 +28,13 @@ pub enum RuleError {
     /// It is no rate.
     #[error("rate {hertz}: use a number of messages per second above 0 and at most 1000000")]
     Rate {
-        /// What was given.
+        /// The given value.
         hertz: f64,
     },
     /// It is no namespace.
     #[error("namespace \"{namespace}\": {reason}; use one such as \"/robot1\"")]
     Namespace {
-        /// What was given.
+        /// The given value.
         namespace: String,
         /// The problem.
         reason: String,
@@ -49,7 +49,7 @@ pub enum RuleError {
     },
 }
 
-/// What the rules are made of. The default routes everything under its own name.
+/// The input of the rules. The default routes everything under its own name.
 #[derive(Clone, Default)]
 pub struct RuleOptions {
     /// Names that are routed. None: all.
@@ -74,7 +74,7 @@ pub struct Rules {
     verdicts: Mutex<HashMap<String, Verdict>>,
 }
 
-/// What becomes of a name.
+/// The verdict on a name.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Verdict {
     /// Whether it is routed.
@@ -124,7 +124,7 @@ impl Rules {
         format!("{}{rtps_name}", self.namespace)
     }
 
-    /// What becomes of a name of the RTPS side.
+    /// The verdict on a name of the RTPS side.
     pub fn verdict(&self, rtps_name: &str) -> Verdict {
         let mut verdicts = self.verdicts.lock();
         if let Some(known) = verdicts.get(rtps_name) {

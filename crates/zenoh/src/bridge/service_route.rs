@@ -129,7 +129,11 @@ impl ServiceRoute {
     /// See [`EndpointError`].
     pub fn update(&mut self) -> Result<(), EndpointError> {
         // Replies that came before their server left count.
-        while self.replies.forward_next() {}
+        for _ in 0..CALLS_MAX {
+            if !self.replies.forward_next() {
+                break;
+            }
+        }
         self.calls.end_abandoned(self.here.core.platform.now());
         if self.serving.is_some() || self.calls.client.server_count(&self.here.core) == 0 {
             return Ok(());

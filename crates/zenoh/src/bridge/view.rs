@@ -1,4 +1,4 @@
-//! What a bridge sees on one side: the endpoints of others, and the other bridges.
+//! View of a bridge on one side: the endpoints of others, and the other bridges.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -45,7 +45,7 @@ impl fmt::Display for Side {
 /// An endpoint of another process.
 #[derive(Clone, Debug)]
 pub struct SeenEndpoint {
-    /// What it announces.
+    /// Its announced data.
     pub data: Arc<EndpointData>,
     /// Its name, type and role.
     pub place: Place,
