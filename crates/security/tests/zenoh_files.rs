@@ -109,7 +109,12 @@ fn every_enclave_gets_a_file_and_the_router_knows_all() {
     ] {
         assert!(talker.contains(part), "{part}: {talker}");
     }
-    assert!(!talker.contains("chatter") && !talker.contains("PRIVATE KEY"));
+    let arm = text_of(&made, &store.file("arm/zenoh_session.json5"));
+    let puts = |flow| format!("flows: [\"{flow}\"],\n        messages: [\"put\", \"reply\"]");
+    assert!(talker.contains(&puts("egress")) && !talker.contains(&puts("ingress")));
+    assert!(arm.contains(&puts("ingress")) && !arm.contains(&puts("egress")));
+    assert!(talker.contains("\"0/chatter/*/*\"") && !talker.contains("/arm"));
+    assert!(!talker.contains("PRIVATE KEY"));
 
     assert!(made.existing().is_empty());
     made.write().unwrap();

@@ -23,6 +23,7 @@ mod inbox;
 mod key;
 mod links;
 mod local;
+mod own_access;
 mod peers;
 mod qos_text;
 mod requests;

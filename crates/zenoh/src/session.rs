@@ -17,6 +17,7 @@ use std::time::Duration;
 use pteros_runtime::config::ZenohSettings;
 use zenoh::{Config, Session, Wait};
 
+use crate::own_access::OwnAccess;
 use crate::session_id::SessionId;
 
 /// The port at which a router listens.
@@ -95,6 +96,7 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
     )?;
     Ok(OpenedSession {
         session,
+        access: OwnAccess::of(&config),
         rendezvous,
     })
 }
@@ -168,6 +170,8 @@ fn certificate_hint(reason: &str) -> &'static str {
 pub struct OpenedSession {
     /// The session.
     pub session: Session,
+    /// What its settings let it send, if they say so.
+    pub access: Option<OwnAccess>,
     /// Held as long as the session listens at [`RENDEZVOUS_PORT`].
     pub rendezvous: Option<UnixListener>,
 }

@@ -18,12 +18,26 @@ use crate::permissions::{Criteria, Effect, Grant};
 pub struct AccessRule {
     /// `allow` or `deny`.
     pub effect: Effect,
-    /// The direction, seen from the router.
+    /// The direction, seen from the one that enforces the rule.
     pub flow: Flow,
     /// The kinds of messages, in Zenoh's words.
     pub messages: Vec<&'static str>,
     /// Their key expressions.
     pub keys: Vec<String>,
+}
+
+impl AccessRule {
+    /// The same rule in the settings of the session, where each message goes the other way.
+    pub fn of_session(&self) -> Self {
+        let flow = match self.flow {
+            Flow::Ingress => Flow::Egress,
+            Flow::Egress => Flow::Ingress,
+        };
+        Self {
+            flow,
+            ..self.clone()
+        }
+    }
 }
 
 /// The direction of a message.

@@ -3,7 +3,8 @@
 //!
 //! Sessions are clients, so that every message passes a router. The router knows a
 //! session by the common name of its certificate and enforces the enclave's permissions.
-//! A session accepts only routers: it exchanges nothing with another certificate.
+//! A session has the same rules, so that it can say what it may not do. It accepts only
+//! routers: it exchanges nothing with another certificate.
 //!
 //! The files are Zenoh's own (JSON5), for Pteros and rmw_zenoh_cpp. They hold no secrets:
 //! certificates and keys stay where they are, and are named by their paths.
@@ -144,25 +145,26 @@ pub fn zenoh_files(
         .filter(|(_, is_router)| *is_router)
         .map(|(member, _)| member.common_name.as_str())
         .collect();
+    let path = |member: &Member, file| member.enclave.folder.join(file);
     let mut files = Vec::new();
-    for (member, is_router) in &members {
-        let folder = member.enclave.folder.clone();
-        let used = options.keystore_path.join("enclaves");
-        let used = match relative(&member.name) {
-            Ok(words) if !words.as_os_str().is_empty() => used.join(words),
-            _ => used,
-        };
-        let (file, text) = if *is_router {
-            (
-                ROUTER_FILE,
-                router_file(member, &used, &routers, &subjects, options),
-            )
-        } else {
-            (SESSION_FILE, session_file(member, &used, &routers, options))
-        };
-        files.push((folder.join(file), text));
+    for (member, _) in members.iter().filter(|(_, is_router)| *is_router) {
+        let text = router_file(member, &routers, &subjects, options);
+        files.push((path(member, ROUTER_FILE), text));
+    }
+    for (member, rules) in &subjects {
+        let text = session_file(member, &routers, rules, options);
+        files.push((path(member, SESSION_FILE), text));
     }
     Ok(ZenohFiles { files, warnings })
+}
+
+/// The folder of an enclave on the hosts that use the files.
+fn used_folder(member: &Member, options: &ZenohOptions) -> PathBuf {
+    let root = options.keystore_path.join("enclaves");
+    match relative(&member.name) {
+        Ok(words) if !words.as_os_str().is_empty() => root.join(words),
+        _ => root,
+    }
 }
 
 impl ZenohFiles {
@@ -313,7 +315,6 @@ fn left_out(root: &Path, name: &str) -> Diagnostic {
 
 fn router_file(
     member: &Member,
-    folder: &Path,
     routers: &[&str],
     subjects: &[(&Member, Vec<AccessRule>)],
     options: &ZenohOptions,
@@ -327,25 +328,28 @@ fn router_file(
     format!(
         "{}{{\n  mode: \"router\",\n  listen: {{ endpoints: {listen} }},\n  {SCOUTING}\n{}{}}}\n",
         header("router", member, options.domain),
-        transport(folder),
+        transport(&used_folder(member, options)),
         control.finish()
     )
 }
 
+/// With the rules that the router has for the session, so that the session can say what
+/// it may not do.
 fn session_file(
     member: &Member,
-    folder: &Path,
     routers: &[&str],
+    rules: &[AccessRule],
     options: &ZenohOptions,
 ) -> String {
+    let own: Vec<AccessRule> = rules.iter().map(AccessRule::of_session).collect();
     let mut control = AccessControlText::default();
-    control.add("routers", routers, &access::router_rules(options.domain));
+    control.add("routers", routers, &own);
     let connect = strings(options.connect.iter());
     format!(
         "{}{{\n  mode: \"client\",\n  connect: {{\n    endpoints: {connect},\n    timeout_ms: \
          {CONNECT_MILLISECONDS},\n  }},\n  {SCOUTING}\n{}{}}}\n",
         header("session", member, options.domain),
-        transport(folder),
+        transport(&used_folder(member, options)),
         control.finish()
     )
 }

@@ -129,7 +129,11 @@ fn topics_and_services_pass_where_both_enclaves_may() {
             0,
             "nobody announces it to the listener"
         );
-        assert_eq!(publisher.matched_count(), 0);
+        assert_eq!(
+            publisher.matched_count(),
+            0,
+            "the talker may not publish it, or nobody may read it"
+        );
     }
 
     // What a late joiner asks a publisher for is allowed with the topic.
