@@ -430,11 +430,23 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["tcp/10.0.0.1:7447", "--connect", "write tls/HOST:PORT"],
     ),
     usage(
-        &["security", "create_zenoh_config", "ks", "--listen", "tls/:x"],
+        &[
+            "security",
+            "create_zenoh_config",
+            "ks",
+            "--listen",
+            "tls/:x",
+        ],
         &["tls/:x", "--listen", "write tls/HOST:PORT"],
     ),
     usage(
-        &["security", "create_zenoh_config", "ks", "--domain-id", "233"],
+        &[
+            "security",
+            "create_zenoh_config",
+            "ks",
+            "--domain-id",
+            "233",
+        ],
         &["233", "--domain-id"],
     ),
     wrong(
