@@ -76,19 +76,7 @@ impl Local {
         enclave: String,
         inbox: Arc<Inbox>,
         sample_bytes_max: usize,
-        access: Option<OwnAccess>,
     ) -> Self {
-        let nodes = Token::nodes_of(domain, id, &enclave);
-        if access
-            .as_ref()
-            .is_some_and(|access| !access.may_announce(&nodes))
-        {
-            tracing::warn!(
-                "Zenoh's access control does not let this session have nodes of the enclave \
-                 \"{enclave}\" in the domain {domain}: nobody finds them; start it with the --enclave \
-                 and ROS_DOMAIN_ID that the file of ZENOH_SESSION_CONFIG_URI is for"
-            );
-        }
         Self {
             session,
             declarer,
@@ -105,8 +93,24 @@ impl Local {
             servers: BTreeMap::new(),
             replies: BTreeMap::new(),
             gids: BTreeSet::new(),
-            access,
+            access: None,
         }
+    }
+
+    /// Adds what the session may send. Warns if that leaves out the nodes of its enclave.
+    pub fn with_access(mut self, access: Option<OwnAccess>) -> Self {
+        let (domain, enclave) = (self.domain, &self.enclave);
+        let nodes = Token::nodes_of(domain, self.id, enclave);
+        let may_announce = |access: &OwnAccess| access.may_announce(&nodes);
+        if !access.as_ref().is_none_or(may_announce) {
+            tracing::warn!(
+                "Zenoh's access control does not let this session have nodes of the enclave \
+                 \"{enclave}\" in the domain {domain}: nobody finds them; start it with the --enclave \
+                 and ROS_DOMAIN_ID that the file of ZENOH_SESSION_CONFIG_URI is for"
+            );
+        }
+        self.access = access;
+        self
     }
 
     /// Why the session may not have this endpoint, by its access control.

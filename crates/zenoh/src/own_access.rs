@@ -74,8 +74,10 @@ impl OwnAccess {
             return None;
         }
         Some(format!(
-            "access control does not let this session {what} it; allow it in the permissions of \
-             the enclave \"{enclave}\", then run `pteros security create_zenoh_config` again"
+            "access control does not let this session {what} \"{}\" in the domain {domain}; allow it \
+             in the permissions of the enclave \"{enclave}\", run `pteros security \
+             create_zenoh_config` again, and start the routers again",
+            place.name
         ))
     }
 
@@ -223,7 +225,10 @@ mod tests {
         ];
         for (role, name, what) in refused {
             let reason = why_not(role, name).unwrap();
-            assert!(reason.contains(&format!("session {what} it")), "{reason}");
+            assert!(
+                reason.contains(&format!("session {what} \"{name}\" in the domain 3")),
+                "{reason}"
+            );
             assert!(reason.contains("the enclave \"/arm\""), "{reason}");
         }
         for role in [Role::Publisher, Role::Server, Role::Replies] {

@@ -8,6 +8,7 @@
     reason = "waits for a router while the context opens"
 )]
 
+use std::fs::File;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -59,6 +60,26 @@ const NOT_BUILT_IN: &[&str] = &[
     "ws",
 ];
 
+/// The files of certificates and keys that endpoints with TLS need.
+const TLS_FILES: [(&str, [&str; 3]); 2] = [
+    (
+        "connect/endpoints",
+        [
+            "root_ca_certificate",
+            "connect_certificate",
+            "connect_private_key",
+        ],
+    ),
+    (
+        "listen/endpoints",
+        [
+            "root_ca_certificate",
+            "listen_certificate",
+            "listen_private_key",
+        ],
+    ),
+];
+
 /// Opens the session of a context.
 ///
 /// Blocks until the session is open, and while `router_check_attempts` asks to wait for
@@ -84,6 +105,7 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
     }
     override_by(&mut config, settings)?;
     check_transports(&config)?;
+    check_tls_files(&config)?;
     let session = zenoh::open(config.clone()).wait().map_err(|error| {
         let why = connection_problem(&config).unwrap_or_else(|| reason(&error));
         format!("open a Zenoh session: {why}")
@@ -203,12 +225,18 @@ impl Router {
         };
         override_by(&mut config, settings)?;
         check_transports(&config)?;
+        check_tls_files(&config)?;
         let endpoints = config.get_json("listen/endpoints").unwrap_or_default();
         let session = zenoh::open(config).wait().map_err(|error| {
+            let scheme = if endpoints.contains("\"tls/") {
+                "tls"
+            } else {
+                "tcp"
+            };
             format!(
                 "start a Zenoh router that listens at {endpoints}: {}; if another router has the \
                  port, use that one or choose another by \
-                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"tcp/[::]:7450\"]'",
+                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"{scheme}/[::]:7450\"]'",
                 reason(&error)
             )
         })?;
@@ -318,6 +346,30 @@ fn check_transports(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
+/// Refuses settings of TLS that name a file which cannot be opened. Zenoh's own error
+/// does not say which one.
+fn check_tls_files(config: &Config) -> Result<(), String> {
+    for (endpoints, files) in TLS_FILES {
+        let has_tls = config
+            .get_json(endpoints)
+            .is_ok_and(|all| all.contains("\"tls/"));
+        for file in files.iter().filter(|_| has_tls) {
+            let setting = format!("transport/link/tls/{file}");
+            let path = config.get_json(&setting).unwrap_or_default();
+            // Not set, or not a text: Zenoh decides.
+            let Ok(path) = serde_json::from_str::<String>(&path) else {
+                continue;
+            };
+            if let Err(error) = File::open(&path) {
+                return Err(format!(
+                    "Zenoh setting {setting}={path:?}: {error}; name a file that this user may read"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Looks for a router as often as asked: `Some(0)` for ever, negative not at all. Not
 /// set, it looks once and goes on without.
 fn check_router(session: &Session, attempts: Option<i64>) -> Result<(), String> {
@@ -397,6 +449,33 @@ mod tests {
             let mut config = Config::default();
             override_by(&mut config, &settings(built_in)).unwrap();
             assert_eq!(check_transports(&config), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_certificate_or_key_that_cannot_be_opened_is_named() {
+        for (endpoints, files) in TLS_FILES {
+            for file in files {
+                let setting = format!("transport/link/tls/{file}");
+                let with = |endpoint: &str| ZenohSettings {
+                    overrides: vec![
+                        (endpoints.into(), format!("[\"{endpoint}\"]")),
+                        ("mode".into(), "\"peer\"".into()),
+                        (setting.clone(), "\"/nowhere/a.pem\"".into()),
+                    ],
+                    ..ZenohSettings::default()
+                };
+                let tls = with("tls/127.0.0.1:7");
+                let session = open_session(&tls, "1".parse().unwrap()).err().unwrap();
+                let router = Router::start(&tls).err().unwrap();
+                let begin = format!("Zenoh setting {setting}=\"/nowhere/a.pem\": No such file");
+                for error in [session, router] {
+                    assert!(error.starts_with(&begin), "{error}");
+                }
+                let mut tcp = Config::default();
+                override_by(&mut tcp, &with("tcp/127.0.0.1:7")).unwrap();
+                assert_eq!(check_tls_files(&tcp), Ok(()));
+            }
         }
     }
 

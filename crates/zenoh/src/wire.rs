@@ -152,8 +152,8 @@ impl ZenohWire {
             setup.enclave,
             inbox.clone(),
             limits.sample_bytes,
-            access,
-        );
+        )
+        .with_access(access);
         Ok(Self {
             session,
             inbox,
