@@ -56,7 +56,7 @@ impl OwnAccess {
         }
     }
 
-    /// Whether some peer may see tokens of this pattern, see [`crate::token`].
+    /// Whether some peer may see tokens of this pattern (`token.rs`).
     pub fn may_announce(&self, pattern: &str) -> bool {
         self.may_send("liveliness_token", pattern)
     }
