@@ -57,6 +57,56 @@ fn a_keystore_is_created_used_revoked_and_checked() {
 }
 
 #[test]
+fn a_keystore_becomes_files_for_zenoh_that_are_not_replaced_unasked() {
+    let domain = Domain::new();
+    let folder = folder("cli-security-zenoh");
+    let run = |words: &str| {
+        let mut command = domain.command(words.split(' '));
+        command.current_dir(&folder);
+        finish(command)
+    };
+    run("security init ks -e /arm").ok();
+    let written = run("security create_zenoh_config ks").ok();
+    let names = ["zenohd/zenoh_router", "zenoh_session", "arm/zenoh_session"];
+    let lines = names.map(|name| format!("written: ks/enclaves/{name}.json5\n"));
+    assert_eq!(written, lines.concat());
+    let router = folder.join("ks/enclaves/zenohd/zenoh_router.json5");
+    let read = || std::fs::read_to_string(&router).unwrap();
+    let first = read();
+    let certificate = folder
+        .canonicalize()
+        .unwrap()
+        .join("ks/enclaves/zenohd/cert.pem");
+    assert_contains(
+        &first,
+        &format!("listen_certificate: \"{}\"", certificate.display()),
+    );
+    assert_contains(&first, &format!("\"{}/*/*/*/**\"", domain.id()));
+
+    assert_eq!(
+        run("security create_zenoh_config ks").ok(),
+        written,
+        "the same content"
+    );
+    let other = "security create_zenoh_config ks --listen tls/10.0.0.1:7447";
+    let error = run(other).failed(1);
+    assert_contains(&error, "zenoh_router.json5: exists with another content");
+    assert_eq!(read(), first);
+    run(&format!("{other} --overwrite --keystore-path /etc/ks")).ok();
+    assert_contains(&read(), "endpoints: [\"tls/10.0.0.1:7447\"]");
+    assert_contains(&read(), "\"/etc/ks/enclaves/zenohd/key.pem\"");
+
+    let error = run("security create_zenoh_config ks -e /leg").failed(1);
+    assert_contains(&error, "enclave '/leg'");
+    let error = run("security create_zenoh_config ks --connect tcp/localhost:7447").failed(2);
+    assert_contains(&error, "write tls/HOST:PORT");
+    run("security revoke ks /arm").ok();
+    let left = run("security create_zenoh_config ks --overwrite");
+    assert_eq!(left.code, Some(0));
+    assert_contains(&left.err, "enclave '/arm': is revoked");
+}
+
+#[test]
 fn the_graph_becomes_a_policy_and_permissions() {
     let domain = Domain::new();
     let folder = folder("cli-security-policy");

@@ -416,6 +416,40 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["/no/such"],
     ),
     wrong(
+        &["security", "create_zenoh_config", "/no/such"],
+        &["/no/such"],
+    ),
+    usage(
+        &[
+            "security",
+            "create_zenoh_config",
+            "ks",
+            "--connect",
+            "tcp/10.0.0.1:7447",
+        ],
+        &["tcp/10.0.0.1:7447", "--connect", "write tls/HOST:PORT"],
+    ),
+    usage(
+        &[
+            "security",
+            "create_zenoh_config",
+            "ks",
+            "--listen",
+            "tls/:x",
+        ],
+        &["tls/:x", "--listen", "write tls/HOST:PORT"],
+    ),
+    usage(
+        &[
+            "security",
+            "create_zenoh_config",
+            "ks",
+            "--domain-id",
+            "233",
+        ],
+        &["233", "--domain-id"],
+    ),
+    wrong(
         &["security", "list_enclaves"],
         &["no keystore", "ROS_SECURITY_KEYSTORE"],
     ),

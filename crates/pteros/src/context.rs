@@ -433,8 +433,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
     if wire.has_zenoh() {
         let settings = config.zenoh()?;
         if !wire.has_rtps() {
-            let group = settings.host_group(domain_id);
-            rtps_reach = RtpsReach::Host { group };
+            rtps_reach = reach_beside_zenoh(&settings, domain_id);
         }
         wires.push(zenoh_wire(settings)?);
     }
@@ -459,6 +458,9 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         Some(settings) => SecurityOptions::from_environment(settings, &enclave)?,
         None => None,
     };
+    if security.is_some() && wire.has_zenoh() {
+        return Err(ContextError::SecuredZenoh);
+    }
     let spin = options
         .busy_poll
         .or(options.arguments.busy_poll)
@@ -527,6 +529,22 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
 #[cfg(feature = "zenoh")]
 fn zenoh_wire(settings: ZenohSettings) -> Result<OpenWire, ContextError> {
     Ok(pteros_zenoh::wire(settings))
+}
+
+/// Contexts of this host with the same settings of Zenoh use shared memory, unless those
+/// ask for certificates or access control, which nothing there checks.
+#[cfg(feature = "zenoh")]
+fn reach_beside_zenoh(settings: &ZenohSettings, domain_id: u32) -> RtpsReach {
+    if pteros_zenoh::is_guarded(settings) {
+        return RtpsReach::Off;
+    }
+    let group = settings.host_group(domain_id);
+    RtpsReach::Host { group }
+}
+
+#[cfg(not(feature = "zenoh"))]
+fn reach_beside_zenoh(_: &ZenohSettings, _: u32) -> RtpsReach {
+    RtpsReach::Off
 }
 
 #[cfg(not(feature = "zenoh"))]

@@ -79,6 +79,12 @@ pub enum ContextError {
         "the Zenoh wire (RMW_IMPLEMENTATION=rmw_zenoh_cpp or --wire zenoh) is not in this program; build it with the feature \"zenoh\" of pteros or pteros-cli, or choose RTPS by --ros-args --wire rtps"
     )]
     NoZenoh,
+    /// The Zenoh wire was chosen for a context with the security of SROS 2, which
+    /// protects RTPS alone.
+    #[error(
+        "ROS_SECURITY_ENABLE=true protects RTPS, not Zenoh; for Zenoh, write configuration files for the same keystore by `pteros security create_zenoh_config`, name that of the enclave in ZENOH_SESSION_CONFIG_URI and unset ROS_SECURITY_ENABLE, or choose RTPS by --ros-args --wire rtps"
+    )]
+    SecuredZenoh,
     /// The sockets could not be opened.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -3,12 +3,15 @@
 //! `cargo xtask test --all` runs it with the feature `zenoh`.
 #![allow(clippy::disallowed_methods, reason = "real sessions")]
 
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pteros::args::Arguments;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
+use pteros_security::date::UnixTime;
+use pteros_security::keystore::{Keystore, Options};
 
 /// How long anything may take on a loaded machine.
 const SOON: Duration = Duration::from_secs(20);
@@ -113,4 +116,46 @@ fn a_process_with_both_wires_meets_those_with_one() {
     assert!(both.subscription.take_timeout(SOON).is_some());
     assert!(zenoh.subscription.take().is_none());
     assert_eq!(zenoh.publisher.matched_count(), 2);
+}
+
+/// Zenoh's own settings come from the environment, which a test cannot change for a
+/// part of its process. So the secured process is this test binary again.
+#[test]
+fn a_secured_process_refuses_zenoh_and_names_the_way() {
+    const CHILD: &str = "PTEROS_TEST_SECURED";
+    if std::env::var_os(CHILD).is_some() {
+        let words = ["--ros-args", "--wire", "zenoh"];
+        let context = Context::with_options(ContextOptions {
+            use_environment: true,
+            arguments: Arguments::parse(words).unwrap().0,
+            ..ContextOptions::default()
+        });
+        println!("refused: {}", context.err().unwrap());
+        return;
+    }
+    let keystore = std::env::temp_dir().join(format!("pteros-choice-{}", std::process::id()));
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let now = UnixTime(now.as_secs().try_into().unwrap());
+    let options = Options::default();
+    let made = Keystore::create(&keystore, &options, now).unwrap();
+    made.create_enclave("/", None, &options, now).unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "--nocapture"])
+        .arg("a_secured_process_refuses_zenoh_and_names_the_way")
+        .env(CHILD, "1")
+        .env("ROS_SECURITY_ENABLE", "true")
+        .env("ROS_SECURITY_STRATEGY", "Enforce")
+        .env("ROS_SECURITY_KEYSTORE", &keystore)
+        .output()
+        .unwrap();
+    std::fs::remove_dir_all(&keystore).unwrap();
+    let text = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        text.contains("refused: ROS_SECURITY_ENABLE=true protects RTPS"),
+        "{text}"
+    );
+    assert!(
+        text.contains("pteros security create_zenoh_config"),
+        "{text}"
+    );
 }

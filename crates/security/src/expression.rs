@@ -57,6 +57,20 @@ impl Expression {
         &self.text
     }
 
+    /// The literal texts before, between and after its stars. `None` if it has a `?` or
+    /// a set, which match one character.
+    pub fn between_stars(&self) -> Option<Vec<String>> {
+        let mut literals = vec![String::new()];
+        for token in &self.tokens {
+            match token {
+                ExpressionToken::Character(c) => literals.last_mut()?.push(*c),
+                ExpressionToken::Star => literals.push(String::new()),
+                ExpressionToken::Any | ExpressionToken::Set { .. } => return None,
+            }
+        }
+        Some(literals)
+    }
+
     /// Whether it matches every text.
     pub fn is_everything(&self) -> bool {
         self.tokens == [ExpressionToken::Star]
@@ -225,6 +239,16 @@ mod tests {
             let compiled = Expression::parse(expression).unwrap();
             assert_eq!(compiled.matches(text), expected, "{expression} {text}");
         }
+    }
+
+    #[test]
+    fn literal_texts_lie_between_the_stars() {
+        let between = |text: &str| Expression::parse(text).unwrap().between_stars();
+        assert_eq!(between("rt/a"), Some(vec!["rt/a".into()]));
+        assert_eq!(between("**"), Some(vec![String::new(), String::new()]));
+        assert_eq!(between("a*\\*b"), Some(vec!["a".into(), "*b".into()]));
+        assert_eq!(between("a?"), None);
+        assert_eq!(between("a[bc]*"), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! ([`identity`]), access control ([`governance`], [`permissions`]), the files of
 //! an enclave ([`enclave`], [`smime`], [`keystore`]), the authentication handshake
 //! ([`auth`]), cryptography ([`crypto`]) and the crypto transform of messages
-//! ([`crypto_transform`]).
+//! ([`crypto_transform`]). [`zenoh`] writes the same for Zenoh, as configuration files.
 //!
 //! No module opens a socket, reads a clock or starts a thread. Files are read on
 //! request, and `now` is an argument. Cryptography is AWS-LC's, formats are parsed
@@ -43,3 +43,4 @@ pub mod permissions;
 pub mod policy;
 pub mod smime;
 pub mod subject;
+pub mod zenoh;

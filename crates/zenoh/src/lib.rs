@@ -23,6 +23,7 @@ mod inbox;
 mod key;
 mod links;
 mod local;
+mod own_access;
 mod peers;
 mod qos_text;
 mod requests;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 use pteros_runtime::config::ZenohSettings;
 use pteros_runtime::wire::OpenWire;
 
-pub use session::{RENDEZVOUS_PORT, ROUTER_PORT, Router};
+pub use session::{RENDEZVOUS_PORT, ROUTER_PORT, Router, is_guarded};
 
 use crate::session_id::SessionId;
 use crate::wire::ZenohWire;

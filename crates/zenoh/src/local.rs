@@ -20,6 +20,7 @@ use crate::gid::Gid;
 use crate::inbox::Inbox;
 use crate::key::{HASH_UNKNOWN, Place, Role};
 use crate::links::{Link, LinkSpec};
+use crate::own_access::OwnAccess;
 use crate::qos_text;
 use crate::session_id::SessionId;
 use crate::token::{EndpointPart, Token, TokenKind};
@@ -46,6 +47,7 @@ pub struct Local {
     /// By writer of replies: its pair.
     replies: BTreeMap<Guid, String>,
     gids: BTreeSet<Gid>,
+    access: Option<OwnAccess>,
 }
 
 struct LocalNode {
@@ -91,7 +93,30 @@ impl Local {
             servers: BTreeMap::new(),
             replies: BTreeMap::new(),
             gids: BTreeSet::new(),
+            access: None,
         }
+    }
+
+    /// Adds what the session may send. Warns if that leaves out the nodes of its enclave.
+    pub fn with_access(mut self, access: Option<OwnAccess>) -> Self {
+        let (domain, enclave) = (self.domain, &self.enclave);
+        let nodes = Token::nodes_of(domain, self.id, enclave);
+        let may_announce = |access: &OwnAccess| access.may_announce(&nodes);
+        if !access.as_ref().is_none_or(may_announce) {
+            tracing::warn!(
+                "Zenoh's access control does not let this session have nodes of the enclave \
+                 \"{enclave}\" in the domain {domain}: nobody finds them; start it with the --enclave \
+                 and ROS_DOMAIN_ID that the file of ZENOH_SESSION_CONFIG_URI is for"
+            );
+        }
+        self.access = access;
+        self
+    }
+
+    /// Why the session may not have this endpoint, by its access control.
+    pub fn why_not(&self, endpoint: &EndpointData) -> Option<String> {
+        let access = self.access.as_ref()?;
+        access.why_not(&Place::of(endpoint)?, self.domain, &self.enclave)
     }
 
     /// Notes the data of an endpoint. Returns its data for the matcher if it is

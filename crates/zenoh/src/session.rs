@@ -8,6 +8,7 @@
     reason = "waits for a router while the context opens"
 )]
 
+use std::fs::File;
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -17,6 +18,7 @@ use std::time::Duration;
 use pteros_runtime::config::ZenohSettings;
 use zenoh::{Config, Session, Wait};
 
+use crate::own_access::OwnAccess;
 use crate::session_id::SessionId;
 
 /// The port at which a router listens.
@@ -51,12 +53,31 @@ const COMMON: &[(&str, &str)] = &[
 const NOT_BUILT_IN: &[&str] = &[
     "quic",
     "serial",
-    "tls",
     "udp",
     "unixpipe",
     "unixsock-stream",
     "vsock",
     "ws",
+];
+
+/// The files of certificates and keys that endpoints with TLS need.
+const TLS_FILES: [(&str, [&str; 3]); 2] = [
+    (
+        "connect/endpoints",
+        [
+            "root_ca_certificate",
+            "connect_certificate",
+            "connect_private_key",
+        ],
+    ),
+    (
+        "listen/endpoints",
+        [
+            "root_ca_certificate",
+            "listen_certificate",
+            "listen_private_key",
+        ],
+    ),
 ];
 
 /// Opens the session of a context.
@@ -84,19 +105,95 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
     }
     override_by(&mut config, settings)?;
     check_transports(&config)?;
-    let session = zenoh::open(config).wait();
-    let session = session.map_err(|error| format!("open a Zenoh session: {}", reason(&error)))?;
-    check_router(&session, settings.router_check_attempts)?;
+    check_tls_files(&config)?;
+    let session = zenoh::open(config.clone()).wait().map_err(|error| {
+        let why = connection_problem(&config).unwrap_or_else(|| reason(&error));
+        format!("open a Zenoh session: {why}")
+    })?;
+    check_router(&session, settings.router_check_attempts).map_err(
+        |error| match connection_problem(&config) {
+            Some(why) => format!("{error}; {why}"),
+            None => error,
+        },
+    )?;
     Ok(OpenedSession {
         session,
+        access: OwnAccess::of(&config),
         rendezvous,
     })
+}
+
+/// Whether sessions with these settings exchange data only over TLS, or under access
+/// control. Shared memory beside Zenoh would pass by both. A configuration that cannot be
+/// read counts as such; it stops the session later.
+pub fn is_guarded(settings: &ZenohSettings) -> bool {
+    let config = match &settings.session_config {
+        Some(file) => from_file(file, "ZENOH_SESSION_CONFIG_URI"),
+        None => Ok(Config::default()),
+    };
+    let guards = |mut config: Config| {
+        override_by(&mut config, settings)?;
+        let is_controlled = config.get_json("access_control/enabled");
+        let has_tls = ["listen/endpoints", "connect/endpoints"]
+            .iter()
+            .filter_map(|setting| config.get_json(setting).ok())
+            .any(|endpoints| endpoints.contains("\"tls/"));
+        Ok::<bool, String>(has_tls || is_controlled.is_ok_and(|value| value == "true"))
+    };
+    config.and_then(guards).unwrap_or(true)
+}
+
+/// Why the first endpoint cannot be connected to. Zenoh's own error does not say: a
+/// client only logs it. So this connects once more, as a peer that gives up at once.
+/// `None` if that succeeds, or there is nothing to connect to.
+fn connection_problem(config: &Config) -> Option<String> {
+    let endpoints = config.get_json("connect/endpoints").unwrap_or_default();
+    if endpoints == "[]" {
+        return None;
+    }
+    let mut probe = config.clone();
+    for (key, value) in [
+        ("mode", "\"peer\""),
+        ("listen/endpoints", "[]"),
+        ("connect/timeout_ms", "0"),
+        ("connect/exit_on_failure", "true"),
+        ("scouting/multicast/enabled", "false"),
+    ] {
+        set(&mut probe, key, value).ok()?;
+    }
+    match zenoh::open(probe).wait() {
+        Ok(session) => {
+            let _ = session.close().wait();
+            None
+        }
+        Err(error) => {
+            let why = reason(&error);
+            let hint = certificate_hint(&why);
+            Some(format!("connect to {endpoints}: {why}{hint}"))
+        }
+    }
+}
+
+/// Which certificate an error of TLS is about. A fatal alert is the other end's word.
+fn certificate_hint(reason: &str) -> &'static str {
+    if reason.contains("received fatal alert") {
+        "; the other end refuses this session's certificate: check \
+         transport/link/tls/connect_certificate, its dates, and that its authority is also that \
+         of the other end"
+    } else if reason.contains("invalid peer certificate") {
+        "; this session refuses the other end's certificate: check its dates, and that its \
+         authority is that of transport/link/tls/root_ca_certificate"
+    } else {
+        ""
+    }
 }
 
 /// A session, and the claim to listen for the others of the host.
 pub struct OpenedSession {
     /// The session.
     pub session: Session,
+    /// What its settings let it send, if they say so.
+    pub access: Option<OwnAccess>,
     /// Held as long as the session listens at [`RENDEZVOUS_PORT`].
     pub rendezvous: Option<UnixListener>,
 }
@@ -128,12 +225,18 @@ impl Router {
         };
         override_by(&mut config, settings)?;
         check_transports(&config)?;
+        check_tls_files(&config)?;
         let endpoints = config.get_json("listen/endpoints").unwrap_or_default();
         let session = zenoh::open(config).wait().map_err(|error| {
+            let scheme = if endpoints.contains("\"tls/") {
+                "tls"
+            } else {
+                "tcp"
+            };
             format!(
                 "start a Zenoh router that listens at {endpoints}: {}; if another router has the \
                  port, use that one or choose another by \
-                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"tcp/[::]:7450\"]'",
+                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"{scheme}/[::]:7450\"]'",
                 reason(&error)
             )
         })?;
@@ -235,7 +338,31 @@ fn check_transports(config: &Config) -> Result<(), String> {
             if endpoints.contains(&format!("\"{transport}/")) {
                 return Err(format!(
                     "Zenoh setting {setting}={endpoints}: the transport \"{transport}\" is not \
-                     built in; use \"tcp/\", through a tunnel where it must be encrypted"
+                     built in; use \"tcp/\", or \"tls/\" where it must be encrypted"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses settings of TLS that name a file which cannot be opened. Zenoh's own error
+/// does not say which one.
+fn check_tls_files(config: &Config) -> Result<(), String> {
+    for (endpoints, files) in TLS_FILES {
+        let has_tls = config
+            .get_json(endpoints)
+            .is_ok_and(|all| all.contains("\"tls/"));
+        for file in files.iter().filter(|_| has_tls) {
+            let setting = format!("transport/link/tls/{file}");
+            let path = config.get_json(&setting).unwrap_or_default();
+            // Not set, or not a text: Zenoh decides.
+            let Ok(path) = serde_json::from_str::<String>(&path) else {
+                continue;
+            };
+            if let Err(error) = File::open(&path) {
+                return Err(format!(
+                    "Zenoh setting {setting}={path:?}: {error}; name a file that this user may read"
                 ));
             }
         }
@@ -316,11 +443,102 @@ mod tests {
             let named = format!("the transport \"{transport}\" is not built in");
             assert!(error.contains(&named), "{error}");
         }
-        let router = Router::start(&settings("tls/10.0.0.1:7447")).err().unwrap();
-        assert!(router.starts_with("Zenoh setting connect/endpoints=[\"tls/10.0.0.1:7447\"]"));
-        let mut config = Config::default();
-        override_by(&mut config, &settings("tcp/10.0.0.1:7447")).unwrap();
-        assert_eq!(check_transports(&config), Ok(()));
+        let router = Router::start(&settings("udp/10.0.0.1:7447")).err().unwrap();
+        assert!(router.starts_with("Zenoh setting connect/endpoints=[\"udp/10.0.0.1:7447\"]"));
+        for built_in in ["tcp/10.0.0.1:7447", "tls/10.0.0.1:7447"] {
+            let mut config = Config::default();
+            override_by(&mut config, &settings(built_in)).unwrap();
+            assert_eq!(check_transports(&config), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_certificate_or_key_that_cannot_be_opened_is_named() {
+        for (endpoints, files) in TLS_FILES {
+            for file in files {
+                let setting = format!("transport/link/tls/{file}");
+                let with = |endpoint: &str| ZenohSettings {
+                    overrides: vec![
+                        (endpoints.into(), format!("[\"{endpoint}\"]")),
+                        ("mode".into(), "\"peer\"".into()),
+                        (setting.clone(), "\"/nowhere/a.pem\"".into()),
+                    ],
+                    ..ZenohSettings::default()
+                };
+                let tls = with("tls/127.0.0.1:7");
+                let session = open_session(&tls, "1".parse().unwrap()).err().unwrap();
+                let router = Router::start(&tls).err().unwrap();
+                let begin = format!("Zenoh setting {setting}=\"/nowhere/a.pem\": No such file");
+                for error in [session, router] {
+                    assert!(error.starts_with(&begin), "{error}");
+                }
+                let mut tcp = Config::default();
+                override_by(&mut tcp, &with("tcp/127.0.0.1:7")).unwrap();
+                assert_eq!(check_tls_files(&tcp), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn tls_and_access_control_leave_no_path_beside_them() {
+        let guarded = |settings: &[(&str, &str)]| {
+            let pair = |(key, value): &(&str, &str)| ((*key).into(), (*value).into());
+            is_guarded(&ZenohSettings {
+                overrides: settings.iter().map(pair).collect(),
+                ..ZenohSettings::default()
+            })
+        };
+        assert!(!guarded(&[]));
+        assert!(!guarded(&[(
+            "connect/endpoints",
+            "[\"tcp/10.0.0.1:7447\"]"
+        )]));
+        assert!(guarded(&[("connect/endpoints", "[\"tls/10.0.0.1:7447\"]")]));
+        assert!(guarded(&[("listen/endpoints", "[\"tls/10.0.0.1:7447\"]")]));
+        assert!(guarded(&[("access_control/enabled", "true")]));
+        assert!(is_guarded(&ZenohSettings {
+            session_config: Some("/nowhere/session.json5".into()),
+            ..ZenohSettings::default()
+        }));
+    }
+
+    /// The files for a keystore, which `pteros_security` writes, have the same settings.
+    #[test]
+    fn the_files_for_a_keystore_have_the_common_settings() {
+        use pteros_security::date::UnixTime;
+        use pteros_security::keystore::{Keystore, Options};
+        use pteros_security::zenoh::{ZenohOptions, zenoh_files};
+
+        let name = format!("pteros-zenoh-common-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let (now, options) = (UnixTime(1_800_000_000), Options::default());
+        let keystore = Keystore::create(&root, &options, now).unwrap();
+        for enclave in ["/router", "/arm"] {
+            keystore
+                .create_enclave(enclave, None, &options, now)
+                .unwrap();
+        }
+        let options = ZenohOptions {
+            domain: 0,
+            routers: vec!["/router".into()],
+            sessions: Vec::new(),
+            listen: vec!["tls/[::]:7447".into()],
+            connect: vec!["tls/localhost:7447".into()],
+            keystore_path: root.clone(),
+        };
+        let made = zenoh_files(&keystore, &options, now).unwrap();
+        made.write().unwrap();
+        for (path, text) in &made.files {
+            let config = Config::from_file(path).unwrap_or_else(|error| panic!("{error}: {text}"));
+            for (key, value) in COMMON {
+                assert_eq!(config.get_json(key).unwrap(), *value, "{key} in {path:?}");
+            }
+            let is_on = |key| config.get_json(key).unwrap() == "true";
+            assert!(is_on("access_control/enabled"));
+            assert!(is_on("transport/link/tls/enable_mtls"));
+            assert!(is_on("transport/link/tls/close_link_on_expiration"));
+        }
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

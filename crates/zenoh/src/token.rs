@@ -43,6 +43,14 @@ const KINDS: [(TokenKind, &str); 5] = [
     (TokenKind::Client, "SC"),
 ];
 
+impl TokenKind {
+    /// Its word in a token.
+    fn text(self) -> &'static str {
+        let own = KINDS.iter().find(|(kind, _)| *kind == self);
+        own.map_or("", |(_, text)| text)
+    }
+}
+
 /// A node or an endpoint, as its token tells it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Token {
@@ -108,16 +116,22 @@ impl Token {
         format!("{TOKEN_SPACE}/{domain}/**")
     }
 
+    /// The key expression of the tokens of nodes that this session may have.
+    pub fn nodes_of(domain: u32, session: SessionId, enclave: &str) -> String {
+        let kind = TokenKind::Node.text();
+        let enclave = mangled(enclave);
+        format!("{TOKEN_SPACE}/{domain}/{session}/*/*/{kind}/{enclave}/*/*")
+    }
+
     /// Its key.
     pub fn to_key(&self) -> String {
-        let kind = KINDS.iter().find(|(kind, _)| *kind == self.kind);
         let node = format!(
             "{TOKEN_SPACE}/{}/{}/{}/{}/{}/{}/{}/{}",
             self.domain,
             self.session,
             self.node_id,
             self.entity_id,
-            kind.map_or("", |(_, text)| text),
+            self.kind.text(),
             mangled(&self.enclave),
             mangled(&self.namespace),
             mangled(&self.node),

@@ -4,6 +4,7 @@
 //! replies from the inbox. Loss is seen in gaps of sequence
 //! numbers. KEEP_ALL readers hold their writers' samples back here.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
@@ -115,6 +116,7 @@ impl ZenohWire {
     pub fn new(opened: OpenedSession, setup: WireSetup) -> Result<Self, String> {
         let OpenedSession {
             session,
+            access,
             rendezvous,
         } = opened;
         let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
@@ -150,7 +152,8 @@ impl ZenohWire {
             setup.enclave,
             inbox.clone(),
             limits.sample_bytes,
-        );
+        )
+        .with_access(access);
         Ok(Self {
             session,
             inbox,
@@ -602,44 +605,50 @@ fn sample(change: CacheChange, readers: Vec<Guid>) -> WireEvent {
     WireEvent::Sample(Box::new(WireSample { change, readers }))
 }
 
+/// What Zenoh does not have, and this endpoint needs.
+fn not_on_zenoh(endpoint: &EndpointData) -> Option<&'static str> {
+    let qos = &endpoint.qos;
+    if Place::of(endpoint).is_none() {
+        return Some("Zenoh has no names without the conventions of ROS");
+    }
+    if endpoint.guid.entity.is_keyed() {
+        return Some("it carries no instances of keyed topics");
+    }
+    if qos.presentation.holds_samples() {
+        return Some("it marks no coherent sets and no order of a group");
+    }
+    if !qos.partition.is_empty() {
+        return Some("it has no partitions");
+    }
+    if qos.ownership == Ownership::Exclusive {
+        return Some("it does not announce the strength of an exclusive owner");
+    }
+    let is_stored = matches!(
+        qos.durability,
+        Durability::Transient | Durability::Persistent
+    );
+    if endpoint.is_writer() && is_stored {
+        return Some("it keeps no samples beyond the life of their publisher");
+    }
+    let is_asserted = qos.liveliness != Liveliness::Automatic;
+    if !endpoint.is_writer() && is_asserted && !qos.lease_duration.is_infinite() {
+        return Some("nothing on it asserts manual liveliness");
+    }
+    None
+}
+
 impl Wire for ZenohWire {
     fn name(&self) -> &str {
         "zenoh"
     }
 
-    fn why_not(&self, endpoint: &EndpointData) -> Option<&'static str> {
-        let qos = &endpoint.qos;
+    fn why_not(&self, endpoint: &EndpointData) -> Option<Cow<'static, str>> {
         if endpoint.topic == DISCOVERY_TOPIC {
             // Its contents are announced as tokens.
             return None;
         }
-        if Place::of(endpoint).is_none() {
-            return Some("Zenoh has no names without the conventions of ROS");
-        }
-        if endpoint.guid.entity.is_keyed() {
-            return Some("it carries no instances of keyed topics");
-        }
-        if qos.presentation.holds_samples() {
-            return Some("it marks no coherent sets and no order of a group");
-        }
-        if !qos.partition.is_empty() {
-            return Some("it has no partitions");
-        }
-        if qos.ownership == Ownership::Exclusive {
-            return Some("it does not announce the strength of an exclusive owner");
-        }
-        let is_stored = matches!(
-            qos.durability,
-            Durability::Transient | Durability::Persistent
-        );
-        if endpoint.is_writer() && is_stored {
-            return Some("it keeps no samples beyond the life of their publisher");
-        }
-        let is_asserted = qos.liveliness != Liveliness::Automatic;
-        if !endpoint.is_writer() && is_asserted && !qos.lease_duration.is_infinite() {
-            return Some("nothing on it asserts manual liveliness");
-        }
-        None
+        let reason = not_on_zenoh(endpoint).map(Cow::Borrowed);
+        reason.or_else(|| self.local.lock().why_not(endpoint).map(Cow::Owned))
     }
 
     fn announce(&self, _now: Instant, endpoint: &Arc<EndpointData>) {

@@ -5,6 +5,7 @@ mod check;
 mod create_enclave;
 mod create_keystore;
 mod create_permission;
+mod create_zenoh_config;
 mod generate_artifacts;
 mod generate_policy;
 mod init;
@@ -34,6 +35,10 @@ pub enum SecurityVerb {
     /// Replace the permissions of an enclave by those of a policy
     #[command(name = "create_permission", alias = "create-permission")]
     CreatePermission(create_permission::CreatePermission),
+    /// Write Zenoh's configuration files for the enclaves: TLS with their certificates,
+    /// and access control from their permissions
+    #[command(name = "create_zenoh_config", alias = "create-zenoh-config")]
+    CreateZenohConfig(create_zenoh_config::CreateZenohConfig),
     /// Write a policy that allows what the nodes of the graph do
     #[command(name = "generate_policy", alias = "generate-policy")]
     GeneratePolicy(generate_policy::GeneratePolicy),
@@ -59,6 +64,7 @@ impl SecurityVerb {
             Self::CreateKeystore(verb) => verb.run(cli),
             Self::CreateEnclave(verb) => verb.run(cli),
             Self::CreatePermission(verb) => verb.run(cli),
+            Self::CreateZenohConfig(verb) => verb.run(cli),
             Self::GeneratePolicy(verb) => verb.run(cli),
             Self::GenerateArtifacts(verb) => verb.run(cli),
             Self::ListEnclaves(verb) => verb.run(cli),

@@ -18,6 +18,7 @@ pub(crate) mod routes;
 pub(crate) mod rtps;
 pub(crate) mod wires;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub trait Wire: Send + Sync {
 
     /// Why it cannot carry a local endpoint; `None` if it can. Such an endpoint is not
     /// announced on it, and the user is told in the log.
-    fn why_not(&self, _endpoint: &EndpointData) -> Option<&'static str> {
+    fn why_not(&self, _endpoint: &EndpointData) -> Option<Cow<'static, str>> {
         None
     }
 

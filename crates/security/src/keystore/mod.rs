@@ -30,7 +30,8 @@ use crate::key::PrivateKey;
 use crate::permissions::Permissions;
 use crate::policy::PolicyEnclave;
 use crate::smime;
-use write::{link, make_folder, write_private, write_public};
+pub(crate) use write::write_public;
+use write::{link, make_folder, write_private};
 
 /// A keystore.
 #[derive(Debug)]
@@ -118,6 +119,22 @@ impl Keystore {
             "there is none, or its authorities' certificates, keys or governance are missing",
             "create one with `pteros security create_keystore`",
         ))
+    }
+
+    /// Its folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether the certificate of an enclave is on the keystore's revocation list.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn is_revoked(&self, name: &str) -> Result<bool, Diagnostic> {
+        let own = certificate(&self.known(name)?.join("cert.pem"))?;
+        let authority = certificate(&self.public("identity_ca"))?;
+        let list = self.revocations(&authority)?;
+        Ok(list.is_some_and(|list| list.revoked(&own).is_some()))
     }
 
     /// Names of its enclaves, sorted.

@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::enclave::display_path;
 
 /// Writes a file that everyone may read.
-pub(super) fn write_public(path: &Path, text: &str) -> Result<(), Diagnostic> {
+pub(crate) fn write_public(path: &Path, text: &str) -> Result<(), Diagnostic> {
     write(path, text, 0o644)
 }
 

@@ -105,6 +105,11 @@ impl AccessControl {
         &self.rule
     }
 
+    /// The participant's grant.
+    pub fn grant(&self) -> &Grant {
+        &self.grant
+    }
+
     /// When the grant expires.
     pub fn expires(&self) -> UnixTime {
         self.grant.validity.not_after

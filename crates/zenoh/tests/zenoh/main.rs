@@ -9,6 +9,7 @@ mod driver;
 #[path = "../../../pteros/tests/support/spin_thread.rs"]
 mod spin_thread;
 
+mod access;
 mod actions;
 mod both_wires;
 mod bridge;
@@ -22,4 +23,5 @@ mod rendezvous;
 mod router_kills;
 mod services;
 mod slow_link;
+mod tls;
 mod topics;

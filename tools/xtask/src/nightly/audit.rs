@@ -28,6 +28,8 @@ const LICENCES: &[&str] = &[
     "Unicode-3.0",
     "BSL-1.0",
     "MIT-0",
+    // Of webpki-roots alone: the certificates of public authorities, which are data.
+    "CDLA-Permissive-2.0",
 ];
 
 /// Versions of one crate that are no find: two major versions are often needed.
