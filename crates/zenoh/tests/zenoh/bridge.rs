@@ -146,7 +146,8 @@ fn messages_pass_both_ways_once_and_in_order() {
     // The same topic both ways at once: nothing comes back.
     let sides = pair.both_ways().map(|(here, _)| {
         let node = here.create_node("node").unwrap();
-        let profile = || "chatter".keep_last(100);
+        // 102 messages may wait.
+        let profile = || "chatter".keep_last(200);
         let publisher: Publisher<Text> = node.create_publisher(profile()).unwrap();
         let subscription: Subscription<Text> = node.create_polled_subscription(profile()).unwrap();
         (node, publisher, subscription)
