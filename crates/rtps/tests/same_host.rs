@@ -254,8 +254,8 @@ fn only_the_first_network_peer_causes_an_announcement_to_the_network() {
     }
 }
 
-/// What same-host peers know of a participant are its locators. A link that goes down
-/// concerns them only if it changes those.
+/// Same-host peers know a participant by its locators. A link that goes down concerns
+/// them only if it changes those.
 #[test]
 fn same_host_peers_are_informed_of_changed_locators_only() {
     let mut domain = same_host_pair(1);

@@ -256,6 +256,11 @@ impl fmt::Debug for RevocationList {
 }
 
 impl RevocationList {
+    /// How many certificates it names.
+    pub fn count(&self) -> usize {
+        self.revoked.len()
+    }
+
     /// Reads a PEM file with one list that `authority` signed.
     pub fn from_pem(file: &str, text: &[u8], authority: &Certificate) -> Result<Self, Diagnostic> {
         let fault = |reason: String| {

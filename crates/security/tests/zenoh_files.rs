@@ -204,6 +204,25 @@ fn a_revoked_enclave_gets_no_rights() {
     };
     let fault = store.fault(&named, NOW);
     assert!(fault.contains("was revoked"), "{fault}");
+    // Whatever its own folder says of revocations.
+    std::fs::remove_file(store.file("arm/crl.pem")).unwrap();
+    assert!(store.fault(&named, NOW).contains("was revoked"));
+}
+
+#[test]
+fn a_renewed_enclave_shares_its_rights_with_the_revoked_certificate_and_a_warning_says_so() {
+    let store = Store::new("renewed");
+    let options = Options::default();
+    store.keystore.revoke("/arm", &options, NOW).unwrap();
+    let renewed = store.keystore.create_enclave("/arm", None, &options, NOW);
+    renewed.unwrap();
+    let made = store.made().unwrap();
+    let warnings: Vec<String> = made.warnings.iter().map(ToString::to_string).collect();
+    assert!(
+        warnings.iter().any(|text| text.contains("crl.pem")
+            && text.contains("revoked certificate has the rights of the one that replaced it")),
+        "{warnings:?}"
+    );
 }
 
 #[test]

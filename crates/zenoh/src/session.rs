@@ -236,7 +236,8 @@ impl Router {
             format!(
                 "start a Zenoh router that listens at {endpoints}: {}; if another router has the \
                  port, use that one or choose another by \
-                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"{scheme}/[::]:7450\"]'",
+                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"{scheme}/[::]:7450\"]', with 0.0.0.0 for \
+                 [::] on a host without IPv6",
                 reason(&error)
             )
         })?;

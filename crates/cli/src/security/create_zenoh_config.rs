@@ -42,13 +42,21 @@ pub struct CreateZenohConfig {
 }
 
 impl CreateZenohConfig {
-    /// Writes all files, or none if one would be replaced without being told.
+    /// Writes all files, or none if one would be replaced without being told. It creates
+    /// the enclaves of routers before that, once all names are known to be right.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let root = keystore_root(self.root)?;
         let keystore = Keystore::open(&root)?;
         let now = now()?;
         let known = keystore.enclaves()?;
         let options = keystore_options(self.days, self.domain)?;
+        if let Some(name) = self.enclaves.iter().find(|name| !known.contains(name)) {
+            bail!(
+                "{}: enclave '{name}': the keystore has no enclave with this name; create it with \
+                 `pteros security create_enclave`",
+                root.display()
+            );
+        }
         for name in self.router.iter().filter(|name| !known.contains(name)) {
             // Its permissions allow nothing: a router publishes nothing of its own.
             let nothing = PolicyEnclave {
@@ -56,6 +64,8 @@ impl CreateZenohConfig {
                 profiles: Vec::new(),
             };
             keystore.create_enclave(name, Some(&nothing), &options, now)?;
+            cli.console
+                .note(format!("note: enclave '{name}' of routers created"));
         }
         let absolute = std::fs::canonicalize(&root);
         let absolute = absolute.with_context(|| format!("finding {}", root.display()))?;

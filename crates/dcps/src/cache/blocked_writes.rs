@@ -110,7 +110,7 @@ impl ReaderCache {
         }
         self.blocked_writes.get_or_insert_default().push(item);
         // The reader that makes space asks for it.
-        self.hold_back();
+        self.hold_back(false);
         None
     }
 
@@ -138,7 +138,7 @@ impl ReaderCache {
             FullQueuePolicy::WriterWaited | FullQueuePolicy::Drop => 0,
         };
         // The reader that makes space asks for it.
-        self.hold_back();
+        self.hold_back(false);
         Err(lost)
     }
 
@@ -167,7 +167,7 @@ impl ReaderCache {
         };
         let key = first.instance.as_ref().map(|keyed| keyed.info.key);
         if !first.is_end() && self.is_queue_full_for(key.as_ref()) {
-            self.hold_back();
+            self.hold_back(false);
             return None;
         }
         self.blocked_writes.as_mut()?.0.pop_front()

@@ -149,11 +149,12 @@ impl ReaderCache {
         self.is_full_for(key) || self.queue.is_full_for_local()
     }
 
-    /// Notes that samples were left behind for lack of space.
+    /// Notes that there is no space for more. `others_wait`: samples were left behind.
+    /// On a topic without a key, publishers of the process leave places to them.
     #[inline]
-    pub fn hold_back(&mut self) {
+    pub fn hold_back(&mut self, others_wait: bool) {
         match &mut self.instances {
-            None => self.queue.hold_back(),
+            None => self.queue.hold_back(others_wait),
             Some(instances) => instances.hold_back(),
         }
     }
@@ -275,7 +276,7 @@ impl ReaderCache {
         };
         if passed.is_none() && self.queue.is_full() {
             // The reader that makes space asks for the held sample.
-            self.queue.hold_back();
+            self.queue.hold_back(false);
         }
         passed.map_or(FilterDecision::Withheld, FilterDecision::Passed)
     }
@@ -342,7 +343,7 @@ impl ReaderCache {
             return false;
         }
         if self.queue.is_full() {
-            self.queue.hold_back();
+            self.queue.hold_back(false);
             return false;
         }
         let held = separation.release(now);

@@ -24,6 +24,8 @@ pub struct SampleQueue {
     /// How many samples were taken since others began to wait for space here, if some
     /// do.
     taken_since_held_back: Option<usize>,
+    /// Whether some of them have arrived.
+    others_wait: bool,
     /// The order by source timestamp, if not by arrival.
     order: Option<SourceOrder>,
     /// Samples replaced by newer ones.
@@ -49,6 +51,7 @@ impl SampleQueue {
             keep_all,
             has_lifespan: false,
             taken_since_held_back: None,
+            others_wait: false,
             order: SourceOrder::new(qos),
             overwritten: 0,
             expired: 0,
@@ -62,10 +65,11 @@ impl SampleQueue {
     }
 
     /// Whether a sample of this process has no place. While samples of others wait,
-    /// each second place is theirs: publishers of this process see free places first.
+    /// every second free place is theirs: publishers of this process see it first.
     #[inline]
     pub fn is_full_for_local(&self) -> bool {
-        let reserved = self.taken_since_held_back.map_or(0, |taken| taken / 2);
+        let taken = self.taken_since_held_back.filter(|_| self.others_wait);
+        let reserved = taken.map_or(0, |taken| taken / 2);
         self.is_full() || self.keep_all && self.items.len().saturating_add(reserved) >= self.depth
     }
 
@@ -142,10 +146,11 @@ impl SampleQueue {
         Some(item)
     }
 
-    /// Notes that samples were left behind for lack of space.
+    /// Notes that there is no space for more. `others_wait`: samples were left behind.
     #[inline]
-    pub fn hold_back(&mut self) {
+    pub fn hold_back(&mut self, others_wait: bool) {
         self.taken_since_held_back.get_or_insert(0);
+        self.others_wait |= others_wait;
     }
 
     /// Takes the oldest sample that has not expired. `now` is called only if some
@@ -166,10 +171,12 @@ impl SampleQueue {
         let mut resume = false;
         if let Some(taken) = &mut self.taken_since_held_back {
             *taken = taken.saturating_add(before.saturating_sub(self.items.len()));
-            resume = *taken >= self.depth.div_ceil(2);
+            let half = self.depth / 2;
+            resume = self.items.len() <= half || *taken >= self.depth.saturating_sub(half);
         }
         if resume {
             self.taken_since_held_back = None;
+            self.others_wait = false;
         }
         PoppedSample {
             item,
@@ -326,7 +333,7 @@ mod tests {
             while !queue.is_full_for_local() {
                 add(&mut queue, OURS);
             }
-            queue.hold_back();
+            queue.hold_back(true);
             let popped = queue.pop(|| Instant::ZERO);
             let publisher = popped.item.unwrap().meta.publisher;
             taken_of[usize::from(publisher.prefix.0[0])] += 1;
@@ -338,6 +345,27 @@ mod tests {
         }
         let [_, ours, others] = taken_of;
         assert!(ours >= 80 && others >= 80, "{taken_of:?}");
+    }
+
+    #[test]
+    fn a_publisher_of_the_process_gets_every_place_while_nobody_waits() {
+        let mut queue = SampleQueue::new(&EndpointQos {
+            history: History::KeepAll,
+            resource_limits: ResourceLimits {
+                max_samples: Some(8),
+                ..ResourceLimits::default()
+            },
+            ..EndpointQos::default()
+        });
+        for n in 0..8 {
+            queue.push_or_drop_oldest(item(n));
+        }
+        queue.hold_back(false);
+        for n in 8..20 {
+            queue.pop(|| Instant::ZERO);
+            assert!(!queue.is_full_for_local());
+            queue.push_or_drop_oldest(item(n));
+        }
     }
 
     /// Samples as a reader of another participant's best-effort writer delivers them.

@@ -7,7 +7,7 @@
 //! transmissions, samples and events until empty. A late or repeated poll is safe.
 //! In steady state nothing is allocated but the payload of a sample.
 //!
-//! `Reader` has 47 methods: one per submessage, per output and per question of the
+//! `Reader` has 48 methods: one per submessage, per output and per question of the
 //! runtime. What concerns one writer is in its proxy.
 
 mod ack_state;
@@ -748,6 +748,11 @@ impl Reader {
     /// Whether its queue has space for a further sample.
     pub fn has_space(&self) -> bool {
         self.ready.has_space()
+    }
+
+    /// Whether a sample is ready for [`Self::poll_sample`].
+    pub fn has_samples(&self) -> bool {
+        !self.ready.changes.is_empty()
     }
 
     /// The next sample; those of a reliable writer are in order.

@@ -35,6 +35,8 @@ const PROBE_PAUSE_MIN: Duration = Duration::from_millis(2);
 const PROBE_PAUSE_MAX: Duration = Duration::from_millis(200);
 /// No round trip is taken for longer.
 const ROUND_TRIP_MAX: Duration = Duration::from_millis(200);
+/// A shorter round trip grows as if it took so long.
+const ROUND_TRIP_MIN: Duration = Duration::from_millis(1);
 /// Round trips to see before they are believed.
 const ROUND_TRIPS_MIN: u8 = 2;
 /// What the headers of a sample add to its payload on the wire.
@@ -212,7 +214,8 @@ impl AckRoundTrip {
             self.open = None;
             let took = now.since(sent_at).as_nanos();
             let old = self.estimate.as_nanos();
-            let more = (took.saturating_sub(old).max(0) / 8).min(old);
+            let more = took.saturating_sub(old).max(0) / 8;
+            let more = more.min(old.max(ROUND_TRIP_MIN.as_nanos()));
             let next = took.min(old).saturating_add(more);
             self.estimate = Duration::from_nanos(next).min(ROUND_TRIP_MAX);
             self.seen = self.seen.saturating_add(1);
@@ -455,6 +458,14 @@ mod tests {
         trip.note_sent(at(1_000), 11);
         trip.note_acknack(at(2_800), 12, false);
         assert_eq!(trip.crossing_time(shortest), millis(6));
+        // One that took no time, as the driver's clock says, is not for ever.
+        trip.note_sent(at(3_000), 12);
+        trip.note_acknack(at(3_000), 13, false);
+        for turn in 0..20 {
+            trip.note_sent(at(4_000 + 100 * turn), 13);
+            trip.note_acknack(at(4_080 + 100 * turn), 14, false);
+        }
+        assert!(trip.crossing_time(shortest) > millis(30));
     }
 
     #[test]

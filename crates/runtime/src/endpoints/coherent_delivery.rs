@@ -303,7 +303,7 @@ impl ReaderEndpoint {
     /// As [`ReaderEndpoint::collect`], for samples that may have to wait.
     pub(crate) fn collect_to_sets(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
         loop {
-            if self.holds_back_when_full() {
+            if self.holds_back_when_full(machine) {
                 break;
             }
             let Some(change) = machine.poll_sample() else {
@@ -314,14 +314,14 @@ impl ReaderEndpoint {
         self.change_sets(now, machine, |sets| sets.handle_timeout(now));
     }
 
-    fn holds_back_when_full(&self) -> bool {
+    fn holds_back_when_full(&self, machine: &Reader) -> bool {
         if let Some(member) = &self.group {
             return member.group.holds_back_when_full(member.index);
         }
         let mut cache = self.cache();
         let full = cache.is_full_for(None);
         if full {
-            cache.hold_back();
+            cache.hold_back(machine.has_samples());
         }
         full
     }

@@ -581,7 +581,7 @@ impl ReaderEndpoint {
         loop {
             if cache.is_full_for(None) {
                 // Reliable writers keep the rest; `Core::take` fetches it.
-                cache.hold_back();
+                cache.hold_back(machine.has_samples());
                 break;
             }
             let Some(change) = machine.poll_sample() else {

@@ -137,6 +137,16 @@ impl Keystore {
         Ok(list.is_some_and(|list| list.revoked(&own).is_some()))
     }
 
+    /// How many certificates its identity CA has revoked. Reads files.
+    ///
+    /// # Errors
+    /// A certificate or revocation list that cannot be read.
+    pub fn revoked_count(&self) -> Result<usize, Diagnostic> {
+        let authority = certificate(&self.public("identity_ca"))?;
+        let list = self.revocations(&authority)?;
+        Ok(list.map_or(0, |list| list.count()))
+    }
+
     /// Names of its enclaves, sorted.
     pub fn enclaves(&self) -> Result<Vec<String>, Diagnostic> {
         let mut names = Vec::new();

@@ -115,7 +115,7 @@ fn name_of(kind: TopicKind, literals: &[String]) -> Result<Option<Vec<String>>, 
     let is_whole = last.is_empty();
     let before = name.iter().nth_back(1).map_or("", String::as_str);
     let begins = |at: usize| suffix.get(..at).is_some_and(|part| before.ends_with(part));
-    if is_whole && !(1..suffix.len()).any(begins) {
+    if is_whole && !(1..=suffix.len()).any(begins) {
         return Ok(Some(name));
     }
     Err(format!(
@@ -278,6 +278,8 @@ mod tests {
             "*state",
             "rq/a*quest",
             "rq/aReq*",
+            "rq/aRequest*",
+            "rr/aReply*",
             "rt/a*b*c*d*e*f",
         ] {
             assert!(patterns(text).is_err(), "{text}");

@@ -87,10 +87,10 @@ const CONNECT_MILLISECONDS: u32 = 5_000;
 /// Makes the files for the enclaves of a keystore. Reads files, and writes none.
 ///
 /// # Errors
-/// All faults of the enclaves that are asked for: one that is missing, cannot be read,
-/// is not signed by the keystore's authorities, has expired, or whose permissions Zenoh
-/// cannot express. A revoked enclave is an error only if it is asked for by name; else
-/// it gets no file and no rights.
+/// All faults of the enclaves that are asked for: one that is missing, cannot be read, is
+/// not signed by the keystore's authorities, or has expired. Permissions that Zenoh
+/// cannot express are a fault, too. A revoked enclave is one only if it is asked for by
+/// name; else it gets no file and no rights.
 pub fn zenoh_files(
     keystore: &Keystore,
     options: &ZenohOptions,
@@ -116,14 +116,30 @@ pub fn zenoh_files(
             faults.push(fault);
             continue;
         }
-        if !is_named && keystore.is_revoked(name).unwrap_or(false) {
-            warnings.push(left_out(root, name));
-            continue;
+        match keystore.is_revoked(name) {
+            Ok(false) => {}
+            Ok(true) if is_named => {
+                faults.push(revoked(root, name, "was revoked"));
+                continue;
+            }
+            Ok(true) => {
+                let reason = "is revoked: it gets no file and no rights";
+                warnings.push(revoked(root, name, reason));
+                continue;
+            }
+            Err(fault) => {
+                faults.push(fault);
+                continue;
+            }
         }
         match member(root, name, now, &mut authority) {
             Ok(member) => members.push((member, is_router)),
             Err(found) => faults.extend(found),
         }
+    }
+    match renewed(keystore, &known) {
+        Ok(warning) => warnings.extend(warning),
+        Err(fault) => faults.push(fault),
     }
     faults.extend(same_names(&members));
     let mut subjects = Vec::new();
@@ -303,14 +319,32 @@ fn notes(member: &Member, domain: u32) -> Vec<Diagnostic> {
     notes
 }
 
-fn left_out(root: &Path, name: &str) -> Diagnostic {
+fn revoked(root: &Path, name: &str, reason: &str) -> Diagnostic {
     Diagnostic::new(
         display_path(root),
         "enclave",
         name,
-        "is revoked: it gets no file and no rights",
-        "renew it with `pteros security create_enclave`",
+        reason,
+        "create an enclave with another name; a renewed one shares its rights with the revoked \
+         certificate",
     )
+}
+
+/// A warning if revoked certificates may be those of enclaves that were renewed.
+fn renewed(keystore: &Keystore, known: &[String]) -> Result<Option<Diagnostic>, Diagnostic> {
+    let count = keystore.revoked_count()?;
+    let is_revoked = |name: &&String| keystore.is_revoked(name).unwrap_or(false);
+    let present = known.iter().filter(is_revoked).count();
+    Ok((count > present).then(|| {
+        Diagnostic::new(
+            display_path(&keystore.root().join("public/crl.pem")),
+            "revocation list",
+            (count - present).to_string(),
+            "certificates were revoked and replaced or removed. Zenoh knows an enclave by its \
+             common name: a revoked certificate has the rights of the one that replaced it",
+            "give such an enclave another name, or create a new keystore",
+        )
+    }))
 }
 
 fn router_file(

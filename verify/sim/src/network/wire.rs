@@ -4,6 +4,7 @@
 //! sessions does. Each context has a [`Station`] with an inbox. What is sent arrives
 //! after the latency, in order, unless a station is unplugged.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -264,9 +265,9 @@ impl Wire for BusWire {
         "bus"
     }
 
-    fn why_not(&self, endpoint: &EndpointData) -> Option<&'static str> {
+    fn why_not(&self, endpoint: &EndpointData) -> Option<Cow<'static, str>> {
         let holds = endpoint.qos.presentation.holds_samples();
-        holds.then_some("it marks no coherent sets and no order of a group")
+        holds.then_some("it marks no coherent sets and no order of a group".into())
     }
 
     fn announce(&self, now: Instant, endpoint: &Arc<EndpointData>) {

@@ -385,7 +385,7 @@ impl<'w> Story<'w> {
             let party = &self.parties[process];
             let taken = &party.taken;
             let mut expected = (0, 0);
-            // What a talker did not repeat before it crashed is lost, and reported.
+            // A talker that crashes repeats nothing; the reader reports such losses.
             let reader = party.reader.as_ref();
             let mut may_be_lost = reader.map_or(0, |reader| reader.counts().lost);
             for (incarnation, number) in taken {
