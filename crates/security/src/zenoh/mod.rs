@@ -334,12 +334,12 @@ fn revoked(root: &Path, name: &str, reason: &str) -> Diagnostic {
 fn renewed(keystore: &Keystore, known: &[String]) -> Result<Option<Diagnostic>, Diagnostic> {
     let count = keystore.revoked_count()?;
     let is_revoked = |name: &&String| keystore.is_revoked(name).unwrap_or(false);
-    let present = known.iter().filter(is_revoked).count();
-    Ok((count > present).then(|| {
+    let gone = count.saturating_sub(known.iter().filter(is_revoked).count());
+    Ok((gone > 0).then(|| {
         Diagnostic::new(
             display_path(&keystore.root().join("public/crl.pem")),
             "revocation list",
-            (count - present).to_string(),
+            gone.to_string(),
             "certificates were revoked and replaced or removed. Zenoh knows an enclave by its \
              common name: a revoked certificate has the rights of the one that replaced it",
             "give such an enclave another name, or create a new keystore",
