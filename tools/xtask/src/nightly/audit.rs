@@ -30,6 +30,10 @@ const LICENCES: &[&str] = &[
     "MIT-0",
     // Of webpki-roots alone: the certificates of public authorities, which are data.
     "CDLA-Permissive-2.0",
+    // Of libbz2-rs-sys alone: keep the notice, as with BSD.
+    "bzip2-1.0.6",
+    // Of option-ext alone: it binds that crate's files, which are not changed.
+    "MPL-2.0",
 ];
 
 /// Versions of one crate that are no find: two major versions are often needed.
