@@ -107,7 +107,9 @@ def test_a_coroutine_goes_on_when_its_future_is_done(node, executor, group):
 
     def set_result():
         if not awaited.done():
-            awaited.set_result(None)
+            # The timer may be due before the other callback.
+            if group is None or 'other' in log:
+                awaited.set_result(None)
         elif len(log) == 3:
             raise Enough
 
