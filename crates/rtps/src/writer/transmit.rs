@@ -278,8 +278,11 @@ impl Writer {
         last: i64,
     ) -> Heartbeat {
         let count = self.ack_requests.next_heartbeat_count();
-        let last = last.max(self.retention.lost_through);
-        let first = self.retention.lost_through.saturating_add(1).max(start);
+        let group_info = self.group_info_up_to(last.max(self.retention.lost_through));
+        // A reader that matched while samples are held back begins after those, too.
+        let before = start.saturating_sub(1).max(self.retention.lost_through);
+        let last = last.max(before);
+        let first = before.saturating_add(1);
         let first = first.saturating_add(fault!("heartbeat-begins-too-high").into());
         Heartbeat {
             reader,
@@ -292,7 +295,7 @@ impl Writer {
             count,
             is_final,
             liveliness: false,
-            group_info: self.group_info_up_to(last),
+            group_info,
         }
     }
 

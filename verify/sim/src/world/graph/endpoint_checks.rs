@@ -109,9 +109,6 @@ impl ReaderRecord {
             // It may have received samples that the writer sent to others before.
             let before = writer.times.partition_point(|at| at + slack < theirs.at);
             let before = ours.since.saturating_sub(1).min(before as u64);
-            // The writer may still hold its last sample back when it matches, and names it
-            // as the first one (seed 67).
-            let before = before.saturating_sub(1);
             let taken_samples = taken_samples.iter();
             let taken_samples =
                 taken_samples.filter(|n| u64::try_from(**n).is_ok_and(|n| n > before));
