@@ -85,6 +85,32 @@ fn a_batch_for_best_effort_readers_has_no_heartbeat() {
     assert_eq!(pair.numbers(r), [1, 2]);
 }
 
+/// Found by the simulator (seed 67): the heartbeat at the match began with the sample that
+/// was held back, and the reader counted it as lost.
+#[test]
+fn a_reader_that_joins_while_samples_are_held_back_loses_none() {
+    let qos = budget(20);
+    let (mut pair, w, [early]) = joined(&qos);
+    pair.write_many(w, 2);
+    pair.run_ms(50);
+    // Held back for the first reader.
+    pair.write_many(w, 1);
+    pair.run_ms(5);
+    let late = pair.reader(2, qos);
+    // Its answers are lost, so the next datagram begins with a heartbeat.
+    pair.net.drop_next(usize::MAX, |summary| {
+        matches!(summary, SubmessageSummary::AckNack(..))
+    });
+    pair.join(w, late);
+    pair.run_ms(50);
+    pair.net.heal();
+    pair.write_many(w, 2);
+    pair.run_ms(100);
+    assert_eq!(pair.numbers(early), [1, 2, 3, 4, 5]);
+    assert_eq!(pair.numbers(late), [4, 5]);
+    assert_eq!(pair.readers[late.0].machine.stats().lost, 0);
+}
+
 #[test]
 fn without_a_budget_each_sample_is_sent_at_once() {
     let (mut pair, w, [_]) = joined(&budget(0));
