@@ -192,7 +192,7 @@ fn certificate_hint(reason: &str) -> &'static str {
 pub struct OpenedSession {
     /// The session.
     pub session: Session,
-    /// What its settings let it send, if they say so.
+    /// The rights that its settings name, if they name any.
     pub access: Option<OwnAccess>,
     /// Held as long as the session listens at [`RENDEZVOUS_PORT`].
     pub rendezvous: Option<UnixListener>,

@@ -288,7 +288,7 @@ fn tokens(domain: u32, kind: &str, enclave: &str, rest: &str) -> Vec<String> {
         .collect()
 }
 
-/// What routers exchange: everything of a domain.
+/// The rules between routers: they exchange everything of a domain.
 pub fn router_rules(domain: u32) -> Vec<AccessRule> {
     let keys = vec![
         format!("{domain}/**"),

@@ -7,7 +7,7 @@
 
 use crate::expression::Expression;
 
-/// What an expression of DDS topics is about.
+/// The kind of DDS topics that an expression names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TopicKind {
     /// `rt/<name>`: a topic.

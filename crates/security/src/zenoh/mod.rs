@@ -52,7 +52,7 @@ pub struct ZenohOptions {
 pub struct ZenohFiles {
     /// Path and content of each.
     pub files: Vec<(PathBuf, String)>,
-    /// What the operator should know.
+    /// Notes for the operator.
     pub warnings: Vec<Diagnostic>,
 }
 
