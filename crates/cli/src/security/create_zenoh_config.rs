@@ -50,12 +50,8 @@ impl CreateZenohConfig {
         let now = now()?;
         let known = keystore.enclaves()?;
         let options = keystore_options(self.days, self.domain)?;
-        if let Some(name) = self.enclaves.iter().find(|name| !known.contains(name)) {
-            bail!(
-                "{}: enclave '{name}': the keystore has no enclave with this name; create it with \
-                 `pteros security create_enclave`",
-                root.display()
-            );
+        for name in &self.enclaves {
+            keystore.existing_enclave(name)?;
         }
         for name in self.router.iter().filter(|name| !known.contains(name)) {
             // Its permissions allow nothing: a router publishes nothing of its own.

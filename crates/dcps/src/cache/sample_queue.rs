@@ -309,18 +309,23 @@ mod tests {
         assert!(queue.is_full());
     }
 
-    /// Found by the simulator (seed 5537): publishers of the process took each place that
-    /// a slow application made free, and the samples of others waited for ever.
-    #[test]
-    fn samples_that_wait_for_space_get_half_of_the_places_that_become_free() {
-        let mut queue = SampleQueue::new(&EndpointQos {
+    /// A KEEP_ALL queue with eight places.
+    fn of_eight() -> SampleQueue {
+        SampleQueue::new(&EndpointQos {
             history: History::KeepAll,
             resource_limits: ResourceLimits {
                 max_samples: Some(8),
                 ..ResourceLimits::default()
             },
             ..EndpointQos::default()
-        });
+        })
+    }
+
+    /// Found by the simulator (seed 5537): publishers of the process took each place that
+    /// a slow application made free, and the samples of others waited for ever.
+    #[test]
+    fn samples_that_wait_for_space_get_half_of_the_places_that_become_free() {
+        let mut queue = of_eight();
         const OURS: u8 = 1;
         const OTHERS: u8 = 2;
         let mut next = 0;
@@ -349,14 +354,7 @@ mod tests {
 
     #[test]
     fn a_publisher_of_the_process_gets_every_place_while_nobody_waits() {
-        let mut queue = SampleQueue::new(&EndpointQos {
-            history: History::KeepAll,
-            resource_limits: ResourceLimits {
-                max_samples: Some(8),
-                ..ResourceLimits::default()
-            },
-            ..EndpointQos::default()
-        });
+        let mut queue = of_eight();
         for n in 0..8 {
             queue.push_or_drop_oldest(item(n));
         }

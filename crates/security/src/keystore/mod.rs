@@ -131,7 +131,7 @@ impl Keystore {
     /// # Errors
     /// A file that cannot be read.
     pub fn is_revoked(&self, name: &str) -> Result<bool, Diagnostic> {
-        let own = certificate(&self.known(name)?.join("cert.pem"))?;
+        let own = certificate(&self.existing_enclave(name)?.join("cert.pem"))?;
         let authority = certificate(&self.public("identity_ca"))?;
         let list = self.revocations(&authority)?;
         Ok(list.is_some_and(|list| list.revoked(&own).is_some()))
@@ -205,7 +205,7 @@ impl Keystore {
         options: &Options,
         now: UnixTime,
     ) -> Result<PathBuf, Diagnostic> {
-        self.known(name)?;
+        self.existing_enclave(name)?;
         self.create_enclave(name, Some(policy), options, now)
     }
 
@@ -230,7 +230,7 @@ impl Keystore {
         options: &Options,
         now: UnixTime,
     ) -> Result<Certificate, Diagnostic> {
-        let file = self.known(name)?.join("cert.pem");
+        let file = self.existing_enclave(name)?.join("cert.pem");
         let revoked = certificate(&file)?;
         let issuer = self.issuer("identity_ca")?;
         if let Err(reason) = revoked.is_signed_by(&issuer.certificate) {
@@ -264,8 +264,11 @@ impl Keystore {
         Ok(revoked)
     }
 
-    /// The folder of an existing enclave.
-    fn known(&self, name: &str) -> Result<PathBuf, Diagnostic> {
+    /// The folder of an existing enclave. Reads the file system.
+    ///
+    /// # Errors
+    /// A name that is invalid or unknown.
+    pub fn existing_enclave(&self, name: &str) -> Result<PathBuf, Diagnostic> {
         let folder = self.folder(name)?;
         if folder.join("cert.pem").exists() {
             return Ok(folder);

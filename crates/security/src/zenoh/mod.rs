@@ -112,10 +112,6 @@ pub fn zenoh_files(
     let sessions = names.into_iter().map(|name| (name, false, asked));
     let mut authority: Option<Certificate> = None;
     for (name, is_router, is_named) in routers.chain(sessions) {
-        if let Err(fault) = check_known(root, name, &known) {
-            faults.push(fault);
-            continue;
-        }
         match keystore.is_revoked(name) {
             Ok(false) => {}
             Ok(true) if is_named => {
@@ -205,20 +201,6 @@ impl ZenohFiles {
             .map(|(path, _)| path.as_path())
             .collect()
     }
-}
-
-fn check_known(root: &Path, name: &str, known: &[String]) -> Result<(), Diagnostic> {
-    enclave_folder(root, name)?;
-    if known.iter().any(|own| own == name) {
-        return Ok(());
-    }
-    Err(Diagnostic::new(
-        display_path(root),
-        "enclave",
-        name,
-        "the keystore has no enclave with this name",
-        "create it with `pteros security create_enclave`",
-    ))
 }
 
 fn member(
