@@ -290,7 +290,7 @@ impl MemoryCharger {
         let Some(used) = self.used.clone() else {
             return Some(SampleCharge::default());
         };
-        if used.history.load(Relaxed) > 0 && used.is_beyond_share(bytes) {
+        if used.is_beyond_share(bytes) {
             return None;
         }
         let class = self.class_of(used, bytes);

@@ -279,6 +279,9 @@ fn records_of_endpoints_are_charged_and_bounded() {
     domain.join(config);
     domain.join(domain::config(1, 0));
     domain.join(domain::config(2, 0));
+    domain.run_for(Duration::from_secs(1));
+    let used = domain.nodes[0].machine.receive_memory_use();
+    assert!(used.reserved > 0 && used.most_refused.is_none(), "{used:?}");
     for number in 0..200 {
         let qos = EndpointQos {
             user_data: vec![number; 1_000],

@@ -202,3 +202,10 @@ fn a_volatile_reader_recovers_from_a_forged_gap_6066() {
 fn a_forged_count_a_little_ahead_is_no_restart_8124() {
     assert_sound(&Graphs, 8_124, &Options::default());
 }
+
+/// The rule of ordered access did not excuse a writer that died before it could repair
+/// a lost sample: the reader waited, and later samples of its group came too late.
+#[test]
+fn a_dead_writer_may_delay_its_ordered_group_70714() {
+    assert_sound(&Graphs, 70_714, &Options::default());
+}

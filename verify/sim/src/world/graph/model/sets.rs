@@ -156,17 +156,35 @@ impl Model {
 
     /// Whether all writers of a reader announce their position in the group's
     /// order, and no old sample arrives, as after a late match within the group
-    /// (seed 3168).
+    /// (seed 3168). A writer that died before it could send a lost sample again is
+    /// silent for longer than the reader waits (seed 70714).
     fn has_timely_order_info(&self, reader: &ReaderRecord) -> bool {
         let requested = &reader.endpoint.data.qos;
         let mut met = BTreeMap::new();
         let mut writers = reader.peers.iter().map(|(guid, peer_match)| {
-            let writer = self.by_guid.get(guid).map(|w| &self.writers[*w]);
+            let index = self.by_guid.get(guid).copied();
+            let writer = index.map(|w| &self.writers[w]);
             let group = writer.and_then(|writer| writer.group);
             let is_met_at_once = *met.entry(group).or_insert(peer_match.at) == peer_match.at;
             let is_told = |w: &WriterRecord| is_reliable(&w.endpoint.data.qos, requested);
-            peer_match.epochs == 1 && is_met_at_once && writer.is_some_and(is_told)
+            peer_match.epochs == 1
+                && is_met_at_once
+                && writer.is_some_and(is_told)
+                && index.is_some_and(|w| !self.died_with_samples(reader, w))
         });
         requested.durability == Durability::Volatile && writers.all(|reported| reported)
+    }
+
+    /// Whether the writer `w` is gone and the reader misses a sample of it.
+    fn died_with_samples(&self, reader: &ReaderRecord, w: usize) -> bool {
+        let writer = &self.writers[w];
+        let Some(peer_match) = writer.peers.get(&reader.endpoint.data.guid) else {
+            return writer.gone;
+        };
+        let taken = reader.numbers_taken_from(writer.endpoint.guid());
+        let written = (peer_match.since..=writer.written).filter_map(|n| i64::try_from(n).ok());
+        let is_set_end = |n: i64| u64::try_from(n).is_ok_and(|n| writer.set_ends.contains(&n));
+        let mut wanted = written.filter(|n| reader.passes_filter(w, *n) && !is_set_end(*n));
+        writer.gone && wanted.any(|n| !taken.contains(&n))
     }
 }
