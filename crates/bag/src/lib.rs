@@ -22,6 +22,7 @@ mod topic_remap;
 
 mod bag_files;
 mod byte_queue;
+mod compression_queue;
 mod conversion;
 mod copy;
 mod error;
@@ -48,6 +49,7 @@ mod topic;
 mod unpublished_events;
 mod writer;
 
+pub use compression_queue::FileCompression;
 pub use conversion::{ConversionOutput, read_conversion};
 pub use copy::copy;
 pub use error::BagError;

@@ -19,6 +19,7 @@ use pteros::subscription::{SerializedMessage, SerializedType};
 use pteros::{Graph, NamedQosExt, Node, Publisher, Sample, Subscription, SubscriptionOptions};
 
 use crate::accounting::TopicAccount;
+use crate::compression_queue::{CompressionQueue, FileCompression};
 use crate::definitions::definition_text;
 use crate::error::BagError;
 use crate::intake::{Intake, IntakeOptions, Received};
@@ -74,6 +75,8 @@ pub struct RecorderOptions {
     pub is_snapshot: bool,
     /// Which thread writes.
     pub writer_thread: WriterThread,
+    /// The threads that compress complete files, where the writer has a thread of its own.
+    pub file_compression: FileCompression,
 }
 
 /// Which thread of a recorder writes the file.
@@ -103,6 +106,7 @@ impl Default for RecorderOptions {
             use_sim_time: false,
             is_snapshot: false,
             writer_thread: WriterThread::Own,
+            file_compression: FileCompression::default(),
         }
     }
 }
@@ -233,7 +237,7 @@ impl Recorder {
                 "no topics to record; name topics, or record all of them with -a".into(),
             ));
         }
-        let writer = BagWriter::create(folder, options.bag.clone())?;
+        let mut writer = BagWriter::create(folder, options.bag.clone())?;
         let intake = Intake::new(IntakeOptions {
             chunk_bytes: writer.chunk_bytes(),
             cache_bytes: options.cache_bytes.max(1),
@@ -246,6 +250,11 @@ impl Recorder {
             WriterThread::Own => {
                 let (writes, syncs) = (intake.clone(), intake.clone());
                 let context = node.context();
+                if options.bag.compress_files {
+                    let queue = CompressionQueue::start(context, options.file_compression)
+                        .map_err(BagError::io("starting the threads of", folder))?;
+                    writer.compress_with(queue);
+                }
                 context
                     .spawn_thread("bag_writer", move || writes.write_all(writer))
                     .and_then(|()| context.spawn_thread("bag_sync", move || syncs.sync_all()))

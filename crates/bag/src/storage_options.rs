@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use pteros::msg::yaml::{YamlContent, YamlEntry, YamlNode};
 
-use crate::mcap::{CHUNK_BYTES_MAX, Compression};
+use crate::mcap::{CHUNK_BYTES_MAX, Compression, CompressionLevel};
 use crate::qos_text::scalar;
 use crate::writer::BagOptions;
 
@@ -22,9 +22,9 @@ pub enum StoragePreset {
     /// Without checksums. rosbag2 leaves out chunks too; Pteros keeps them, because a
     /// file without chunks has no index.
     FastWrite,
-    /// Chunks compressed with Zstandard.
+    /// Chunks compressed with Zstandard at its fastest level.
     ZstdFast,
-    /// Chunks of 4 MiB compressed with Zstandard.
+    /// Chunks of 4 MiB compressed with Zstandard at its slowest level.
     ZstdSmall,
 }
 
@@ -34,9 +34,13 @@ impl StoragePreset {
         match self {
             Self::None => {}
             Self::FastWrite => options.chunk_checksums = false,
-            Self::ZstdFast => options.compression = Compression::Zstd,
+            Self::ZstdFast => {
+                options.compression = Compression::Zstd;
+                options.compression_level = CompressionLevel::Fastest;
+            }
             Self::ZstdSmall => {
                 options.compression = Compression::Zstd;
+                options.compression_level = CompressionLevel::Slowest;
                 options.chunk_bytes = LARGE_CHUNK_BYTES;
             }
         }
@@ -71,7 +75,7 @@ impl fmt::Display for StoragePreset {
 }
 
 /// Changes options as the text of a `--storage-config-file` says: `compression`,
-/// `chunkSize` and `noChunkCRC`.
+/// `compressionLevel`, `chunkSize` and `noChunkCRC`.
 ///
 /// # Errors
 /// The text is no YAML, a value is wrong, or a setting would change what Pteros always
@@ -125,13 +129,18 @@ fn apply(entry: &YamlEntry, options: &mut BagOptions) -> Result<(), String> {
             }
         }
         "compressionLevel" => {
-            if text != "Fastest" && text != "Default" {
-                return Err(wrong("Fastest, the level of Pteros"));
+            options.compression_level = match text {
+                "Fastest" => CompressionLevel::Fastest,
+                "Fast" => CompressionLevel::Fast,
+                "Default" => CompressionLevel::Default,
+                "Slow" => CompressionLevel::Slow,
+                "Slowest" => CompressionLevel::Slowest,
+                _ => return Err(wrong("Fastest, Fast, Default, Slow or Slowest")),
             }
         }
         _ => {
             return Err(format!(
-                "line {line}: the setting {key:?} is unknown; use compression, chunkSize or noChunkCRC"
+                "line {line}: the setting {key:?} is unknown; use compression, compressionLevel, chunkSize or noChunkCRC"
             ));
         }
     }
@@ -157,6 +166,9 @@ mod tests {
             error("\ncompression: gzip"),
             "line 2: compression is \"gzip\"; use None, Lz4 or Zstd"
         );
+        read_storage_config("compressionLevel: Slow", &mut options).unwrap();
+        assert_eq!(options.compression_level, CompressionLevel::Slow);
+        assert!(error("compressionLevel: 7").contains("Fastest, Fast, Default"));
         assert!(error("noChunking: true").contains("always writes the default"));
         assert!(error("chunkSize: 0").contains("bytes from 1"));
         assert!(error("chunks: 1").contains("\"chunks\" is unknown"));

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::accounting::{LOSS_RECORD, TopicAccount, to_texts};
+use crate::compression_queue::CompressionQueue;
 use crate::error::BagError;
 use crate::file_compression::{COMPRESSED_ENDING, compress_file};
 use crate::file_store::{BagFile, FileStore, FileSystem};
 use crate::latched::LatchedMessages;
 use crate::mcap::{
-    ChannelRecord, ChunkBuilder, Compression, McapWriter, SchemaRecord, parse_chunk,
+    ChannelRecord, ChunkBuilder, Compression, CompressionLevel, McapWriter, SchemaRecord,
+    parse_chunk,
 };
 use crate::metadata::{BagMetadata, FileMetadata, METADATA_FILE, TopicMetadata};
 use crate::qos_text::write_profiles;
@@ -30,12 +32,14 @@ pub const CHUNK_BYTES: usize = 768 * 1024;
 pub struct BagOptions {
     /// Compression of the chunks.
     pub compression: Compression,
+    /// How much work Zstandard spends on a chunk.
+    pub compression_level: CompressionLevel,
     /// Size of a chunk before compression; a larger message has one of its own.
     pub chunk_bytes: usize,
     /// Whether each chunk has a checksum.
     pub chunk_checksums: bool,
-    /// Whether each file is compressed with Zstandard when it is complete, in the
-    /// thread that writes. Its name ends in `.mcap.zstd`.
+    /// Whether each file is compressed with Zstandard when it is complete. Its name ends
+    /// in `.mcap.zstd`. A recorder has threads for it; else the thread that writes does it.
     pub compress_files: bool,
     /// A file begins before this size is exceeded.
     pub split_bytes: Option<u64>,
@@ -57,6 +61,7 @@ impl Default for BagOptions {
     fn default() -> Self {
         Self {
             compression: Compression::None,
+            compression_level: CompressionLevel::default(),
             chunk_bytes: CHUNK_BYTES,
             chunk_checksums: true,
             compress_files: false,
@@ -73,7 +78,7 @@ impl Default for BagOptions {
 /// A file that ended because of a split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// The file that was closed.
+    /// The file that was closed. Threads may compress it later under another name.
     pub closed: PathBuf,
     /// The file that goes on.
     pub opened: PathBuf,
@@ -120,6 +125,8 @@ pub struct BagWriter {
     latched: LatchedMessages,
     split_asked: bool,
     splits: Vec<Split>,
+    /// Where threads compress complete files.
+    compressor: Option<Arc<CompressionQueue>>,
 }
 
 impl BagWriter {
@@ -153,6 +160,7 @@ impl BagWriter {
             latched: LatchedMessages::default(),
             split_asked: false,
             splits: Vec::new(),
+            compressor: None,
         };
         writer.file = Some(writer.open_file()?);
         Ok(writer)
@@ -172,8 +180,15 @@ impl BagWriter {
             &*self.options.store,
             &self.folder.join(self.file_name()),
             self.options.compression,
+            self.options.compression_level,
             self.options.chunk_checksums,
         )
+    }
+
+    /// Hands complete files over to threads that compress, until the writer is finished or
+    /// dropped.
+    pub(crate) fn compress_with(&mut self, queue: Arc<CompressionQueue>) {
+        self.compressor = Some(queue);
     }
 
     /// The size that chunks are built to.
@@ -476,7 +491,7 @@ impl BagWriter {
         self.append(&repeated)
     }
 
-    /// Ends the current file, and returns its path.
+    /// Ends the current file, and returns its path at present.
     fn close_file(
         &mut self,
         accounts: &BTreeMap<String, TopicAccount>,
@@ -505,8 +520,10 @@ impl BagWriter {
         file.write_metadata("rosbag2", embedded)?;
         let path = file.path().to_owned();
         file.finish()?;
-        if self.options.compress_files {
-            return compress_file(&path).map(Some);
+        match &self.compressor {
+            _ if !self.options.compress_files => {}
+            None => return compress_file(&path).map(Some),
+            Some(queue) => queue.push(path.clone()),
         }
         Ok(Some(path))
     }
@@ -561,9 +578,20 @@ impl BagWriter {
     ) -> Result<BagMetadata, BagError> {
         self.flush()?;
         self.close_file(accounts)?;
+        if let Some(queue) = &self.compressor {
+            queue.finish()?;
+        }
         let metadata = self.metadata(accounts);
         write_metadata(&*self.options.store, &self.folder, &metadata)?;
         Ok(metadata)
+    }
+}
+
+impl Drop for BagWriter {
+    fn drop(&mut self) {
+        if let Some(queue) = &self.compressor {
+            queue.close();
+        }
     }
 }
 

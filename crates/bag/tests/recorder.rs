@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pteros::interfaces::std_msgs::msg::Int32;
 use pteros::prelude::*;
-use pteros_bag::{BagReader, Recorder, RecorderOptions, TopicFilter};
+use pteros_bag::{BagOptions, BagReader, FileCompression, Recorder, RecorderOptions, TopicFilter};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -166,4 +166,42 @@ fn a_dropped_recorder_ends_its_bag() {
     assert!(bag.is_complete());
     assert_eq!(bag.metadata().unwrap().message_count, 1);
     assert_eq!(bag.accounts()["/a"].written, 1);
+}
+
+#[test]
+fn complete_files_are_compressed_beside_the_writer() {
+    let graph = Graph::new();
+    let folder = folder("compressed");
+    let publisher = graph.publisher("/a");
+    let options = RecorderOptions {
+        bag: BagOptions {
+            compress_files: true,
+            ..BagOptions::default()
+        },
+        file_compression: FileCompression {
+            threads: 2,
+            queue: 1,
+            nice: Some(5),
+        },
+        ..RecorderOptions::default()
+    };
+    let mut recorder = graph.record(&folder, &["/a"], options);
+    graph.poll_until(&mut recorder, |_| publisher.matched_count() == 1);
+    for file in 0..4 {
+        for data in 0..10 {
+            publisher.publish(&Int32 { data }).unwrap();
+        }
+        graph.spin_until_arrived(&recorder, "/a", 10 * (file + 1));
+        recorder.split();
+    }
+    let summary = recorder.finish().unwrap();
+    assert_eq!((summary.lost(), summary.problem), (0, None));
+    assert_eq!(summary.metadata.files.len(), 4);
+    for file in &summary.metadata.files {
+        assert!(file.path.ends_with(".mcap.zstd"), "{}", file.path);
+        assert!(folder.join(&file.path).exists());
+    }
+    let mut bag = BagReader::open(&folder).unwrap();
+    assert_eq!(bag.problems(), [""; 0]);
+    assert_eq!(bag.messages(Default::default()).count(), 40);
 }

@@ -29,6 +29,7 @@ use crate::topic::Topic;
 use crate::trace::TraceVerb;
 use anyhow::Result;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use pteros::log::Severity;
 use std::path::PathBuf;
 
 /// ROS 2 command line: inspect, run and debug a graph of nodes
@@ -196,6 +197,14 @@ pub enum Noun {
 }
 
 impl Noun {
+    /// The value of an own option `--log-level`, beside that of `--ros-args`.
+    pub fn log_level(&self) -> Option<Severity> {
+        match self {
+            Self::Bag(verb) => verb.log_level(),
+            _ => None,
+        }
+    }
+
     /// Runs the verb.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {

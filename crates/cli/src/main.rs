@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     } else {
         Arguments::parse(words)
     };
-    let (arguments, rest) = match parsed {
+    let (mut arguments, rest) = match parsed {
         Ok(parsed) => parsed,
         Err(error) => return report(json, &error.into(), USAGE),
     };
@@ -103,6 +103,9 @@ fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
+    if let Some(level) = command_line.noun.log_level() {
+        arguments.log.level = Some(level);
+    }
     let console = Console {
         json: command_line.global.json,
     };

@@ -1,4 +1,4 @@
-//! Compression of chunks: none, LZ4 frames or Zstandard, all in Rust.
+//! Compression of chunks: none, LZ4 frames or Zstandard.
 //!
 //! Decompression stops at the size that the chunk announces, and a chunk that
 //! announces more than [`CHUNK_BYTES_MAX`] is refused. So a small file cannot fill the
@@ -10,8 +10,7 @@ use std::io::{self, Read, Write};
 use std::str::FromStr;
 
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
-use ruzstd::decoding::StreamingDecoder;
-use ruzstd::encoding::{CompressionLevel, FrameCompressor, compress_to_vec};
+use zstd::stream::{read::Decoder, write::Encoder};
 
 /// The largest chunk that is read: 512 MiB. Writers use some megabytes, and one message
 /// may be larger than a chunk.
@@ -27,8 +26,37 @@ pub enum Compression {
     None,
     /// LZ4 frames.
     Lz4,
-    /// Zstandard, at its fastest level.
+    /// Zstandard, at a [`CompressionLevel`].
     Zstd,
+}
+
+/// How much work Zstandard spends on a smaller file, in the words of the C++ MCAP
+/// library. LZ4 has one level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CompressionLevel {
+    /// Level -5.
+    Fastest,
+    /// Level -3.
+    Fast,
+    /// Level 1.
+    #[default]
+    Default,
+    /// Level 3.
+    Slow,
+    /// Level 19: a few megabytes per second.
+    Slowest,
+}
+
+impl CompressionLevel {
+    fn of_zstd(self) -> i32 {
+        match self {
+            Self::Fastest => -5,
+            Self::Fast => -3,
+            Self::Default => 1,
+            Self::Slow => 3,
+            Self::Slowest => 19,
+        }
+    }
 }
 
 impl Compression {
@@ -52,7 +80,8 @@ impl Compression {
         }
     }
 
-    pub(crate) fn compress(self, data: &[u8]) -> Result<Vec<u8>, String> {
+    /// Compresses a chunk. LZ4 ignores the level.
+    pub(crate) fn compress(self, data: &[u8], level: CompressionLevel) -> Result<Vec<u8>, String> {
         match self {
             Self::None => Ok(data.to_vec()),
             Self::Lz4 => {
@@ -60,7 +89,8 @@ impl Compression {
                 let written = encoder.write_all(data).map_err(|error| error.to_string());
                 written.and_then(|()| encoder.finish().map_err(|error| error.to_string()))
             }
-            Self::Zstd => Ok(compress_to_vec(data, CompressionLevel::Fastest)),
+            Self::Zstd => zstd::bulk::compress(data, level.of_zstd())
+                .map_err(|error| format!("zstd: {error}")),
         }
     }
 
@@ -75,8 +105,9 @@ impl Compression {
             Self::None => data,
             Self::Lz4 => read_limited(FrameDecoder::new(data.as_slice()), size)?,
             Self::Zstd => {
-                let decoder = StreamingDecoder::new(data.as_slice());
-                read_limited(decoder.map_err(|error| format!("zstd: {error}"))?, size)?
+                let decoder = Decoder::with_buffer(data.as_slice());
+                let decoder = decoder.map_err(|error| format!("zstd: {error}"))?;
+                read_limited(decoder, size).map_err(|problem| format!("zstd: {problem}"))?
             }
         };
         if out.len() as u64 == size {
@@ -103,104 +134,17 @@ pub(crate) fn read_limited(reader: impl Read, size: u64) -> Result<Vec<u8>, Stri
     Ok(out)
 }
 
-/// Compresses a file into one Zstandard frame, which says how many bytes it holds:
-/// rosbag2 asks for them. Blocks in the file system.
+/// Compresses a file into one Zstandard frame, which has a checksum and says how many
+/// bytes it holds: rosbag2 asks for them. Blocks in the file system.
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn compress_stream(source: File, output: File) -> io::Result<File> {
-    let bytes = source.metadata()?.len();
-    let mut compressor = FrameCompressor::new(CompressionLevel::Fastest);
-    compressor.set_source(NotedSource {
-        source,
-        error: None,
-    });
-    compressor.set_drain(SizedFrame {
-        output,
-        bytes,
-        has_head: false,
-        error: None,
-    });
-    compressor.compress();
-    let failed = compressor.take_source().and_then(|source| source.error);
-    let Some(drain) = compressor.take_drain() else {
-        return Err(io::Error::other("the compressor kept its output"));
-    };
-    match failed.or(drain.error) {
-        Some(error) => Err(error),
-        None => Ok(drain.output),
-    }
-}
-
-/// Ends at the first error and keeps it: the compressor has no words for one.
-struct NotedSource {
-    source: File,
-    error: Option<io::Error>,
-}
-
-impl Read for NotedSource {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match self.source.read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.error = Some(error);
-                    return Ok(0);
-                }
-                read => return read,
-            }
-        }
-    }
-}
-
-/// Adds the size of the content to the frame's head, and keeps the first error.
-struct SizedFrame {
-    output: File,
-    bytes: u64,
-    has_head: bool,
-    error: Option<io::Error>,
-}
-
-/// Mark, descriptor and window of a frame.
-const FRAME_HEAD_BYTES: usize = 6;
-/// Where the descriptor is, and its bits for a size of eight bytes.
-const DESCRIPTOR_AT: usize = 4;
-const SIZE_IN_EIGHT_BYTES: u8 = 0b1100_0000;
-
-impl SizedFrame {
-    fn put(&mut self, piece: &[u8]) -> io::Result<()> {
-        if self.has_head {
-            return self.output.write_all(piece);
-        }
-        self.has_head = true;
-        let Some((head, rest)) = piece.split_at_checked(FRAME_HEAD_BYTES) else {
-            return Err(io::Error::other(
-                "the compressor began with less than a head",
-            ));
-        };
-        let mut head = head.to_vec();
-        if let Some(descriptor) = head.get_mut(DESCRIPTOR_AT) {
-            *descriptor |= SIZE_IN_EIGHT_BYTES;
-        }
-        head.extend(self.bytes.to_le_bytes());
-        self.output.write_all(&head)?;
-        self.output.write_all(rest)
-    }
-}
-
-impl Write for SizedFrame {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if self.error.is_none()
-            && let Err(error) = self.put(piece)
-        {
-            self.error = Some(error);
-        }
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+pub(crate) fn compress_stream(mut source: File, output: File) -> io::Result<File> {
+    let mut encoder = Encoder::new(output, CompressionLevel::Default.of_zstd())?;
+    encoder.set_pledged_src_size(Some(source.metadata()?.len()))?;
+    encoder.include_checksum(true)?;
+    io::copy(&mut source, &mut encoder)?;
+    encoder.finish()
 }
 
 impl FromStr for Compression {
@@ -239,10 +183,24 @@ mod tests {
             .collect();
         data.extend((0..9_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8));
         for kind in [Compression::None, Compression::Lz4, Compression::Zstd] {
-            let packed = kind.compress(&data).unwrap();
+            let packed = kind.compress(&data, CompressionLevel::Default).unwrap();
             let unpacked = kind.decompress(packed, data.len() as u64).unwrap();
             assert!(unpacked == data, "{kind}");
         }
+    }
+
+    #[test]
+    fn a_slower_level_of_zstd_makes_a_smaller_chunk() {
+        let data: Vec<u8> = (0..100_000u32)
+            .flat_map(|n| (n.wrapping_mul(n) % 1009).to_le_bytes())
+            .collect();
+        let levels = [
+            CompressionLevel::Fastest,
+            CompressionLevel::Default,
+            CompressionLevel::Slowest,
+        ];
+        let sizes = levels.map(|level| Compression::Zstd.compress(&data, level).unwrap().len());
+        assert!(sizes.is_sorted_by(|more, less| more > less), "{sizes:?}");
     }
 
     #[test]
@@ -257,8 +215,9 @@ mod tests {
         let output = File::create(&to).unwrap();
         compress_stream(File::open(&from).unwrap(), output).unwrap();
         let packed = std::fs::read(&to).unwrap();
-        assert_eq!(packed[4] >> 6, 3);
-        assert_eq!(packed[6..14], (data.len() as u64).to_le_bytes());
+        // RFC 8878 §3.1.1.1: a size in four bytes, after the descriptor and the window.
+        assert_eq!((packed[4] >> 6, packed[4] >> 5 & 1), (2, 0));
+        assert_eq!(packed[6..10], (data.len() as u32).to_le_bytes());
         let size = data.len() as u64;
         assert!(Compression::Zstd.decompress(packed, size).unwrap() == data);
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
@@ -272,7 +231,7 @@ mod tests {
     fn a_bomb_stops_at_the_announced_size() {
         let zeros = vec![0; 64 << 20];
         for kind in [Compression::Lz4, Compression::Zstd] {
-            let packed = kind.compress(&zeros).unwrap();
+            let packed = kind.compress(&zeros, CompressionLevel::Default).unwrap();
             assert!(packed.len() < 1 << 20, "{kind}");
             let error = kind.decompress(packed.clone(), 1000).unwrap_err();
             assert!(

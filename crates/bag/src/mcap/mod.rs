@@ -12,8 +12,8 @@ mod writer;
 
 pub use chunk::ChunkBuilder;
 pub(crate) use chunk::parse_chunk;
-pub use compression::Compression;
 pub(crate) use compression::{CHUNK_BYTES_MAX, compress_stream, read_limited};
+pub use compression::{Compression, CompressionLevel};
 pub(crate) use file::McapFile;
 pub(crate) use records::MAGIC;
 pub use records::{ChannelRecord, SchemaRecord};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::chunk::ChunkBuilder;
-use super::compression::Compression;
+use super::compression::{Compression, CompressionLevel};
 use super::records::{
     ChannelRecord, ChunkHead, ChunkIndex, MAGIC, MetadataRecord, SchemaRecord, Statistics, opcode,
     put_bytes, put_len, record,
@@ -26,6 +26,7 @@ pub(crate) struct McapWriter {
     path: PathBuf,
     position: u64,
     compression: Compression,
+    level: CompressionLevel,
     has_checksums: bool,
     chunks: Vec<ChunkIndex>,
     metadata: Vec<(u64, u64, String)>,
@@ -40,6 +41,7 @@ impl McapWriter {
         store: &dyn FileStore,
         path: &Path,
         compression: Compression,
+        level: CompressionLevel,
         has_checksums: bool,
     ) -> Result<Self, BagError> {
         let file = store.create(path).map_err(|source| {
@@ -54,6 +56,7 @@ impl McapWriter {
             path: path.to_owned(),
             position: 0,
             compression,
+            level,
             has_checksums,
             chunks: Vec::new(),
             metadata: Vec::new(),
@@ -112,7 +115,7 @@ impl McapWriter {
         } else {
             packed = self
                 .compression
-                .compress(chunk.records())
+                .compress(chunk.records(), self.level)
                 .map_err(|problem| {
                     BagError::Invalid(format!(
                         "{}: compressing a chunk: {problem}",

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use ruzstd::decoding::StreamingDecoder;
+use zstd::stream::read::Decoder;
 
 use crate::error::BagError;
 use crate::mcap::{CHUNK_BYTES_MAX, read_limited};
@@ -30,8 +30,7 @@ pub(super) fn decompress_file(file: File, bytes: u64, path: &Path) -> Result<Fil
         problem,
     };
     let mut output = unnamed_file()?;
-    let mut decoder =
-        StreamingDecoder::new(file).map_err(|error| damaged(format!("zstd: {error}")))?;
+    let mut decoder = Decoder::new(file).map_err(|error| damaged(format!("zstd: {error}")))?;
     let limit = bytes.saturating_mul(GROWTH_MAX).saturating_add(SPARE_BYTES);
     let mut written = 0;
     let mut buffer = vec![0; BUFFER_BYTES];
@@ -88,8 +87,9 @@ fn unnamed_file() -> Result<File, BagError> {
 /// # Errors
 /// The bytes are no Zstandard, or the message is too large.
 pub(crate) fn decompress_message(payload: &[u8]) -> Result<Vec<u8>, String> {
-    let decoder = StreamingDecoder::new(payload).map_err(|error| format!("zstd: {error}"))?;
-    let message = read_limited(decoder, CHUNK_BYTES_MAX)?;
+    let decoder = Decoder::with_buffer(payload).map_err(|error| format!("zstd: {error}"))?;
+    let message =
+        read_limited(decoder, CHUNK_BYTES_MAX).map_err(|problem| format!("zstd: {problem}"))?;
     if message.len() as u64 > CHUNK_BYTES_MAX {
         return Err(format!("more than {CHUNK_BYTES_MAX} bytes"));
     }

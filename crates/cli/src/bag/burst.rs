@@ -20,7 +20,7 @@ pub struct Burst {
     #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
     wait_for_matched: Option<Duration>,
     #[command(flatten)]
-    shared: SharedPlayFlags,
+    pub shared: SharedPlayFlags,
 }
 
 /// How long the last messages may take until they are acknowledged.

@@ -21,6 +21,7 @@ mod topics;
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
+use pteros::log::Severity;
 
 /// Verbs of `bag`.
 #[derive(Debug, Subcommand)]
@@ -56,6 +57,16 @@ pub enum BagVerb {
 }
 
 impl BagVerb {
+    /// The value of `--log-level`, where a verb has the option.
+    pub fn log_level(&self) -> Option<Severity> {
+        match self {
+            Self::Record(verb) => verb.log_level,
+            Self::Play(verb) => verb.shared.log_level,
+            Self::Burst(verb) => verb.shared.log_level,
+            _ => None,
+        }
+    }
+
     /// Runs the verb.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         match self {

@@ -11,6 +11,7 @@ use crate::value_parsers::{
 };
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use pteros::log::Severity;
 use pteros_bag::{
     BagReader, ClockOptions, LastKnown, MessageOrder, PlayedPart, Player, PlayerOptions,
     RequestSource, StepOptions, TopicRemap,
@@ -66,6 +67,9 @@ pub struct Play {
     /// second: 0 is never, and -1 as often as it is looked at
     #[arg(long, value_name = "HZ", allow_negative_numbers = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(-1..=50))]
     progress_bar_update_rate: i32,
+    /// Empty lines between that line and what is printed before it, in a terminal
+    #[arg(long, value_name = "LINES", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=99))]
+    progress_bar_separation_lines: u16,
     /// Order and space messages by the time when they were received or sent
     #[arg(long, value_name = "ORDER", value_enum, default_value_t)]
     message_order: OrderFlag,
@@ -84,7 +88,7 @@ pub struct Play {
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     wait_for_all_acked: u64,
     #[command(flatten)]
-    shared: SharedPlayFlags,
+    pub shared: SharedPlayFlags,
 }
 
 /// Flags that `play` and `burst` share.
@@ -125,6 +129,9 @@ pub struct SharedPlayFlags {
     /// Messages to read ahead
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = crate::value_parsers::positive_count)]
     read_ahead_queue_size: usize,
+    /// Log level: debug, info, warn, error or fatal
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<Severity>,
     /// Name of the node
     #[arg(long, value_name = "NAME", default_value = "rosbag2_player")]
     pub node_name: String,
@@ -168,6 +175,7 @@ impl Play {
         let display = Display {
             has_controls: !self.disable_keyboard_controls,
             progress_rate: self.progress_bar_update_rate,
+            separation_lines: self.progress_bar_separation_lines,
         };
         let options = self.options(cli)?;
         play(cli, &bags, &self.shared, options, &display)
@@ -262,6 +270,8 @@ pub struct Display {
     pub has_controls: bool,
     /// Lines of progress per second, see [`ProgressLine::new`].
     pub progress_rate: i32,
+    /// Empty lines above the progress line.
+    pub separation_lines: u16,
 }
 
 /// Plays bags as one until the end or Ctrl-C.
@@ -292,7 +302,7 @@ pub fn play(
             "SPACE pauses and resumes, the right arrow plays the next message, the arrows up and down change the rate",
         );
     }
-    let mut progress = ProgressLine::new(display.progress_rate);
+    let mut progress = ProgressLine::new(display.progress_rate, display.separation_lines);
     let summary = loop {
         if let Some(summary) = player.summary() {
             break summary;

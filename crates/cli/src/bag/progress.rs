@@ -16,12 +16,14 @@ pub struct ProgressLine {
     next: Option<Instant>,
     is_terminal: bool,
     is_shown: bool,
+    /// Empty lines above it in a terminal.
+    separation_lines: u16,
 }
 
 impl ProgressLine {
     /// A line that is updated so many times per second: never with 0, and each time it is
-    /// shown with a negative number.
-    pub fn new(rate: i32) -> Self {
+    /// shown with a negative number. In a terminal it has empty lines above.
+    pub fn new(rate: i32, separation_lines: u16) -> Self {
         let period = match u32::try_from(rate) {
             Ok(0) => None,
             Ok(rate) => Some(Duration::from_secs(1) / rate),
@@ -32,6 +34,7 @@ impl ProgressLine {
             next: None,
             is_terminal: stderr().is_terminal(),
             is_shown: false,
+            separation_lines,
         }
     }
 
@@ -45,8 +48,11 @@ impl ProgressLine {
         }
         self.next = Some(now + period);
         let text = text_of(&progress());
-        let line = if self.is_terminal {
+        let line = if self.is_shown {
             format!("{CLEAR_LINE}{text}")
+        } else if self.is_terminal {
+            let space = "\n".repeat(self.separation_lines.into());
+            format!("{CLEAR_LINE}{space}{text}")
         } else {
             format!("{text}\n")
         };
@@ -56,8 +62,13 @@ impl ProgressLine {
 
     /// Makes room for another line.
     pub fn clear(&mut self) {
-        if std::mem::take(&mut self.is_shown) {
-            write(CLEAR_LINE);
+        if !std::mem::take(&mut self.is_shown) {
+            return;
+        }
+        match self.separation_lines {
+            0 => write(CLEAR_LINE),
+            // Up to where it began, and clear to the end of the screen.
+            lines => write(&format!("\r\x1b[{lines}A\x1b[J")),
         }
     }
 }
@@ -113,7 +124,7 @@ mod tests {
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
         let shown = |rate: i32| {
-            let mut line = ProgressLine::new(rate);
+            let mut line = ProgressLine::new(rate, 0);
             line.is_terminal = false;
             let asked = std::cell::Cell::new(0);
             for at in [0, 10, 240, 260, 270, 499, 510] {

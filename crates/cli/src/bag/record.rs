@@ -7,8 +7,9 @@ use crate::exit_errors::Failed;
 use crate::session::Session;
 use anyhow::{Result, bail};
 use clap::Args;
+use pteros::log::Severity;
 use pteros_bag::topic_filter::NamePattern;
-use pteros_bag::{Recorder, RecorderOptions, RecordingSummary, TopicFilter};
+use pteros_bag::{FileCompression, Recorder, RecorderOptions, RecordingSummary, TopicFilter};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -86,6 +87,8 @@ pub struct Record {
     qos_profile_overrides_path: Option<PathBuf>,
     #[command(flatten)]
     output_flags: OutputFlags,
+    #[command(flatten)]
+    file_compression: FileCompressionFlags,
     /// Bytes of messages that may wait for the disk; more are dropped and counted
     #[arg(long, value_name = "BYTES", default_value_t = 100 << 20)]
     max_cache_size: usize,
@@ -105,6 +108,9 @@ pub struct Record {
     /// Take the times of messages from /clock
     #[arg(long)]
     use_sim_time: bool,
+    /// Log level: debug, info, warn, error or fatal
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<Severity>,
     /// Name of the node
     #[arg(long, value_name = "NAME", default_value = "rosbag2_recorder")]
     node_name: String,
@@ -115,6 +121,21 @@ pub struct Record {
     /// topics
     #[arg(long)]
     no_repeat_transient_local: bool,
+}
+
+/// Threads of `--compression-mode file`.
+#[derive(Debug, Args)]
+struct FileCompressionFlags {
+    /// Threads that compress complete files; 0 is one per processor
+    #[arg(long, value_name = "COUNT", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=256))]
+    compression_threads: u16,
+    /// Complete files that may wait for these threads. At this limit the writer waits; 0 is
+    /// no limit
+    #[arg(long, value_name = "COUNT", default_value_t = 0)]
+    compression_queue_size: usize,
+    /// Nice value of these threads, from -20 to 19
+    #[arg(long, value_name = "NICE", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-20..=19))]
+    compression_threads_priority: Option<i32>,
 }
 
 /// Time between two looks at the graph and at Ctrl-C.
@@ -217,6 +238,11 @@ impl Record {
             library: cli.library()?,
             use_sim_time: self.use_sim_time,
             is_snapshot: self.snapshot_mode,
+            file_compression: FileCompression {
+                threads: self.file_compression.compression_threads.into(),
+                queue: self.file_compression.compression_queue_size,
+                nice: self.file_compression.compression_threads_priority,
+            },
             ..RecorderOptions::default()
         })
     }

@@ -168,8 +168,8 @@ pub struct OutputFlags {
     /// Settings for a purpose: none, fastwrite, zstd_fast or zstd_small
     #[arg(long, value_name = "PRESET", default_value_t)]
     storage_preset_profile: StoragePreset,
-    /// YAML file with settings of MCAP, as rosbag2 reads it: compression, chunkSize,
-    /// noChunkCRC
+    /// YAML file with settings of MCAP, as rosbag2 reads it: compression,
+    /// compressionLevel, chunkSize, noChunkCRC
     #[arg(long, value_name = "FILE")]
     storage_config_file: Option<PathBuf>,
     /// Compress each file as a whole when it is complete

@@ -1,0 +1,200 @@
+//! Background compression of complete files, so that the writer's thread goes on with the
+//! next file.
+//!
+//! A file that waits is on disk and costs a path in memory. Nothing is dropped: if the
+//! queue has a limit, the writer waits at it.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+use pteros::Context;
+
+use crate::error::BagError;
+use crate::file_compression::compress_file;
+
+/// How a recorder compresses complete files, with [`compress_files`](crate::BagOptions::compress_files).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileCompression {
+    /// Threads that compress; 0 is one per processor.
+    pub threads: usize,
+    /// Complete files that may wait for them. The writer waits at this limit, so messages
+    /// fill the buffer; 0 is no limit.
+    pub queue: usize,
+    /// Nice value of the threads, from -20 to 19; `None` leaves that of the process. A value
+    /// that the system refuses is warned of.
+    pub nice: Option<i32>,
+}
+
+/// Complete files, between the writer's thread and those that compress. Thread-safe.
+pub(crate) struct CompressionQueue {
+    state: Mutex<CompressionState>,
+    changed: Condvar,
+    /// Files that wait at most; `usize::MAX` is no limit.
+    limit: usize,
+}
+
+#[derive(Default)]
+struct CompressionState {
+    waiting: VecDeque<PathBuf>,
+    /// Files that threads compress at present.
+    running: usize,
+    error: Option<BagError>,
+    is_closed: bool,
+}
+
+impl CompressionQueue {
+    /// A queue in which `limit` files may wait; with 0, any number.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            limit: if limit == 0 { usize::MAX } else { limit },
+        }
+    }
+
+    /// Starts the threads that compress complete files.
+    ///
+    /// # Errors
+    /// The system's, if it cannot create a thread.
+    pub(crate) fn start(context: &Context, options: FileCompression) -> std::io::Result<Arc<Self>> {
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let queue = Arc::new(Self::new(options.queue));
+        for _ in 0..threads {
+            let files = queue.clone();
+            let started = context.spawn_thread("bag_compress", move || {
+                if let Some(nice) = options.nice
+                    && let Err(error) = set_own_nice(nice)
+                {
+                    tracing::warn!(
+                        "a compression thread keeps its priority: nice value {nice}: {error}"
+                    );
+                }
+                files.compress_all();
+            });
+            if let Err(error) = started {
+                queue.close();
+                return Err(error);
+            }
+        }
+        Ok(queue)
+    }
+
+    /// Hands over a file. Blocks while the queue is full.
+    pub(crate) fn push(&self, file: PathBuf) {
+        let mut state = self.state.lock();
+        while state.waiting.len() >= self.limit && !state.is_closed {
+            self.changed.wait(&mut state);
+        }
+        state.waiting.push_back(file);
+        self.changed.notify_all();
+    }
+
+    /// Compresses files, until the queue is closed and empty. Several threads may do it.
+    pub(crate) fn compress_all(&self) {
+        let mut state = self.state.lock();
+        loop {
+            let Some(file) = state.waiting.pop_front() else {
+                if state.is_closed {
+                    return;
+                }
+                self.changed.wait(&mut state);
+                continue;
+            };
+            state.running += 1;
+            self.changed.notify_all();
+            drop(state);
+            let result = compress_file(&file);
+            state = self.state.lock();
+            state.running -= 1;
+            if let Err(error) = result {
+                state.error.get_or_insert(error);
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    /// Ends the threads once they have compressed what waits.
+    pub(crate) fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Closes the queue and waits until every file is compressed.
+    ///
+    /// # Errors
+    /// The first file that could not be compressed: it is whole, and not compressed.
+    pub(crate) fn finish(&self) -> Result<(), BagError> {
+        self.close();
+        let mut state = self.state.lock();
+        while state.running > 0 || !state.waiting.is_empty() {
+            self.changed.wait(&mut state);
+        }
+        state.error.take().map_or(Ok(()), Err)
+    }
+}
+
+/// Sets the nice value of the calling thread alone: on Linux each thread has its own.
+fn set_own_nice(nice: i32) -> std::io::Result<()> {
+    let thread = rustix::thread::gettid();
+    Ok(rustix::process::setpriority_process(Some(thread), nice)?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, reason = "threads are what is tested")]
+
+    use super::*;
+    use std::path::Path;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("pteros-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        folder
+    }
+
+    fn file(folder: &Path, name: &str) -> PathBuf {
+        let path = folder.join(name);
+        std::fs::write(&path, [7; 5000]).unwrap();
+        path
+    }
+
+    #[test]
+    fn files_are_compressed_beside_the_writer_and_waited_for_at_the_end() {
+        let folder = folder("compression-queue");
+        let queue = CompressionQueue::new(1);
+        let names = ["a", "b", "c", "d"];
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.compress_all());
+            scope.spawn(|| queue.compress_all());
+            for name in names {
+                queue.push(file(&folder, name));
+            }
+            queue.finish().unwrap();
+            for name in names {
+                assert!(folder.join(format!("{name}.zstd")).exists());
+                assert!(!folder.join(name).exists());
+            }
+        });
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_compressed_is_the_error_at_the_end() {
+        let folder = folder("compression-error");
+        let queue = CompressionQueue::new(0);
+        queue.push(folder.join("missing"));
+        queue.push(file(&folder, "a"));
+        queue.close();
+        queue.compress_all();
+        let error = queue.finish().unwrap_err().to_string();
+        assert!(error.contains("missing"), "{error}");
+        assert!(folder.join("a.zstd").exists());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
