@@ -120,6 +120,7 @@ impl Player {
             stepper,
             shared: shared.clone(),
             next_tick: None,
+            is_delay_noted: false,
             next_step_tick: None,
             revision: 0,
             pending: VecDeque::new(),

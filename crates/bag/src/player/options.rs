@@ -44,6 +44,9 @@ pub struct PlayerOptions {
     pub requests: Option<RequestSource>,
     /// Releases the next message when these nodes are done with the last.
     pub step: Option<StepOptions>,
+    /// Plays late messages as fast as possible, until the recorded times are reached again.
+    /// Without it, what follows a delay of more than 100 ms is played that much later.
+    pub catch_up: bool,
     /// Messages that are read ahead; 1 at least.
     pub read_ahead: usize,
     /// Waits this long at most until every publisher has a subscription, and every
@@ -75,6 +78,7 @@ impl Default for PlayerOptions {
             last_known: LastKnown::default(),
             requests: None,
             step: None,
+            catch_up: false,
             read_ahead: 1000,
             wait_for_matched: None,
             wait_for_all_acked: None,

@@ -51,6 +51,8 @@ pub(super) struct Playback {
     pub stepper: Option<Stepper>,
     pub shared: Arc<Shared>,
     pub next_tick: Option<Instant>,
+    /// Whether a delay was reported.
+    pub is_delay_noted: bool,
     /// The bag's time of the next tick in stepped replay.
     pub next_step_tick: Option<u64>,
     /// The graph's revision when the last step was done.
@@ -425,11 +427,25 @@ impl Playback {
             }
             // However often the clock ticks, a message that is due is not late.
             if due <= now {
+                let moves = !self.options.catch_up && self.stepper.is_none();
+                if moves && let Some(delay) = state.skip_delay(now, due, time.max(start)) {
+                    drop(state);
+                    self.note_delay(delay);
+                }
                 return Wait::Due;
             }
             let wake = tick.map_or(due, |tick| tick.min(due));
             shared.wait_until(&mut state, wake);
         }
+    }
+
+    fn note_delay(&mut self, delay: Duration) {
+        if std::mem::replace(&mut self.is_delay_noted, true) {
+            return;
+        }
+        tracing::warn!(
+            "playback is {delay:.1?} late, because the process was stopped or the bag, a queue or the rate is too much for it: what follows is played that much later, without a burst; further delays are not reported"
+        );
     }
 
     /// When the clock ticks next by its rate. In stepped replay it follows the bag.

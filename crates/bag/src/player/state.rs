@@ -56,6 +56,9 @@ impl Burst {
     }
 }
 
+/// The longest delay that a player catches up by playing faster.
+const BEHIND_MAX: Duration = Duration::from_millis(100);
+
 pub(super) struct PlayerState {
     pub is_paused: bool,
     pub rate: f64,
@@ -105,6 +108,18 @@ impl PlayerState {
         let passed = now.saturating_duration_since(at).as_secs_f64() * self.rate;
         let passed = Duration::try_from_secs_f64(passed).unwrap_or(Duration::MAX);
         Some(time.saturating_add(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX)))
+    }
+
+    /// Moves what follows by the delay of a message that is due for longer than
+    /// [`BEHIND_MAX`], so that the missed messages are not played in a burst. Returns the
+    /// delay.
+    pub(super) fn skip_delay(&mut self, now: Instant, due: Instant, time: u64) -> Option<Duration> {
+        let behind = now.saturating_duration_since(due);
+        if behind <= BEHIND_MAX {
+            return None;
+        }
+        self.anchor = Some((now, time));
+        Some(behind)
     }
 
     /// Makes the bag's time now the start of what follows.
@@ -264,5 +279,30 @@ impl Shared {
             self.wait_until(&mut state, end);
         }
         !state.is_stopped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn after_a_stop_of_thirty_seconds_nothing_is_played_in_a_burst() {
+        let mut state = PlayerState::new(false, 2.0, (0, 100 * SECOND));
+        let start = Shared::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        state.anchor = Some((start, 10 * SECOND));
+        // The message of 14 s is due after 2 s, and the process continues after 32 s.
+        let due = after(2);
+        let delay = state.skip_delay(after(32), due, 14 * SECOND);
+        assert_eq!(delay, Some(Duration::from_secs(30)));
+        assert_eq!(state.position(after(32)), Some(14 * SECOND));
+        assert_eq!(state.position(after(33)), Some(16 * SECOND));
+        // The wake-up of a busy machine is caught up.
+        let due = after(34);
+        assert_eq!(state.skip_delay(due + BEHIND_MAX, due, 18 * SECOND), None);
+        assert_eq!(state.position(after(34)), Some(18 * SECOND));
     }
 }

@@ -57,6 +57,10 @@ pub struct Play {
     /// Play up to this time, in nanoseconds since 1970; a negative number is the end
     #[arg(long, value_name = "NANOSECONDS", allow_negative_numbers = true, default_value_t = -1)]
     playback_until_nsec: i64,
+    /// After a delay, of a stopped process for example, play as fast as possible until the
+    /// recorded times are reached again
+    #[arg(long)]
+    catch_up: bool,
     /// Begin paused, until the space bar, ~/resume or ~/play_next
     #[arg(short = 'p', long)]
     start_paused: bool,
@@ -206,6 +210,7 @@ impl Play {
                 all_topics: self.clock_topics_all,
             },
             start_paused: self.start_paused,
+            catch_up: self.catch_up,
             step: (!self.step_with.is_empty()).then(|| StepOptions {
                 nodes: self.step_with.clone(),
                 timeout: self.step_timeout,
