@@ -91,8 +91,12 @@ impl Info {
                 text += &format!("  {to} has acknowledged nothing of {from} for 2 s\n");
             }
             let endpoints = || publishers.iter().chain(&subscriptions);
-            text += &paths_text(&session.context, endpoints());
+            text += &paths_text(&session.context, endpoints(), 1);
             text += &connections_text(&session.context, endpoints());
+        } else if self.verbose {
+            // With one address each, the output is that of ros2.
+            let endpoints = publishers.iter().chain(&subscriptions);
+            text += &paths_text(&session.context, endpoints, 2);
         }
         cli.console.text(&text)?;
         Ok(())
@@ -134,10 +138,15 @@ fn matches_text(pairs: &[MatchReport]) -> String {
     }
 }
 
-/// The address in use of each process of these endpoints on other hosts, and why.
-fn paths_text<'e>(context: &Context, endpoints: impl Iterator<Item = &'e EndpointInfo>) -> String {
+/// The address in use of each process of these endpoints on other hosts, and why, if it
+/// has so many addresses.
+fn paths_text<'e>(
+    context: &Context,
+    endpoints: impl Iterator<Item = &'e EndpointInfo>,
+    addresses_min: usize,
+) -> String {
     let all = paths_by_process(context, endpoints);
-    let lines = all.iter();
+    let lines = all.iter().filter(|(_, paths)| paths.len() >= addresses_min);
     let lines = lines.map(|(nodes, paths)| {
         format!("  {}: {}\n", escape_line(nodes), network_paths::line(paths))
     });
