@@ -60,6 +60,7 @@ const LONG_TESTS: &[(&str, &str)] = &[
     // The Zenoh wire: minutes to build, and nothing else needs it.
     ("pteros-zenoh", "zenoh"),
     ("pteros", "zenoh_choice"),
+    ("pteros-cli", "zenoh_networks"),
     // Every example, tutorial and demo, as users run them.
     ("tour", "every_example"),
     ("tutorials", "programs"),
@@ -203,6 +204,19 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         command.args(["-p", "pteros", "--features", "zenoh"]);
         command.args(["--test", "zenoh_choice"]);
         let (run, _) = run_tests(command)?;
+        Ok(run)
+    });
+    report.run_step("Zenoh in network namespaces", || {
+        // The command has Zenoh in this step only.
+        let program = ["-p", "pteros-cli", "--features", "full,zenoh"];
+        let program = [&program[..], &["--test", "zenoh_networks"]].concat();
+        let mut run = cargo_tests(None, true, &program)?;
+        // Alone, because it starts a hundred processes and measures the router's memory.
+        let mut command = test_command(None, true)?;
+        command.args(program).args(["--", "--ignored", "crowd"]);
+        let (crowd, _) = run_tests(command)?;
+        run.counts.add(crowd.counts);
+        run.times.extend(crowd.times);
         Ok(run)
     });
     report.run_step("ROS 2's suites on the plug-in", || {
