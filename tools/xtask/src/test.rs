@@ -210,14 +210,7 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         // The command has Zenoh in this step only.
         let program = ["-p", "pteros-cli", "--features", "full,zenoh"];
         let program = [&program[..], &["--test", "zenoh_networks"]].concat();
-        let mut run = cargo_tests(None, true, &program)?;
-        // Alone, because it starts a hundred processes and measures the router's memory.
-        let mut command = test_command(None, true)?;
-        command.args(program).args(["--", "--ignored", "crowd"]);
-        let (crowd, _) = run_tests(command)?;
-        run.counts.add(crowd.counts);
-        run.times.extend(crowd.times);
-        Ok(run)
+        cargo_tests(None, true, &program)
     });
     report.run_step("ROS 2's suites on the plug-in", || {
         Ok(TestRun {

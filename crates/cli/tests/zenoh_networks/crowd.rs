@@ -75,7 +75,7 @@ fn pss(process: u32) -> usize {
 
 /// Measures the memory of a process, and starts a hundred: run it alone.
 #[test]
-#[ignore = "a hundred processes take minutes; cargo xtask test --all runs it"]
+#[ignore = "a hundred processes take minutes"]
 fn a_hundred_nodes_on_five_hosts_meet_and_the_router_does_not_grow() {
     let Some(lab) = Lab::new() else { return };
     let hosts: Vec<Host> = (0..HOSTS)
