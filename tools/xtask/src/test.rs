@@ -60,6 +60,7 @@ const LONG_TESTS: &[(&str, &str)] = &[
     // The Zenoh wire: minutes to build, and nothing else needs it.
     ("pteros-zenoh", "zenoh"),
     ("pteros", "zenoh_choice"),
+    ("pteros-cli", "zenoh_networks"),
     // Every example, tutorial and demo, as users run them.
     ("tour", "every_example"),
     ("tutorials", "programs"),
@@ -204,6 +205,12 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         command.args(["--test", "zenoh_choice"]);
         let (run, _) = run_tests(command)?;
         Ok(run)
+    });
+    report.run_step("Zenoh in network namespaces", || {
+        // The command has Zenoh in this step only.
+        let program = ["-p", "pteros-cli", "--features", "full,zenoh"];
+        let program = [&program[..], &["--test", "zenoh_networks"]].concat();
+        cargo_tests(None, true, &program)
     });
     report.run_step("ROS 2's suites on the plug-in", || {
         Ok(TestRun {

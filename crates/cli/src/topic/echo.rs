@@ -136,10 +136,11 @@ impl Echo {
                 cli, &session, &graph, &topic, &type_name, hint,
             )?)
         };
-        let hash = graph
-            .publishers(&topic)
-            .iter()
-            .find_map(|info| info.type_hash);
+        let publishers = graph.publishers(&topic);
+        let announced = publishers.iter().find_map(|info| info.type_hash);
+        // Zenoh matches by the hash, and there may be no publisher yet.
+        let defined = || cli.library().ok()?.type_hash(&type_name).ok();
+        let hash = announced.or_else(defined);
         let (sender, samples) = channel();
         let end_sender = sender.clone();
         // Some types have a different name in DDS.

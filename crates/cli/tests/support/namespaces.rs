@@ -9,7 +9,7 @@
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// The time limit of anything that should take less than a second.
@@ -162,6 +162,56 @@ impl Program {
         &self.log
     }
 
+    /// Waits for a line of the output that is wanted, and drops those before it.
+    #[track_caller]
+    pub fn wait_for_line(
+        &mut self,
+        within: Duration,
+        mut is_wanted: impl FnMut(&str) -> bool,
+    ) -> String {
+        let end = Instant::now() + within;
+        let mut last = String::new();
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.out.recv_timeout(left) {
+                Ok(line) if is_wanted(&line) => return line,
+                Ok(line) => last = line,
+                Err(_) => panic!(
+                    "not the wanted line within {within:?}; the last one: {last:?}; log:\n{}",
+                    self.log()
+                ),
+            }
+        }
+    }
+
+    /// Waits for its end. Returns its exit code, and the output that nobody has read.
+    #[track_caller]
+    pub fn wait_for_end(&mut self, within: Duration) -> (Option<i32>, String) {
+        let end = Instant::now() + within;
+        let mut rest = String::new();
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.out.recv_timeout(left) {
+                Ok(line) => rest += &format!("{line}\n"),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("no end within {within:?}: {rest}log:\n{}", self.log())
+                }
+            }
+        }
+        let code = self.child.wait().expect("its end").code();
+        // Its last lines may be under way.
+        while let Ok(line) = self.err.recv_timeout(TIMEOUT) {
+            self.log += &format!("{line}\n");
+        }
+        (code, rest)
+    }
+
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits until it has logged a text.
     #[track_caller]
     pub fn logs(&mut self, text: &str) {
@@ -227,16 +277,46 @@ impl Lab {
     }
 
     pub fn attach(&self, host: &Namespace, name: char, network: u8, last: u8) {
+        let outside = self.cable(host, name, network, last);
+        self.switch
+            .ip(&format!("link set {outside} master br{network} up"));
+    }
+
+    /// Attaches a host by a process that relays frames between its two arguments, the
+    /// host's end first.
+    pub fn attach_by(
+        &self,
+        relay: impl FnOnce(&Namespace, [&str; 2]) -> Program,
+        (host, name): (&Namespace, char),
+        network: u8,
+        last: u8,
+    ) -> Program {
+        let outside = self.cable(host, name, network, last);
+        let (near, far) = (format!("n{name}{network}"), format!("f{name}{network}"));
+        self.switch
+            .ip(&format!("link add {near} type veth peer name {far}"));
+        self.switch
+            .ip(&format!("link set {far} master br{network} up"));
+        for device in [&outside, &near] {
+            self.switch.ip(&format!("link set {device} up"));
+        }
+        // No segmentation offload: larger frames do not fit the relay.
+        self.switch.ip(&format!("link set {far} gso_max_segs 1"));
+        host.ip(&format!("link set {name}{network} gso_max_segs 1"));
+        relay(&self.switch, [&outside, &near])
+    }
+
+    /// A cable to a host. Returns its end in the switch.
+    fn cable(&self, host: &Namespace, name: char, network: u8, last: u8) -> String {
         let (inside, outside) = (format!("{name}{network}"), format!("s{name}{network}"));
         let pid = host.0.id();
         // The pid is the same inside: no pid namespace.
         self.switch.ip(&format!(
             "link add {outside} type veth peer name {inside} netns {pid}"
         ));
-        self.switch
-            .ip(&format!("link set {outside} master br{network} up"));
         host.ip(&format!("addr add 10.{network}.0.{last}/24 dev {inside}"));
         host.ip(&format!("link set {inside} up"));
+        outside
     }
 }
 

@@ -1,8 +1,8 @@
 //! Test bed: what an experiment needs of a real machine. Implementations under test
 //! and their programs, processes and their statistics from /proc, two hosts with an
-//! emulated link. Private networks and peer builds are [`pteros_peers`].
+//! emulated link. Private networks, the relay of frames and peer builds are
+//! [`pteros_peers`].
 
-pub mod frame_relay;
 pub mod hosts;
 pub mod implementation;
 pub mod process;
@@ -14,4 +14,4 @@ pub mod wheel;
 pub use hosts::{EmulatedLink, TwoHosts};
 pub use implementation::Implementation;
 pub use process::{MeasurementFailure, PeerProcess};
-pub use pteros_peers::{PeerBuild, network};
+pub use pteros_peers::{PeerBuild, frame_relay, network};

@@ -1,10 +1,11 @@
 //! Frame relay: a software link emulator between two interfaces.
 //!
 //! It carries Ethernet frames with a delay, a rate limit and loss, for kernels
-//! without a traffic shaper that does so.
+//! without a traffic shaper that does so. On request it also translates addresses.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice};
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,9 @@ use nix::sys::socket::{
 };
 use nix::sys::time::TimeSpec;
 
+use crate::address_translation::AddressTranslation;
+use crate::ipv4_frame::Ipv4Frame;
+
 /// Command-line word with which a program relays frames until it is killed.
 pub const TASK: &str = "relay-frames";
 
@@ -25,8 +29,17 @@ const FRAMES_MAX: usize = 10_000;
 /// Size of the kernel's socket buffers.
 const BUFFER_BYTES: usize = 32 << 20;
 
-const USAGE: &str =
-    "usage: relay-frames IF IF LOSS_PER_MILLE DELAY_MICROSECONDS SEED BITS_PER_SECOND";
+const USAGE: &str = "usage: relay-frames IF IF LOSS_PER_MILLE DELAY_MICROSECONDS SEED \
+                     BITS_PER_SECOND [--lose-tcp] [--translate ADDRESS]";
+
+/// What the command line asks for.
+struct Settings {
+    loss_per_mille: u64,
+    /// Whether TCP is lost, too.
+    loses_tcp: bool,
+    /// The first interface is inside.
+    translation: Option<AddressTranslation>,
+}
 
 /// Frames that entered at one end.
 struct Direction {
@@ -60,10 +73,10 @@ impl Wire {
 /// # Errors
 /// A wrong command line, an unknown interface, or no permission for packet sockets.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let [a, b, loss, delay, seed, rate] = arguments else {
+    let [a, b, loss, delay, seed, rate, options @ ..] = arguments else {
         bail!(USAGE);
     };
-    let loss: u64 = loss.parse().context(USAGE)?;
+    let mut settings = Settings::new(loss.parse().context(USAGE)?, options)?;
     let wire = Wire {
         bits_per_second: rate.parse().context(USAGE)?,
         delay: Duration::from_micros(delay.parse().context(USAGE)?),
@@ -87,9 +100,53 @@ pub fn run(arguments: &[String]) -> Result<()> {
             .each_ref()
             .map(|d| PollFd::new(d.from.as_fd(), PollFlags::POLLIN));
         ppoll(&mut ends, wait, None).context("wait for frames")?;
-        for direction in &mut directions {
-            direction.read_frames(|| chance.next() % 1000 < loss)?;
+        for (index, direction) in directions.iter_mut().enumerate() {
+            let leaves = index == 0;
+            direction.read_frames(|frame| settings.pass(frame, leaves, &mut chance))?;
         }
+    }
+}
+
+impl Settings {
+    fn new(loss_per_mille: u64, options: &[String]) -> Result<Self> {
+        let mut settings = Self {
+            loss_per_mille,
+            loses_tcp: false,
+            translation: None,
+        };
+        let mut rest = options.iter();
+        while let Some(option) = rest.next() {
+            match option.as_str() {
+                "--lose-tcp" => settings.loses_tcp = true,
+                "--translate" => {
+                    let outer: Ipv4Addr = rest.next().context(USAGE)?.parse().context(USAGE)?;
+                    settings.translation = Some(AddressTranslation::new(outer));
+                }
+                _ => bail!(USAGE),
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Whether a frame passes. Changes its addresses and completes its checksum.
+    fn pass(&mut self, frame: &mut [u8], leaves: bool, chance: &mut LossGenerator) -> bool {
+        let Some(mut frame) = Ipv4Frame::parse(frame) else {
+            // Lost ARP frames would cost seconds.
+            return true;
+        };
+        let may_be_lost = frame.is_udp() || self.loses_tcp;
+        if may_be_lost && chance.next() % 1000 < self.loss_per_mille {
+            return false;
+        }
+        let passes = match &mut self.translation {
+            None => true,
+            Some(translation) if leaves => translation.leave(&mut frame),
+            Some(translation) => translation.enter(&mut frame),
+        };
+        if passes {
+            frame.complete_checksum();
+        }
+        passes
     }
 }
 
@@ -132,7 +189,7 @@ impl Direction {
         Some(self.in_flight.front()?.0)
     }
 
-    fn read_frames(&mut self, mut lost: impl FnMut() -> bool) -> Result<()> {
+    fn read_frames(&mut self, mut pass: impl FnMut(&mut [u8]) -> bool) -> Result<()> {
         let mut frame = [0; 2048];
         loop {
             let length = match recv(self.from.as_raw_fd(), &mut frame, MsgFlags::empty()) {
@@ -142,12 +199,10 @@ impl Direction {
                 }
                 Err(errno) => return Err(errno).context("receive a frame"),
             };
-            // Only UDP is lost: lost ARP frames would cost seconds.
             let frame = &mut frame[..length];
-            if self.in_flight.len() >= FRAMES_MAX || (is_udp(frame) && lost()) {
+            if self.in_flight.len() >= FRAMES_MAX || !pass(frame) {
                 continue;
             }
-            drop_checksum(frame);
             let arrival = self.wire.arrival(Instant::now(), frame.len());
             self.in_flight.push_back((arrival, frame.to_vec()));
         }
@@ -171,29 +226,6 @@ impl Direction {
     }
 }
 
-fn is_ipv4(frame: &[u8]) -> bool {
-    frame.get(12..14) == Some(&[0x08, 0x00])
-}
-
-fn is_udp(frame: &[u8]) -> bool {
-    is_ipv4(frame) && frame.get(23) == Some(&17)
-}
-
-/// Clears the UDP checksum. The kernel leaves it to the network card, and there is
-/// none. A checksum of 0 is not verified (RFC 768).
-fn drop_checksum(frame: &mut [u8]) {
-    let whole = frame
-        .get(20..22)
-        .is_some_and(|fragment| fragment[0] & 0x3f == 0 && fragment[1] == 0);
-    if !is_udp(frame) || !whole {
-        return;
-    }
-    let header = usize::from(frame[14] & 0x0f) * 4;
-    if let Some(sum) = frame.get_mut(14 + header + 6..14 + header + 8) {
-        sum.fill(0);
-    }
-}
-
 /// Deterministic loss generator (xorshift64*).
 struct LossGenerator(u64);
 
@@ -209,30 +241,7 @@ impl LossGenerator {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn datagram(fragment: [u8; 2]) -> Vec<u8> {
-        let mut frame = vec![0xff; 50];
-        frame[12..14].copy_from_slice(&[0x08, 0x00]);
-        frame[14] = 0x45;
-        frame[20..22].copy_from_slice(&fragment);
-        frame[23] = 17;
-        frame
-    }
-
-    #[test]
-    fn unfragmented_datagrams_lose_only_their_checksum() {
-        for (fragment, kept) in [([0x40, 0], false), ([0x20, 0], true), ([0, 1], true)] {
-            let mut frame = datagram(fragment);
-            let before = frame.clone();
-            drop_checksum(&mut frame);
-            assert_eq!(frame == before, kept, "{fragment:?}");
-            frame[40..42].fill(0xff);
-            assert_eq!(frame, before);
-        }
-        let mut short = datagram([0, 0]);
-        short.truncate(30);
-        drop_checksum(&mut short);
-    }
+    use crate::ipv4_frame::tests::tcp_frame;
 
     #[test]
     fn frames_enter_one_by_one_at_the_rate_of_the_wire() {
@@ -253,8 +262,32 @@ mod tests {
 
     #[test]
     fn the_loss_rate_matches_the_configuration() {
-        let mut chance = LossGenerator(7);
-        let lost = (0..100_000).filter(|_| chance.next() % 1000 < 300).count();
+        let lost_of = |options: &[&str]| {
+            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+            let mut settings = Settings::new(300, &options).unwrap();
+            let mut chance = LossGenerator(7);
+            let mut passes = |_: &u32| settings.pass(&mut tcp_frame(0x10), true, &mut chance);
+            100_000 - (0..100_000).filter(|number| passes(number)).count()
+        };
+        assert_eq!(lost_of(&[]), 0, "TCP");
+        let lost = lost_of(&["--lose-tcp"]);
         assert!((29_000..31_000).contains(&lost), "{lost}");
+        assert_eq!(
+            lost_of(&["--translate", "10.9.0.9"]),
+            100_000,
+            "never opened"
+        );
+    }
+
+    #[test]
+    fn options_that_are_unknown_or_lack_a_value_are_refused() {
+        for options in [&["--lose"][..], &["--translate"], &["--translate", "here"]] {
+            let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+            let error = Settings::new(0, &options).err().unwrap();
+            assert!(
+                format!("{error:#}").contains("usage: relay-frames"),
+                "{error:#}"
+            );
+        }
     }
 }

@@ -1,0 +1,20 @@
+//! The command with Zenoh on several hosts, as network namespaces: networks that only
+//! routers join, a NAT, a link with loss and delay, links that are cut, a hundred nodes,
+//! and the bridge. The processes are those that users run, in both directions.
+//!
+//! Where namespaces do not work, each test is skipped with a sentence.
+#![allow(clippy::disallowed_methods, reason = "real processes")]
+
+#[path = "../support/namespaces.rs"]
+mod namespaces;
+#[path = "../../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
+
+mod bridge;
+mod crowd;
+mod cut;
+mod host;
+mod lossy;
+mod nat;
+mod parts;
+mod routed;
