@@ -30,6 +30,7 @@ use crate::attachment::{Attachment, NAMED_BYTES};
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
 use crate::key::{Place, Role};
+use crate::ordered_history::{HISTORY_TIMEOUT, OrderedHistory};
 use crate::session_id::SessionId;
 
 /// The heartbeat of a reliable transient-local publisher, as in rmw_zenoh_cpp.
@@ -37,8 +38,6 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Samples that a KEEP_ALL publisher keeps for late joiners, unless its resource
 /// limits say otherwise.
 const KEEP_ALL_SAMPLES: usize = 1_000;
-/// How long a query of a history may take.
-const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long the result of an action's goal may take: for ever, but for a number that
 /// every clock can add.
 const RESULT_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -448,9 +447,12 @@ fn catching_subscriber(
     let history = HistoryConfig::default()
         .detect_late_publishers()
         .max_samples(depth(qos));
+    let key = KeyExpr::try_from(key)?;
+    let deliver = move |sample: &Sample| receiver.receive_sample(sample);
+    let ordered = OrderedHistory::new(session, key.clone(), depth(qos), deliver);
     let advanced = session
         .declare_subscriber(key)
-        .callback(move |sample| receiver.receive_sample(&sample))
+        .callback(move |sample| ordered.receive(sample))
         .allowed_origin(Locality::Remote)
         .history(history)
         .query_timeout(HISTORY_TIMEOUT)

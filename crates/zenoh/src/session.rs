@@ -9,15 +9,17 @@
 )]
 
 use std::fs::File;
+use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pteros_runtime::config::ZenohSettings;
 use zenoh::{Config, Session, Wait};
 
+use crate::certificate_dates;
 use crate::own_access::OwnAccess;
 use crate::session_id::SessionId;
 
@@ -347,8 +349,8 @@ fn check_transports(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses settings of TLS that name a file which cannot be opened. Zenoh's own error
-/// does not say which one.
+/// Refuses settings of TLS that name a file which cannot be opened, or a certificate that
+/// is not valid now. Zenoh's own error does not say which one.
 fn check_tls_files(config: &Config) -> Result<(), String> {
     for (endpoints, files) in TLS_FILES {
         let has_tls = config
@@ -361,14 +363,38 @@ fn check_tls_files(config: &Config) -> Result<(), String> {
             let Ok(path) = serde_json::from_str::<String>(&path) else {
                 continue;
             };
-            if let Err(error) = File::open(&path) {
-                return Err(format!(
-                    "Zenoh setting {setting}={path:?}: {error}; name a file that this user may read"
-                ));
+            let is_authority = *file == "root_ca_certificate";
+            match date_problem(&path, is_authority) {
+                Ok(None) => {}
+                Ok(Some(wrong)) => {
+                    return Err(format!(
+                        "Zenoh setting {setting}={path:?}: {wrong}; name one that is valid now \
+                         (pteros security create_enclave renews that of an enclave), or correct \
+                         the clock of this host"
+                    ));
+                }
+                Err(error) => {
+                    return Err(format!(
+                        "Zenoh setting {setting}={path:?}: {error}; name a file that this user may read"
+                    ));
+                }
             }
         }
     }
     Ok(())
+}
+
+/// What is wrong with the dates of a file's certificates.
+fn date_problem(path: &str, is_authority: bool) -> io::Result<Option<String>> {
+    let mut bytes = Vec::new();
+    let file = File::open(path)?;
+    file.take(certificate_dates::FILE_BYTES_MAX)
+        .read_to_end(&mut bytes)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map_or(0, |since| {
+        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+    });
+    Ok(certificate_dates::problem(&bytes, is_authority, now))
 }
 
 /// Looks for a router as often as asked: `Some(0)` for ever, negative not at all. Not

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 
-use super::{Glibc, PLUG_IN, check_tree, run_tool, tar};
+use super::{Glibc, PLUG_IN, VARIANTS, VERSION, Variant, check_tree, run_tool, tar};
 
 /// Writes the package of `tree`, whose content goes below `/usr`.
-pub(super) fn write(tree: &Path, package: &Path, version: &str, needs: Glibc) -> Result<()> {
+pub(super) fn write(tree: &Path, package: &Path, variant: Variant, needs: Glibc) -> Result<()> {
     let work = tree.with_extension("deb-work");
     let (data, control) = (work.join("data"), work.join("control"));
     fs::create_dir_all(&data)?;
@@ -26,7 +26,7 @@ pub(super) fn write(tree: &Path, package: &Path, version: &str, needs: Glibc) ->
     let bytes = program + plug_in;
     fs::write(
         control.join("control"),
-        control_file(version, needs, bytes.div_ceil(1024)),
+        control_file(variant, needs, bytes.div_ceil(1024)),
     )?;
     let mut members = vec![("debian-binary", b"2.0\n".to_vec())];
     for (folder, name) in [(&control, "control.tar.gz"), (&data, "data.tar.gz")] {
@@ -40,7 +40,7 @@ pub(super) fn write(tree: &Path, package: &Path, version: &str, needs: Glibc) ->
 }
 
 /// Unpacks the package and runs its program, where Debian's tool is installed.
-pub(super) fn check(folder: &Path, package: &Path) -> Result<()> {
+pub(super) fn check(folder: &Path, package: &Path, variant: Variant) -> Result<()> {
     if Command::new("dpkg-deb").arg("--version").output().is_err() {
         println!("no dpkg-deb here: the Debian package is not unpacked");
         return Ok(());
@@ -53,21 +53,32 @@ pub(super) fn check(folder: &Path, package: &Path) -> Result<()> {
             .arg(package)
             .arg(&place),
     )?;
-    check_tree(&place.join("usr"))?;
+    check_tree(&place.join("usr"), variant)?;
     fs::remove_dir_all(&place)?;
     Ok(())
 }
 
-fn control_file(version: &str, needs: Glibc, kibibytes: u64) -> String {
+/// One package takes the place of another one: they have the same files.
+fn control_file(variant: Variant, needs: Glibc, kibibytes: u64) -> String {
+    let own = variant.package;
+    let others = VARIANTS.iter().map(|variant| variant.package);
+    let others: Vec<&str> = others.filter(|other| *other != own).collect();
+    let others = others.join(", ");
+    let zenoh = if variant.has_zenoh {
+        " With the Zenoh wire, `pteros router` and `pteros bridge`.\n"
+    } else {
+        ""
+    };
     format!(
-        "Package: pteros\nVersion: {version}\nArchitecture: amd64\n\
+        "Package: {own}\nVersion: {VERSION}\nArchitecture: amd64\n\
          Maintainer: The Pteros developers <pteros@users.noreply.github.com>\n\
-         Installed-Size: {kibibytes}\nDepends: libc6 (>= {}.{})\nSection: misc\n\
+         Installed-Size: {kibibytes}\nDepends: libc6 (>= {}.{})\nConflicts: {others}\n\
+         Replaces: {others}\nSection: misc\n\
          Priority: optional\nHomepage: https://github.com/pteros/pteros\n\
          Description: command line for ROS 2 graphs\n \
          Shows, publishes and measures topics, calls services and actions, runs launch\n \
          files and checks networks, for ROS 2 nodes of any stack. Needs no ROS 2.\n \
-         `pteros rmw install` installs a middleware plug-in for ROS 2 Jazzy.\n",
+         `pteros rmw install` installs a middleware plug-in for ROS 2 Jazzy.\n{zenoh}",
         needs.0, needs.1
     )
 }
@@ -99,6 +110,34 @@ fn ar(members: &[(&str, Vec<u8>)]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_package_takes_the_place_of_the_other_variant() {
+        let files = VARIANTS.map(|variant| control_file(variant, Glibc(2, 28), 1));
+        for (own, other) in [(0, 1), (1, 0)] {
+            let [own, other] = [own, other].map(|index: usize| VARIANTS[index].package);
+            let file = files
+                .iter()
+                .find(|file| file.starts_with(&format!("Package: {own}\n")));
+            let file = file.unwrap();
+            for field in ["Conflicts", "Replaces"] {
+                assert!(file.contains(&format!("\n{field}: {other}\n")), "{file}");
+            }
+            assert_eq!(
+                file.contains("pteros router"),
+                own == "pteros-zenoh",
+                "{file}"
+            );
+            // Every line of the description begins with a blank.
+            let description = file.split("Description: ").nth(1).unwrap();
+            assert!(
+                description
+                    .lines()
+                    .skip(1)
+                    .all(|line| line.starts_with(' '))
+            );
+        }
+    }
 
     #[test]
     fn members_have_headers_of_60_characters_and_even_offsets() {

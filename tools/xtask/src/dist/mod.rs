@@ -1,12 +1,13 @@
 //! Packages of the command: `cargo xtask dist [--host-glibc]`, and of the crates for
 //! the registry: `cargo xtask dist --crates`.
 //!
-//! Builds `pteros` with profile `dist` for x86-64 Linux and writes to `dist-packages` in the build folder:
-//! an archive, a Debian package, and their SHA-256 checksums. Both hold the stripped
-//! program, the middleware plug-in that `pteros rmw install` copies, man pages and shell
-//! completions. Program and plug-in are linked by zig against
-//! glibc 2.28 (Debian 10, RHEL 8), or with `--host-glibc` against this
-//! machine's. Each package is unpacked and its program run before the task ends.
+//! Builds `pteros` with profile `dist` for x86-64 Linux, without and with Zenoh. Of each
+//! variant it writes an archive and a Debian package to `dist-packages` in the build
+//! folder, and their SHA-256 checksums. All hold the stripped program, the middleware
+//! plug-in that `pteros rmw install` copies, man pages and shell completions. Program and
+//! plug-in are linked by zig against glibc 2.28 (Debian 10, RHEL 8), or with
+//! `--host-glibc` against this machine's. Each package is unpacked and its program run
+//! before the task ends.
 
 mod crates;
 mod deb;
@@ -26,6 +27,30 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const PLUG_IN: &str = "librmw_pteros_cpp.so";
 const USAGE: &str = "usage: cargo xtask dist [--host-glibc | --crates]";
 
+/// A variant of the packages.
+#[derive(Clone, Copy)]
+struct Variant {
+    /// The name of its packages.
+    package: &'static str,
+    /// Cargo's features of the program.
+    features: &'static str,
+    has_zenoh: bool,
+}
+
+/// All variants. The second one can do what the first one can.
+const VARIANTS: [Variant; 2] = [
+    Variant {
+        package: "pteros",
+        features: "full",
+        has_zenoh: false,
+    },
+    Variant {
+        package: "pteros-zenoh",
+        features: "full,zenoh",
+        has_zenoh: true,
+    },
+];
+
 /// Builds the packages. Returns what was written.
 pub fn run(arguments: &[String]) -> Result<String> {
     let on_host = match arguments {
@@ -40,40 +65,60 @@ pub fn run(arguments: &[String]) -> Result<String> {
         fs::remove_dir_all(&folder).context("remove the packages of the last run")?;
     }
     fs::create_dir_all(&folder)?;
-    let built = build(&root, on_host)?;
+    build(&root, on_host, &["--package", "pteros-rmw"])?;
+    let mut report = String::new();
+    let mut names = Vec::new();
+    for variant in VARIANTS {
+        // Both programs have one name in cargo's folder: one is packed before the next.
+        let features = ["--package", "pteros-cli", "--features", variant.features];
+        build(&root, on_host, &features)?;
+        let (files, line) = pack(&root, &folder, variant, on_host)?;
+        names.extend(files);
+        report += &line;
+    }
+    let sums = run_tool(Command::new("sha256sum").args(&names).current_dir(&folder))?;
+    fs::write(folder.join("SHA256SUMS"), &sums)?;
+    Ok(format!("{}:\n{report}{sums}", folder.display()))
+}
+
+/// Writes and checks the packages of what has been built last. Returns their names, and
+/// a line about the program.
+fn pack(
+    root: &Path,
+    folder: &Path,
+    variant: Variant,
+    on_host: bool,
+) -> Result<([String; 2], String)> {
+    let package = variant.package;
+    let built = Built::find()?;
     let needs = needed_glibc(&built.program)?.max(needed_glibc(&built.plug_in)?);
     ensure!(
         on_host || needs <= GLIBC_MIN,
-        "the program or the plug-in needs glibc {}.{}, more than {}.{}",
+        "{package}: the program or the plug-in needs glibc {}.{}, more than {}.{}",
         needs.0,
         needs.1,
         GLIBC_MIN.0,
         GLIBC_MIN.1
     );
-
-    let name = format!("pteros-{VERSION}-x86_64-linux");
+    let name = format!("{package}-{VERSION}-x86_64-linux");
     let tree = folder.join(&name);
-    stage(&root, &built, &tree)?;
-    let archive = folder.join(format!("{name}.tar.gz"));
-    tar(&folder, &name, &archive)?;
-    let package = folder.join(format!("pteros_{VERSION}_amd64.deb"));
-    deb::write(&tree, &package, VERSION, needs)?;
-    let sums = run_tool(
-        Command::new("sha256sum")
-            .args([file_name(&archive)?, file_name(&package)?])
-            .current_dir(&folder),
-    )?;
-    fs::write(folder.join("SHA256SUMS"), &sums)?;
+    stage(root, &built, &tree)?;
+    let archive = format!("{name}.tar.gz");
+    tar(folder, &name, &folder.join(&archive))?;
+    let debian = format!("{package}_{VERSION}_amd64.deb");
+    deb::write(&tree, &folder.join(&debian), variant, needs)?;
 
-    check_archive(&folder, &archive)?;
-    deb::check(&folder, &package)?;
+    check_archive(folder, &folder.join(&archive), variant)?;
+    deb::check(folder, &folder.join(&debian), variant)?;
     fs::remove_dir_all(&tree)?;
-    Ok(format!(
-        "{}: needs glibc {}.{} or newer\n{sums}",
-        folder.display(),
+    let bytes = fs::metadata(&built.program)?.len();
+    let line = format!(
+        "{package}: a program of {:.1} MB, needs glibc {}.{} or newer\n",
+        bytes as f64 / 1e6,
         needs.0,
         needs.1
-    ))
+    );
+    Ok(([archive, debian], line))
 }
 
 fn checkout() -> Result<PathBuf> {
@@ -86,25 +131,18 @@ struct Built {
     plug_in: PathBuf,
 }
 
-/// The command, and the plug-in that it installs.
-const PACKAGES: [&[&str]; 2] = [
-    &["--package", "pteros-cli", "--features", "full"],
-    &["--package", "pteros-rmw"],
-];
-
-/// Builds the program and the plug-in, each with the features of its own.
-fn build(root: &Path, on_host: bool) -> Result<Built> {
-    for package in PACKAGES {
-        build_package(root, on_host, package)?;
+impl Built {
+    fn find() -> Result<Self> {
+        let folder = target_folder()?.join(TARGET).join("dist");
+        Ok(Self {
+            program: folder.join("pteros"),
+            plug_in: folder.join(PLUG_IN),
+        })
     }
-    let folder = target_folder()?.join(TARGET).join("dist");
-    Ok(Built {
-        program: folder.join("pteros"),
-        plug_in: folder.join(PLUG_IN),
-    })
 }
 
-fn build_package(root: &Path, on_host: bool, package: &[&str]) -> Result<()> {
+/// Builds one package of the workspace, with the features of its own.
+fn build(root: &Path, on_host: bool, package: &[&str]) -> Result<()> {
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root);
     if on_host {
@@ -188,7 +226,7 @@ fn tar(folder: &Path, name: &str, archive: &Path) -> Result<()> {
 }
 
 /// Unpacks the archive elsewhere and runs its program.
-fn check_archive(folder: &Path, archive: &Path) -> Result<()> {
+fn check_archive(folder: &Path, archive: &Path, variant: Variant) -> Result<()> {
     let place = folder.join("check");
     fs::create_dir_all(&place)?;
     run_tool(
@@ -199,13 +237,13 @@ fn check_archive(folder: &Path, archive: &Path) -> Result<()> {
             .args(["--strip-components=1", "--directory"])
             .arg(&place),
     )?;
-    check_tree(&place)?;
+    check_tree(&place, variant)?;
     fs::remove_dir_all(&place)?;
     Ok(())
 }
 
 /// Checks an unpacked package: the program runs, and nothing is missing.
-fn check_tree(tree: &Path) -> Result<()> {
+fn check_tree(tree: &Path, variant: Variant) -> Result<()> {
     let program = tree.join("bin/pteros");
     let version = run_tool(Command::new(&program).arg("--version"))?;
     ensure!(
@@ -213,6 +251,7 @@ fn check_tree(tree: &Path) -> Result<()> {
         "the packed program says {version:?}"
     );
     run_tool(Command::new(&program).args(["demo", "--seconds", "2"]))?;
+    check_zenoh(&program, variant)?;
     let overlay = tree.join("overlay");
     run_tool(
         Command::new(&program)
@@ -236,8 +275,25 @@ fn check_tree(tree: &Path) -> Result<()> {
     Ok(())
 }
 
-fn file_name(path: &Path) -> Result<&std::ffi::OsStr> {
-    path.file_name().context("a file's name")
+/// Checks that the program joins a network of Zenoh, or refuses to with the way out. It
+/// reaches nobody.
+fn check_zenoh(program: &Path, variant: Variant) -> Result<()> {
+    let alone = r#"mode="peer";connect/endpoints=[];listen/endpoints=["tcp/127.0.0.1:0"]"#;
+    let output = Command::new(program)
+        .args(["node", "list", "--ros-args", "--wire", "zenoh"])
+        .env("ZENOH_CONFIG_OVERRIDE", alone)
+        .env_remove("ZENOH_SESSION_CONFIG_URI")
+        .output()
+        .context("run the packed program with Zenoh")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(
+        output.status.success() == variant.has_zenoh
+            && (variant.has_zenoh || said.contains("feature \"zenoh\"")),
+        "the program of {} with the Zenoh wire: {}: {said}",
+        variant.package,
+        output.status
+    );
+    Ok(())
 }
 
 /// Runs a tool and returns what it printed.

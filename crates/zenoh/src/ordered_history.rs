@@ -1,0 +1,121 @@
+//! Asks publishers for their history where [`HistoryOrder`] wants it, and delivers samples
+//! in order.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use zenoh::key_expr::KeyExpr;
+use zenoh::query::{ConsolidationMode, Reply, ReplyKeyExpr};
+use zenoh::sample::{Locality, Sample};
+use zenoh::{Session, Wait};
+
+use crate::history_order::{HistoryOrder, Source};
+use crate::session_id::SessionId;
+
+/// How long a query of a history may take.
+pub const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The samples of one transient-local subscription. Thread-safe.
+pub struct OrderedHistory {
+    session: Session,
+    key: KeyExpr<'static>,
+    depth: usize,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    order: Mutex<HistoryOrder<Sample>>,
+    deliver: Box<dyn Fn(&Sample) + Send + Sync>,
+}
+
+impl OrderedHistory {
+    /// For a subscription that keeps `depth` samples. `deliver` must not block.
+    pub fn new(
+        session: &Session,
+        key: KeyExpr<'static>,
+        depth: usize,
+        deliver: impl Fn(&Sample) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            session: session.clone(),
+            key,
+            depth,
+            shared: Arc::new(Shared {
+                order: Mutex::new(HistoryOrder::new(depth)),
+                deliver: Box::new(deliver),
+            }),
+        }
+    }
+
+    /// Takes a sample of zenoh-ext. Blocks only while Zenoh sends the query.
+    pub fn receive(&self, sample: Sample) {
+        let Some((source, number)) = origin(&sample) else {
+            // A best-effort publisher: zenoh-ext orders by time.
+            return (self.shared.deliver)(&sample);
+        };
+        let query_before = {
+            // Held while delivering, so that a query that ends meanwhile comes after.
+            let mut order = self.shared.order.lock();
+            let taken = order.take(source, number, sample);
+            taken.deliver.iter().for_each(&self.shared.deliver);
+            taken.query_before
+        };
+        if let Some(number) = query_before
+            && let Err(error) = self.ask(source, number)
+        {
+            tracing::debug!("ask for the history of {}: {error}", self.key);
+        }
+    }
+
+    /// Asks a publisher for what it has published before a number. The key and its
+    /// parameters are those of zenoh-ext.
+    fn ask(&self, source: Source, number: u32) -> zenoh::Result<()> {
+        // Dropped with the query, even if it cannot be sent.
+        let end = End {
+            shared: self.shared.clone(),
+            source,
+        };
+        let (id, entity) = source;
+        let id = SessionId::from_le_bytes(id);
+        let (key, depth) = (&self.key, self.depth);
+        let before = number.saturating_sub(1);
+        let selector = format!("{key}/@adv/*/{id}/{entity}/**?_max={depth};_sn=..{before}");
+        self.session
+            .get(selector)
+            .callback(move |reply: Reply| {
+                if let Ok(sample) = reply.into_result()
+                    && let Some((source, number)) = origin(&sample)
+                {
+                    let mut order = end.shared.order.lock();
+                    order.take_history(source, number, sample);
+                }
+            })
+            .consolidation(ConsolidationMode::None)
+            .accept_replies(ReplyKeyExpr::Any)
+            .allowed_destination(Locality::Remote)
+            .timeout(HISTORY_TIMEOUT)
+            .wait()
+    }
+}
+
+/// The publisher of a sample, and its number there, if it counts.
+fn origin(sample: &Sample) -> Option<(Source, u32)> {
+    let info = sample.source_info()?;
+    let id = info.source_id();
+    Some(((id.zid().to_le_bytes(), id.eid()), info.source_sn()))
+}
+
+/// The end of a query for a history.
+struct End {
+    shared: Arc<Shared>,
+    source: Source,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut order = self.shared.order.lock();
+        let waited = order.end(self.source);
+        waited.iter().for_each(&self.shared.deliver);
+    }
+}
