@@ -17,7 +17,7 @@ const GID_LENGTH: u8 = 16;
 /// See the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attachment {
-    /// The sequence number, from 1.
+    /// The sequence number, from 1; hiroz's publishers begin with 0.
     pub sequence: i64,
     /// The source timestamp, nanoseconds since 1970.
     pub source_timestamp: i64,
@@ -39,8 +39,8 @@ impl Attachment {
         bytes
     }
 
-    /// Reads either form. `None` if it is neither, or the sequence number is not
-    /// positive.
+    /// Reads either form. `None` if it is neither, or the sequence number is negative,
+    /// as in rmw_zenoh_cpp.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut input = bytes;
         let named = match bytes.len() {
@@ -66,7 +66,7 @@ impl Attachment {
         }
         skip(&mut input, &[GID_LENGTH])?;
         let gid = Gid(input.try_into().ok()?);
-        (sequence > 0).then_some(Self {
+        (sequence >= 0).then_some(Self {
             sequence,
             source_timestamp,
             gid,
@@ -116,6 +116,15 @@ mod tests {
     }
 
     #[test]
+    fn a_publisher_may_begin_with_zero() {
+        let first = Attachment {
+            sequence: 0,
+            ..ATTACHMENT
+        };
+        assert_eq!(Attachment::parse(&first.to_bytes()), Some(first));
+    }
+
+    #[test]
     fn what_is_neither_form_is_refused() {
         for good in [ATTACHMENT.to_bytes().to_vec(), named()] {
             for length in 0..good.len() {
@@ -130,7 +139,7 @@ mod tests {
         let mut wrong_name = named();
         wrong_name[3] = b'x';
         assert_eq!(Attachment::parse(&wrong_name), None);
-        for sequence in [0, -1, i64::MIN] {
+        for sequence in [-1, i64::MIN] {
             let bytes = Attachment {
                 sequence,
                 ..ATTACHMENT

@@ -226,7 +226,7 @@ def attack(node, arguments):
     sys.stdin.readline()
     wait_for_reader(publisher)
     good = attachment(1, gid)
-    for data in [None, b"", good[:-1], good + b"x", attachment(0, gid), attachment(-5, gid)]:
+    for data in [None, b"", good[:-1], good + b"x", attachment(-1, gid), attachment(-5, gid)]:
         publisher.put(string("evil"), attachment=data)
     publisher.put(b"", attachment=good)
     publisher.put(b"\x00\x01", attachment=good)
