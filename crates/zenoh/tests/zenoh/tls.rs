@@ -182,7 +182,7 @@ fn only_valid_certificates_of_the_authority_open_a_session_and_it_survives_the_r
     drop(running);
     until(&here, || publisher.matched_count() == 0);
     until(&there, || heard.matched_count() == 0);
-    let again = start_router(router_file).unwrap();
+    let _again = start_router(router_file).unwrap();
     assert!(publisher.wait_for_matched(1, SOON) && heard.wait_for_matched(1, SOON));
     publisher.publish(&text("again")).unwrap();
     assert_eq!(next(&heard), "again");
