@@ -152,14 +152,14 @@ struct Heard {
 fn heard_after(echo: &mut namespaces::Program, already: Vec<String>) -> Heard {
     let last = Instant::now();
     let mut lines = already;
-    lines.extend(echo.out.recv_timeout(TIMEOUT));
+    lines.extend(echo.out.recv_timeout(TIMEOUT).map(|line| line.text));
     let silence = last.elapsed();
     let end = Instant::now() + RECOVERY;
     while let Ok(line) = echo
         .out
         .recv_timeout(end.saturating_duration_since(Instant::now()))
     {
-        lines.push(line);
+        lines.push(line.text);
     }
     Heard { lines, silence }
 }
@@ -192,7 +192,7 @@ fn packets_forged_from_another_address_are_dropped_and_told() {
     for victim in ["10.1.0.2", "10.1.0.1"] {
         attack(&attacker, victim, &of, "/news");
     }
-    let meanwhile: Vec<String> = heard.out.try_iter().collect();
+    let meanwhile: Vec<String> = heard.out.try_iter().map(|line| line.text).collect();
     let count = meanwhile.iter().filter(|line| line.contains("data: x"));
     assert!(count.count() >= 3 * FLOW, "the flow does not stop");
     let after = heard_after(&mut heard, meanwhile);
@@ -251,7 +251,7 @@ fn a_pair_on_one_host_is_deaf_to_packets_of_another_host() {
     let of = publisher_of(&here, "/news");
     while heard.out.try_recv().is_ok() {}
     attack(&attacker, "10.1.0.2", &of, "/news");
-    let meanwhile: Vec<String> = heard.out.try_iter().collect();
+    let meanwhile: Vec<String> = heard.out.try_iter().map(|line| line.text).collect();
     let count = meanwhile.iter().filter(|line| line.contains("data: x"));
     assert!(count.count() >= FLOW, "the flow does not stop");
     let after = heard_after(&mut heard, meanwhile);

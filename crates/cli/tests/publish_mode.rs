@@ -1,10 +1,14 @@
-//! `topic pub` with a flow controller, between processes.
+//! How `topic pub` paces its messages, between processes: flow controllers, a
+//! subscription without space, and a stop of the publisher.
 
 #![allow(clippy::disallowed_methods, reason = "another process takes real time")]
 
 mod support;
 
-use std::time::Instant;
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 use support::{Domain, assert_contains, run};
 
@@ -87,4 +91,63 @@ fn a_publisher_without_space_says_so_and_tries_again() {
     }
     publisher.signal("INT");
     assert_eq!(publisher.wait().ok(), "publisher: beginning loop\n");
+}
+
+/// A burst of old commands after a pause would be dangerous on `/cmd_vel`.
+#[test]
+fn a_publisher_that_was_stopped_for_three_seconds_sends_no_burst() {
+    const RATE: usize = 50;
+    let domain = Domain::new();
+    let words = "topic echo /cmd_vel std_msgs/msg/Int32 --csv";
+    let mut command = domain.command(words.split(' '));
+    let mut echo = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(echo.stdout.take().unwrap()).lines();
+    let (send, received) = channel();
+    std::thread::spawn(move || {
+        for _ in lines.map_while(Result::ok) {
+            let _ = send.send(Instant::now());
+        }
+    });
+    let words = format!("topic pub /cmd_vel std_msgs/msg/Int32 -r {RATE} -w 1 --print 0");
+    let publisher = domain.start_with(&words, "data: 7");
+    let limit = Duration::from_secs(30);
+    (0..RATE).for_each(|_| {
+        received.recv_timeout(limit).unwrap();
+    });
+    publisher.signal("STOP");
+    // What it sent before arrives first. Then nothing does.
+    let stopped = Instant::now() + Duration::from_secs(3);
+    let mut last = Instant::now();
+    loop {
+        match received.recv_timeout(stopped.saturating_duration_since(Instant::now())) {
+            Ok(at) => last = at,
+            Err(RecvTimeoutError::Timeout) => break,
+            Err(RecvTimeoutError::Disconnected) => panic!("echo has ended"),
+        }
+    }
+    assert!(stopped.duration_since(last) > Duration::from_secs(1));
+    let begin = Instant::now();
+    publisher.signal("CONT");
+    let mut times = Vec::new();
+    while begin.elapsed() < Duration::from_secs(1) {
+        times.extend(received.recv_timeout(Duration::from_millis(100)));
+    }
+    let within = |millis| {
+        let span = Duration::from_millis(millis);
+        times
+            .iter()
+            .filter(|at| at.duration_since(begin) < span)
+            .count()
+    };
+    println!("{} in 100 ms, {} in 1 s", within(100), within(1000));
+    // Five turns, and the one that it was stopped in.
+    assert!(within(100) <= 5 + 2, "{} in 100 ms", within(100));
+    assert!(within(1000) <= RATE + 2, "{} in 1 s", within(1000));
+    assert!(
+        within(1000) >= RATE / 4,
+        "it goes on: {} in 1 s",
+        within(1000)
+    );
+    let _ = echo.kill();
+    let _ = echo.wait();
 }

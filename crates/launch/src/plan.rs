@@ -230,6 +230,9 @@ pub struct ComponentSpec {
 }
 
 /// A timer that runs steps once.
+///
+/// If the launcher is stopped, the steps run when it continues. There are no missed
+/// periods to catch up with.
 #[derive(Clone, Debug)]
 pub struct LaunchTimer {
     /// Delay after the timer's own step.

@@ -49,6 +49,8 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros", "churn"),
     ("pteros", "many_processes"),
     ("pteros-cli", "packages"),
+    // Processes that are stopped for longer than a lease of 20 s.
+    ("pteros-cli", "stopped_processes"),
     // Makes a Python environment and installs the wheel into it.
     ("pteros-python", "clean_root"),
     // Programs of an installed ROS 2.

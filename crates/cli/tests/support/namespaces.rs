@@ -54,6 +54,11 @@ impl Namespace {
         Err(String::from_utf8_lossy(&failed.stderr).trim().into())
     }
 
+    /// The process that keeps it. No namespace has process ids of its own.
+    pub fn id(&self) -> u32 {
+        self.0.id()
+    }
+
     /// A command inside.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
@@ -102,13 +107,26 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
 }
 
+/// One line of a program, and when it was read.
+pub struct Line {
+    pub at: Instant,
+    pub text: String,
+}
+
+impl Line {
+    /// Whether `topic echo` prints a message with it.
+    fn is_message(&self) -> bool {
+        self.text.starts_with("data:")
+    }
+}
+
 /// A running command and its lines.
 pub struct Program {
     child: Child,
-    pub out: Receiver<String>,
-    err: Receiver<String>,
+    pub out: Receiver<Line>,
+    err: Receiver<Line>,
     /// Its log so far.
-    log: String,
+    log: Vec<Line>,
 }
 
 impl Program {
@@ -119,11 +137,12 @@ impl Program {
             .stderr(Stdio::piped())
             .spawn()
             .expect("start");
-        fn lines(from: impl std::io::Read + Send + 'static) -> Receiver<String> {
+        fn lines(from: impl std::io::Read + Send + 'static) -> Receiver<Line> {
             let (send, receive) = channel();
             std::thread::spawn(move || {
-                for line in BufReader::new(from).lines().map_while(Result::ok) {
-                    let _ = send.send(line);
+                for text in BufReader::new(from).lines().map_while(Result::ok) {
+                    let at = Instant::now();
+                    let _ = send.send(Line { at, text });
                 }
             });
             receive
@@ -132,7 +151,7 @@ impl Program {
             out: lines(child.stdout.take().expect("piped")),
             err: lines(child.stderr.take().expect("piped")),
             child,
-            log: String::new(),
+            log: Vec::new(),
         }
     }
 
@@ -145,7 +164,7 @@ impl Program {
         while heard < count {
             let left = end.saturating_duration_since(Instant::now());
             match self.out.recv_timeout(left) {
-                Ok(line) => heard += usize::from(line.starts_with("data:")),
+                Ok(line) => heard += usize::from(line.is_message()),
                 Err(_) => panic!(
                     "{heard} of {count} messages in {TIMEOUT:?}; log:\n{}",
                     self.log()
@@ -154,12 +173,20 @@ impl Program {
         }
     }
 
-    pub fn log(&mut self) -> &str {
-        for line in self.err.try_iter() {
-            self.log += &line;
-            self.log.push('\n');
+    /// Listens until `end`. Returns the longest time without a message since `begin`.
+    pub fn longest_gap(&mut self, begin: Instant, end: Instant) -> Duration {
+        let (mut last, mut longest) = (begin, Duration::ZERO);
+        while last < end {
+            let left = end.saturating_duration_since(Instant::now());
+            let at = match self.out.recv_timeout(left) {
+                Ok(line) if line.is_message() => line.at,
+                Ok(_) => continue,
+                Err(_) => end,
+            };
+            longest = longest.max(at.saturating_duration_since(last));
+            last = last.max(at);
         }
-        &self.log
+        longest
     }
 
     /// Waits for a line of the output that is wanted, and drops those before it.
@@ -174,8 +201,8 @@ impl Program {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.out.recv_timeout(left) {
-                Ok(line) if is_wanted(&line) => return line,
-                Ok(line) => last = line,
+                Ok(line) if is_wanted(&line.text) => return line.text,
+                Ok(line) => last = line.text,
                 Err(_) => panic!(
                     "not the wanted line within {within:?}; the last one: {last:?}; log:\n{}",
                     self.log()
@@ -192,7 +219,7 @@ impl Program {
         loop {
             let left = end.saturating_duration_since(Instant::now());
             match self.out.recv_timeout(left) {
-                Ok(line) => rest += &format!("{line}\n"),
+                Ok(line) => rest += &format!("{}\n", line.text),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     panic!("no end within {within:?}: {rest}log:\n{}", self.log())
@@ -202,7 +229,7 @@ impl Program {
         let code = self.child.wait().expect("its end").code();
         // Its last lines may be under way.
         while let Ok(line) = self.err.recv_timeout(TIMEOUT) {
-            self.log += &format!("{line}\n");
+            self.log.push(line);
         }
         (code, rest)
     }
@@ -212,17 +239,41 @@ impl Program {
         self.child.id()
     }
 
-    /// Waits until it has logged a text.
+    /// Its log so far.
+    pub fn log(&mut self) -> String {
+        self.log.extend(self.err.try_iter());
+        let lines: Vec<&str> = self.log.iter().map(|line| &*line.text).collect();
+        lines.join("\n")
+    }
+
+    /// Waits until it has logged a text. Returns when the first such line came.
     #[track_caller]
-    pub fn logs(&mut self, text: &str) {
+    pub fn logs(&mut self, text: &str) -> Instant {
         let end = Instant::now() + TIMEOUT;
-        while !self.log().contains(text) {
+        self.log.extend(self.err.try_iter());
+        loop {
+            if let Some(line) = self.log.iter().find(|line| line.text.contains(text)) {
+                return line.at;
+            }
             let left = end.saturating_duration_since(Instant::now());
             match self.err.recv_timeout(left) {
-                Ok(line) => self.log += &format!("{line}\n"),
-                Err(_) => panic!("no {text:?} in:\n{}", self.log),
+                Ok(line) => self.log.push(line),
+                Err(_) => panic!("no {text:?} in:\n{}", self.log()),
             }
         }
+    }
+
+    /// Sends a signal by name, as `STOP`.
+    #[track_caller]
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(status.expect("kill").success());
+    }
+
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|status| status.is_none())
     }
 }
 
@@ -233,8 +284,9 @@ impl Drop for Program {
     }
 }
 
-/// Hosts `a` and `b`, attached to bridges by links like `a1` (host a, network 1), whose
-/// other end in the switch is `sa1`. Addresses are 10.NETWORK.0.HOST.
+/// Hosts like `a` and `b`, attached to three bridges by links like `a1` (host a,
+/// network 1), whose other end in the switch is `sa1`. Addresses are
+/// 10.NETWORK.0.HOST.
 pub struct Lab {
     pub switch: Namespace,
 }
@@ -254,7 +306,7 @@ impl Lab {
         });
         match switch {
             Ok(switch) => {
-                for network in [1, 2] {
+                for network in [1, 2, 3] {
                     switch.ip(&format!(
                         "link add br{network} type bridge mcast_snooping 0"
                     ));
@@ -309,8 +361,7 @@ impl Lab {
     /// A cable to a host. Returns its end in the switch.
     fn cable(&self, host: &Namespace, name: char, network: u8, last: u8) -> String {
         let (inside, outside) = (format!("{name}{network}"), format!("s{name}{network}"));
-        let pid = host.0.id();
-        // The pid is the same inside: no pid namespace.
+        let pid = host.id();
         self.switch.ip(&format!(
             "link add {outside} type veth peer name {inside} netns {pid}"
         ));
@@ -320,15 +371,134 @@ impl Lab {
     }
 }
 
-pub fn publish(host: &Namespace, topic: &str, reliability: &str) -> Program {
+/// A command that publishes 50 messages a second. It logs moves of traffic in both
+/// directions.
+pub fn publisher(host: &Namespace, topic: &str, reliability: &str) -> Command {
     let words = ["topic", "pub", "-r", "50", "--qos-reliability", reliability];
     let mut command = host.pteros(&words);
     command.args([topic, "std_msgs/msg/String", "data: x"]);
-    Program::start(command)
+    command.env("RUST_LOG", "info");
+    command
+}
+
+pub fn publish(host: &Namespace, topic: &str, reliability: &str) -> Program {
+    Program::start(publisher(host, topic, reliability))
+}
+
+/// A command that prints the messages of a topic.
+pub fn subscriber(host: &Namespace, topic: &str, reliability: &str) -> Command {
+    let mut command = host.pteros(&["topic", "echo", "--qos-reliability", reliability]);
+    command.args([topic, "std_msgs/msg/String"]);
+    command
 }
 
 pub fn echo(host: &Namespace, topic: &str, reliability: &str) -> Program {
-    let mut command = host.pteros(&["topic", "echo", "--qos-reliability", reliability]);
-    command.args([topic, "std_msgs/msg/String"]);
-    Program::start(command)
+    Program::start(subscriber(host, topic, reliability))
+}
+
+/// Two hosts with a flow in each direction, and two more on the third network, which
+/// nobody touches.
+pub struct Flows {
+    pub publishers: [Program; 2],
+    pub echoes: [Program; 2],
+    pub hosts: [Namespace; 2],
+    untouched: [Program; 2],
+    _others: [Namespace; 2],
+}
+
+/// The longest times without a message: of the flows, and of the one that nobody
+/// touched, which shows how busy the machine was.
+#[derive(Debug)]
+pub struct Gaps {
+    pub flows: [Duration; 2],
+    pub untouched: Duration,
+}
+
+impl Flows {
+    /// Hosts 1 and 2 on these networks, in processes with more environment variables.
+    #[track_caller]
+    pub fn start(
+        lab: &Lab,
+        networks: &[u8],
+        reliability: &str,
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let hosts = [lab.host(), lab.host()];
+        for network in networks {
+            lab.attach(&hosts[0], 'a', *network, 1);
+            lab.attach(&hosts[1], 'b', *network, 2);
+        }
+        let others = [lab.host(), lab.host()];
+        lab.attach(&others[0], 'c', 3, 1);
+        lab.attach(&others[1], 'd', 3, 2);
+        let topics = ["/from_a", "/from_b"];
+        let start = |mut command: Command| {
+            command.envs(variables.iter().copied());
+            Program::start(command)
+        };
+        let publish = |host: usize| start(publisher(&hosts[host], topics[host], reliability));
+        let echo = |host: usize| start(subscriber(&hosts[host], topics[1 - host], reliability));
+        let mut flows = Self {
+            publishers: [publish(0), publish(1)],
+            echoes: [echo(0), echo(1)],
+            hosts,
+            untouched: [
+                self::publish(&others[0], "/untouched", reliability),
+                self::echo(&others[1], "/untouched", reliability),
+            ],
+            _others: others,
+        };
+        flows.go_on();
+        flows.untouched[1].hears(FLOW);
+        flows
+    }
+
+    /// Waits until each direction has carried more than a queue holds.
+    #[track_caller]
+    pub fn go_on(&mut self) {
+        for echo in &mut self.echoes {
+            echo.hears(FLOW);
+        }
+    }
+
+    /// Listens for a span from now on, during which `change` is made.
+    pub fn gaps_after(&mut self, span: Duration, change: impl FnOnce(&Self)) -> Gaps {
+        let begin = Instant::now();
+        change(self);
+        self.gaps_since(begin, begin + span)
+    }
+
+    /// Listens until `end`.
+    pub fn gaps_since(&mut self, begin: Instant, end: Instant) -> Gaps {
+        Gaps {
+            flows: [0, 1].map(|host| self.echoes[host].longest_gap(begin, end)),
+            untouched: self.untouched[1].longest_gap(begin, end),
+        }
+    }
+
+    /// The network, 1 or 2, into which each host sends most of its packets.
+    pub fn networks_in_use(&self) -> [u8; 2] {
+        let sent = |host: usize, network: u8| {
+            let device = format!("{}{network}", ['a', 'b'][host]);
+            let words = ["ip", "-s", "-j", "link", "show", "dev", &device];
+            let shown = self.hosts[host].command(&words).output().expect("ip");
+            let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+            let packets = &shown[0]["stats64"]["tx"]["packets"];
+            packets.as_u64().expect("packets")
+        };
+        let all = || [0, 1].map(|host| [1, 2].map(|network| sent(host, network)));
+        let before = all();
+        std::thread::sleep(Duration::from_millis(400));
+        let after = all();
+        [0, 1].map(|host| {
+            let sent = [0, 1].map(|network| after[host][network] - before[host][network]);
+            if sent[0] > sent[1] { 1 } else { 2 }
+        })
+    }
+}
+
+impl Gaps {
+    pub fn longest(&self) -> Duration {
+        self.flows[0].max(self.flows[1])
+    }
 }

@@ -154,7 +154,7 @@ impl Host {
         let mut program = Program::start(command);
         // Beyond the limit of the command itself.
         let (code, out) = program.wait_for_end(SOON * 2);
-        (code, out, program.log().to_owned())
+        (code, out, program.log())
     }
 }
 

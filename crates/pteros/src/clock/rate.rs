@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{Clock, Time};
 
 /// Runs a loop at a fixed frequency: call [`Rate::sleep`] at the end of each
-/// iteration. A late loop starts its next iteration at once and counts from there.
+/// iteration. A late loop starts its next iteration at once and counts from there. It
+/// skips the iterations that it missed, however long it was stopped.
 ///
 /// ```no_run
 /// use pteros::clock::Rate;
@@ -58,11 +59,32 @@ impl Rate {
             self.next = now + self.period;
         }
         let reached = self.clock.sleep_until(self.next);
-        let now = self.clock.now();
-        self.next = self.next + self.period;
-        if self.next < now {
-            self.next = now + self.period;
-        }
+        self.next = following(self.next, self.period, self.clock.now());
         reached
+    }
+}
+
+/// When the iteration after the one of time `due` starts, which began at `now`. Missed
+/// iterations are skipped, so that a loop never catches up by a burst.
+fn following(due: Time, period: Duration, now: Time) -> Time {
+    let next = due + period;
+    if next < now { now + period } else { next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_was_stopped_for_thirty_seconds_runs_one_late_iteration() {
+        let period = Duration::from_millis(20);
+        let at = |millis: u64| Time::from_nanos(0) + Duration::from_millis(millis);
+        // In time, or late by less than a period: the phase is kept.
+        assert_eq!(following(at(20), period, at(20)), at(40));
+        assert_eq!(following(at(40), period, at(59)), at(60));
+        // The iteration of 60 ms runs late, and the next one a period after it.
+        let next = following(at(60), period, at(30_060));
+        assert_eq!(next, at(30_080));
+        assert_eq!(following(next, period, at(30_080)), at(30_100));
     }
 }
