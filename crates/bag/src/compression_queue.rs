@@ -146,8 +146,6 @@ fn set_own_nice(nice: i32) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::disallowed_methods, reason = "threads are what is tested")]
-
     use super::*;
     use std::path::Path;
 
@@ -162,26 +160,6 @@ mod tests {
         let path = folder.join(name);
         std::fs::write(&path, [7; 5000]).unwrap();
         path
-    }
-
-    #[test]
-    fn files_are_compressed_beside_the_writer_and_waited_for_at_the_end() {
-        let folder = folder("compression-queue");
-        let queue = CompressionQueue::new(1);
-        let names = ["a", "b", "c", "d"];
-        std::thread::scope(|scope| {
-            scope.spawn(|| queue.compress_all());
-            scope.spawn(|| queue.compress_all());
-            for name in names {
-                queue.push(file(&folder, name));
-            }
-            queue.finish().unwrap();
-            for name in names {
-                assert!(folder.join(format!("{name}.zstd")).exists());
-                assert!(!folder.join(name).exists());
-            }
-        });
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

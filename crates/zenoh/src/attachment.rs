@@ -39,8 +39,7 @@ impl Attachment {
         bytes
     }
 
-    /// Reads either form. `None` if it is neither, or the sequence number is negative,
-    /// as in rmw_zenoh_cpp.
+    /// Reads either form. `None` if it is neither, or the sequence number is negative.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut input = bytes;
         let named = match bytes.len() {

@@ -488,8 +488,19 @@ impl Flows {
         };
         let all = || [0, 1].map(|host| [1, 2].map(|network| sent(host, network)));
         let before = all();
-        std::thread::sleep(Duration::from_millis(400));
-        let after = all();
+        let end = Instant::now() + TIMEOUT;
+        let mut after = all();
+        let moved = |after: &[[u64; 2]; 2]| {
+            [0, 1].map(|host| {
+                (0..2)
+                    .map(|n| after[host][n] - before[host][n])
+                    .sum::<u64>()
+            })
+        };
+        while moved(&after).iter().any(|packets| *packets < 20) {
+            assert!(Instant::now() < end, "no traffic");
+            after = all();
+        }
         [0, 1].map(|host| {
             let sent = [0, 1].map(|network| after[host][network] - before[host][network]);
             if sent[0] > sent[1] { 1 } else { 2 }

@@ -6,6 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use pteros::action::{ActionServerOptions, ServerGoalHandle};
+use pteros::clock::Rate;
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, FibonacciFeedback, FibonacciResult,
 };
@@ -108,12 +109,13 @@ fn serve(prefix: &str) {
     println!("\n{READY}");
     let mut kept = Vec::new();
     let end = Instant::now() + LIFETIME;
+    let mut rate = Rate::new(&node.clock(), 50.0);
     while Instant::now() < end {
         if let Some(request) = silent.take_request() {
             kept.push(request);
             println!("{REQUEST}");
         }
-        std::thread::sleep(Duration::from_millis(20));
+        rate.sleep();
     }
 }
 
@@ -143,12 +145,14 @@ fn publish_volatile(topic: &str) {
 }
 
 fn publish_numbers(topic: &str, qos: QosProfile) {
-    let publisher: Publisher<Int64> = node("numbers").create_publisher(topic.qos(qos)).unwrap();
+    let node = node("numbers");
+    let publisher: Publisher<Int64> = node.create_publisher(topic.qos(qos)).unwrap();
+    let mut rate = Rate::new(&node.clock(), 10.0);
     println!("\n{READY}");
     let end = Instant::now() + LIFETIME;
     for data in 1.. {
         publisher.publish(&Int64 { data }).unwrap();
-        std::thread::sleep(Duration::from_millis(100));
+        rate.sleep();
         if Instant::now() > end {
             return;
         }
@@ -158,11 +162,13 @@ fn publish_numbers(topic: &str, qos: QosProfile) {
 /// Publishes so many numbers at once when somebody listens, and drops none.
 fn publish_batch(topic: &str, count: i64) {
     let qos = QosProfile::default().keep_all();
-    let publisher: Publisher<Int64> = node("batch").create_publisher(topic.qos(qos)).unwrap();
+    let node = node("batch");
+    let publisher: Publisher<Int64> = node.create_publisher(topic.qos(qos)).unwrap();
     println!("\n{READY}");
     assert!(publisher.wait_for_matched(1, LIFETIME));
     for data in 1..=count {
         publisher.publish(&Int64 { data }).unwrap();
     }
-    std::thread::sleep(LIFETIME);
+    let clock = node.clock();
+    clock.sleep_until(clock.now() + LIFETIME);
 }
