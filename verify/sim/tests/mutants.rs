@@ -72,6 +72,39 @@ fn simple_mutants_are_detected_within_two_dozen_seeds() {
     assert!(missed.is_empty(), "missed {missed:?}");
 }
 
+/// Forgery, networks that fail, and silence. [`search`] forces the fault that each needs.
+const HOSTILE_MUTANTS: &[&str] = &[
+    "contradiction-ignored",
+    "best-effort-jump-is-final",
+    "source-not-judged",
+    "dispose-is-final",
+    "contradicting-sedp-ignored",
+    "forged-count-is-restart",
+    "silent-path-kept",
+    "silent-path-asked-once",
+    "path-question-not-answered",
+    "any-datagram-proves-a-path",
+    "new-address-not-asked",
+    "moved-path-not-routed",
+    "changed-address-not-announced",
+    "interface-change-not-followed",
+    "stalled-reader-not-reported",
+    "end-of-stall-not-reported",
+];
+
+#[test]
+fn mutants_of_forgery_paths_and_silence_are_detected_within_four_dozen_seeds() {
+    let mut missed = Vec::new();
+    for name in HOSTILE_MUTANTS {
+        let result = search(named(name), 1, 48, &Options::default());
+        println!("{result}");
+        if result.caught.is_none() {
+            missed.push(*name);
+        }
+    }
+    assert!(missed.is_empty(), "missed {missed:?}");
+}
+
 #[test]
 fn mutants_that_graphs_seldom_reach_are_detected_by_scenarios() {
     for mutant in [
