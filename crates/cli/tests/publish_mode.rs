@@ -115,7 +115,7 @@ fn a_publisher_that_was_stopped_for_three_seconds_sends_no_burst() {
         received.recv_timeout(limit).unwrap();
     });
     publisher.signal("STOP");
-    // What it sent before arrives first. Then nothing does.
+    // Messages sent before the stop arrive first. Then nothing does.
     let stopped = Instant::now() + Duration::from_secs(3);
     let mut last = Instant::now();
     loop {

@@ -9,7 +9,7 @@ use x509_parser::x509::X509Name;
 /// The largest file that is read: some hundred certificates.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What is wrong with the dates of the certificates in a file of PEM, at a time in seconds
+/// The problem with the dates of the certificates in a file of PEM, at a time in seconds
 /// since 1970; `None` if nothing is. Where `all` is set, one valid certificate is enough,
 /// as in a list of authorities. Otherwise the first one counts, which is the own one.
 ///

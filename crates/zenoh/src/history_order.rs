@@ -28,7 +28,7 @@ enum Progress<T> {
     Passing(u32),
 }
 
-/// What to do after a sample.
+/// The steps that follow a sample.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Taken<T> {
     /// Deliver these, in order.

@@ -384,7 +384,7 @@ fn check_tls_files(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// What is wrong with the dates of a file's certificates.
+/// The problem with the dates of a file's certificates.
 fn date_problem(path: &str, is_authority: bool) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     let file = File::open(path)?;

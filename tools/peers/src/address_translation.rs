@@ -11,7 +11,7 @@ use crate::ipv4_frame::Ipv4Frame;
 /// Most connections at a time. Further ones are not opened.
 const CONNECTIONS_MAX: usize = 1024;
 
-/// What a connection looks like from outside: the port inside, and the other end.
+/// A connection as seen from outside: the port inside, and the other end.
 type OuterEnds = (u16, Ipv4Addr, u16);
 
 /// The translation, with its table of connections. Entries stay to the end.

@@ -32,7 +32,7 @@ const BUFFER_BYTES: usize = 32 << 20;
 const USAGE: &str = "usage: relay-frames IF IF LOSS_PER_MILLE DELAY_MICROSECONDS SEED \
                      BITS_PER_SECOND [--lose-tcp] [--translate ADDRESS]";
 
-/// What the command line asks for.
+/// The settings of the command line.
 struct Settings {
     loss_per_mille: u64,
     /// Whether TCP is lost, too.

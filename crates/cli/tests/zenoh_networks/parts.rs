@@ -25,9 +25,9 @@ use crate::spin_thread::SpinThread;
 const PART: &str = "PTEROS_TEST_PART";
 /// A child that nobody ends does so itself, as the namespaces do.
 const LIFETIME: Duration = Duration::from_secs(400);
-/// What a part prints when it has begun. The test harness may have begun the line.
+/// A part prints this line when it has begun. The test harness may have begun the line.
 const READY: &str = "ready";
-/// What the server prints for each request that it leaves without a response.
+/// The server prints this line for each request that it leaves without a response.
 pub const REQUEST: &str = "a request";
 
 /// A command that plays a part, on a host.
