@@ -140,14 +140,6 @@ impl Host {
         }
     }
 
-    /// How many nodes are listed.
-    #[track_caller]
-    pub fn node_count(&self) -> usize {
-        let (_, out, log) = self.run_to_end(self.pteros("node list -c --spin-time 3"));
-        let count = out.trim().parse();
-        count.unwrap_or_else(|_| panic!("no count: {out}\n{log}"))
-    }
-
     /// Runs a command. Returns its exit code, output and log.
     #[track_caller]
     pub fn run_to_end(&self, command: Command) -> (Option<i32>, String, String) {

@@ -1,5 +1,5 @@
 //! The command with Zenoh on several hosts, as network namespaces: networks that only
-//! routers join, a NAT, a link with loss and delay, links that are cut, a hundred nodes,
+//! routers join, a NAT, a link with loss and delay, links that are cut,
 //! and the bridge. The processes are those that users run, in both directions.
 //!
 //! Where namespaces do not work, each test is skipped with a sentence.
@@ -11,7 +11,6 @@ mod namespaces;
 mod spin_thread;
 
 mod bridge;
-mod crowd;
 mod cut;
 mod host;
 mod lossy;

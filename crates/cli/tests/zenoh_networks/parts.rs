@@ -102,8 +102,8 @@ fn serve(prefix: &str) {
     let add = node
         .create_service::<AddTwoInts>(&format!("{prefix}/add"), sum)
         .unwrap();
-    let silent = Service::<AddTwoInts>::polled(&node, &format!("{prefix}/silent")).unwrap();
-    let options = ActionServerOptions::<Fibonacci>::new(&format!("{prefix}/count"));
+    let silent = Service::<AddTwoInts>::polled(&node, format!("{prefix}/silent")).unwrap();
+    let options = ActionServerOptions::<Fibonacci>::new(format!("{prefix}/count"));
     let action = node.create_action_server(options, |goal| count(&goal));
     let _spun = SpinThread::of_node(&node, (add, action.unwrap()));
     println!("\n{READY}");
