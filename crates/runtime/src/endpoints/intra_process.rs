@@ -218,8 +218,13 @@ impl IntraProcess {
             .skip(usize::from(left_out))
         {
             let passes = route.reader.accepts(message);
-            let body = body_in_form(route.reader.delivery_form, message);
-            is_serialized |= matches!(body, SampleBody::Serialized(_));
+            // A rejected sample is only counted.
+            let body = if passes {
+                body_in_form(route.reader.delivery_form, message)
+            } else {
+                SampleBody::Serialized(Bytes::new())
+            };
+            is_serialized |= passes && matches!(body, SampleBody::Serialized(_));
             let mut item = writer.queued_sample(now, body, sample.meta, sample.instance);
             item.mark.clone_from(&sample.mark);
             item.related_identity = RelatedIdentity::new(None, related);
