@@ -47,6 +47,8 @@ pub struct Peers {
     /// By token key.
     tokens: BTreeMap<String, Known>,
     by_gid: BTreeMap<Gid, Remote>,
+    /// Gids that hiroz would use, and those of the same endpoints' tokens.
+    of_hiroz: BTreeMap<Gid, Gid>,
     /// By key of the service: the sessions of its servers and their writers of replies.
     servers: BTreeMap<String, Vec<(SessionId, Guid)>>,
     changed: BTreeSet<SessionId>,
@@ -88,6 +90,8 @@ struct Known {
     node: NodePath,
     /// `None` for a node.
     remote: Option<(Gid, Remote)>,
+    /// The gid that hiroz would use.
+    hiroz_gid: Gid,
     /// Of a server: the key of its service.
     service: Option<String>,
 }
@@ -103,6 +107,7 @@ impl Peers {
             sessions: BTreeMap::new(),
             tokens: BTreeMap::new(),
             by_gid: BTreeMap::new(),
+            of_hiroz: BTreeMap::new(),
             servers: BTreeMap::new(),
             changed: BTreeSet::new(),
             aside: SessionsAside::new(rtps),
@@ -125,9 +130,20 @@ impl Peers {
         self.refused.saturating_add(self.matcher.refused_count())
     }
 
-    /// The endpoints that a gid stands for.
+    /// The endpoints that a gid stands for, in either of its forms.
     pub fn remote(&self, gid: Gid) -> Option<Remote> {
-        self.by_gid.get(&gid).copied()
+        self.by_gid.get(&self.gid_of_token(gid)).copied()
+    }
+
+    /// Whether a gid has the form of hiroz.
+    pub fn is_of_hiroz(&self, gid: Gid) -> bool {
+        self.of_hiroz.contains_key(&gid)
+    }
+
+    /// The gid by the token of the endpoint that may have that gid in hiroz's form;
+    /// otherwise the gid itself.
+    pub fn gid_of_token(&self, gid: Gid) -> Gid {
+        self.of_hiroz.get(&gid).copied().unwrap_or(gid)
     }
 
     /// The endpoints that a token announces.
@@ -272,6 +288,10 @@ impl Peers {
             }
         }
         self.changed.insert(id);
+        let hiroz_gid = Gid::of_hiroz(id, token.entity_id);
+        if let Some((gid, _)) = remote.filter(|_| !id.is_of_pteros()) {
+            self.of_hiroz.insert(hiroz_gid, gid);
+        }
         let is_server = token.kind == TokenKind::Server;
         let part = token.endpoint.filter(|_| is_server);
         let service = part.map(|of| key_of(self.domain, &of.name, &of.type_name, &of.hash));
@@ -284,6 +304,7 @@ impl Peers {
             session: id,
             node,
             remote,
+            hiroz_gid,
             service,
         };
         self.tokens.insert(key.into(), known);
@@ -300,6 +321,9 @@ impl Peers {
         };
         if let Some((gid, remote)) = known.remote {
             self.by_gid.remove(&gid);
+            if self.of_hiroz.get(&known.hiroz_gid) == Some(&gid) {
+                self.of_hiroz.remove(&known.hiroz_gid);
+            }
             for guid in [Some(remote.main), remote.replies].into_iter().flatten() {
                 self.matcher.remove_remote(guid);
             }
@@ -613,6 +637,27 @@ mod tests {
         };
         let ty = "std_msgs::msg::dds_::String_";
         Arc::new(EndpointData::new(guid, "rt/chatter", ty, qos))
+    }
+
+    #[test]
+    fn a_publisher_of_hiroz_is_known_by_its_own_gid() {
+        let mut peers = peers();
+        let gid = peers.add(NOW, &publisher(OTHER, 1)).unwrap();
+        let second = peers.add(NOW, &publisher(OTHER, 2)).unwrap();
+        let of = |number| Gid::of_hiroz(OTHER.parse().unwrap(), number);
+        assert_eq!(peers.gid_of_token(of(1)), gid);
+        assert!(peers.is_of_hiroz(of(1)) && !peers.is_of_hiroz(gid));
+        assert_eq!(peers.remote(of(1)), peers.remote(gid));
+        assert_eq!(peers.remote(of(2)), peers.remote(second));
+        assert_eq!(peers.remote(of(3)), None);
+        peers.remove(&publisher(OTHER, 1));
+        assert_eq!(peers.remote(of(1)), None);
+        assert!(peers.remote(of(2)).is_some());
+        assert_eq!(peers.of_hiroz.len(), 1);
+        // Sessions of Pteros have one form.
+        let ours = SessionId::of_context(GuidPrefix([9; 12]));
+        peers.add(NOW, &publisher(&ours.to_string(), 1));
+        assert_eq!(peers.remote(Gid::of_hiroz(ours, 1)), None);
     }
 
     #[test]

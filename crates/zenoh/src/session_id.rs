@@ -36,6 +36,11 @@ impl SessionId {
         Self(u128::from_le_bytes(bytes))
     }
 
+    /// Its bytes, as Zenoh has them.
+    pub fn to_le_bytes(self) -> [u8; 16] {
+        self.0.to_le_bytes()
+    }
+
     /// Whether it is a session of Pteros, by its id.
     pub fn is_of_pteros(self) -> bool {
         self.0.to_le_bytes().ends_with(&MARK)

@@ -431,7 +431,9 @@ impl State {
         else {
             return false;
         };
-        let sequence = attachment.sequence;
+        // hiroz numbers samples from 0, RTPS from 1.
+        let first = i64::from(self.peers.is_of_hiroz(attachment.gid));
+        let sequence = attachment.sequence.saturating_add(first);
         if let Some(known) = self.last.get_mut(&(writer, reader)) {
             let last = known.unwrap_or(sequence);
             let lost = sequence.saturating_sub(last).saturating_sub(1);
@@ -581,7 +583,11 @@ impl State {
 
     /// Lets the early data of an endpoint go on, whose token has come.
     fn take_early(&mut self, gid: Gid) {
-        let is_its = |arrival: &Arrival| arrival.sender() == Some(gid);
+        let peers = &self.peers;
+        let is_its = |arrival: &Arrival| {
+            let sender = arrival.sender();
+            sender.is_some_and(|sender| peers.gid_of_token(sender) == gid)
+        };
         let all = std::mem::take(&mut self.early);
         for (until, arrival) in all {
             if is_its(&arrival) {

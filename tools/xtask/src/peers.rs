@@ -126,6 +126,11 @@ pub fn prepare() -> Result<Peers> {
                 script: Some("zenoh/peer.py"),
             }),
         ),
+        ("hiroz-peer", work.build_rust_zenoh("hiroz-peer")),
+        (
+            "ros2-client-peer",
+            work.build_rust_zenoh("ros2-client-peer"),
+        ),
         (
             "bag-python",
             work.build_python(&PythonPeer {
@@ -355,6 +360,28 @@ impl InteropBuilder {
         let parts = [format!("{idl}.cxx"), format!("{idl}PubSubTypes.cxx")];
         cxx.args(parts.map(|name| generated.join(name)));
         run_quietly(cxx.args(["-lfastrtps", "-lfastcdr", "-lpthread"]))?;
+        Ok(program)
+    }
+
+    /// Builds a program of the cargo project `zenoh/rust`, whose crates come from the
+    /// registry as in its lock file.
+    fn build_rust_zenoh(&self, name: &str) -> Result<PathBuf> {
+        let program = self.programs.join(name);
+        let source = format!("src/{}.rs", name.replace('-', "_"));
+        let sources = ["Cargo.toml", "Cargo.lock", "src/options.rs", &source];
+        let sources = sources.map(|file| format!("zenoh/rust/{file}"));
+        if self.is_fresh(&program, &sources.each_ref().map(String::as_str)) {
+            return Ok(program);
+        }
+        eprintln!("building {name}, which takes minutes the first time");
+        let target = self.target.join("cargo-zenoh");
+        let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.args(["build", "--locked", "--quiet", "--bin", name]);
+        build.current_dir(self.sources.join("zenoh/rust"));
+        run_quietly(build.env("CARGO_TARGET_DIR", &target))
+            .with_context(|| format!("{name} needs its crates from the registry"))?;
+        let built = target.join("debug").join(name);
+        fs::copy(&built, &program).with_context(|| format!("copy {}", built.display()))?;
         Ok(program)
     }
 

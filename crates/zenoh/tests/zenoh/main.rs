@@ -21,6 +21,7 @@ mod proxy;
 mod reconnection;
 mod rendezvous;
 mod router_kills;
+mod rust_peers;
 mod services;
 mod slow_link;
 mod tls;

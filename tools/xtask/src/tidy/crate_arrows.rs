@@ -145,6 +145,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     // Programs over other stacks.
     ("iceoryx2-host", &[]),
     ("zenoh-host", &[]),
+    ("zenoh-rust-peers", &[]),
     (
         "xtask",
         &[
