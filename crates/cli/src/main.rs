@@ -82,6 +82,9 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let json = words.iter().any(|word| word == "--json");
+    if let Err(error) = pteros_net::report_file_size_errors() {
+        return report(json, &error.into(), FAILED);
+    }
     // The arguments after `run`, `lab` and `trace record` are for another program, so
     // they are not checked here.
     let noun = words.iter().skip(1).find(|word| !word.starts_with('-'));

@@ -104,6 +104,17 @@ fn messages_are_echoed_in_every_format() {
     assert!(echo("-i").contains("publication_sequence_number: "));
 }
 
+/// A line break of a text begins no further record, and nothing of it moves a cursor.
+#[test]
+fn a_text_of_several_lines_is_one_record_of_csv() {
+    let domain = Domain::new();
+    let words = "topic pub /chatter std_msgs/msg/String -r 20 -p 0";
+    let mut publisher = domain.start_with(words, "data: \"one\\n---\\x1b[2J\"");
+    assert_eq!(publisher.line(), "publisher: beginning loop");
+    let answer = domain.run("topic echo /chatter --once --csv").ok();
+    assert_eq!(answer, "one\\n---\\x1b[2J\n");
+}
+
 #[test]
 fn an_empty_graph_lists_the_topics_of_every_ros2_node() {
     let domain = Domain::new();

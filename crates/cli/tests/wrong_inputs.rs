@@ -624,3 +624,27 @@ fn every_wrong_input_ends_with_the_thing_the_value_and_the_way_out() {
         faults.join("\n")
     );
 }
+
+/// The limit of a file's size is an error, not a signal that ends the process.
+#[test]
+fn output_beyond_the_limit_of_a_file_is_an_error() {
+    let domain = Domain::new();
+    let verb = domain.command(&["interface", "list"]);
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("beyond_the_limit.txt");
+    let mut command = Command::new("sh");
+    command.args([
+        "-c",
+        "ulimit -f 1; out=\"$1\"; shift; exec \"$@\" > \"$out\"",
+        "sh",
+    ]);
+    command.arg(&file).arg(verb.get_program());
+    command.args(verb.get_args());
+    // The limit holds for shared memory too.
+    command.args(["--ros-args", "--shared-memory", "off"]);
+    let (code, text) = run(command).expect("ends");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(
+        text.contains("writing to standard output: File too large"),
+        "{text}"
+    );
+}

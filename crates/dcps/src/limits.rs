@@ -193,8 +193,16 @@ impl Limits {
         (participant, context.max(participant.saturating_mul(2)))
     }
 
+    /// The remote endpoints that one endpoint may match: all in the tables of two
+    /// wires. The tables have quotas for each address, so a source with many endpoints
+    /// takes no newcomer's place here.
+    fn matches_max(&self) -> usize {
+        self.endpoints.saturating_mul(2)
+    }
+
     /// Applies them to a reader's machine.
     pub fn bound_reader(&self, limits: &mut ReaderLimits) {
+        limits.writers_max = self.matches_max();
         limits.intervals_max = self.gap_intervals;
         limits.reorder_bytes_max = self.sample_bytes;
         limits.defrag.samples_max = self.fragmented_samples;
@@ -204,6 +212,7 @@ impl Limits {
 
     /// Applies them to a writer's machine.
     pub fn bound_writer(&self, limits: &mut WriterLimits) {
+        limits.readers_max = self.matches_max();
         limits.sample_bytes_max = self.sample_bytes;
         limits.history_bytes_max = limits.history_bytes_max.max(self.sample_bytes);
         limits.retransmission_bytes_max = self.repair_bytes;
@@ -227,6 +236,22 @@ mod tests {
         let mut writer = WriterLimits::default();
         default.bound_writer(&mut writer);
         assert_eq!(writer, WriterLimits::default());
+    }
+
+    /// Otherwise a source with thousands of endpoints fills a writer, and a newcomer is
+    /// shown as matched but hears nothing.
+    #[test]
+    fn an_endpoint_matches_as_many_as_the_tables_hold() {
+        for endpoints in [16, 8_192, 1 << 20] {
+            let limits = Limits {
+                endpoints,
+                ..Limits::default()
+            };
+            let (mut reader, mut writer) = (ReaderLimits::default(), WriterLimits::default());
+            limits.bound_reader(&mut reader);
+            limits.bound_writer(&mut writer);
+            assert!(reader.writers_max >= endpoints && writer.readers_max >= endpoints);
+        }
     }
 
     #[test]

@@ -35,7 +35,8 @@ pub use clock::monotonic_nanos;
 pub use interface::{Interface, interfaces};
 pub use interface_watch::InterfaceWatch;
 pub use limits::{
-    Descriptors, allocate_file, check_file_size, descriptors, file_size_limit, scarce_descriptors,
+    Descriptors, allocate_file, check_file_size, descriptors, file_size_limit,
+    report_file_size_errors, scarce_descriptors,
 };
 pub use poll::{EVENTS_DEFAULT, Event, Events, Poller};
 pub use shutdown::{ShutdownSignal, shutdown_signal};

@@ -13,6 +13,8 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use crate::sys;
+
 /// The folder in which the kernel lists the descriptors of this process.
 const DESCRIPTORS: &str = "/proc/self/fd";
 
@@ -84,6 +86,18 @@ pub fn check_file_size(bytes: u64) -> io::Result<()> {
             "{bytes} bytes are more than this process may write into a file, {limit} (RLIMIT_FSIZE); raise it with ulimit -f"
         ),
     ))
+}
+
+/// Makes a write beyond the limit of a file's size an error (EFBIG) instead of a signal
+/// that ends the process (SIGXFSZ). For programs, not for libraries.
+///
+/// A handler that is installed already stays. A process that this one starts has the
+/// default action again. Thread-safe, does not block.
+///
+/// # Errors
+/// From the operating system.
+pub fn report_file_size_errors() -> io::Result<()> {
+    sys::handle_file_size_signal()
 }
 
 /// Allocates the blocks of a file, which gets so many zero bytes at its end. Blocks

@@ -218,6 +218,29 @@ pub(crate) fn install_signal_handlers(fd: OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Gives SIGXFSZ an empty handler, if it has its default action.
+pub(crate) fn handle_file_size_signal() -> io::Result<()> {
+    extern "C" fn on_file_size(_: libc::c_int) {}
+    // SAFETY: sigaction is plain data for which all zeroes is valid.
+    let mut old: libc::sigaction = unsafe { mem::zeroed() };
+    // SAFETY: a null new action only queries; `old` is ours.
+    if unsafe { libc::sigaction(libc::SIGXFSZ, ptr::null(), &mut old) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if old.sa_sigaction != libc::SIG_DFL {
+        return Ok(());
+    }
+    // SAFETY: as above.
+    let mut new: libc::sigaction = unsafe { mem::zeroed() };
+    new.sa_sigaction = on_file_size as extern "C" fn(_) as usize;
+    new.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
+    // SAFETY: the handler does nothing, so it is async-signal-safe.
+    match unsafe { libc::sigaction(libc::SIGXFSZ, &new, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Runs in signal context: only atomics, write, sigaction and raise, which are
 /// all async-signal-safe, and errno is put back.
 extern "C" fn on_signal(

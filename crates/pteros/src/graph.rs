@@ -31,6 +31,10 @@ pub use pteros_runtime::rtps::id::{Guid, VendorId};
 use crate::context::Context;
 use crate::qos::QosProfile;
 
+/// The most pairs in the reports of one topic. Thousands of endpoints make millions of
+/// pairs.
+pub const MATCH_REPORTS_MAX: usize = 16_384;
+
 /// The ROS graph of a context's domain. Thread-safe.
 ///
 /// Results are copies of the graph cache at the moment; they allocate. No peer is
@@ -383,14 +387,33 @@ impl Graph {
 
     /// Reports for each pair of a topic whether it matches.
     ///
-    /// Includes how messages travel, and if the pair does not match, why.
+    /// Includes how messages travel, and if the pair does not match, why. At most
+    /// [`MATCH_REPORTS_MAX`] pairs are reported, of the first publishers. Allocates.
     pub fn match_reports(&self, topic: &str) -> Vec<MatchReport> {
+        self.reports_of(topic, |_, _| true)
+    }
+
+    /// As [`match_reports`](Self::match_reports), for the pairs with an endpoint of
+    /// this context. Their number does not grow with the square of the endpoints.
+    pub fn local_match_reports(&self, topic: &str) -> Vec<MatchReport> {
+        self.reports_of(topic, |publisher, subscription| {
+            publisher.local || subscription.local
+        })
+    }
+
+    fn reports_of(
+        &self,
+        topic: &str,
+        is_wanted: impl Fn(&EndpointInfo, &EndpointInfo) -> bool,
+    ) -> Vec<MatchReport> {
         let publishers = self.publishers(topic);
         let subscriptions = self.subscriptions(topic);
         let pairs = publishers
             .iter()
             .flat_map(|p| subscriptions.iter().map(move |s| (p, s)));
         pairs
+            .filter(|(publisher, subscription)| is_wanted(publisher, subscription))
+            .take(MATCH_REPORTS_MAX)
             .map(|(publisher, subscription)| MatchReport {
                 outcomes: self.match_outcomes(publisher, subscription),
                 publisher: publisher.clone(),

@@ -14,6 +14,7 @@ use crate::value_parsers::count;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::NamedQosExt;
+use pteros::log::escape_line;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value, YamlOptions};
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
 use pteros::subscription::SerializedMessage;
@@ -392,7 +393,9 @@ impl<'a> Printer<'a> {
         let with_info = self.echo.flags.include_message_info;
         match value {
             Some(Value::Message(message)) if self.echo.flags.csv => {
+                // A line break of a text would begin another record.
                 let fields = message.to_csv(&self.options);
+                let fields = escape_line(&fields);
                 if with_info {
                     format!("{},{fields}\n", info.csv())
                 } else {

@@ -3,17 +3,26 @@
 
 use super::info::node_path;
 use crate::console::Console;
+use pteros::log::escape_line;
 use pteros::{
     Graph,
     graph::{Guid, MatchOutcome, MatchReport},
 };
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+/// The shortest time between two looks at the graph. A flood of announcements changes
+/// it all the time.
+const LOOK_PERIOD: Duration = Duration::from_millis(200);
+/// Pairs that are reported. Further ones are not: thousands of lines tell nothing more.
+const REPORTED_MAX: usize = 256;
 
 /// Watches the graph for endpoints of one topic that are incompatible with ours.
 pub struct MismatchReporter<'a> {
     graph: &'a Graph,
     topic: &'a str,
     last_revision: u64,
+    next_look_at: Option<Instant>,
     reported: HashSet<(Guid, Guid)>,
 }
 
@@ -24,27 +33,33 @@ impl<'a> MismatchReporter<'a> {
             graph,
             topic,
             last_revision: 0,
+            next_look_at: None,
             reported: HashSet::new(),
         }
     }
 
     /// Prints new mismatches since the last call. Costs nothing while the graph
-    /// does not change.
+    /// does not change. Looks at most every 200 ms, and reports at most 256 pairs.
     pub fn report(&mut self, console: Console) {
         let revision = self.graph.revision();
-        if revision == self.last_revision {
+        let now = Instant::now();
+        let is_early = self.next_look_at.is_some_and(|at| now < at);
+        if revision == self.last_revision || is_early || self.reported.len() >= REPORTED_MAX {
             return;
         }
         self.last_revision = revision;
-        for pair in self.graph.match_reports(self.topic) {
-            if !pair.publisher.local && !pair.subscription.local {
-                continue;
-            }
+        self.next_look_at = Some(now + LOOK_PERIOD);
+        for pair in self.graph.local_match_reports(self.topic) {
             let key = (pair.publisher.gid, pair.subscription.gid);
             if let Some(text) = mismatch_text(&pair)
                 && self.reported.insert(key)
             {
-                console.note(format!("WARNING: topic [{}]: {text}", self.topic));
+                let line = format!("WARNING: topic [{}]: {text}", self.topic);
+                console.note(escape_line(&line));
+                if self.reported.len() >= REPORTED_MAX {
+                    console.note("further mismatches are not reported");
+                    return;
+                }
             }
         }
     }

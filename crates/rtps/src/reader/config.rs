@@ -142,7 +142,7 @@ impl Default for ReaderLimits {
             reorder_bytes_max: 64 << 20,
             intervals_max: 256,
             defrag: DefragLimits::default(),
-            writers_max: 4_096,
+            writers_max: 16_384,
             events_max: 256,
         }
     }

@@ -202,7 +202,7 @@ impl Default for WriterLimits {
             samples_max: 5_000,
             history_bytes_max: 256 << 20,
             sample_bytes_max: 64 << 20,
-            readers_max: 4_096,
+            readers_max: 16_384,
             retransmission_bytes_max: 512 << 10,
         }
     }
