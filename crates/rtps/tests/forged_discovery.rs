@@ -6,12 +6,12 @@ mod domain;
 use std::sync::Arc;
 
 use domain::{Domain, address, config, endpoint, prefix};
-use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::discovery::data::{EndpointData, ParticipantMessageData};
 use pteros_rtps::id::{EntityId, Guid};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::outbox::{MessageBuilder, Outbox};
 use pteros_rtps::participant::{LostReason, Participant, ParticipantConfig, ParticipantEvent};
-use pteros_rtps::qos::EndpointQos;
+use pteros_rtps::qos::{EndpointQos, Liveliness};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::Duration;
 use pteros_rtps::wire::{
@@ -94,6 +94,14 @@ impl Victim {
                 liveliness: false,
                 group_info: None,
             });
+        });
+    }
+
+    fn assert_liveliness(&mut self, from: Locator, sequence: i64, kind: Liveliness) {
+        let assertion = ParticipantMessageData::liveliness(prefix(0, 0), kind);
+        let head = head(EntityId::WLP_WRITER, sequence);
+        self.attack(from, |message| {
+            message.data(&head, &assertion.encode());
         });
     }
 
@@ -254,6 +262,43 @@ fn sedp_from_another_address_changes_nothing() {
         from: [10, 0, 0, 66],
     };
     assert_eq!(told, [&expected], "told once");
+}
+
+/// WLP: neither the assertion counts, nor does it renew the participant's lease.
+#[test]
+fn a_liveliness_assertion_from_another_address_is_dropped_and_counted() {
+    let mut victim = Victim::new();
+    let assertions = |victim: &Victim| {
+        let events = victim.domain.nodes[1].events.iter();
+        let asserted = events.filter_map(|e| match e {
+            ParticipantEvent::LivelinessAsserted { kind, .. } => Some(*kind),
+            _ => None,
+        });
+        asserted.collect::<Vec<_>>()
+    };
+    let foreign = |victim: &Victim| victim.domain.nodes[1].machine.stats().foreign_sources;
+    let before = foreign(&victim);
+    let kinds = [Liveliness::Automatic, Liveliness::ManualByParticipant];
+    for (sequence, kind) in (1..).zip(kinds) {
+        victim.assert_liveliness(ATTACKER, sequence, kind);
+    }
+    victim.domain.run_for(Duration::from_millis(300));
+    assert_eq!(assertions(&victim), []);
+    // INFO_DST and DATA of both datagrams.
+    assert_eq!(foreign(&victim), before + 4);
+    // The same bytes from its own address are believed: nothing else was wrong.
+    for (sequence, kind) in (1..).zip(kinds) {
+        victim.assert_liveliness(address(0), sequence, kind);
+    }
+    assert_eq!(assertions(&victim), kinds);
+    assert_eq!(foreign(&victim), before + 4);
+    victim.domain.nodes[0].dead = true;
+    for sequence in 3..43 {
+        victim.assert_liveliness(ATTACKER, sequence, Liveliness::Automatic);
+        victim.domain.run_for(Duration::from_secs(1));
+    }
+    assert_eq!(losses(&victim.domain), [LostReason::LeaseExpired]);
+    assert_eq!(assertions(&victim), kinds);
 }
 
 #[test]
