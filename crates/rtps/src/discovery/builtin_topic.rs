@@ -19,6 +19,7 @@ use crate::outbox::Outbox;
 use crate::qos::{Durability, EndpointQos, History};
 use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use crate::receiver::Source;
+use crate::retransmission_window::RetransmissionWindow;
 use crate::seq::SequenceNumber;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
@@ -153,6 +154,15 @@ impl BuiltinTopic {
     pub(crate) fn limit_memory(&mut self, prefix: GuidPrefix, account: &Arc<MemoryAccount>) {
         let writer = prefix.with(self.endpoints.writer);
         self.reader.limit_discovery_memory(writer, account.clone());
+    }
+
+    /// Lets the writer share the peer's retransmission window with the other writers.
+    pub(crate) fn share_retransmission_window(
+        &mut self,
+        prefix: GuidPrefix,
+        window: &Arc<RetransmissionWindow>,
+    ) {
+        self.writer.share_retransmission_window(prefix, window);
     }
 
     /// Unmatches the endpoints of a peer.

@@ -49,6 +49,7 @@ impl Participant {
                 .all(|(_, other)| other.metatraffic.is_same_host());
         self.charge_built_in_readers(data.prefix);
         self.peers.insert(now, peer);
+        self.share_retransmission_window(data.prefix);
         self.paths.look_at(now);
         self.announcer.note_network_peer(now, is_first_on_network);
         // From here on its ACKNACKs keep the changes it needs.
@@ -107,6 +108,7 @@ impl Participant {
             self.events.push_back(ParticipantEvent::EndpointLost(guid));
         }
         self.receive_memory.close(prefix);
+        self.retransmission_windows.close(prefix);
         self.events
             .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
         self.await_return(peer, reason);
