@@ -489,6 +489,33 @@ fn a_participant_that_really_leaves_gets_few_probes_even_if_its_last_answer_is_l
 }
 
 /// Two contradictions within half a second: the second one is not forgotten.
+/// Found by the simulator (seed 409 on networks that change): all preemptive ACKNACKs after
+/// the return were lost in an outage, and the other side knew of no loss.
+#[test]
+fn a_forged_dispose_before_an_outage_is_undone_after_it() {
+    let mut victim = Victim::new();
+    victim.domain.cuts = vec![(1, 0)];
+    victim.dispose_participant(address(0));
+    for count in 1..50 {
+        // In its name the attacker answers the probes.
+        victim.attack(address(0), |message| {
+            message.acknack(&AckNack {
+                reader: EntityId::SEDP_PUBLICATIONS_READER,
+                writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+                state: SequenceSet::empty(SequenceNumber(1)),
+                count,
+                is_final: true,
+            });
+        });
+        victim.domain.run_for(Duration::from_millis(100));
+    }
+    let known = victim.domain.nodes[1].machine.participants().count();
+    assert_eq!((known, victim.is_matched()), (1, false));
+    victim.domain.run_for(Duration::from_secs(12));
+    victim.domain.cuts.clear();
+    victim.check_recovery();
+}
+
 #[test]
 fn a_contradiction_soon_after_another_one_is_undone_too() {
     let mut victim = Victim::new();

@@ -59,12 +59,16 @@ pub(crate) struct BuiltinEndpoints {
 
 impl BuiltinTopic {
     pub(crate) fn new(prefix: GuidPrefix, endpoints: BuiltinEndpoints) -> Self {
+        let mut reader = ReaderConfig {
+            rereads_history: true,
+            ..ReaderConfig::new(prefix.with(endpoints.reader), qos())
+        };
+        // A peer that does not know of our match sends nothing by itself, and all
+        // requests may be lost in an outage. Its lease ends them.
+        reader.nack.preemptive_acknacks = u32::MAX;
         Self {
             writer: Writer::new(WriterConfig::new(prefix.with(endpoints.writer), qos())),
-            reader: Reader::new(ReaderConfig {
-                rereads_history: true,
-                ..ReaderConfig::new(prefix.with(endpoints.reader), qos())
-            }),
+            reader: Reader::new(reader),
             endpoints,
             qos: qos().into(),
             recent: RecentChanges::default(),
