@@ -30,8 +30,12 @@ impl Writer {
         };
         if reader.doubts_acknack(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
-            reader.heartbeat_due |= !acknack.is_final;
-            self.pending.any |= !acknack.is_final;
+            // A reader that believed a forged HEARTBEAT learns the truth at once. It
+            // requests what does not exist, and would else wait for the confirmation.
+            let is_unsent = acknack.state.base().0 > end;
+            let needs_heartbeat = is_unsent || !acknack.is_final;
+            reader.heartbeat_due |= needs_heartbeat;
+            self.pending.any |= needs_heartbeat;
             return;
         }
         let count_went_back = reader.count_went_back(acknack.count);
