@@ -10,8 +10,6 @@ use alloc::sync::Arc;
 use crate::id::GuidPrefix;
 use crate::retransmission_window::RetransmissionWindow;
 
-use super::Participant;
-
 /// Windows of lost participants; the oldest is forgotten.
 const FORMER_MAX: usize = 64;
 
@@ -23,7 +21,8 @@ pub(super) struct RetransmissionWindows {
 }
 
 impl RetransmissionWindows {
-    fn open(&mut self, prefix: GuidPrefix) -> Arc<RetransmissionWindow> {
+    /// The window of a participant; a new one is full.
+    pub(super) fn open(&mut self, prefix: GuidPrefix) -> Arc<RetransmissionWindow> {
         let former = &mut self.former;
         let window = self.present.entry(prefix).or_insert_with(|| {
             let at = former.iter().position(|(known, _)| *known == prefix);
@@ -45,29 +44,6 @@ impl RetransmissionWindows {
             self.former.pop_front();
         }
         self.former.push_back((prefix, window));
-    }
-}
-
-impl Participant {
-    /// The retransmission window of a discovered participant; of another one a fresh
-    /// window, which is not kept.
-    pub fn retransmission_window(&mut self, prefix: GuidPrefix) -> Arc<RetransmissionWindow> {
-        if self.peers.find(prefix).is_none() {
-            return RetransmissionWindow::new();
-        }
-        self.retransmission_windows.open(prefix)
-    }
-
-    /// Lets the built-in writers that are matched with a participant share its window.
-    pub(super) fn share_retransmission_window(&mut self, prefix: GuidPrefix) {
-        let window = self.retransmission_window(prefix);
-        for topic in self.sedp.channels().chain(self.wlp.channels()) {
-            topic.share_retransmission_window(prefix, &window);
-        }
-        for topic in self.secure_topics_of(prefix) {
-            topic.share_retransmission_window(prefix, &window);
-        }
-        self.types.share_retransmission_window(prefix, &window);
     }
 }
 
