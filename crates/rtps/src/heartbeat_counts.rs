@@ -57,8 +57,12 @@ pub(crate) struct HeartbeatCounts {
 /// A step of more than [`LEAP_MIN`], until later counts tell whether it is true.
 #[derive(Clone, Copy, Debug)]
 struct Leap {
-    /// The last count that continues the one before the leap.
+    /// The count before it.
+    from: u32,
+    /// The last count that continues that one.
     before: u32,
+    /// The highest count.
+    top: u32,
     continued: u32,
     above: u32,
 }
@@ -116,14 +120,16 @@ impl HeartbeatCounts {
     /// Whether the writer has continued to count where it was before a leap. Then the
     /// leap was forged. A writer that restarted counts from zero.
     fn ends_leap(&mut self, count: u32) -> bool {
-        let Some(last) = self.last else {
-            return false;
-        };
         let Some(leap) = &mut self.leap else {
             return false;
         };
         let step = |from: u32| count.wrapping_sub(from).cast_signed();
-        if step(last) >= 0 || !(1..=CONTINUED_MAX).contains(&step(leap.before)) {
+        if step(leap.from) <= 0 && self.last != Some(leap.top) {
+            // It was believed after a silence, and is no continuation.
+            self.leap = None;
+            return false;
+        }
+        if step(leap.top) >= 0 || !(1..=CONTINUED_MAX).contains(&step(leap.before)) {
             return false;
         }
         leap.before = count;
@@ -143,12 +149,15 @@ impl HeartbeatCounts {
         match &mut self.leap {
             None if step > LEAP_MIN => {
                 self.leap = Some(Leap {
+                    from: last,
                     before: last,
+                    top: count,
                     continued: 0,
                     above: 0,
                 });
             }
-            Some(leap) if step > 0 => {
+            Some(leap) if count.wrapping_sub(leap.top).cast_signed() > 0 => {
+                leap.top = count;
                 leap.above = leap.above.saturating_add(1);
                 if leap.above >= PROOFS {
                     self.leap = None;
@@ -235,6 +244,33 @@ mod tests {
         assert!(counts.accept(at(310), 234, false));
         assert!(!counts.accept(at(320), 234, false));
         assert_eq!(counts.probe_at(), Instant::FAR_FUTURE);
+    }
+
+    /// Found by the simulator (seed 98030): the writer was silent between the forged count
+    /// and its next one, which was believed for that.
+    #[test]
+    fn counts_that_continue_below_a_leap_after_a_silence_prove_it_forged() {
+        let mut counts = HeartbeatCounts::default();
+        counts.accept(at(0), 53, false);
+        assert!(counts.accept(at(10), 256, false));
+        for (ms, count) in [(2_000, 54), (2_100, 55), (2_110, 56), (2_200, 57)] {
+            assert!(counts.accept(at(ms), count, false));
+        }
+        assert_eq!(counts.probe_at(), Instant::FAR_FUTURE);
+        counts.accept(at(3_400), 58, false);
+        assert!(!counts.is_reset(at(3_400)));
+    }
+
+    #[test]
+    fn a_restart_after_a_leap_is_no_continuation() {
+        let mut counts = HeartbeatCounts::default();
+        counts.accept(at(0), 2, false);
+        counts.accept(at(10), 40, false);
+        for (ms, count) in [(700, 1), (900, 2), (1_100, 3), (1_300, 4), (1_500, 5)] {
+            assert!(counts.accept(at(ms), count, false));
+        }
+        counts.accept(at(1_900), 6, false);
+        assert!(counts.is_reset(at(1_900)));
     }
 
     /// Found by the simulator (seed 8124): the forged count was only five above the last.

@@ -52,6 +52,7 @@ pub mod qos;
 pub mod reader;
 pub mod receiver;
 mod reorder;
+pub mod retransmission_window;
 mod retry_backoff;
 pub mod seq;
 pub mod shared_qos;

@@ -60,6 +60,13 @@ fn every_flow_is_whole_after_spoofed_packets_on_networks_that_change() {
     run_seeds(&[Fault::SpoofedForgery, Fault::Networks], 401..413);
 }
 
+/// A forged HEARTBEAT was the first that a reader of discovery got. It requested what was
+/// never sent, and the writer gave no answer for a second.
+#[test]
+fn a_request_of_what_was_never_sent_is_answered_at_once_91117() {
+    run_seeds(&[Fault::SpoofedForgery], [91_117, 95_121, 95_134]);
+}
+
 /// A forged number was the first that came late to a best-effort reader. It followed its
 /// writer again only above that number, so never.
 #[test]

@@ -74,6 +74,7 @@ fn simple_mutants_are_detected_within_two_dozen_seeds() {
 
 /// Forgery, networks that fail, and silence. [`search`] forces the fault that each needs.
 const HOSTILE_MUTANTS: &[&str] = &[
+    "jump-believed-at-once",
     "contradiction-ignored",
     "best-effort-jump-is-final",
     "source-not-judged",

@@ -19,6 +19,7 @@ use crate::outbox::Outbox;
 use crate::qos::{Durability, EndpointQos, History};
 use crate::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
 use crate::receiver::Source;
+use crate::retransmission_window::RetransmissionWindow;
 use crate::seq::SequenceNumber;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
@@ -58,12 +59,16 @@ pub(crate) struct BuiltinEndpoints {
 
 impl BuiltinTopic {
     pub(crate) fn new(prefix: GuidPrefix, endpoints: BuiltinEndpoints) -> Self {
+        let mut reader = ReaderConfig {
+            rereads_history: true,
+            ..ReaderConfig::new(prefix.with(endpoints.reader), qos())
+        };
+        // A peer that does not know of our match sends nothing by itself, and all
+        // requests may be lost in an outage. Its lease ends them.
+        reader.nack.preemptive_acknacks = u32::MAX;
         Self {
             writer: Writer::new(WriterConfig::new(prefix.with(endpoints.writer), qos())),
-            reader: Reader::new(ReaderConfig {
-                rereads_history: true,
-                ..ReaderConfig::new(prefix.with(endpoints.reader), qos())
-            }),
+            reader: Reader::new(reader),
             endpoints,
             qos: qos().into(),
             recent: RecentChanges::default(),
@@ -153,6 +158,15 @@ impl BuiltinTopic {
     pub(crate) fn limit_memory(&mut self, prefix: GuidPrefix, account: &Arc<MemoryAccount>) {
         let writer = prefix.with(self.endpoints.writer);
         self.reader.limit_discovery_memory(writer, account.clone());
+    }
+
+    /// Lets the writer share the peer's retransmission window with the other writers.
+    pub(crate) fn share_retransmission_window(
+        &mut self,
+        prefix: GuidPrefix,
+        window: &Arc<RetransmissionWindow>,
+    ) {
+        self.writer.share_retransmission_window(prefix, window);
     }
 
     /// Unmatches the endpoints of a peer.

@@ -33,6 +33,7 @@ use crate::discovery::spdp;
 use crate::id::{EntityId, GuidPrefix};
 use crate::memory_budget::{MemoryAccount, RecordCharge};
 use crate::receiver::Source;
+use crate::retransmission_window::RetransmissionWindow;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
@@ -388,6 +389,16 @@ impl TypeLookup {
         self.requests.limit_memory(prefix, account);
         self.replies.limit_memory(prefix, account);
         self.accounts.insert(prefix, account.clone());
+    }
+
+    /// Lets its writers share the peer's retransmission window with the other writers.
+    pub(crate) fn share_retransmission_window(
+        &mut self,
+        prefix: GuidPrefix,
+        window: &Arc<RetransmissionWindow>,
+    ) {
+        self.requests.share_retransmission_window(prefix, window);
+        self.replies.share_retransmission_window(prefix, window);
     }
 
     /// Drops the requests to a lost participant.

@@ -9,6 +9,7 @@ use crate::discovery::sedp::SedpChange;
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::{Locator, Route};
 use crate::matching::{MatchOutcome, evaluate_match};
+use crate::retransmission_window::RetransmissionWindow;
 use crate::time::Instant;
 
 use super::peer::Peer;
@@ -49,6 +50,7 @@ impl Participant {
                 .all(|(_, other)| other.metatraffic.is_same_host());
         self.charge_built_in_readers(data.prefix);
         self.peers.insert(now, peer);
+        self.share_retransmission_window(data.prefix);
         self.paths.look_at(now);
         self.announcer.note_network_peer(now, is_first_on_network);
         // From here on its ACKNACKs keep the changes it needs.
@@ -65,6 +67,27 @@ impl Participant {
             self.stats.participants_refused.tally();
         }
         is_charged
+    }
+
+    /// The retransmission window of a discovered participant; of another one a fresh
+    /// window, which is not kept.
+    pub fn retransmission_window(&mut self, prefix: GuidPrefix) -> Arc<RetransmissionWindow> {
+        if self.peers.find(prefix).is_none() {
+            return RetransmissionWindow::new();
+        }
+        self.retransmission_windows.open(prefix)
+    }
+
+    /// Lets the built-in writers that are matched with a participant share its window.
+    pub(super) fn share_retransmission_window(&mut self, prefix: GuidPrefix) {
+        let window = self.retransmission_window(prefix);
+        for topic in self.sedp.channels().chain(self.wlp.channels()) {
+            topic.share_retransmission_window(prefix, &window);
+        }
+        for topic in self.secure_topics_of(prefix) {
+            topic.share_retransmission_window(prefix, &window);
+        }
+        self.types.share_retransmission_window(prefix, &window);
     }
 
     /// Adds a same-host peer.
@@ -107,6 +130,7 @@ impl Participant {
             self.events.push_back(ParticipantEvent::EndpointLost(guid));
         }
         self.receive_memory.close(prefix);
+        self.retransmission_windows.close(prefix);
         self.events
             .push_back(ParticipantEvent::ParticipantLost { prefix, reason });
         self.await_return(peer, reason);

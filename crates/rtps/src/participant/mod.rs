@@ -32,6 +32,7 @@ mod paths;
 mod peer;
 mod receive_memory;
 mod remote_endpoints;
+mod retransmission_windows;
 mod same_host;
 mod same_host_announcement;
 mod secure_discovery;
@@ -82,6 +83,7 @@ use path_evidence::Paths;
 use peer::Peers;
 use receive_memory::ReceiveMemory;
 use remote_endpoints::RemoteEndpoints;
+use retransmission_windows::RetransmissionWindows;
 use same_host_announcement::AnnouncementQueue;
 use secure_discovery::SecureDiscovery;
 use sweeps::Sweeps;
@@ -119,6 +121,7 @@ pub struct Participant {
     remotes: RemoteEndpoints,
     table_states: TableStates,
     receive_memory: ReceiveMemory,
+    retransmission_windows: RetransmissionWindows,
     matches: MatchTable,
     events: VecDeque<ParticipantEvent>,
     announcement_queue: AnnouncementQueue,
@@ -163,6 +166,7 @@ impl Participant {
             remotes: RemoteEndpoints::default(),
             table_states: TableStates::default(),
             receive_memory: ReceiveMemory::new(&config.limits),
+            retransmission_windows: RetransmissionWindows::default(),
             matches: MatchTable::default(),
             events: VecDeque::new(),
             announcement_queue: AnnouncementQueue::new(config.announces_on_host),

@@ -226,6 +226,7 @@ impl Participant {
             self.types.requests.match_peer(now, &data, &route);
             self.types.replies.match_peer(now, &data, &route);
             self.charge_built_in_readers(prefix);
+            self.share_retransmission_window(prefix);
         }
     }
 }

@@ -172,6 +172,7 @@ impl Participant {
             self.sedp.match_peer(now, &data, &at, true);
             self.wlp.match_peer(now, &data, &at, true);
             self.charge_built_in_readers(prefix);
+            self.share_retransmission_window(prefix);
         }
     }
 

@@ -30,8 +30,9 @@ impl Writer {
         };
         if reader.doubts_acknack(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
-            reader.heartbeat_due |= !acknack.is_final;
-            self.pending.any |= !acknack.is_final;
+            let needs_heartbeat = needs_heartbeat(acknack, end);
+            reader.heartbeat_due |= needs_heartbeat;
+            self.pending.any |= needs_heartbeat;
             return;
         }
         let count_went_back = reader.count_went_back(acknack.count);
@@ -203,6 +204,14 @@ impl Writer {
             self.pending.any = true;
         }
     }
+}
+
+/// Whether an ACKNACK that is not believed is answered. A reader that believed a forged
+/// HEARTBEAT learns the truth at once: it requests what does not exist, and would else
+/// wait for the confirmation.
+fn needs_heartbeat(acknack: &AckNack, end: i64) -> bool {
+    let is_unsent = acknack.state.base().0 > end;
+    is_unsent || !acknack.is_final
 }
 
 /// The numbers below `end` that an ACKNACK acknowledges beyond its base: those between

@@ -3,6 +3,8 @@
 //! Readers of one participant with the same route share a destination. Destinations
 //! change only on matching, never per write.
 
+use alloc::sync::Arc;
+
 use super::Writer;
 use super::config::ReaderProxyConfig;
 use super::proxy::{Destination, ReaderProxy};
@@ -11,6 +13,7 @@ use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
 use crate::interval::NumberRun;
 use crate::locator::Route;
 use crate::qos::{self, Durability, Reliability};
+use crate::retransmission_window::RetransmissionWindow;
 use crate::stats::Tally;
 use crate::time::Instant;
 
@@ -99,6 +102,21 @@ impl Writer {
         true
     }
 
+    /// Draws a participant's initial window of retransmissions from `window`, which all
+    /// writers of this participant share. Call it after [`Self::match_reader`]; a writer
+    /// that is not told has a window of its own.
+    pub fn share_retransmission_window(
+        &mut self,
+        prefix: GuidPrefix,
+        window: &Arc<RetransmissionWindow>,
+    ) {
+        for destination in &mut self.destinations {
+            if destination.prefix == prefix {
+                destination.credit.share(window.clone());
+            }
+        }
+    }
+
     /// Suppresses the heartbeat for a reader just matched, while nothing was
     /// written. For a reader that already knows this writer and sends no preemptive
     /// ACKNACK.
@@ -165,7 +183,7 @@ impl Writer {
         let mut destination = Destination::new(prefix, route.clone(), &self.config.heartbeat);
         let mut others = self.destinations.iter();
         let known = others.find(|other| other.prefix == prefix);
-        let known = known.map(|other| other.credit);
+        let known = known.map(|other| other.credit.clone());
         if let Some(credit) = known.or_else(|| self.former_credits.take(prefix)) {
             destination.credit = credit;
         }
@@ -178,7 +196,7 @@ impl Writer {
                 .position(|destination| destination.readers == 0)
             && let Some(free) = self.destinations.get_mut(at)
         {
-            self.former_credits.note(free.prefix, free.credit);
+            self.former_credits.note(free.prefix, &free.credit);
             *free = destination;
             return at;
         }
@@ -274,7 +292,7 @@ impl Writer {
             .is_some_and(|destination| destination.readers == 0)
         {
             if let Some(left) = self.destinations.pop() {
-                self.former_credits.note(left.prefix, left.credit);
+                self.former_credits.note(left.prefix, &left.credit);
             }
         }
     }

@@ -21,6 +21,7 @@ use crate::heartbeat_counts::is_count_jump;
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::interval::NumberRun;
 use crate::locator::Route;
+use crate::retransmission_window::RetransmissionWindow;
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
 use crate::wire::{AckNack, FragmentSet, SequenceSet};
@@ -46,12 +47,15 @@ pub(super) struct PartlySentSample {
     /// Zero if none.
     pub sequence: SequenceNumber,
     pub next_fragment: u32,
+    /// It was begun with credit, and is completed whatever its size.
+    pub is_first: bool,
 }
 
 impl PartlySentSample {
     pub const NONE: Self = Self {
         sequence: SequenceNumber::ZERO,
         next_fragment: 0,
+        is_first: false,
     };
 }
 
@@ -273,6 +277,7 @@ impl ReaderProxy {
             let PartlySentSample {
                 sequence: partly_sent,
                 next_fragment,
+                ..
             } = self.partly_sent;
             if partly_sent == sequence && next_fragment > 0 {
                 let lost = set.iter().filter(|fragment| fragment.0 <= next_fragment);
@@ -307,19 +312,20 @@ impl ReaderProxy {
             .min()
     }
 
-    /// Whether this number is served whole for the first time, with credit left. It is
-    /// then completed whatever its size: a part of a sample is of no use.
-    pub fn is_first_transmission(&self, sequence: SequenceNumber, credit_left: usize) -> bool {
-        let is_first = sequence > self.served_whole_through;
-        is_first
+    /// Whether this number is served whole for the first time, and was begun or begins
+    /// with credit. It is then completed whatever its size: a part of a sample is of no
+    /// use. A probe is no credit, or each would send a large sample.
+    pub fn is_first_transmission(&self, sequence: SequenceNumber, has_credit: bool) -> bool {
+        let is_begun = self.partly_sent.sequence == sequence && self.partly_sent.is_first;
+        sequence > self.served_whole_through
             && self.requested.contains(sequence)
-            && (credit_left > 0 || self.partly_sent.sequence == sequence)
+            && (has_credit || is_begun)
     }
 
     /// Whether its next request is the rest of such a sample.
     pub fn continues_first_transmission(&self) -> bool {
         self.next_request()
-            .is_some_and(|sequence| self.is_first_transmission(sequence, 0))
+            .is_some_and(|sequence| self.is_first_transmission(sequence, false))
     }
 
     /// Notes that all requested parts of this sample were retransmitted.
@@ -430,7 +436,7 @@ impl Destination {
             unconfirmed: 0,
             announce_max: None,
             heartbeat_schedule: HeartbeatSchedule::new(heartbeat),
-            credit: RetransmissionCredit::INITIAL,
+            credit: RetransmissionCredit::new(RetransmissionWindow::new()),
             round_trip: AckRoundTrip::UNKNOWN,
             is_pteros: false,
             named: 0,

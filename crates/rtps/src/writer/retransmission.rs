@@ -37,28 +37,31 @@ impl Writer {
         let crossing = destination
             .round_trip
             .crossing_time(self.config.nack_suppression);
-        let credit = destination.credit;
-        let destination = reader.destination;
         let mut left = if is_limited {
-            credit.available(now)
+            destination.credit.available(now)
         } else {
             usize::MAX
         };
         if left == 0 && !reader.continues_first_transmission() {
+            let again = destination.credit.next_at(now);
             self.stats.requests_limited.tally();
-            self.schedule_retransmission(at, credit.next_at(now));
+            self.schedule_retransmission(at, again);
             return true;
         }
+        let is_probe = is_limited && !destination.credit.has_credit();
+        let destination = reader.destination;
         // Once per request: a slow retransmission takes many bursts.
         if !reader.irrelevant_declared {
             self.declare_irrelevant(at, out, budget);
         }
         while let Some(sequence) = self.readers.get(at).and_then(ReaderProxy::next_request) {
             crate::fault::step();
-            let limit = match self.readers.get(at) {
-                Some(reader) if reader.is_first_transmission(sequence, left) => usize::MAX,
-                _ => left,
-            };
+            let has_credit = left > 0 && !is_probe;
+            let is_first = self
+                .readers
+                .get(at)
+                .is_some_and(|reader| reader.is_first_transmission(sequence, has_credit));
+            let limit = if is_first { usize::MAX } else { left };
             if limit == 0 {
                 break;
             }
@@ -71,6 +74,9 @@ impl Writer {
             }
             if let Some(reader) = self.readers.get_mut(at) {
                 reader.proof.note_sent(bytes);
+                if reader.partly_sent.sequence == sequence {
+                    reader.partly_sent.is_first = is_first;
+                }
             }
             if !is_served && left > 0 {
                 return false;
@@ -248,6 +254,7 @@ impl Writer {
             Some(next_fragment) => PartlySentSample {
                 sequence,
                 next_fragment,
+                is_first: false,
             },
             None => PartlySentSample::NONE,
         };

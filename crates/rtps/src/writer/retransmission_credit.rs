@@ -6,28 +6,31 @@
 //! direct that many bytes at an innocent reader. So retransmissions are tied to
 //! progress, as a congestion window is in TCP: every acknowledged byte allows two
 //! more. Together with the first transmission, a destination gets at most three
-//! times what it proved to receive, beside an initial window.
+//! times what it proved to receive, beside the initial window of its participant,
+//! which all writers share (`retransmission_window.rs`).
 //!
 //! Without credit the writer still probes, so that no loss is final: a little of the
-//! lowest request, less and less often until something is acknowledged.
+//! lowest request, less and less often until something is acknowledged. A probe is a
+//! debt: the next earnings repay it.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::id::GuidPrefix;
 use crate::interval::NumberRun;
+use crate::retransmission_window::RetransmissionWindow;
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
 use crate::wire::{FragmentSet, SequenceSet};
 
-/// What a destination may be sent again before it has acknowledged anything.
-const INITIAL_BYTES: usize = 1 << 20;
 /// Retransmitted bytes that an acknowledged byte allows, beside the byte itself.
 const BYTES_PER_ACKED_BYTE: usize = 2;
 /// The most credit, unless samples are large.
 const CREDIT_MAX: usize = 4 << 20;
 /// The most credit, in samples of mean size.
 const CREDIT_SAMPLES_MAX: usize = 2;
-/// What one probe sends, exceeded by less than a datagram.
+/// What one probe sends, exceeded by less than a datagram. It is also the most debt:
+/// more would silence a reader that was away for long.
 const PROBE_BYTES: usize = 16 << 10;
 /// The first pause between two probes; it doubles.
 const PROBE_PAUSE_MIN: Duration = Duration::from_millis(2);
@@ -43,35 +46,69 @@ const ROUND_TRIPS_MIN: u8 = 2;
 pub(super) const SAMPLE_HEAD_BYTES: usize = 96;
 
 /// The credit of one destination.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct RetransmissionCredit {
-    bytes: usize,
-    /// When the next probe may be sent.
+    /// The initial window, shared with other writers.
+    window: Arc<RetransmissionWindow>,
+    /// Earned bytes that were not spent.
+    earned: usize,
+    /// Bytes sent without credit. Never while something is earned.
+    debt: usize,
+    /// When the next probe may be sent, and when the last one was.
     probe_at: Instant,
+    probed_at: Instant,
     probe_pause: Duration,
     /// Changes below were acknowledged by some reader of the destination.
     proved_below: i64,
 }
 
 impl RetransmissionCredit {
-    pub const INITIAL: Self = Self {
-        bytes: INITIAL_BYTES,
-        probe_at: Instant::ZERO,
-        probe_pause: PROBE_PAUSE_MIN,
-        proved_below: 0,
-    };
+    /// Nothing is earned yet.
+    pub fn new(window: Arc<RetransmissionWindow>) -> Self {
+        Self {
+            window,
+            earned: 0,
+            debt: 0,
+            probe_at: Instant::ZERO,
+            probed_at: Instant::ZERO,
+            probe_pause: PROBE_PAUSE_MIN,
+            proved_below: 0,
+        }
+    }
+
+    /// Draws from this window from now on.
+    pub fn share(&mut self, window: Arc<RetransmissionWindow>) {
+        self.window = window;
+    }
+
+    fn has_initial_window(&self) -> bool {
+        self.window.is_full() && self.debt == 0
+    }
+
+    fn credit(&self) -> usize {
+        let all = self.earned.saturating_add(self.window.left());
+        all.saturating_sub(self.debt)
+    }
+
+    /// Whether it allows more than probes.
+    pub fn has_credit(&self) -> bool {
+        self.credit() > 0
+    }
 
     /// The bytes that may be retransmitted at `now`: the credit, or a probe, or none.
     pub fn available(&self, now: Instant) -> usize {
         if fault!("retransmission-without-limit") {
-            usize::MAX
-        } else if self.bytes > 0 {
-            self.bytes.max(PROBE_BYTES)
-        } else if self.probe_at <= now {
-            PROBE_BYTES
-        } else {
-            0
+            return usize::MAX;
         }
+        match self.credit() {
+            0 if self.next_probe() <= now => PROBE_BYTES,
+            credit => credit,
+        }
+    }
+
+    fn next_probe(&self) -> Instant {
+        let spaced = self.window.next_probe(self.probed_at);
+        self.probe_at.max(spaced)
     }
 
     /// When something may be sent again.
@@ -79,7 +116,7 @@ impl RetransmissionCredit {
         if self.available(now) > 0 {
             now
         } else {
-            self.probe_at
+            self.next_probe()
         }
     }
 
@@ -88,24 +125,39 @@ impl RetransmissionCredit {
         if bytes == 0 {
             return;
         }
-        self.bytes = self.bytes.saturating_sub(bytes);
-        if self.bytes == 0 {
-            self.probe_at = now.after(self.probe_pause);
-            let longer = self.probe_pause.times(2);
-            self.probe_pause = longer.min(PROBE_PAUSE_MAX);
+        let is_probe = !self.has_credit();
+        let from_earned = bytes.min(self.earned);
+        self.earned = self.earned.saturating_sub(from_earned);
+        let owed = self.window.spend(bytes.saturating_sub(from_earned));
+        self.debt = self.debt.saturating_add(owed).min(PROBE_BYTES);
+        if self.has_credit() {
+            return;
+        }
+        self.probe_at = now.after(self.probe_pause);
+        self.probe_pause = self.probe_pause.times(2).min(PROBE_PAUSE_MAX);
+        if is_probe {
+            self.probed_at = now;
+            self.window.note_probe(now);
         }
     }
 
-    /// Notes that `bytes` were proved to arrive; `mean` is the size of a sample.
+    /// Notes that `bytes` were proved to arrive; `mean` is the size of a sample. They
+    /// repay the debt, then fill the window, and the rest is this writer's.
     pub fn earn(&mut self, bytes: usize, mean: usize) {
         if bytes == 0 {
             return;
         }
         let max = CREDIT_MAX.max(mean.saturating_mul(CREDIT_SAMPLES_MAX));
         let more = bytes.saturating_mul(BYTES_PER_ACKED_BYTE);
-        self.bytes = self.bytes.saturating_add(more).min(max);
-        self.probe_at = Instant::ZERO;
-        self.probe_pause = PROBE_PAUSE_MIN;
+        let repaid = more.min(self.debt);
+        self.debt = self.debt.saturating_sub(repaid);
+        let more = self.window.refill(more.saturating_sub(repaid));
+        self.earned = self.earned.saturating_add(more).min(max);
+        if self.debt == 0 {
+            // As much as was sent in vain arrived.
+            self.probe_at = Instant::ZERO;
+            self.probe_pause = PROBE_PAUSE_MIN;
+        }
     }
 
     /// The count of numbers that a reader's progress newly proves. Numbers up to
@@ -308,15 +360,15 @@ impl FormerCredits {
     const MAX: usize = 64;
 
     /// Remembers the credit of a participant; the oldest is forgotten.
-    pub fn note(&mut self, prefix: GuidPrefix, credit: RetransmissionCredit) {
-        if credit.bytes >= INITIAL_BYTES {
+    pub fn note(&mut self, prefix: GuidPrefix, credit: &RetransmissionCredit) {
+        if credit.has_initial_window() {
             return;
         }
         self.0.retain(|(known, _)| *known != prefix);
         if self.0.len() >= Self::MAX {
             self.0.remove(0);
         }
-        self.0.push((prefix, credit));
+        self.0.push((prefix, credit.clone()));
     }
 
     /// Takes the credit of a participant that matches again.
@@ -329,6 +381,7 @@ impl FormerCredits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::retransmission_window::INITIAL_BYTES;
     use crate::seq::FragmentNumber;
 
     fn at(ms: u64) -> Instant {
@@ -343,6 +396,10 @@ mod tests {
         NumberRun { first, last }
     }
 
+    fn full() -> RetransmissionCredit {
+        RetransmissionCredit::new(RetransmissionWindow::new())
+    }
+
     fn set(numbers: &[i64]) -> SequenceSet {
         let mut set = SequenceSet::empty(SequenceNumber(numbers[0]));
         for number in numbers {
@@ -353,11 +410,11 @@ mod tests {
 
     #[test]
     fn without_credit_probes_come_less_and_less_often() {
-        let mut credit = RetransmissionCredit::INITIAL;
+        let mut credit = full();
         credit.spend(at(0), 0);
         assert_eq!(credit.available(at(0)), INITIAL_BYTES);
         credit.spend(at(0), INITIAL_BYTES - 1);
-        assert_eq!(credit.available(at(0)), PROBE_BYTES, "at least a probe");
+        assert_eq!(credit.available(at(0)), 1);
         let mut now = 0;
         for pause in [2, 4, 8, 16, 32, 64, 128, 200, 200] {
             credit.spend(at(now), PROBE_BYTES);
@@ -367,9 +424,12 @@ mod tests {
             assert_eq!(credit.available(at(now)), PROBE_BYTES);
             assert_eq!(credit.next_at(at(now)), at(now));
         }
-        // Progress begins anew.
+        // A little progress repays debt, and gives no further probe at once.
         credit.earn(0, 1_000);
         credit.spend(at(now), PROBE_BYTES);
+        credit.earn(PROBE_BYTES / 2 - 1, 1_000);
+        assert_eq!(credit.available(at(now)), 0);
+        // Progress of half a probe begins anew.
         credit.earn(1, 1_000);
         assert_eq!(credit.available(at(now)), PROBE_BYTES);
         credit.spend(at(now), PROBE_BYTES);
@@ -377,21 +437,42 @@ mod tests {
     }
 
     #[test]
+    fn writers_share_the_initial_window_and_fill_it_again() {
+        let mut one = full();
+        let mut other = full();
+        other.share(one.window.clone());
+        one.spend(at(0), INITIAL_BYTES);
+        assert_eq!(one.available(at(0)), 0);
+        // The other one has none left, but may probe once.
+        assert_eq!(other.available(at(0)), PROBE_BYTES);
+        other.spend(at(0), PROBE_BYTES);
+        assert_eq!(one.available(at(24)), 0, "probes of several are spaced");
+        assert_eq!(one.available(at(25)), PROBE_BYTES);
+        other.earn(PROBE_BYTES, 100);
+        assert_eq!(one.available(at(1)), PROBE_BYTES, "after its debt");
+        other.earn(INITIAL_BYTES, 100);
+        assert!(one.window.is_full());
+        let more = INITIAL_BYTES + PROBE_BYTES;
+        assert_eq!(other.available(at(1)), INITIAL_BYTES + more);
+        assert_eq!(one.available(at(1)), INITIAL_BYTES);
+    }
+
+    #[test]
     fn each_proved_byte_allows_two_up_to_a_limit() {
-        let mut credit = RetransmissionCredit::INITIAL;
+        let mut credit = full();
         credit.spend(at(0), INITIAL_BYTES);
         credit.earn(50_000, 100);
         assert_eq!(credit.available(at(0)), 100_000);
         credit.earn(CREDIT_MAX, 100);
-        assert_eq!(credit.available(at(0)), CREDIT_MAX);
+        assert_eq!(credit.available(at(0)), INITIAL_BYTES + CREDIT_MAX);
         // Large samples: two of them.
         credit.earn(CREDIT_MAX, CREDIT_MAX);
-        assert_eq!(credit.available(at(0)), 2 * CREDIT_MAX);
+        assert_eq!(credit.available(at(0)), INITIAL_BYTES + 2 * CREDIT_MAX);
     }
 
     #[test]
     fn numbers_sent_to_all_count_once_and_those_sent_alone_each_time() {
-        let mut credit = RetransmissionCredit::INITIAL;
+        let mut credit = full();
         assert_eq!(credit.newly_proved(run(1, 10), 0), 10);
         assert_eq!(credit.newly_proved(run(1, 10), 0), 0);
         assert_eq!(credit.newly_proved(run(5, 14), 0), 4);
@@ -510,17 +591,17 @@ mod tests {
     fn a_participant_that_matches_again_has_its_former_credit() {
         let peer = |number: u8| GuidPrefix([number; 12]);
         let mut former = FormerCredits::default();
-        let mut credit = RetransmissionCredit::INITIAL;
-        former.note(peer(0), credit);
+        let mut credit = full();
+        former.note(peer(0), &credit);
         assert!(former.take(peer(0)).is_none(), "a full window is no debt");
         credit.spend(at(0), 1);
         for number in 0..=64 {
-            former.note(peer(number), credit);
+            former.note(peer(number), &credit);
         }
         assert!(former.take(peer(0)).is_none(), "the oldest is forgotten");
         assert!(former.take(peer(64)).is_some() && former.take(peer(64)).is_none());
         credit.spend(at(0), 5);
-        former.note(peer(1), credit);
+        former.note(peer(1), &credit);
         let taken = former.take(peer(1)).unwrap();
         assert_eq!(taken.available(at(0)), INITIAL_BYTES - 6);
         assert!(former.take(peer(1)).is_none(), "kept once");

@@ -8,6 +8,9 @@
 
 pub mod net;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use net::{Net, Sent};
 use pteros_rtps::history::CacheChange;
@@ -17,6 +20,7 @@ use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::qos::{Durability, EndpointQos, History};
 use pteros_rtps::reader::{Reader, ReaderConfig, ReaderEvent, WriterProxyConfig};
+use pteros_rtps::retransmission_window::RetransmissionWindow;
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::Submessage;
@@ -53,6 +57,9 @@ pub struct Pair {
     pub net: Net,
     pub writers: Vec<WriterSide>,
     pub readers: Vec<ReaderSide>,
+    /// Retransmission windows by the nodes of writers and readers, as each participant
+    /// has them.
+    windows: BTreeMap<(usize, usize), Arc<RetransmissionWindow>>,
     out: Outbox,
 }
 
@@ -109,6 +116,7 @@ impl Pair {
             net: Net::new(seed),
             writers: Vec::new(),
             readers: Vec::new(),
+            windows: BTreeMap::new(),
             out: Outbox::new(),
         }
     }
@@ -206,7 +214,12 @@ impl Pair {
             content_filter: reader.machine.content_filter().cloned(),
         };
         let now = self.now();
-        assert!(self.writers[w.0].machine.match_reader(now, config));
+        let (prefix, to) = (config.guid.prefix, reader.node);
+        let writer = &mut self.writers[w.0];
+        assert!(writer.machine.match_reader(now, config));
+        let window = self.windows.entry((writer.node, to));
+        let window = window.or_insert_with(RetransmissionWindow::new);
+        writer.machine.share_retransmission_window(prefix, window);
         self.flush();
     }
 

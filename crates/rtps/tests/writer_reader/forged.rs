@@ -289,6 +289,27 @@ fn a_forged_heartbeat_before_the_first_real_one_is_undone() {
     }
 }
 
+/// Found by the simulator (seed 91117): the writer did not believe the reader's request
+/// for a second, and answered nothing meanwhile. The reader noticed so much later.
+#[test]
+fn a_reader_that_requests_what_was_never_sent_learns_the_truth_at_once() {
+    let mut flow = flow();
+    flow.pair.run_ms(500);
+    flow.pair.net.log.clear();
+    let next = flow.next();
+    flow.acknack(next + 300, 1_000);
+    let truth = SubmessageSummary::Heartbeat(1, next - 1, false);
+    assert_eq!(flow.pair.net.log, [[truth]]);
+    let (mut pair, w, r) = Pair::unmatched(transient_local(100), transient_local(100));
+    pair.write_many(w, 3);
+    pair.match_writer_only(r, w);
+    let mut flow = Flow { pair, w, r };
+    flow.heartbeat(300, 300, 1);
+    flow.pair.match_reader_only(w, r);
+    flow.pair.run_ms(700);
+    assert_eq!(flow.pair.readers[r.0].machine.stats().resynchronised, 1);
+}
+
 /// Found by the simulator (seed 6066): before its first sample, a volatile reader took all
 /// heartbeats for those of a writer that waits for an answer, and believed the claim.
 #[test]

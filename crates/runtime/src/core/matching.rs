@@ -510,10 +510,13 @@ impl Core {
                 content_filter: writer.filter_of(remote),
             };
             let is_mutually_known = self.is_mutually_known(remote.guid);
+            let prefix = remote.guid.prefix;
+            let window = self.participant().lock().retransmission_window(prefix);
             let mut state = writer.state.lock();
             self.write_deferred(now, &writer, &mut state);
             writer.serialize_pending(&mut state);
             state.machine.match_reader(now, proxy);
+            state.machine.share_retransmission_window(prefix, &window);
             if is_mutually_known {
                 state.machine.suppress_initial_heartbeat(remote.guid);
             }

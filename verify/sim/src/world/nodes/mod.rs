@@ -16,6 +16,7 @@ mod component;
 mod crash;
 mod crowd;
 mod flood;
+mod flow;
 mod lifecycle;
 mod parameter;
 mod recording;

@@ -63,6 +63,8 @@ pub struct NodeWorld {
     pub sim: Arc<Simulation>,
     pub report: Arc<InvariantReport>,
     pub random: Mutex<Rng>,
+    /// The seed of the run: consecutive runs take turns.
+    pub run: u64,
     healed: Arc<AtomicBool>,
     options: Options,
 }
@@ -149,6 +151,7 @@ impl NodeWorld {
             sim: Arc::new(sim),
             report: Arc::default(),
             random: Mutex::new(Rng::with_seed(seed)),
+            run: seed,
             healed: Arc::default(),
             options: options.clone(),
         }

@@ -14,7 +14,8 @@ use pteros_runtime::Core;
 
 use super::super::attacker::{acknack, contains, datagram, replace, sender};
 use super::super::world::NodeWorld;
-use super::MEMBERS;
+use super::flood::Kind;
+use super::{LISTENER, MEMBERS};
 
 /// Datagrams that it keeps.
 const RECORDED_MAX: usize = 400;
@@ -88,6 +89,35 @@ impl Attacker {
             .sim
             .trace_line(format_args!("  attack {kind} on p{to} from {from}"));
         world.sim.inject(from, to, bytes);
+    }
+
+    /// One packet of a flood at the process `to`.
+    pub fn flood(
+        &mut self,
+        world: &NodeWorld,
+        random: &mut Rng,
+        kind: Kind,
+        to: usize,
+        writer: Option<Guid>,
+        number: i64,
+    ) {
+        let victim = world.sim.event_loop().core(to).map(|core| core.prefix());
+        let (Some(victim), Some(writer)) = (victim, writer) else {
+            return;
+        };
+        let bytes = match kind {
+            Kind::PlainData => Some(forged_data(random, writer, victim, number)),
+            Kind::Replays => draw(random, &self.recorded),
+            _ => draw(random, &self.recorded).map(|bytes| changed(random, &bytes)),
+        };
+        // Half of them spoof the address of the other end.
+        let from = match random.bool() {
+            true => world.sim.address(LISTENER - to),
+            false => stranger(random.u32(0..ADDRESSES)),
+        };
+        if let Some(bytes) = bytes {
+            world.sim.inject(from, to, bytes);
+        }
     }
 
     /// A claim of the talker's identity under another name, and a proof that the

@@ -6,8 +6,10 @@
 //! others than authenticated participants send is never delivered, nothing protected
 //! is readable on the network, and no intruder is admitted. A reliable flow loses
 //! nothing (I1), and a newcomer joins within a bound, during and after a flood (I6).
+//! Every other run ends with a flood of packets at a flow (`flood.rs`, I19).
 
 mod attacks;
+mod flood;
 mod keystore;
 
 use std::collections::BTreeSet;
@@ -61,6 +63,7 @@ pub(super) fn run(world: &NodeWorld) {
     let mut story = Story::new(world);
     story.play();
     story.calm();
+    story.flood();
 }
 
 /// A process and what it has taken.
