@@ -82,10 +82,13 @@ fn a_lost_carrier_moves_both_directions_to_the_other_network_and_back() {
         let gaps = flows.gaps_after(WINDOW, |_| lab.switch.ip("link set sa1 down"));
         flows.echoes[0].logs("network interface a1 (10.1.0.1) has no carrier");
 
-        let mut info = flows.hosts[0].pteros(&["topic", "info", "--details", "/from_a"]);
-        let shown = String::from_utf8(info.output().expect("info").stdout).expect("text");
         let expected = "10.2.0.2 is in use; 10.1.0.2 is behind a link of this host that is down";
-        assert!(shown.contains(expected), "{shown}");
+        for flag in ["--details", "-v"] {
+            let mut info = flows.hosts[0].pteros(&["topic", "info", flag, "/from_a"]);
+            let shown = String::from_utf8(info.output().expect("info").stdout).expect("text");
+            assert!(shown.contains("Network paths from this host:\n"), "{shown}");
+            assert!(shown.contains(expected), "{shown}");
+        }
         let mut doctor = flows.hosts[0].pteros(&["doctor"]);
         let shown = String::from_utf8(doctor.output().expect("doctor").stdout).expect("text");
         let expected = "a1 10.1.0.1/24, MTU 1500, without a carrier";

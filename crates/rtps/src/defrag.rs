@@ -5,7 +5,10 @@
 //! allocate or fill memory: a buffer grows to at most [`GROWTH`] times the bytes in it.
 //! Fragments far ahead are kept apart until it reaches them. The first accepted
 //! fragment fixes sample size and fragment size; later fragments that disagree are
-//! refused, unless they are many: then the first was forged. The announced size is charged to the participant (`memory_budget.rs`).
+//! refused, unless they are many or the sample makes no progress: then the first was
+//! forged. A reliable sample whose missing fragments are requested in vain is dropped as
+//! well, and requested whole. The announced size is charged to the participant
+//! (`memory_budget.rs`).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -33,8 +36,15 @@ const RUNS_MAX: usize = 256;
 /// Fragments in a row that name other sizes prove the first ones forged if they are
 /// more than those, and more than this number ...
 const CONTRADICTIONS_MIN: u64 = 3;
-/// ... or, whatever was received, more than this number.
+/// ... or, whatever was received, more than this number. One is enough when nothing of
+/// the sample was received for [`CONTRADICTED_AGE`].
 const CONTRADICTIONS_MAX: u64 = 8;
+/// How long a contradicted sample may make no progress.
+pub(crate) const CONTRADICTED_AGE: Duration = Duration::from_millis(500);
+/// Requests for missing fragments that have no effect before a sample may be dropped.
+const VAIN_REQUESTS: u32 = 4;
+/// Each dropped sample doubles how long the next one may make no progress, so often.
+const DOUBLINGS_MAX: u32 = 5;
 /// From this size on, the buffer of a payload is reused after the application
 /// dropped it: fresh pages cost more than copying.
 const REUSE_MIN_BYTES: usize = 64 << 10;
@@ -126,6 +136,8 @@ struct PartialSample {
     charge: MemoryCharge,
     /// The other sizes that fragments name, and how many did in a row.
     contradicted: (u16, u32, u32),
+    /// Requests for missing fragments since the last progress.
+    requests: u32,
 }
 
 /// Consecutive bytes of a sample.
@@ -175,8 +187,9 @@ impl PartialSample {
         .then_some((start, end))
     }
 
-    /// Notes fragments of another size. True when they outnumber those of this one.
-    fn is_outvoted(&mut self, fragments: &Fragments<'_>) -> bool {
+    /// Notes fragments of another size. True when they outnumber those of this one, or
+    /// this one makes no progress.
+    fn is_outvoted(&mut self, now: Instant, fragments: &Fragments<'_>) -> bool {
         let sizes = (fragments.fragment_size, fragments.sample_size);
         let (fragment_size, sample_size, seen) = &mut self.contradicted;
         if (*fragment_size, *sample_size) != sizes {
@@ -186,7 +199,12 @@ impl PartialSample {
         let received = self.received.runs().iter().map(|run| run.count());
         let received = received.fold(0, u64::saturating_add);
         let enough = received.clamp(CONTRADICTIONS_MIN, CONTRADICTIONS_MAX);
-        u64::from(*seen) > enough
+        u64::from(*seen) > enough || self.is_idle(now, CONTRADICTED_AGE)
+    }
+
+    /// Whether nothing of it was received for `age`.
+    fn is_idle(&self, now: Instant, age: Duration) -> bool {
+        self.last_progress.after(age) <= now
     }
 
     fn store(&mut self, now: Instant, fragments: &Fragments<'_>) -> ReassemblyOutcome {
@@ -297,6 +315,9 @@ pub(crate) struct Defragmenter {
     charger: MemoryCharger,
     /// Sorted by sequence number.
     partials: Vec<PartialSample>,
+    /// How often partial samples were dropped since one was completed, see
+    /// [`Self::remove_hopeless`].
+    in_vain: u32,
     /// The emptied set of a completed sample, to save its allocation.
     spare_set: Option<IntervalSet>,
     /// The last large payload delivered, to reuse its memory.
@@ -310,6 +331,7 @@ impl Defragmenter {
             reliable,
             charger: MemoryCharger::default(),
             partials: Vec::new(),
+            in_vain: 0,
             spare_set: None,
             spare_buffer: None,
         }
@@ -374,7 +396,7 @@ impl Defragmenter {
         if partial.fragment_size != fragments.fragment_size
             || partial.sample_size != fragments.sample_size
         {
-            if size > self.limits.sample_bytes_max || !partial.is_outvoted(fragments) {
+            if size > self.limits.sample_bytes_max || !partial.is_outvoted(now, fragments) {
                 return ReassemblyOutcome::Invalid;
             }
             // The fragments so far were forged.
@@ -385,6 +407,7 @@ impl Defragmenter {
         let outcome = partial.store(now, fragments);
         if matches!(outcome, ReassemblyOutcome::Incomplete) {
             partial.contradicted.2 = 0;
+            partial.requests = 0;
         }
         if partial.received.is_empty() {
             // No valid fragment: it must not occupy an entry.
@@ -456,6 +479,7 @@ impl Defragmenter {
                 last_progress: now,
                 charge,
                 contradicted: (0, 0, 0),
+                requests: 0,
             },
         );
         Ok(at)
@@ -491,6 +515,7 @@ impl Defragmenter {
     }
 
     fn complete(&mut self, at: usize) -> (SampleHead, Bytes, SampleCharge) {
+        self.in_vain = 0;
         let mut partial = self.partials.remove(at);
         partial.received.clear();
         self.spare_set = Some(partial.received);
@@ -530,8 +555,31 @@ impl Defragmenter {
 
     /// Drops the partial samples of which nothing was received for `age`.
     pub fn remove_older(&mut self, now: Instant, age: Duration) {
-        self.partials
-            .retain(|partial| partial.last_progress.after(age) > now);
+        self.partials.retain(|partial| !partial.is_idle(now, age));
+    }
+
+    /// Drops samples of a reliable writer that cannot become whole: other sizes
+    /// contradict them, or requests for the rest have no effect, and nothing was
+    /// received for a while. `age` is that while for the latter.
+    pub fn remove_hopeless(&mut self, now: Instant, age: Duration) {
+        let before = self.partials.len();
+        let age = age.times(1 << self.in_vain.min(DOUBLINGS_MAX));
+        self.partials.retain(|partial| {
+            let is_contradicted = partial.contradicted.2 > 0;
+            let is_in_vain = partial.requests >= VAIN_REQUESTS && partial.is_idle(now, age);
+            !(is_in_vain || is_contradicted && partial.is_idle(now, CONTRADICTED_AGE))
+        });
+        if self.partials.len() < before {
+            self.in_vain = self.in_vain.saturating_add(1);
+        }
+    }
+
+    /// Notes a request for missing fragments.
+    pub fn note_requested(&mut self, sequence: SequenceNumber) {
+        let mut partials = self.partials.iter_mut();
+        if let Some(partial) = partials.find(|partial| partial.head.sequence == sequence) {
+            partial.requests = partial.requests.saturating_add(1);
+        }
     }
 
     /// Numbers of the partial samples, lowest first.
@@ -641,6 +689,71 @@ mod tests {
             }
             assert_eq!(got.as_deref(), Some(&whole[..]));
         }
+    }
+
+    fn at_ms(ms: i64) -> Instant {
+        Instant::ZERO.after(Duration::from_millis(ms))
+    }
+
+    /// A fragment of a sample of ten bytes, and one of the sample of 100 bytes that was
+    /// forged before.
+    fn forged_and_real() -> (Defragmenter, Fragments<'static>) {
+        let mut d = defragmenter(true);
+        for number in 1..25 {
+            let forged = fragment(number, 100, b"ffff");
+            let outcome = d.handle(at_ms(0), head(1), &forged);
+            assert!(matches!(outcome, ReassemblyOutcome::Incomplete));
+        }
+        (d, fragment(1, 10, b"abcd"))
+    }
+
+    #[test]
+    fn a_sample_without_progress_gives_way_to_one_of_another_size() {
+        let (mut d, real) = forged_and_real();
+        let refused = d.handle(at_ms(499), head(1), &real);
+        assert!(matches!(refused, ReassemblyOutcome::Invalid));
+        // It is contradicted and idle, so it need not wait for another fragment.
+        d.remove_hopeless(at_ms(499), Duration::from_secs(2));
+        assert!(d.contains(SequenceNumber(1)));
+        d.remove_hopeless(at_ms(500), Duration::from_secs(2));
+        assert!(!d.contains(SequenceNumber(1)));
+
+        let (mut d, real) = forged_and_real();
+        let taken = d.handle(at_ms(500), head(1), &real);
+        assert!(matches!(taken, ReassemblyOutcome::Incomplete));
+        assert_eq!(d.last_received(SequenceNumber(1)), Some(1));
+    }
+
+    #[test]
+    fn a_sample_whose_rest_is_requested_in_vain_is_dropped_later_each_time() {
+        let age = Duration::from_secs(2);
+        let mut d = defragmenter(true);
+        let mut at = 0;
+        for round in 0..8 {
+            let begun = fragment(1, 100, b"ffff");
+            d.handle(at_ms(at), head(1), &begun);
+            (0..VAIN_REQUESTS - 1).for_each(|_| d.note_requested(SequenceNumber(1)));
+            d.remove_hopeless(at_ms(at + 1_000_000), age);
+            assert!(d.contains(SequenceNumber(1)), "requested too seldom");
+            d.note_requested(SequenceNumber(1));
+            let idle = 2_000 << round.min(5);
+            d.remove_hopeless(at_ms(at + idle - 1), age);
+            assert!(d.contains(SequenceNumber(1)), "{round}");
+            d.remove_hopeless(at_ms(at + idle), age);
+            assert!(!d.contains(SequenceNumber(1)), "{round}");
+            at += idle;
+        }
+        // A whole sample ends that.
+        for (number, bytes) in [(1, &b"abcd"[..]), (2, b"efgh"), (3, b"ij")] {
+            d.handle(at_ms(at), head(1), &fragment(number, 10, bytes));
+        }
+        assert_eq!(d.in_vain, 0);
+        // Progress does as well.
+        d.handle(at_ms(at), head(2), &fragment(1, 100, b"ffff"));
+        (0..VAIN_REQUESTS).for_each(|_| d.note_requested(SequenceNumber(2)));
+        d.handle(at_ms(at), head(2), &fragment(2, 100, b"ffff"));
+        d.remove_hopeless(at_ms(at + 1_000_000), age);
+        assert!(d.contains(SequenceNumber(2)));
     }
 
     #[test]

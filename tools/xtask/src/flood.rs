@@ -1,25 +1,32 @@
-//! Flood test, `cargo xtask flood [--seconds N] [--rate HZ] [--kinds KIND,...]`: two
-//! processes exchange reliable messages while a third sends hostile datagrams to
+//! Flood test, `cargo xtask flood [--seconds N] [--rate HZ] [--kinds KIND,...] [--dev]`:
+//! two processes exchange reliable messages while a third sends hostile datagrams to
 //! both, 100 000 a second.
 //!
-//! It runs in a private network. The attacker has a CPU of its own; the attacked
+//! It runs in a private network. The attacker is a process of the same host, or of a
+//! host of its own, see [`Kind`]. It has a CPU of its own; the attacked
 //! processes share another. The test fails if a process crashes, if its memory
 //! grows by [`GROWTH_KIB_MAX`] or more, if fewer than 99 % of the messages arrive in
 //! time, or if the 99th percentile of the round trip exceeds [`P99_MICROS_MAX`].
+//!
+//! A kind that fails runs once more, after the others. `cargo xtask test --all` runs it
+//! with `--seconds 3 --dev`.
 
 mod attacker;
+mod forged;
+mod neighbour;
 
-use std::io::{BufRead, BufReader, Lines};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::{bench, namespace, peers};
+use crate::{bench, namespace, peers, test};
 
 use attacker::Kind;
+use neighbour::Neighbour;
 
 pub use attacker::TASK as ATTACKER_TASK;
 pub use attacker::run as attack;
@@ -27,8 +34,9 @@ pub use attacker::run as attack;
 /// Name of the task that runs inside the namespace.
 pub const INSIDE_TASK: &str = "flood-inside";
 
-const USAGE: &str = "usage: cargo xtask flood [--seconds N] [--rate HZ] [--kinds KIND,...]\n\
-     KIND: mixed, announcements, duplicates; without it all";
+const USAGE: &str = "usage: cargo xtask flood [--seconds N] [--rate HZ] [--kinds KIND,...] [--dev]\n\
+     KIND: mixed, announcements, duplicates, requests, heartbeats, gaps, fragments, data; without it all\n\
+     --dev: programs of the development profile";
 
 /// Legitimate messages per second.
 const MESSAGE_RATE: u32 = 2_000;
@@ -40,11 +48,15 @@ const SHARE_MIN: f64 = 0.99;
 const P99_MICROS_MAX: f64 = 20_000.0;
 /// Round trips that are measured.
 const ROUND_TRIPS: u32 = 5_000;
+/// How long the flood of the round trips lasts if they do not end.
+const ATTACK_SECONDS_MAX: u32 = 120;
 
 struct FloodPlan {
     seconds: u32,
     rate: u32,
     kinds: Vec<Kind>,
+    /// The programs of the development profile are attacked.
+    is_dev: bool,
 }
 
 impl FloodPlan {
@@ -53,9 +65,14 @@ impl FloodPlan {
             seconds: 20,
             rate: 100_000,
             kinds: Kind::ALL.to_vec(),
+            is_dev: false,
         };
         let mut flags = flags.iter();
         while let Some(flag) = flags.next() {
+            if flag == "--dev" {
+                plan.is_dev = true;
+                continue;
+            }
             let value = flags
                 .next()
                 .with_context(|| format!("{flag} lacks a value\n{USAGE}"))?;
@@ -78,81 +95,247 @@ impl FloodPlan {
         }
         Ok(plan)
     }
+
+    fn program(&self) -> Result<PathBuf> {
+        let profile = if self.is_dev { "debug" } else { bench::PROFILE };
+        Ok(peers::target_folder()?.join(profile).join("ping-pong"))
+    }
 }
 
-/// Builds the programs, then attacks them in a private network.
-pub fn run(flags: &[String]) -> Result<ExitStatus> {
-    FloodPlan::parse(flags)?;
-    bench::build(&["-p", "ping-pong"])?;
-    let own = std::env::current_exe()?;
-    namespace::command(true, &own.to_string_lossy())?
-        .arg(INSIDE_TASK)
-        .args(flags)
-        .status()
-        .context("run the flood in a private network")
-}
-
-/// Runs the measurement inside the namespace.
-pub fn run_inside(flags: &[String]) -> Result<()> {
-    let plan = FloodPlan::parse(flags)?;
-    let program = peers::target_folder()?
-        .join(bench::PROFILE)
-        .join("ping-pong");
-    let calm = exchange(&program, plan.seconds.min(5), None)?;
-    let calm_p99 = round_trip_p99(&program, None)?;
-    println!("without a flood: {calm}; round trip p99 {calm_p99:.0} us");
-    ensure!(
-        calm.share() >= SHARE_MIN,
-        "too few messages arrive even without the flood; is the machine busy?"
-    );
-    for kind in plan.kinds {
-        let flood = Flood {
-            kind,
-            rate: plan.rate,
-            seconds: plan.seconds,
-        };
-        let flooded = exchange(&program, plan.seconds, Some(flood))?;
-        let p99 = round_trip_p99(&program, Some(flood))?;
-        let name = kind.name();
-        println!(
-            "{name}, {} packets a second: {flooded}; round trip p99 {p99:.0} us",
-            plan.rate
-        );
-        ensure!(
-            flooded.share() >= SHARE_MIN * calm.share(),
-            "{name}: fewer than {SHARE_MIN} of the messages arrived in time"
-        );
-        ensure!(
-            flooded.growth_kib <= GROWTH_KIB_MAX,
-            "{name}: memory of a process grew by more than {GROWTH_KIB_MAX} KiB"
-        );
-        ensure!(
-            p99 <= P99_MICROS_MAX,
-            "{name}: the 99th percentile of a round trip is {p99:.0} us, more than {P99_MICROS_MAX}"
-        );
+/// Why this machine cannot run a flood.
+pub fn is_possible() -> Result<(), String> {
+    let failed = |error: anyhow::Error| format!("{error:#}");
+    let mut probe = namespace::command(true, "ip").map_err(failed)?;
+    let probe = probe
+        .args(["link", "add", "probe0", "type", "veth"])
+        .output();
+    let probe = probe.map_err(|error| error.to_string())?;
+    if !probe.status.success() {
+        let said = String::from_utf8_lossy(&probe.stderr);
+        return Err(format!(
+            "no cable between network namespaces: {}",
+            said.trim()
+        ));
+    }
+    for cpu in ["0", "1"] {
+        let pinned = Command::new("taskset").args(["-c", cpu, "true"]).output();
+        if !pinned.is_ok_and(|output| output.status.success()) {
+            return Err(format!(
+                "attacker and attacked need a CPU each, and `taskset -c {cpu}` fails"
+            ));
+        }
     }
     Ok(())
 }
 
-/// What the attacker does.
-#[derive(Clone, Copy)]
-struct Flood {
-    kind: Kind,
-    rate: u32,
-    seconds: u32,
+/// Builds the programs, then attacks them in a private network.
+pub fn run(flags: &[String]) -> Result<ExitStatus> {
+    if FloodPlan::parse(flags)?.is_dev {
+        test::build_ping_pong()?;
+    } else {
+        bench::build(&["-p", "ping-pong"])?;
+    }
+    is_possible().map_err(anyhow::Error::msg)?;
+    command(flags)?
+        .status()
+        .context("run the flood in a private network")
 }
 
-impl Flood {
-    /// Starts the attacker, on a CPU of its own.
-    fn start(self) -> Result<FloodProcess> {
-        let mut command = Command::new("taskset");
+/// The command that attacks in a private network. The programs are built.
+pub fn command(flags: &[String]) -> Result<Command> {
+    let own = std::env::current_exe()?;
+    let mut command = namespace::command(true, &own.to_string_lossy())?;
+    command.arg(INSIDE_TASK).args(flags);
+    Ok(command)
+}
+
+/// Runs the measurement inside the namespace. Prints `unsteady: ` before a kind that
+/// failed once.
+pub fn run_inside(flags: &[String]) -> Result<()> {
+    let plan = FloodPlan::parse(flags)?;
+    let lab = FloodLab {
+        program: plan.program()?,
+        neighbour: Neighbour::attach()?,
+        seconds: plan.seconds,
+        rate: plan.rate,
+    };
+    let calm = lab.measure_calm()?;
+    let mut failed = Vec::new();
+    for kind in plan.kinds {
+        if let Err(error) = lab.attack(kind, calm) {
+            println!("{}: {error:#}", kind.name());
+            failed.push(kind);
+        }
+    }
+    let mut failed_twice = Vec::new();
+    for kind in failed {
+        println!("once more, alone: {}", kind.name());
+        match lab.attack(kind, calm) {
+            Ok(()) => println!("{UNSTEADY}{}", kind.name()),
+            Err(error) => failed_twice.push(format!("{}: {error:#}", kind.name())),
+        }
+    }
+    ensure!(failed_twice.is_empty(), "{}", failed_twice.join("; "));
+    Ok(())
+}
+
+/// Begins the line of a kind that failed once and passed alone.
+pub const UNSTEADY: &str = "unsteady: ";
+
+/// The attacked host and its neighbour.
+struct FloodLab {
+    program: PathBuf,
+    neighbour: Neighbour,
+    seconds: u32,
+    rate: u32,
+}
+
+impl FloodLab {
+    /// The share of the messages that arrives without a flood.
+    fn measure_calm(&self) -> Result<f64> {
+        let calm = self.exchange(self.seconds.min(5), None)?;
+        let calm_p99 = self.round_trip_p99(None)?;
+        println!("without a flood: {calm}; round trip p99 {calm_p99:.0} us");
+        ensure!(
+            calm.share() >= SHARE_MIN,
+            "too few messages arrive even without the flood; is the machine busy?"
+        );
+        Ok(calm.share())
+    }
+
+    /// Attacks with one kind, and checks what arrives.
+    fn attack(&self, kind: Kind, calm_share: f64) -> Result<()> {
+        let flooded = self.exchange(self.seconds, Some(kind))?;
+        let p99 = self.round_trip_p99(Some(kind))?;
+        println!(
+            "{}, {} packets a second: {flooded}; round trip p99 {p99:.0} us",
+            kind.name(),
+            self.rate
+        );
+        ensure!(
+            flooded.share() >= SHARE_MIN * calm_share,
+            "fewer than {SHARE_MIN} of the messages arrived in time"
+        );
+        ensure!(
+            flooded.growth_kib <= GROWTH_KIB_MAX,
+            "memory of a process grew by more than {GROWTH_KIB_MAX} KiB"
+        );
+        ensure!(
+            p99 <= P99_MICROS_MAX,
+            "the 99th percentile of a round trip is {p99:.0} us, more than {P99_MICROS_MAX}"
+        );
+        Ok(())
+    }
+
+    /// Starts an attacker, on a CPU of its own. It waits for [`FloodProcess::begin`].
+    fn attacker(&self, kind: Kind, seconds: u32) -> Result<FloodProcess> {
+        let mut command = match kind.is_from_neighbour() {
+            true => self.neighbour.command("taskset"),
+            false => Command::new("taskset"),
+        };
         command.args(["-c", "0"]).arg(std::env::current_exe()?);
         command.args([ATTACKER_TASK, &self.rate.to_string()]);
-        command.args([&self.seconds.to_string(), self.kind.name()]);
+        command.args([&seconds.to_string(), kind.name()]);
         let mut attacker = FloodProcess::start(command)?;
-        attacker.wait_for("begins")?;
+        attacker.wait_for("listens")?;
         Ok(attacker)
     }
+
+    /// The 99th percentile of the round trip, in microseconds.
+    fn round_trip_p99(&self, kind: Option<Kind>) -> Result<f64> {
+        let start = |kind| self.attacker(kind, ATTACK_SECONDS_MAX);
+        let mut attacker = kind.map(start).transpose()?;
+        let mut pong = attacked(&self.program, "pong")?;
+        pong.wait_for("ready")?;
+        if let Some(attacker) = &mut attacker {
+            attacker.begin()?;
+        }
+        let line = format!("ping --count {ROUND_TRIPS} --timeout 120");
+        let mut ping = attacked(&self.program, &line)?;
+        let line = ping.wait_for("rtt ")?;
+        let p99 = line
+            .split(' ')
+            .find_map(|word| word.strip_prefix("p99=")?.parse().ok());
+        // The flood ends with the round trips.
+        drop(attacker.take());
+        p99.with_context(|| format!("no round trip was complete: {line}"))
+    }
+
+    /// Runs a publisher and a subscriber, with or without a flood.
+    fn exchange(&self, seconds: u32, kind: Option<Kind>) -> Result<ExchangeOutcome> {
+        let count = MESSAGE_RATE * seconds;
+        let start = |kind| self.attacker(kind, seconds);
+        let mut attacker = kind.map(start).transpose()?;
+        let mut subscriber = attacked(&self.program, "sub --history keep_last:1000")?;
+        let mut publisher = attacked(
+            &self.program,
+            &format!(
+                "pub --history keep_last:1000 --wait-matched 1 --settle 2 --linger 1 --rate {MESSAGE_RATE} --count {count}"
+            ),
+        )?;
+        subscriber.wait_for("received ")?;
+        let before = [subscriber.resident_kib()?, publisher.resident_kib()?];
+        let udp_before = udp_arrivals()?;
+        if let Some(attacker) = &mut attacker {
+            attacker.begin()?;
+        }
+        let arrived = Arc::new(AtomicU32::new(1));
+        let lines = subscriber.lines.take().context("read once")?;
+        std::thread::spawn({
+            let arrived = arrived.clone();
+            move || {
+                for _ in lines.map_while(Result::ok) {
+                    arrived.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        });
+        publisher.wait_for(&format!("sent seq={count} "))?;
+        // The publisher lingers for one second.
+        let after = [subscriber.resident_kib()?, publisher.resident_kib()?];
+        publisher.wait_for("ended sent=")?;
+        let in_time = arrived.load(Ordering::Relaxed);
+        let growth = before.iter().zip(after).map(|(b, a)| a.saturating_sub(*b));
+        let hostile = match &mut attacker {
+            None => None,
+            Some(attacker) => {
+                let sent = attacker.wait_for("sent ")?;
+                let arrived = udp_arrivals()? - udp_before;
+                ensure!(
+                    arrived >= u64::from(self.rate) * u64::from(seconds) / 2,
+                    "{sent}; of all datagrams {arrived} arrived, so this was no flood"
+                );
+                Some(sent)
+            }
+        };
+        ensure!(
+            subscriber.child.try_wait()?.is_none(),
+            "the subscriber crashed"
+        );
+        ensure!(publisher.child.wait()?.success(), "the publisher crashed");
+        Ok(ExchangeOutcome {
+            sent: count,
+            in_time,
+            growth_kib: growth.max().unwrap_or(0),
+            hostile,
+        })
+    }
+}
+
+/// Datagrams that arrived at sockets of this network namespace: those received, and
+/// those dropped because a socket was full.
+fn udp_arrivals() -> Result<u64> {
+    let text =
+        std::fs::read_to_string("/proc/self/net/snmp").context("read /proc/self/net/snmp")?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
+    let (names, numbers) = lines.next().zip(lines.next()).context("no counts of UDP")?;
+    let of = |name: &str| {
+        let mut columns = names.split(' ').zip(numbers.split(' '));
+        let found = columns.find(|(column, _)| *column == name);
+        found.and_then(|(_, number)| number.parse::<u64>().ok())
+    };
+    let counts = of("InDatagrams").zip(of("RcvbufErrors"));
+    let (received, dropped) = counts.context("no counts of datagrams")?;
+    Ok(received + dropped)
 }
 
 /// An attacked process. All share a CPU.
@@ -163,22 +346,6 @@ fn attacked(program: &Path, line: &str) -> Result<FloodProcess> {
     command.env("PTEROS_SHARED_MEMORY", "off");
     command.args(line.split(' '));
     FloodProcess::start(command)
-}
-
-/// The 99th percentile of the round trip, in microseconds.
-fn round_trip_p99(program: &Path, flood: Option<Flood>) -> Result<f64> {
-    let mut pong = attacked(program, "pong")?;
-    pong.wait_for("ready")?;
-    let mut attacker = flood.map(Flood::start).transpose()?;
-    let line = format!("ping --count {ROUND_TRIPS} --timeout 120");
-    let mut ping = attacked(program, &line)?;
-    let line = ping.wait_for("rtt ")?;
-    let p99 = line
-        .split(' ')
-        .find_map(|word| word.strip_prefix("p99=")?.parse().ok());
-    // A flood that lasts longer than the round trips ends with them.
-    drop(attacker.take());
-    p99.with_context(|| format!("no round trip was complete: {line}"))
 }
 
 /// Result of one exchange of messages.
@@ -212,52 +379,6 @@ impl std::fmt::Display for ExchangeOutcome {
     }
 }
 
-/// Runs a publisher and a subscriber, with or without a flood.
-fn exchange(program: &Path, seconds: u32, flood: Option<Flood>) -> Result<ExchangeOutcome> {
-    let count = MESSAGE_RATE * seconds;
-    let mut subscriber = attacked(program, "sub --history keep_last:1000")?;
-    let mut publisher = attacked(
-        program,
-        &format!(
-            "pub --history keep_last:1000 --wait-matched 1 --settle 2 --linger 1 --rate {MESSAGE_RATE} --count {count}"
-        ),
-    )?;
-    subscriber.wait_for("received ")?;
-    let before = [subscriber.resident_kib()?, publisher.resident_kib()?];
-    let mut attacker = flood.map(Flood::start).transpose()?;
-    let arrived = Arc::new(AtomicU32::new(1));
-    let lines = subscriber.lines.take().context("read once")?;
-    std::thread::spawn({
-        let arrived = arrived.clone();
-        move || {
-            for _ in lines.map_while(Result::ok) {
-                arrived.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    });
-    publisher.wait_for(&format!("sent seq={count} "))?;
-    // The publisher lingers for one second.
-    let after = [subscriber.resident_kib()?, publisher.resident_kib()?];
-    publisher.wait_for("ended sent=")?;
-    let in_time = arrived.load(Ordering::Relaxed);
-    let growth = before.iter().zip(after).map(|(b, a)| a.saturating_sub(*b));
-    let hostile = match &mut attacker {
-        None => None,
-        Some(attacker) => Some(attacker.wait_for("sent ")?),
-    };
-    ensure!(
-        subscriber.child.try_wait()?.is_none(),
-        "the subscriber crashed"
-    );
-    ensure!(publisher.child.wait()?.success(), "the publisher crashed");
-    Ok(ExchangeOutcome {
-        sent: count,
-        in_time,
-        growth_kib: growth.max().unwrap_or(0),
-        hostile,
-    })
-}
-
 /// A process and its output lines, killed on drop.
 struct FloodProcess {
     child: Child,
@@ -267,12 +388,20 @@ struct FloodProcess {
 impl FloodProcess {
     fn start(mut command: Command) -> Result<Self> {
         let mut child = command
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .with_context(|| format!("start {command:?}"))?;
         let lines = child.stdout.take().map(|out| BufReader::new(out).lines());
         Ok(Self { child, lines })
+    }
+
+    /// Lets an attacker send.
+    fn begin(&mut self) -> Result<()> {
+        let mut stdin = self.child.stdin.take().context("begins once")?;
+        writeln!(stdin).context("let the attacker begin")?;
+        self.wait_for("begins")?;
+        Ok(())
     }
 
     /// Reads up to a line with this prefix and returns the line.
@@ -323,7 +452,7 @@ mod tests {
         assert!(parse("--rate 0").unwrap_err().contains("--rate 0"));
         assert!(parse("--rate").unwrap_err().contains("--rate"));
         assert!(parse("--hard 1").unwrap_err().contains("--hard"));
-        assert_eq!(parse("--kinds duplicates,mixed"), Ok(100_000));
+        assert_eq!(parse("--dev --kinds duplicates,mixed"), Ok(100_000));
         let error = parse("--kinds mixed,soft").unwrap_err();
         assert!(error.contains("--kinds soft: no such kind"), "{error}");
     }

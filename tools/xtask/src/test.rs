@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::checkout::root;
 use crate::counts::Counts;
 use crate::unsteady::{self, FailedTests, FailureCollector};
-use crate::{fault_points, generate, namespace, peers, ros2};
+use crate::{fault_points, flood, generate, namespace, peers, ros2};
 
 /// Slowest test programs named at the end.
 const SLOWEST_SHOWN: usize = 12;
@@ -214,6 +214,7 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         let program = [&program[..], &["--test", "zenoh_networks"]].concat();
         cargo_tests(None, true, &program)
     });
+    report.run_step("floods of hostile packets", run_floods);
     report.run_step("ROS 2's suites on the plug-in", || {
         Ok(TestRun {
             counts: ros2::run_all()?,
@@ -234,6 +235,46 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
     report.run_step("mutants and tolerated faults", || {
         cargo_tests(None, true, &FAULT_RUNS[1..])
     });
+}
+
+/// Attacks two processes that communicate, at 100 000 packets a second of every kind.
+fn run_floods() -> Result<TestRun> {
+    if let Err(why) = flood::is_possible() {
+        println!("no floods of hostile packets: {why}");
+        let mut run = TestRun::default();
+        run.counts.skipped += 1;
+        return Ok(run);
+    }
+    build_ping_pong()?;
+    let flags = ["--seconds", "3", "--dev"].map(str::to_owned);
+    let mut child = flood::command(&flags)?
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("run the flood in a private network")?;
+    let mut run = TestRun::default();
+    for line in child
+        .stdout
+        .take()
+        .into_iter()
+        .flat_map(|out| BufReader::new(out).lines())
+    {
+        let line = line.context("read what the flood prints")?;
+        let kind = line.strip_prefix(flood::UNSTEADY);
+        run.unsteady
+            .extend(kind.map(|kind| format!("flood of {kind}")));
+        println!("{line}");
+    }
+    let held = child.wait().context("wait for the flood")?.success();
+    run.counts.add(TestRun::single(held).counts);
+    Ok(run)
+}
+
+/// Builds the attacked program as its own test does: the tests of the whole workspace
+/// have built it already.
+pub fn build_ping_pong() -> Result<()> {
+    let build = ["test", "--no-run", "--quiet", "--test", "there_and_back"];
+    cargo(&[build.as_slice(), WHOLE.as_slice()].concat())?;
+    Ok(())
 }
 
 /// Builds the extension module that the test program `python` loads, where there is a

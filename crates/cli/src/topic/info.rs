@@ -88,7 +88,8 @@ impl Info {
         if self.details {
             text += &matches_text(&graph.match_reports(&name));
             for (from, to) in stalled_pairs(&publishers, &subscriptions) {
-                text += &format!("  {to} has acknowledged nothing of {from} for 2 s\n");
+                let line = format!("{to} has acknowledged nothing of {from} for 2 s");
+                text += &format!("  {}\n", escape_line(&line));
             }
             let endpoints = || publishers.iter().chain(&subscriptions);
             text += &paths_text(&session.context, endpoints(), 1);
@@ -112,11 +113,11 @@ pub fn stalled_pairs(
 ) -> Vec<(String, String)> {
     let name_of = |gid: &Guid| {
         let known = subscriptions.iter().find(|one| one.gid == *gid);
-        let path = known.map(|one| escape_line(&node_path(one)).into_owned());
+        let path = known.map(node_path);
         path.unwrap_or_else(|| format!("subscription {}", guid_text(*gid)))
     };
     let of = |publisher: &EndpointInfo| -> Vec<_> {
-        let from = escape_line(&node_path(publisher)).into_owned();
+        let from = node_path(publisher);
         let stalled = publisher.stalled_subscriptions.iter();
         stalled.map(|gid| (from.clone(), name_of(gid))).collect()
     };

@@ -133,6 +133,7 @@ impl Publish {
         } else {
             None
         };
+        let mut refusal_notes = RefusalNotes::default();
         let mut count = 0;
         while !session.context.is_shut_down() {
             if let Some(pace) = &mut simulated_pace
@@ -152,7 +153,7 @@ impl Publish {
                     cli.console.line(format!("publishing #{count}: {text}\n"))?;
                 }
             }
-            publish_when_accepted(cli, &session, &publisher, message)?;
+            publish_when_accepted(cli, &session, &publisher, message, &mut refusal_notes)?;
             if times != 0 && count >= times {
                 match self.keep_alive {
                     Some(time) => spin_until(&session, Instant::now() + time),
@@ -269,24 +270,53 @@ fn publish_when_accepted(
     session: &Session,
     publisher: &Publisher<DynamicMessage>,
     message: &DynamicMessage,
+    notes: &mut RefusalNotes,
 ) -> Result<()> {
-    let mut note_next = Instant::now();
+    let mut is_first = true;
     loop {
         match publisher.publish(message) {
             Err(error @ PublishError::TimedOut { .. }) if !session.context.is_shut_down() => {
-                let now = Instant::now();
-                if now >= note_next {
+                is_first = false;
+                if notes.is_due(Instant::now()) {
                     cli.console.note(format!("{error}; trying again"));
-                    note_next = now + REFUSAL_NOTE_PERIOD;
                 }
             }
-            outcome => return Ok(outcome.map(|_| ())?),
+            outcome => {
+                if is_first {
+                    notes.end_episode();
+                }
+                return Ok(outcome.map(|_| ())?);
+            }
         }
     }
 }
 
-/// How often a publisher without space says so.
-const REFUSAL_NOTE_PERIOD: Duration = Duration::from_secs(10);
+/// When to say that a publisher has no space: once, and again while that lasts. An
+/// episode lasts while each message is refused at first.
+#[derive(Default)]
+struct RefusalNotes {
+    next_at: Option<Instant>,
+}
+
+impl RefusalNotes {
+    /// How long an episode lasts before a second note: longer than the lease of a
+    /// participant, after which a dead subscription is gone.
+    const PERIOD: Duration = Duration::from_secs(25);
+
+    /// Whether to say now that a message is refused.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = self.next_at.is_none_or(|at| now >= at);
+        if is_due {
+            self.next_at = Some(now + Self::PERIOD);
+        }
+        is_due
+    }
+
+    /// Notes a message that was accepted at once.
+    fn end_episode(&mut self) {
+        self.next_at = None;
+    }
+}
 
 /// Serves the network until the given instant or Ctrl-C.
 fn spin_until(session: &Session, end: Instant) {
@@ -296,5 +326,32 @@ fn spin_until(session: &Session, end: Instant) {
             return;
         }
         session.spin_once(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lack_of_space_is_told_once_and_again_after_a_lease() {
+        let lease = pteros::ContextOptions::default()
+            .participant_lease
+            .unwrap_or(Duration::from_secs(20));
+        let begin = Instant::now();
+        let mut notes = RefusalNotes::default();
+        let mut told = |from: Duration, until: Duration| {
+            let tries = (from.as_millis()..until.as_millis()).step_by(100);
+            let at = |millis: u128| begin + Duration::from_millis(u64::try_from(millis).unwrap());
+            tries.filter(|millis| notes.is_due(at(*millis))).count()
+        };
+        // A killed subscription: refused for a lease, and a little longer.
+        let end = lease + Duration::from_secs(2);
+        assert_eq!(told(Duration::ZERO, end), 1);
+        assert_eq!(told(end, 2 * RefusalNotes::PERIOD), 1);
+        assert_eq!(told(2 * RefusalNotes::PERIOD, 3 * RefusalNotes::PERIOD), 1);
+        // The next episode is told at once.
+        notes.end_episode();
+        assert!(notes.is_due(begin + 3 * RefusalNotes::PERIOD + Duration::from_millis(1)));
     }
 }

@@ -244,6 +244,7 @@ impl WriterProxy {
             }
         }
         self.acks.nack_frag_count = self.acks.nack_frag_count.wrapping_add(1);
+        self.defrag.note_requested(sequence);
         Some(NackFrag {
             reader,
             writer: self.guid.entity,

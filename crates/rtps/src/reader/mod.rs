@@ -38,7 +38,7 @@ pub use event::ReaderEvent;
 
 use crate::change::{CacheChange, ChangeKind};
 use crate::coherent_mark::CoherentMarkKind;
-use crate::defrag::{Fragments, ReassemblyOutcome, SampleHead};
+use crate::defrag::{CONTRADICTED_AGE, Fragments, ReassemblyOutcome, SampleHead};
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::Route;
 use crate::memory_budget::{MemoryAccount, MemoryCharger, SampleCharge};
@@ -444,7 +444,11 @@ impl Reader {
                 }
             }
             ReassemblyOutcome::Duplicate => self.stats.duplicate_fragments.tally(),
-            ReassemblyOutcome::Invalid => self.stats.invalid_fragments.tally(),
+            ReassemblyOutcome::Invalid => {
+                self.stats.invalid_fragments.tally();
+                self.timers
+                    .set_no_later(TIMER_PARTIAL_SAMPLES, now.after(CONTRADICTED_AGE));
+            }
             ReassemblyOutcome::BufferFull => {
                 self.stats.buffer_full.tally();
                 proxy.note_refused();
@@ -461,7 +465,7 @@ impl Reader {
     }
 
     /// Drops partial samples that nothing was received of for a while: best-effort
-    /// ones, and with scarce memory all.
+    /// ones, with scarce memory all, and reliable ones that cannot become whole.
     fn drop_old_partials(&mut self, now: Instant) {
         let mut is_left = false;
         for proxy in self.writers.values_mut() {
@@ -469,6 +473,8 @@ impl Reader {
             let is_scarce = refused != core::mem::replace(&mut proxy.memory_refusals_seen, refused);
             if !proxy.reliable || is_scarce {
                 proxy.defrag.remove_older(now, PARTIAL_SAMPLE_AGE);
+            } else {
+                proxy.defrag.remove_hopeless(now, PARTIAL_SAMPLE_AGE);
             }
             is_left |= proxy.defrag.len() > 0;
         }

@@ -87,12 +87,16 @@ impl Flow {
     }
 
     fn fragment(&mut self, number: i64, fragment_size: u16, sample_size: u32) {
+        self.fragment_at(number, 1, fragment_size, sample_size);
+    }
+
+    fn fragment_at(&mut self, number: i64, at: u32, fragment_size: u16, sample_size: u32) {
         let payload = vec![0xff; usize::from(fragment_size)];
         let data = DataFrag {
             reader: EntityId::UNKNOWN,
             writer: self.writer(),
             sequence: SequenceNumber(number),
-            first_fragment: FragmentNumber(1),
+            first_fragment: FragmentNumber(at),
             fragment_count: 1,
             fragment_size,
             sample_size,
@@ -480,6 +484,49 @@ fn forged_fragments_of_another_size_do_not_keep_a_sample_from_coming() {
             assert!(whole.count() >= wanted, "{round}");
             flow.pair.readers[0].received.clear();
         }
+    }
+}
+
+/// The real sample has few fragments, fewer than the forged ones that they contradict.
+#[test]
+fn many_fragments_of_a_forged_sample_keep_no_shorter_one_from_coming() {
+    for (forged, loses_the_first) in [
+        (1..64, false),
+        (1..64, true),
+        (1..40, false),
+        (1..40, true),
+        (3..64, false),
+        (3..64, true),
+    ] {
+        let (pair, w, r) = joined(reliable(), reliable());
+        let mut flow = Flow { pair, w, r };
+        flow.publish_for(100);
+        let next = flow.next();
+        for number in next..next + 8 {
+            let fragments = forged.clone();
+            fragments.for_each(|at| flow.fragment_at(number, at, 1_000, 64_000));
+        }
+        if loses_the_first {
+            let is_fragment = |s: &_| matches!(s, SubmessageSummary::Frag(..));
+            flow.pair.net.drop_next(1_000, is_fragment);
+        }
+        let image = image(3_000);
+        flow.pair.write(flow.w, &image);
+        flow.pair.run_ms(100);
+        flow.pair.net.heal();
+        flow.pair.run_ms(2 * RECOVERY_MS);
+        let received = |flow: &Flow| {
+            let received = &flow.pair.readers[0].received;
+            let whole = received.iter().filter(|c| c.payload.as_ref() == image);
+            whole.count()
+        };
+        let case = format!("{forged:?}, {loses_the_first}");
+        assert_eq!(received(&flow), 1, "{case}");
+        // The others are older than any fragment now.
+        (0..8).for_each(|_| _ = flow.pair.write(flow.w, &image));
+        flow.pair.run_ms(RECOVERY_MS);
+        assert_eq!(received(&flow), 9, "{case}");
+        assert!(flow.pair.writers[flow.w.0].machine.is_acked_by_all());
     }
 }
 

@@ -63,24 +63,24 @@ fn limit_name(table: Table) -> (&'static str, &'static str) {
 
 /// Logs that a table is full.
 pub(super) fn warn_about_full_table(table: Table, limit: usize, holder: TableHolder) {
+    tracing::warn!("{}", full_table_line(table, limit, holder));
+}
+
+fn full_table_line(table: Table, limit: usize, holder: TableHolder) -> String {
     let (what, field) = limit_name(table);
+    let (name, held) = (holder_name(holder), holder.held);
     if table == Table::Memory {
-        tracing::warn!(
-            "a record of a remote participant or endpoint is refused: its participant at {} fills \
-             {} bytes here, and records take at most an eighth of {limit}. Stop what floods the \
-             network, or raise limits.participant_memory_bytes and limits.{field}",
-            holder_name(holder),
-            holder.held
+        return format!(
+            "a record of a remote participant or endpoint is refused: its participant at {name} \
+             fills {held} bytes here, and records take at most an eighth of {limit}. Stop what \
+             floods the network, or raise limits.participant_memory_bytes and limits.{field}"
         );
-        return;
     }
-    tracing::warn!(
-        "the table of remote {what} is full: {} of {limit} are from {}; a newcomer is \
+    format!(
+        "the table of remote {what} is full: {held} of {limit} are from {name}; a newcomer is \
          refused or takes the place of the least useful one. Stop what floods the network, \
-         or raise limits.{field}",
-        holder.held,
-        holder_name(holder)
-    );
+         or raise limits.{field}"
+    )
 }
 
 #[cfg(test)]
@@ -98,5 +98,38 @@ mod tests {
         holder.address = None;
         holder.is_this_host = true;
         assert_eq!(holder_name(holder), "this host");
+    }
+    #[test]
+    fn a_full_table_is_told_with_who_fills_it_and_the_limit_to_raise() {
+        let mut holder = TableHolder {
+            address: Some([10, 0, 0, 7]),
+            is_this_host: false,
+            held: 480,
+        };
+        let way_out = "a newcomer is refused or takes the place of the least useful one. Stop \
+                       what floods the network, or raise limits";
+        assert_eq!(
+            full_table_line(Table::Participants, 512, holder),
+            format!(
+                "the table of remote participants is full: 480 of 512 are from 10.0.0.7; \
+                 {way_out}.remote_participants"
+            )
+        );
+        holder.address = None;
+        assert_eq!(
+            full_table_line(Table::Endpoints, 600, holder),
+            format!(
+                "the table of remote endpoints is full: 480 of 600 are from an unknown address; \
+                 {way_out}.endpoints"
+            )
+        );
+        holder.is_this_host = true;
+        assert_eq!(
+            full_table_line(Table::Memory, 1_000, holder),
+            "a record of a remote participant or endpoint is refused: its participant at this \
+             host fills 480 bytes here, and records take at most an eighth of 1000. Stop what \
+             floods the network, or raise limits.participant_memory_bytes and \
+             limits.receive_memory_bytes"
+        );
     }
 }

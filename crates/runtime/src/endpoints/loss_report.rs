@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros_dcps::names::ros_topic;
 use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
 
 /// The shortest time between two log lines of one subscription.
@@ -56,6 +57,22 @@ pub(crate) fn warn_about_loss(reader: &EndpointData, count: u64, total: u64) {
     );
 }
 
+/// Warns that a subscription takes the state of a publisher anew (resynchronisation).
+pub(crate) fn warn_about_resynchronisation(reader: &EndpointData, writer: Guid) {
+    tracing::warn!(
+        subscription = %reader.guid,
+        "{}", resynchronisation_line(&reader.topic, writer)
+    );
+}
+
+fn resynchronisation_line(topic: &str, writer: Guid) -> String {
+    let topic = ros_topic(topic);
+    format!(
+        "topic \"{topic}\": our subscription takes the state of publisher {writer} anew: what \
+         came in its name contradicts itself, and may be forged (counted, not logged again)"
+    )
+}
+
 /// Warns that a subscription has rejected samples (SAMPLE_REJECTED status).
 pub(crate) fn warn_about_rejection(reader: &EndpointData, count: u64, total: u64) {
     let topic = ros_topic(&reader.topic);
@@ -89,5 +106,16 @@ mod tests {
         assert_eq!(report.due_at(), Some(at(5_002)));
         assert_eq!(report.take_due(at(5_002)), Some(1_994));
         assert_eq!(report.due_at(), None);
+    }
+    #[test]
+    fn a_resynchronisation_names_the_topic_as_users_do_and_the_publisher() {
+        let mut bytes = [7; 16];
+        bytes[12..].copy_from_slice(&[0, 0, 2, 3]);
+        assert_eq!(
+            resynchronisation_line("rt/news", Guid::from_bytes(bytes)),
+            "topic \"/news\": our subscription takes the state of publisher \
+             07070707.07070707.07070707|00000203 anew: what came in its name contradicts \
+             itself, and may be forged (counted, not logged again)"
+        );
     }
 }

@@ -19,7 +19,9 @@ use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::endpoints::content_filter::IntraProcessFilter;
 use crate::endpoints::event::{EndpointEvent, EndpointEvents};
-use crate::endpoints::loss_report::{LossReport, warn_about_loss, warn_about_rejection};
+use crate::endpoints::loss_report::{
+    LossReport, warn_about_loss, warn_about_rejection, warn_about_resynchronisation,
+};
 use crate::endpoints::subscription_group::{GroupMembership, SubscriptionGroup};
 use crate::instance::{InstanceCache, KeyHash, KeyReader, TopicKey, identify};
 use crate::lock::{Mutex, MutexGuard, rank};
@@ -720,12 +722,7 @@ impl ReaderEndpoint {
             ReaderEvent::WriterReset { .. } => {}
             ReaderEvent::Resynchronised { writer } => {
                 if !self.told_resynchronised.swap(true, Ordering::Relaxed) {
-                    tracing::warn!(
-                        "a subscription of {} takes the state of publisher {writer} anew: what \
-                         came in its name contradicts itself, and may be forged (counted, not \
-                         logged again)",
-                        self.data.topic
-                    );
+                    warn_about_resynchronisation(&self.data, writer);
                 }
             }
             ReaderEvent::DeadlineMissed { total, .. } => {

@@ -1,5 +1,6 @@
 //! Attacker of the flood test: sends hostile datagrams at a steady rate. See
-//! [`Kind`].
+//! [`Kind`]. It prints `listens`, waits for a line on its standard input, prints
+//! `begins` and sends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,22 +9,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::forged::{Forger, Listener};
+use super::neighbour::ATTACKER;
 use crate::checkout::root;
 
 /// Name of the attacker task.
 pub const TASK: &str = "flood-attacker";
 
 /// Domain 0: the multicast discovery address and the unicast ports of its first two
-/// participants.
-const GROUP: (Ipv4Addr, u16) = (Ipv4Addr::new(239, 255, 0, 1), 7400);
-const PORTS: [u16; 2] = [7410, 7412];
+/// participants, for discovery and user traffic.
+pub(super) const GROUP: (Ipv4Addr, u16) = (Ipv4Addr::new(239, 255, 0, 1), 7400);
+pub(super) const PORTS: [u16; 2] = [7410, 7412];
 
 /// The unicast port of the next participant. Participants announce themselves to
 /// every bound port of this host.
 const FREE_PORT: u16 = 7414;
 
 /// Position of the source GUID prefix in an RTPS message (RTPS 2.5 §8.3.3).
-const PREFIX: std::ops::Range<usize> = 8..20;
+pub(super) const PREFIX: std::ops::Range<usize> = 8..20;
 
 /// Submessages of unknown endpoints with extreme numbers: GAPs and heartbeats over
 /// the whole range, a fragment of a sample of 4 GB, requests for every sequence
@@ -69,11 +72,31 @@ pub enum Kind {
     Announcements,
     /// The announcements of the attacked participants, again and again.
     Duplicates,
+    /// ACKNACKs for everything. Like the kinds below they come from a host of the
+    /// attacker's own, in the name of strangers and of the attacked participants.
+    Requests,
+    /// Heartbeats of a long history.
+    Heartbeats,
+    /// GAPs over much.
+    Gaps,
+    /// Single fragments of large samples.
+    Fragments,
+    /// Samples.
+    Data,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Mixed, Self::Announcements, Self::Duplicates];
+    pub const ALL: [Self; 8] = [
+        Self::Mixed,
+        Self::Announcements,
+        Self::Duplicates,
+        Self::Requests,
+        Self::Heartbeats,
+        Self::Gaps,
+        Self::Fragments,
+        Self::Data,
+    ];
 
     /// The word for it on the command line.
     pub fn name(self) -> &'static str {
@@ -81,7 +104,18 @@ impl Kind {
             Self::Mixed => "mixed",
             Self::Announcements => "announcements",
             Self::Duplicates => "duplicates",
+            Self::Requests => "requests",
+            Self::Heartbeats => "heartbeats",
+            Self::Gaps => "gaps",
+            Self::Fragments => "fragments",
+            Self::Data => "data",
         }
+    }
+
+    /// Whether it comes from a host of the attacker's own. Otherwise a process of the
+    /// attacked host sends it.
+    pub fn is_from_neighbour(self) -> bool {
+        !matches!(self, Self::Mixed | Self::Announcements | Self::Duplicates)
     }
 
     /// The kind with that name.
@@ -98,18 +132,21 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let rate: u64 = rate.parse().context("RATE")?;
     let seconds: u64 = seconds.parse().context("SECONDS")?;
     let kind = Kind::named(kind).with_context(|| format!("{kind}: no such kind"))?;
-    let is_announcement = |packet: &Vec<u8>| packet.windows(4).any(|four| four == SPDP_WRITER);
-    let packets = match kind {
-        Kind::Mixed => captured()?,
-        Kind::Announcements => {
-            let captured = captured()?.into_iter().filter(is_announcement);
-            captured.map(relocate).collect()
-        }
-        Kind::Duplicates => recorded()?.into_iter().filter(is_announcement).collect(),
+    let listener = match kind.is_from_neighbour() {
+        true => Some(Listener::open()?),
+        false => None,
     };
-    ensure!(!packets.is_empty(), "there is nothing to send");
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("open a socket")?;
-    let positions: Vec<Vec<usize>> = packets.iter().map(|p| prefix_positions(p)).collect();
+    println!("listens");
+    std::io::stdin().read_line(&mut String::new())?;
+    let mut source = match listener {
+        Some(listener) => PacketSource::Forged(Forger::new(kind, listener.prefixes()?)),
+        None => PacketSource::recorded(kind)?,
+    };
+    let address = match kind.is_from_neighbour() {
+        true => ATTACKER,
+        false => Ipv4Addr::LOCALHOST,
+    };
+    let socket = UdpSocket::bind((address, 0)).context("open a socket")?;
     let mut random = Xorshift(0x5eed);
     let mut packet = Vec::new();
     let (mut sent, mut refused) = (0u64, 0u64);
@@ -121,19 +158,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             std::thread::sleep(Duration::from_micros(200));
         }
         while sent < due {
-            if kind == Kind::Mixed {
-                forge(&mut packet, &packets, &mut random);
-            } else {
-                let index = random.below(packets.len());
-                packet.clone_from(&packets[index]);
-                if kind == Kind::Announcements {
-                    rename(&mut packet, &positions[index], &mut random);
-                }
-            }
-            let to = match random.below(8) {
-                0 => GROUP,
-                other => (Ipv4Addr::LOCALHOST, PORTS[other % 2]),
-            };
+            let to = source.next(&mut packet, &mut random);
             refused += u64::from(socket.send_to(&packet, to).is_err());
             sent += 1;
         }
@@ -141,6 +166,53 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let per_second = sent / seconds.max(1);
     println!("sent {sent} packets, {per_second} a second, {refused} refused by the kernel");
     Ok(())
+}
+
+/// Where the packets of a kind come from.
+enum PacketSource {
+    /// Captured or recorded ones, and where the GUID prefix stands in each.
+    Recorded(Kind, Vec<Vec<u8>>, Vec<Vec<usize>>),
+    Forged(Forger),
+}
+
+impl PacketSource {
+    /// The source of a kind that repeats or changes real packets.
+    fn recorded(kind: Kind) -> Result<Self> {
+        let is_announcement = |packet: &Vec<u8>| packet.windows(4).any(|four| four == SPDP_WRITER);
+        let packets: Vec<Vec<u8>> = match kind {
+            Kind::Announcements => {
+                let captured = captured()?.into_iter().filter(is_announcement);
+                captured.map(relocate).collect()
+            }
+            Kind::Duplicates => recorded()?.into_iter().filter(is_announcement).collect(),
+            _ => captured()?,
+        };
+        ensure!(!packets.is_empty(), "there is nothing to send");
+        let positions = packets.iter().map(|p| prefix_positions(p)).collect();
+        Ok(Self::Recorded(kind, packets, positions))
+    }
+
+    /// Builds the next packet. Returns where it goes.
+    fn next(&mut self, packet: &mut Vec<u8>, random: &mut Xorshift) -> (Ipv4Addr, u16) {
+        match self {
+            Self::Forged(forger) => {
+                forger.forge(packet, random);
+                return Forger::destination(random);
+            }
+            Self::Recorded(Kind::Mixed, packets, _) => forge(packet, packets, random),
+            Self::Recorded(kind, packets, positions) => {
+                let index = random.below(packets.len());
+                packet.clone_from(&packets[index]);
+                if *kind == Kind::Announcements {
+                    rename(packet, &positions[index], random);
+                }
+            }
+        }
+        match random.below(8) {
+            0 => GROUP,
+            other => (Ipv4Addr::LOCALHOST, PORTS[other % 2]),
+        }
+    }
 }
 
 /// Records what the attacked participants send to the port of the next participant
@@ -252,17 +324,17 @@ fn captured() -> Result<Vec<Vec<u8>>> {
 }
 
 /// xorshift64*: the same flood in every run.
-struct Xorshift(u64);
+pub(super) struct Xorshift(pub u64);
 
 impl Xorshift {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() >> 33).unwrap_or(0) % limit.max(1)
     }
 }

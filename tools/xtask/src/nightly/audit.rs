@@ -1,10 +1,14 @@
 //! Audit of the dependencies: licences, duplicates, yanked and outdated versions.
 //!
-//! Licences and duplicates come from `cargo metadata`, the rest from the registry's
-//! index by `cargo info`. The index does not say whether a crate is maintained:
+//! Licences and duplicates come from `cargo metadata`. `cargo update --dry-run` asks the
+//! registry's index for every crate of `Cargo.lock` and changes nothing. Its answers
+//! stay in cargo's cache, where each version says whether it was yanked.
+//!
+//! The index does not say whether a crate is maintained:
 //! `cargo deny check advisories` does, and runs if cargo-deny is installed.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -47,8 +51,6 @@ struct Dependency {
     name: String,
     version: String,
     licence: String,
-    /// A crate of this workspace asks for it.
-    is_direct: bool,
 }
 
 /// Audits `Cargo.lock`.
@@ -65,32 +67,82 @@ pub fn run() -> Result<Outcome> {
         finds: offline_finds(&dependencies),
         ..Outcome::default()
     };
-    let mut unknown = 0;
-    for dependency in dependencies
-        .iter()
-        .filter(|dependency| dependency.is_direct)
-    {
-        match look_up(dependency)? {
-            LookUp::Unknown => unknown += 1,
-            LookUp::Yanked => outcome.finds.push(format!(
-                "{} {} was yanked from the registry",
-                dependency.name, dependency.version
-            )),
-            LookUp::Outdated(latest) => {
-                println!(
-                    "{} {}: latest is {latest}",
-                    dependency.name, dependency.version
-                );
-            }
-            LookUp::Current => {}
-        }
-    }
-    if unknown > 0 {
-        println!("{unknown} crates could not be looked up; is the registry reachable?");
-    }
+    look_for_yanked(&dependencies, &mut outcome)?;
     check_advisories(&mut outcome);
     clock.stop(&mut outcome)?;
     Ok(outcome)
+}
+
+/// Looks up every version in the registry's index, and prints which are outdated.
+fn look_for_yanked(dependencies: &[Dependency], outcome: &mut Outcome) -> Result<()> {
+    let update = Command::new("cargo")
+        .args(["update", "--dry-run", "--verbose", "--color", "never"])
+        .current_dir(root())
+        .output()
+        .context("run cargo update --dry-run")?;
+    let said = String::from_utf8_lossy(&update.stderr);
+    if !update.status.success() {
+        let why = said.lines().last().unwrap_or_default();
+        println!("no version was looked up: cargo update --dry-run: {why}");
+        return Ok(());
+    }
+    let is_outdated = |line: &&str| line.contains(" -> v") || line.contains("(available: ");
+    said.lines()
+        .filter(is_outdated)
+        .for_each(|line| println!("{}", line.trim()));
+    let folders = index_folders()?;
+    let mut unknown = 0;
+    for Dependency { name, version, .. } in dependencies {
+        let path = index_path(name);
+        let cached = folders
+            .iter()
+            .find_map(|folder| std::fs::read(folder.join(&path)).ok());
+        match is_yanked(&cached.unwrap_or_default(), version) {
+            None => unknown += 1,
+            Some(false) => {}
+            Some(true) => outcome
+                .finds
+                .push(format!("{name} {version} was yanked from the registry")),
+        }
+    }
+    let looked_up = dependencies.len() - unknown;
+    println!("{looked_up} versions were looked up, {unknown} are not in cargo's index");
+    Ok(())
+}
+
+/// The folders where cargo keeps what the indices of registries answered.
+fn index_folders() -> Result<Vec<PathBuf>> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let user = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"));
+    let home = home.or_else(user).context("no CARGO_HOME and no HOME")?;
+    let registries = home.join("registry/index");
+    let entries =
+        std::fs::read_dir(&registries).with_context(|| format!("list {}", registries.display()))?;
+    entries
+        .map(|entry| Ok(entry?.path().join(".cache")))
+        .collect()
+}
+
+/// Where the index has a crate (The Cargo Book, registry index).
+fn index_path(name: &str) -> String {
+    let name = name.to_lowercase();
+    let part = |range| name.get(range).unwrap_or_default();
+    match name.len() {
+        0..=2 => format!("{}/{name}", name.len()),
+        3 => format!("3/{}/{name}", part(0..1)),
+        _ => format!("{}/{}/{name}", part(0..2), part(2..4)),
+    }
+}
+
+/// Whether a version was yanked, by the cached answer of the index: a line of JSON for
+/// each version, between zero bytes. `None` if it has no such version.
+fn is_yanked(cached: &[u8], version: &str) -> Option<bool> {
+    let mut lines = cached.split(|byte| matches!(byte, 0 | b'\n'));
+    lines.find_map(|line| {
+        let entry: Value = serde_json::from_slice(line).ok()?;
+        let is_it = entry["vers"] == version;
+        is_it.then(|| entry["yanked"] == true)
+    })
 }
 
 /// The packages of the registry in cargo's metadata.
@@ -98,11 +150,6 @@ fn dependencies(metadata: &Value) -> Vec<Dependency> {
     let empty = Vec::new();
     let packages = metadata["packages"].as_array().unwrap_or(&empty);
     let is_ours = |package: &&Value| package["source"].is_null();
-    let mut direct = Vec::new();
-    for package in packages.iter().filter(is_ours) {
-        let named = package["dependencies"].as_array().unwrap_or(&empty);
-        direct.extend(named.iter().filter_map(|one| one["name"].as_str()));
-    }
     let text = |value: &Value| value.as_str().unwrap_or_default().to_string();
     let mut found: Vec<Dependency> = packages
         .iter()
@@ -111,7 +158,6 @@ fn dependencies(metadata: &Value) -> Vec<Dependency> {
             name: text(&package["name"]),
             version: text(&package["version"]),
             licence: text(&package["license"]),
-            is_direct: direct.iter().any(|name| package["name"] == **name),
         })
         .collect();
     found.sort();
@@ -172,50 +218,6 @@ fn split_outside<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
         let is_outside = left.matches('(').count() == left.matches(')').count();
         is_outside.then_some((left, right))
     })
-}
-
-/// What the registry says of a version.
-#[derive(Debug, PartialEq, Eq)]
-enum LookUp {
-    Current,
-    Outdated(String),
-    Yanked,
-    /// It was not reachable.
-    Unknown,
-}
-
-fn look_up(dependency: &Dependency) -> Result<LookUp> {
-    let output = Command::new("cargo")
-        .args(["info", "--registry", "crates-io", "--color", "never"])
-        .arg(format!("{}@{}", dependency.name, dependency.version))
-        // Beside a manifest it would answer from the lock file.
-        .current_dir(std::env::temp_dir())
-        .output()
-        .context("run cargo info")?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok(read_look_up(
-        output.status.success(),
-        &text(&output.stdout),
-        &text(&output.stderr),
-    ))
-}
-
-/// Reads the answer of `cargo info`, which does not find a yanked version.
-fn read_look_up(succeeded: bool, answer: &str, errors: &str) -> LookUp {
-    if !succeeded {
-        let is_missing = errors.contains("could not find") || errors.contains("yanked");
-        return if is_missing {
-            LookUp::Yanked
-        } else {
-            LookUp::Unknown
-        };
-    }
-    let version = answer.lines().find(|line| line.starts_with("version:"));
-    let latest = version.and_then(|line| line.split_once("(latest "));
-    match latest {
-        Some((_, latest)) => LookUp::Outdated(latest.trim_end_matches(')').into()),
-        None => LookUp::Current,
-    }
 }
 
 /// Unmaintained crates and known vulnerabilities, if the tool is there.
@@ -281,7 +283,6 @@ mod tests {
         ]});
         let found = dependencies(&metadata);
         assert_eq!(found.len(), 4);
-        assert!(found[0].is_direct && !found[1].is_direct);
         assert_eq!(
             offline_finds(&found),
             [
@@ -292,15 +293,20 @@ mod tests {
     }
 
     #[test]
-    fn the_registrys_answer_is_read() {
-        let read = |answer: &str| read_look_up(true, answer, "");
-        assert_eq!(read("bytes\nversion: 1.12.0\n"), LookUp::Current);
-        assert_eq!(
-            read("version: 0.4.7 (latest 0.4.13)\n"),
-            LookUp::Outdated("0.4.13".into())
-        );
-        let missing = "error: could not find `a@1` in registry";
-        assert_eq!(read_look_up(false, "", missing), LookUp::Yanked);
-        assert_eq!(read_look_up(false, "", "error: timeout"), LookUp::Unknown);
+    fn the_indexs_cached_answer_tells_yanked_versions() {
+        let cached = b"\x03\x02\0\0\0etag: x\x001.0.0\0{\"name\":\"hash\",\"vers\":\"1.0.0\",\
+            \"yanked\":false}\x001.0.1\0{\"name\":\"hash\",\"vers\":\"1.0.1\",\"yanked\":true}\0";
+        assert_eq!(is_yanked(cached, "1.0.0"), Some(false));
+        assert_eq!(is_yanked(cached, "1.0.1"), Some(true));
+        assert_eq!(is_yanked(cached, "1.0"), None);
+        assert_eq!(is_yanked(b"", "1.0.0"), None);
+    }
+
+    #[test]
+    fn the_index_has_a_folder_for_the_first_letters() {
+        assert_eq!(index_path("a"), "1/a");
+        assert_eq!(index_path("cc"), "2/cc");
+        assert_eq!(index_path("md5"), "3/m/md5");
+        assert_eq!(index_path("Inflector"), "in/fl/inflector");
     }
 }
