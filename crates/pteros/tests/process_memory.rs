@@ -51,7 +51,7 @@ fn child() {
     let node = context.create_node("victim").unwrap();
     let subscribe = |topic: usize| {
         let name = format!("topic{topic}");
-        node.create_polled_subscription::<Text>(name.qos(&qos(1_000)))
+        node.create_polled_subscription::<Text>(name.qos(qos(1_000)))
             .unwrap()
     };
     let _subscriptions: Vec<_> = (0..TOPICS).map(subscribe).collect();
@@ -121,7 +121,7 @@ impl Attacker {
         let node = context.create_node("attacker").unwrap();
         let publish = |topic: usize| {
             let name = format!("topic{topic}");
-            node.create_publisher::<Text>(name.qos(&qos(2))).unwrap()
+            node.create_publisher::<Text>(name.qos(qos(2))).unwrap()
         };
         let publishers: Vec<_> = (0..TOPICS).map(publish).collect();
         for publisher in &publishers {
