@@ -11,6 +11,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use pteros_dcps::names::ros_topic;
 use pteros_rtps::discovery::data::EndpointData;
 
+/// So many stalled subscriptions are told one by one. Beyond, only a doubled number is
+/// told: thousands of forged ones must not flood the log.
+const TOLD_EACH_MAX: usize = 8;
+
 /// Subscriptions that acknowledge nothing, now and as the log knows it.
 #[derive(Debug, Default)]
 pub(crate) struct StallReport {
@@ -40,7 +44,9 @@ impl StallReport {
     fn take_untold(&self) -> Option<(usize, usize)> {
         let stalled = self.stalled.load(Ordering::Relaxed);
         let told = self.told.load(Ordering::Relaxed);
-        if stalled == told {
+        let are_few = stalled.max(told) <= TOLD_EACH_MAX;
+        let is_due = are_few || stalled == 0 || stalled >= told.saturating_mul(2);
+        if stalled == told || !is_due {
             return None;
         }
         self.told.store(stalled, Ordering::Relaxed);
@@ -93,5 +99,24 @@ mod tests {
         assert_eq!(report.note(-1), 0);
         assert_eq!(report.take_untold(), Some((2, 0)));
         assert_eq!(report.note(-1), 0);
+    }
+
+    #[test]
+    fn thousands_are_told_by_a_few_lines() {
+        let report = StallReport::default();
+        let mut told = 0;
+        for _ in 0..1_000 {
+            (0..5).for_each(|_| drop(report.note(1)));
+            told += usize::from(report.take_untold().is_some());
+            report.note(-1);
+            told += usize::from(report.take_untold().is_some());
+        }
+        assert!(told <= 14, "{told} lines for 4 000");
+        (0..4_000).for_each(|_| drop(report.note(-1)));
+        assert!(
+            report
+                .take_untold()
+                .is_some_and(|(_, stalled)| stalled == 0)
+        );
     }
 }
