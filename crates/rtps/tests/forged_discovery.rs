@@ -449,6 +449,49 @@ fn forged_ranges_and_counts_of_sedp_are_undone() {
     victim.check_recovery();
 }
 
+/// The forged counts rise for so long that the true ones look like those of a writer that
+/// restarted. The participant acknowledges what it had before, so it did not.
+#[test]
+fn forged_counts_of_sedp_do_not_end_a_participant() {
+    for last in [1, 5] {
+        let mut victim = Victim::new();
+        for count in 1_000..2_000 {
+            victim.heartbeat(address(0), 1, last, count);
+            victim.domain.run_for(Duration::from_millis(5));
+        }
+        victim.check_recovery();
+        victim.domain.run_for(Duration::from_secs(10));
+        victim.check_matched();
+        assert!(losses(&victim.domain).is_empty());
+        let unmatched = |e: &&ParticipantEvent| matches!(e, ParticipantEvent::Unmatched { remote, .. } if *remote == victim.writer);
+        let events = victim.domain.nodes[1].events.iter();
+        assert_eq!(events.filter(unmatched).count(), 0);
+    }
+}
+
+/// Another process with its GUID, and lower counts: it has nothing of what the one before
+/// acknowledged, so it is discovered anew.
+#[test]
+fn a_participant_that_restarts_with_lower_counts_is_discovered_anew() {
+    let mut victim = Victim::new();
+    for _ in 0..40 {
+        let writer = victim.domain.add_writer(0, "rt/b", EndpointQos::default());
+        victim.domain.run_for(Duration::from_millis(50));
+        victim.domain.remove(0, writer);
+        victim.domain.run_for(Duration::from_millis(50));
+    }
+    victim.domain.nodes[0].dead = true;
+    victim.domain.run_for(Duration::from_secs(1));
+    let again = victim.domain.join(config(0, 0));
+    victim.domain.new_guid(again, EntityId::KIND_WRITER_NO_KEY);
+    let other = victim
+        .domain
+        .add_writer(again, "rt/chatter", EndpointQos::default());
+    victim.domain.run_for(Duration::from_secs(8));
+    assert_eq!(losses(&victim.domain), [LostReason::Restarted]);
+    assert_eq!(victim.domain.matches(1), [(victim.reader, other)]);
+}
+
 #[test]
 fn a_forged_dispose_of_a_participant_is_undone_and_a_true_one_is_not() {
     let mut victim = Victim::new();
