@@ -327,9 +327,14 @@ impl Participant {
             return;
         }
         if participant.is_awaited() {
+            let reason = if participant.seemed_restarted() {
+                LostReason::Restarted
+            } else {
+                LostReason::Disposed
+            };
             self.stats.returned.tally();
             self.events
-                .push_back(ParticipantEvent::ParticipantReturned(prefix));
+                .push_back(ParticipantEvent::ParticipantReturned { prefix, reason });
         }
         self.grant_lease(now, &participant.data);
         self.add_participant(now, participant.data, source_check);
