@@ -449,6 +449,49 @@ fn forged_ranges_and_counts_of_sedp_are_undone() {
     victim.check_recovery();
 }
 
+/// The forged counts rise for so long that the true ones look like those of a writer that
+/// restarted. The participant acknowledges what it had before, so it did not.
+#[test]
+fn forged_counts_of_sedp_do_not_end_a_participant() {
+    for last in [1, 5] {
+        let mut victim = Victim::new();
+        for count in 1_000..2_000 {
+            victim.heartbeat(address(0), 1, last, count);
+            victim.domain.run_for(Duration::from_millis(5));
+        }
+        victim.check_recovery();
+        victim.domain.run_for(Duration::from_secs(10));
+        victim.check_matched();
+        assert!(losses(&victim.domain).is_empty());
+        let unmatched = |e: &&ParticipantEvent| matches!(e, ParticipantEvent::Unmatched { remote, .. } if *remote == victim.writer);
+        let events = victim.domain.nodes[1].events.iter();
+        assert_eq!(events.filter(unmatched).count(), 0);
+    }
+}
+
+/// Another process with its GUID, and lower counts: it has nothing of what the one before
+/// acknowledged, so it is discovered anew.
+#[test]
+fn a_participant_that_restarts_with_lower_counts_is_discovered_anew() {
+    let mut victim = Victim::new();
+    for _ in 0..40 {
+        let writer = victim.domain.add_writer(0, "rt/b", EndpointQos::default());
+        victim.domain.run_for(Duration::from_millis(50));
+        victim.domain.remove(0, writer);
+        victim.domain.run_for(Duration::from_millis(50));
+    }
+    victim.domain.nodes[0].dead = true;
+    victim.domain.run_for(Duration::from_secs(1));
+    let again = victim.domain.join(config(0, 0));
+    victim.domain.new_guid(again, EntityId::KIND_WRITER_NO_KEY);
+    let other = victim
+        .domain
+        .add_writer(again, "rt/chatter", EndpointQos::default());
+    victim.domain.run_for(Duration::from_secs(8));
+    assert_eq!(losses(&victim.domain), [LostReason::Restarted]);
+    assert_eq!(victim.domain.matches(1), [(victim.reader, other)]);
+}
+
 #[test]
 fn a_forged_dispose_of_a_participant_is_undone_and_a_true_one_is_not() {
     let mut victim = Victim::new();
@@ -459,12 +502,85 @@ fn a_forged_dispose_of_a_participant_is_undone_and_a_true_one_is_not() {
     victim.check_recovery();
     assert_eq!(victim.domain.nodes[1].machine.stats().returned, 1);
     let told = victim.domain.nodes[1].events.iter();
-    let told = told.filter(|e| matches!(e, ParticipantEvent::ParticipantReturned(_)));
+    let told = told.filter(|e| {
+        matches!(
+            e,
+            ParticipantEvent::ParticipantReturned {
+                reason: LostReason::Disposed,
+                ..
+            }
+        )
+    });
     assert_eq!(told.count(), 1);
     victim.domain.leave(0);
     victim.domain.run_for(Duration::from_secs(30));
     assert_eq!(victim.domain.nodes[1].machine.participants().count(), 0);
     assert_eq!(losses(&victim.domain).len(), 2);
+}
+
+/// A dispose, then an announcement at a port where nobody is: the participant is asked
+/// where it was proven, and the false announcement is not believed meanwhile.
+#[test]
+fn a_forged_announcement_after_a_forged_dispose_delays_nothing() {
+    let at = |port| Locator { port, ..address(0) };
+    for (times, pause) in [(1, 0), (200, 5), (40, 50)] {
+        let mut victim = Victim::new();
+        for _ in 0..times {
+            victim.dispose_participant(address(0));
+            victim.spdp(address(0), moved(at(9), at(9)));
+            victim.domain.run_for(Duration::from_millis(pause));
+        }
+        assert!(losses(&victim.domain).contains(&LostReason::Disposed));
+        victim.check_recovery();
+        let known = victim.domain.nodes[1].machine.participants().next();
+        assert_eq!(known.expect("it lives").metatraffic_unicast, [address(0)]);
+    }
+}
+
+/// A dispose with a spoofed address, then the attacker announces itself in the name of the
+/// participant and answers in its name: the participant still answers where it was proven.
+#[test]
+fn a_forged_dispose_gives_the_name_of_a_living_participant_to_nobody() {
+    let mut victim = Victim::new();
+    victim.dispose_participant(address(0));
+    for count in 0..400 {
+        if count % 8 == 0 {
+            victim.spdp(ATTACKER, moved(ATTACKER, ATTACKER));
+        }
+        victim.attack(ATTACKER, |message| {
+            message.acknack(&AckNack {
+                reader: EntityId::SEDP_PUBLICATIONS_READER,
+                writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+                state: SequenceSet::empty(SequenceNumber(1)),
+                count,
+                is_final: true,
+            });
+        });
+        victim.domain.run_for(Duration::from_millis(10));
+        let mut known = victim.domain.nodes[1].machine.participants();
+        let is_moved = known.any(|of_it| of_it.metatraffic_unicast != [address(0)]);
+        assert!(!is_moved, "{count}");
+        if count >= 100 {
+            assert!(victim.is_matched(), "{count}");
+        }
+    }
+    victim.check_recovery();
+    assert_eq!(losses(&victim.domain), [LostReason::Disposed]);
+}
+
+/// It really ended, and another process got its GUID at another address: it is believed
+/// when the old address has been silent for a second.
+#[test]
+fn a_participant_that_ended_and_begins_elsewhere_is_discovered_there() {
+    let mut victim = Victim::new();
+    victim.domain.leave(0);
+    victim.domain.run_for(Duration::from_millis(100));
+    let there = Locator::udp_v4([10, 0, 0, 77], 7410);
+    let new = victim.domain.join(moved(there, there));
+    victim.domain.run_for(Duration::from_secs(5));
+    assert_ne!(new, 0);
+    let known = victim.domain.nodes[1].machine.participants().next();
+    assert_eq!(known.expect("it lives").metatraffic_unicast, [there]);
 }
 
 #[test]

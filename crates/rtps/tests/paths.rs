@@ -15,7 +15,9 @@ use pteros_rtps::participant::{
 };
 use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::receiver::MessageReader;
+use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::wire::Heartbeat;
 
 const GROUP: Locator = Locator::udp_v4([239, 255, 0, 1], 7400);
 const LATENCY: Duration = Duration::from_millis(1);
@@ -507,6 +509,43 @@ fn an_idle_pair_with_two_networks_asks_a_few_times_a_second_and_one_with_one_nev
     single.run_for(millis(30_000));
     // Announcements every three seconds.
     assert!(single.sent[0] - before[0] <= 12, "{:?}", single.sent);
+}
+
+/// After an outage both sides have repeated their questions. Each took those of the other
+/// for repeated ones, and asked in return, as fast as the network carried it.
+#[test]
+fn questions_that_cross_are_not_answered_by_questions() {
+    let mut net = Internet::met();
+    for _ in 0..2 {
+        for host in 0..2 {
+            let bytes = question(1 - host, host);
+            net.fly(1 - host, ip(1, 1 - host), ip(1, host), &bytes);
+        }
+        net.run_for(millis(20));
+    }
+    net.sent.fill(0);
+    net.run_for(millis(100));
+    assert!(net.sent.iter().all(|sent| *sent <= 4), "{:?}", net.sent);
+}
+
+/// A path question of one host to another.
+fn question(from: usize, to: usize) -> Vec<u8> {
+    let nowhere: std::sync::Arc<[Locator]> = std::sync::Arc::from([GROUP]);
+    let mut out = Outbox::new();
+    let mut message = out.begin(prefix(from), &nowhere, 60_000);
+    message.info_destination(prefix(to));
+    message.heartbeat(&Heartbeat {
+        reader: EntityId::UNKNOWN,
+        writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+        first: SequenceNumber(1),
+        last: SequenceNumber(1 - from as i64),
+        count: 1,
+        is_final: false,
+        liveliness: true,
+        group_info: None,
+    });
+    message.finish();
+    out.iter().next().unwrap().parts.concat()
 }
 
 #[test]

@@ -314,7 +314,7 @@ impl Graph {
             | ParticipantEvent::EndpointChanged { .. }
             | ParticipantEvent::EndpointLost(_)
             | ParticipantEvent::SourceRefused { .. }
-            | ParticipantEvent::ParticipantReturned(_)
+            | ParticipantEvent::ParticipantReturned { .. }
             | ParticipantEvent::TypeObjectsReceived => {}
             _ => return,
         }

@@ -23,7 +23,7 @@ use crate::retransmission_window::RetransmissionWindow;
 use crate::seq::SequenceNumber;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
-use crate::wire::{Data, DataHead, Heartbeat, Submessage};
+use crate::wire::{AckNack, Data, DataHead, Heartbeat, Submessage};
 use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
 
 /// The largest message: a TypeLookup reply, with names and headers.
@@ -41,8 +41,10 @@ pub(crate) struct BuiltinTopic {
 
 /// A peer that contradicts what was received in its name.
 pub(crate) enum TopicReset {
-    /// Its writer or reader restarted with the same GUID.
+    /// Its reader restarted with the same GUID.
     Restarted(GuidPrefix),
+    /// Its writer counts anew: it restarted with the same GUID, or counts were forged.
+    CountsAnew(GuidPrefix),
     /// Everything that its writer has is requested again.
     Reread(GuidPrefix),
 }
@@ -237,6 +239,18 @@ impl BuiltinTopic {
         self.writer.has_acknowledged_a_change(reader)
     }
 
+    /// Whether an ACKNACK acknowledges everything announced here, and there is something.
+    pub(crate) fn is_acknowledged_by(&self, acknack: &AckNack) -> bool {
+        acknack.writer == self.endpoints.writer
+            && !self.has_no_announcement()
+            && acknack.state.base() >= self.writer.next_sequence()
+    }
+
+    /// Requests everything that a peer's writer has, again. [`Self::poll_reset`] tells it.
+    pub(crate) fn reread(&mut self, now: Instant, prefix: GuidPrefix) {
+        self.reader.reread(now, prefix.with(self.endpoints.writer));
+    }
+
     /// Whether nothing was ever announced.
     pub(crate) fn has_no_announcement(&self) -> bool {
         self.writer.next_sequence() == SequenceNumber::FIRST
@@ -309,7 +323,7 @@ impl BuiltinTopic {
         while let Some(event) = self.reader.poll_event() {
             match event {
                 ReaderEvent::WriterReset { writer } => {
-                    return Some(TopicReset::Restarted(writer.prefix));
+                    return Some(TopicReset::CountsAnew(writer.prefix));
                 }
                 ReaderEvent::Resynchronised { writer } => {
                     self.recent.remove_participant(writer.prefix);
@@ -340,8 +354,7 @@ impl BuiltinTopic {
         while self.writer.poll_event().is_some() {}
         while self.reader.poll_event().is_some() {}
         for prefix in self.recent.take_postponed(now) {
-            // `poll_reset` returns it.
-            self.reader.reread(now, prefix.with(self.endpoints.writer));
+            self.reread(now, prefix);
         }
     }
 

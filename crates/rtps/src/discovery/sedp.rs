@@ -15,7 +15,7 @@ use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::locator::Route;
 use crate::receiver::Source;
 use crate::time::Instant;
-use crate::wire::Submessage;
+use crate::wire::{AckNack, Heartbeat, Submessage};
 
 /// The content of one received change.
 pub(crate) enum SedpChange {
@@ -42,6 +42,8 @@ pub(crate) struct ReceivedVia {
 pub(crate) enum SedpReset {
     /// It restarted with the same GUID.
     Restarted(GuidPrefix),
+    /// It restarted with the same GUID, or counts were forged in its name.
+    CountsAnew(GuidPrefix),
     /// Its received announcements may be forged: all on this topic come again.
     Reread(GuidPrefix, ReceivedVia),
 }
@@ -161,6 +163,36 @@ impl Sedp {
             || all.all(|topic| topic.has_no_announcement())
     }
 
+    /// Whether a participant has acknowledged an open announcement of ours.
+    pub(crate) fn has_acknowledged_some(&self, prefix: GuidPrefix) -> bool {
+        let mut open = [&self.publications, &self.subscriptions].into_iter();
+        open.any(|topic| topic.has_acknowledged(prefix))
+    }
+
+    /// Whether an ACKNACK acknowledges all open announcements of its topic, and there are
+    /// some.
+    pub(crate) fn is_acknowledged_by(&self, acknack: &AckNack) -> bool {
+        let mut open = [&self.publications, &self.subscriptions].into_iter();
+        open.any(|topic| topic.is_acknowledged_by(acknack))
+    }
+
+    /// A heartbeat that requests an answer, of a topic of which a participant has
+    /// acknowledged something, if there is one.
+    pub(crate) fn probe_of_acknowledged(&mut self, prefix: GuidPrefix) -> Heartbeat {
+        if self.subscriptions.has_acknowledged(prefix)
+            && !self.publications.has_acknowledged(prefix)
+        {
+            return self.subscriptions.probe();
+        }
+        self.publications.probe()
+    }
+
+    /// Requests the open announcements of a participant again.
+    pub(crate) fn reread(&mut self, now: Instant, prefix: GuidPrefix) {
+        self.publications.reread(now, prefix);
+        self.subscriptions.reread(now, prefix);
+    }
+
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         let open = [&self.publications, &self.subscriptions];
         let secured = self.secured.iter().flat_map(|pair| pair.iter());
@@ -202,11 +234,14 @@ impl Sedp {
         for (channel, by) in self.channels().zip(TOPICS) {
             match channel.poll_reset() {
                 None => {}
-                Some(TopicReset::Restarted(prefix)) if by.secured => {
+                Some(TopicReset::Restarted(prefix) | TopicReset::CountsAnew(prefix))
+                    if by.secured =>
+                {
                     // Keys protect it: it is authenticated anew instead.
                     let _ = prefix;
                 }
                 Some(TopicReset::Restarted(prefix)) => return Some(SedpReset::Restarted(prefix)),
+                Some(TopicReset::CountsAnew(prefix)) => return Some(SedpReset::CountsAnew(prefix)),
                 Some(TopicReset::Reread(prefix)) => return Some(SedpReset::Reread(prefix, by)),
             }
         }

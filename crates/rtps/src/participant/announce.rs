@@ -327,9 +327,14 @@ impl Participant {
             return;
         }
         if participant.is_awaited() {
+            let reason = if participant.seemed_restarted() {
+                LostReason::Restarted
+            } else {
+                LostReason::Disposed
+            };
             self.stats.returned.tally();
             self.events
-                .push_back(ParticipantEvent::ParticipantReturned(prefix));
+                .push_back(ParticipantEvent::ParticipantReturned { prefix, reason });
         }
         self.grant_lease(now, &participant.data);
         self.add_participant(now, participant.data, source_check);
@@ -487,12 +492,12 @@ impl Participant {
     }
 
     /// Probes participants where they were proven, because something in their name
-    /// came from elsewhere.
+    /// came from elsewhere, or says that they restarted.
     pub(super) fn transmit_challenges(&mut self, now: Instant, out: &mut Outbox) {
         while !out.is_full()
             && let Some((prefix, route)) = self.challenges.next_probe(now)
         {
-            let probe = self.sedp.publications.probe();
+            let probe = self.sedp.probe_of_acknowledged(prefix);
             self.write_probe(&route.locators, prefix, &probe, out);
         }
     }

@@ -1,5 +1,6 @@
 //! Challenges: probes of a participant where it was proven, since something in its
-//! name came from elsewhere (protection against forged datagrams).
+//! name came from elsewhere, or says that it restarted (protection against forged
+//! datagrams).
 //!
 //! [`super::source_judgement`] begins and ends them.
 
@@ -31,6 +32,9 @@ pub(super) enum Claim {
     Announcement(Arc<ParticipantData>, SourceCheck),
     /// An announcement from another address, which has answered from there.
     Moved,
+    /// Its SEDP writers count anew. If it restarted, it has nothing of what the one before
+    /// acknowledged.
+    Restarted,
 }
 
 impl Claim {
@@ -38,7 +42,7 @@ impl Claim {
     fn names(&self, from: Option<Locator>) -> bool {
         match self {
             Self::Announcement(data, _) => names_source(data, from),
-            Self::Moved => false,
+            Self::Moved | Self::Restarted => false,
         }
     }
 }
@@ -83,20 +87,29 @@ impl Challenges {
 
     /// Notes an answer from a proven address: the claim is false. An answer from an
     /// address that only the claim names agrees with it; `is_believed` tells whether
-    /// the address is named by the announcement that counts now.
+    /// the address is named by the announcement that counts now. That it restarted is
+    /// contradicted only by an answer that `acknowledges_all`. True: by this one.
     pub(super) fn note_answer(
         &mut self,
         prefix: GuidPrefix,
         from: Option<Locator>,
         is_believed: bool,
-    ) {
+        acknowledges_all: bool,
+    ) -> bool {
         let contradicts = |open: &&mut Challenge| {
-            open.prefix == prefix && (is_believed || !open.claim.names(from))
+            let is_false = match open.claim {
+                Claim::Restarted => acknowledges_all,
+                _ => is_believed || !open.claim.names(from),
+            };
+            open.prefix == prefix && !open.answered && is_false
         };
+        let mut is_no_restart = false;
         for challenge in self.list.iter_mut().filter(contradicts) {
             challenge.answered = true;
             challenge.next_probe_at = Instant::FAR_FUTURE;
+            is_no_restart |= matches!(challenge.claim, Claim::Restarted);
         }
+        is_no_restart
     }
 
     /// The next participant to probe.

@@ -96,9 +96,15 @@ pub enum ParticipantEvent {
         /// The IPv4 address.
         from: [u8; 4],
     },
-    /// A participant answers, although a dispose or a restart was received in its
-    /// name. Most often that was forged. `ParticipantDiscovered` follows.
-    ParticipantReturned(GuidPrefix),
+    /// A participant answers after it was lost by a claim in its name.
+    /// `ParticipantDiscovered` follows.
+    ParticipantReturned {
+        /// The participant.
+        prefix: GuidPrefix,
+        /// The claim: [`LostReason::Disposed`], most often forged, or
+        /// [`LostReason::Restarted`].
+        reason: LostReason,
+    },
     /// A remote writer or reader exists.
     EndpointDiscovered(Arc<EndpointData>),
     /// Its QoS, user data or locators changed. If it is still matched, the proxies

@@ -142,9 +142,11 @@ impl Participant {
         let by_claim = matches!(reason, LostReason::Disposed | LostReason::Restarted);
         let is_awaited = by_claim && self.secured.is_none() && !peer.is_same_host_peer;
         if is_awaited && !fault!("dispose-is-final") {
-            let limits = &self.config.limits;
+            let (now, limits) = (self.clock, &self.config.limits);
+            let seemed_restarted = reason == LostReason::Restarted;
+            let (data, route) = (peer.data, peer.metatraffic);
             self.unvalidated
-                .await_return(self.clock, limits, peer.data, peer.metatraffic);
+                .await_return(now, limits, data, route, seemed_restarted);
         }
     }
 

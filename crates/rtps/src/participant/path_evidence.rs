@@ -188,7 +188,7 @@ impl Address {
     /// When it is to be asked, if it may be quiet for so long.
     pub(super) fn ask_at(&self, now: Instant, quiet: Duration) -> Instant {
         match (self.asked, self.heard_at) {
-            (0, Some(_)) if self.is_doubted(now) => now,
+            (0, Some(_)) if self.is_doubted(now) => now.max(self.last_asked_at + RETRY),
             (0, Some(heard_at)) => heard_at + quiet,
             _ => self.next_ask_at,
         }
@@ -258,9 +258,10 @@ impl PeerPath {
         }
     }
 
-    /// Notes an announcement from an address that has never answered. It is asked now.
+    /// Notes an announcement from an address that has never answered. It is asked now,
+    /// unless it was asked just before.
     pub(super) fn note_unvalidated_announcement(&mut self) {
-        self.next_validation_at = Instant::ZERO;
+        self.next_validation_at = self.validation_at(true);
     }
 
     /// Validation begins anew: the peer named other addresses, or our links changed.
@@ -449,6 +450,9 @@ mod tests {
         let mut address = Address::NEW;
         address.note_answer(at(0));
         address.doubted_until = at(100);
+        address.last_asked_at = at(0);
+        assert_eq!(address.ask_at(at(50), QUIET), at(80), "asked just before");
+        address.last_asked_at = Instant::ZERO;
         assert!(address.is_doubted(at(99)) && !address.is_doubted(at(100)));
         assert_eq!(address.ask_at(at(50), QUIET), at(50));
         assert_eq!(address.ask_at(at(100), QUIET), at(250));

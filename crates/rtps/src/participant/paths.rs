@@ -13,7 +13,8 @@
 //!   does not answer. They do not prove that it hears us, so only answers count once it
 //!   is asked, and before traffic moves there. Announcements by multicast and questions
 //!   do not even delay it.
-//! - A peer that repeats its question does not hear us, so its path is asked at once.
+//! - A peer that repeats its question does not hear us, so its path is asked at once,
+//!   unless it has just answered.
 //! - Five questions (`RETRIES_MAX`) without an answer, while another address of the peer
 //!   answers: traffic moves there, within 0.7 s. Addresses that have never answered are
 //!   asked from the second such question on: their network may work by now. A silent peer without another
@@ -243,7 +244,11 @@ impl Participant {
         match self.paths.addresses.get_mut(&ip) {
             Some(address) if is_question => {
                 let peer = self.peers.find_mut(source.prefix).filter(|_| is_for_us);
-                if peer.is_some_and(|peer| peer.path.note_questioned(now, ip)) {
+                let is_repeated = peer.is_some_and(|peer| peer.path.note_questioned(now, ip));
+                // One that answered just now hears us. Without this, two hosts that ask each
+                // other would take each question for a repeated one, and ask in return.
+                let hears_us = address.is_answered_after(before(now, QUIET));
+                if is_repeated && !hears_us {
                     address.doubted_until = now + DOUBT;
                     self.paths.look_at(now);
                 }

@@ -21,7 +21,8 @@ impl Participant {
     pub(super) fn handle_sedp_reset(&mut self, now: Instant, reset: SedpReset) {
         self.clock = now;
         match reset {
-            SedpReset::Restarted(prefix) => {
+            SedpReset::CountsAnew(prefix) if self.must_prove_restart(now, prefix) => {}
+            SedpReset::Restarted(prefix) | SedpReset::CountsAnew(prefix) => {
                 self.remove_participant(prefix, LostReason::Restarted);
             }
             SedpReset::Reread(prefix, by) => {

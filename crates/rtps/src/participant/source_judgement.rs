@@ -17,6 +17,10 @@
 //! no other announcement in between. Until then traffic goes where it is answered. An
 //! answer from an address that only the new announcement names agrees with it.
 //!
+//! A participant whose SEDP writers count anew is challenged, too: whoever restarted does
+//! not acknowledge what the one before had received. If it does, the counts were forged,
+//! and its announcements are read again.
+//!
 //! The driver asks [`Participant::accepts_source`] for user traffic and keeps the
 //! answer for a moment. [`Participant::handle_submessage`] asks for discovery.
 
@@ -32,7 +36,7 @@ use crate::wire::Submessage;
 
 use super::challenges::{CHALLENGES_MAX, Challenge, Claim};
 use super::unvalidated_participant::SourceCheck;
-use super::{Participant, ParticipantEvent};
+use super::{LostReason, Participant, ParticipantEvent};
 
 /// How often the owner is told of another address that speaks for one participant.
 const TELL_PERIOD: Duration = Duration::from_secs(60);
@@ -100,12 +104,15 @@ impl Participant {
         self.stats.foreign_sources.tally_by(u64::from(!accepted));
         if accepted
             && source.destination == self.config.prefix
-            && matches!(message, Submessage::AckNack(_))
+            && let Submessage::AckNack(acknack) = message
         {
             let believed = self.peers.data(source.prefix);
             let is_believed = believed.is_some_and(|data| names_source(data, from));
-            self.challenges
-                .note_answer(source.prefix, from, is_believed);
+            let has_all = self.sedp.is_acknowledged_by(acknack);
+            let open = &mut self.challenges;
+            if open.note_answer(source.prefix, from, is_believed, has_all) {
+                self.sedp.reread(now, source.prefix);
+            }
         }
         accepted
     }
@@ -180,6 +187,19 @@ impl Participant {
         true
     }
 
+    /// Whether a participant whose SEDP writers count anew is asked first whether it
+    /// restarted. One that has acknowledged nothing could not tell.
+    pub(super) fn must_prove_restart(&mut self, now: Instant, prefix: GuidPrefix) -> bool {
+        if self.secured.is_some()
+            || !self.sedp.has_acknowledged_some(prefix)
+            || fault!("forged-count-is-restart")
+        {
+            return false;
+        }
+        self.challenge(now, prefix, Claim::Restarted);
+        true
+    }
+
     /// Believes the claims about participants that no longer answer.
     pub(super) fn end_challenges(&mut self, now: Instant) {
         while let Some(challenge) = self.challenges.take_ended(now) {
@@ -193,6 +213,7 @@ impl Participant {
                     }
                 }
                 _ if challenge.answered => {}
+                Claim::Restarted => self.remove_participant(prefix, LostReason::Restarted),
                 Claim::Announcement(data, source_check) => {
                     self.update_participant(now, data, source_check);
                 }

@@ -27,10 +27,14 @@ use crate::stats::Tally;
 const PROBE_PERIOD_MIN: Duration = Duration::from_millis(100);
 const PROBE_PERIOD_MAX: Duration = Duration::from_secs(3);
 
-/// When a participant that was lost by a claim in its name is probed, and how many
-/// answers show that it lives.
+/// When a participant that was lost by a claim in its name is probed, how often, and how
+/// many answers show that it lives.
 const RETURN_DELAY: Duration = Duration::from_millis(300);
+const RETURN_PROBE_PERIOD: Duration = Duration::from_millis(100);
 const RETURN_ANSWERS: u8 = 2;
+/// So long it has to answer. Until then no other announcement in its name counts, since
+/// whoever forged the claim may forge that, too.
+const RETURN_PATIENCE: Duration = Duration::from_millis(800);
 /// The bytes that count as received from it: enough for six small probes.
 const RETURN_BYTES: usize = 200;
 
@@ -45,10 +49,19 @@ pub(super) struct UnvalidatedParticipant {
     last_announced: Instant,
     probes_sent: u32,
     next_probe_at: Instant,
-    /// It was lost by a claim in its name: answers count from this time on, ...
-    awaited_from: Option<Instant>,
-    /// ... and so many are needed, since one may be late.
+    /// It was lost by a claim in its name, and was proven at `route`.
+    awaited: Option<Awaited>,
+    /// So many answers are needed. One of an awaited participant may be late.
     answers_needed: u8,
+}
+
+/// How a participant was lost that may still live.
+#[derive(Clone, Copy)]
+struct Awaited {
+    /// It seemed to have restarted. Otherwise its end was announced.
+    seemed_restarted: bool,
+    /// Answers count from this time on.
+    from: Instant,
 }
 
 impl UnvalidatedParticipant {
@@ -59,7 +72,27 @@ impl UnvalidatedParticipant {
 
     /// Whether it was lost by a claim in its name, and is awaited.
     pub(super) fn is_awaited(&self) -> bool {
-        self.awaited_from.is_some()
+        self.awaited.is_some()
+    }
+
+    /// Whether it is awaited since it seemed to have restarted.
+    pub(super) fn seemed_restarted(&self) -> bool {
+        self.awaited.is_some_and(|awaited| awaited.seemed_restarted)
+    }
+
+    /// Whether this announcement is another one than that of the participant awaited here,
+    /// which may still answer where it was proven.
+    fn is_kept_from(&self, now: Instant, data: &ParticipantData) -> bool {
+        let may_answer = |awaited: Awaited| now < awaited.from.after(RETURN_PATIENCE);
+        self.awaited.is_some_and(may_answer) && *self.data != *data
+    }
+
+    /// The pause until the next probe.
+    fn probe_period(&self) -> Duration {
+        match self.awaited {
+            Some(_) => RETURN_PROBE_PERIOD,
+            None => probe_period(self.probes_sent),
+        }
     }
 
     /// The bytes that may still be sent to it.
@@ -105,14 +138,25 @@ impl UnvalidatedParticipants {
         bytes: usize,
     ) -> bool {
         if let Some(known) = self.find_mut(data.prefix) {
+            if known.is_kept_from(now, &data) {
+                return false;
+            }
+            if known.data != data {
+                known.awaited = None;
+                known.answers_needed = 1;
+            }
+            if known.route != route {
+                // What was sent elsewhere says nothing about this route.
+                known.probes_sent = 0;
+            }
             known.data = data;
             known.from = from;
             known.route = route;
             known.last_announced = now;
             known.received_bytes = known.received_bytes.saturating_add(bytes);
-            let at = now + probe_period(known.probes_sent);
+            let at = now + known.probe_period();
             // Answers to earlier probes would not count.
-            let at = known.awaited_from.map_or(at, |from| at.max(from));
+            let at = known.awaited.map_or(at, |awaited| at.max(awaited.from));
             known.next_probe_at = known.next_probe_at.min(at);
             return false;
         }
@@ -130,31 +174,36 @@ impl UnvalidatedParticipants {
             last_announced: now,
             probes_sent: 0,
             next_probe_at: now,
-            awaited_from: None,
+            awaited: None,
             answers_needed: 1,
         });
         full
     }
 
-    /// Notes a participant that was lost by a claim in its name. It is probed in a
-    /// moment, when one that really ended no longer answers.
+    /// Notes a participant that was lost by a claim in its name, and the route where it
+    /// was proven. It is probed in a moment, when one that really ended no longer answers.
     pub(super) fn await_return(
         &mut self,
         now: Instant,
         limits: &ParticipantLimits,
         data: Arc<ParticipantData>,
         route: Route,
+        seemed_restarted: bool,
     ) {
         let prefix = data.prefix;
         let from = match *route.locators {
             [at] => Some(at),
             _ => None,
         };
+        self.take(prefix);
         self.note(now, limits, data, from, route, RETURN_BYTES);
         if let Some(awaited) = self.find_mut(prefix) {
             let at = now.after(RETURN_DELAY);
             awaited.next_probe_at = at;
-            awaited.awaited_from = Some(at);
+            awaited.awaited = Some(Awaited {
+                seemed_restarted,
+                from: at,
+            });
             awaited.answers_needed = RETURN_ANSWERS;
         }
     }
@@ -172,14 +221,15 @@ impl UnvalidatedParticipants {
         let Some(known) = self.find_mut(prefix) else {
             return false;
         };
-        if known.awaited_from.is_some_and(|from| now < from) {
+        if known.awaited.is_some_and(|awaited| now < awaited.from) {
             return false;
         }
         known.answers_needed = known.answers_needed.saturating_sub(1);
         known.answers_needed == 0
     }
 
-    /// Removes the oldest entry of the source address that has the most.
+    /// Removes the oldest entry of the source address that has the most; one that is
+    /// awaited only if all are.
     fn evict(&mut self) {
         let address = |c: &UnvalidatedParticipant| c.from.map(|from| from.address);
         let mut counts = BTreeMap::<_, usize>::new();
@@ -191,7 +241,10 @@ impl UnvalidatedParticipants {
             .list
             .iter()
             .enumerate()
-            .max_by_key(|(_, c)| (count_of(c), core::cmp::Reverse(c.last_announced)))
+            .max_by_key(|(_, c)| {
+                let age = core::cmp::Reverse(c.last_announced);
+                (!c.is_awaited(), count_of(c), age)
+            })
             .map(|(index, _)| index);
         if let Some(index) = victim {
             self.list.remove(index);
@@ -244,7 +297,7 @@ impl UnvalidatedParticipants {
                 continue;
             }
             participant.sent_bytes = participant.sent_bytes.saturating_add(bytes);
-            participant.next_probe_at = now + probe_period(participant.probes_sent);
+            participant.next_probe_at = now + participant.probe_period();
             participant.probes_sent = participant.probes_sent.saturating_add(1);
             let route = participant.route.clone();
             return Some((participant.data.prefix, route, answer));
@@ -467,7 +520,7 @@ mod tests {
         let lost_at = Instant::from_nanos(1);
         let after = |millis| lost_at.after(Duration::from_millis(millis));
         let route = || network().choose_route(&[from]);
-        unvalidated.await_return(lost_at, &limits, data.clone(), route());
+        unvalidated.await_return(lost_at, &limits, data.clone(), route(), false);
         let sizes = ProbeSizes {
             with_announcement: 300,
             heartbeat_only: 60,

@@ -449,7 +449,16 @@ impl Core {
                      not; they are dropped (counted, not logged again)"
                 );
             }
-            ParticipantEvent::ParticipantReturned(prefix) => {
+            ParticipantEvent::ParticipantReturned {
+                prefix,
+                reason: LostReason::Restarted,
+            } => {
+                tracing::warn!(
+                    "participant {prefix} seemed to have restarted with the same GUID, and was \
+                     discovered again"
+                );
+            }
+            ParticipantEvent::ParticipantReturned { prefix, .. } => {
                 tracing::warn!(
                     "participant {prefix} answers, although its end was announced in its name; \
                      somebody may have forged that"
