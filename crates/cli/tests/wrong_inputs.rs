@@ -629,7 +629,7 @@ fn every_wrong_input_ends_with_the_thing_the_value_and_the_way_out() {
 #[test]
 fn output_beyond_the_limit_of_a_file_is_an_error() {
     let domain = Domain::new();
-    let verb = domain.command(&["interface", "list"]);
+    let verb = domain.command(["interface", "list"]);
     let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("beyond_the_limit.txt");
     let mut command = Command::new("sh");
     command.args([

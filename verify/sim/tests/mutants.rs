@@ -72,10 +72,11 @@ fn simple_mutants_are_detected_within_two_dozen_seeds() {
     assert!(missed.is_empty(), "missed {missed:?}");
 }
 
-/// Seeds per mutant of [`HOSTILE_MUTANTS`]. One seed in seventy shows
-/// `contradicting-sedp-ignored`, since most forged announcements are undone in another
-/// way, too; all others need less than 48.
-const HOSTILE_SEEDS: u64 = 96;
+/// Seeds per mutant of [`HOSTILE_MUTANTS`]. What a forgery does is most often undone in
+/// another way, too: `forged-count-is-restart` needs 110 seeds, since a participant that
+/// seems to have restarted is asked, and `contradicting-sedp-ignored` 56. The median of
+/// all is 4.
+const HOSTILE_SEEDS: u64 = 144;
 
 /// Forgery, networks that fail, and silence. [`search`] forces the fault that each needs.
 const HOSTILE_MUTANTS: &[&str] = &[
@@ -99,7 +100,7 @@ const HOSTILE_MUTANTS: &[&str] = &[
 ];
 
 #[test]
-fn mutants_of_forgery_paths_and_silence_are_detected_within_eight_dozen_seeds() {
+fn mutants_of_forgery_paths_and_silence_are_detected_within_twelve_dozen_seeds() {
     let mut missed = Vec::new();
     for name in HOSTILE_MUTANTS {
         let result = search(named(name), 1, HOSTILE_SEEDS, &Options::default());
