@@ -67,6 +67,13 @@ fn a_request_of_what_was_never_sent_is_answered_at_once_91117() {
     run_seeds(&[Fault::SpoofedForgery], [91_117, 95_121, 95_134]);
 }
 
+/// A forged GAP came while announcements were read again. They counted as irrelevant, so
+/// the endpoints were removed for good.
+#[test]
+fn endpoints_hidden_while_announcements_are_read_again_come_back_120086() {
+    run_seeds(&[Fault::SpoofedForgery], [120_086]);
+}
+
 /// A forged number was the first that came late to a best-effort reader. It followed its
 /// writer again only above that number, so never.
 #[test]

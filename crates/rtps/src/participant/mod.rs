@@ -282,6 +282,7 @@ impl Participant {
             self.remove_participant(prefix, LostReason::LeaseExpired);
         }
         self.end_challenges(now);
+        self.confirm_sweeps(now);
         self.tombstones.expire(now);
         self.sedp.retain_disposed(!self.tombstones.is_empty());
         for prefix in self.peers.take_silent_suspects(now, &self.leases) {
@@ -317,6 +318,7 @@ impl Participant {
             self.peers.next_timeout(),
             self.paths.next_timeout(),
             self.challenges.next_timeout(),
+            self.sweeps.next_timeout(),
             self.tombstones.next_timeout(),
             self.wlp.next_timeout(),
             self.sedp.next_timeout(),

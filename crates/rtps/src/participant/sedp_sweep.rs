@@ -5,7 +5,9 @@
 //! removed. When that shows, the reader requests the whole history again
 //! ([`ReaderEvent::Resynchronised`](crate::reader::ReaderEvent::Resynchronised)).
 //! True endpoints are announced again by it. Those that are not are removed once
-//! everything has come. Called by [`Participant`] for SEDP.
+//! everything has come. A GAP or HEARTBEAT that is forged meanwhile may hide some, so
+//! after a removal everything is read once more, a second later. Called by
+//! [`Participant`] for SEDP.
 
 use alloc::vec::Vec;
 
@@ -51,8 +53,19 @@ impl Participant {
             }
             !ends
         });
+        if !ended.is_empty() {
+            self.sweeps.note_removal(self.clock, prefix);
+        }
         for guid in ended {
             self.remove_remote_endpoint(guid);
+        }
+    }
+
+    /// Reads announcements once more that were read again a second ago, if endpoints were
+    /// removed then.
+    pub(super) fn confirm_sweeps(&mut self, now: Instant) {
+        while let Some(prefix) = self.sweeps.take_confirmation(now) {
+            self.sedp.reread(now, prefix);
         }
     }
 }

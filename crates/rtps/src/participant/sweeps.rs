@@ -5,6 +5,13 @@ use alloc::vec::Vec;
 
 use crate::discovery::sedp::ReceivedVia;
 use crate::id::{Guid, GuidPrefix};
+use crate::time::{Duration, Instant};
+
+/// How long after a sweep that removed endpoints the announcements are read once more:
+/// longer than what was forged before is under way.
+const CONFIRMATION_DELAY: Duration = Duration::from_secs(1);
+/// Participants that wait for that. Further ones are not read once more.
+const CONFIRMATIONS_MAX: usize = 64;
 
 /// One participant's publications or subscriptions that are read again.
 #[derive(Debug)]
@@ -19,6 +26,8 @@ pub(super) struct Sweep {
 #[derive(Debug, Default)]
 pub(super) struct Sweeps {
     pub(super) list: Vec<Sweep>,
+    /// Participants that lost endpoints by a sweep, and when they are read once more.
+    confirmations: Vec<(GuidPrefix, Instant)>,
 }
 
 impl Sweeps {
@@ -31,5 +40,28 @@ impl Sweeps {
 
     pub(super) fn remove_participant(&mut self, prefix: GuidPrefix) {
         self.list.retain(|sweep| sweep.prefix != prefix);
+        self.confirmations.retain(|(known, _)| *known != prefix);
+    }
+
+    /// Notes that a sweep removed endpoints. A GAP or HEARTBEAT that was forged while the
+    /// announcements were read again may have hidden them.
+    pub(super) fn note_removal(&mut self, now: Instant, prefix: GuidPrefix) {
+        let is_known = self.confirmations.iter().any(|(known, _)| *known == prefix);
+        if !is_known && self.confirmations.len() < CONFIRMATIONS_MAX {
+            let at = now.after(CONFIRMATION_DELAY);
+            self.confirmations.push((prefix, at));
+        }
+    }
+
+    /// When [`Self::take_confirmation`] has something.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.confirmations.iter().map(|(_, at)| *at).min()
+    }
+
+    /// A participant whose announcements are to be read once more.
+    pub(super) fn take_confirmation(&mut self, now: Instant) -> Option<GuidPrefix> {
+        let mut all = self.confirmations.iter();
+        let at = all.position(|(_, at)| *at <= now)?;
+        Some(self.confirmations.swap_remove(at).0)
     }
 }
