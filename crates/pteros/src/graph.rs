@@ -390,29 +390,32 @@ impl Graph {
     /// Includes how messages travel, and if the pair does not match, why. At most
     /// [`MATCH_REPORTS_MAX`] pairs are reported, of the first publishers. Allocates.
     pub fn match_reports(&self, topic: &str) -> Vec<MatchReport> {
-        self.reports_of(topic, |_, _| true)
+        let subscriptions = self.subscriptions(topic);
+        let all = || subscriptions.iter();
+        self.reports_of(self.publishers(topic).iter().map(|p| (p, all())))
     }
 
     /// As [`match_reports`](Self::match_reports), for the pairs with an endpoint of
-    /// this context. Their number does not grow with the square of the endpoints.
+    /// this context. Looks at no other pair, so that its cost does not grow with the
+    /// square of the endpoints.
     pub fn local_match_reports(&self, topic: &str) -> Vec<MatchReport> {
-        self.reports_of(topic, |publisher, subscription| {
-            publisher.local || subscription.local
-        })
+        let subscriptions = self.subscriptions(topic);
+        let (local, remote): (Vec<_>, Vec<_>) = subscriptions.iter().partition(|s| s.local);
+        let publishers = self.publishers(topic);
+        let pairs = publishers.iter().map(|publisher| {
+            let others: &[&EndpointInfo] = if publisher.local { &remote } else { &[] };
+            (publisher, local.iter().chain(others).copied())
+        });
+        self.reports_of(pairs)
     }
 
-    fn reports_of(
+    /// Reports on publishers, each with subscriptions.
+    fn reports_of<'a>(
         &self,
-        topic: &str,
-        is_wanted: impl Fn(&EndpointInfo, &EndpointInfo) -> bool,
+        pairs: impl Iterator<Item = (&'a EndpointInfo, impl Iterator<Item = &'a EndpointInfo>)>,
     ) -> Vec<MatchReport> {
-        let publishers = self.publishers(topic);
-        let subscriptions = self.subscriptions(topic);
-        let pairs = publishers
-            .iter()
-            .flat_map(|p| subscriptions.iter().map(move |s| (p, s)));
         pairs
-            .filter(|(publisher, subscription)| is_wanted(publisher, subscription))
+            .flat_map(|(publisher, subscriptions)| subscriptions.map(move |s| (publisher, s)))
             .take(MATCH_REPORTS_MAX)
             .map(|(publisher, subscription)| MatchReport {
                 outcomes: self.match_outcomes(publisher, subscription),

@@ -1,4 +1,4 @@
-//! What peers make a process keep, as the kernel counts it: the peak of its resident
+//! Memory that peers make a process keep, as the kernel counts it: the peak of its resident
 //! memory grows by no more than the documented limits. `rtps/tests/receive_memory.rs`
 //! checks the accounts on fake time.
 //!

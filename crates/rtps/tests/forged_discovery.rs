@@ -97,6 +97,19 @@ impl Victim {
         });
     }
 
+    /// Answers the probes of the victim in the name of the participant.
+    fn answer_probes(&mut self, from: Locator, count: u32) {
+        self.attack(from, |message| {
+            message.acknack(&AckNack {
+                reader: EntityId::SEDP_PUBLICATIONS_READER,
+                writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+                state: SequenceSet::empty(SequenceNumber(1)),
+                count,
+                is_final: true,
+            });
+        });
+    }
+
     fn assert_liveliness(&mut self, from: Locator, sequence: i64, kind: Liveliness) {
         let assertion = ParticipantMessageData::liveliness(prefix(0, 0), kind);
         let head = head(EntityId::WLP_WRITER, sequence);
@@ -360,15 +373,7 @@ fn a_living_participant_is_not_moved_by_one_who_answers_in_its_name() {
     victim.spdp(ATTACKER, moved(ATTACKER, ATTACKER));
     for count in 0..200 {
         // The attacker answers every probe.
-        victim.attack(ATTACKER, |message| {
-            message.acknack(&AckNack {
-                reader: EntityId::SEDP_PUBLICATIONS_READER,
-                writer: EntityId::SEDP_PUBLICATIONS_WRITER,
-                state: SequenceSet::empty(SequenceNumber(1)),
-                count,
-                is_final: true,
-            });
-        });
+        victim.answer_probes(ATTACKER, count);
         victim.domain.run_for(Duration::from_millis(10));
         let known = victim.domain.nodes[1]
             .machine
@@ -547,15 +552,7 @@ fn a_forged_dispose_gives_the_name_of_a_living_participant_to_nobody() {
         if count % 8 == 0 {
             victim.spdp(ATTACKER, moved(ATTACKER, ATTACKER));
         }
-        victim.attack(ATTACKER, |message| {
-            message.acknack(&AckNack {
-                reader: EntityId::SEDP_PUBLICATIONS_READER,
-                writer: EntityId::SEDP_PUBLICATIONS_WRITER,
-                state: SequenceSet::empty(SequenceNumber(1)),
-                count,
-                is_final: true,
-            });
-        });
+        victim.answer_probes(ATTACKER, count);
         victim.domain.run_for(Duration::from_millis(10));
         let mut known = victim.domain.nodes[1].machine.participants();
         let is_moved = known.any(|of_it| of_it.metatraffic_unicast != [address(0)]);

@@ -146,7 +146,7 @@ impl UnvalidatedParticipants {
                 known.answers_needed = 1;
             }
             if known.route != route {
-                // What was sent elsewhere says nothing about this route.
+                // Probes that went elsewhere say nothing about this route.
                 known.probes_sent = 0;
             }
             known.data = data;

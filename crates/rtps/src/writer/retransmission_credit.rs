@@ -29,7 +29,7 @@ const BYTES_PER_ACKED_BYTE: usize = 2;
 const CREDIT_MAX: usize = 4 << 20;
 /// The most credit, in samples of mean size.
 const CREDIT_SAMPLES_MAX: usize = 2;
-/// What one probe sends, exceeded by less than a datagram. It is also the most debt:
+/// Bytes of one probe, exceeded by less than a datagram. It is also the most debt:
 /// more would silence a reader that was away for long.
 const PROBE_BYTES: usize = 16 << 10;
 /// The first pause between two probes; it doubles.

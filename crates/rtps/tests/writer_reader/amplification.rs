@@ -21,7 +21,7 @@ fn with_history(samples: usize, bytes: usize) -> (Pair, W, R) {
 /// Retransmissions that need no proof.
 const WINDOW: usize = 1 << 20;
 
-/// What probes may add in a time: 16 KiB, exceeded by less than a datagram, every 25 ms
+/// Bytes that probes may add in a time: 16 KiB, exceeded by less than a datagram, every 25 ms
 /// by several writers, and every 200 ms by one, which begins with eight short pauses.
 fn probes(millis: usize, writers: usize) -> usize {
     let probe = (16 << 10) + 1_500;

@@ -60,7 +60,7 @@ async fn publish(node: &ZNode, options: &Options) -> Result<()> {
     let publisher = publisher.with_qos(qos(options)).build()?;
     println!("ready");
     options.wait_for_start();
-    // What is sent before a reader is known is lost, unless there is a history.
+    // Samples sent before a reader is known are lost, unless there is a history.
     if !options.is_latched && !publisher.wait_for_subscription(1, SOON).await {
         return Err("no subscription".into());
     }

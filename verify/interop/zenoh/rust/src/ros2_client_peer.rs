@@ -81,7 +81,7 @@ async fn publish(node: &Node, options: &Options) -> Outcome {
     let publisher = node.create_publisher::<String>(&topic(node, options)?, None)?;
     println!("ready");
     options.wait_for_start();
-    // What is sent before a reader is known is lost.
+    // Samples sent before a reader is known are lost.
     tokio::time::timeout(SOON, publisher.wait_for_subscription(node)).await?;
     for number in 1..=options.count {
         let text = format!("Hello World: {number}");

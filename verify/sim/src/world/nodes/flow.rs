@@ -48,7 +48,7 @@ impl Flow {
     }
 }
 
-/// What became of the messages of a flow.
+/// The fate of the messages of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowCounts {
     pub published: usize,
@@ -57,7 +57,7 @@ pub struct FlowCounts {
 }
 
 impl FlowCounts {
-    /// What is wrong after an attack, if anything is. A reliable flow loses nothing.
+    /// The fault after an attack, if there is one. A reliable flow loses nothing.
     pub fn violation(&self, what: &str) -> Option<String> {
         let Self {
             published,

@@ -15,7 +15,7 @@ use super::{LISTENER, Story, TALKER};
 pub enum Kind {
     /// Samples in the talker's name, without protection.
     PlainData,
-    /// What was sent lately, again.
+    /// Datagrams that were sent lately, again.
     Replays,
     /// The same with a changed byte.
     Changed,
