@@ -120,3 +120,34 @@ fn a_suppressed_request_outlives_an_acknack_that_does_not_repeat_it() {
     assert_eq!(answer(at(400), 1_002, &[]), 1);
     assert_eq!(answer(at(1_500), 1_003, &[]), 2, "and was not forgotten");
 }
+
+#[test]
+fn a_flood_of_acknacks_is_answered_once_per_millisecond_and_in_the_end() {
+    let (mut pair, w, r) = joined(6, Duration::from_micros(50));
+    pair.write(w, b"one");
+    pair.run_ms(10);
+    let (start, reader, writer) = (pair.now(), pair.guid(r), pair.writer_guid(w));
+    let machine = &mut pair.writers[w.0].machine;
+    let before = machine.stats().heartbeats;
+    // When each answer was sent, in us.
+    let mut answered = Vec::new();
+    for us in 0..20_000 {
+        let now = start.after(Duration::from_micros(us));
+        if us % 10 == 0 && us < 10_000 {
+            let acknack = AckNack {
+                reader: reader.entity,
+                writer: writer.entity,
+                state: SequenceSet::empty(SequenceNumber(2)),
+                count: 1_000 + u32::try_from(us).unwrap(),
+                is_final: false,
+            };
+            machine.handle_acknack(now, reader.prefix, &acknack);
+        }
+        machine.handle_timeout(now);
+        machine.poll_transmit(now, &mut Outbox::new());
+        let total = machine.stats().heartbeats - before;
+        answered.extend((answered.len() as u64..total).map(|_| us));
+    }
+    let expected: Vec<_> = (0..=10).map(|ms| ms * 1_000).collect();
+    assert_eq!(answered, expected);
+}

@@ -6,7 +6,8 @@
 //! host of its own, see [`Kind`]. It has a CPU of its own; the attacked
 //! processes share another. The test fails if a process crashes, if its memory
 //! grows by [`GROWTH_KIB_MAX`] or more, if fewer than 99 % of the messages arrive in
-//! time, or if the 99th percentile of the round trip exceeds [`P99_MICROS_MAX`].
+//! time, if the 99th percentile of the round trip exceeds [`P99_MICROS_MAX`], or if the
+//! processes answer with more than [`ANSWERS_PER_SECOND_MAX`] datagrams.
 //!
 //! A kind that fails runs once more, after the others. `cargo xtask test --all` runs it
 //! with `--seconds 3 --dev`.
@@ -35,7 +36,7 @@ pub use attacker::run as attack;
 pub const INSIDE_TASK: &str = "flood-inside";
 
 const USAGE: &str = "usage: cargo xtask flood [--seconds N] [--rate HZ] [--kinds KIND,...] [--dev]\n\
-     KIND: mixed, announcements, duplicates, requests, heartbeats, gaps, fragments, data; without it all\n\
+     KIND: mixed, announcements, duplicates, requests, heartbeats, gaps, fragments, data, spoofed-requests; without it all\n\
      --dev: programs of the development profile";
 
 /// Legitimate messages per second.
@@ -46,6 +47,10 @@ const GROWTH_KIB_MAX: u64 = 32 << 10;
 const SHARE_MIN: f64 = 0.99;
 /// Limit of the 99th percentile of a round trip, in microseconds.
 const P99_MICROS_MAX: f64 = 20_000.0;
+/// Datagrams per second that the attacked processes may send beyond those without a
+/// flood. Two writers answer ACKNACKs once per millisecond, and their readers answer these
+/// heartbeats. Newcomers are asked for their address, in another number.
+const ANSWERS_PER_SECOND_MAX: u64 = 8_000;
 /// Round trips that are measured.
 const ROUND_TRIPS: u32 = 5_000;
 /// How long the flood of the round trips lasts if they do not end.
@@ -162,7 +167,7 @@ pub fn run_inside(flags: &[String]) -> Result<()> {
     let calm = lab.measure_calm()?;
     let mut failed = Vec::new();
     for kind in plan.kinds {
-        if let Err(error) = lab.attack(kind, calm) {
+        if let Err(error) = lab.attack(kind, &calm) {
             println!("{}: {error:#}", kind.name());
             failed.push(kind);
         }
@@ -170,7 +175,7 @@ pub fn run_inside(flags: &[String]) -> Result<()> {
     let mut failed_twice = Vec::new();
     for kind in failed {
         println!("once more, alone: {}", kind.name());
-        match lab.attack(kind, calm) {
+        match lab.attack(kind, &calm) {
             Ok(()) => println!("{UNSTEADY}{}", kind.name()),
             Err(error) => failed_twice.push(format!("{}: {error:#}", kind.name())),
         }
@@ -191,8 +196,8 @@ struct FloodLab {
 }
 
 impl FloodLab {
-    /// The share of the messages that arrives without a flood.
-    fn measure_calm(&self) -> Result<f64> {
+    /// Exchanges messages without a flood.
+    fn measure_calm(&self) -> Result<ExchangeOutcome> {
         let calm = self.exchange(self.seconds.min(5), None)?;
         let calm_p99 = self.round_trip_p99(None)?;
         println!("without a flood: {calm}; round trip p99 {calm_p99:.0} us");
@@ -200,11 +205,11 @@ impl FloodLab {
             calm.share() >= SHARE_MIN,
             "too few messages arrive even without the flood; is the machine busy?"
         );
-        Ok(calm.share())
+        Ok(calm)
     }
 
     /// Attacks with one kind, and checks what arrives.
-    fn attack(&self, kind: Kind, calm_share: f64) -> Result<()> {
+    fn attack(&self, kind: Kind, calm: &ExchangeOutcome) -> Result<()> {
         let flooded = self.exchange(self.seconds, Some(kind))?;
         let p99 = self.round_trip_p99(Some(kind))?;
         println!(
@@ -213,8 +218,13 @@ impl FloodLab {
             self.rate
         );
         ensure!(
-            flooded.share() >= SHARE_MIN * calm_share,
+            flooded.share() >= SHARE_MIN * calm.share(),
             "fewer than {SHARE_MIN} of the messages arrived in time"
+        );
+        let answers = flooded.sent_per_second.saturating_sub(calm.sent_per_second);
+        ensure!(
+            kind == Kind::Announcements || answers <= ANSWERS_PER_SECOND_MAX,
+            "{answers} answers a second, more than {ANSWERS_PER_SECOND_MAX}"
         );
         ensure!(
             flooded.growth_kib <= GROWTH_KIB_MAX,
@@ -275,7 +285,7 @@ impl FloodLab {
         )?;
         subscriber.wait_for("received ")?;
         let before = [subscriber.resident_kib()?, publisher.resident_kib()?];
-        let udp_before = udp_arrivals()?;
+        let udp_before = udp_counts()?;
         if let Some(attacker) = &mut attacker {
             attacker.begin()?;
         }
@@ -293,17 +303,23 @@ impl FloodLab {
         // The publisher lingers for one second.
         let after = [subscriber.resident_kib()?, publisher.resident_kib()?];
         publisher.wait_for("ended sent=")?;
+        let udp = udp_counts()?.since(udp_before);
         let in_time = arrived.load(Ordering::Relaxed);
         let growth = before.iter().zip(after).map(|(b, a)| a.saturating_sub(*b));
-        let hostile = match &mut attacker {
+        let mut own = udp.sent;
+        let hostile = match attacker.as_mut().zip(kind) {
             None => None,
-            Some(attacker) => {
+            Some((attacker, kind)) => {
                 let sent = attacker.wait_for("sent ")?;
-                let arrived = udp_arrivals()? - udp_before;
+                let arrived = udp.arrived;
                 ensure!(
                     arrived >= u64::from(self.rate) * u64::from(seconds) / 2,
                     "{sent}; of all datagrams {arrived} arrived, so this was no flood"
                 );
+                let number = sent.split(' ').nth(1).and_then(|word| word.parse().ok());
+                if !kind.is_from_neighbour() {
+                    own = own.saturating_sub(number.context("a number of packets")?);
+                }
                 Some(sent)
             }
         };
@@ -316,14 +332,30 @@ impl FloodLab {
             sent: count,
             in_time,
             growth_kib: growth.max().unwrap_or(0),
+            sent_per_second: own / u64::from(seconds).max(1),
             hostile,
         })
     }
 }
 
-/// Datagrams that arrived at sockets of this network namespace: those received, and
-/// those dropped because a socket was full.
-fn udp_arrivals() -> Result<u64> {
+/// Datagrams of the sockets of this network namespace.
+#[derive(Clone, Copy)]
+struct UdpCounts {
+    /// Those received, and those dropped because a socket was full.
+    arrived: u64,
+    sent: u64,
+}
+
+impl UdpCounts {
+    fn since(self, before: Self) -> Self {
+        Self {
+            arrived: self.arrived - before.arrived,
+            sent: self.sent - before.sent,
+        }
+    }
+}
+
+fn udp_counts() -> Result<UdpCounts> {
     let text =
         std::fs::read_to_string("/proc/self/net/snmp").context("read /proc/self/net/snmp")?;
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
@@ -331,11 +363,13 @@ fn udp_arrivals() -> Result<u64> {
     let of = |name: &str| {
         let mut columns = names.split(' ').zip(numbers.split(' '));
         let found = columns.find(|(column, _)| *column == name);
-        found.and_then(|(_, number)| number.parse::<u64>().ok())
+        let number = found.and_then(|(_, number)| number.parse::<u64>().ok());
+        number.with_context(|| format!("no {name} in /proc/self/net/snmp"))
     };
-    let counts = of("InDatagrams").zip(of("RcvbufErrors"));
-    let (received, dropped) = counts.context("no counts of datagrams")?;
-    Ok(received + dropped)
+    Ok(UdpCounts {
+        arrived: of("InDatagrams")? + of("RcvbufErrors")?,
+        sent: of("OutDatagrams")?,
+    })
 }
 
 /// An attacked process. All share a CPU.
@@ -353,6 +387,8 @@ struct ExchangeOutcome {
     sent: u32,
     in_time: u32,
     growth_kib: u64,
+    /// Datagrams that the attacked processes sent.
+    sent_per_second: u64,
     hostile: Option<String>,
 }
 
@@ -366,10 +402,11 @@ impl std::fmt::Display for ExchangeOutcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "{} of {} messages in time ({:.1} %), memory grew by {} KiB",
+            "{} of {} messages in time ({:.1} %), {} datagrams a second, memory grew by {} KiB",
             self.in_time,
             self.sent,
             100.0 * self.share(),
+            self.sent_per_second,
             self.growth_kib
         )?;
         match &self.hostile {

@@ -20,19 +20,16 @@ impl Writer {
         let guid = from.with(acknack.reader);
         let end = self.cursor.number;
         let suppression = self.config.nack_suppression;
-        let Some(reader) = self
-            .readers
-            .iter_mut()
-            .find(|reader| reader.guid == guid && reader.reliable)
-        else {
+        let reader = self.readers.find_mut(guid);
+        let Some(reader) = reader.filter(|reader| reader.reliable) else {
             self.stats.unknown_readers.tally();
             return;
         };
         if reader.doubts_acknack(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
-            let needs_heartbeat = needs_heartbeat(acknack, end);
-            reader.heartbeat_due |= needs_heartbeat;
-            self.pending.any |= needs_heartbeat;
+            if needs_heartbeat(acknack, end) {
+                reader.answer_acknack(now, &mut self.pending, &mut self.timers);
+            }
             return;
         }
         let count_went_back = reader.count_went_back(acknack.count);
@@ -110,8 +107,7 @@ impl Writer {
         reader.requested = requested;
         reader.irrelevant_declared = false;
         if !acknack.is_final {
-            reader.heartbeat_due = true;
-            self.pending.any = true;
+            reader.answer_acknack(now, &mut self.pending, &mut self.timers);
         }
         reader.fragments.retain(|(sequence, _)| sequence.0 >= base);
         if reader.has_requests() {
@@ -142,11 +138,8 @@ impl Writer {
         let guid = from.with(nack.reader);
         let suppression = self.config.nack_suppression;
         let end = self.cursor.number;
-        let Some(reader) = self
-            .readers
-            .iter_mut()
-            .find(|reader| reader.guid == guid && reader.reliable)
-        else {
+        let reader = self.readers.find_mut(guid);
+        let Some(reader) = reader.filter(|reader| reader.reliable) else {
             self.stats.unknown_readers.tally();
             return;
         };

@@ -85,7 +85,7 @@ impl Writer {
         }
         let mut results = FilterResults::default();
         let mut rejected_by = Vec::new();
-        for reader in &self.readers {
+        for reader in self.readers.iter() {
             // A reader of coherent sets takes a missing number for a loss.
             if let Some(filter) = &reader.filter
                 && !reader.wants_set_ends
@@ -118,7 +118,7 @@ impl Writer {
         if self.counts.filtered == 0 {
             return;
         }
-        for reader in &mut self.readers {
+        for reader in self.readers.iter_mut() {
             let passes = || {
                 filter_outcome
                     .is_none_or(|filter_outcome| filter_outcome.passes_filter_of(reader.guid))

@@ -28,7 +28,7 @@ impl Writer {
             Instant::FAR_FUTURE
         };
         self.ack_requests.new_data_at = next;
-        for reader in &mut self.readers {
+        for reader in self.readers.iter_mut() {
             if !reader.has_unacked(shared) {
                 continue;
             }
@@ -71,7 +71,7 @@ impl Writer {
     /// Requests the state of readers that are suspected of a reset.
     pub(super) fn probe_suspected_resets(&mut self, now: Instant) {
         let mut next = Instant::FAR_FUTURE;
-        for reader in &mut self.readers {
+        for reader in self.readers.iter_mut() {
             if ReaderResetDetector::probe(&mut reader.reset_detector, now) {
                 reader.heartbeat_due = true;
                 self.pending.any = true;

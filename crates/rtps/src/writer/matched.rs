@@ -129,12 +129,12 @@ impl Writer {
 
     /// Unmatches a reader. Changes that only it still needed are dropped.
     pub fn unmatch_reader(&mut self, guid: Guid) {
-        let unmatched = self.readers.iter_mut().find(|reader| reader.guid == guid);
-        if let Some(reader) = unmatched {
+        if let Some(reader) = self.readers.find_mut(guid) {
             reader.progress.end_stall(true, guid, &mut self.events);
         }
-        self.readers
-            .retain(|reader| reader.guid != guid || fault!("removed-reader-still-awaited"));
+        if !fault!("removed-reader-still-awaited") {
+            self.readers.remove(guid);
+        }
         if self.counts.filtered > 0 {
             self.forget_filter_of(guid);
         }
@@ -238,7 +238,7 @@ impl Writer {
         self.counts.reliable = 0;
         self.counts.shared_memory = 0;
         let mut by_socket = 0_usize;
-        for reader in &self.readers {
+        for reader in self.readers.iter() {
             let Some(destination) = self.destinations.get_mut(reader.destination) else {
                 continue;
             };
@@ -298,6 +298,6 @@ impl Writer {
     }
 
     pub(super) fn reader_mut(&mut self, guid: Guid) -> Option<&mut ReaderProxy> {
-        self.readers.iter_mut().find(|reader| reader.guid == guid)
+        self.readers.find_mut(guid)
     }
 }

@@ -18,6 +18,7 @@
 //! history, proxies and timers together. There is a file per subject in this folder,
 //! each with its own part of the state.
 
+mod ack_answer;
 mod ack_doubt;
 mod ack_progress;
 mod ack_requests;
@@ -40,6 +41,7 @@ mod offered_statuses;
 mod pending_sends;
 mod proxy;
 mod reader_counts;
+mod reader_proxies;
 mod reader_reset;
 mod retention;
 mod retransmission;
@@ -79,6 +81,7 @@ use offered_statuses::OfferedStatuses;
 use pending_sends::PendingSends;
 use proxy::{Destination, ReaderProxy};
 use reader_counts::ReaderCounts;
+use reader_proxies::ReaderProxies;
 use retention::Retention;
 use retransmission_credit::{FormerCredits, SAMPLE_HEAD_BYTES};
 use send_cursor::SendCursor;
@@ -105,6 +108,10 @@ const TIMER_GROUP_INFO: usize = 6;
 const TIMER_STALL: usize = 7;
 /// Sends heartbeats to readers that may have lost their state.
 const TIMER_RESET_PROBE: usize = 8;
+/// Sends the heartbeats that answer ACKNACKs which came soon after another.
+const TIMER_ANSWER: usize = 9;
+/// How many timers a writer has.
+const TIMERS: usize = 10;
 
 /// Why the writer refused a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -171,7 +178,7 @@ pub struct Writer {
     last: SequenceNumber,
     /// The last sequence number addressed to every reader.
     last_undirected: i64,
-    readers: Vec<ReaderProxy>,
+    readers: ReaderProxies,
     destinations: Vec<Destination>,
     counts: ReaderCounts,
     cursor: SendCursor,
@@ -184,7 +191,7 @@ pub struct Writer {
     sample_bytes_mean: usize,
     former_credits: FormerCredits,
     group_info: GroupInfo,
-    timers: Timers<9>,
+    timers: Timers<TIMERS>,
     statuses: OfferedStatuses,
     events: Events,
     stats: WriterStats,
@@ -206,7 +213,7 @@ impl Writer {
             history: HistoryCache::default(),
             last: SequenceNumber::ZERO,
             last_undirected: 0,
-            readers: Vec::new(),
+            readers: ReaderProxies::default(),
             destinations: Vec::new(),
             counts: ReaderCounts::default(),
             cursor: SendCursor::at(1),
@@ -340,25 +347,24 @@ impl Writer {
     }
 
     /// Whether this reader has acknowledged everything that was sent to it. True of a
-    /// reader that is not matched. O(readers).
+    /// reader that is not matched.
     pub fn is_acked_by(&self, reader: Guid) -> bool {
-        let mut found = self.readers.iter().filter(|known| known.guid == reader);
-        !found.any(|reader| reader.has_unacked(self.last_undirected))
+        let reader = self.readers.find(reader);
+        !reader.is_some_and(|reader| reader.has_unacked(self.last_undirected))
     }
 
     /// The lowest number that this reader has not acknowledged, for diagnostics. `None`
     /// of a reader that is not matched or has acknowledged nothing since its match.
-    /// O(readers).
     pub fn first_unacked(&self, reader: Guid) -> Option<SequenceNumber> {
-        let mut readers = self.readers.iter().filter(|known| known.guid == reader);
-        let reader = readers.find(|known| known.reliable && known.acked > known.start)?;
-        Some(SequenceNumber(reader.acked))
+        let reader = self.readers.find(reader)?;
+        let has_acknowledged = reader.reliable && reader.acked > reader.start;
+        has_acknowledged.then_some(SequenceNumber(reader.acked))
     }
 
     /// Whether this reader has acknowledged a change that was sent to it.
     pub(crate) fn has_acknowledged_a_change(&self, reader: Guid) -> bool {
-        let mut readers = self.readers.iter();
-        readers.any(|known| known.guid == reader && known.acked > known.start)
+        let reader = self.readers.find(reader);
+        reader.is_some_and(|reader| reader.acked > reader.start)
     }
 
     /// The readers that were reported as stalled and have not gone on.
@@ -752,6 +758,9 @@ impl Writer {
         }
         if self.timers.take_due(TIMER_RESET_PROBE, now) {
             self.probe_suspected_resets(now);
+        }
+        if self.timers.take_due(TIMER_ANSWER, now) {
+            self.send_deferred_answers(now);
         }
         if self.timers.take_due(TIMER_HEARTBEAT, now) {
             self.schedule_heartbeats(now);

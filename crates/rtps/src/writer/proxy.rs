@@ -7,6 +7,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::ack_answer::AckAnswer;
 use super::ack_doubt::{AckDoubt, Claim};
 use super::ack_progress::AckProgress;
 use super::config::{HeartbeatConfig, ReaderProxyConfig};
@@ -121,6 +122,8 @@ pub(super) struct ReaderProxy {
     nack_frag_count: Option<u32>,
     nack_frag_at: Instant,
     ack_doubt: AckDoubt,
+    /// When its ACKNACKs are answered.
+    pub ack_answer: AckAnswer,
     /// Notices that it acknowledges nothing.
     pub progress: AckProgress,
 }
@@ -160,6 +163,7 @@ impl ReaderProxy {
             nack_frag_count: None,
             nack_frag_at: Instant::ZERO,
             ack_doubt: AckDoubt::NONE,
+            ack_answer: AckAnswer::NONE,
             progress: AckProgress::NEW,
         }
     }

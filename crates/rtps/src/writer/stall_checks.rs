@@ -19,7 +19,7 @@ impl Writer {
         let sent = self.cursor.number.saturating_sub(1);
         let shared = self.last_undirected.min(sent);
         let mut next = Instant::FAR_FUTURE;
-        for reader in &mut self.readers {
+        for reader in self.readers.iter_mut() {
             if !reader.has_unacked(shared) {
                 reader.progress.note_idle();
                 continue;
@@ -43,7 +43,7 @@ impl Writer {
 
     /// Every sample is acknowledged.
     pub(super) fn stop_stall_checks(&mut self) {
-        for reader in &mut self.readers {
+        for reader in self.readers.iter_mut() {
             reader.progress.note_idle();
         }
         self.timers.stop(TIMER_STALL);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 
 use super::forged::{Forger, Listener};
-use super::neighbour::ATTACKER;
+use super::neighbour::{ATTACKER, VICTIM};
 use crate::checkout::root;
 
 /// Name of the attacker task.
@@ -83,11 +83,15 @@ pub enum Kind {
     Fragments,
     /// Samples.
     Data,
+    /// ACKNACKs with rising counts, each in the name of an attacked participant and from
+    /// its address, to writers that it has matched. A process of the attacked host sends
+    /// them.
+    SpoofedRequests,
 }
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Mixed,
         Self::Announcements,
         Self::Duplicates,
@@ -96,6 +100,7 @@ impl Kind {
         Self::Gaps,
         Self::Fragments,
         Self::Data,
+        Self::SpoofedRequests,
     ];
 
     /// The word for it on the command line.
@@ -109,13 +114,17 @@ impl Kind {
             Self::Gaps => "gaps",
             Self::Fragments => "fragments",
             Self::Data => "data",
+            Self::SpoofedRequests => "spoofed-requests",
         }
     }
 
     /// Whether it comes from a host of the attacker's own. Otherwise a process of the
     /// attacked host sends it.
     pub fn is_from_neighbour(self) -> bool {
-        !matches!(self, Self::Mixed | Self::Announcements | Self::Duplicates)
+        !matches!(
+            self,
+            Self::Mixed | Self::Announcements | Self::Duplicates | Self::SpoofedRequests
+        )
     }
 
     /// The kind with that name.
@@ -136,11 +145,14 @@ pub fn run(arguments: &[String]) -> Result<()> {
         true => Some(Listener::open()?),
         false => None,
     };
+    // Opened before the attacked processes start, so that it has their announcements when
+    // the flood begins.
+    let recorder = UdpSocket::bind((Ipv4Addr::LOCALHOST, FREE_PORT)).context("open a socket")?;
     println!("listens");
     std::io::stdin().read_line(&mut String::new())?;
     let mut source = match listener {
-        Some(listener) => PacketSource::Forged(Forger::new(kind, listener.prefixes()?)),
-        None => PacketSource::recorded(kind)?,
+        Some(listener) => PacketSource::Forged(Forger::new(kind, listener.prefixes()?), VICTIM),
+        None => PacketSource::of_the_attacked_host(kind, &recorder)?,
     };
     let address = match kind.is_from_neighbour() {
         true => ATTACKER,
@@ -172,19 +184,35 @@ pub fn run(arguments: &[String]) -> Result<()> {
 enum PacketSource {
     /// Captured or recorded ones, and where the GUID prefix stands in each.
     Recorded(Kind, Vec<Vec<u8>>, Vec<Vec<usize>>),
-    Forged(Forger),
+    /// Forged ones, and the address they go to.
+    Forged(Forger, Ipv4Addr),
 }
 
 impl PacketSource {
-    /// The source of a kind that repeats or changes real packets.
-    fn recorded(kind: Kind) -> Result<Self> {
+    /// The source of a kind that a process of the attacked host sends.
+    fn of_the_attacked_host(kind: Kind, recorder: &UdpSocket) -> Result<Self> {
+        if kind == Kind::SpoofedRequests {
+            let mut living: Vec<[u8; 12]> = Vec::new();
+            for packet in recorded(recorder)? {
+                let prefix = <[u8; 12]>::try_from(&packet[PREFIX])?;
+                if !living.contains(&prefix) {
+                    living.push(prefix);
+                }
+            }
+            // The participant that pings comes later, and is sent requests all the same.
+            ensure!(!living.is_empty(), "no participant announces itself");
+            return Ok(Self::Forged(Forger::new(kind, living), Ipv4Addr::LOCALHOST));
+        }
         let is_announcement = |packet: &Vec<u8>| packet.windows(4).any(|four| four == SPDP_WRITER);
         let packets: Vec<Vec<u8>> = match kind {
             Kind::Announcements => {
                 let captured = captured()?.into_iter().filter(is_announcement);
                 captured.map(relocate).collect()
             }
-            Kind::Duplicates => recorded()?.into_iter().filter(is_announcement).collect(),
+            Kind::Duplicates => recorded(recorder)?
+                .into_iter()
+                .filter(is_announcement)
+                .collect(),
             _ => captured()?,
         };
         ensure!(!packets.is_empty(), "there is nothing to send");
@@ -195,9 +223,9 @@ impl PacketSource {
     /// Builds the next packet. Returns where it goes.
     fn next(&mut self, packet: &mut Vec<u8>, random: &mut Xorshift) -> (Ipv4Addr, u16) {
         match self {
-            Self::Forged(forger) => {
+            Self::Forged(forger, host) => {
                 forger.forge(packet, random);
-                return Forger::destination(random);
+                return forger.destination(*host, random);
             }
             Self::Recorded(Kind::Mixed, packets, _) => forge(packet, packets, random),
             Self::Recorded(kind, packets, positions) => {
@@ -217,16 +245,17 @@ impl PacketSource {
 
 /// Records what the attacked participants send to the port of the next participant
 /// of this host, until each has announced itself.
-fn recorded() -> Result<Vec<Vec<u8>>> {
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, FREE_PORT)).context("open a socket")?;
+fn recorded(socket: &UdpSocket) -> Result<Vec<Vec<u8>>> {
     socket.set_read_timeout(Some(Duration::from_millis(100)))?;
     let (mut found, mut senders) = (Vec::new(), BTreeSet::new());
     let mut buffer = vec![0; 65_536];
-    let end = Instant::now() + Duration::from_secs(10);
+    let mut end = Instant::now() + Duration::from_secs(10);
     while senders.len() < PORTS.len() && found.len() < RECORDED_MAX && Instant::now() < end {
         let Ok(length) = socket.recv(&mut buffer) else {
             continue;
         };
+        // The others announce themselves soon, if they run.
+        end = end.min(Instant::now() + Duration::from_secs(1));
         let packet = &buffer[..length];
         if let Some(prefix) = packet.get(PREFIX) {
             senders.insert(prefix.to_vec());

@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::attacker::{GROUP, Kind, PORTS, PREFIX, Xorshift};
-use super::neighbour::{ATTACKER, VICTIM};
+use super::neighbour::ATTACKER;
 
-/// Entity keys count from 1 in every process. A process with one node and a few topics
-/// has fewer endpoints.
-const KEYS: usize = 24;
+/// Entity keys count from 1 in every process: those of the node's own topics and
+/// services, then [`USER_KEY`] and the next.
+const KEYS: usize = 32;
+/// The key of the first endpoint that `ping-pong` creates for itself, a writer if it has
+/// one.
+const USER_KEY: u8 = 25;
 /// Entity kinds of user endpoints without key (RTPS 2.5 table 9.1).
 const WRITER: u8 = 3;
 const READER: u8 = 4;
@@ -76,27 +79,37 @@ impl Forger {
         }
     }
 
-    /// Where the next packet goes: mostly where user traffic arrives.
-    pub fn destination(random: &mut Xorshift) -> (Ipv4Addr, u16) {
+    /// Where on the attacked host the next packet goes: mostly where user traffic
+    /// arrives.
+    pub fn destination(&self, host: Ipv4Addr, random: &mut Xorshift) -> (Ipv4Addr, u16) {
         match random.below(16) {
-            0 => GROUP,
-            other => (VICTIM, PORTS[other % 2]),
+            0 if self.kind != Kind::SpoofedRequests => GROUP,
+            other => (host, PORTS[other % 2]),
         }
     }
 
-    /// Builds the next packet: every other one in the name of a living participant.
+    /// Builds the next packet: every other one in the name of a living participant, and
+    /// all spoofed ones.
     pub fn forge(&mut self, packet: &mut Vec<u8>, random: &mut Xorshift) {
         self.count = self.count.wrapping_add(1);
         packet.clear();
         packet.extend_from_slice(b"RTPS\x02\x04\x01\x50");
-        if self.count.is_multiple_of(2) {
+        let is_spoofed = self.kind == Kind::SpoofedRequests;
+        if is_spoofed || self.count.is_multiple_of(2) {
             packet.extend_from_slice(&self.living[random.below(self.living.len())]);
         } else {
             packet.extend_from_slice(&random.next().to_le_bytes());
             packet.extend_from_slice(&[0, 0, 0, 1]);
         }
-        let writer = entity(WRITER, random);
+        let writer = match is_spoofed {
+            true => [0, 0, USER_KEY, WRITER],
+            false => entity(WRITER, random),
+        };
         let reader = match (self.kind, random.below(2)) {
+            (Kind::SpoofedRequests, other) => {
+                let key = if other == 0 { USER_KEY } else { USER_KEY + 1 };
+                [0, 0, key, READER]
+            }
             (Kind::Requests, _) | (_, 0) => entity(READER, random),
             _ => [0; 4],
         };
@@ -104,7 +117,7 @@ impl Forger {
         let count = self.count.to_le_bytes();
         let number = u32::try_from(1 + random.below(100_000)).unwrap_or(1);
         let (id, flags, body) = match self.kind {
-            Kind::Requests => {
+            Kind::Requests | Kind::SpoofedRequests => {
                 // Everything from 1 on.
                 let bitmap = [&32_u32.to_le_bytes()[..], &[0xff; 4]].concat();
                 (6, 1, [head, sequence(1), bitmap, count.into()].concat())
@@ -161,6 +174,7 @@ mod tests {
         let living = [7; 12];
         for (kind, id, length) in [
             (Kind::Requests, 6, 28),
+            (Kind::SpoofedRequests, 6, 28),
             (Kind::Heartbeats, 7, 28),
             (Kind::Gaps, 8, 32),
             (Kind::Fragments, 0x16, 32 + 1_024),
@@ -178,7 +192,12 @@ mod tests {
                 assert_eq!(stated, length, "{kind:?}");
                 assert_eq!(packet.len(), 24 + usize::from(length), "{kind:?}");
             }
-            assert_eq!(named, 50, "{kind:?}");
+            let expected = if kind == Kind::SpoofedRequests {
+                100
+            } else {
+                50
+            };
+            assert_eq!(named, expected, "{kind:?}");
         }
     }
 }
