@@ -62,7 +62,9 @@ const TIMER_DEADLINE: usize = 1;
 const TIMER_PARTIAL_SAMPLES: usize = 2;
 /// A partial sample is given up this long after its last fragment: of best effort in
 /// any case, else when memory is scarce.
-const PARTIAL_SAMPLE_AGE: Duration = Duration::from_secs(2);
+const PARTIAL_SAMPLE_AGE: Duration = Duration::from_millis(1_250);
+/// How often that is looked for. A forged sample gives way within 1.5 s.
+const PARTIAL_SAMPLE_CHECK: Duration = Duration::from_millis(250);
 
 /// Unmatched writers with a stored resume point; beyond that all are dropped.
 const RESUME_POINTS_MAX: usize = 256;
@@ -480,7 +482,7 @@ impl Reader {
         }
         if is_left {
             self.timers
-                .set_no_later(TIMER_PARTIAL_SAMPLES, now.after(PARTIAL_SAMPLE_AGE));
+                .set_no_later(TIMER_PARTIAL_SAMPLES, now.after(PARTIAL_SAMPLE_CHECK));
         }
     }
 

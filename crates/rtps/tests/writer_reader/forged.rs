@@ -514,7 +514,7 @@ fn many_fragments_of_a_forged_sample_keep_no_shorter_one_from_coming() {
         flow.pair.write(flow.w, &image);
         flow.pair.run_ms(100);
         flow.pair.net.heal();
-        flow.pair.run_ms(2 * RECOVERY_MS);
+        flow.pair.run_ms(RECOVERY_MS);
         let received = |flow: &Flow| {
             let received = &flow.pair.readers[0].received;
             let whole = received.iter().filter(|c| c.payload.as_ref() == image);
@@ -528,6 +528,30 @@ fn many_fragments_of_a_forged_sample_keep_no_shorter_one_from_coming() {
         assert_eq!(received(&flow), 9, "{case}");
         assert!(flow.pair.writers[flow.w.0].machine.is_acked_by_all());
     }
+}
+
+/// Samples were looked at every two seconds, and those of the second wave were not old
+/// enough then.
+#[test]
+fn a_second_wave_of_forged_fragments_delays_samples_by_less_than_two_seconds() {
+    let (pair, w, r) = joined(reliable(), reliable());
+    let mut flow = Flow { pair, w, r };
+    flow.publish_for(100);
+    let next = flow.next();
+    // The real samples have three fragments, which are not requested.
+    (1..4).for_each(|at| flow.fragment_at(next, at, 1_000, 64_000));
+    flow.pair.run_ms(1_000);
+    (1..4).for_each(|at| flow.fragment_at(next + 1, at, 1_000, 64_000));
+    // They are lost, so no other size contradicts the forged one.
+    let is_fragment = |s: &_| matches!(s, SubmessageSummary::Frag(..));
+    flow.pair.net.drop_next(1_000, is_fragment);
+    let image = image(3_000);
+    (0..2).for_each(|_| _ = flow.pair.write(flow.w, &image));
+    flow.pair.run_ms(10);
+    flow.pair.net.heal();
+    flow.pair.run_ms(RECOVERY_MS - 10);
+    let received = flow.pair.readers[0].received.iter();
+    assert_eq!(received.filter(|c| c.payload.as_ref() == image).count(), 2);
 }
 
 #[test]
