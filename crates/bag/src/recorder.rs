@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pteros::clock::Clock;
 use pteros::event_handler::EndpointEvent;
-use pteros::graph::EndpointInfo;
+use pteros::graph::{EndpointInfo, Guid};
 use pteros::interfaces::rosbag2_interfaces::msg;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
@@ -46,6 +46,8 @@ pub const RECORDER_LATENCY_BUDGET: Duration = Duration::from_millis(5);
 /// A message that lay in shared memory for longer has a source timestamp of other meaning,
 /// or was sent again.
 const SHARED_MEMORY_WAIT_MAX: Duration = Duration::from_millis(100);
+/// Publishers of a topic whose profiles are recorded.
+const OFFERED_MAX: usize = 100;
 /// How long a publisher may take to describe its type.
 const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Topics that a note was written about, or that cannot be subscribed to. Of more, there
@@ -145,6 +147,8 @@ impl RecordingSummary {
 struct Recorded {
     input: TopicInput,
     subscription: Subscription<SerializedMessage>,
+    /// Those whose profiles are recorded.
+    publishers: BTreeSet<Guid>,
 }
 
 /// Where the messages of a topic go.
@@ -348,15 +352,31 @@ impl Recorder {
                 notes.extend(self.unpublished.count(self.loss_report.topic(), &error));
             }
         }
-        if self.next_look.is_none_or(|due| now >= due) && !self.has_everything() {
+        if self.next_look.is_none_or(|due| now >= due) {
             self.next_look = Some(later(now, self.options.polling_interval));
             let revision = self.graph.revision();
             if self.revision != Some(revision) {
+                self.look_for_publishers();
+                if !self.has_everything() {
+                    self.look_for_topics(&mut notes);
+                }
                 self.revision = Some(revision);
-                self.look_for_topics(&mut notes);
             }
         }
         notes
+    }
+
+    /// Records the QoS that later publishers of the recorded topics offer.
+    fn look_for_publishers(&mut self) {
+        for (name, recorded) in &mut self.recorded {
+            for publisher in self.graph.publishers(name) {
+                let has_room = recorded.publishers.len() < OFFERED_MAX;
+                if has_room && recorded.publishers.insert(publisher.gid) {
+                    let channel = recorded.input.channel;
+                    self.intake.add_offered_qos(channel, publisher.qos);
+                }
+            }
+        }
     }
 
     /// Whether a topic has no note yet, and there is room for one.
@@ -526,6 +546,7 @@ impl Recorder {
             Recorded {
                 input,
                 subscription,
+                publishers: publishers.iter().map(|publisher| publisher.gid).collect(),
             },
         );
         Ok(())
@@ -687,8 +708,6 @@ fn nanos(time: SystemTime) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use pteros::graph::Guid;
-
     use super::*;
 
     #[test]
