@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 use pteros::fault;
+use pteros::qos::QosProfile;
 
 use crate::accounting::{PublisherAccount, TopicAccount};
 use crate::byte_queue::ByteQueue;
@@ -32,6 +33,8 @@ const RING_CHUNKS_MIN: usize = 16;
 /// An item of the writer thread's queue, in order.
 enum WriterItem {
     Topic(BagTopic),
+    /// Offered by a later publisher of a channel.
+    OfferedQos(u16, QosProfile),
     /// Latched messages of a chunk that is not written.
     Latched(ChunkBuilder),
     Chunk(ChunkBuilder),
@@ -224,6 +227,7 @@ impl Intake {
                     self.fail(&error);
                 }
             }
+            WriterItem::OfferedQos(channel, profile) => writer.add_offered_qos(channel, profile),
             WriterItem::Latched(chunk) => writer.keep_latched(&chunk),
             WriterItem::Split => writer.split(),
             WriterItem::Chunk(chunk) => self.write_chunk(writer, chunk),
@@ -296,6 +300,10 @@ impl Intake {
 
     pub(crate) fn add_topic(&self, topic: BagTopic) {
         self.queue.push(0, WriterItem::Topic(topic));
+    }
+
+    pub(crate) fn add_offered_qos(&self, channel: u16, profile: QosProfile) {
+        self.queue.push(0, WriterItem::OfferedQos(channel, profile));
     }
 
     /// Takes in a message, or counts it as lost, or as paused.

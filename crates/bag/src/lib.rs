@@ -61,7 +61,9 @@ pub use player::{
 };
 pub use qos_text::read_overrides;
 pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, RecordedTopic};
-pub use recorder::{Recorder, RecorderOptions, RecordingSummary, WriterThread};
+pub use recorder::{
+    RECORDER_LATENCY_BUDGET, Recorder, RecorderOptions, RecordingSummary, WriterThread,
+};
 pub use storage_options::{StoragePreset, read_storage_config};
 pub use topic::BagTopic;
 pub use topic_filter::TopicFilter;

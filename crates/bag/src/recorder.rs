@@ -11,12 +11,14 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pteros::clock::Clock;
 use pteros::event_handler::EndpointEvent;
-use pteros::graph::EndpointInfo;
+use pteros::graph::{EndpointInfo, Guid};
 use pteros::interfaces::rosbag2_interfaces::msg;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
-use pteros::subscription::{SerializedMessage, SerializedType};
-use pteros::{Graph, NamedQosExt, Node, Publisher, Sample, Subscription, SubscriptionOptions};
+use pteros::subscription::{DeliveryPath, SerializedMessage, SerializedType};
+use pteros::{
+    Graph, NamedQosExt, Node, Publisher, Sample, SampleInfo, Subscription, SubscriptionOptions,
+};
 
 use crate::accounting::TopicAccount;
 use crate::compression_queue::{CompressionQueue, FileCompression};
@@ -37,6 +39,15 @@ const DEPTH: usize = 1000;
 /// The longest time that a message stays in memory before it goes to the file, and
 /// between two syncs of the file.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
+/// The latency budget of a context whose work is to record
+/// ([`SharedMemoryOptions`](pteros::shared_memory::SharedMemoryOptions::latency_budget)):
+/// publishers need not wake a recorder for each message.
+pub const RECORDER_LATENCY_BUDGET: Duration = Duration::from_millis(5);
+/// A message that lay in shared memory for longer has a source timestamp of other meaning,
+/// or was sent again.
+const SHARED_MEMORY_WAIT_MAX: Duration = Duration::from_millis(100);
+/// Publishers of a topic whose profiles are recorded.
+const OFFERED_MAX: usize = 100;
 /// How long a publisher may take to describe its type.
 const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Topics that a note was written about, or that cannot be subscribed to. Of more, there
@@ -136,6 +147,8 @@ impl RecordingSummary {
 struct Recorded {
     input: TopicInput,
     subscription: Subscription<SerializedMessage>,
+    /// Those whose profiles are recorded.
+    publishers: BTreeSet<Guid>,
 }
 
 /// Where the messages of a topic go.
@@ -152,7 +165,7 @@ impl TopicInput {
     fn receive(&self, sample: &Sample<SerializedMessage>) {
         let info = sample.info();
         let log_time = match &self.clock {
-            None => nanos(info.received_timestamp),
+            None => nanos(arrival(info)),
             Some(clock) => match u64::try_from(clock.now().as_nanos()) {
                 Ok(now) if now > 0 => now,
                 _ => return,
@@ -339,15 +352,31 @@ impl Recorder {
                 notes.extend(self.unpublished.count(self.loss_report.topic(), &error));
             }
         }
-        if self.next_look.is_none_or(|due| now >= due) && !self.has_everything() {
+        if self.next_look.is_none_or(|due| now >= due) {
             self.next_look = Some(later(now, self.options.polling_interval));
             let revision = self.graph.revision();
             if self.revision != Some(revision) {
+                self.look_for_publishers();
+                if !self.has_everything() {
+                    self.look_for_topics(&mut notes);
+                }
                 self.revision = Some(revision);
-                self.look_for_topics(&mut notes);
             }
         }
         notes
+    }
+
+    /// Records the QoS that later publishers of the recorded topics offer.
+    fn look_for_publishers(&mut self) {
+        for (name, recorded) in &mut self.recorded {
+            for publisher in self.graph.publishers(name) {
+                let has_room = recorded.publishers.len() < OFFERED_MAX;
+                if has_room && recorded.publishers.insert(publisher.gid) {
+                    let channel = recorded.input.channel;
+                    self.intake.add_offered_qos(channel, publisher.qos);
+                }
+            }
+        }
     }
 
     /// Whether a topic has no note yet, and there is room for one.
@@ -517,6 +546,7 @@ impl Recorder {
             Recorded {
                 input,
                 subscription,
+                publishers: publishers.iter().map(|publisher| publisher.gid).collect(),
             },
         );
         Ok(())
@@ -659,7 +689,53 @@ fn fitting_qos(publishers: &[EndpointInfo]) -> QosProfile {
     qos
 }
 
+/// When a message came. In shared memory it is there as soon as it is published, on the
+/// same clock, however late the recorder looks.
+fn arrival(info: &SampleInfo) -> SystemTime {
+    let taken = info.received_timestamp;
+    let in_memory = info.delivery_path == DeliveryPath::SharedMemory;
+    let published = info.source_timestamp.filter(|source| {
+        let waited = taken.duration_since(*source);
+        in_memory && waited.is_ok_and(|waited| waited <= SHARED_MEMORY_WAIT_MAX)
+    });
+    published.unwrap_or(taken)
+}
+
 fn nanos(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_in_shared_memory_came_when_it_was_published() {
+        let taken = UNIX_EPOCH + Duration::from_secs(100);
+        let came = |delivery_path, source_timestamp| {
+            arrival(&SampleInfo {
+                source_timestamp,
+                received_timestamp: taken,
+                sequence: 1,
+                publisher_gid: Guid::UNKNOWN,
+                delivery_path,
+                instance: None,
+            })
+        };
+        let published = taken.checked_sub(Duration::from_millis(4));
+        assert_eq!(
+            came(DeliveryPath::SharedMemory, published),
+            published.unwrap()
+        );
+        // On the way, or of another clock.
+        assert_eq!(came(DeliveryPath::Network, published), taken);
+        assert_eq!(came(DeliveryPath::SharedMemory, None), taken);
+        for odd in [
+            taken.checked_sub(Duration::from_secs(9)),
+            taken.checked_add(FLUSH_PERIOD),
+        ] {
+            assert_eq!(came(DeliveryPath::SharedMemory, odd), taken);
+        }
+    }
 }

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use pteros::qos::QosProfile;
+
 use crate::accounting::{LOSS_RECORD, TopicAccount, to_texts};
 use crate::compression_queue::CompressionQueue;
 use crate::error::BagError;
@@ -85,10 +87,26 @@ pub struct Split {
 }
 
 struct Channel {
+    id: u16,
     topic: BagTopic,
     schema: SchemaRecord,
-    record: ChannelRecord,
     count: u64,
+}
+
+impl Channel {
+    fn record(&self) -> ChannelRecord {
+        let profiles = write_profiles(&self.topic.offered_qos, "");
+        ChannelRecord {
+            id: self.id,
+            schema_id: self.schema.id,
+            topic: self.topic.name.clone(),
+            message_encoding: self.topic.serialization_format.clone(),
+            metadata: BTreeMap::from([
+                ("offered_qos_profiles".to_owned(), profiles),
+                ("topic_type_hash".to_owned(), self.topic.type_hash.clone()),
+            ]),
+        }
+    }
 }
 
 /// Writes a bag. Blocks in the file system.
@@ -225,26 +243,22 @@ impl BagWriter {
                 data: topic.definition.clone().into_bytes(),
             },
         };
-        let record = ChannelRecord {
-            id,
-            schema_id: schema.id,
-            topic: topic.name.clone(),
-            message_encoding: topic.serialization_format.clone(),
-            metadata: BTreeMap::from([
-                (
-                    "offered_qos_profiles".to_owned(),
-                    write_profiles(&topic.offered_qos, ""),
-                ),
-                ("topic_type_hash".to_owned(), topic.type_hash.clone()),
-            ]),
-        };
         self.channels.push(Channel {
+            id,
             topic,
             schema,
-            record,
             count: 0,
         });
         Ok(id)
+    }
+
+    /// Adds the profile of a publisher that appeared later. `metadata.yaml` has it, and
+    /// files that do not have the channel yet. A file describes a channel only once.
+    pub fn add_offered_qos(&mut self, channel: u16, profile: QosProfile) {
+        let known = self.channels.get_mut(usize::from(channel).wrapping_sub(1));
+        if let Some(known) = known {
+            known.topic.offered_qos.push(profile);
+        }
     }
 
     /// Adds a message to the current chunk, which is written when it is full. Times in
@@ -460,7 +474,7 @@ impl BagWriter {
                 )));
             };
             if !file.has_channel(id) {
-                file.add_channel(&channel.schema, &channel.record);
+                file.add_channel(&channel.schema, &channel.record());
             }
             channel.count += count;
         }

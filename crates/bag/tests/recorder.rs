@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use pteros::interfaces::std_msgs::msg::Int32;
 use pteros::prelude::*;
+use pteros::qos::{DurabilityPolicy, HistoryPolicy};
 use pteros_bag::{BagOptions, BagReader, FileCompression, Recorder, RecorderOptions, TopicFilter};
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -118,6 +119,52 @@ fn a_topic_that_cannot_be_subscribed_to_does_not_stop_the_others() {
     let bag = BagReader::open(&folder).unwrap();
     assert_eq!(bag.problems(), [""; 0]);
     assert!(bag.is_complete());
+}
+
+#[test]
+fn the_profile_of_a_later_publisher_is_in_the_metadata() {
+    let graph = Graph::new();
+    let folder = folder("later");
+    let first = graph.publisher("/a");
+    let mut recorder = graph.record(&folder, &["/a"], RecorderOptions::default());
+    graph.poll_until(&mut recorder, |_| first.matched_count() == 1);
+    first.publish(&Int32 { data: 1 }).unwrap();
+    graph.spin_until_arrived(&recorder, "/a", 1);
+    recorder.split();
+    let latched = "/a".keep_last(7).transient_local();
+    let second: Publisher<Int32> = graph.node.create_publisher(latched).unwrap();
+    graph.poll_until(&mut recorder, |_| second.matched_count() == 1);
+    recorder.look_again();
+    recorder.poll(Instant::now());
+    second.publish(&Int32 { data: 2 }).unwrap();
+    graph.spin_until_arrived(&recorder, "/a", 2);
+    let summary = recorder.finish().unwrap();
+    assert_eq!(summary.metadata.files.len(), 2);
+    let depths = |profiles: &[QosProfile]| {
+        let depths = profiles.iter().map(|profile| profile.history);
+        depths.collect::<Vec<_>>()
+    };
+    let both = [HistoryPolicy::KeepLast(100), HistoryPolicy::KeepLast(7)];
+    let [topic] = summary.metadata.topics.as_slice() else {
+        panic!("{summary:?}");
+    };
+    assert_eq!(depths(&topic.offered_qos), both);
+    assert_eq!(
+        topic.offered_qos[1].durability,
+        DurabilityPolicy::TransientLocal
+    );
+    let text = std::fs::read_to_string(folder.join("metadata.yaml")).unwrap();
+    assert_eq!(text.matches("depth: 7").count(), 1, "{text}");
+    // A file describes a channel once: the first has the later profile in its copy of
+    // the metadata only.
+    let count = |file: u8| {
+        let path = folder.join(format!("recorder-later_{file}.mcap"));
+        let bytes = std::fs::read(path).unwrap();
+        let found = bytes.windows(8).filter(|part| *part == b"depth: 7");
+        found.count()
+    };
+    assert_eq!(count(0), 1);
+    assert!(count(1) > 1, "{}", count(1));
 }
 
 #[test]

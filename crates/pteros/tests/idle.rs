@@ -247,3 +247,50 @@ fn a_busy_polling_receiver_is_not_woken() {
     let awake = rounds_received_awake(224, Some(Duration::from_millis(100)), 400, 20);
     assert_eq!(awake, 20, "of 400 with polling");
 }
+
+/// Doorbells that a publisher of another context rang for messages to a receiver with
+/// that latency budget, each 2 ms after the receiver began to wait.
+fn doorbells_rung(domain: u32, latency_budget: Duration, rounds: u64) -> u64 {
+    let open = |latency_budget| {
+        let mut options = ContextOptions::local(domain);
+        options.shared_memory.latency_budget = latency_budget;
+        Context::with_options(options).unwrap()
+    };
+    let (near, far) = (open(latency_budget), open(Duration::ZERO));
+    let node = near.create_node("near").unwrap();
+    let executor = SingleThreadedExecutor::new(&near);
+    executor.add_node(&node).unwrap();
+    let sender = far.create_node("far").unwrap();
+    let best_effort = QosProfile::default().best_effort();
+    let _subscription = node.create_subscription::<Text>("t".qos(&best_effort), |_| {});
+    let publisher = sender.create_publisher::<Text>("t".qos(&best_effort));
+    let publisher = publisher.unwrap();
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    let (ask, asked) = std::sync::mpsc::channel::<()>();
+    let teller = std::thread::spawn(move || {
+        for () in asked {
+            wait_real_time(Duration::from_millis(2));
+            publisher.publish(&Text::default()).unwrap();
+        }
+    });
+    let mut before = 0;
+    for round in 0..rounds {
+        ask.send(()).unwrap();
+        assert!(executor.spin_once(TIMEOUT), "each message is received");
+        if round == 0 {
+            before = far.connection_counts().unwrap().doorbells_rung;
+        }
+    }
+    drop(ask);
+    teller.join().unwrap();
+    far.connection_counts().unwrap().doorbells_rung - before
+}
+
+#[test]
+fn a_receiver_with_a_latency_budget_is_not_woken_for_a_message() {
+    // A receiver without a CPU for those 2 ms is not asleep.
+    let rung = doorbells_rung(225, Duration::ZERO, 21);
+    assert!(rung >= 10, "{rung} of 20 without a budget");
+    let rung = doorbells_rung(226, Duration::from_millis(20), 21);
+    assert!(rung <= 2, "{rung} of 20 with a budget");
+}

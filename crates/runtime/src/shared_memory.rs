@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::outbox::Datagram;
@@ -18,6 +19,9 @@ use pteros_shm::{
 
 use crate::platform::SocketPlan;
 use crate::shm_transport::{Chunk, ShmScope, ShmTransport};
+
+/// The longest [`SharedMemoryOptions::latency_budget`].
+const LATENCY_BUDGET_MAX: Duration = Duration::from_millis(100);
 
 /// Options of shared memory between processes of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,14 @@ pub struct SharedMemoryOptions {
     /// 256 KiB, a power of two from 4 KiB to 16 MiB. A full ring refuses; reliable
     /// messages are retransmitted.
     pub ring_bytes: usize,
+    /// Latency budget: how long a message may wait before it wakes this process; zero,
+    /// at most 100 ms.
+    ///
+    /// For a process that has time, such as a recorder. Publishers then need not wake it
+    /// for each message, which costs each of them some microseconds, and it takes many
+    /// messages at once. They still wake it once a ring or their memory for it is half
+    /// full. Acknowledgements wait as long, so a KEEP_ALL publisher may block.
+    pub latency_budget: Duration,
 }
 
 impl Default for SharedMemoryOptions {
@@ -48,6 +60,7 @@ impl Default for SharedMemoryOptions {
             pool_bytes: transport.pool_bytes,
             largest_bytes: transport.largest_bytes,
             ring_bytes: transport.ring_bytes,
+            latency_budget: Duration::ZERO,
         }
     }
 }
@@ -71,6 +84,10 @@ impl SharedMemoryOptions {
         }
         if self.largest_bytes > SEGMENT_BYTES_MAX / 2 {
             return wrong("largest_bytes", self.largest_bytes, "at most 1 GiB");
+        }
+        if self.latency_budget > LATENCY_BUDGET_MAX {
+            let micros = usize::try_from(self.latency_budget.as_micros()).unwrap_or(usize::MAX);
+            return wrong("latency_budget", micros, "at most 100 000 us");
         }
         Ok(())
     }
@@ -213,6 +230,11 @@ impl ShmTransport for SystemShmTransport {
         // Each sleep has its own number, and peers ring once for each.
         self.transport.disarm_doorbell();
         self.transport.arm_doorbell()
+    }
+
+    fn defer_doorbell(&self) {
+        self.transport.disarm_doorbell();
+        self.transport.defer_doorbell();
     }
 
     fn disarm_doorbell(&self) {

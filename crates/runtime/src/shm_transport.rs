@@ -82,6 +82,10 @@ pub trait ShmTransport: Send + Sync {
     /// waits, so the caller may sleep.
     fn arm_doorbell(&self) -> bool;
 
+    /// Before a sleep with a timer, of a process that has time: from now on peers wake it
+    /// only once much waits. Messages may wait already.
+    fn defer_doorbell(&self) {}
+
     /// Disarms the doorbell.
     fn disarm_doorbell(&self);
 

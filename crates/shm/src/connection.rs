@@ -22,7 +22,7 @@ use crate::chunk::LoanedBody;
 use crate::doorbell::{Doorbell, WakeUp, WokenSleeps, must_wake_chunk_waiter};
 use crate::error::{DisconnectReason, PeerName, SendRefusal};
 use crate::layout::{
-    AT_CHUNK_WAIT, AT_HEAD, AT_RETURNED, AT_RING, AT_SLEEPING, AT_TAIL, LOANS_MAX,
+    AT_CHUNK_WAIT, AT_DEFERRING, AT_HEAD, AT_RETURNED, AT_RING, AT_SLEEPING, AT_TAIL, LOANS_MAX,
     SEGMENT_BYTES_MAX, SEGMENTS_MAX,
 };
 use crate::loans::{Loan, Loans, give_back};
@@ -128,6 +128,19 @@ struct SendState {
     woken: WokenSleeps,
 }
 
+impl SendState {
+    /// Whether so much waits for the peer that it must not go on sleeping: half of the
+    /// ring, of the loans, or of the bytes that it may hold.
+    fn has_much_waiting(&mut self, resources: &ConnectionResources, share_bytes: usize) -> bool {
+        2 * self.loaned_bytes >= share_bytes
+            || 2 * self.loans.len() >= LOANS_MAX
+            || self.ring.is_half_full(
+                resources.own_ring().len() as u64,
+                resources.peer.word(AT_HEAD),
+            )
+    }
+}
+
 /// How a message's body is sent.
 pub(crate) enum Body<'a> {
     Inline(&'a [u8]),
@@ -171,8 +184,8 @@ impl Connection {
         *self.reason.lock()
     }
 
-    /// Sends one message, and wakes the peer if `wakes` is set. Returns whether it
-    /// rang the doorbell. At most `share_bytes` of chunks may be on loan at a time.
+    /// Sends one message, and wakes the peer if `wakes` is set. A peer that sleeps
+    /// deferred is woken if much waits for it. Returns whether the doorbell was rung. At most `share_bytes` of chunks may be on loan at a time.
     /// Does not wait. Allocates only while the number of loans reaches a new
     /// maximum.
     pub(crate) fn send(
@@ -222,11 +235,17 @@ impl Connection {
             });
         }
         crate::fault!("record-visible");
-        let step = if wakes {
+        let mut step = if wakes {
             out.woken.next_step(resources.context.word(AT_SLEEPING))
         } else {
             WakeUp::NotNeeded
         };
+        if step == WakeUp::NotNeeded && out.has_much_waiting(resources, share_bytes) {
+            let deferring = resources.context.word(AT_DEFERRING);
+            if out.woken.must_end_deferred_sleep(deferring) {
+                step = WakeUp::Ring;
+            }
+        }
         drop(guard);
         match step {
             WakeUp::NotNeeded => {}

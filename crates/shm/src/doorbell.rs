@@ -15,6 +15,10 @@
 //! A and B are in one order. If A is first, the sleeper sees the tail. If B is
 //! first, the sender sees the sleep. Returned chunks follow the same rule with
 //! `returned` for `tail` and `chunk_wait` for `sleeping`.
+//!
+//! A transport that has time sleeps deferred (`deferring` is odd, `sleeping` even) and
+//! sets itself a timer. Peers ring only if much waits: half a ring, or many chunks. A
+//! sender that saw no such sleep looks again with each message, so there is no fence.
 
 #[cfg(not(loom))]
 pub(crate) use eventfd::{ChunkWaiters, Doorbell, WakePage};
@@ -56,6 +60,8 @@ pub(crate) struct WokenSleeps {
     rung_for: u64,
     /// Number of the sleep during which it looked at the doorbell.
     checked_in: u64,
+    /// Number of the deferred sleep that it rang for.
+    ended: u64,
 }
 
 impl WokenSleeps {
@@ -77,6 +83,13 @@ impl WokenSleeps {
             return WakeUp::CheckDoorbell;
         }
         WakeUp::NotNeeded
+    }
+
+    /// Sender's side, when much waits for the peer: whether to ring because it sleeps
+    /// deferred. Such a sleep causes one ring per sender at most.
+    pub(crate) fn must_end_deferred_sleep(&mut self, deferring: &AtomicU64) -> bool {
+        let sleep = deferring.load(Ordering::Relaxed);
+        sleep & 1 == 1 && std::mem::replace(&mut self.ended, sleep) != sleep
     }
 }
 
@@ -120,7 +133,8 @@ mod eventfd {
 
     use super::{AtomicU64, Ordering, must_wake_chunk_waiter};
     use crate::layout::{
-        AT_CHUNK_WAIT, AT_MAGIC, AT_SLEEPING, AT_VERSION, CONTEXT_BYTES, CONTEXT_MAGIC, VERSION,
+        AT_CHUNK_WAIT, AT_DEFERRING, AT_MAGIC, AT_SLEEPING, AT_VERSION, CONTEXT_BYTES,
+        CONTEXT_MAGIC, VERSION,
     };
     use crate::memory::{OwnMemory, UnusableDescriptor, io_error};
 
@@ -218,6 +232,10 @@ mod eventfd {
 
         pub(crate) fn chunk_wait(&self) -> &AtomicU64 {
             self.page.word(AT_CHUNK_WAIT)
+        }
+
+        pub(crate) fn deferring(&self) -> &AtomicU64 {
+            self.page.word(AT_DEFERRING)
         }
     }
 

@@ -7,7 +7,8 @@
 //!    8  version u32                           8  version u32
 //!   64  sleeping u64: odd while asleep       16  nonce 2 x u64
 //!  128  chunk wait u64: odd while waiting    64  tail u64: end of what was written
-//!                                           128  head u64: what we read of the peer's ring
+//!  192  deferring u64: odd while a message  128  head u64: what we read of the peer's ring
+//!       may wait without a wake-up
 //!                                          4096  returned 1024 x u32: returned loans
 //!                                          8192  ring, a power of two
 //! ```
@@ -29,6 +30,8 @@ pub(crate) const AT_VERSION: usize = 8;
 pub(crate) const CONTEXT_BYTES: usize = 4096;
 pub(crate) const AT_SLEEPING: usize = 64;
 pub(crate) const AT_CHUNK_WAIT: usize = 128;
+/// Peers of the first builds of this version leave it zero, and ring for no such sleep.
+pub(crate) const AT_DEFERRING: usize = 192;
 
 pub(crate) const AT_NONCE: usize = 16;
 pub(crate) const AT_TAIL: usize = 64;

@@ -217,6 +217,14 @@ impl Producer {
         Ok(())
     }
 
+    /// Whether at least half of the ring waits for the consumer. Reads its `head` only
+    /// if that is so by what was known.
+    pub(crate) fn is_half_full(&mut self, capacity: u64, head: &AtomicU64) -> bool {
+        let is_it = |ring: &Self| 2 * (ring.tail.words - ring.read) >= capacity;
+        // A violation shows at the next push.
+        is_it(self) && self.refresh(capacity, head).is_ok() && is_it(self)
+    }
+
     /// Reads the consumer's position. The consumer releases `head` after its last
     /// read of the words, so they may be overwritten.
     fn refresh(&mut self, capacity: u64, head: &AtomicU64) -> Result<(), NotPushed> {

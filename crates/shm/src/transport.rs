@@ -635,10 +635,20 @@ impl SharedMemoryTransport {
         !waits
     }
 
-    /// Disarms the doorbell. Call it after waking: peers need not ring any more.
+    /// From now on peers ring only once much waits: half of a ring, of a peer's loans or of
+    /// its pool's share. For a transport that has time, and sleeps with a timer. Messages
+    /// may wait already.
+    pub fn defer_doorbell(&self) {
+        let _inboxes = self.receive_halves.lock();
+        arm(self.context.deferring());
+    }
+
+    /// Disarms the doorbell, also a deferred one. Call it after waking: peers need not
+    /// ring any more.
     pub fn disarm_doorbell(&self) {
         let _inboxes = self.receive_halves.lock();
         disarm(self.context.sleeping());
+        disarm(self.context.deferring());
     }
 
     /// A snapshot of the counters, connections and pool.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::testbed::implementation::{RCLCPP, RCLPY, WHEEL};
+use crate::testbed::implementation::{RCLCPP, RCLPY, ROSBAG2, WHEEL};
 use crate::testbed::{Implementation, network};
 use pteros_net::thread::{Priority, ThreadSettings};
 use pteros_peers::ros2::PATHS;
@@ -189,7 +189,7 @@ fn version(implementation: &Implementation) -> String {
         "cyclone" => "cyclonedds-dev",
         "fastdds" => "libfastrtps-dev",
         "pteros" | WHEEL => return env!("CARGO_PKG_VERSION").into(),
-        RCLCPP | RCLPY => return "that of the ROS 2".into(),
+        RCLCPP | RCLPY | ROSBAG2 => return "that of the ROS 2".into(),
         _ => return "version of its Cargo.lock".into(),
     };
     let format = "--showformat=${Version}";

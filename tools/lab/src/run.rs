@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::testbed::implementation::{FLOOR, PTEROS, RCLCPP, RCLPY, WHEEL};
+use crate::testbed::implementation::{FLOOR, PTEROS, RCLCPP, RCLPY, ROSBAG2, WHEEL};
 use crate::testbed::procfs::CpuLoad;
 use crate::testbed::{
     Implementation, MeasurementFailure, PeerBuild, implementation, network, programs, ros2, wheel,
@@ -340,7 +340,7 @@ fn implementations(
         match implementation.stack {
             // It sends on loopback only.
             FLOOR => {}
-            PTEROS | RCLCPP | RCLPY | WHEEL => implementation
+            PTEROS | RCLCPP | RCLPY | ROSBAG2 | WHEEL => implementation
                 .environment
                 .push(("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST".into())),
             "cyclone" => {
@@ -361,7 +361,8 @@ fn implementations(
             )),
         }
     }
-    all.retain(|c| [PTEROS, RCLCPP, RCLPY, WHEEL, "cyclone", FLOOR].contains(&c.stack));
+    let stay = [PTEROS, RCLCPP, RCLPY, ROSBAG2, WHEEL, "cyclone", FLOOR];
+    all.retain(|c| stay.contains(&c.stack));
     Ok(all)
 }
 

@@ -9,7 +9,10 @@ use anyhow::{Result, bail};
 use clap::Args;
 use pteros::log::Severity;
 use pteros_bag::topic_filter::NamePattern;
-use pteros_bag::{FileCompression, Recorder, RecorderOptions, RecordingSummary, TopicFilter};
+use pteros_bag::{
+    FileCompression, RECORDER_LATENCY_BUDGET, Recorder, RecorderOptions, RecordingSummary,
+    TopicFilter,
+};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -149,6 +152,7 @@ impl Record {
         let folder = self.output.clone().unwrap_or_else(default_folder);
         let session = Session::open_with(cli, Some(&self.node_name), |mut context| {
             context.use_sim_time |= self.use_sim_time;
+            context.shared_memory.latency_budget = RECORDER_LATENCY_BUDGET;
             Ok(context)
         })?;
         let mut recorder = Recorder::start(&session.node, &folder, options)?;

@@ -37,6 +37,10 @@ const SOCKET_CHECK_PERIOD: Duration = Duration::from_millis(1);
 /// messages arrive through memory then.
 const POLL_PERIOD: Duration = Duration::from_micros(5);
 
+/// Deferred sleeps in a row without a message, after which peers wake this process again.
+/// So an idle process has no timer.
+const VAIN_SLEEPS_MAX: u32 = 20;
+
 /// A thread that sleeps longer than this can afford to tell the background I/O
 /// thread each time that it is not needed. One or two system calls per wake-up then
 /// save a wake-up of another thread.
@@ -50,6 +54,8 @@ pub struct DriverState {
     /// How long the last sleep was.
     slept: Duration,
     busy_poll: BusyPoll,
+    /// Deferred sleeps in a row after which no message had come.
+    vain_sleeps: u32,
 }
 
 impl DriverState {
@@ -70,6 +76,7 @@ impl Default for DriverState {
             sockets_checked_at: Instant::ZERO,
             slept: Duration::ZERO,
             busy_poll: BusyPoll::new(Duration::ZERO),
+            vain_sleeps: VAIN_SLEEPS_MAX,
         }
     }
 }
@@ -138,6 +145,7 @@ impl Core {
         self.fire_timeouts(now);
         let handled = answers + self.receive(state, now, queue);
         if handled > 0 || !queue.is_empty() {
+            state.vain_sleeps = 0;
             self.check_sockets(state, now);
             return (false, now);
         }
@@ -165,9 +173,13 @@ impl Core {
             state.slept = span;
             state.busy_poll.note_slept(span);
         }
-        self.receive_shm_before_timeouts(state, now, queue);
+        let answers = self.receive_shm_before_timeouts(state, now, queue);
         self.fire_timeouts(now);
-        self.receive(state, now, queue);
+        let handled = answers + self.receive(state, now, queue);
+        state.vain_sleeps = match handled {
+            0 => state.vain_sleeps.saturating_add(u32::from(slept)),
+            _ => 0,
+        };
         self.handle_shutdown_signal();
         (slept, now)
     }
@@ -268,8 +280,16 @@ impl Core {
             return false;
         }
         self.schedule_trace_writing(now);
-        let wake_at = self.scheduler.begin_sleep(until);
-        let sleeps = wake_at > now && self.arm_shm_doorbell() && queue.begin_socket_sleep();
+        let mut wake_at = self.scheduler.begin_sleep(until);
+        let deferral = self.deferral(state);
+        let is_armed = || match deferral {
+            None => self.arm_shm_doorbell(),
+            Some(_) => self.defer_shm_doorbell(),
+        };
+        let sleeps = wake_at > now && is_armed() && queue.begin_socket_sleep();
+        if let Some(deferral) = deferral {
+            wake_at = wake_at.min(now.after(deferral));
+        }
         if sleeps {
             if state.slept >= LONG_SLEEP {
                 self.scheduler.note_poll_sleeping(state.slept);
@@ -280,6 +300,22 @@ impl Core {
         self.disarm_shm_doorbell();
         self.scheduler.end_sleep();
         sleeps
+    }
+
+    /// How long messages may wait during the next sleep without a wake-up; `None` if each
+    /// wakes this process. That is so until the first has come, and while none comes.
+    fn deferral(&self, state: &DriverState) -> Option<Duration> {
+        let budget = Duration::from(self.options.shared_memory.latency_budget);
+        (budget > Duration::ZERO && state.vain_sleeps < VAIN_SLEEPS_MAX).then_some(budget)
+    }
+
+    /// Defers the doorbell: messages may wait, and more do not wake this process unless
+    /// they are many.
+    fn defer_shm_doorbell(&self) -> bool {
+        if let Some(shm) = self.shm_connections.get() {
+            shm.defer_doorbell();
+        }
+        true
     }
 
     /// Arms the doorbell. Returns true if no connection has a message waiting; from

@@ -170,6 +170,10 @@ impl ShmTransport for TracingShmTransport {
         self.inner.arm_doorbell()
     }
 
+    fn defer_doorbell(&self) {
+        self.inner.defer_doorbell();
+    }
+
     fn disarm_doorbell(&self) {
         self.inner.disarm_doorbell();
     }

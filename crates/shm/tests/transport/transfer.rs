@@ -400,3 +400,40 @@ fn a_sleeper_is_woken_once_per_sleep_and_never_when_awake() {
         while receive(&pair.b).is_some() {}
     }
 }
+
+#[test]
+fn a_deferred_sleeper_is_woken_once_half_a_ring_waits_and_not_before() {
+    let mut small = options();
+    small.ring_bytes = 4096;
+    let pair = Pair::new(small, options());
+    // 128 bytes with its header.
+    let send = || pair.a.send(pair.ab, &[0; 96], b"", b"").expect("sent");
+    let rung = || pair.a.counts().doorbells_rung;
+    for sleep in 1..4 {
+        pair.b.defer_doorbell();
+        for sent in 1..=20 {
+            send();
+            assert_eq!(rung(), sleep - 1 + u64::from(sent >= 16), "{sent}");
+        }
+        pair.b.disarm_doorbell();
+        while receive(&pair.b).is_some() {}
+    }
+    (0..20).for_each(|_| send());
+    assert_eq!(rung(), 3, "it is awake");
+}
+
+#[test]
+fn a_deferred_sleeper_is_woken_before_its_share_of_the_pool_is_exhausted() {
+    let mut small = options();
+    small.pool_bytes = 32 << 20;
+    let pair = Pair::new(small, options());
+    pair.b.defer_doorbell();
+    let mut sent = 0;
+    while pair.a.counts().doorbells_rung == 0 {
+        let chunk = pair.a.chunk(1 << 20).expect("a chunk");
+        let body = chunk.freeze(1 << 20);
+        pair.a.send(pair.ab, b"x", &body, b"").expect("sent");
+        sent += 1;
+    }
+    assert!((2..16).contains(&sent), "{sent}");
+}

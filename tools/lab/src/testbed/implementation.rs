@@ -41,6 +41,8 @@ pub const PTEROS: &str = "pteros";
 pub const RCLCPP: &str = "rclcpp";
 /// The same in Python.
 pub const RCLPY: &str = "rclpy";
+/// The recorder of ROS 2, over each middleware plug-in that is found. It only records.
+pub const ROSBAG2: &str = "rosbag2";
 /// rclpy of Pteros's Python wheel.
 pub const WHEEL: &str = "wheel";
 /// The variable that selects the middleware plug-in.
@@ -98,6 +100,8 @@ const LIST: &[ListEntry] = &[
     ListEntry("rclpy/pteros", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_pteros_cpp")], "rclpy over Pteros's plug-in, default"),
     ListEntry("rclpy/cyclonedds", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_cyclonedds_cpp")], "rclpy over rmw_cyclonedds_cpp, default"),
     ListEntry("rclpy/fastrtps", RCLPY, "rclpy-host", &[(RMW_VARIABLE, "rmw_fastrtps_cpp")], "rclpy over rmw_fastrtps_cpp, default"),
+    ListEntry("rosbag2/cyclonedds", ROSBAG2, "rosbag2-recorder", &[(RMW_VARIABLE, "rmw_cyclonedds_cpp")], "ros2 bag record over rmw_cyclonedds_cpp, default"),
+    ListEntry("rosbag2/fastrtps", ROSBAG2, "rosbag2-recorder", &[(RMW_VARIABLE, "rmw_fastrtps_cpp")], "ros2 bag record over rmw_fastrtps_cpp, default"),
     ListEntry("pteros-wheel", WHEEL, "wheel-host", &[], "rclpy of Pteros's wheel, default"),
 ];
 
@@ -105,6 +109,9 @@ const LIST: &[ListEntry] = &[
 pub const OF_RCLCPP: [&str; 3] = ["rclcpp/pteros", "rclcpp/cyclonedds", "rclcpp/fastrtps"];
 /// The implementations of [`RCLPY`].
 pub const OF_RCLPY: [&str; 3] = ["rclpy/pteros", "rclpy/cyclonedds", "rclpy/fastrtps"];
+/// Pteros without shared memory, as a recorder of other stacks receives from it, and the
+/// implementations of [`ROSBAG2`].
+pub const RECORDERS: [&str; 3] = ["pteros-udp", "rosbag2/cyclonedds", "rosbag2/fastrtps"];
 /// The wheel, then the plug-ins of the peers below rclpy.
 pub const OF_WHEEL: [&str; 3] = ["pteros-wheel", "rclpy/cyclonedds", "rclpy/fastrtps"];
 

@@ -71,6 +71,20 @@ pub fn cpu(id: u32) -> Result<CpuUsage> {
         .sum()
 }
 
+/// CPU time of a process in milliseconds, with its ended threads. As coarse as the
+/// kernel's ticks.
+///
+/// # Errors
+/// The process has ended.
+pub fn whole_cpu_ms(id: u32) -> Result<f64> {
+    let stat = read(&format!("/proc/{id}/stat"))?;
+    // After the name in parentheses, utime and stime are fields 12 and 13.
+    let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+    let times = behind.split_whitespace().skip(11).take(2);
+    let ticks: u64 = times.filter_map(|word| word.parse::<u64>().ok()).sum();
+    Ok(ticks as f64 * 1e3 / rustix::param::clock_ticks_per_second() as f64)
+}
+
 /// CPU time of the machine in kernel ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuLoad {

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::implementation::{RCLCPP, RCLPY, ROS1, WHEEL};
+use super::implementation::{RCLCPP, RCLPY, ROS1, ROSBAG2, WHEEL};
 use super::{ros2, wheel};
 use pteros_peers::peer_build::{PeerBuild, compiler, is_on_path, run_quietly};
 
@@ -87,7 +87,7 @@ pub fn unpack(folder: &Path) -> Result<()> {
 /// Stops once `is_over` returns true.
 pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool) -> Vec<Program> {
     type Build = fn(&PeerBuild) -> Result<PathBuf>;
-    let list: [(&str, &str, Build); 10] = [
+    let list: [(&str, &str, Build); 11] = [
         ("floor", "floor", build_floor),
         ("cyclone", "cyclone-host", build_cyclone),
         ("fastdds", "fastdds-host", build_fastdds),
@@ -103,6 +103,7 @@ pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool
         }),
         (RCLCPP, ros2::RCLCPP_PROGRAM, ros2::build_rclcpp),
         (RCLPY, ros2::RCLPY_PROGRAM, ros2::build_rclpy),
+        (ROSBAG2, ros2::ROSBAG2_PROGRAM, ros2::build_rosbag2),
         (WHEEL, wheel::PROGRAM, wheel::build),
     ];
     let is_wanted = |stack: &str| selected.is_empty() || selected.iter().any(|name| name == stack);

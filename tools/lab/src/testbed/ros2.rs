@@ -1,5 +1,5 @@
-//! The client libraries of ROS 2, rclcpp and rclpy, as implementations under test: one
-//! for each middleware plug-in that is found in the installation.
+//! The client libraries of ROS 2, rclcpp and rclpy, and its recorder as implementations
+//! under test: one for each middleware plug-in that is found in the installation.
 //!
 //! The installation is the one that `PTEROS_ROS2` names, or the one that is sourced.
 //! Pteros's plug-in is the one beside this program, else that of the installation.
@@ -14,16 +14,21 @@ use anyhow::{Context, Result, bail};
 use pteros_peers::peer_build::run_quietly;
 use pteros_peers::ros2::{Installation, NOT_FOUND};
 
-use super::implementation::{RCLCPP, RCLPY, RMW_VARIABLE};
+use super::implementation::{RCLCPP, RCLPY, RMW_VARIABLE, ROSBAG2};
 use super::{Implementation, PeerBuild};
 
 /// File names of the programs.
 pub const RCLCPP_PROGRAM: &str = "rclcpp-host";
 /// See [`RCLCPP_PROGRAM`].
 pub const RCLPY_PROGRAM: &str = "rclpy-host";
+/// See [`RCLCPP_PROGRAM`].
+pub const ROSBAG2_PROGRAM: &str = "rosbag2-recorder";
+/// ROS 2's own command, whose lines are read as those of other programs.
+const ROSBAG2_SCRIPT: &str =
+    "#!/bin/sh\nexec ros2 bag record --disable-keyboard-controls \"$@\" 2>&1\n";
 
 fn is_of_ros2(stack: &str) -> bool {
-    [RCLCPP, RCLPY].contains(&stack)
+    [RCLCPP, RCLPY, ROSBAG2].contains(&stack)
 }
 
 const PLUG_IN: &str = "rmw_pteros_cpp";
@@ -104,7 +109,24 @@ pub fn build_rclpy(work: &PeerBuild) -> Result<PathBuf> {
         "#!/usr/bin/env -S {python}\n{}",
         script.context("read host.py")?
     );
-    let program = work.programs.join(RCLPY_PROGRAM);
+    write_script(work.programs.join(RCLPY_PROGRAM), &text)
+}
+
+/// Writes the program that executes `ros2 bag record`.
+///
+/// # Errors
+/// No ROS 2 with rosbag2 is found, or the file cannot be written.
+pub fn build_rosbag2(work: &PeerBuild) -> Result<PathBuf> {
+    let installation = Installation::find()?.context(NOT_FOUND)?;
+    let environment = installation.environment()?;
+    let mut check = Command::new("ros2");
+    check.args(["bag", "record", "--help"]);
+    run_quietly(check.envs(environment.iter().map(|(name, value)| (name, value))))
+        .context("the ROS 2 that was found has no ros2 bag record")?;
+    write_script(work.programs.join(ROSBAG2_PROGRAM), ROSBAG2_SCRIPT)
+}
+
+fn write_script(program: PathBuf, text: &str) -> Result<PathBuf> {
     if fs::read_to_string(&program).is_ok_and(|there| there == text) {
         return Ok(program);
     }
@@ -114,7 +136,7 @@ pub fn build_rclpy(work: &PeerBuild) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Gives the client libraries the environment of the installation, and removes those
+/// Gives the programs of ROS 2 the environment of the installation, and removes those
 /// over a middleware that is not there, with a sentence. `folder` gets a link to the
 /// plug-in.
 ///

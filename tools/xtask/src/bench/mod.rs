@@ -3,7 +3,7 @@
 //!
 //! `--quick` is one of them; without it a run is full. Results and report lie in
 //! `target/bench/X`. Wall time is reported and never fails. `ros2` needs a ROS 2;
-//! `python` compares with it where it is found.
+//! `bag` and `python` compare with it where it is found.
 
 use std::process::{Command, ExitStatus};
 
@@ -29,7 +29,7 @@ const ALL: [Benchmark; 10] = [
     Benchmark("executor", &["own.executor"], &["-p", "executor-load"]),
     Benchmark("composition", &["own.composition"], COMPONENTS),
     Benchmark("robot", &["own.robot"], COMPONENTS),
-    Benchmark("bag", &["own.bag"], &[]),
+    Benchmark(BAG, &["own.bag"], &[]),
     Benchmark("security", &["own.security", "own.start"], &[]),
     Benchmark(ROS2, &["own.ros2"], &["-p", "pteros-rmw"]),
     Benchmark(PYTHON, &["own.python"], &["-p", "pteros-python"]),
@@ -38,6 +38,9 @@ const ALL: [Benchmark; 10] = [
 /// The profile of `cargo xtask dist`. It has link-time optimization, which the release
 /// profile does without to build faster.
 pub const PROFILE: &str = "dist";
+
+/// The benchmark of bags, with rosbag2's recorder beside ours.
+const BAG: &str = "bag";
 
 /// The benchmark of rclcpp and rclpy.
 const ROS2: &str = "ros2";
@@ -73,7 +76,7 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     let mut lab = Command::new(target.join(PROFILE).join("pteros-lab"));
     // cargo sets this to the libraries of the dev build. A ROS 2 that was sourced needs
     // its own in it.
-    if ![ROS2, PYTHON].contains(name) {
+    if ![BAG, ROS2, PYTHON].contains(name) {
         lab.env_remove("LD_LIBRARY_PATH");
     }
     lab.arg("run").args(*experiments).args(options);

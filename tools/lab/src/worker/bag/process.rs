@@ -15,7 +15,17 @@ pub const STAMP_BYTES: usize = 8;
 
 /// The context and a node without services.
 pub fn open(name: &str) -> Result<(Context, Node, SingleThreadedExecutor)> {
-    let context = Context::with_options(ContextOptions::from_process()?)?;
+    open_with(name, Duration::ZERO)
+}
+
+/// The same with that latency budget.
+pub fn open_with(
+    name: &str,
+    latency_budget: Duration,
+) -> Result<(Context, Node, SingleThreadedExecutor)> {
+    let mut options = ContextOptions::from_process()?;
+    options.shared_memory.latency_budget = latency_budget;
+    let context = Context::with_options(options)?;
     let node = node(&context, name)?;
     let executor = SingleThreadedExecutor::new(&context);
     executor.add_node(&node)?;

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros_bag::mcap::Compression;
-use pteros_bag::{BagOptions, Recorder, RecorderOptions, TopicFilter};
+use pteros_bag::{BagOptions, RECORDER_LATENCY_BUDGET, Recorder, RecorderOptions, TopicFilter};
 
-use super::process::{cpu_ns, monotonic_ns, open, topic_names};
+use super::process::{cpu_ns, monotonic_ns, open_with, topic_names};
 
 /// As of the command.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ pub struct Record {
 
 impl Record {
     pub fn run(self) -> Result<()> {
-        let (context, node, executor) = open("bag_recorder")?;
+        let (context, node, executor) = open_with("bag_recorder", RECORDER_LATENCY_BUDGET)?;
         let options = RecorderOptions {
             filter: TopicFilter {
                 topics: topic_names(&format!("/{}", self.prefix), self.topics),

@@ -9,9 +9,11 @@ use anyhow::{Context, Result, anyhow};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::testbed::implementation::{PTEROS, ROSBAG2};
 use crate::testbed::{Implementation, MeasurementFailure, PeerProcess, procfs};
 
 use super::super::{TIMEOUT, number};
+use super::rosbag2::Rosbag2;
 use super::rows::{Kind, Load, Packing, Store};
 use super::{
     BUFFER, CPU_MESSAGE, CPU_PER_GB, DELIVERY_ALONE, DELIVERY_BESIDE, MB_PER_S, MESSAGES_PER_S,
@@ -39,6 +41,7 @@ pub fn measure(
         implementation,
     };
     match kind {
+        Kind::Record { load, .. } if implementation.stack == ROSBAG2 => run.record_by_rosbag2(load),
         Kind::Record {
             load,
             packing,
@@ -87,10 +90,28 @@ struct Recorded {
 }
 
 impl BagRun<'_> {
+    /// Starts a process of ours, also beside another recorder.
     fn start(&self, words: &str) -> Result<PeerProcess, MeasurementFailure> {
-        let mut process = self.implementation.start(&format!("{BAG} {words}"), None)?;
+        let ours = match self.implementation.is_ours() {
+            true => self.implementation,
+            false => self.lab.implementation(PTEROS)?,
+        };
+        let mut process = ours.start(&format!("{BAG} {words}"), None)?;
         process.expect("ready", TIMEOUT)?;
         Ok(process)
+    }
+
+    fn publisher(
+        &self,
+        prefix: &str,
+        load: Load,
+        count: u64,
+        subscriptions: u32,
+    ) -> Result<PeerProcess, MeasurementFailure> {
+        self.start(&format!(
+            "publish --prefix {prefix} --topics {} --size {} --rate {} --count {count} --depth {} --subscriptions {subscriptions}",
+            load.topics, load.bytes, load.rate, load.depth,
+        ))
     }
 
     /// A folder in that store. The stores differ, or the row has no meaning.
@@ -126,14 +147,8 @@ impl BagRun<'_> {
         is_heard: bool,
     ) -> Result<Flowed, MeasurementFailure> {
         let prefix = self.lab.fresh_topic();
-        let mut publisher = self.start(&format!(
-            "publish --prefix {prefix} --topics {} --size {} --rate {} --count {count} --depth {} --subscriptions {}",
-            load.topics,
-            load.bytes,
-            load.rate,
-            load.depth,
-            u32::from(is_heard) + u32::from(recorder.is_some()),
-        ))?;
+        let subscriptions = u32::from(is_heard) + u32::from(recorder.is_some());
+        let mut publisher = self.publisher(&prefix, load, count, subscriptions)?;
         let mut listener = match is_heard {
             true => Some(self.start(&format!(
                 "listen --topic {prefix}_0 --count {count} --depth {}",
@@ -155,7 +170,7 @@ impl BagRun<'_> {
                 Some(process)
             }
         };
-        let timeout = TIMEOUT + Duration::from_secs(3 * count / load.rate);
+        let timeout = timeout(load, count);
         let Some(mut recorder) = recording else {
             return Ok(Flowed {
                 sent: publisher.expect("sent", timeout)?,
@@ -199,13 +214,39 @@ impl BagRun<'_> {
         store: Store,
     ) -> Result<Measurement, MeasurementFailure> {
         let folder = self.folder(store)?;
-        let ms = self.lab.extent.choose(100, 2000, 5000);
-        let count = (load.rate * ms / 1000).max(1);
+        let count = self.count(load);
         let flowed = self.flow(load, count, Some((packing, &folder.0)), false)?;
         let Some(recorded) = flowed.recorded else {
             return Err(MeasurementFailure::Failed("nothing was recorded".into()));
         };
         recording_figures(&flowed.sent, &recorded, load.bytes)
+    }
+
+    /// Messages of a recording.
+    fn count(&self, load: Load) -> u64 {
+        let ms = self.lab.extent.choose(100, 2000, 5000);
+        (load.rate * ms / 1000).max(1)
+    }
+
+    /// The same publishers and ROS 2's recorder.
+    fn record_by_rosbag2(&self, load: Load) -> Result<Measurement, MeasurementFailure> {
+        let folder = self.folder(Store::Tmpfs)?;
+        let count = self.count(load);
+        let prefix = self.lab.fresh_topic();
+        let mut publisher = self.publisher(&prefix, load, count, 1)?;
+        let topics = (0..load.topics).map(|number| format!("/{prefix}_{number}"));
+        let recorder = Rosbag2::start(self.implementation, &folder.0, topics)?;
+        let watch = MemoryWatch::default();
+        let id = recorder.id();
+        let (sent, recorded) = std::thread::scope(|scope| {
+            let peak = scope.spawn(|| watch.peak_kb(id));
+            let sent = publisher.expect("sent", timeout(load, count));
+            let recorded = sent.and_then(|sent| Ok((sent, recorder.finish(TIMEOUT)?)));
+            watch.end();
+            let peak = peak.join().unwrap_or(0);
+            recorded.map(|(sent, recorded)| (sent, recorded.with_peak(peak)))
+        })?;
+        recorded.figures(&sent, load.bytes)
     }
 
     /// Alone, beside, beside and alone: a machine that grows slower or faster meanwhile
@@ -271,6 +312,11 @@ impl BagRun<'_> {
             ..Measurement::default()
         })
     }
+}
+
+/// Time limit for publishing so many messages, acknowledgements included.
+fn timeout(load: Load, count: u64) -> Duration {
+    2 * TIMEOUT + Duration::from_secs(3 * count / load.rate)
 }
 
 /// The largest PSS of a process, while it is watched.

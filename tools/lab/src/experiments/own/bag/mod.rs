@@ -2,14 +2,15 @@
 //! where, and how exactly a bag is played (docs/measurements/bags.md).
 //!
 //! A publisher and the recorder are processes of their own. What was published,
-//! received, written and lost by cause must add up, or the row fails. rosbag2's figures
-//! are published ones.
+//! received, written and lost by cause must add up, or the row fails. Where a ROS 2 is
+//! found, its recorder is fed by the same publishers, over UDP. So is ours once more.
 
 mod measure;
+mod rosbag2;
 mod rows;
 
 use crate::testbed::MeasurementFailure;
-use crate::testbed::implementation::PTEROS;
+use crate::testbed::implementation::{PTEROS, RECORDERS};
 
 use super::{digits, metric, targets};
 use crate::experiment::{Experiment, Paper, Scope};
@@ -90,7 +91,7 @@ const METRICS: [Metric; 23] = [
 /// The counts of a recording, in the order of its table.
 const COUNTS: [Metric; 7] = [PUBLISHED, RECEIVED, WRITTEN, WIRE, QUEUE, BUFFER, WRITER];
 
-/// Of rosbag2, on other machines.
+/// Of rosbag2, on another machine.
 const PUBLISHED_VALUES: [Published; 1] = [Published {
     case: &[("row", "record-1MB-1000Hz-none-tmpfs")],
     implementation: "rosbag2",
@@ -114,7 +115,12 @@ fn configurations(scope: &Scope) -> Vec<Configuration> {
     };
     let mut all = Vec::new();
     for row in rows::all().into_iter().filter(is_in) {
-        for implementation in scope.among(&[PTEROS]) {
+        let others = if row.has_others() {
+            &RECORDERS[..]
+        } else {
+            &[]
+        };
+        for implementation in scope.among(&[&[PTEROS][..], others].concat()) {
             all.push(Configuration {
                 case: vec![("row", row.name.clone())],
                 implementation,
@@ -139,18 +145,27 @@ fn report_items(view: &View) -> Vec<ReportItem> {
     filled.map(ReportItem::Table).collect()
 }
 
-/// The measured rows of a kind, with their results.
-fn measured(
+/// The measured rows of a kind, with the results of each implementation.
+fn measured_by_all(
     view: &View,
     is_it: fn(Kind) -> bool,
 ) -> impl Iterator<Item = (Row, &ConfigurationResult)> {
     let rows = rows::all().into_iter().filter(move |row| is_it(row.kind));
-    rows.filter_map(|row| {
-        let wanted = [("row", row.name.as_str())];
-        let mut all = view.configurations.iter();
-        let result = all.find(|result| result.is(&wanted))?;
-        Some((row, result))
+    rows.flat_map(|row| {
+        let all = view.configurations.iter();
+        all.filter_map(move |result| {
+            let is_of_row = result.get("row") == row.name;
+            is_of_row.then(|| (row.clone(), result))
+        })
     })
+}
+
+/// The same of Pteros alone.
+fn measured(
+    view: &View,
+    is_it: fn(Kind) -> bool,
+) -> impl Iterator<Item = (Row, &ConfigurationResult)> {
+    measured_by_all(view, is_it).filter(|(_, result)| result.implementation == PTEROS)
 }
 
 fn median(result: &ConfigurationResult, metric: Metric) -> f64 {
@@ -167,7 +182,10 @@ fn line(
 ) -> Vec<TableEntry> {
     let mut line = vec![TableEntry::plain(row.name.clone())];
     match &result.failure {
-        Some((_, why)) => line.push(TableEntry::with_tone(why.clone(), Tone::Faint)),
+        Some((_, why)) => {
+            let why = format!("{}: {why}", result.implementation);
+            line.push(TableEntry::with_tone(why, Tone::Faint));
+        }
         None => line.extend(figures),
     }
     line.resize(columns, TableEntry::default());
@@ -175,16 +193,21 @@ fn line(
 }
 
 fn recordings(view: &View) -> Table {
-    let mut columns = vec!["row", "MB/s", "messages/s", "published/s"];
+    let mut columns = vec!["row", "recorder", "MB/s", "messages/s", "published/s"];
     columns.extend(COUNTS.map(|metric| metric.name));
     columns.extend([CPU_PER_GB.name, CPU_MESSAGE.name, PSS_PEAK.name, "rosbag2"]);
     let row = |(row, result): (Row, &ConfigurationResult)| {
         let shown = |metric| TableEntry::plain(digits(median(result, metric)));
-        let mut figures: Vec<_> = [MB_PER_S, MESSAGES_PER_S, RATE].map(shown).into();
+        let mut figures = vec![TableEntry::plain(result.implementation.clone())];
+        figures.extend([MB_PER_S, MESSAGES_PER_S, RATE].map(shown));
         for metric in COUNTS {
+            let Some(values) = result.metric_values(metric.name) else {
+                // It does not say.
+                figures.push(TableEntry::plain("?"));
+                continue;
+            };
             // Sums over the repeats: medians would not add up.
-            let values = result.metric_values(metric.name);
-            let sum: f64 = values.map_or(0.0, |values| values.repeats.iter().sum());
+            let sum: f64 = values.repeats.iter().sum();
             let is_loss = metric.name.starts_with("lost") && sum > 0.0;
             let tone = if is_loss { Tone::Bad } else { Tone::Plain };
             figures.push(TableEntry::with_tone(format!("{sum:.0}"), tone));
@@ -199,14 +222,16 @@ fn recordings(view: &View) -> Table {
         figures.push(published.unwrap_or_default());
         line(&row, result, columns.len(), figures)
     };
-    let rows = measured(view, |kind| matches!(kind, Kind::Record { .. })).map(row);
+    let rows = measured_by_all(view, |kind| matches!(kind, Kind::Record { .. })).map(row);
     Table {
         title: "Recording: a publisher and a recorder, a process each".to_owned(),
         rows: rows.collect(),
         columns: columns.iter().map(|&column| column.to_owned()).collect(),
         note: "Counts are sums over the repeats. Rates are of written payload, until the file is synced. \
                CPU time and memory are the recorder's; PSS has its share of the chunk pool. \
-               rosbag2: published, on another machine (ros2/rosbag2 issue 1787)."
+               pteros-udp and rosbag2/… receive from the same publishers over UDP. rosbag2 does not \
+               say what it lost before its cache (?), and does not sync. \
+               Last column: published, on another machine (ros2/rosbag2 issue 1787)."
             .to_owned(),
     }
 }
@@ -326,6 +351,14 @@ mod tests {
     use crate::results::MetricValues;
 
     fn result(row: &str, values: &[(Metric, &[f64])]) -> ConfigurationResult {
+        result_of(PTEROS, row, values)
+    }
+
+    fn result_of(
+        implementation: &str,
+        row: &str,
+        values: &[(Metric, &[f64])],
+    ) -> ConfigurationResult {
         let metrics = values.iter().map(|(metric, repeats)| {
             let values = MetricValues {
                 repeats: repeats.to_vec(),
@@ -335,7 +368,7 @@ mod tests {
         });
         ConfigurationResult {
             case: vec![("row".to_owned(), row.to_owned())],
-            implementation: PTEROS.to_owned(),
+            implementation: implementation.to_owned(),
             metrics: metrics.collect(),
             delivery: None,
             path: None,
@@ -378,14 +411,36 @@ mod tests {
         let [recordings, aims] = tables.as_slice() else {
             panic!("{tables:?}");
         };
-        assert_eq!(recordings[0][1], "1000");
-        assert_eq!(recordings[0][4..11], ["30", "0", "29", "0", "0", "1", "0"]);
+        assert_eq!(recordings[0][1..3], [PTEROS, "1000"]);
+        assert_eq!(recordings[0][5..12], ["30", "?", "29", "?", "?", "1", "?"]);
         assert_eq!(
             recordings[0].last().map(String::as_str),
             Some("110-120 MB/s")
         );
         assert_eq!(aims[0][2], "met");
         assert_eq!(aims[1][1..], ["210.0 MB", "not met"]);
+    }
+
+    #[test]
+    fn other_recorders_stand_beside_ours_and_have_no_aim() {
+        let row = "record-64B-300kHz-none-tmpfs";
+        let tables = tables(vec![
+            result(row, &[(MESSAGES_PER_S, &[300_000.0]), (PSS_PEAK, &[9.0])]),
+            result_of(RECORDERS[2], row, &[(MESSAGES_PER_S, &[400_000.0])]),
+        ]);
+        let [recordings, aims] = tables.as_slice() else {
+            panic!("{tables:?}");
+        };
+        let names: Vec<&str> = recordings.iter().map(|row| row[1].as_str()).collect();
+        assert_eq!(names, [PTEROS, RECORDERS[2]]);
+        assert_eq!(aims.len(), 2, "{aims:?}");
+        let scope = Scope {
+            extent: Extent::Full,
+            implementations: vec![PTEROS, RECORDERS[2]],
+        };
+        let all = configurations(&scope);
+        let others = all.iter().filter(|c| c.implementation != PTEROS);
+        assert_eq!(others.count(), 7);
     }
 
     #[test]

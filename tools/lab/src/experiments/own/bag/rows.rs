@@ -93,6 +93,20 @@ pub struct Row {
     pub quick: bool,
 }
 
+impl Row {
+    /// Whether other recorders are measured too: where nothing but the recorder is a limit.
+    pub fn has_others(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Record {
+                packing: Packing::None,
+                store: Store::Tmpfs,
+                ..
+            }
+        )
+    }
+}
+
 /// Rows of a smoke run: one of each kind.
 pub const SMOKE: [&str; 4] = [
     "record-64B-100kHz-none-tmpfs",
