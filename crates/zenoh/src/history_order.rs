@@ -5,18 +5,23 @@
 //! that comes after it. So the first sample of a publisher waits here, unless it is the
 //! first one ever, until a query for those before it has ended.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A publisher: its session and the entity there.
 pub type Source = ([u8; 16], u32);
 
-/// Publishers of one subscription. Samples of more are not put in order.
+/// Publishers of one subscription. A new one takes the place of the one that is gone
+/// for the longest time. If none is gone, its samples are not put in order.
 const SOURCES_MAX: usize = 4_096;
 
 /// See the module documentation. Sans-IO: the caller asks the queries.
 pub struct HistoryOrder<T> {
     sources: BTreeMap<Source, Progress<T>>,
+    /// Those whose publisher is gone, in the order in which they went. They are kept
+    /// while there is space: after a cut link a publisher comes back, and what it
+    /// repeats then must not be delivered again.
+    gone: VecDeque<Source>,
     /// As many samples of a publisher as the subscription keeps.
     depth: usize,
 }
@@ -43,6 +48,7 @@ impl<T> HistoryOrder<T> {
     pub fn new(depth: usize) -> Self {
         Self {
             sources: BTreeMap::new(),
+            gone: VecDeque::new(),
             depth,
         }
     }
@@ -53,7 +59,9 @@ impl<T> HistoryOrder<T> {
             deliver,
             query_before: None,
         };
-        let is_full = self.sources.len() >= SOURCES_MAX;
+        let is_full = self.sources.len() >= SOURCES_MAX
+            && !self.sources.contains_key(&source)
+            && !self.make_space();
         match self.sources.entry(source) {
             Entry::Vacant(_) if is_full => deliver(vec![sample]),
             Entry::Vacant(new) if number == 0 || self.depth <= 1 => {
@@ -85,6 +93,26 @@ impl<T> HistoryOrder<T> {
                 }
             },
         }
+    }
+
+    /// Drops the publisher that is gone for the longest time. False if none is.
+    fn make_space(&mut self) -> bool {
+        let oldest = self.gone.pop_front();
+        oldest.is_some_and(|source| self.sources.remove(&source).is_some())
+    }
+
+    /// A publisher is gone. Returns what waited for its history, in order: nobody sends
+    /// that now.
+    pub fn note_gone(&mut self, source: Source) -> Vec<T> {
+        if self.sources.contains_key(&source) && !self.gone.contains(&source) {
+            self.gone.push_back(source);
+        }
+        self.end(source)
+    }
+
+    /// A publisher is there, perhaps again.
+    pub fn note_there(&mut self, source: Source) {
+        self.gone.retain(|gone| *gone != source);
     }
 
     /// Takes a reply to the query for a publisher's history.
@@ -176,5 +204,30 @@ mod tests {
         }
         assert_eq!(order.sources.len(), SOURCES_MAX);
         assert_eq!(order.take(([3; 16], 0), 5, 5), delivered(&[5]));
+    }
+
+    #[test]
+    fn a_publisher_that_is_gone_gives_way_to_a_new_one_and_nothing_waits_for_it() {
+        let mut order = HistoryOrder::new(10);
+        let new = |number: u32| ([2; 16], number);
+        for number in 0..SOURCES_MAX as u32 {
+            order.take(new(number), 0, 0);
+        }
+        assert_eq!(order.take(ONE, 5, 5), delivered(&[5]), "no space");
+        order.note_gone(new(3));
+        order.note_gone(new(4));
+        order.note_gone(new(3));
+        order.note_there(new(3));
+        order.note_there(new(9));
+        assert_eq!(order.take(ONE, 5, 5), asks(5), "in the place of number 4");
+        assert_eq!(order.take(OTHER, 5, 5), delivered(&[5]), "no space");
+        // Number 3 is back, and what it repeats is known.
+        assert_eq!(order.take(new(3), 0, 0), delivered(&[]));
+        assert_eq!(order.take(ONE, 6, 6), delivered(&[]));
+        assert_eq!(order.note_gone(ONE), [5, 6]);
+        assert!(order.end(ONE).is_empty());
+        assert_eq!(order.take(ONE, 6, 6), delivered(&[]), "a second time");
+        assert_eq!(order.note_gone(OTHER), [0; 0], "never known");
+        assert_eq!(order.gone, [ONE]);
     }
 }

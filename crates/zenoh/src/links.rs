@@ -90,9 +90,15 @@ enum Entity {
     Publisher(Publisher<'static>),
     Keeping(Box<AdvancedPublisher<'static>>),
     Subscriber(#[allow(dead_code, reason = "declared until dropped")] Subscriber<()>),
-    Catching(#[allow(dead_code, reason = "declared until dropped")] Box<AdvancedSubscriber<()>>),
+    Catching(#[allow(dead_code, reason = "declared until dropped")] Box<Catching>),
     Server(#[allow(dead_code, reason = "declared until dropped")] Queryable<()>),
     Client(Querier<'static>),
+}
+
+/// A transient-local subscription, and its look at the publishers that come and go.
+struct Catching {
+    _subscriber: AdvancedSubscriber<()>,
+    _publishers: Subscriber<()>,
 }
 
 /// The endpoint that a link is made for.
@@ -450,6 +456,8 @@ fn catching_subscriber(
     let key = KeyExpr::try_from(key)?;
     let deliver = move |sample: &Sample| receiver.receive_sample(sample);
     let ordered = OrderedHistory::new(session, key.clone(), depth(qos), deliver);
+    let ordered = Arc::new(ordered);
+    let of_publishers = ordered.clone();
     let advanced = session
         .declare_subscriber(key)
         .callback(move |sample| ordered.receive(sample))
@@ -462,7 +470,15 @@ fn catching_subscriber(
     } else {
         advanced
     };
-    Ok(Entity::Catching(Box::new(advanced.wait()?)))
+    let subscriber = advanced.wait()?;
+    let publishers = subscriber
+        .detect_publishers()
+        .callback(move |token| of_publishers.note_publisher(&token))
+        .wait()?;
+    Ok(Entity::Catching(Box::new(Catching {
+        _subscriber: subscriber,
+        _publishers: publishers,
+    })))
 }
 
 fn server(session: &Session, key: String, receiver: Receiver) -> zenoh::Result<Entity> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use zenoh::key_expr::KeyExpr;
 use zenoh::query::{ConsolidationMode, Reply, ReplyKeyExpr};
-use zenoh::sample::{Locality, Sample};
+use zenoh::sample::{Locality, Sample, SampleKind};
 use zenoh::{Session, Wait};
 
 use crate::history_order::{HistoryOrder, Source};
@@ -68,6 +68,21 @@ impl OrderedHistory {
         }
     }
 
+    /// Takes the change of a publisher's token of zenoh-ext: it is there, or gone.
+    pub fn note_publisher(&self, token: &Sample) {
+        let Some(source) = token_source(token.key_expr().as_str()) else {
+            return;
+        };
+        let mut order = self.shared.order.lock();
+        match token.kind() {
+            SampleKind::Put => order.note_there(source),
+            SampleKind::Delete => {
+                let waited = order.note_gone(source);
+                waited.iter().for_each(&self.shared.deliver);
+            }
+        }
+    }
+
     /// Asks a publisher for what it has published before a number. The key and its
     /// parameters are those of zenoh-ext.
     fn ask(&self, source: Source, number: u32) -> zenoh::Result<()> {
@@ -106,6 +121,16 @@ fn origin(sample: &Sample) -> Option<(Source, u32)> {
     Some(((id.zid().to_le_bytes(), id.eid()), info.source_sn()))
 }
 
+/// The publisher that a token `KEY/@adv/pub/SESSION/ENTITY/META` stands for. Those that do
+/// not count their samples have another word for the entity.
+fn token_source(token: &str) -> Option<Source> {
+    let (_, publisher) = token.rsplit_once("/@adv/pub/")?;
+    let mut chunks = publisher.split('/');
+    let session: SessionId = chunks.next()?.parse().ok()?;
+    let entity = chunks.next()?.parse().ok()?;
+    Some((session.to_le_bytes(), entity))
+}
+
 /// The end of a query for a history.
 struct End {
     shared: Arc<Shared>,
@@ -117,5 +142,29 @@ impl Drop for End {
         let mut order = self.shared.order.lock();
         let waited = order.end(self.source);
         waited.iter().for_each(&self.shared.deliver);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_of_a_publisher_names_its_session_and_entity() {
+        let key = "0/map/nav_msgs::msg::dds_::OccupancyGrid_/RIHS01_00";
+        let source = |end: &str| token_source(&format!("{key}/@adv/{end}"));
+        let session: SessionId = "50657074a1".parse().unwrap();
+        assert_eq!(
+            source("pub/50657074a1/17/_"),
+            Some((session.to_le_bytes(), 17))
+        );
+        for other in [
+            "pub/50657074a1/uhlc/_",
+            "sub/50657074a1/17/_",
+            "pub/x/17/_",
+            "pub/",
+        ] {
+            assert_eq!(source(other), None, "{other}");
+        }
     }
 }

@@ -58,6 +58,7 @@ fn inside() {
     let lossy = EmulatedLink {
         bits_per_second: 0,
         loss_per_mille: 300,
+        loses_tcp: false,
         seed: 7,
         ..delayed
     };

@@ -24,6 +24,9 @@ use crate::ipv4_frame::Ipv4Frame;
 /// Command-line word with which a program relays frames until it is killed.
 pub const TASK: &str = "relay-frames";
 
+/// The option that loses segments of TCP, too.
+pub const LOSE_TCP: &str = "--lose-tcp";
+
 /// Maximum frames in flight per direction. More are dropped, as by a full switch.
 const FRAMES_MAX: usize = 10_000;
 /// Size of the kernel's socket buffers.
@@ -117,7 +120,7 @@ impl Settings {
         let mut rest = options.iter();
         while let Some(option) = rest.next() {
             match option.as_str() {
-                "--lose-tcp" => settings.loses_tcp = true,
+                LOSE_TCP => settings.loses_tcp = true,
                 "--translate" => {
                     let outer: Ipv4Addr = rest.next().context(USAGE)?.parse().context(USAGE)?;
                     settings.translation = Some(AddressTranslation::new(outer));

@@ -24,7 +24,7 @@ pub struct Run {
     /// One tiny configuration of each kind, as a functional test
     #[arg(long)]
     smoke: bool,
-    /// Other stacks to measure (cyclone, fastdds, ros1, iceoryx2, zenoh; rclcpp, rclpy, rosbag2), or none
+    /// Other stacks to measure (cyclone, fastdds, ros1, iceoryx2, zenoh, hiroz; rclcpp, rclpy, rosbag2), or none
     /// [default: all that fit; rclcpp and rclpy in own.ros2 only]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     peers: Option<Vec<String>>,

@@ -41,6 +41,7 @@ pub const ALL: &[&Experiment] = &[
     &own::bag::EXPERIMENT,
     &own::ros2::EXPERIMENT,
     &own::ros2::OF_WHEEL,
+    &own::zenoh::EXPERIMENT,
 ];
 
 /// All words that select experiments: `all`, papers, `own`, experiments.

@@ -23,6 +23,8 @@ pub struct EmulatedLink {
     pub bits_per_second: u64,
     /// Lost datagrams per thousand.
     pub loss_per_mille: u32,
+    /// Whether segments of TCP are lost, too.
+    pub loses_tcp: bool,
     /// One-way delay, in addition to the transmission time.
     pub delay_us: u32,
     /// Seed of the loss generator.
@@ -34,6 +36,7 @@ impl EmulatedLink {
     pub const FAST_ETHERNET: Self = Self {
         bits_per_second: 100_000_000,
         loss_per_mille: 0,
+        loses_tcp: false,
         delay_us: 0,
         seed: 0,
     };
@@ -147,6 +150,7 @@ impl TwoHosts {
             .args([frame_relay::TASK, "left1", "right1"])
             .args([link.loss_per_mille, link.delay_us].map(|n| n.to_string()))
             .args([link.seed, link.bits_per_second].map(|n| n.to_string()))
+            .args(link.loses_tcp.then_some(frame_relay::LOSE_TCP))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

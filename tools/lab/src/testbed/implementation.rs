@@ -9,9 +9,10 @@ use anyhow::{Result, bail};
 use super::process::PeerProcess;
 
 /// Environment variables of the caller that are cleared.
-const CLEARED_VARIABLES: [&str; 19] = [
+const CLEARED_VARIABLES: [&str; 24] = [
     "CYCLONEDDS_URI",
     "FASTRTPS_DEFAULT_PROFILES_FILE",
+    "HOST_ROS",
     "HOST_SECURITY",
     "PTEROS_SHARED_MEMORY",
     "PTEROS_LOCAL_FRAGMENT_BYTES",
@@ -29,7 +30,19 @@ const CLEARED_VARIABLES: [&str; 19] = [
     "ROS_SECURITY_KEYSTORE",
     "ROS_SECURITY_STRATEGY",
     "ROS_STATIC_PEERS",
+    ZENOH_OVERRIDE,
+    "ZENOH_ROUTER_CHECK_ATTEMPTS",
+    "ZENOH_ROUTER_CONFIG_URI",
+    "ZENOH_SESSION_CONFIG_URI",
 ];
+
+/// The variable with settings of a Zenoh session, which hiroz reads, too.
+pub const ZENOH_OVERRIDE: &str = "ZENOH_CONFIG_OVERRIDE";
+
+/// Sessions of one host without a router: they find each other by multicast.
+const ZENOH_ON_LOOPBACK: &str = "scouting/multicast/enabled=true;\
+     scouting/multicast/interface=\"lo\";listen/endpoints=[\"tcp/127.0.0.1:0\"];\
+     connect/endpoints=[]";
 
 /// The kernel baseline without middleware. It runs some measurements only.
 pub const FLOOR: &str = "floor";
@@ -91,9 +104,13 @@ const LIST: &[ListEntry] = &[
     ListEntry("iceoryx2", "iceoryx2", "iceoryx2-host", &[], "iceoryx2 0.10, with its event service where the reader sleeps"),
     ListEntry("zenoh", "zenoh", "zenoh-host", &[], "Zenoh 1.10 peers over TCP, with shared memory for large or loaned messages"),
     ListEntry("zenoh-low", "zenoh", "zenoh-host", &[("HOST_LOWLATENCY", "on")], "as zenoh, with its low-latency transport"),
+    ListEntry("zenoh-ros", "zenoh", "zenoh-host", &[("HOST_ROS", "on")], "plain Zenoh 1.10 over TCP, with the keys, tokens and bytes of rmw_zenoh_cpp"),
+    ListEntry("hiroz", "hiroz", "hiroz-host", &[(ZENOH_OVERRIDE, ZENOH_ON_LOOPBACK)], "hiroz 0.2.1 over Zenoh 1.10, default settings, without a router"),
     ListEntry(ROS1, ROS1, "roscpp-host", &[], "ROS 1: roscpp (Debian) over TCPROS, with a master; it has no QoS policies"),
     ListEntry(PTEROS, PTEROS, "", &[], "Pteros, with the transport that it chooses"),
     ListEntry("pteros-udp", PTEROS, "", &[("PTEROS_SHARED_MEMORY", "off")], "as pteros, with shared memory switched off"),
+    ListEntry("pteros-zenoh", PTEROS, "", &[(RMW_VARIABLE, "rmw_zenoh_cpp")], "Pteros over Zenoh, with the transport that it chooses"),
+    ListEntry("pteros-zenoh-tcp", PTEROS, "", &[(RMW_VARIABLE, "rmw_zenoh_cpp"), ("PTEROS_SHARED_MEMORY", "off")], "as pteros-zenoh, with shared memory switched off"),
     ListEntry("rclcpp/pteros", RCLCPP, "rclcpp-host", &[(RMW_VARIABLE, "rmw_pteros_cpp")], "rclcpp over Pteros's plug-in, default"),
     ListEntry("rclcpp/cyclonedds", RCLCPP, "rclcpp-host", &[(RMW_VARIABLE, "rmw_cyclonedds_cpp")], "rclcpp over rmw_cyclonedds_cpp, default"),
     ListEntry("rclcpp/fastrtps", RCLCPP, "rclcpp-host", &[(RMW_VARIABLE, "rmw_fastrtps_cpp")], "rclcpp over rmw_fastrtps_cpp, default"),
@@ -169,7 +186,7 @@ impl Implementation {
         self.program.exists()
     }
 
-    /// The middleware plug-in of a client library of ROS 2.
+    /// The middleware plug-in of a client library of ROS 2, or the wire of Pteros.
     pub fn rmw(&self) -> Option<&str> {
         let mut all = self.environment.iter();
         let found = all.find(|(name, _)| *name == RMW_VARIABLE);

@@ -1,5 +1,5 @@
 //! Programs of other stacks, built on demand: C and C++ with Debian's packages,
-//! iceoryx2 and Zenoh as cargo projects outside of the workspace, rclcpp with the
+//! iceoryx2, Zenoh and hiroz as cargo projects outside of the workspace, rclcpp with the
 //! ROS 2 that is found ([`ros2`]). A program that
 //! cannot be built is reported and left out of the comparison.
 //!
@@ -63,6 +63,10 @@ const SOURCES: &[(&str, &str)] = embedded![
     "host/zenoh/Cargo.toml",
     "host/zenoh/Cargo.lock",
     "host/zenoh/src/main.rs",
+    "host/zenoh/src/ros.rs",
+    "host/hiroz/Cargo.toml",
+    "host/hiroz/Cargo.lock",
+    "host/hiroz/src/main.rs",
 ];
 
 /// Writes the embedded sources below `folder`. Unchanged files keep their time, so
@@ -92,9 +96,14 @@ pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool
         ("cyclone", "cyclone-host", build_cyclone),
         ("fastdds", "fastdds-host", build_fastdds),
         ("iceoryx2", "iceoryx2-host", |work| {
-            build_cargo(work, "iceoryx2")
+            build_cargo(work, "iceoryx2", &[])
         }),
-        ("zenoh", "zenoh-host", |work| build_cargo(work, "zenoh")),
+        ("zenoh", "zenoh-host", |work| {
+            build_cargo(work, "zenoh", &["src/ros.rs"])
+        }),
+        ("hiroz", "hiroz-host", |work| {
+            build_cargo(work, "hiroz", &[])
+        }),
         (ROS1, "roscpp-host", |work| {
             build_roscpp(work, "roscpp-host", "host/roscpp.cpp")
         }),
@@ -225,12 +234,13 @@ fn build_roscpp(work: &PeerBuild, name: &str, source: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Builds the cargo project `host/NAME`. Its crates come from the registry as in
+/// Builds the cargo project `host/NAME`, with these files beside its main one. Its crates come from the registry as in
 /// its lock file, if installing is allowed.
-fn build_cargo(work: &PeerBuild, name: &str) -> Result<PathBuf> {
+fn build_cargo(work: &PeerBuild, name: &str, further: &[&str]) -> Result<PathBuf> {
     let program = work.programs.join(format!("{name}-host"));
-    let file = |path: &str| format!("host/{name}/{path}");
-    let files = ["src/main.rs", "Cargo.toml", "Cargo.lock"].map(file);
+    let file = |path: &&str| format!("host/{name}/{path}");
+    let files = ["src/main.rs", "Cargo.toml", "Cargo.lock"];
+    let files: Vec<String> = files.iter().chain(further).map(file).collect();
     let sources: Vec<&str> = files
         .iter()
         .map(String::as_str)

@@ -3,7 +3,7 @@
 //!
 //! `--quick` is one of them; without it a run is full. Results and report lie in
 //! `target/bench/X`. Wall time is reported and never fails. `ros2` needs a ROS 2;
-//! `bag` and `python` compare with it where it is found.
+//! `bag` and `python` compare with it where it is found. `zenoh` builds the lab with Zenoh.
 
 use std::process::{Command, ExitStatus};
 
@@ -22,7 +22,7 @@ struct Benchmark(
 const COMPONENTS: &[&str] = &["-p", "pteros-demo-components", "--bins", "--examples"];
 
 #[rustfmt::skip]
-const ALL: [Benchmark; 10] = [
+const ALL: [Benchmark; 11] = [
     Benchmark("wire", &["own.wire"], &[]),
     Benchmark("host", &["own.host"], &[]),
     Benchmark("loss", &["own.loss"], &[]),
@@ -33,6 +33,7 @@ const ALL: [Benchmark; 10] = [
     Benchmark("security", &["own.security", "own.start"], &[]),
     Benchmark(ROS2, &["own.ros2"], &["-p", "pteros-rmw"]),
     Benchmark(PYTHON, &["own.python"], &["-p", "pteros-python"]),
+    Benchmark(ZENOH, &["own.zenoh"], &[]),
 ];
 
 /// The profile of `cargo xtask dist`. It has link-time optimization, which the release
@@ -48,6 +49,9 @@ const ROS2: &str = "ros2";
 /// The benchmark of the Python wheel.
 const PYTHON: &str = "python";
 
+/// The benchmark of the Zenoh wire.
+const ZENOH: &str = "zenoh";
+
 /// Builds the programs, then runs the lab.
 pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     let [name, options @ ..] = arguments else {
@@ -60,7 +64,11 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     if *name == ROS2 && Installation::find()?.is_none() {
         bail!("bench {ROS2}: {NOT_FOUND}");
     }
-    build(&["-p", "pteros-lab", "--bins"])?;
+    let mut lab = vec!["-p", "pteros-lab", "--bins"];
+    if *name == ZENOH {
+        lab.extend(["--features", "zenoh"]);
+    }
+    build(&lab)?;
     if !beside.is_empty() {
         build(beside)?;
     }

@@ -144,6 +144,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("pteros-book", &[]),
     // Programs over other stacks.
     ("iceoryx2-host", &[]),
+    ("hiroz-host", &[]),
     ("zenoh-host", &[]),
     ("zenoh-rust-peers", &[]),
     (

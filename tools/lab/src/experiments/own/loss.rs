@@ -83,6 +83,7 @@ fn run(lab: &Lab, configuration: &Configuration) -> Result<Measurement, Measurem
     let link = EmulatedLink {
         bits_per_second: 0,
         loss_per_mille: u32::try_from(loss).unwrap_or(0),
+        loses_tcp: false,
         delay_us: DELAY_US,
         seed: 77,
     };

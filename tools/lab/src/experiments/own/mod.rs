@@ -11,6 +11,7 @@ pub mod ros2;
 pub mod security;
 pub mod start;
 pub mod wire;
+pub mod zenoh;
 
 use std::path::PathBuf;
 use std::process::Command;

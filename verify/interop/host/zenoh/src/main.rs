@@ -2,10 +2,12 @@
 //! `host.rs`. Peers discover each other on loopback and use TCP, with Zenoh's
 //! shared memory for loaned and large messages. Zenoh's threads call back and
 //! reply; its API has no polling. HOST_LOWLATENCY=on selects the transport without
-//! queues and priorities.
+//! queues and priorities. HOST_ROS=on sends the keys, tokens and bytes of
+//! rmw_zenoh_cpp ([`ros`]), without shared memory, and reads ZENOH_CONFIG_OVERRIDE.
 
 #[path = "../../host.rs"]
 mod host;
+mod ros;
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -36,11 +38,18 @@ struct Sender {
     publisher: Publisher<'static>,
     message: Mutex<Vec<u8>>,
     lender: Option<ShmProvider<PosixShmProviderBackend>>,
+    /// With HOST_ROS: the attachments.
+    ros: Option<ros::Writer>,
 }
 
 impl Sender {
     fn send(&self) -> Result<(), String> {
         let mut message = self.message.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(writer) = &self.ros {
+            self.traffic.fill(&mut message[ros::PREFIX_BYTES..]);
+            let put = self.publisher.put(&message[..]);
+            return put.attachment(writer.attachment()).wait().map_err(said);
+        }
         let Some(lender) = &self.lender else {
             self.traffic.fill(&mut message);
             return self.publisher.put(&message[..]).wait().map_err(said);
@@ -74,6 +83,9 @@ fn said(error: impl Display) -> String {
 }
 
 fn session() -> Result<Session, String> {
+    if ros::is_wanted() {
+        return zenoh::open(ros::config()?).wait().map_err(said);
+    }
     let mut config = Config::default();
     let pool = POOL_BYTES.to_string();
     let mut settings = vec![
@@ -110,7 +122,10 @@ impl Zenoh {
 
     /// Declares this side of the topic, and counts the other sides.
     fn meet(&mut self, topic: &str, own: &str, other: &str) -> Result<(), String> {
-        let key = |end: &str, who: String| format!("alive/{topic}/{end}/{who}");
+        let key = |end: &str, who: String| match ros::is_wanted() {
+            true => ros::token(topic, end, &who),
+            false => format!("alive/{topic}/{end}/{who}"),
+        };
         let count = match other {
             "reader" => self.readers.clone(),
             _ => self.writers.clone(),
@@ -137,6 +152,17 @@ impl Zenoh {
     }
 
     fn publisher(&self, options: &Options, topic: &str) -> Result<Publisher<'static>, String> {
+        if ros::is_wanted() {
+            return self
+                .session
+                .declare_publisher(ros::key(topic))
+                .congestion_control(match options.keep_all {
+                    true => CongestionControl::Block,
+                    false => CongestionControl::Drop,
+                })
+                .wait()
+                .map_err(said);
+        }
         self.session
             .declare_publisher(topic.to_owned())
             .congestion_control(CongestionControl::Block)
@@ -149,10 +175,17 @@ impl Zenoh {
     fn subscribe(&mut self, topic: &str) -> Result<(), String> {
         let (traffic, sender) = (self.traffic.clone(), self.sender.clone());
         let waiting: Thread = std::thread::current();
+        let prefix = if ros::is_wanted() {
+            ros::PREFIX_BYTES
+        } else {
+            0
+        };
         let hear = move |sample: Sample| {
             let shared = sample.payload().as_shm().is_some();
             let path = if shared { "shared memory" } else { "TCP" };
-            if traffic.receive(&sample.payload().to_bytes(), path)
+            let payload = sample.payload().to_bytes();
+            let body = payload.get(prefix..).unwrap_or_default();
+            if traffic.receive(body, path)
                 && let Some(sender) = &sender
                 && let Err(error) = sender.send()
             {
@@ -162,8 +195,11 @@ impl Zenoh {
                 waiting.unpark();
             }
         };
-        let topic = topic.to_owned();
-        let subscriber = self.session.declare_subscriber(topic).callback(hear).wait();
+        let key = match ros::is_wanted() {
+            true => ros::key(topic),
+            false => topic.to_owned(),
+        };
+        let subscriber = self.session.declare_subscriber(key).callback(hear).wait();
         self._kept.push(Box::new(subscriber.map_err(said)?));
         Ok(())
     }
@@ -176,6 +212,9 @@ impl Stack for Zenoh {
         traffic: &Arc<Traffic>,
     ) -> Result<Self, String> {
         options.need_no_policies("Zenoh")?;
+        if options.loan && ros::is_wanted() {
+            return Err("unsupported: HOST_ROS has no loaned messages".into());
+        }
         let mut this = Self::new(traffic)?;
         if let Some(topic) = &ends.out {
             let lender = options
@@ -185,8 +224,12 @@ impl Stack for Zenoh {
             this.sender = Some(Arc::new(Sender {
                 traffic: traffic.clone(),
                 publisher: this.publisher(options, topic)?,
-                message: Mutex::new((0..options.size).map(|i| (i * 31) as u8).collect()),
+                message: Mutex::new(match ros::is_wanted() {
+                    true => ros::message(options.size),
+                    false => (0..options.size).map(|i| (i * 31) as u8).collect(),
+                }),
                 lender: lender.map_err(said)?,
+                ros: ros::is_wanted().then(ros::Writer::default),
             }));
         }
         if let Some(topic) = &ends.input {
@@ -232,9 +275,14 @@ impl Stack for Zenoh {
         let mut this = Self::new(traffic)?;
         for index in 0..options.nodes {
             let ends = node_topics(options, index);
-            let publisher = this.publisher(options, &ends.out.unwrap_or_default())?;
+            let (out, input) = (ends.out.unwrap_or_default(), ends.input.unwrap_or_default());
+            let publisher = this.publisher(options, &out)?;
             this._kept.push(Box::new(publisher));
-            this.subscribe(&ends.input.unwrap_or_default())?;
+            this.subscribe(&input)?;
+            if ros::is_wanted() {
+                this.meet(&input, "reader", "writer")?;
+                this.meet(&out, "writer", "reader")?;
+            }
         }
         Ok(this)
     }

@@ -4,7 +4,7 @@
 //! Ratios within one run mean much more than absolute numbers.
 
 pub(super) mod measure;
-mod rows;
+pub(super) mod rows;
 mod targets;
 
 use crate::testbed::MeasurementFailure;
