@@ -36,6 +36,14 @@ _NORM_TOLERANCE = 0.01
 """Deviation of a quaternion's norm from 1 that is accepted, as in tf2."""
 
 
+def _nanoseconds(time: Any) -> int:
+    """Return a time of rclpy or of a message in nanoseconds."""
+    try:
+        return time.nanoseconds
+    except AttributeError:
+        return time.sec * 1_000_000_000 + time.nanosec
+
+
 class _Frame:
     """The history of the transform of a frame in its parent."""
 
@@ -140,23 +148,21 @@ class BufferCore:
                 if not frame.is_static:
                     frame.stamps, frame.samples = [], []
 
-    def set_transform(self, transform: TransformStamped, authority: str) -> bool:
+    def set_transform(self, transform: TransformStamped, authority: str) -> None:
         """
-        Add a transform.
+        Add a transform. One that is malformed or older than the history gives a warning.
 
         :param authority: Its origin, for diagnostics.
-        :returns: ``False`` if it is malformed or older than the history.
         """
-        return self._set(transform, authority, False)
+        self._set(transform, authority, False)
 
-    def set_transform_static(self, transform: TransformStamped, authority: str) -> bool:
+    def set_transform_static(self, transform: TransformStamped, authority: str) -> None:
         """
-        Add a transform that holds for all times.
+        Add a transform that holds for all times. A malformed one gives a warning.
 
         :param authority: Its origin, for diagnostics.
-        :returns: ``False`` if it is malformed.
         """
-        return self._set(transform, authority, True)
+        self._set(transform, authority, True)
 
     def _set(self, transform: Any, authority: str, is_static: bool) -> bool:
         parent = transform.header.frame_id.lstrip('/')
@@ -194,7 +200,8 @@ class BufferCore:
         """
         Return the transform from a source frame to a target frame.
 
-        :param time: The time; 0 stands for the latest one that all transforms have.
+        :param time: The time, also as a message; 0 stands for the latest one that all
+            transforms have.
         :raises LookupException: if a frame does not exist.
         :raises ConnectivityException: if the frames are in different trees.
         :raises ExtrapolationException: if there is no data at that time.
@@ -202,7 +209,7 @@ class BufferCore:
         """
         with self._buffer_lock:
             values, stamp_ns = self._lookup(
-                target_frame, source_frame, time.nanoseconds, 'lookupTransform')
+                target_frame, source_frame, _nanoseconds(time), 'lookupTransform')
         return _stamped(target_frame, source_frame, values, stamp_ns)
 
     def lookup_transform_full_core(
@@ -217,9 +224,9 @@ class BufferCore:
         """
         with self._buffer_lock:
             to_fixed, _ = self._lookup(
-                fixed_frame, source_frame, source_time.nanoseconds, 'lookupTransform')
+                fixed_frame, source_frame, _nanoseconds(source_time), 'lookupTransform')
             from_fixed, stamp_ns = self._lookup(
-                target_frame, fixed_frame, target_time.nanoseconds, 'lookupTransform')
+                target_frame, fixed_frame, _nanoseconds(target_time), 'lookupTransform')
         return _stamped(
             target_frame, source_frame, rigid.compose(from_fixed, to_fixed), stamp_ns)
 
