@@ -131,3 +131,26 @@ def test_a_buffer_knows_a_limited_number_of_frames(monkeypatch):
 def test_a_look_up_takes_times_of_rclpy_and_of_messages():
     assert _nanoseconds(SimpleNamespace(nanoseconds=5)) == 5
     assert _nanoseconds(SimpleNamespace(sec=2, nanosec=3)) == 2 * SECOND + 3
+
+
+def test_a_velocity_is_that_of_a_turning_body():
+    buffer = BufferCore()
+    # The body moves along x at 2 m/s and turns about z at 0.5 rad/s.
+    for stamp in range(1, 6):
+        buffer.set_transform(transform('map', 'body', stamp, 2.0 * stamp, 0.5 * stamp), 'test')
+    buffer.set_transform_static(transform('body', 'arm', 0, 1.0), 'test')
+    time, second = SimpleNamespace(nanoseconds=3 * SECOND), SimpleNamespace(nanoseconds=SECOND)
+    linear, angular = buffer.lookupVelocityCore('body', 'map', time, second)
+    assert linear == pytest.approx((2.0, 0.0, 0.0))
+    assert angular == pytest.approx((0.0, 0.0, 0.5))
+    # The arm is 1 m ahead, in the direction 1.5 rad, so that it moves across.
+    linear, _ = buffer.lookupVelocityFullCore(
+        'body', 'map', 'map', (0.0, 0.0, 0.0), 'arm', time, second)
+    assert linear == pytest.approx((2.0 - 0.5 * math.sin(1.5), 0.5 * math.cos(1.5), 0.0))
+    # In the frame of the body its own motion points back by the angle.
+    linear, _ = buffer.lookupVelocityFullCore(
+        'body', 'map', 'body', (0.0, 0.0, 0.0), 'body', time, second)
+    assert linear == pytest.approx((2.0 * math.cos(1.5), -2.0 * math.sin(1.5), 0.0))
+    assert buffer.lookupVelocityCore('arm', 'body', time, second) == ((0.0,) * 3, (0.0,) * 3)
+    with pytest.raises(ExtrapolationException, match='needs two times'):
+        buffer.lookupVelocityCore('body', 'map', time, SimpleNamespace(nanoseconds=0))

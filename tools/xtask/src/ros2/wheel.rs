@@ -158,8 +158,9 @@ impl Bench {
             fs::write(path, text)?;
         }
         let programs = find_package(&self.sources, PROGRAMS, DEPTH_MAX);
-        if let Some(package) = &programs {
-            write_prefix(&self.prefix(), package)?;
+        let found = find_package(&self.sources, "launch_ros", DEPTH_MAX);
+        if let (Some(package), Some(launch_ros)) = (&programs, found) {
+            write_prefix(&self.prefix(), package, &launch_ros)?;
         }
         let imported = find_package(&self.sources, FROM_SOURCES, DEPTH_MAX);
         self.modules.extend(imported.into_iter().chain(programs));

@@ -16,8 +16,9 @@ const ENTRY_POINT: &str = "#!/usr/bin/env python3\nimport MODULE\n\nMODULE.main(
 /// A node that listens, in place of that of C++.
 const LISTENER: &str = "demo_nodes_py.topics.listener";
 
-/// Writes the prefix. `demo_nodes_py` is the folder of that package.
-pub fn write_prefix(prefix: &Path, demo_nodes_py: &Path) -> Result<()> {
+/// Writes the prefix. `demo_nodes_py` is the folder of that package, and `launch_ros` of
+/// the one that tests look for.
+pub fn write_prefix(prefix: &Path, demo_nodes_py: &Path, launch_ros: &Path) -> Result<()> {
     let setup = demo_nodes_py.join("setup.py");
     let text = fs::read_to_string(&setup).with_context(|| format!("read {}", setup.display()))?;
     for (name, module) in entry_points(&text) {
@@ -31,7 +32,11 @@ pub fn write_prefix(prefix: &Path, demo_nodes_py: &Path) -> Result<()> {
         "rclcpp_components",
         "component_container",
         CONTAINER,
-    )
+    )?;
+    add_package(prefix, "launch_ros")?;
+    let share = prefix.join("share/launch_ros/package.xml");
+    fs::copy(launch_ros.join("package.xml"), share).context("copy package.xml")?;
+    Ok(())
 }
 
 /// The lines `'name = module:main',` of a `setup.py`.
@@ -43,13 +48,19 @@ fn entry_points(setup: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-fn write_program(prefix: &Path, package: &str, name: &str, text: &str) -> Result<()> {
+fn add_package(prefix: &Path, package: &str) -> Result<()> {
     let index = prefix.join("share/ament_index/resource_index/packages");
-    let programs = prefix.join("lib").join(package);
-    for folder in [&index, &programs, &prefix.join("share").join(package)] {
+    for folder in [&index, &prefix.join("share").join(package)] {
         fs::create_dir_all(folder)?;
     }
     fs::write(index.join(package), "")?;
+    Ok(())
+}
+
+fn write_program(prefix: &Path, package: &str, name: &str, text: &str) -> Result<()> {
+    add_package(prefix, package)?;
+    let programs = prefix.join("lib").join(package);
+    fs::create_dir_all(&programs)?;
     let program = programs.join(name);
     fs::write(&program, text)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
