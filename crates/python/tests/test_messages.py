@@ -10,8 +10,10 @@ import pickle
 import pytest
 from pteros import _native
 
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseWithCovariance
 from rcl_interfaces.msg import Log
+from rosidl_runtime_py import set_message_fields
 from sensor_msgs.msg import Image, PointCloud2
 from std_msgs.msg import Header, String, UInt8MultiArray
 from std_srvs.srv import SetBool
@@ -199,6 +201,18 @@ def test_services_and_actions_have_their_parts():
     assert _native.is_service_class(SetBool) and not _native.is_message_class(SetBool)
     assert _native.is_action_class(Fibonacci)
     assert _native.is_message_class(SetBool.Request)
+
+
+@pytest.mark.parametrize('header', ['auto', {'stamp': 'now', 'frame_id': 'map'}])
+def test_set_message_fields_gives_a_setter_of_the_time(header):
+    message = PointCloud2()
+    setters = set_message_fields(
+        message, {'header': header}, expand_header_auto=True, expand_time_now=True)
+    for set_time in setters:
+        set_time(Time(sec=1, nanosec=2))
+    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (1, 2)
+    with pytest.raises(TypeError, match='is expected to be a dictionary but is a str'):
+        set_message_fields(message, {'header': header})
 
 
 def test_type_hashes_are_those_of_ros():

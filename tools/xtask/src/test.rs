@@ -221,6 +221,12 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             ..TestRun::default()
         })
     });
+    report.run_step("ROS 2's Python suites on the wheel", || {
+        Ok(TestRun {
+            counts: ros2::run_all_on_wheel()?,
+            ..TestRun::default()
+        })
+    });
     report.run_step("no fault points in the program", || {
         // Built alone, as users do. The tests of shared memory enable fault
         // points, and everything that is built with them has fault points too.

@@ -74,7 +74,7 @@ def _set_fields(
 
 
 def _is(slot_type: Any, package: str, name: str) -> bool:
-    return (getattr(slot_type, 'namespaces', None) == [package, 'msg']
+    return (tuple(getattr(slot_type, 'namespaces', ())) == (package, 'msg')
             and getattr(slot_type, 'name', None) == name)
 
 

@@ -32,8 +32,19 @@ FRAMES_MAX = 10_000
 _MAX_DEPTH = 1000
 """Frames from a leaf to its root. More of them are a loop."""
 
+_VELOCITY_START_NS = 10_000
+"""The earliest time of a velocity, as in tf2."""
+
 _NORM_TOLERANCE = 0.01
 """Deviation of a quaternion's norm from 1 that is accepted, as in tf2."""
+
+
+def _nanoseconds(time: Any) -> int:
+    """Return a time of rclpy or of a message in nanoseconds."""
+    try:
+        return time.nanoseconds
+    except AttributeError:
+        return time.sec * 1_000_000_000 + time.nanosec
 
 
 class _Frame:
@@ -140,23 +151,21 @@ class BufferCore:
                 if not frame.is_static:
                     frame.stamps, frame.samples = [], []
 
-    def set_transform(self, transform: TransformStamped, authority: str) -> bool:
+    def set_transform(self, transform: TransformStamped, authority: str) -> None:
         """
-        Add a transform.
+        Add a transform. One that is malformed or older than the history gives a warning.
 
         :param authority: Its origin, for diagnostics.
-        :returns: ``False`` if it is malformed or older than the history.
         """
-        return self._set(transform, authority, False)
+        self._set(transform, authority, False)
 
-    def set_transform_static(self, transform: TransformStamped, authority: str) -> bool:
+    def set_transform_static(self, transform: TransformStamped, authority: str) -> None:
         """
-        Add a transform that holds for all times.
+        Add a transform that holds for all times. A malformed one gives a warning.
 
         :param authority: Its origin, for diagnostics.
-        :returns: ``False`` if it is malformed.
         """
-        return self._set(transform, authority, True)
+        self._set(transform, authority, True)
 
     def _set(self, transform: Any, authority: str, is_static: bool) -> bool:
         parent = transform.header.frame_id.lstrip('/')
@@ -166,8 +175,7 @@ class BufferCore:
         if problem:
             _warn(f'transform from {authority!r} is ignored: {problem}')
             return False
-        stamp = transform.header.stamp
-        stamp_ns = stamp.sec * 1_000_000_000 + stamp.nanosec
+        stamp_ns = _nanoseconds(transform.header.stamp)
         with self._buffer_lock:
             new = len({parent, child} - self._names.keys())
             if len(self._names) + new > FRAMES_MAX:
@@ -194,7 +202,8 @@ class BufferCore:
         """
         Return the transform from a source frame to a target frame.
 
-        :param time: The time; 0 stands for the latest one that all transforms have.
+        :param time: The time, also as a message; 0 stands for the latest one that all
+            transforms have.
         :raises LookupException: if a frame does not exist.
         :raises ConnectivityException: if the frames are in different trees.
         :raises ExtrapolationException: if there is no data at that time.
@@ -202,7 +211,7 @@ class BufferCore:
         """
         with self._buffer_lock:
             values, stamp_ns = self._lookup(
-                target_frame, source_frame, time.nanoseconds, 'lookupTransform')
+                target_frame, source_frame, _nanoseconds(time), 'lookupTransform')
         return _stamped(target_frame, source_frame, values, stamp_ns)
 
     def lookup_transform_full_core(
@@ -217,9 +226,9 @@ class BufferCore:
         """
         with self._buffer_lock:
             to_fixed, _ = self._lookup(
-                fixed_frame, source_frame, source_time.nanoseconds, 'lookupTransform')
+                fixed_frame, source_frame, _nanoseconds(source_time), 'lookupTransform')
             from_fixed, stamp_ns = self._lookup(
-                target_frame, fixed_frame, target_time.nanoseconds, 'lookupTransform')
+                target_frame, fixed_frame, _nanoseconds(target_time), 'lookupTransform')
         return _stamped(
             target_frame, source_frame, rigid.compose(from_fixed, to_fixed), stamp_ns)
 
@@ -245,19 +254,76 @@ class BufferCore:
             return False, str(error)
         return True, ''
 
+    def lookupVelocityCore(  # noqa: N802
+        self, tracking_frame: str, observation_frame: str, time: Time,
+        averaging_interval: Duration,
+    ) -> Tuple[rigid.Vector, rigid.Vector]:
+        """
+        Return the linear and the angular velocity of a frame, seen from another one.
+
+        :raises: as :meth:`lookup_transform_core`.
+        """
+        return self.lookupVelocityFullCore(
+            tracking_frame, observation_frame, observation_frame, (0.0, 0.0, 0.0),
+            tracking_frame, time, averaging_interval)
+
+    def lookupVelocityFullCore(  # noqa: N802
+        self, tracking_frame: str, observation_frame: str, reference_frame: str,
+        reference_point: rigid.Vector, reference_point_frame: str, time: Time,
+        averaging_interval: Duration,
+    ) -> Tuple[rigid.Vector, rigid.Vector]:
+        """
+        Return the linear and the angular velocity of a frame, seen from another one.
+
+        :param reference_frame: The frame that the velocities are given in.
+        :param reference_point: The point of the tracked body whose velocity it is.
+        :param averaging_interval: The velocity is the mean over this time, which ends no
+            later than the latest data.
+        :raises: as :meth:`lookup_transform_core`.
+        """
+        function = 'lookupVelocity'
+        stamp_ns, interval_ns = _nanoseconds(time), averaging_interval.nanoseconds
+        with self._buffer_lock:
+            tracking = self._known(tracking_frame, 'tracking_frame', function)
+            observation = self._known(observation_frame, 'observation_frame', function)
+            # Static transforms hold for all times.
+            latest_ns = self._latest_common_time(observation, tracking) or stamp_ns + interval_ns
+            end_ns = min(stamp_ns + interval_ns // 2, latest_ns)
+            # Time 0 would be the latest time.
+            start_ns = max(end_ns - interval_ns, _VELOCITY_START_NS)
+            if end_ns <= start_ns:
+                raise ExtrapolationException(
+                    f'The velocity of "{tracking}" in "{observation}" needs two times, and the '
+                    f'mean would end at {_seconds(end_ns)}')
+            start, _ = self._lookup(observation, tracking, start_ns, function)
+            end, _ = self._lookup(observation, tracking, end_ns, function)
+            turned, _ = self._lookup(reference_frame, observation, stamp_ns, function)
+            (origin, _), _ = self._lookup(reference_frame, tracking, stamp_ns, function)
+            point_frame, _ = self._lookup(
+                reference_frame, reference_point_frame, stamp_ns, function)
+        seconds = (end_ns - start_ns) / 1e9
+        moved = tuple((b - a) / seconds for a, b in zip(start[0], end[0]))
+        turn = rigid.multiply(end[1], rigid.inverse(start)[1])
+        angular = rigid.rotate(
+            turned[1], tuple(part / seconds for part in rigid.rotation_vector(turn)))
+        point, _ = rigid.compose(point_frame, (reference_point, rigid.IDENTITY[1]))
+        arm = tuple(a - b for a, b in zip(point, origin))
+        linear = tuple(
+            a + b for a, b in zip(rigid.rotate(turned[1], moved), rigid.cross(angular, arm)))
+        return linear, angular
+
     def get_latest_common_time(self, target_frame: str, source_frame: str) -> Time:
         """
         Return the latest time at which a look-up succeeds; 0 if all transforms are static.
 
         :raises: as :meth:`lookup_transform_core`.
         """
-        from rclpy.clock_type import ClockType
         from rclpy.time import Time
         with self._buffer_lock:
             source = self._known(source_frame, 'source_frame', 'getLatestCommonTime')
             target = self._known(target_frame, 'target_frame', 'getLatestCommonTime')
             stamp_ns = self._latest_common_time(target, source)
-        return Time(nanoseconds=stamp_ns, clock_type=ClockType.ROS_TIME)
+        return Time(nanoseconds=stamp_ns)
 
     def _known(self, name: str, argument: str, function: str) -> str:
         if not name:

@@ -47,6 +47,19 @@ def rotate(q: Quaternion, v: Vector) -> Vector:
         vz + w * tz + x * ty - y * tx)
 
 
+def cross(a: Vector, b: Vector) -> Vector:
+    """Return the cross product."""
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def rotation_vector(q: Quaternion) -> Vector:
+    """Return the axis of a rotation, times its angle of at most a half turn."""
+    x, y, z, w = q if q[3] >= 0.0 else (-q[0], -q[1], -q[2], -q[3])
+    sine = math.sqrt(x * x + y * y + z * z)
+    scale = 2.0 * math.atan2(sine, w) / sine if sine > 0.0 else 0.0
+    return (x * scale, y * scale, z * scale)
+
+
 def compose(a: Rigid, b: Rigid) -> Rigid:
     """Return the transform ``b`` followed by ``a``."""
     (ax, ay, az), rotation = a

@@ -72,17 +72,15 @@ class Buffer(BufferCore, BufferInterface):
 
     # --- setting
 
-    def set_transform(self, transform: TransformStamped, authority: str) -> bool:
+    def set_transform(self, transform: TransformStamped, authority: str) -> None:
         """Add a transform; see :meth:`tf2_py.BufferCore.set_transform`."""
-        accepted = super().set_transform(transform, authority)
+        super().set_transform(transform, authority)
         self._call_new_data_callbacks()
-        return accepted
 
-    def set_transform_static(self, transform: TransformStamped, authority: str) -> bool:
+    def set_transform_static(self, transform: TransformStamped, authority: str) -> None:
         """Add a static transform; see :meth:`tf2_py.BufferCore.set_transform_static`."""
-        accepted = super().set_transform_static(transform, authority)
+        super().set_transform_static(transform, authority)
         self._call_new_data_callbacks()
-        return accepted
 
     def _call_new_data_callbacks(self) -> None:
         with self._changed:

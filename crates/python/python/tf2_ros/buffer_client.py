@@ -41,6 +41,10 @@ class BufferClient(BufferInterface):
         self.check_frequency = check_frequency
         self.timeout_padding = timeout_padding
 
+    def destroy(self) -> None:
+        """Destroy the action client."""
+        self.action_client.destroy()
+
     def wait_for_server(self, timeout: Duration = Duration()) -> bool:
         """Wait until the server is there."""
         return self.action_client.wait_for_server(timeout.nanoseconds / 1e9)

@@ -8,6 +8,7 @@ from tf2_py import (
     BufferCore, ConnectivityException, ExtrapolationException, InvalidArgumentException,
     LookupException, rigid,
 )
+from tf2_py.buffer_core import _nanoseconds
 
 SECOND = 1_000_000_000
 
@@ -71,15 +72,20 @@ def test_failures_give_the_reason(buffer, target, source, stamp, failure, text):
     transform('a', 'b', 1, math.nan), transform('a', 'b', 1, math.inf),
     transform('a', 'b', 1, -math.inf),
 ])
-def test_malformed_transforms_are_refused(buffer, bad):
-    assert not buffer.set_transform(bad, 'test')
+def test_malformed_transforms_are_refused(buffer, bad, monkeypatch):
+    warnings = []
+    monkeypatch.setattr('tf2_py.buffer_core._warn', warnings.append)
+    names = set(buffer._names)
+    # As in tf2_py, the result says nothing.
+    assert buffer.set_transform(bad, 'test') is None
+    assert len(warnings) == 1 and set(buffer._names) == names
 
 
 def test_the_history_is_limited():
     buffer = BufferCore()
     for stamp in range(1, 31):
-        assert buffer.set_transform(transform('a', 'b', stamp), 'test')
-    assert not buffer.set_transform(transform('a', 'b', 5), 'test')
+        buffer.set_transform(transform('a', 'b', stamp), 'test')
+    buffer.set_transform(transform('a', 'b', 5), 'test')
     assert buffer._frames['b'].stamps[0] == 20 * SECOND
 
 
@@ -110,10 +116,41 @@ def test_a_buffer_knows_a_limited_number_of_frames(monkeypatch):
     monkeypatch.setattr('tf2_py.buffer_core._warn', warnings.append)
     monkeypatch.setattr('tf2_py.buffer_core.FRAMES_MAX', 3)
     buffer = BufferCore()
-    assert buffer.set_transform(transform('map', 'odom', 1), 'test')
-    assert buffer.set_transform(transform('odom', 'base', 1), 'test')
-    assert not buffer.set_transform(transform('base', 'wheel', 1), 'hostile')
+    buffer.set_transform(transform('map', 'odom', 1), 'test')
+    buffer.set_transform(transform('odom', 'base', 1), 'test')
+    assert warnings == []
+    buffer.set_transform(transform('base', 'wheel', 1), 'hostile')
     assert 'wheel' not in buffer._getFrameStrings()
     assert len(warnings) == 1 and '3 is the most' in warnings[0]
     # Known frames still get transforms.
-    assert buffer.set_transform(transform('map', 'base', 2), 'test')
+    buffer.set_transform(transform('map', 'base', 2), 'test')
+    assert buffer._lookup('map', 'base', 2 * SECOND, 'test')[1] == 2 * SECOND
+    assert len(warnings) == 1
+
+
+def test_a_look_up_takes_times_of_rclpy_and_of_messages():
+    assert _nanoseconds(SimpleNamespace(nanoseconds=5)) == 5
+    assert _nanoseconds(SimpleNamespace(sec=2, nanosec=3)) == 2 * SECOND + 3
+
+
+def test_a_velocity_is_that_of_a_turning_body():
+    buffer = BufferCore()
+    # The body moves along x at 2 m/s and turns about z at 0.5 rad/s.
+    for stamp in range(1, 6):
+        buffer.set_transform(transform('map', 'body', stamp, 2.0 * stamp, 0.5 * stamp), 'test')
+    buffer.set_transform_static(transform('body', 'arm', 0, 1.0), 'test')
+    time, second = SimpleNamespace(nanoseconds=3 * SECOND), SimpleNamespace(nanoseconds=SECOND)
+    linear, angular = buffer.lookupVelocityCore('body', 'map', time, second)
+    assert linear == pytest.approx((2.0, 0.0, 0.0))
+    assert angular == pytest.approx((0.0, 0.0, 0.5))
+    # The arm is 1 m ahead, in the direction 1.5 rad, so that it moves across.
+    linear, _ = buffer.lookupVelocityFullCore(
+        'body', 'map', 'map', (0.0, 0.0, 0.0), 'arm', time, second)
+    assert linear == pytest.approx((2.0 - 0.5 * math.sin(1.5), 0.5 * math.cos(1.5), 0.0))
+    # In the frame of the body its own motion points back by the angle.
+    linear, _ = buffer.lookupVelocityFullCore(
+        'body', 'map', 'body', (0.0, 0.0, 0.0), 'body', time, second)
+    assert linear == pytest.approx((2.0 * math.cos(1.5), -2.0 * math.sin(1.5), 0.0))
+    assert buffer.lookupVelocityCore('arm', 'body', time, second) == ((0.0,) * 3, (0.0,) * 3)
+    with pytest.raises(ExtrapolationException, match='needs two times'):
+        buffer.lookupVelocityCore('body', 'map', time, SimpleNamespace(nanoseconds=0))

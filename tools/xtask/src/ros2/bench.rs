@@ -8,11 +8,13 @@ use anyhow::{Context, Result, ensure};
 use pteros_peers::ros2::Installation;
 
 use super::case::{CaseStatus, ProgramRun};
-use super::exceptions::{Exceptions, PLUG_IN};
+use super::exceptions::{Exceptions, PLUG_IN_FILE};
 use crate::checkout::root;
 use crate::namespace;
 use crate::peers::target_folder;
 
+/// The middleware under test, which alone has exceptions.
+pub const PLUG_IN: &str = "rmw_pteros_cpp";
 const LIBRARY: &str = "librmw_pteros_cpp.so";
 /// The plug-in's variable for loans and content filters.
 pub const OPTIONAL_FEATURES: &str = "PTEROS_RMW_OPTIONAL_FEATURES";
@@ -52,7 +54,11 @@ impl Bench {
             optional_features: "on",
             plug_in_folder,
             folder,
-            exceptions: Exceptions::read()?,
+            exceptions: if rmw == PLUG_IN {
+                Exceptions::read(PLUG_IN_FILE)?
+            } else {
+                Exceptions::default()
+            },
         })
     }
 
@@ -93,6 +99,7 @@ impl Bench {
     /// The log of a program.
     pub fn log(&self, suite: &str, program: &str) -> PathBuf {
         let features = self.optional_features;
+        let program = program.replace('/', ".");
         self.folder
             .join(format!("{suite}.{program}.{features}.log"))
     }
@@ -101,7 +108,7 @@ impl Bench {
 /// Runs a program, and repeats it once if a case failed unexpectedly: many of them
 /// measure time, which a busy machine disturbs.
 pub fn run_twice(
-    bench: &Bench,
+    exceptions: &Exceptions,
     suite: &str,
     run_once: impl Fn() -> Result<ProgramRun>,
 ) -> Result<ProgramRun> {
@@ -111,9 +118,7 @@ pub fn run_twice(
             .iter()
             .filter(|case| case.status == CaseStatus::Failed);
         failed.any(|case| {
-            let reason = bench
-                .exceptions
-                .reason(&bench.rmw, suite, &run.program, &case.name);
+            let reason = exceptions.reason(suite, &run.program, &case.name);
             reason.is_none()
         })
     };

@@ -1,4 +1,5 @@
-//! `exceptions.txt`: cases that fail for a reason that is not the plug-in's.
+//! `exceptions.txt` and `wheel_exceptions.txt`: cases that fail for a reason that is not
+//! the plug-in's, or that the wheel does otherwise on purpose.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +9,10 @@ use anyhow::{Context, Result, bail};
 use super::case::{CRASHED, Case, CaseStatus};
 use crate::checkout::root;
 
-/// The middleware under test, which alone has exceptions.
-pub const PLUG_IN: &str = "rmw_pteros_cpp";
-/// The file, from the root.
-pub const FILE: &str = "tools/xtask/src/ros2/exceptions.txt";
+/// Exceptions of the plug-in. The path begins at the root.
+pub const PLUG_IN_FILE: &str = "tools/xtask/src/ros2/exceptions.txt";
+/// Exceptions of the Python wheel.
+pub const WHEEL_FILE: &str = "tools/xtask/src/ros2/wheel_exceptions.txt";
 
 /// A case that fails.
 struct Exception {
@@ -21,20 +22,25 @@ struct Exception {
     reason: String,
 }
 
-/// All of them.
-pub struct Exceptions(Vec<Exception>);
+/// The lines of a file. What has none expects every case to pass.
+#[derive(Default)]
+pub struct Exceptions {
+    /// The file, from the root.
+    pub file: &'static str,
+    list: Vec<Exception>,
+}
 
 impl Exceptions {
-    /// Reads the file.
-    pub fn read() -> Result<Self> {
-        let path = root().join(Path::new(FILE));
-        let text = fs::read_to_string(&path).with_context(|| format!("read {FILE}"))?;
-        Self::parse(&text).context(FILE)
+    /// Reads a file.
+    pub fn read(file: &'static str) -> Result<Self> {
+        let path = root().join(Path::new(file));
+        let text = fs::read_to_string(&path).with_context(|| format!("read {file}"))?;
+        Self::parse(file, &text).context(file)
     }
 
     /// Lines `suite program case | reason`; `#` begins a comment. A reason that begins
     /// with `sometimes: ` is for a case that measures time, and may pass.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub fn parse(file: &'static str, text: &str) -> Result<Self> {
         let mut list: Vec<Exception> = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if line.trim().is_empty() || line.starts_with('#') {
@@ -52,9 +58,9 @@ impl Exceptions {
             };
             if list
                 .iter()
-                .any(|e| e.program == *program && e.case == *case)
+                .any(|e| e.suite == *suite && e.program == *program && e.case == *case)
             {
-                bail!("line {number}: {program} {case} is named twice");
+                bail!("line {number}: {suite} {program} {case} is named twice");
             }
             list.push(Exception {
                 suite: (*suite).into(),
@@ -63,31 +69,25 @@ impl Exceptions {
                 reason: reason.into(),
             });
         }
-        Ok(Self(list))
+        Ok(Self { file, list })
     }
 
-    /// Why a case of the plug-in may fail. Other middlewares have no exceptions.
-    pub fn reason(&self, rmw: &str, suite: &str, program: &str, case: &str) -> Option<&str> {
-        let mut list = self.of(rmw, suite, program);
+    /// Why a case may fail.
+    pub fn reason(&self, suite: &str, program: &str, case: &str) -> Option<&str> {
+        let mut list = self.of(suite, program);
         let found = list.find(|exception| exception.case == case);
         found.map(|exception| exception.reason.as_str())
     }
 
     /// Whether a case must fail: the line is stale if it passes.
-    pub fn must_fail(&self, rmw: &str, suite: &str, program: &str, case: &str) -> bool {
-        let reason = self.reason(rmw, suite, program, case);
+    pub fn must_fail(&self, suite: &str, program: &str, case: &str) -> bool {
+        let reason = self.reason(suite, program, case);
         reason.is_some_and(|reason| !reason.starts_with("sometimes: "))
     }
 
     /// Cases of a program that ran without them.
-    pub fn unknown<'a>(
-        &'a self,
-        rmw: &'a str,
-        suite: &'a str,
-        program: &'a str,
-        cases: &[Case],
-    ) -> Vec<&'a str> {
-        let names = self.of(rmw, suite, program).map(|e| e.case.as_str());
+    pub fn unknown<'a>(&'a self, suite: &'a str, program: &'a str, cases: &[Case]) -> Vec<&'a str> {
+        let names = self.of(suite, program).map(|e| e.case.as_str());
         // A program that crashed did not come to all of its cases.
         let crashed = cases
             .iter()
@@ -96,11 +96,10 @@ impl Exceptions {
         missing.collect()
     }
 
-    fn of(&self, rmw: &str, suite: &str, program: &str) -> impl Iterator<Item = &Exception> {
-        let is_ours = rmw == PLUG_IN;
-        self.0
+    fn of(&self, suite: &str, program: &str) -> impl Iterator<Item = &Exception> {
+        self.list
             .iter()
-            .filter(move |e| is_ours && e.suite == suite && e.program == program)
+            .filter(move |e| e.suite == suite && e.program == program)
     }
 }
 
@@ -113,17 +112,17 @@ mod tests {
         for (line, says) in [
             ("rcl test_a B.c", "no ` | ` before a reason"),
             ("rcl B.c | why", "three names are needed"),
-            ("rcl t c | why\nrcl t c | why", "line 2: t c is named twice"),
+            (
+                "rcl t c | why\nrcl t c | why",
+                "line 2: rcl t c is named twice",
+            ),
         ] {
-            let error = Exceptions::parse(line).err().unwrap().to_string();
+            let error = Exceptions::parse("file", line).err().unwrap().to_string();
             assert!(error.contains(says), "{error}");
         }
-        assert!(
-            Exceptions::read()
-                .unwrap()
-                .0
-                .iter()
-                .all(|e| e.reason.len() > 20)
-        );
+        for file in [PLUG_IN_FILE, WHEEL_FILE] {
+            let exceptions = Exceptions::read(file).unwrap().list;
+            assert!(exceptions.iter().all(|e| e.reason.len() > 20), "{file}");
+        }
     }
 }

@@ -55,7 +55,7 @@ pub fn list(bench: &Bench, build: &Path, only: &str) -> Result<Vec<Listed>> {
 pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
     list(bench, build, only)?
         .iter()
-        .map(|test| run_twice(bench, suite, || run_once(bench, suite, test)))
+        .map(|test| run_twice(&bench.exceptions, suite, || run_once(bench, suite, test)))
         .collect()
 }
 

@@ -6,6 +6,7 @@
 //! failed, and failures that `exceptions.txt` expects with a reason. An exception for
 //! a case that passes, or that is gone, fails too.
 //!
+//! `--wheel` runs ROS 2's suites of Python on the Python wheel (`wheel`).
 //! `--valgrind` runs the suites of C++ under valgrind (`memcheck`), and `--soak` lets
 //! nodes talk for half an hour (`soak`).
 //!
@@ -15,25 +16,30 @@ mod bench;
 mod case;
 mod exceptions;
 mod gtest;
+mod judgement;
 mod memcheck;
 mod pytest;
 mod soak;
+mod wheel;
+mod wheel_programs;
 
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::counts::Counts;
-use bench::Bench;
-use case::{CaseStatus, ProgramRun};
-use exceptions::{Exceptions, PLUG_IN};
+use bench::{Bench, PLUG_IN};
+use case::ProgramRun;
+use judgement::judge;
 use pteros_peers::ros2::{Installation, NOT_FOUND};
 
 pub use soak::{INSIDE_TASK as SOAK_INSIDE_TASK, run_inside as run_soak_inside};
 
 const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--valgrind] [--only PART] [SUITE …] | \
+                     ros2 --wheel [--only PART] [SUITE …] | \
                      ros2 --soak [--minutes N] [--rmw NAME]; suites: \
-                     test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy";
+                     test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy; with \
+                     --wheel rclpy and the packages beside it";
 
 /// A suite, named after the package that has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +91,8 @@ struct Options {
     rmw: String,
     only: String,
     suites: Vec<Suite>,
+    /// Suites of the Python wheel, which take the place of the others.
+    wheel_suites: Vec<&'static str>,
     uses_valgrind: bool,
     /// A soak of so many minutes takes the place of the suites.
     soak_minutes: Option<u32>,
@@ -96,10 +104,17 @@ impl Options {
             rmw: PLUG_IN.to_owned(),
             only: String::new(),
             suites: Vec::new(),
+            wheel_suites: Vec::new(),
             uses_valgrind: false,
             soak_minutes: None,
         };
         let (mut is_soak, mut minutes) = (false, None);
+        if let Some((first, words)) = arguments.split_first()
+            && first == "--wheel"
+        {
+            options.parse_wheel(words)?;
+            return Ok(options);
+        }
         let mut words = arguments.iter();
         while let Some(word) = words.next() {
             match word.as_str() {
@@ -142,11 +157,37 @@ impl Options {
         }
         Ok(options)
     }
+
+    /// What follows `--wheel`.
+    fn parse_wheel(&mut self, words: &[String]) -> Result<()> {
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            if word == "--only" {
+                self.only = words.next().context(USAGE)?.clone();
+                continue;
+            }
+            match wheel::SUITES.iter().find(|suite| *suite == word) {
+                Some(suite) => self.wheel_suites.push(*suite),
+                None => bail!(
+                    "{word:?} is no suite of the wheel: {}; {USAGE}",
+                    wheel::SUITES.join(", ")
+                ),
+            }
+        }
+        if self.wheel_suites.is_empty() {
+            self.wheel_suites = wheel::SUITES.to_vec();
+        }
+        Ok(())
+    }
 }
 
 /// Runs the command line. Returns whether everything passed.
 pub fn run(arguments: &[String]) -> Result<bool> {
     let options = Options::parse(arguments)?;
+    if !options.wheel_suites.is_empty() {
+        let counts = wheel::run(&options.wheel_suites, &options.only)?;
+        return Ok(counts.failed == 0);
+    }
     let Some(installation) = Installation::find()? else {
         bail!(NOT_FOUND);
     };
@@ -181,6 +222,19 @@ pub fn run_all() -> Result<Counts> {
     }
 }
 
+/// Runs every suite of the Python wheel where the sources are named, as a part of
+/// `test --all`.
+pub fn run_all_on_wheel() -> Result<Counts> {
+    if wheel::is_found() {
+        return wheel::run(&wheel::SUITES, "");
+    }
+    println!("left out: PTEROS_ROS2_SOURCES names no sources of ROS 2");
+    Ok(Counts {
+        skipped: 1,
+        ..Counts::default()
+    })
+}
+
 fn run_suites(
     installation: Installation,
     rmw: &str,
@@ -211,7 +265,7 @@ fn run_suites(
                 continue;
             }
         };
-        let judged = judge(suite.package, &runs, &bench.exceptions, rmw);
+        let judged = judge(suite.package, &runs, &bench.exceptions);
         println!("{} ({} s)", judged.line(&title), began.elapsed().as_secs());
         judged.notes.iter().for_each(|note| println!("  {note}"));
         total.passed += judged.passed + judged.expected;
@@ -237,111 +291,9 @@ fn run_suite(bench: &Bench, suite: Suite, only: &str) -> Result<Vec<ProgramRun>>
     }
 }
 
-/// A suite's counts, and a line for each case that needs a look.
-#[derive(Default)]
-struct Judged {
-    passed: usize,
-    failed: usize,
-    expected: usize,
-    skipped: usize,
-    notes: Vec<String>,
-}
-
-impl Judged {
-    fn line(&self, suite: &str) -> String {
-        format!(
-            "{suite}: {} passed, {} failed, {} expected, {} skipped",
-            self.passed, self.failed, self.expected, self.skipped
-        )
-    }
-}
-
-/// Compares statuses with the exceptions.
-fn judge(suite: &str, runs: &[ProgramRun], exceptions: &Exceptions, rmw: &str) -> Judged {
-    let mut judged = Judged::default();
-    for run in runs {
-        if run.was_repeated {
-            let note = format!("{}: passed when it was repeated", run.program);
-            judged.notes.push(note);
-        }
-        for case in &run.cases {
-            let reason = exceptions.reason(rmw, suite, &run.program, &case.name);
-            let name = format!("{} {}", run.program, case.name);
-            match (case.status, reason) {
-                (CaseStatus::Passed, _)
-                    if !exceptions.must_fail(rmw, suite, &run.program, &case.name) =>
-                {
-                    judged.passed += 1;
-                }
-                (CaseStatus::Skipped, _) => judged.skipped += 1,
-                (CaseStatus::Failed, Some(_)) => judged.expected += 1,
-                (CaseStatus::Failed, None) => {
-                    judged.failed += 1;
-                    let log = run.log.display();
-                    judged.notes.push(format!("failed: {name}, see {log}"));
-                }
-                (CaseStatus::Passed, _) => {
-                    judged.failed += 1;
-                    judged.notes.push(format!(
-                        "stale: {name} passes; remove its line from {}",
-                        exceptions::FILE
-                    ));
-                }
-            }
-        }
-        for case in exceptions.unknown(rmw, suite, &run.program, &run.cases) {
-            judged.failed += 1;
-            judged.notes.push(format!(
-                "stale: {} has no case {case}; remove its line from {}",
-                run.program,
-                exceptions::FILE
-            ));
-        }
-    }
-    judged
-}
-
 #[cfg(test)]
 mod tests {
-    use super::case::Case;
     use super::*;
-
-    fn program(cases: &[(&str, CaseStatus)]) -> ProgramRun {
-        let cases = cases.iter().map(|(name, status)| Case::new(name, *status));
-        ProgramRun {
-            program: "test_a".into(),
-            cases: cases.collect(),
-            was_repeated: false,
-            log: "/log".into(),
-        }
-    }
-
-    #[test]
-    fn an_exception_that_passes_or_is_gone_fails_as_an_unexpected_failure_does() {
-        let exceptions = Exceptions::parse(
-            "rcl test_a B.expected | theirs\n\
-             rcl test_a B.passes | was theirs\n\
-             rcl test_a B.d | sometimes: measures time\n\
-             rcl test_a B.gone | was renamed\n\
-             rcl test_other B.c | another program, which did not run\n",
-        )
-        .unwrap();
-        let run = program(&[
-            ("B.expected", CaseStatus::Failed),
-            ("B.passes", CaseStatus::Passed),
-            ("B.fails", CaseStatus::Failed),
-            ("B.skipped", CaseStatus::Skipped),
-            ("B.d", CaseStatus::Passed),
-        ]);
-        let judged = judge("rcl", &[run], &exceptions, PLUG_IN);
-        assert_eq!(
-            judged.line("rcl"),
-            "rcl: 1 passed, 3 failed, 1 expected, 1 skipped"
-        );
-        let has = |part: &str| judged.notes.iter().any(|note| note.contains(part));
-        assert!(has("failed: test_a B.fails, see /log") && has("stale: test_a B.passes passes"));
-        assert!(has("stale: test_a has no case B.gone"));
-    }
 
     #[test]
     fn words_that_are_no_suite_are_refused() {
@@ -353,6 +305,8 @@ mod tests {
             "--soak rcl",
             "--soak --valgrind",
             "--minutes 3",
+            "--wheel rcl",
+            "--wheel --soak",
         ] {
             let error = run(&words(line)).unwrap_err().to_string();
             assert!(error.contains("usage: cargo xtask ros2"), "{error}");
@@ -366,5 +320,12 @@ mod tests {
         assert_eq!(options("--valgrind").suites, SUITES[..1]);
         assert_eq!(options("--valgrind rcl").suites, SUITES[1..2]);
         assert_eq!(options("--only x").suites, SUITES);
+        assert!(options("--only x").wheel_suites.is_empty());
+        let wheel = options("--wheel rclpy --only qos");
+        assert_eq!(
+            (wheel.wheel_suites, wheel.only),
+            (vec!["rclpy"], "qos".into())
+        );
+        assert_eq!(options("--wheel").wheel_suites, wheel::SUITES);
     }
 }

@@ -1,79 +1,123 @@
 //! Python tests of a package: one pytest process per file, as its own build runs them.
 //!
-//! The source folder is that of CMake's cache. The files are copied into the build
-//! folder of this project without the package's `__init__.py`. It would load
-//! extensions from its build folder in place of the installed ones.
+//! The files are copied into the build folder of this project without the package's
+//! `__init__.py`, which would load extensions from the package's own build folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::bench::{Bench, run_twice, write_log};
 use super::case::{CRASHED, Case, CaseStatus, ProgramRun};
+use super::exceptions::Exceptions;
 use crate::limited_command::run_limited;
 
 /// The longest that one file may take.
 const FILE_MAX: Duration = Duration::from_secs(300);
+/// Files of tests that look at the sources, and not at what they do.
+const LINTERS: [&str; 5] = ["copyright", "flake8", "mypy", "pep257", "xmllint"];
 
-/// Runs the files of a package. `only` is a part of their names.
-pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
-    let source = source_folder(build, suite)?.join("test");
-    let copy = bench.folder.join(suite).join("test");
-    copy_tree(&source, &copy)?;
-    fs::write(copy.join("__init__.py"), "")?;
-    let python = bench.installation.python();
-    let mut command = bench.command(&[&python, "-m", "pytest", "--version"], &[])?;
-    let version = run_limited(&mut command, FILE_MAX, false)?;
-    ensure!(
-        version.succeeded,
-        "{python} has no pytest: {}",
-        version.text.trim()
-    );
-    let mut files: Vec<String> = fs::read_dir(&copy)?
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .filter_map(|name| Some(name.strip_suffix(".py")?.to_owned()))
-        .filter(|name| name.starts_with("test_") && name.contains(only))
-        .collect();
-    files.sort();
-    ensure!(!files.is_empty(), "{} has no test files", source.display());
-    let runs = files
-        .iter()
-        .map(|file| run_twice(bench, suite, || run_once(bench, suite, &python, file)));
-    runs.collect()
+/// How the tests of a suite run.
+pub struct Pytest<'a> {
+    pub suite: &'a str,
+    pub python: &'a str,
+    pub exceptions: &'a Exceptions,
+    /// The folder for the copy, `test`.
+    pub folder: PathBuf,
+    /// A command line in the suite's environment.
+    pub command: &'a dyn Fn(&[&str]) -> Result<Command>,
+    /// The log of a program.
+    pub log: &'a dyn Fn(&str) -> PathBuf,
 }
 
-fn run_once(bench: &Bench, suite: &str, python: &str, file: &str) -> Result<ProgramRun> {
-    let path = format!("test/{file}.py");
-    let words = [
-        python,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-v",
-        "--color=no",
-        "--tb=short",
-        &path,
-    ];
-    let mut command = bench.command(&words, &[])?;
-    let output = run_limited(
-        command.current_dir(bench.folder.join(suite)),
-        FILE_MAX,
-        false,
-    )?;
-    let mut found = cases(&output.text);
-    let any_failed = found.iter().any(|case| case.status == CaseStatus::Failed);
-    if output.ended_early || (output.failed() && !any_failed) || found.is_empty() {
-        found.push(Case::new(CRASHED, CaseStatus::Failed));
+/// Runs the files of a package that CMake has configured: its source folder is in
+/// CMake's cache. `only` is a part of their names.
+pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
+    let pytest = Pytest {
+        suite,
+        python: &bench.installation.python(),
+        exceptions: &bench.exceptions,
+        folder: bench.folder.join(suite),
+        command: &|words| bench.command(words, &[]),
+        log: &|program| bench.log(suite, program),
+    };
+    pytest.run(&source_folder(build, suite)?.join("test"), only)
+}
+
+impl Pytest<'_> {
+    /// Runs the files of a folder and those below it.
+    pub fn run(&self, source: &Path, only: &str) -> Result<Vec<ProgramRun>> {
+        let copy = self.folder.join("test");
+        copy_tree(source, &copy)?;
+        if copy.join("__init__.py").exists() {
+            fs::write(copy.join("__init__.py"), "")?;
+        }
+        let python = self.python;
+        let mut command = (self.command)(&[python, "-m", "pytest", "--version"])?;
+        let version = run_limited(&mut command, FILE_MAX, false)?;
+        ensure!(
+            version.succeeded,
+            "{python} has no pytest: {}",
+            version.text.trim()
+        );
+        let mut programs = Vec::new();
+        find_programs(&copy, "", &mut programs)?;
+        programs.retain(|program| program.contains(only));
+        programs.sort();
+        ensure!(
+            !programs.is_empty(),
+            "{} has no test files",
+            source.display()
+        );
+        let runs = programs
+            .iter()
+            .map(|program| run_twice(self.exceptions, self.suite, || self.run_once(program)));
+        runs.collect()
     }
-    Ok(ProgramRun {
-        program: file.to_owned(),
-        cases: found,
-        was_repeated: false,
-        log: write_log(&bench.log(suite, file), &output.text)?,
-    })
+
+    fn run_once(&self, program: &str) -> Result<ProgramRun> {
+        let mut command = (self.command)(&[self.python, "-m", "pytest"])?;
+        // Tests of command lines look at the arguments of the process.
+        let options = "-p no:cacheprovider -v --color=no --tb=short";
+        command
+            .env("PYTEST_ADDOPTS", format!("{options} test/{program}.py"))
+            .current_dir(&self.folder);
+        let output = run_limited(&mut command, FILE_MAX, false)?;
+        let mut found = cases(&output.text);
+        let any_failed = found.iter().any(|case| case.status == CaseStatus::Failed);
+        if output.ended_early || (output.failed() && !any_failed) || found.is_empty() {
+            found.push(Case::new(CRASHED, CaseStatus::Failed));
+        }
+        Ok(ProgramRun {
+            program: program.to_owned(),
+            cases: found,
+            was_repeated: false,
+            log: write_log(&(self.log)(program), &output.text)?,
+        })
+    }
+}
+
+/// Appends the test files of a folder and those below it: their paths from the first
+/// folder, without `.py`.
+fn find_programs(folder: &Path, start: &str, programs: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else {
+            continue;
+        };
+        if entry.file_type()?.is_dir() {
+            find_programs(&entry.path(), &format!("{start}{name}/"), programs)?;
+        } else if let Some(stem) = name.strip_suffix(".py")
+            && let Some(subject) = stem.strip_prefix("test_")
+            && !LINTERS.contains(&subject)
+        {
+            programs.push(format!("{start}{stem}"));
+        }
+    }
+    Ok(())
 }
 
 /// Statuses in the lines `test/test_a.py::Class::case PASSED [ 5%]`. A test's own
