@@ -266,6 +266,9 @@ fn doorbells_rung(domain: u32, latency_budget: Duration, rounds: u64) -> u64 {
     let publisher = sender.create_publisher::<Text>("t".qos(&best_effort));
     let publisher = publisher.unwrap();
     assert!(publisher.wait_for_matched(1, TIMEOUT));
+    let has_connection = |context: &Context| context.connection_counts().unwrap().connections == 1;
+    let are_connected = || has_connection(&near) && has_connection(&far);
+    assert!(executor.spin_until(are_connected, TIMEOUT));
     let (ask, asked) = std::sync::mpsc::channel::<()>();
     let teller = std::thread::spawn(move || {
         for () in asked {
@@ -283,7 +286,12 @@ fn doorbells_rung(domain: u32, latency_budget: Duration, rounds: u64) -> u64 {
     }
     drop(ask);
     teller.join().unwrap();
-    far.connection_counts().unwrap().doorbells_rung - before
+    let counts = far.connection_counts().unwrap();
+    assert!(
+        counts.sent + 1 >= rounds,
+        "not in shared memory: {counts:?}"
+    );
+    counts.doorbells_rung - before
 }
 
 #[test]

@@ -306,7 +306,8 @@ impl Core {
     /// wakes this process. That is so until the first has come, and while none comes.
     fn deferral(&self, state: &DriverState) -> Option<Duration> {
         let budget = Duration::from(self.options.shared_memory.latency_budget);
-        (budget > Duration::ZERO && state.vain_sleeps < VAIN_SLEEPS_MAX).then_some(budget)
+        let has_budget = budget > Duration::ZERO && self.shm_connections.get().is_some();
+        (has_budget && state.vain_sleeps < VAIN_SLEEPS_MAX).then_some(budget)
     }
 
     /// Defers the doorbell: messages may wait, and more do not wake this process unless
