@@ -6,14 +6,34 @@
 //! retransmitted. An acknowledgement also proves bytes: they are the credit for
 //! retransmissions (`writer/retransmission_credit.rs`).
 
+use super::pending_sends::PendingSends;
+use super::proxy::ReaderProxy;
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
-use super::{TIMER_RESET_PROBE, TIMER_RETRANSMISSION, Writer, WriterEvent};
+use super::{TIMER_ANSWER, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, TIMERS, Writer, WriterEvent};
 use crate::id::GuidPrefix;
 use crate::stats::Tally;
 use crate::time::Instant;
+use crate::timer::Timers;
 use crate::wire::{AckNack, NackFrag, SequenceSet};
 
 impl Writer {
+    /// Answers the ACKNACKs that came soon after another. O(readers).
+    pub(super) fn send_deferred_answers(&mut self, now: Instant) {
+        let mut next = Instant::FAR_FUTURE;
+        for reader in self.readers.iter_mut() {
+            let Some(due) = reader.ack_answer.deferred_until() else {
+                continue;
+            };
+            if due <= now && reader.ack_answer.ask(now).is_none() {
+                reader.heartbeat_due = true;
+                self.pending.any = true;
+            } else {
+                next = next.min(due);
+            }
+        }
+        self.timers.set(TIMER_ANSWER, next);
+    }
+
     /// Handles an ACKNACK from a reader of participant `from`.
     pub fn handle_acknack(&mut self, now: Instant, from: GuidPrefix, acknack: &AckNack) {
         self.clock = now;
@@ -28,7 +48,7 @@ impl Writer {
         if reader.doubts_acknack(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
             if needs_heartbeat(acknack, end) {
-                reader.answer_acknack(now, &mut self.pending, &mut self.timers);
+                answer(reader, now, &mut self.pending, &mut self.timers);
             }
             return;
         }
@@ -107,7 +127,7 @@ impl Writer {
         reader.requested = requested;
         reader.irrelevant_declared = false;
         if !acknack.is_final {
-            reader.answer_acknack(now, &mut self.pending, &mut self.timers);
+            answer(reader, now, &mut self.pending, &mut self.timers);
         }
         reader.fragments.retain(|(sequence, _)| sequence.0 >= base);
         if reader.has_requests() {
@@ -196,6 +216,25 @@ impl Writer {
                 .set_no_later(TIMER_RETRANSMISSION, reader.retransmit_at);
             self.pending.any = true;
         }
+    }
+}
+
+/// Answers an ACKNACK with a heartbeat, now or when its reader may be answered again.
+fn answer(
+    reader: &mut ReaderProxy,
+    now: Instant,
+    pending: &mut PendingSends,
+    timers: &mut Timers<TIMERS>,
+) {
+    if reader.heartbeat_due {
+        return;
+    }
+    match reader.ack_answer.ask(now) {
+        None => {
+            reader.heartbeat_due = true;
+            pending.any = true;
+        }
+        Some(later) => timers.set_no_later(TIMER_ANSWER, later),
     }
 }
 

@@ -91,7 +91,7 @@ pub fn unpack(folder: &Path) -> Result<()> {
 /// Stops once `is_over` returns true.
 pub fn prepare(work: &PeerBuild, selected: &[String], is_over: &dyn Fn() -> bool) -> Vec<Program> {
     type Build = fn(&PeerBuild) -> Result<PathBuf>;
-    let list: [(&str, &str, Build); 11] = [
+    let list: [(&str, &str, Build); 12] = [
         ("floor", "floor", build_floor),
         ("cyclone", "cyclone-host", build_cyclone),
         ("fastdds", "fastdds-host", build_fastdds),
