@@ -331,7 +331,8 @@ def report(results, support):
         'sets gets its own name. `tools/corpus/launch_values.txt` lists the values that must be',
         'right: parameter files of the same repository, robot models, variables. `--support DIR`',
         'names further repositories whose launch files are not counted: packages that the others',
-        'need. The repositories are not part of this tree. Launch tests are left out.', '',
+        'need. Modules and programs that only a build makes are replaced by stand-ins that the',
+        'list names. The repositories are not part of this tree. Launch tests are left out.', '',
         '| files | evaluated | of all | need more | ROS 2 refuses as well | refused |'
         ' evaluated of what can be |',
         '|---:|---:|---:|---:|---:|---:|---:|',

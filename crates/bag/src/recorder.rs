@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pteros::clock::Clock;
 use pteros::event_handler::EndpointEvent;
-use pteros::graph::{EndpointInfo, Guid};
+use pteros::graph::EndpointInfo;
 use pteros::interfaces::rosbag2_interfaces::msg;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
@@ -45,8 +45,8 @@ const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 pub const RECORDER_LATENCY_BUDGET: Duration = Duration::from_millis(5);
 /// A message that lay in shared memory for longer has a source timestamp of other meaning,
 /// or was sent again.
-const SHARED_MEMORY_WAIT_MAX: Duration = Duration::from_millis(100);
-/// Publishers of a topic whose profiles are recorded.
+const SHARED_MEMORY_WAIT_MAX: Duration = Duration::from_secs(1);
+/// Profiles of publishers that are recorded of a topic.
 const OFFERED_MAX: usize = 100;
 /// How long a publisher may take to describe its type.
 const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -147,8 +147,8 @@ impl RecordingSummary {
 struct Recorded {
     input: TopicInput,
     subscription: Subscription<SerializedMessage>,
-    /// Those whose profiles are recorded.
-    publishers: BTreeSet<Guid>,
+    /// The recorded profiles of its publishers.
+    profiles: Vec<QosProfile>,
 }
 
 /// Where the messages of a topic go.
@@ -366,12 +366,17 @@ impl Recorder {
         notes
     }
 
-    /// Records the QoS that later publishers of the recorded topics offer.
+    /// Records the QoS that later publishers of the recorded topics offer. A profile is
+    /// recorded as often as there were publishers with it at a time, so a publisher that
+    /// restarts is not one more.
     fn look_for_publishers(&mut self) {
         for (name, recorded) in &mut self.recorded {
+            let mut known = recorded.profiles.clone();
             for publisher in self.graph.publishers(name) {
-                let has_room = recorded.publishers.len() < OFFERED_MAX;
-                if has_room && recorded.publishers.insert(publisher.gid) {
+                if let Some(at) = known.iter().position(|known| *known == publisher.qos) {
+                    known.swap_remove(at);
+                } else if recorded.profiles.len() < OFFERED_MAX {
+                    recorded.profiles.push(publisher.qos.clone());
                     let channel = recorded.input.channel;
                     self.intake.add_offered_qos(channel, publisher.qos);
                 }
@@ -546,7 +551,10 @@ impl Recorder {
             Recorded {
                 input,
                 subscription,
-                publishers: publishers.iter().map(|publisher| publisher.gid).collect(),
+                profiles: publishers
+                    .iter()
+                    .map(|publisher| publisher.qos.clone())
+                    .collect(),
             },
         );
         Ok(())
@@ -709,6 +717,7 @@ fn nanos(time: SystemTime) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros::graph::Guid;
 
     #[test]
     fn a_message_in_shared_memory_came_when_it_was_published() {

@@ -254,10 +254,17 @@ impl BagWriter {
 
     /// Adds the profile of a publisher that appeared later. `metadata.yaml` has it, and
     /// files that do not have the channel yet. A file describes a channel only once.
+    ///
+    /// A profile that would make a latched topic another one, or the reverse, is left out:
+    /// the messages before were kept accordingly.
     pub fn add_offered_qos(&mut self, channel: u16, profile: QosProfile) {
         let known = self.channels.get_mut(usize::from(channel).wrapping_sub(1));
         if let Some(known) = known {
+            let was_latched = known.topic.is_latched();
             known.topic.offered_qos.push(profile);
+            if known.topic.is_latched() != was_latched {
+                known.topic.offered_qos.pop();
+            }
         }
     }
 

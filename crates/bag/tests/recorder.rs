@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use pteros::NamedQos;
 use pteros::interfaces::std_msgs::msg::Int32;
 use pteros::prelude::*;
 use pteros::qos::{DurabilityPolicy, HistoryPolicy};
@@ -126,36 +127,67 @@ fn the_profile_of_a_later_publisher_is_in_the_metadata() {
     let graph = Graph::new();
     let folder = folder("later");
     let first = graph.publisher("/a");
-    let mut recorder = graph.record(&folder, &["/a"], RecorderOptions::default());
-    graph.poll_until(&mut recorder, |_| first.matched_count() == 1);
+    let latched: Publisher<Int32> = graph
+        .node
+        .create_publisher("/latched".keep_last(7).transient_local())
+        .unwrap();
+    let mut recorder = graph.record(&folder, &["/a", "/latched"], RecorderOptions::default());
+    graph.poll_until(&mut recorder, |_| {
+        first.matched_count() == 1 && latched.matched_count() == 1
+    });
     first.publish(&Int32 { data: 1 }).unwrap();
     graph.spin_until_arrived(&recorder, "/a", 1);
     recorder.split();
-    let latched = "/a".keep_last(7).transient_local();
-    let second: Publisher<Int32> = graph.node.create_publisher(latched).unwrap();
-    graph.poll_until(&mut recorder, |_| second.matched_count() == 1);
+    let join = |recorder: &mut Recorder, profile: NamedQos| {
+        let publisher: Publisher<Int32> = graph.node.create_publisher(profile).unwrap();
+        graph.poll_until(recorder, |_| publisher.matched_count() == 1);
+        recorder.look_again();
+        recorder.poll(Instant::now());
+        publisher
+    };
+    // It restarts: that is one publisher.
+    drop(join(&mut recorder, "/a".keep_last(7)));
+    graph.poll_until(&mut recorder, |_| {
+        graph.node.context().graph().publishers("/a").len() == 1
+    });
     recorder.look_again();
     recorder.poll(Instant::now());
+    let second = join(&mut recorder, "/a".keep_last(7));
+    let _third = join(&mut recorder, "/a".keep_last(7));
+    // A latched topic stays one. This publisher does not change it.
+    let late: Publisher<Int32> = graph
+        .node
+        .create_publisher("/latched".keep_last(7))
+        .unwrap();
+    graph.poll_until(&mut recorder, |_| {
+        graph.node.context().graph().publishers("/latched").len() == 2
+    });
+    recorder.look_again();
+    recorder.poll(Instant::now());
+    assert_eq!(late.topic(), "/latched");
     second.publish(&Int32 { data: 2 }).unwrap();
     graph.spin_until_arrived(&recorder, "/a", 2);
     let summary = recorder.finish().unwrap();
     assert_eq!(summary.metadata.files.len(), 2);
-    let depths = |profiles: &[QosProfile]| {
-        let depths = profiles.iter().map(|profile| profile.history);
-        depths.collect::<Vec<_>>()
+    let offered = |name: &str| {
+        let topics = summary.metadata.topics.iter();
+        let topic = topics.filter(|topic| topic.name == name).next_back();
+        topic
+            .unwrap_or_else(|| panic!("{name}"))
+            .offered_qos
+            .clone()
     };
-    let both = [HistoryPolicy::KeepLast(100), HistoryPolicy::KeepLast(7)];
-    let [topic] = summary.metadata.topics.as_slice() else {
-        panic!("{summary:?}");
+    let [ref kept] = offered("/latched")[..] else {
+        panic!("{:?}", offered("/latched"));
     };
-    assert_eq!(depths(&topic.offered_qos), both);
-    assert_eq!(
-        topic.offered_qos[1].durability,
-        DurabilityPolicy::TransientLocal
-    );
+    assert_eq!(kept.durability, DurabilityPolicy::TransientLocal);
+    let offered = offered("/a");
+    let depths = offered.iter().map(|profile| profile.history);
+    let [one, other] = [100, 7].map(HistoryPolicy::KeepLast);
+    assert_eq!(depths.collect::<Vec<_>>(), [one, other, other]);
     let text = std::fs::read_to_string(folder.join("metadata.yaml")).unwrap();
-    assert_eq!(text.matches("depth: 7").count(), 1, "{text}");
-    // A file describes a channel once: the first has the later profile in its copy of
+    assert_eq!(text.matches("depth: 7").count(), 3, "{text}");
+    // A file describes a channel once: the first has the later profiles in its copy of
     // the metadata only.
     let count = |file: u8| {
         let path = folder.join(format!("recorder-later_{file}.mcap"));
@@ -163,8 +195,8 @@ fn the_profile_of_a_later_publisher_is_in_the_metadata() {
         let found = bytes.windows(8).filter(|part| *part == b"depth: 7");
         found.count()
     };
-    assert_eq!(count(0), 1);
-    assert!(count(1) > 1, "{}", count(1));
+    assert_eq!(count(0), 3);
+    assert!(count(1) > 3, "{}", count(1));
 }
 
 #[test]

@@ -248,8 +248,8 @@ fn a_busy_polling_receiver_is_not_woken() {
     assert_eq!(awake, 20, "of 400 with polling");
 }
 
-/// Doorbells that a publisher of another context rang for messages to a receiver with
-/// that latency budget, each 2 ms after the receiver began to wait.
+/// Doorbells that a publisher of another context rang for messages to a receiver with that
+/// latency budget. Each message comes 2 ms after the receiver began to wait.
 fn doorbells_rung(domain: u32, latency_budget: Duration, rounds: u64) -> u64 {
     let open = |latency_budget| {
         let mut options = ContextOptions::local(domain);

@@ -232,9 +232,9 @@ impl ShmTransport for SystemShmTransport {
         self.transport.arm_doorbell()
     }
 
-    fn defer_doorbell(&self) {
+    fn defer_doorbell(&self) -> bool {
         self.transport.disarm_doorbell();
-        self.transport.defer_doorbell();
+        self.transport.defer_doorbell()
     }
 
     fn disarm_doorbell(&self) {

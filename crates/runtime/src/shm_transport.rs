@@ -83,8 +83,10 @@ pub trait ShmTransport: Send + Sync {
     fn arm_doorbell(&self) -> bool;
 
     /// Before a sleep with a timer, of a process that has time: from now on peers wake it
-    /// only once much waits. Messages may wait already.
-    fn defer_doorbell(&self) {}
+    /// only once much waits. Returns false if a message waits already.
+    fn defer_doorbell(&self) -> bool {
+        true
+    }
 
     /// Disarms the doorbell.
     fn disarm_doorbell(&self);

@@ -129,8 +129,8 @@ struct SendState {
 }
 
 impl SendState {
-    /// Whether so much waits for the peer that it must not go on sleeping: half of the
-    /// ring, of the loans, or of the bytes that it may hold.
+    /// Whether much waits for the peer, so that it must not go on sleeping. Much is half of
+    /// the ring, of the loans, or of the bytes that it may hold.
     fn has_much_waiting(&mut self, resources: &ConnectionResources, share_bytes: usize) -> bool {
         2 * self.loaned_bytes >= share_bytes
             || 2 * self.loans.len() >= LOANS_MAX
@@ -185,9 +185,9 @@ impl Connection {
     }
 
     /// Sends one message, and wakes the peer if `wakes` is set. A peer that sleeps
-    /// deferred is woken if much waits for it. Returns whether the doorbell was rung. At most `share_bytes` of chunks may be on loan at a time.
-    /// Does not wait. Allocates only while the number of loans reaches a new
-    /// maximum.
+    /// deferred is woken if much waits for it. Returns whether the doorbell was rung. At
+    /// most `share_bytes` of chunks may be on loan at a time. Does not wait. Allocates only
+    /// while the number of loans reaches a new maximum.
     pub(crate) fn send(
         &self,
         head: &[u8],

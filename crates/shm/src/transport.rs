@@ -26,7 +26,7 @@ use crate::memory::io_error;
 use crate::peer_authenticator::PeerAuthenticator;
 use crate::poll::LISTENER_TOKEN;
 use crate::pool::{Pool, PoolExhausted};
-use crate::sync::Ordering;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Low bits of a connection's number that hold its slot. The other bits count the
 /// connections made, so that numbers are not reused.
@@ -622,25 +622,28 @@ impl SharedMemoryTransport {
     /// sleeping on [`SharedMemoryTransport::doorbell`]. Returns false if a message
     /// waits already: then receive, do not sleep.
     pub fn arm_doorbell(&self) -> bool {
+        self.arm(self.context.sleeping())
+    }
+
+    fn arm(&self, word: &AtomicU64) -> bool {
         let receive_halves = self.receive_halves.lock();
-        arm(self.context.sleeping());
+        arm(word);
         crate::fault!("armed");
         let waits = receive_halves
             .list
             .iter()
             .any(|half| half.connection.is_connected() && half.has_record());
         if waits {
-            disarm(self.context.sleeping());
+            disarm(word);
         }
         !waits
     }
 
     /// From now on peers ring only once much waits: half of a ring, of a peer's loans or of
-    /// its pool's share. For a transport that has time, and sleeps with a timer. Messages
-    /// may wait already.
-    pub fn defer_doorbell(&self) {
-        let _inboxes = self.receive_halves.lock();
-        arm(self.context.deferring());
+    /// its pool's share. For a transport that has time, and sleeps with a timer. Returns
+    /// false if a message waits already: then receive, do not sleep.
+    pub fn defer_doorbell(&self) -> bool {
+        self.arm(self.context.deferring())
     }
 
     /// Disarms the doorbell, also a deferred one. Call it after waking: peers need not

@@ -95,19 +95,23 @@ impl<T> HistoryOrder<T> {
         }
     }
 
-    /// Drops the publisher that is gone for the longest time. False if none is.
+    /// Drops the publisher that is gone for the longest time, and whose query has ended.
+    /// False if none has.
     fn make_space(&mut self) -> bool {
-        let oldest = self.gone.pop_front();
+        let has_ended = |source| matches!(self.sources.get(source), Some(Progress::Passing(_)));
+        let Some(at) = self.gone.iter().position(has_ended) else {
+            return false;
+        };
+        let oldest = self.gone.remove(at);
         oldest.is_some_and(|source| self.sources.remove(&source).is_some())
     }
 
-    /// A publisher is gone. Returns what waited for its history, in order: nobody sends
-    /// that now.
-    pub fn note_gone(&mut self, source: Source) -> Vec<T> {
+    /// A publisher is gone. Replies of its session may still come, so what waits for its
+    /// history waits until the query ends.
+    pub fn note_gone(&mut self, source: Source) {
         if self.sources.contains_key(&source) && !self.gone.contains(&source) {
             self.gone.push_back(source);
         }
-        self.end(source)
     }
 
     /// A publisher is there, perhaps again.
@@ -207,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_publisher_that_is_gone_gives_way_to_a_new_one_and_nothing_waits_for_it() {
+    fn a_publisher_that_is_gone_gives_way_to_a_new_one() {
         let mut order = HistoryOrder::new(10);
         let new = |number: u32| ([2; 16], number);
         for number in 0..SOURCES_MAX as u32 {
@@ -223,11 +227,25 @@ mod tests {
         assert_eq!(order.take(OTHER, 5, 5), delivered(&[5]), "no space");
         // Number 3 is back, and what it repeats is known.
         assert_eq!(order.take(new(3), 0, 0), delivered(&[]));
-        assert_eq!(order.take(ONE, 6, 6), delivered(&[]));
-        assert_eq!(order.note_gone(ONE), [5, 6]);
-        assert!(order.end(ONE).is_empty());
-        assert_eq!(order.take(ONE, 6, 6), delivered(&[]), "a second time");
-        assert_eq!(order.note_gone(OTHER), [0; 0], "never known");
-        assert_eq!(order.gone, [ONE]);
+        order.note_gone(OTHER);
+        assert!(order.gone.is_empty(), "never known");
+    }
+
+    /// The word that a publisher is gone can overtake its replies.
+    #[test]
+    fn the_history_of_a_publisher_that_is_gone_still_comes_before_its_last_sample() {
+        let mut order = HistoryOrder::new(10);
+        assert_eq!(order.take(ONE, 2, 2), asks(2));
+        order.note_gone(ONE);
+        let new = |number: u32| ([2; 16], number);
+        for number in 1..SOURCES_MAX as u32 {
+            order.take(new(number), 0, 0);
+        }
+        // It does not give way before.
+        assert_eq!(order.take(OTHER, 5, 5), delivered(&[5]), "no space");
+        order.take_history(ONE, 1, 1);
+        order.take_history(ONE, 0, 0);
+        assert_eq!(order.end(ONE), [0, 1, 2]);
+        assert_eq!(order.take(OTHER, 6, 6), asks(6));
     }
 }

@@ -76,10 +76,7 @@ impl OrderedHistory {
         let mut order = self.shared.order.lock();
         match token.kind() {
             SampleKind::Put => order.note_there(source),
-            SampleKind::Delete => {
-                let waited = order.note_gone(source);
-                waited.iter().for_each(&self.shared.deliver);
-            }
+            SampleKind::Delete => order.note_gone(source),
         }
     }
 

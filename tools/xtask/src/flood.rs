@@ -51,6 +51,8 @@ const P99_MICROS_MAX: f64 = 20_000.0;
 /// flood. Two writers answer ACKNACKs once per millisecond, and their readers answer these
 /// heartbeats. Newcomers are asked for their address, in another number.
 const ANSWERS_PER_SECOND_MAX: u64 = 8_000;
+/// Answers per second to spoofed requests. Fewer mean that they reach no reader.
+const ANSWERS_PER_SECOND_MIN: u64 = 500;
 /// Round trips that are measured.
 const ROUND_TRIPS: u32 = 5_000;
 /// How long the flood of the round trips lasts if they do not end.
@@ -227,6 +229,10 @@ impl FloodLab {
             "{answers} answers a second, more than {ANSWERS_PER_SECOND_MAX}"
         );
         ensure!(
+            kind != Kind::SpoofedRequests || answers >= ANSWERS_PER_SECOND_MIN,
+            "{answers} answers a second: the spoofed requests name no matched endpoints"
+        );
+        ensure!(
             flooded.growth_kib <= GROWTH_KIB_MAX,
             "memory of a process grew by more than {GROWTH_KIB_MAX} KiB"
         );
@@ -316,9 +322,13 @@ impl FloodLab {
                     arrived >= u64::from(self.rate) * u64::from(seconds) / 2,
                     "{sent}; of all datagrams {arrived} arrived, so this was no flood"
                 );
-                let number = sent.split(' ').nth(1).and_then(|word| word.parse().ok());
                 if !kind.is_from_neighbour() {
-                    own = own.saturating_sub(number.context("a number of packets")?);
+                    let numbers = sent.split(' ').filter_map(|word| word.parse::<u64>().ok());
+                    // All, those of a second, and those that the kernel refused.
+                    let [all, _, refused] = numbers.collect::<Vec<_>>()[..] else {
+                        bail!("{sent}: not the line of an attacker");
+                    };
+                    own = own.saturating_sub(all.saturating_sub(refused));
                 }
                 Some(sent)
             }

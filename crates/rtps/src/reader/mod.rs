@@ -63,7 +63,8 @@ const TIMER_PARTIAL_SAMPLES: usize = 2;
 /// A partial sample is given up this long after its last fragment: of best effort in
 /// any case, else when memory is scarce.
 const PARTIAL_SAMPLE_AGE: Duration = Duration::from_millis(1_250);
-/// How often that is looked for. A forged sample gives way within 1.5 s.
+/// How often that is looked for. A forged sample gives way within 1.5 s. Each further one
+/// in a row waits twice as long, 40 s at most.
 const PARTIAL_SAMPLE_CHECK: Duration = Duration::from_millis(250);
 
 /// Unmatched writers with a stored resume point; beyond that all are dropped.

@@ -37,8 +37,8 @@ const SOCKET_CHECK_PERIOD: Duration = Duration::from_millis(1);
 /// messages arrive through memory then.
 const POLL_PERIOD: Duration = Duration::from_micros(5);
 
-/// Deferred sleeps in a row without a message, after which peers wake this process again.
-/// So an idle process has no timer.
+/// Deferred sleeps in a row in which nothing was received, after which peers wake this
+/// process again. So an idle process has no timer.
 const VAIN_SLEEPS_MAX: u32 = 20;
 
 /// A thread that sleeps longer than this can afford to tell the background I/O
@@ -54,7 +54,7 @@ pub struct DriverState {
     /// How long the last sleep was.
     slept: Duration,
     busy_poll: BusyPoll,
-    /// Deferred sleeps in a row after which no message had come.
+    /// Deferred sleeps in a row in which nothing was received, from memory or sockets.
     vain_sleeps: u32,
 }
 
@@ -303,20 +303,19 @@ impl Core {
     }
 
     /// How long messages may wait during the next sleep without a wake-up; `None` if each
-    /// wakes this process. That is so until the first has come, and while none comes.
+    /// wakes this process. That is so until the first has come, and while nothing comes.
     fn deferral(&self, state: &DriverState) -> Option<Duration> {
         let budget = Duration::from(self.options.shared_memory.latency_budget);
         let has_budget = budget > Duration::ZERO && self.shm_connections.get().is_some();
         (has_budget && state.vain_sleeps < VAIN_SLEEPS_MAX).then_some(budget)
     }
 
-    /// Defers the doorbell: messages may wait, and more do not wake this process unless
-    /// they are many.
+    /// Defers the doorbell: messages do not wake this process unless they are many.
+    /// Returns true if no connection has a message waiting.
     fn defer_shm_doorbell(&self) -> bool {
-        if let Some(shm) = self.shm_connections.get() {
-            shm.defer_doorbell();
-        }
-        true
+        self.shm_connections
+            .get()
+            .is_none_or(|shm| shm.defer_doorbell())
     }
 
     /// Arms the doorbell. Returns true if no connection has a message waiting; from

@@ -170,8 +170,8 @@ impl ShmTransport for TracingShmTransport {
         self.inner.arm_doorbell()
     }
 
-    fn defer_doorbell(&self) {
-        self.inner.defer_doorbell();
+    fn defer_doorbell(&self) -> bool {
+        self.inner.defer_doorbell()
     }
 
     fn disarm_doorbell(&self) {

@@ -410,7 +410,7 @@ fn a_deferred_sleeper_is_woken_once_half_a_ring_waits_and_not_before() {
     let send = || pair.a.send(pair.ab, &[0; 96], b"", b"").expect("sent");
     let rung = || pair.a.counts().doorbells_rung;
     for sleep in 1..4 {
-        pair.b.defer_doorbell();
+        assert!(pair.b.defer_doorbell());
         for sent in 1..=20 {
             send();
             assert_eq!(rung(), sleep - 1 + u64::from(sent >= 16), "{sent}");
@@ -420,6 +420,10 @@ fn a_deferred_sleeper_is_woken_once_half_a_ring_waits_and_not_before() {
     }
     (0..20).for_each(|_| send());
     assert_eq!(rung(), 3, "it is awake");
+    // Nobody would ring for what it did not see.
+    assert!(!pair.b.defer_doorbell(), "something waits");
+    while receive(&pair.b).is_some() {}
+    assert!(pair.b.defer_doorbell());
 }
 
 #[test]
@@ -427,7 +431,7 @@ fn a_deferred_sleeper_is_woken_before_its_share_of_the_pool_is_exhausted() {
     let mut small = options();
     small.pool_bytes = 32 << 20;
     let pair = Pair::new(small, options());
-    pair.b.defer_doorbell();
+    assert!(pair.b.defer_doorbell());
     let mut sent = 0;
     while pair.a.counts().doorbells_rung == 0 {
         let chunk = pair.a.chunk(1 << 20).expect("a chunk");

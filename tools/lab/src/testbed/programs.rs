@@ -234,8 +234,8 @@ fn build_roscpp(work: &PeerBuild, name: &str, source: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Builds the cargo project `host/NAME`, with these files beside its main one. Its crates come from the registry as in
-/// its lock file, if installing is allowed.
+/// Builds the cargo project `host/NAME`, with these files beside its main one. Its crates
+/// come from the registry as in its lock file, if installing is allowed.
 fn build_cargo(work: &PeerBuild, name: &str, further: &[&str]) -> Result<PathBuf> {
     let program = work.programs.join(format!("{name}-host"));
     let file = |path: &&str| format!("host/{name}/{path}");

@@ -1,5 +1,5 @@
-//! The client libraries of ROS 2, rclcpp and rclpy, and its recorder as implementations
-//! under test: one for each middleware plug-in that is found in the installation.
+//! The client libraries of ROS 2, rclcpp and rclpy, and its recorder. Each is an
+//! implementation under test for each middleware plug-in that the installation has.
 //!
 //! The installation is the one that `PTEROS_ROS2` names, or the one that is sourced.
 //! Pteros's plug-in is the one beside this program, else that of the installation.

@@ -50,7 +50,7 @@ const IMPORTS: &str = "import lark, numpy, pytest, yaml";
 /// A package that the tests of `launch` import, if the sources have it. pip's copy would
 /// be found by the tests of `ament_index_python`.
 const FROM_SOURCES: &str = "osrf_pycommon";
-/// Python modules in place of those that only a build of ROS 2 makes: a loader of
+/// Python modules in place of those that only a build of ROS 2 makes. They are a loader of
 /// extensions on Windows, and the test's own build of the extension.
 const STAND_INS: [(&str, &str); 2] = [
     (
@@ -105,6 +105,10 @@ pub fn run(suites: &[&str], only: &str) -> Result<Counts> {
         total.failed += judged.failed;
         total.skipped += judged.skipped;
     }
+    ensure!(
+        total.passed + total.failed > 0,
+        "every suite was left out, for the reasons above"
+    );
     Ok(total)
 }
 

@@ -1,6 +1,6 @@
-//! Keys, liveliness tokens and bytes as those of rmw_zenoh_cpp, so that plain Zenoh
-//! carries the same as a ROS 2 node: a std_msgs/UInt8MultiArray in CDR, with an
-//! attachment of 33 bytes.
+//! Keys, liveliness tokens and bytes as those of rmw_zenoh_cpp. Plain Zenoh then carries
+//! the same as a ROS 2 node. That is a std_msgs/UInt8MultiArray in CDR with an attachment
+//! of 33 bytes.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
