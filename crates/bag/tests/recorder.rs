@@ -170,8 +170,8 @@ fn the_profile_of_a_later_publisher_is_in_the_metadata() {
     let summary = recorder.finish().unwrap();
     assert_eq!(summary.metadata.files.len(), 2);
     let offered = |name: &str| {
-        let topics = summary.metadata.topics.iter();
-        let topic = topics.filter(|topic| topic.name == name).next_back();
+        let mut topics = summary.metadata.topics.iter();
+        let topic = topics.find(|topic| topic.name == name);
         topic
             .unwrap_or_else(|| panic!("{name}"))
             .offered_qos
