@@ -50,7 +50,7 @@ const P99_MICROS_MAX: f64 = 20_000.0;
 /// Datagrams per second that the attacked processes may send beyond those without a
 /// flood. Two writers answer ACKNACKs once per millisecond, and their readers answer these
 /// heartbeats. Newcomers are asked for their address, in another number.
-const ANSWERS_PER_SECOND_MAX: u64 = 8_000;
+const ANSWERS_PER_SECOND_MAX: u64 = 12_000;
 /// Answers per second to spoofed requests. Fewer mean that they reach no reader.
 const ANSWERS_PER_SECOND_MIN: u64 = 500;
 /// Round trips that are measured.
