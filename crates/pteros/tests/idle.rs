@@ -192,6 +192,42 @@ fn own_context_switches() -> u64 {
     number(line.and_then(|l| l.split_whitespace().nth(1)))
 }
 
+/// Lets `far` publish a message 2 ms after `near` began to wait, in each round until `done`
+/// says that it was the last. `done` lets the executor receive it.
+fn exchange_late_messages(
+    near: &Context,
+    far: &Context,
+    mut done: impl FnMut(&SingleThreadedExecutor) -> bool,
+) {
+    let node = near.create_node("near").unwrap();
+    let executor = SingleThreadedExecutor::new(near);
+    executor.add_node(&node).unwrap();
+    let sender = far.create_node("far").unwrap();
+    let best_effort = QosProfile::default().best_effort();
+    let _subscription = node.create_subscription::<Text>("t".qos(&best_effort), |_| {});
+    let publisher = sender.create_publisher::<Text>("t".qos(&best_effort));
+    let publisher = publisher.unwrap();
+    assert!(publisher.wait_for_matched(1, TIMEOUT));
+    let has_connection = |context: &Context| context.connection_counts().unwrap().connections == 1;
+    let are_connected = || has_connection(near) && has_connection(far);
+    assert!(executor.spin_until(are_connected, TIMEOUT));
+    let (ask, asked) = std::sync::mpsc::channel::<()>();
+    let teller = std::thread::spawn(move || {
+        for () in asked {
+            wait_real_time(Duration::from_millis(2));
+            publisher.publish(&Text::default()).unwrap();
+        }
+    });
+    loop {
+        ask.send(()).unwrap();
+        if done(&executor) {
+            break;
+        }
+    }
+    drop(ask);
+    teller.join().unwrap();
+}
+
 /// Number of rounds in which a message sent after 2 ms found the receiver awake.
 /// Ends early after `enough` of them.
 fn rounds_received_awake(
@@ -207,34 +243,14 @@ fn rounds_received_awake(
         };
         Context::with_options(options).unwrap()
     };
-    let (near, far) = (open(spin), open(None));
-    let node = near.create_node("near").unwrap();
-    let executor = SingleThreadedExecutor::new(&near);
-    executor.add_node(&node).unwrap();
-    let far = far.create_node("far").unwrap();
-    let best_effort = QosProfile::default().best_effort();
-    let _subscription = node.create_subscription::<Text>("t".qos(&best_effort), |_| {});
-    let publisher = far.create_publisher::<Text>("t".qos(&best_effort)).unwrap();
-    assert!(publisher.wait_for_matched(1, TIMEOUT));
-    let (ask, asked) = std::sync::mpsc::channel::<()>();
-    let teller = std::thread::spawn(move || {
-        for () in asked {
-            wait_real_time(Duration::from_millis(2));
-            publisher.publish(&Text::default()).unwrap();
-        }
-    });
-    let mut awake = 0;
-    for _ in 0..rounds {
-        if awake == enough {
-            break;
-        }
-        ask.send(()).unwrap();
+    let (mut awake, mut round) = (0, 0);
+    exchange_late_messages(&open(spin), &open(None), |executor| {
         let before = own_context_switches();
         assert!(executor.spin_once(TIMEOUT));
         awake += usize::from(own_context_switches() == before);
-    }
-    drop(ask);
-    teller.join().unwrap();
+        round += 1;
+        round == rounds || awake == enough
+    });
     awake
 }
 
@@ -257,35 +273,15 @@ fn doorbells_rung(domain: u32, latency_budget: Duration, rounds: u64) -> u64 {
         Context::with_options(options).unwrap()
     };
     let (near, far) = (open(latency_budget), open(Duration::ZERO));
-    let node = near.create_node("near").unwrap();
-    let executor = SingleThreadedExecutor::new(&near);
-    executor.add_node(&node).unwrap();
-    let sender = far.create_node("far").unwrap();
-    let best_effort = QosProfile::default().best_effort();
-    let _subscription = node.create_subscription::<Text>("t".qos(&best_effort), |_| {});
-    let publisher = sender.create_publisher::<Text>("t".qos(&best_effort));
-    let publisher = publisher.unwrap();
-    assert!(publisher.wait_for_matched(1, TIMEOUT));
-    let has_connection = |context: &Context| context.connection_counts().unwrap().connections == 1;
-    let are_connected = || has_connection(&near) && has_connection(&far);
-    assert!(executor.spin_until(are_connected, TIMEOUT));
-    let (ask, asked) = std::sync::mpsc::channel::<()>();
-    let teller = std::thread::spawn(move || {
-        for () in asked {
-            wait_real_time(Duration::from_millis(2));
-            publisher.publish(&Text::default()).unwrap();
-        }
-    });
-    let mut before = 0;
-    for round in 0..rounds {
-        ask.send(()).unwrap();
+    let (mut before, mut round) = (0, 0);
+    exchange_late_messages(&near, &far, |executor| {
         assert!(executor.spin_once(TIMEOUT), "each message is received");
         if round == 0 {
             before = far.connection_counts().unwrap().doorbells_rung;
         }
-    }
-    drop(ask);
-    teller.join().unwrap();
+        round += 1;
+        round == rounds
+    });
     let counts = far.connection_counts().unwrap();
     assert!(
         counts.sent + 1 >= rounds,

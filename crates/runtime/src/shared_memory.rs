@@ -48,7 +48,8 @@ pub struct SharedMemoryOptions {
     /// For a process that has time, such as a recorder. Publishers then need not wake it
     /// for each message, which costs each of them some microseconds, and it takes many
     /// messages at once. They still wake it once a ring or their memory for it is half
-    /// full. Acknowledgements wait as long, so a KEEP_ALL publisher may block.
+    /// full. Acknowledgements wait as long, so a KEEP_ALL publisher may block. A thread that
+    /// sleeps in an external event loop is woken for each message all the same.
     pub latency_budget: Duration,
 }
 

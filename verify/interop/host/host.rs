@@ -275,6 +275,19 @@ struct ReceiveState {
 }
 
 impl Traffic {
+    /// Sleeps until that time or until [`Self::is_over`], for a stack whose own threads
+    /// receive and wake this one.
+    #[allow(dead_code, reason = "some stacks receive on the thread that runs")]
+    pub fn park_until(&self, until: u64) {
+        loop {
+            let now = now_ns();
+            if self.is_over() || now >= until {
+                return;
+            }
+            std::thread::park_timeout(std::time::Duration::from_nanos(until - now));
+        }
+    }
+
     fn new(options: &Options) -> Arc<Self> {
         Arc::new(Self {
             options: options.clone(),

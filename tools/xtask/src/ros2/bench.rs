@@ -135,14 +135,19 @@ pub fn run_twice(
 
 /// Builds the plug-in with the development profile and returns its path.
 fn build_plug_in() -> Result<PathBuf> {
+    Ok(build_package("pteros-rmw")?.join(LIBRARY))
+}
+
+/// Builds a package with the development profile, and returns the folder of what it makes.
+pub fn build_package(package: &str) -> Result<PathBuf> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     let status = Command::new(cargo)
-        .args(["build", "--quiet", "-p", "pteros-rmw"])
+        .args(["build", "--quiet", "-p", package])
         .current_dir(root())
         .status()
         .context("run cargo")?;
-    ensure!(status.success(), "the plug-in was not built ({status})");
-    Ok(target_folder()?.join("debug").join(LIBRARY))
+    ensure!(status.success(), "{package} was not built ({status})");
+    Ok(target_folder()?.join("debug"))
 }
 
 /// Writes a log and returns its path.

@@ -158,7 +158,7 @@ impl Options {
         Ok(options)
     }
 
-    /// What follows `--wheel`.
+    /// Reads the words after `--wheel`.
     fn parse_wheel(&mut self, words: &[String]) -> Result<()> {
         let mut words = words.iter();
         while let Some(word) = words.next() {

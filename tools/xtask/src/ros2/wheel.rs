@@ -13,11 +13,11 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::bench::build_package;
 use super::exceptions::{Exceptions, WHEEL_FILE};
 use super::judgement::judge;
 use super::pytest::Pytest;
 use super::wheel_programs::write_prefix;
-use crate::checkout::root;
 use crate::counts::Counts;
 use crate::namespace;
 use crate::peers::target_folder;
@@ -45,7 +45,7 @@ const PROGRAMS: &str = "demo_nodes_py";
 const PYTHON: &str = "python3";
 /// The variable with the folder of sources.
 const SOURCES: &str = "PTEROS_ROS2_SOURCES";
-/// What the tests import beside the wheel.
+/// Imports of the modules that the tests need beside the wheel.
 const IMPORTS: &str = "import lark, numpy, pytest, yaml";
 /// A package that the tests of `launch` import, if the sources have it. pip's copy would
 /// be found by the tests of `ament_index_python`.
@@ -123,17 +123,7 @@ impl Bench {
             "{SOURCES}={}: no such folder; name the folder `src` of a workspace",
             sources.display()
         );
-        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
-        let status = Command::new(cargo)
-            .args(["build", "--quiet", "-p", "pteros-python"])
-            .current_dir(root())
-            .status()
-            .context("run cargo")?;
-        ensure!(
-            status.success(),
-            "the native module was not built ({status})"
-        );
-        let built = target_folder()?.join("debug");
+        let built = build_package("pteros-python")?;
         wheel::unpack(&built)?;
         let folder = target_folder()?.join("ros2-wheel-suites");
         if folder.exists() {

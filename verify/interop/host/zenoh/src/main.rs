@@ -262,13 +262,7 @@ impl Stack for Zenoh {
     }
 
     fn run(&mut self, until: u64) {
-        loop {
-            let now = now_ns();
-            if self.traffic.is_over() || now >= until {
-                return;
-            }
-            std::thread::park_timeout(Duration::from_nanos(until - now));
-        }
+        self.traffic.park_until(until);
     }
 
     fn open_many(options: &Options, traffic: &Arc<Traffic>) -> Result<Self, String> {

@@ -13,8 +13,8 @@ pub const PREFIX_BYTES: usize = 16;
 const TYPE: &str = "std_msgs::msg::dds_::UInt8MultiArray_";
 const HASH: &str = "RIHS01_5687e861b8d307a5e48b7515467ae7a5fc2daf805bd0ce6d8e9e604bade9f385";
 
-/// What the sessions of rmw_zenoh_cpp have, beside the endpoints: they find each other
-/// by multicast on loopback here, so that no router takes part.
+/// Settings of the sessions of rmw_zenoh_cpp, except the endpoints. Sessions find each
+/// other by multicast on loopback here, so that no router takes part.
 const SETTINGS: &[(&str, &str)] = &[
     ("mode", "\"peer\""),
     ("listen/endpoints", "[\"tcp/127.0.0.1:0\"]"),

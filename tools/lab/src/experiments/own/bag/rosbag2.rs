@@ -33,7 +33,7 @@ pub(super) struct Rosbag2 {
     cpu_ms: f64,
 }
 
-/// What it recorded.
+/// The result of a recorder that has ended.
 pub(super) struct Recorded {
     written: u64,
     dropped: u64,
