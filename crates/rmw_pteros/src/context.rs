@@ -46,7 +46,9 @@ impl ContextState {
     /// Triggers the graph guard condition if the graph has changed.
     pub(crate) fn tell_graph_changes(&self) {
         let revision = self.core.graph().revision();
-        if self.graph_told.swap(revision, Ordering::AcqRel) != revision {
+        if self.graph_told.load(Ordering::Acquire) != revision
+            && self.graph_told.swap(revision, Ordering::AcqRel) != revision
+        {
             self.graph_guard.trigger();
         }
     }

@@ -5,6 +5,7 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 use pteros_runtime::event::{EndpointEvent, EndpointEvents};
@@ -44,6 +45,12 @@ pub(crate) struct EventState {
     is_reader: bool,
     statuses: Mutex<Statuses>,
     callbacks: [Callback; KINDS],
+    /// Kinds whose callback is set, one bit each. A wait asks for each entity and has no
+    /// time for the locks.
+    kinds_with_callback: AtomicU32,
+    /// Kinds with changes that were not taken, one bit each. Written under the lock of
+    /// `statuses`.
+    untaken_kinds: AtomicU32,
 }
 
 #[derive(Default)]
@@ -59,6 +66,11 @@ struct Statuses {
     untaken: [usize; KINDS],
     /// Changes of each kind that no callback was told of.
     untold: [usize; KINDS],
+}
+
+/// The bit of a kind; none for one that rmw does not have.
+fn bit(kind: u32) -> u32 {
+    1u32.checked_shl(kind).unwrap_or(0)
 }
 
 fn to_i32(value: u64) -> i32 {
@@ -165,6 +177,8 @@ impl EventState {
             is_reader,
             statuses: Mutex::default(),
             callbacks: Default::default(),
+            kinds_with_callback: AtomicU32::default(),
+            untaken_kinds: AtomicU32::default(),
         });
         let task: std::sync::Weak<Self> = Arc::downgrade(&state);
         state.events.slot.set_task(task);
@@ -182,15 +196,20 @@ impl EventState {
                         *count += 1;
                     }
                 }
+                self.untaken_kinds.fetch_or(bit(kind), Ordering::Release);
             }
         }
     }
 
     /// Wakes `queue` at an event, unless a callback is set.
     pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        if !self.callbacks.iter().any(Callback::is_set) {
+        if !self.has_callback() && !self.events.slot.is_attached_to(queue) {
             self.events.slot.attach(Some(queue.clone()), || false);
         }
+    }
+
+    fn has_callback(&self) -> bool {
+        self.kinds_with_callback.load(Ordering::Acquire) != 0
     }
 
     /// Tells the callbacks of what they were not told yet.
@@ -210,13 +229,13 @@ impl EventState {
 
     /// Whether a change of that kind was not taken. A callback is told of it before.
     pub(crate) fn is_ready(&self, kind: u32) -> bool {
-        self.sync();
-        self.tell();
-        let statuses = self.statuses.lock();
-        statuses
-            .untaken
-            .get(kind as usize)
-            .is_some_and(|count| *count > 0)
+        if !self.events.is_empty() {
+            self.sync();
+        }
+        if self.has_callback() {
+            self.tell();
+        }
+        self.untaken_kinds.load(Ordering::Acquire) & bit(kind) != 0
     }
 
     /// Writes the status of a kind and resets its changes.
@@ -265,6 +284,7 @@ impl EventState {
                 *count = 0;
             }
         }
+        self.untaken_kinds.fetch_and(!bit(kind), Ordering::Release);
         Ok(())
     }
 
@@ -280,6 +300,8 @@ impl EventState {
             .ok_or_else(|| unknown(kind))?;
         if function.is_none() {
             callback.set(None, user_data, 0, 0);
+            self.kinds_with_callback
+                .fetch_and(!bit(kind), Ordering::Release);
             return Ok(());
         }
         let queue = self.context.callback_queue()?;
@@ -291,6 +313,8 @@ impl EventState {
             .get_mut(kind as usize)
             .map(std::mem::take);
         callback.set(function, user_data, untold.unwrap_or(0), 0);
+        self.kinds_with_callback
+            .fetch_or(bit(kind), Ordering::Release);
         self.events
             .slot
             .attach(Some(queue), || !self.events.is_empty());

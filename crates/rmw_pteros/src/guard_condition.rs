@@ -38,7 +38,8 @@ impl GuardState {
 
     /// Takes the trigger.
     pub(crate) fn consume(&self) -> bool {
-        self.is_triggered.swap(false, Ordering::AcqRel)
+        // Most are not triggered, and a load costs less.
+        self.is_triggered() && self.is_triggered.swap(false, Ordering::AcqRel)
     }
 
     /// Wakes that wait set from now on.

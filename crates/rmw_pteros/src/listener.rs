@@ -162,6 +162,10 @@ pub(crate) struct DataWaiter {
     core: Arc<Core>,
     pub(crate) reader: Arc<ReaderEndpoint>,
     callback: Callback,
+    has_callback: AtomicBool,
+    /// Samples may wait. A wait asks for each entity, and most have none: so it needs the
+    /// lock of the reader only where this is set.
+    may_have_samples: AtomicBool,
     /// Of a server: its replies that wait for their clients.
     replies: Option<Arc<DeferredReplies>>,
 }
@@ -186,6 +190,8 @@ impl DataWaiter {
             core: core.clone(),
             reader,
             callback: Callback::default(),
+            has_callback: AtomicBool::new(false),
+            may_have_samples: AtomicBool::new(true),
             replies,
         });
         let task: std::sync::Weak<Self> = Arc::downgrade(&waiter);
@@ -195,16 +201,33 @@ impl DataWaiter {
 
     /// Wakes `queue` when a sample arrives, unless a callback is set.
     pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        if !self.callback.is_set() {
+        let is_attached = self.reader.slot.is_attached_to(queue);
+        if !is_attached && !self.has_callback.load(Ordering::Acquire) {
             self.reader.slot.attach(Some(queue.clone()), || false);
+            // The queue before, or none, was told of these.
+            self.may_have_samples.store(true, Ordering::Release);
             if let Some(replies) = &self.replies {
                 replies.attach(queue);
             }
         }
     }
 
+    /// Whether a sample can be taken.
     pub(crate) fn is_ready(&self) -> bool {
-        self.reader.has_samples()
+        if !self.may_have_samples.load(Ordering::Acquire) {
+            return false;
+        }
+        if self.reader.has_samples() {
+            return true;
+        }
+        // A sample that arrived after the look is found by the second one. One that
+        // arrives after that sets the flag again.
+        self.may_have_samples.store(false, Ordering::Release);
+        let has_samples = self.reader.has_samples();
+        if has_samples {
+            self.may_have_samples.store(true, Ordering::Release);
+        }
+        has_samples
     }
 
     /// Sets or removes the callback.
@@ -216,6 +239,7 @@ impl DataWaiter {
     ) -> Outcome {
         if function.is_none() {
             self.callback.set(None, user_data, 0, 0);
+            self.has_callback.store(false, Ordering::Release);
             self.reader.slot.attach(None, || false);
             if let Some(replies) = &self.replies {
                 replies.detach(&context.listener.queue);
@@ -229,6 +253,7 @@ impl DataWaiter {
         let unread = self.reader.queued_count();
         let total = self.reader.received_count();
         self.callback.set(function, user_data, unread, total);
+        self.has_callback.store(true, Ordering::Release);
         let reader = &self.reader;
         reader
             .slot
@@ -240,6 +265,7 @@ impl DataWaiter {
 impl Task for DataWaiter {
     fn run(&self) {
         self.reader.slot.begin_take();
+        self.may_have_samples.store(true, Ordering::Release);
         if self.callback.is_set() {
             self.callback.tell(self.reader.received_count());
             // A thread that waits for the sample beside the callback.

@@ -381,6 +381,17 @@ impl Party {
         }
     }
 
+    /// Destroys the wait set and continues with another one.
+    pub fn renew_wait_set(&mut self) {
+        // SAFETY: made by `new` or here.
+        unsafe {
+            let wait_set = rmw_create_wait_set(&raw mut *self.context, 1);
+            assert!(!wait_set.is_null());
+            assert_eq!(rmw_destroy_wait_set(self.wait_set), ret::OK);
+            self.wait_set = wait_set;
+        }
+    }
+
     pub fn publisher(&self, ty: &MessageTypeSupport) -> *mut Publisher {
         self.publisher_with(ty, &qos())
     }

@@ -12,6 +12,7 @@ mod harness;
 mod loans;
 mod message_cost;
 mod system_calls;
+mod waits;
 mod within_context;
 
 #[global_allocator]

@@ -1,6 +1,8 @@
 //! The status events of an endpoint ([`EndpointStatus`]) with the lock and the slot
 //! through which user code waits for them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 pub use pteros_dcps::event::{EVENTS_MAX, EndpointEvent, EndpointStatus};
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
@@ -14,6 +16,8 @@ use crate::scheduler::ready_queue::ReadySlot;
 #[derive(Default)]
 pub struct EndpointEvents {
     status: Mutex<EndpointStatus, rank::EventQueue>,
+    /// Whether an event waits. Written under the lock of `status`.
+    has_events: AtomicBool,
     /// Where user code waits for events.
     pub slot: ReadySlot,
 }
@@ -21,12 +25,15 @@ pub struct EndpointEvents {
 impl EndpointEvents {
     /// Takes the oldest event.
     pub fn take(&self) -> Option<EndpointEvent> {
-        self.status.lock().pop()
+        let mut status = self.status.lock();
+        let event = status.pop();
+        self.has_events.store(!status.is_empty(), Ordering::Release);
+        event
     }
 
-    /// Whether none waits.
+    /// Whether none waits: one load.
     pub fn is_empty(&self) -> bool {
-        self.status.lock().is_empty()
+        !self.has_events.load(Ordering::Acquire)
     }
 
     /// Endpoints matched now.
@@ -51,7 +58,11 @@ impl EndpointEvents {
 
     /// Changes the status and notifies user code.
     fn change(&self, change: impl FnOnce(&mut EndpointStatus)) {
-        change(&mut self.status.lock());
+        {
+            let mut status = self.status.lock();
+            change(&mut status);
+            self.has_events.store(!status.is_empty(), Ordering::Release);
+        }
         self.slot.mark_ready();
     }
 

@@ -6,7 +6,7 @@
 //! another thread drives. It wakes the owner by the cheapest means, or not at all.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, Weak};
 
 use crate::lock::{Condvar, Mutex, MutexGuard, rank};
@@ -218,6 +218,8 @@ impl ReadyQueue {
 /// Holds at most one queue entry at a time, however much work arrives.
 pub struct ReadySlot {
     queued: AtomicBool,
+    /// Address of the queue in `target`; null: none. It is compared, never followed.
+    attached: AtomicPtr<ReadyQueue>,
     target: Mutex<SlotTarget, rank::ReadySlot>,
 }
 
@@ -231,6 +233,7 @@ impl Default for ReadySlot {
     fn default() -> Self {
         Self {
             queued: AtomicBool::new(false),
+            attached: AtomicPtr::default(),
             target: Mutex::default(),
         }
     }
@@ -242,6 +245,13 @@ impl ReadySlot {
         self.target.lock().task = Some(task);
     }
 
+    /// Whether the entity is in `queue`: one load, for callers that attach it before each
+    /// wait. Another thread may move it meanwhile, as it may after [`Self::attach`].
+    pub fn is_attached_to(&self, queue: &Arc<ReadyQueue>) -> bool {
+        // The slot keeps its queue alive, so no other has this address.
+        std::ptr::eq(self.attached.load(Ordering::Acquire), Arc::as_ptr(queue))
+    }
+
     /// Moves the entity to `queue` (`None`: no executor). Queues it at once if
     /// `pending` returns true. Returns whether another queue had it.
     pub fn attach(&self, queue: Option<Arc<ReadyQueue>>, pending: impl FnOnce() -> bool) -> bool {
@@ -251,6 +261,8 @@ impl ReadySlot {
         {
             return false;
         }
+        let address = queue.as_ref().map_or(std::ptr::null(), Arc::as_ptr);
+        self.attached.store(address.cast_mut(), Ordering::Release);
         let previous = std::mem::replace(&mut target.queue, queue);
         // Release: pairs with the swap in `ready_queue`.
         self.queued.store(false, Ordering::Release);
@@ -271,6 +283,7 @@ impl ReadySlot {
         if !target.queue.as_ref().is_some_and(is_there) {
             return;
         }
+        self.attached.store(std::ptr::null_mut(), Ordering::Release);
         let previous = target.queue.take();
         self.queued.store(false, Ordering::Release);
         drop(target);
@@ -309,6 +322,25 @@ mod tests {
         fn run(&self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    #[test]
+    fn a_slot_knows_its_queue() {
+        let queues = [(); 2].map(|()| Arc::new(ReadyQueue::new(|| {})));
+        let slot = ReadySlot::default();
+        assert!(!slot.is_attached_to(&queues[0]));
+        for at in [0, 1] {
+            slot.attach(Some(queues[at].clone()), || false);
+            assert!(slot.is_attached_to(&queues[at]));
+            assert!(!slot.is_attached_to(&queues[1 - at]));
+        }
+        slot.detach(&queues[0]);
+        assert!(slot.is_attached_to(&queues[1]), "it was moved meanwhile");
+        slot.detach(&queues[1]);
+        assert!(!slot.is_attached_to(&queues[1]));
+        slot.attach(Some(queues[0].clone()), || false);
+        slot.attach(None, || false);
+        assert!(!slot.is_attached_to(&queues[0]));
     }
 
     #[test]
