@@ -59,7 +59,10 @@ class Soak(Node):
         self.create_subscription(String, "/soak/numbers", self.read_number, KEEP_ALL)
         self.create_subscription(UInt8MultiArray, "/soak/frames", self.read_frame, KEEP_ALL)
         self.create_service(AddTwoInts, f"/soak/{name}/add", self.add)
-        self.action = ActionServer(self, Fibonacci, f"/soak/{name}/fibonacci", self.execute)
+        # rclpy keeps results for 15 min, rclcpp for 10 s. Their memory must not count as growth.
+        self.action = ActionServer(
+            self, Fibonacci, f"/soak/{name}/fibonacci", self.execute, result_timeout=10
+        )
         self.adder = self.create_client(AddTwoInts, f"/soak/{peer}/add")
         self.fibonacci = ActionClient(self, Fibonacci, f"/soak/{peer}/fibonacci")
         self.create_timer(TICK, self.tick)
