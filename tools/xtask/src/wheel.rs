@@ -63,7 +63,7 @@ pub fn run(arguments: &[String]) -> Result<String> {
 }
 
 /// Packs the native module of a folder of built programs, and unpacks the wheel into its
-/// folder `python-packages`.
+/// folder `python-packages`, with the bytecode that an installation has.
 pub fn unpack(built: &Path) -> Result<()> {
     let out = built.join("python-wheel");
     let packages = built.join("python-packages");
@@ -73,12 +73,13 @@ pub fn unpack(built: &Path) -> Result<()> {
         }
     }
     let wheel = pack_wheel(&mut packer(&built.join("libpteros_native.so"), &out))?;
-    let unpacked = Command::new("python3")
-        .args(["-m", "zipfile", "-e", &wheel])
-        .arg(&packages)
-        .status()
-        .context("run python3")?;
-    ensure!(unpacked.success(), "{wheel} cannot be unpacked");
+    // Both as pip does. Without the bytecode, Python could compile the sources at each start.
+    for module in [&["zipfile", "-e", &wheel] as &[&str], &["compileall", "-q"]] {
+        let mut python = Command::new("python3");
+        python.arg("-m").args(module).arg(&packages);
+        let status = python.status().context("run python3")?;
+        ensure!(status.success(), "{wheel} cannot be unpacked");
+    }
     Ok(())
 }
 

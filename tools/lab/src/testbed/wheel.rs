@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use pteros_peers::peer_build::{PeerBuild, run_quietly};
+use pteros_peers::ros2::Installation;
 
 use super::Implementation;
 use super::implementation::WHEEL;
@@ -22,7 +23,8 @@ fn packages() -> Result<PathBuf> {
     Ok(own.with_file_name(PACKAGES))
 }
 
-/// Writes the program: the script of rclpy, with the Python on PATH.
+/// Writes the program: the script of rclpy with the Python of ROS 2, so that all start the
+/// same one; with that on PATH where no ROS 2 is found.
 ///
 /// # Errors
 /// The wheel is not there, Python cannot load it, or the file cannot be written.
@@ -34,12 +36,15 @@ pub fn build(work: &PeerBuild) -> Result<PathBuf> {
             packages.display()
         );
     }
-    let mut check = Command::new("python3");
+    let installation = Installation::find()?;
+    let python = installation.map_or_else(|| "python3".into(), |found| found.python());
+    let mut check = Command::new(&python);
     check.args(["-c", "import rclpy, std_msgs"]);
     run_quietly(check.env("PYTHONPATH", &packages))?;
     let script = fs::read_to_string(work.sources.join("host/rclpy/host.py"));
     let text = format!(
-        "#!/usr/bin/env python3\n{}",
+        "#!/usr/bin/env -S {}\n{}",
+        python,
         script.context("read host.py")?
     );
     let program = work.programs.join(PROGRAM);
