@@ -34,6 +34,7 @@ using Text = std_msgs::msg::String;
 
 static bool events, serialize;
 static std::shared_ptr<rclcpp::Executor> executor;
+static std::thread spinner;
 static std::vector<rclcpp::Node::SharedPtr> nodes;
 static std::vector<rclcpp::PublisherBase::SharedPtr> publishers;
 static std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions;
@@ -177,7 +178,7 @@ static void stack_open(const char *out, const char *in)
   }
   for (auto &each : nodes)
     executor->add_node(each);
-  std::thread([] { executor->spin(); }).detach();
+  spinner = std::thread([] { executor->spin(); });
   if (host.verb != HOST_SUB && host.verb != HOST_PONG)
     watch_matches();
 }
@@ -216,5 +217,11 @@ static void rest()
 
 int main(int argc, char **argv)
 {
-  return host_main(argc, argv);
+  int code = host_main(argc, argv);
+  // The nodes are destroyed when `main` returns: nobody may spin them then.
+  if (spinner.joinable()) {
+    executor->cancel();
+    spinner.join();
+  }
+  return code;
 }
