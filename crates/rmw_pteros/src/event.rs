@@ -45,11 +45,8 @@ pub(crate) struct EventState {
     is_reader: bool,
     statuses: Mutex<Statuses>,
     callbacks: [Callback; KINDS],
-    /// Kinds whose callback is set, one bit each. A wait asks for each entity and has no
-    /// time for the locks.
-    kinds_with_callback: AtomicU32,
     /// Kinds with changes that were not taken, one bit each. Written under the lock of
-    /// `statuses`.
+    /// `statuses`, which a wait has no time for.
     untaken_kinds: AtomicU32,
 }
 
@@ -177,7 +174,6 @@ impl EventState {
             is_reader,
             statuses: Mutex::default(),
             callbacks: Default::default(),
-            kinds_with_callback: AtomicU32::default(),
             untaken_kinds: AtomicU32::default(),
         });
         let task: std::sync::Weak<Self> = Arc::downgrade(&state);
@@ -203,13 +199,10 @@ impl EventState {
 
     /// Wakes `queue` at an event, unless a callback is set.
     pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
-        if !self.has_callback() && !self.events.slot.is_attached_to(queue) {
+        let has_callback = self.callbacks.iter().any(Callback::is_set);
+        if !has_callback && !self.events.slot.is_attached_to(queue) {
             self.events.slot.attach(Some(queue.clone()), || false);
         }
-    }
-
-    fn has_callback(&self) -> bool {
-        self.kinds_with_callback.load(Ordering::Acquire) != 0
     }
 
     /// Tells the callbacks of what they were not told yet.
@@ -232,9 +225,7 @@ impl EventState {
         if !self.events.is_empty() {
             self.sync();
         }
-        if self.has_callback() {
-            self.tell();
-        }
+        self.tell();
         self.untaken_kinds.load(Ordering::Acquire) & bit(kind) != 0
     }
 
@@ -300,8 +291,6 @@ impl EventState {
             .ok_or_else(|| unknown(kind))?;
         if function.is_none() {
             callback.set(None, user_data, 0, 0);
-            self.kinds_with_callback
-                .fetch_and(!bit(kind), Ordering::Release);
             return Ok(());
         }
         let queue = self.context.callback_queue()?;
@@ -313,8 +302,6 @@ impl EventState {
             .get_mut(kind as usize)
             .map(std::mem::take);
         callback.set(function, user_data, untold.unwrap_or(0), 0);
-        self.kinds_with_callback
-            .fetch_or(bit(kind), Ordering::Release);
         self.events
             .slot
             .attach(Some(queue), || !self.events.is_empty());

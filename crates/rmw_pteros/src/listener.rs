@@ -95,7 +95,12 @@ impl Listener {
 /// A callback of the user. It is called under its own lock, so that none runs any
 /// more once another one is set.
 #[derive(Default)]
-pub(crate) struct Callback(Mutex<Option<Registered>>);
+pub(crate) struct Callback {
+    place: Mutex<Option<Registered>>,
+    /// Written under the lock of `place`. A wait asks for each entity, and has no time for
+    /// the lock.
+    is_set: AtomicBool,
+}
 
 struct Registered {
     function: unsafe extern "C" fn(*const c_void, usize),
@@ -109,7 +114,7 @@ unsafe impl Send for Registered {}
 
 impl Callback {
     pub(crate) fn is_set(&self) -> bool {
-        self.0.lock().is_some()
+        self.is_set.load(Ordering::Acquire)
     }
 
     /// Sets it. `unread` items are told at once, later ones beyond `total`.
@@ -120,7 +125,8 @@ impl Callback {
         unread: usize,
         total: u64,
     ) {
-        let mut place = self.0.lock();
+        let mut place = self.place.lock();
+        self.is_set.store(function.is_some(), Ordering::Release);
         *place = function.map(|function| Registered {
             function,
             user_data,
@@ -136,7 +142,7 @@ impl Callback {
 
     /// Tells of the items beyond those it was told of; `total` have ever arrived.
     fn tell(&self, total: u64) {
-        if let Some(callback) = &mut *self.0.lock() {
+        if let Some(callback) = &mut *self.place.lock() {
             let new = total.saturating_sub(callback.told);
             callback.told = total;
             if let Ok(new @ 1..) = usize::try_from(new) {
@@ -148,7 +154,7 @@ impl Callback {
 
     /// As [`Self::tell`], for a count of new items.
     pub(crate) fn tell_new(&self, new: usize) {
-        if let Some(callback) = &*self.0.lock()
+        if let Some(callback) = &*self.place.lock()
             && new > 0
         {
             // SAFETY: as above.
@@ -162,7 +168,6 @@ pub(crate) struct DataWaiter {
     core: Arc<Core>,
     pub(crate) reader: Arc<ReaderEndpoint>,
     callback: Callback,
-    has_callback: AtomicBool,
     /// Samples may wait. A wait asks for each entity, and most have none: so it needs the
     /// lock of the reader only where this is set.
     may_have_samples: AtomicBool,
@@ -190,7 +195,6 @@ impl DataWaiter {
             core: core.clone(),
             reader,
             callback: Callback::default(),
-            has_callback: AtomicBool::new(false),
             may_have_samples: AtomicBool::new(true),
             replies,
         });
@@ -202,7 +206,7 @@ impl DataWaiter {
     /// Wakes `queue` when a sample arrives, unless a callback is set.
     pub(crate) fn attach(&self, queue: &Arc<ReadyQueue>) {
         let is_attached = self.reader.slot.is_attached_to(queue);
-        if !is_attached && !self.has_callback.load(Ordering::Acquire) {
+        if !is_attached && !self.callback.is_set() {
             self.reader.slot.attach(Some(queue.clone()), || false);
             // The queue before, or none, was told of these.
             self.may_have_samples.store(true, Ordering::Release);
@@ -220,8 +224,8 @@ impl DataWaiter {
         if self.reader.has_samples() {
             return true;
         }
-        // A sample that arrived after the look is found by the second one. One that
-        // arrives after that sets the flag again.
+        // The callback thread may have set the flag for a sample that came after the look,
+        // so this looks again. A later sample sets the flag again.
         self.may_have_samples.store(false, Ordering::Release);
         let has_samples = self.reader.has_samples();
         if has_samples {
@@ -239,7 +243,6 @@ impl DataWaiter {
     ) -> Outcome {
         if function.is_none() {
             self.callback.set(None, user_data, 0, 0);
-            self.has_callback.store(false, Ordering::Release);
             self.reader.slot.attach(None, || false);
             if let Some(replies) = &self.replies {
                 replies.detach(&context.listener.queue);
@@ -253,7 +256,6 @@ impl DataWaiter {
         let unread = self.reader.queued_count();
         let total = self.reader.received_count();
         self.callback.set(function, user_data, unread, total);
-        self.has_callback.store(true, Ordering::Release);
         let reader = &self.reader;
         reader
             .slot

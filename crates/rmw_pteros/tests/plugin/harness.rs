@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rmw_pteros_cpp::abi::{
-    Allocator, ContentFilterOptions, Context, InitOptions, MessageInfo, MessageMember,
+    Allocator, ContentFilterOptions, Context, Event, InitOptions, MessageInfo, MessageMember,
     MessageMembers, MessageTypeSupport, NetworkFlowEndpoints, Node, Publisher, PublisherOptions,
     QosProfile, Ret, SerializedMessage, StringArray, Subscription, SubscriptionOptions, Time,
     WaitArray, WaitSet, ret,
@@ -46,6 +46,8 @@ unsafe extern "C" {
         publisher: *const Publisher,
         count: *mut usize,
     ) -> Ret;
+    fn rmw_publisher_event_init(event: *mut Event, publisher: *const Publisher, kind: u32) -> Ret;
+    pub fn rmw_take_event(event: *const Event, info: *mut c_void, taken: *mut bool) -> Ret;
     fn rmw_create_wait_set(context: *mut Context, conditions: usize) -> *mut WaitSet;
     fn rmw_destroy_wait_set(wait_set: *mut WaitSet) -> Ret;
     fn rmw_wait(
@@ -456,6 +458,44 @@ impl Party {
             assert!([ret::OK, ret::TIMEOUT].contains(&code), "{code}");
             code == ret::OK
         }
+    }
+
+    /// An event of a publisher.
+    pub fn event(&self, publisher: *mut Publisher, kind: u32) -> Event {
+        let mut event: Event = zeroed();
+        // SAFETY: a publisher, and an event before its initialization.
+        let code = unsafe { rmw_publisher_event_init(&mut event, publisher, kind) };
+        assert_eq!(code, ret::OK);
+        event
+    }
+
+    /// Receives for a millisecond, or until the event is there. Returns whether it is.
+    pub fn has_event(&self, event: &mut Event) -> bool {
+        let timeout = Time {
+            sec: 0,
+            nsec: 1_000_000,
+        };
+        let mut entries = [std::ptr::from_mut(event).cast::<c_void>()];
+        let mut events = WaitArray {
+            count: 1,
+            entries: entries.as_mut_ptr(),
+        };
+        let none = null_mut;
+        // SAFETY: an array of one event.
+        let code = unsafe {
+            let events = &mut events;
+            rmw_wait(
+                none(),
+                none(),
+                none(),
+                none(),
+                events,
+                self.wait_set,
+                &raw const timeout,
+            )
+        };
+        assert!([ret::OK, ret::TIMEOUT].contains(&code), "{code}");
+        code == ret::OK
     }
 
     /// Waits for a message that must come.
