@@ -218,10 +218,15 @@ static void rest()
 int main(int argc, char **argv)
 {
   int code = host_main(argc, argv);
-  // The nodes are destroyed when `main` returns: nobody may spin them then.
   if (spinner.joinable()) {
     executor->cancel();
     spinner.join();
   }
+  // Before the context, which is destroyed when `main` returns.
+  request.reset();
+  subscriptions.clear();
+  publishers.clear();
+  nodes.clear();
+  executor.reset();
   return code;
 }
