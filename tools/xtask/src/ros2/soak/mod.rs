@@ -238,8 +238,8 @@ impl Soak<'_> {
     fn end_guests(&mut self) {
         for mut guest in std::mem::take(&mut self.guests) {
             guest.process.read_lines();
-            self.problems.extend(guest.process.take_problems());
             let has_ended = guest.process.has_ended();
+            self.problems.extend(guest.process.take_problems());
             let has = |word: &str| guest.process.lines().iter().any(|line| line == word);
             if guest.is_killed && has("ready") && !has_ended {
                 self.guests_killed += 1;

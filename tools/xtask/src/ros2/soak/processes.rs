@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 
 /// Lines that are kept; programs repeat their counts.
 const LINES_MAX: usize = 4_000;
+/// The longest that the last lines of a program may take after its end.
+const LAST_LINES_MAX: Duration = Duration::from_secs(5);
 
 /// A running program. Killed when dropped.
 pub struct Process {
@@ -107,8 +109,18 @@ impl Process {
         writeln!(input, "{word}").with_context(|| format!("{} has ended", self.name))
     }
 
+    /// Whether it has ended. If so, all its lines are here.
     pub fn has_ended(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(Some(_)))
+        let has_ended = matches!(self.child.try_wait(), Ok(Some(_)));
+        if has_ended {
+            let deadline = Instant::now() + LAST_LINES_MAX;
+            // Until the thread has read to the end, and has ended as well.
+            let left = || deadline.saturating_duration_since(Instant::now());
+            while let Ok(line) = self.output.recv_timeout(left()) {
+                self.note(line);
+            }
+        }
+        has_ended
     }
 
     /// Its name, if it has ended.
