@@ -123,12 +123,15 @@ fn programs_of_ros2_run_over_each_middleware_that_is_found() {
     let found = pteros_peers::ros2::Installation::find();
     let plug_in =
         Path::new(env!("CARGO_BIN_EXE_pteros-lab")).with_file_name("librmw_pteros_cpp.so");
-    if !(matches!(found, Ok(Some(_))) && plug_in.is_file()) {
+    let (Ok(Some(installation)), true) = (found, plug_in.is_file()) else {
         println!("skipped: no ROS 2 is sourced or named by PTEROS_ROS2, or no plug-in is built");
         return;
-    }
+    };
     let folder = Folder::new("ros2");
-    let answer = folder.run("own.ros2 --smoke");
+    let mut command = folder.lab("own.ros2 --smoke");
+    // The commands of tests start without the variables of a sourced ROS 2.
+    command.envs(installation.environment().expect("the variables of ROS 2"));
+    let answer = finish(command);
     assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
     let journal = fs::read_to_string(folder.out().join("own.ros2/measured.jsonl"));
     let journal = journal.expect("a journal");
