@@ -141,9 +141,14 @@ impl Bench {
 
     /// Checks what Python has, and adds the modules that it lacks.
     fn with_modules(mut self) -> Result<Self> {
-        let check = Command::new(PYTHON).args(["-c", IMPORTS]).output();
+        let mut check = Command::new(PYTHON);
+        // The suites do not have the folders of a sourced ROS 2, either.
+        let output = check
+            .env_remove("PYTHONPATH")
+            .args(["-c", IMPORTS])
+            .output();
         ensure!(
-            check.is_ok_and(|output| output.status.success()),
+            output.is_ok_and(|output| output.status.success()),
             "{PYTHON} cannot `{IMPORTS}`: pip install lark numpy pytest pyyaml"
         );
         for (path, text) in STAND_INS {
