@@ -246,7 +246,7 @@ impl Intake {
     fn write_chunk(&self, writer: &mut BagWriter, mut chunk: ChunkBuilder) {
         // A file that could not be written is not written further: what follows a torn
         // record could not be read.
-        let has_failed = self.output.lock().problem.is_some();
+        let has_failed = self.output.lock().problem.is_some() && !fault!("written-after-a-failure");
         let result = if has_failed {
             Err(None)
         } else {
@@ -264,7 +264,8 @@ impl Intake {
             } else {
                 output.lost.entry(channel)
             };
-            *counted.or_default() += count;
+            let is_counted = result.is_ok() || !fault!("writer-losses-not-counted");
+            *counted.or_default() += if is_counted { count } else { 0 };
         }
         if output.free_bytes + chunk.capacity() <= FREE_BYTES_MAX {
             output.free_bytes += chunk.capacity();
@@ -314,7 +315,12 @@ impl Intake {
         }
         let is_paused = state.is_paused;
         let account = state.channels.entry(message.channel).or_default();
-        let publisher = account.publishers.entry(message.publisher).or_default();
+        let publisher = if fault!("publishers-share-an-account") {
+            0
+        } else {
+            message.publisher
+        };
+        let publisher = account.publishers.entry(publisher).or_default();
         if is_paused {
             publisher.receive_paused(message.sequence);
             account.paused += 1;
@@ -391,14 +397,17 @@ impl Intake {
     /// killed. A snapshot waits to be asked for.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
-        if !state.chunk.is_empty() && state.ring.is_none() {
+        let is_there = !state.chunk.is_empty() && !fault!("old-chunk-not-flushed");
+        if is_there && state.ring.is_none() {
             self.hand_over(&mut state);
         }
     }
 
     /// Asks the writer to make durable what was handed over.
     pub(crate) fn sync(&self) {
-        self.queue.push(0, WriterItem::Sync);
+        if !fault!("sync-not-asked") {
+            self.queue.push(0, WriterItem::Sync);
+        }
     }
 
     pub(crate) fn split(&self) {

@@ -20,6 +20,7 @@ struct WaitingBlock {
 
 struct OpenBlock {
     file: usize,
+    at: usize,
     data: Bytes,
     /// Sorted backwards: the next one is the last.
     messages: Vec<BlockMessage>,
@@ -94,12 +95,16 @@ impl<'a> Messages<'a> {
         time_of(self.filter.order, message.log_time, message.publish_time)
     }
 
-    /// The loaded block with the earliest message.
+    /// The loaded block with the earliest message, of equal ones the first in the files.
     fn earliest(&self) -> Option<(usize, u64)> {
         let firsts = self.loaded.iter().enumerate();
-        firsts
-            .filter_map(|(at, block)| Some((at, self.time(block.messages.last()?))))
-            .min_by_key(|(_, time)| *time)
+        let earliest = firsts
+            .filter_map(|(number, block)| {
+                let time = self.time(block.messages.last()?);
+                Some((time, block.file, block.at, number))
+            })
+            .min();
+        earliest.map(|(time, _, _, number)| (number, time))
     }
 
     fn load(&mut self, block: &WaitingBlock) {
@@ -122,6 +127,7 @@ impl<'a> Messages<'a> {
         self.loaded_bytes += data.len();
         self.loaded.push(OpenBlock {
             file: block.file,
+            at: block.at,
             data,
             messages,
         });

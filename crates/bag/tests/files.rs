@@ -346,6 +346,29 @@ fn bags_are_merged_in_the_order_of_time() {
     assert_eq!(reader.topics()[read[6].topic].topic.name, "/c");
 }
 
+/// The second chunk begins earlier, so it is loaded first.
+#[test]
+fn messages_of_one_time_are_read_in_the_order_of_the_file() {
+    let folder = folder("one-time");
+    let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+    let channels = ["/a", "/b"].map(|name| writer.add_topic(topic(name)).unwrap());
+    for chunk in [&[(0, 10, 1)][..], &[(1, 9, 2), (0, 10, 3)], &[(0, 10, 4)]] {
+        for (topic, time, number) in chunk {
+            writer
+                .write(channels[*topic], *time, *time, &payload(*number))
+                .unwrap();
+        }
+        writer.flush().unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+    let mut reader = BagReader::open(&folder).unwrap();
+    let payloads: Vec<_> = all(&mut reader)
+        .iter()
+        .map(|one| one.payload.to_vec())
+        .collect();
+    assert_eq!(payloads, [2, 1, 3, 4].map(payload));
+}
+
 fn latched(name: &str, publishers: usize) -> BagTopic {
     BagTopic {
         offered_qos: vec![QosProfile::default().keep_last(1).transient_local(); publishers],

@@ -164,6 +164,13 @@ secured/plain-dispose-of-authenticated-believed: an unprotected dispose removes 
 recordings/full-buffer-not-counted: messages that find the recorder's buffer full are not counted
 recordings/failed-chunk-counts-as-written: messages that the disk refused count as written
 recordings/queue-losses-not-counted: messages replaced in the recorder's queue are not counted
+recordings/queue-loss-counts-twice: a message replaced in the recorder's queue counts as lost on the wire too
+recordings/missing-numbers-not-counted: numbers that did not arrive, also those of a GAP, do not count as missing
+recordings/publishers-share-an-account: a publisher that starts again continues the account of the one before
+recordings/writer-losses-not-counted: messages that the disk refused are not counted
+recordings/written-after-a-failure: a file is written on behind a torn record
+recordings/old-chunk-not-flushed: messages stay in memory until their chunk is full
+recordings/sync-not-asked: a file is synced only when it ends
 executors/timer-skips-a-tick: a timer ticks every other time
 executors/static-period-skipped: a static executor runs every other period
 ";

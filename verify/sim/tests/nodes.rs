@@ -81,6 +81,12 @@ fn recorders_account_for_every_message() {
     run_seeds(NodeWorkload::RECORDINGS);
 }
 
+/// Chunks of a snapshot begin with messages of one time. The bag's reader swapped them.
+#[test]
+fn messages_of_one_time_are_read_in_the_order_of_the_bag_43() {
+    assert_sound(&NodeWorkload::RECORDINGS, 43, &Options::default());
+}
+
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     let options = Options::default();

@@ -97,8 +97,8 @@ impl NodeWorkload {
         run: secured::run,
     };
 
-    /// A recorder with a slow or full disk, a small buffer and pauses: what was published
-    /// equals what was written and lost by cause.
+    /// A recorder with a small buffer and a disk that is slow or fails, and publishers that
+    /// restart: what was published equals what was written and lost by cause.
     pub const RECORDINGS: Self = Self {
         name: "recordings",
         run: recording::run,

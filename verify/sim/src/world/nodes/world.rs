@@ -133,9 +133,35 @@ impl Caller {
         outcome
     }
 
+    /// A process without nodes in the place of the client's last one, missed after `lease`.
+    pub fn process(&self, lease: Duration) -> Process {
+        open_process(&self.sim, self.number, Some(lease), Limits::default())
+    }
+
     /// Counts a completed request.
     pub fn mark_done(&self) {
         self.report.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn open_process(
+    sim: &Simulation,
+    process_index: usize,
+    lease: Option<Duration>,
+    limits: Limits,
+) -> Process {
+    let options = ContextOptions {
+        limits,
+        participant_lease: lease,
+        domain_id: Some(0),
+        discovery_range: Some(DiscoveryRange::Subnet),
+        ..ContextOptions::default()
+    };
+    let context = Context::with_platform(sim.env(process_index, None), options);
+    Process {
+        context: context.expect("a simulated network has ports"),
+        threads: Vec::new(),
+        kept: Vec::new(),
     }
 }
 
@@ -159,38 +185,17 @@ impl NodeWorld {
 
     /// A process without nodes.
     pub fn process(&self, process_index: usize) -> Process {
-        self.open_process(process_index, None, Limits::default())
+        open_process(&self.sim, process_index, None, Limits::default())
     }
 
     /// A process without nodes, with these limits.
     pub fn process_with_limits(&self, process_index: usize, limits: Limits) -> Process {
-        self.open_process(process_index, None, limits)
+        open_process(&self.sim, process_index, None, limits)
     }
 
     /// A process without nodes that is missed after `participant_lease`.
     pub fn process_with_lease(&self, process_index: usize, lease: Duration) -> Process {
-        self.open_process(process_index, Some(lease), Limits::default())
-    }
-
-    fn open_process(
-        &self,
-        process_index: usize,
-        lease: Option<Duration>,
-        limits: Limits,
-    ) -> Process {
-        let options = ContextOptions {
-            limits,
-            participant_lease: lease,
-            domain_id: Some(0),
-            discovery_range: Some(DiscoveryRange::Subnet),
-            ..ContextOptions::default()
-        };
-        let context = Context::with_platform(self.sim.env(process_index, None), options);
-        Process {
-            context: context.expect("a simulated network has ports"),
-            threads: Vec::new(),
-            kept: Vec::new(),
-        }
+        open_process(&self.sim, process_index, Some(lease), Limits::default())
     }
 
     /// Spins nodes of a process in an executor.
