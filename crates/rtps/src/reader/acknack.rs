@@ -27,7 +27,7 @@ const NACK_FRAGS_MAX: usize = 8;
 impl WriterProxy {
     /// Whether a heartbeat is new.
     pub(super) fn accepts_heartbeat(&mut self, now: Instant, heartbeat: &Heartbeat) -> bool {
-        // To volatile readers a Pteros heartbeat may name less until answered.
+        // A heartbeat for one new reader may name more than the next one for all.
         let has_less = self.habits.heartbeats_name_all && heartbeat.last.0 < self.sent_through;
         self.heartbeat_counts.accept(now, heartbeat.count, has_less)
     }

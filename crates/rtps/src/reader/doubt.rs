@@ -29,8 +29,6 @@ pub(super) const JUMP_MAX: i64 = 1 << 16;
 const CONTRADICTIONS_MIN: u32 = 3;
 /// ... over this time, in which delayed ones have arrived.
 const OBSERVATION_TIME: Duration = Duration::from_millis(400);
-/// As long, while the writer may name less than it has sent until we have answered.
-const UNANSWERED_TIME: Duration = Duration::from_secs(1);
 /// When a contradiction or a skip requests a HEARTBEAT, unless one came by itself.
 const PROBE_DELAY: Duration = Duration::from_millis(20);
 /// When a sample of a built-in topic without a HEARTBEAT requests one.
@@ -92,11 +90,6 @@ pub(super) struct Doubt {
     ack_limit: Option<AckLimit>,
     probe_at: Instant,
     probes: u32,
-    /// The highest number that a HEARTBEAT named.
-    pub named: i64,
-    /// Whether one named all that was delivered. Until volatile readers of a process
-    /// have answered, Pteros names to them only what is older than their matches.
-    pub named_all: bool,
     /// The highest number delivered, and the one before the last leap.
     delivered: i64,
     before_leap: i64,
@@ -115,8 +108,6 @@ impl Doubt {
         ack_limit: None,
         probe_at: Instant::FAR_FUTURE,
         probes: 0,
-        named: 0,
-        named_all: false,
         delivered: 0,
         before_leap: i64::MAX,
         given_up: (0, Instant::ZERO),
@@ -228,33 +219,15 @@ impl WriterProxy {
     }
 
     /// Compares an accepted HEARTBEAT with what is believed, before it is applied.
-    /// Returns the last number to believe in when the belief is proven wrong.
-    pub(super) fn note_contradiction(
-        &mut self,
-        now: Instant,
-        first: i64,
-        last: i64,
-    ) -> Option<i64> {
+    /// Returns true when the belief is proven wrong.
+    pub(super) fn note_contradiction(&mut self, now: Instant, first: i64, last: i64) -> bool {
         let believed = self.believed();
         let doubt = &mut self.doubt;
         if !self.synced {
-            doubt.named = last;
-            return None;
+            return false;
         }
-        let names_less_until_answered = self.habits.heartbeat_follows_sample
-            && !self.habits.heartbeats_name_all
-            && !doubt.named_all
-            && last >= doubt.named;
-        doubt.named = doubt.named.max(last);
-        doubt.named_all |= doubt.delivered > 0 && last >= doubt.delivered;
-        // A sample that it does not name yet was delivered; other claims prove nothing.
-        let (explained, observation_time) = if names_less_until_answered {
-            (last.max(doubt.delivered), UNANSWERED_TIME)
-        } else {
-            (last, OBSERVATION_TIME)
-        };
         match &mut doubt.contradiction {
-            None if explained < believed => {
+            None if last < believed => {
                 doubt.contradiction = Some(Contradiction {
                     believed,
                     since: now,
@@ -263,16 +236,16 @@ impl WriterProxy {
                 doubt.probe_no_later(now.after(PROBE_DELAY));
             }
             None => {}
-            Some(open) if explained >= open.believed => {
+            Some(open) if last >= open.believed => {
                 doubt.contradiction = None;
             }
             Some(open) => {
                 open.seen = open.seen.saturating_add(1);
                 if open.seen >= CONTRADICTIONS_MIN
-                    && now.since(open.since) >= observation_time
+                    && now.since(open.since) >= OBSERVATION_TIME
                     && !fault!("contradiction-ignored")
                 {
-                    return Some(explained);
+                    return true;
                 }
                 doubt.probe_no_later(now.after(PROBE_PERIOD));
             }
@@ -287,7 +260,7 @@ impl WriterProxy {
             self.limit_acks(now, unnamed, first.saturating_sub(1));
         }
         self.doubt.clear_if_resolved();
-        None
+        false
     }
 
     /// Acknowledges nothing from `base` on until a later HEARTBEAT names `through`.
@@ -326,8 +299,6 @@ impl WriterProxy {
         let Doubt {
             delivered,
             before_leap,
-            named,
-            named_all,
             ..
         } = self.doubt;
         let continues = [delivered, before_leap].into_iter().find(|n| *n <= last);
@@ -340,8 +311,6 @@ impl WriterProxy {
         self.doubt = Doubt {
             delivered: next.saturating_sub(1),
             given_up: (if continues.is_none() { delivered } else { 0 }, now),
-            named: named.min(last),
-            named_all,
             ..Doubt::NONE
         };
         self.heartbeat_counts.forget_suspicion();

@@ -612,15 +612,15 @@ impl Reader {
         // A writer of endpoints that counts anew has restarted: then its participant
         // is lost, see below.
         let restarts = self.config.rereads_history && proxy.heartbeat_counts.counts_went_back();
-        let contradicted = proxy.note_contradiction(now, first, last);
-        if let Some(last) = contradicted.filter(|_| !restarts) {
+        if proxy.note_contradiction(now, first, last) && !restarts {
             self.resynchronise(guid, (first, last));
             return;
         }
         if let Some(next) = proxy.returns_to(now, first, last) {
             proxy.restart_at(next, last);
         }
-        let lost = proxy.note_available(first, last, &mut self.ready);
+        let is_for_us = heartbeat.reader == self.config.guid.entity;
+        let lost = proxy.note_available((first, last), is_for_us, &mut self.ready);
         if let Some(group) = &heartbeat.group_info
             && self.config.qos.presentation.holds_samples()
         {

@@ -482,8 +482,13 @@ impl WriterProxy {
     }
 
     /// Handles the range of a HEARTBEAT: the writer has `first..=last` and nothing
-    /// else. Returns how many numbers are lost.
-    pub fn note_available(&mut self, first: i64, last: i64, ready: &mut ReadyQueue) -> u64 {
+    /// else. Returns how many numbers are lost. `is_for_us`: no other reader is addressed.
+    pub fn note_available(
+        &mut self,
+        (first, last): (i64, i64),
+        is_for_us: bool,
+        ready: &mut ReadyQueue,
+    ) -> u64 {
         let mut lost = 0;
         if self.synced {
             let unnamed = self.announced.saturating_add(1);
@@ -496,7 +501,7 @@ impl WriterProxy {
             }
             lost = lost.saturating_add(self.mark_lost_below(first));
         } else {
-            lost = self.choose_start(first, last);
+            lost = self.choose_start(first, last, is_for_us);
         }
         self.announced = self.announced.max(last);
         self.sent_through = self.sent_through.max(last);
@@ -506,7 +511,7 @@ impl WriterProxy {
 
     /// Decides at the first heartbeat where to begin. Earlier samples are kept.
     /// Returns how many numbers an interruption of the match has lost.
-    fn choose_start(&mut self, first: i64, last: i64) -> u64 {
+    fn choose_start(&mut self, first: i64, last: i64, is_for_us: bool) -> u64 {
         self.synced = true;
         let begin = match self.start {
             HistoryStart::All => first,
@@ -531,8 +536,14 @@ impl WriterProxy {
             while self.reorder.pop_below(SequenceNumber(begin)).is_some() {}
         }
         // A delayed earlier heartbeat names less than was received: none of that is
-        // lost.
-        self.losses_from = last.saturating_add(1).max(self.resume_at);
+        // lost. The first number of Pteros is that of the match, for one reader alone.
+        let is_of_match = is_for_us && self.habits.begins_at_match;
+        let losses_from = if is_of_match {
+            first
+        } else {
+            last.saturating_add(1)
+        };
+        self.losses_from = losses_from.max(self.resume_at);
         // A writer that names less than before has begun anew.
         if self.is_interrupted && last >= self.resume_at {
             self.losses_from = self.resume_at;

@@ -10,6 +10,9 @@ use crate::qos::Durability;
 pub(super) struct WriterHabits {
     /// Both sides are transient-local: heartbeats name all available numbers.
     pub heartbeats_name_all: bool,
+    /// The first number for a reader is that of their match: the writer is Pteros, and
+    /// sends this reader no history.
+    pub begins_at_match: bool,
     /// Fast DDS answers an ACKNACK before its first heartbeat only if the base is
     /// 0, as in its own. Another base delays its next heartbeat, by 3 s by default.
     pub preemptive_base_zero: bool,
@@ -22,9 +25,11 @@ pub(super) struct WriterHabits {
 
 impl WriterHabits {
     pub fn of(reader: &ReaderConfig, writer: &WriterProxyConfig) -> Self {
+        let heartbeats_name_all = reader.qos.durability >= Durability::TransientLocal
+            && writer.qos.durability >= Durability::TransientLocal;
         Self {
-            heartbeats_name_all: reader.qos.durability >= Durability::TransientLocal
-                && writer.qos.durability >= Durability::TransientLocal,
+            heartbeats_name_all,
+            begins_at_match: writer.vendor == VendorId::PTEROS && !heartbeats_name_all,
             preemptive_base_zero: writer.vendor == VendorId::FAST_DDS,
             heartbeat_follows_sample: writer.vendor == VendorId::PTEROS,
             filters_silently: false,
@@ -62,7 +67,9 @@ mod tests {
                 route: Route::by_socket(&[], false),
                 vendor: VendorId::PTEROS,
             };
-            WriterHabits::of(&reader, &writer).heartbeats_name_all
+            let habits = WriterHabits::of(&reader, &writer);
+            assert_ne!(habits.heartbeats_name_all, habits.begins_at_match);
+            habits.heartbeats_name_all
         };
         let (volatile, local) = (Durability::Volatile, Durability::TransientLocal);
         assert!(name_all(local, local));

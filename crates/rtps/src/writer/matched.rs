@@ -152,16 +152,15 @@ impl Writer {
         };
         let destination = self.join_destination(guid.prefix, &route);
         let old = self.destinations.get(old);
-        let known = old.map(|old| (old.pending_gap, old.is_pteros, old.named));
+        let known = old.map(|old| (old.pending_gap, old.is_pteros));
         if let Some(new) = self
             .destinations
             .get_mut(destination)
             .filter(|new| new.readers == 0)
-            && let Some((undeclared, is_pteros, named)) = known
+            && let Some((undeclared, is_pteros)) = known
         {
             new.pending_gap = undeclared;
             new.is_pteros = is_pteros;
-            new.named = named;
         }
         if let Some(reader) = self.reader_mut(guid) {
             reader.destination = destination;
@@ -270,7 +269,7 @@ impl Writer {
                     .filter(move |r| r.destination == at && r.reliable)
             };
             let is_silent = here().all(|reader| reader.is_unconfirmed() && reader.starts_at_match);
-            destination.announce_max = if is_silent {
+            destination.announce_max = if is_silent && !destination.is_pteros {
                 here().map(|reader| reader.start.saturating_sub(1)).min()
             } else {
                 None
@@ -283,7 +282,6 @@ impl Writer {
         {
             // The next reader in this slot needs no earlier GAP.
             destination.pending_gap = None;
-            destination.named = 0;
             destination.heartbeat_due = false;
         }
         while self

@@ -402,7 +402,7 @@ pub(super) struct Destination {
     /// Its reliable readers that never answered.
     pub unconfirmed: usize,
     /// If no reader answered yet and all start at their match: the last number
-    /// before their start. See [`Destination::announce`].
+    /// before their start. `None` for readers of Pteros. See [`Destination::announce`].
     pub announce_max: Option<i64>,
     /// Its heartbeat schedule.
     pub heartbeat_schedule: HeartbeatSchedule,
@@ -412,8 +412,6 @@ pub(super) struct Destination {
     pub round_trip: AckRoundTrip,
     /// The peer is Pteros.
     pub is_pteros: bool,
-    /// The highest number that a heartbeat has named to these readers.
-    pub named: i64,
     /// Its only reader, or UNKNOWN for several.
     pub sole_reader: EntityId,
     /// The lowest number relevant to any of its readers.
@@ -443,7 +441,6 @@ impl Destination {
             credit: RetransmissionCredit::new(RetransmissionWindow::new()),
             round_trip: AckRoundTrip::UNKNOWN,
             is_pteros: false,
-            named: 0,
             sole_reader: EntityId::UNKNOWN,
             start: i64::MAX,
             wants_set_ends: false,
@@ -460,18 +457,15 @@ impl Destination {
     /// heartbeat it receives, and drops data while it is still matching. So no
     /// heartbeat names a sample relevant to these readers until one has answered.
     ///
-    /// A reader of Pteros doubts a writer that names less than before. It may be the only
-    /// one left, and not have answered yet.
-    pub fn announce(&mut self, last: i64) -> i64 {
-        let named = if self.is_pteros { self.named } else { 0 };
-        let last = match self.announce_max {
+    /// Readers of Pteros begin at the first number instead, and doubt a writer that names
+    /// less than they have received.
+    pub fn announce(&self, last: i64) -> i64 {
+        match self.announce_max {
             Some(announce_max) if self.heartbeat_schedule.unanswered() < UNANSWERED_MAX => {
-                last.min(announce_max.max(named))
+                last.min(announce_max)
             }
             _ => last,
-        };
-        self.named = self.named.max(last);
-        last
+        }
     }
 
     /// Notes that one of its readers acknowledged all below `base`, and `ahead` numbers

@@ -256,7 +256,7 @@ impl Writer {
 
     /// A heartbeat for a destination, naming everything up to `last`.
     pub(super) fn heartbeat(&mut self, at: usize, is_final: bool, last: i64) -> Heartbeat {
-        let Some(destination) = self.destinations.get_mut(at) else {
+        let Some(destination) = self.destinations.get(at) else {
             return self.heartbeat_from(EntityId::UNKNOWN, 1, is_final, last);
         };
         let (reader, start) = (destination.sole_reader, destination.start);
@@ -379,7 +379,7 @@ impl Writer {
                 first: 1,
                 last: start.saturating_sub(1),
             });
-            let last = match self.destinations.get_mut(destination) {
+            let last = match self.destinations.get(destination) {
                 Some(destination) => destination.announce(pushed),
                 None => pushed,
             };

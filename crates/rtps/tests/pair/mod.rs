@@ -57,6 +57,8 @@ pub struct Pair {
     pub net: Net,
     pub writers: Vec<WriterSide>,
     pub readers: Vec<ReaderSide>,
+    /// The process of this node has no processor for its timers and its sockets.
+    stalled: Option<usize>,
     /// Retransmission windows by the nodes of writers and readers, as each participant
     /// has them.
     windows: BTreeMap<(usize, usize), Arc<RetransmissionWindow>>,
@@ -116,6 +118,7 @@ impl Pair {
             net: Net::new(seed),
             writers: Vec::new(),
             readers: Vec::new(),
+            stalled: None,
             windows: BTreeMap::new(),
             out: Outbox::new(),
         }
@@ -236,6 +239,19 @@ impl Pair {
         self.flush();
     }
 
+    /// The process of a node handles no timer and receives nothing from now on. What is
+    /// sent to it waits. Its user code may still write.
+    pub fn stall(&mut self, node: usize) {
+        self.stalled = Some(node);
+        self.net.held = vec![locator(node), shared_memory_locator(node)];
+    }
+
+    /// It goes on.
+    pub fn end_stall(&mut self) {
+        self.stalled = None;
+        self.net.held.clear();
+    }
+
     pub fn guid(&self, r: R) -> Guid {
         self.readers[r.0].machine.guid()
     }
@@ -310,8 +326,11 @@ impl Pair {
     }
 
     fn next_wake(&self) -> Option<Instant> {
-        let writers = self.writers.iter().filter_map(|w| w.machine.next_timeout());
-        let readers = self.readers.iter().filter_map(|r| r.machine.next_timeout());
+        let runs = |node| self.stalled != Some(node);
+        let writers = self.writers.iter().filter(|w| runs(w.node));
+        let writers = writers.filter_map(|w| w.machine.next_timeout());
+        let readers = self.readers.iter().filter(|r| runs(r.node));
+        let readers = readers.filter_map(|r| r.machine.next_timeout());
         writers.chain(readers).chain(self.net.next_arrival()).min()
     }
 
@@ -322,12 +341,14 @@ impl Pair {
             self.flush();
         }
         let now = self.now();
-        for writer in &mut self.writers {
+        let stalled = self.stalled;
+        let runs = |node| stalled != Some(node);
+        for writer in self.writers.iter_mut().filter(|w| runs(w.node)) {
             if writer.machine.next_timeout().is_some_and(|at| at <= now) {
                 writer.machine.handle_timeout(now);
             }
         }
-        for reader in &mut self.readers {
+        for reader in self.readers.iter_mut().filter(|r| runs(r.node)) {
             if reader.machine.next_timeout().is_some_and(|at| at <= now) {
                 reader.machine.handle_timeout(now);
             }

@@ -181,6 +181,8 @@ pub struct Net {
     pub deferrable: usize,
     /// Heartbeats are cut out of datagrams before they fly.
     pub strip_heartbeats: bool,
+    /// Datagrams to these wait: their process has no processor.
+    pub held: Vec<Locator>,
     /// By arrival, then by departure.
     flights: BTreeMap<(Instant, u64), (Locator, Sent)>,
     rules: Vec<Rule>,
@@ -201,6 +203,7 @@ impl Net {
             deferrable: 0,
             bytes_to: BTreeMap::new(),
             strip_heartbeats: false,
+            held: Vec::new(),
             flights: BTreeMap::new(),
             rules: Vec::new(),
             random: Random::new(seed),
@@ -318,13 +321,19 @@ impl Net {
 
     /// When the next datagram arrives.
     pub fn next_arrival(&self) -> Option<Instant> {
-        self.flights.keys().next().map(|(at, _)| *at)
+        self.next_flight().map(|(at, _)| at)
+    }
+
+    fn next_flight(&self) -> Option<(Instant, u64)> {
+        let mut flights = self.flights.iter();
+        let next = flights.find(|(_, (to, _))| !self.held.contains(to));
+        next.map(|(key, _)| *key)
     }
 
     /// The next datagram that has arrived by now.
     pub fn receive(&mut self) -> Option<(Locator, Sent)> {
-        self.next_arrival().filter(|at| *at <= self.now)?;
-        self.flights.pop_first().map(|(_, flight)| flight)
+        let next = self.next_flight().filter(|(at, _)| *at <= self.now)?;
+        self.flights.remove(&next)
     }
 
     /// The number of matching submessages so far.

@@ -332,20 +332,23 @@ fn a_forged_claim_before_the_first_sample_is_undone() {
 /// had answered, so the writer named the older match of that one first.
 #[test]
 fn heartbeats_for_a_reader_that_left_contradict_nothing() {
-    let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
-    pair.match_writer_only(r, w);
-    let mut flow = Flow { pair, w, r };
-    flow.heartbeat(1, 99, 1);
-    flow.heartbeat(1, 149, 2);
-    flow.gap(1, 149);
-    flow.data(150);
-    for count in 3..23 {
-        flow.heartbeat(1, 149, count);
-        flow.pair.run_ms(100);
-    }
-    let reader = &flow.pair.readers[flow.r.0].machine;
+    let (mut pair, w, first) = Pair::unmatched(keep_all(100), reliable());
+    // No answer of that process arrives.
+    pair.net.drop_next(usize::MAX, is_acknack);
+    pair.join(w, first);
+    pair.write_many(w, 5);
+    let second = pair.reader(pair.readers[first.0].node, reliable());
+    pair.join(w, second);
+    pair.write_many(w, 1);
+    pair.run_ms(1);
+    let (guid, writer) = (pair.guid(first), pair.writer_guid(w));
+    pair.writers[w.0].machine.unmatch_reader(guid);
+    pair.readers[first.0].machine.unmatch_writer(writer);
+    pair.run_ms(3_000);
+    let reader = &pair.readers[second.0].machine;
     assert_eq!(reader.stats().resynchronised, 0);
-    assert!(reader.has_everything_of(flow.pair.writer_guid(flow.w)));
+    assert!(reader.has_everything_of(writer));
+    assert_eq!(pair.numbers(second), [6]);
 }
 
 /// Found by a soak of ROS 2 programs: the only reader of a process that had answered was

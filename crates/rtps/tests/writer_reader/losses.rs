@@ -36,6 +36,25 @@ fn samples_overwritten_during_a_short_cut_are_reported() {
     assert_accounted(&pair, r, 1_503);
 }
 
+/// The first heartbeat that the reader knows names samples that it missed.
+#[test]
+fn samples_overwritten_before_a_new_reader_gets_them_are_reported() {
+    let (mut pair, w, r) = Pair::unmatched(keep_last(3), keep_last(3));
+    pair.match_reader_only(w, r);
+    pair.write_many(w, 3);
+    pair.run_ms(5);
+    let requests = |summary: &_| matches!(summary, SubmessageSummary::AckNack(_, 1..));
+    pair.net.drop_next(usize::MAX, requests);
+    pair.match_writer_only(r, w);
+    pair.run_ms(5);
+    pair.write_many(w, 3);
+    pair.run_ms(100);
+    pair.net.heal();
+    pair.run_ms(300);
+    assert_eq!(pair.numbers(r), [4, 5, 6]);
+    assert_eq!(lost(&pair, r), 3);
+}
+
 #[test]
 fn samples_published_while_the_lease_was_expired_are_reported() {
     let (mut pair, w, r) = joined(keep_last(10), keep_last(10));

@@ -17,6 +17,7 @@ mod losses;
 mod peer_restart;
 mod retransmission;
 mod shared_memory;
+mod stalls;
 mod time;
 
 use bytes::Bytes;

@@ -123,7 +123,7 @@ fn fast_dds_gets_a_preemptive_acknack_with_base_zero() {
 #[test]
 fn no_heartbeat_names_a_sample_before_the_reader_has_answered() {
     let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
-    pair.match_reader_only(w, r);
+    pair.match_reader_with(w, r, VendorId::CYCLONE);
     pair.run_ms(50);
     pair.write_many(w, 3);
     pair.run_ms(50);
@@ -153,7 +153,7 @@ fn no_heartbeat_names_a_sample_before_the_reader_has_answered() {
 #[test]
 fn a_reader_that_never_answers_finally_gets_the_true_last_number() {
     let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
-    pair.match_reader_only(w, r);
+    pair.match_reader_with(w, r, VendorId::CYCLONE);
     pair.write_many(w, 1);
     pair.run_ms(3_000);
     let names_it =
@@ -174,7 +174,7 @@ fn a_reader_that_answered_gets_no_heartbeat_while_nothing_was_written() {
 #[test]
 fn a_preemptive_acknack_is_no_answer_to_a_heartbeat() {
     let (mut pair, w, r) = Pair::unmatched(reliable(), reliable());
-    pair.match_reader_only(w, r);
+    pair.match_reader_with(w, r, VendorId::CYCLONE);
     pair.write_many(w, 1);
     pair.run_ms(5);
     pair.net.log.clear();

@@ -120,10 +120,26 @@ impl GraphWorld {
         for (r, reader) in model.living_readers() {
             wrong.extend(gone_peers(&model, &format!("r{r}"), &reader.peers));
             wrong.extend(reader.check_counts(r));
+            wrong.extend(self.check_no_doubt(r, reader));
         }
         drop(model);
         self.check_graphs(&mut wrong);
         wrong
+    }
+
+    /// I18: no reader takes the state of an honest writer anew.
+    fn check_no_doubt(&self, r: usize, reader: &ReaderRecord) -> Option<String> {
+        let lies = [
+            Fault::Attack,
+            Fault::MatchedAttacker,
+            Fault::Corrupt,
+            Fault::Forgery,
+            Fault::SpoofedForgery,
+            Fault::GuidReuse,
+        ];
+        let times = reader.endpoint.counts().resynchronised;
+        (times > 0 && !lies.iter().any(|lie| self.plan.has(*lie)))
+            .then(|| format!("I18 r{r} took the state of a writer anew, {times} times"))
     }
 
     /// I12: the graph cache of every context is correct.
