@@ -127,7 +127,7 @@ impl GraphWorld {
         wrong
     }
 
-    /// I18: no reader takes the state of an honest writer anew.
+    /// I18: no reliable reader takes the state of an honest writer anew.
     fn check_no_doubt(&self, r: usize, reader: &ReaderRecord) -> Option<String> {
         let lies = [
             Fault::Attack,
@@ -137,8 +137,10 @@ impl GraphWorld {
             Fault::SpoofedForgery,
             Fault::GuidReuse,
         ];
+        // A best-effort reader takes late samples for a writer that it lost.
+        let is_reliable = reader.endpoint.data.qos.reliability == Reliability::Reliable;
         let times = reader.endpoint.counts().resynchronised;
-        (times > 0 && !lies.iter().any(|lie| self.plan.has(*lie)))
+        (is_reliable && times > 0 && !lies.iter().any(|lie| self.plan.has(*lie)))
             .then(|| format!("I18 r{r} took the state of a writer anew, {times} times"))
     }
 
