@@ -572,13 +572,11 @@ impl Reader {
             let last = base
                 .0
                 .saturating_sub(i64::from(!fault!("gap-one-too-long")));
-            lost = proxy.count_interrupted(gap.start.0, last);
-            noted &= proxy.mark_irrelevant(gap.start.0, last, &mut self.ready);
+            noted &= proxy.mark_gap(gap.start.0, last, &mut lost, &mut self.ready);
         }
         for number in gap.list.iter() {
             crate::fault::step();
-            lost.tally_by(proxy.count_interrupted(number.0, number.0));
-            noted &= proxy.mark_irrelevant(number.0, number.0, &mut self.ready);
+            noted &= proxy.mark_gap(number.0, number.0, &mut lost, &mut self.ready);
         }
         if !noted {
             self.stats.buffer_full.tally();

@@ -206,9 +206,24 @@ impl WriterProxy {
         self.is_interrupted = point.is_interrupted && !self.habits.filters_silently;
     }
 
-    /// How many of these numbers, which the writer declares irrelevant, were
-    /// published during an interruption and are lost.
-    pub fn count_interrupted(&self, first: i64, last: i64) -> u64 {
+    /// Marks `first..=last` of a GAP as irrelevant. False when the set of numbers is full.
+    /// Adds to `lost` those that were published during an interruption, and are noted now.
+    pub fn mark_gap(
+        &mut self,
+        first: i64,
+        last: i64,
+        lost: &mut u64,
+        ready: &mut ReadyQueue,
+    ) -> bool {
+        let missing = self.count_interrupted(first, last);
+        let noted = self.mark_irrelevant(first, last, ready);
+        let still_missing = self.count_interrupted(first, last);
+        lost.tally_by(missing.saturating_sub(still_missing));
+        noted
+    }
+
+    /// How many of these numbers were published during an interruption and are missing.
+    fn count_interrupted(&self, first: i64, last: i64) -> u64 {
         let first = first.max(self.resume_at).max(self.next);
         let last = last.min(self.interrupted_below.saturating_sub(1));
         if first > last {

@@ -97,6 +97,45 @@ fn samples_published_while_only_the_reader_had_given_up_are_reported() {
     assert_accounted(&pair, r, 1_003);
 }
 
+/// Seed 5364 with shared memory, pauses and stalls: a GAP with more holes than the reader
+/// has intervals comes several times.
+#[test]
+fn a_gap_that_finds_no_room_and_is_repeated_counts_once() {
+    let mut pair = Pair::new();
+    let w = pair.writer(0, keep_last(10));
+    let r = pair.reader_with(1, keep_last(10), |config| config.limits.intervals_max = 2);
+    pair.join(w, r);
+    pair.write_many(w, 3);
+    pair.run_ms(50);
+    let writer = pair.writer_guid(w);
+    cut(&mut pair);
+    let now = pair.now();
+    let machine = &mut pair.readers[r.0].machine;
+    machine.unmatch_writer(writer);
+    machine.note_interruption(writer.prefix);
+    pair.match_writer_only(r, w);
+    let heartbeat = Heartbeat {
+        reader: EntityId::UNKNOWN,
+        writer: writer.entity,
+        first: SequenceNumber(1),
+        last: SequenceNumber(33),
+        count: 1_000,
+        is_final: false,
+        liveliness: false,
+        group_info: None,
+    };
+    let machine = &mut pair.readers[r.0].machine;
+    machine.handle_heartbeat(now, &source(), &heartbeat);
+    for (first, last) in [(10, 10), (14, 14), (18, 18), (22, 22), (18, 22), (4, 33)] {
+        let (first, last) = (SequenceNumber(first), SequenceNumber(last));
+        let gap = Gap::range(EntityId::UNKNOWN, writer.entity, first, last);
+        machine.handle_gap(now, &source(), &gap);
+        machine.handle_gap(now, &source(), &gap);
+    }
+    pair.flush();
+    assert_eq!(lost(&pair, r), 30);
+}
+
 #[test]
 fn a_writer_that_was_unmatched_on_purpose_causes_no_loss() {
     let (mut pair, w, r) = joined(keep_last(10), keep_last(10));
