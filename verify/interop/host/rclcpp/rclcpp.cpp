@@ -89,9 +89,21 @@ static void received(const uint8_t *data, size_t size)
     publish_now();
 }
 
+// rclcpp refuses KEEP_ALL for messages that it passes inside: this depth exceeds every run there.
+static const size_t DEPTH_INSIDE = 1000;
+
+static rclcpp::QoS history()
+{
+  if (!host.keep_all)
+    return rclcpp::QoS(rclcpp::KeepLast((size_t)host.depth));
+  if (is_passed_inside())
+    return rclcpp::QoS(rclcpp::KeepLast(DEPTH_INSIDE));
+  return rclcpp::QoS(rclcpp::KeepAll());
+}
+
 static rclcpp::QoS qos()
 {
-  rclcpp::QoS qos = host.keep_all ? rclcpp::QoS(rclcpp::KeepAll()) : rclcpp::QoS(rclcpp::KeepLast((size_t)host.depth));
+  rclcpp::QoS qos = history();
   host.best_effort ? qos.best_effort() : qos.reliable();
   host.transient_local ? qos.transient_local() : qos.durability_volatile();
   if (host.deadline_ms)
