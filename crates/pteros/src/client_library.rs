@@ -128,6 +128,8 @@ impl ProcessLog {
             time: Time::from_nanos(self.0.env.wall_clock().as_nanos()),
             name: line.name,
             message: line.message,
+            // As rcutils prints them: programs write tables and tracebacks into logs.
+            keeps_lines: true,
             file: line.file,
             function: line.function,
             line: line.line,

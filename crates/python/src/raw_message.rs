@@ -64,6 +64,22 @@ unsafe extern "C" fn length(object: *mut ffi::PyObject) -> isize {
     isize::try_from(payload.len()).unwrap_or(isize::MAX)
 }
 
+/// The text of a `bytes` with the same content, as programs print raw messages of rclpy.
+unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: an object of this class; Python copies the content.
+    unsafe {
+        let payload = &*(*object.cast::<RawObject>()).payload;
+        let len = isize::try_from(payload.len()).unwrap_or(isize::MAX);
+        let bytes = ffi::PyBytes_FromStringAndSize(payload.as_ptr().cast(), len);
+        if bytes.is_null() {
+            return bytes;
+        }
+        let text = ffi::PyObject_Repr(bytes);
+        ffi::Py_DECREF(bytes);
+        text
+    }
+}
+
 /// The class.
 pub(crate) fn class(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -82,6 +98,7 @@ fn make_class(py: Python<'_>) -> PyResult<Py<PyAny>> {
         slot(ffi::Py_tp_dealloc, dealloc as *mut c_void),
         slot(BF_GETBUFFER, get_buffer as *mut c_void),
         slot(ffi::Py_sq_length, length as *mut c_void),
+        slot(ffi::Py_tp_repr, repr as *mut c_void),
         slot(ffi::Py_tp_doc, doc.as_ptr().cast_mut().cast()),
         slot(0, std::ptr::null_mut()),
     ];

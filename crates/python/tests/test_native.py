@@ -64,6 +64,8 @@ def test_a_raw_message_is_a_read_only_buffer(node):
     raw, _ = subscription.take_raw()
     view = memoryview(raw)
     size = len(raw)
+    # As rclpy's raw messages, which are bytes, are printed.
+    assert f'{raw}' == repr(raw) == repr(payload)
     del raw
     gc.collect()
     assert bytes(view) == payload and size == len(payload) and view.readonly

@@ -1,10 +1,12 @@
 """rclpy on the native module: the programs of the tutorial, and nodes in one process."""
 
+import asyncio
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -12,6 +14,7 @@ import rclpy
 from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
+from rclpy.task import Future
 
 from example_interfaces.action import Fibonacci
 from example_interfaces.srv import AddTwoInts
@@ -133,6 +136,46 @@ def test_coroutines_and_futures_run_in_the_executor(node):
     executor.shutdown()
 
 
+def test_asyncio_awaits_futures_and_a_wait_that_is_cancelled_leaves_its_future(node):
+    client = node.create_client(AddTwoInts, 'add')
+    node.create_service(AddTwoInts, 'add', lambda request, response: AddTwoInts.Response(
+        sum=request.a + request.b))
+
+    async def spin():
+        while True:
+            rclpy.spin_once(node, timeout_sec=0.01)
+            await asyncio.sleep(0)
+
+    async def wait(future):
+        return await future
+
+    async def main():
+        spinning = asyncio.create_task(spin())
+        while not client.service_is_ready():
+            await asyncio.sleep(0.01)
+        answers = await asyncio.gather(*(
+            wait(client.call_async(AddTwoInts.Request(a=2, b=number))) for number in range(3)))
+        assert [answer.sum for answer in answers] == [2, 3, 4]
+        slow = Future()
+        waits = [asyncio.create_task(wait(slow)) for _ in range(2)]
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(wait(slow), 0.01)
+        assert not slow.done() and not slow.cancelled()
+        # A wait that ended leaves nothing in a future that lives on.
+        assert len(slow._wakers) == 2
+        threading.Thread(target=slow.set_result, args=('done',)).start()
+        assert await asyncio.gather(*waits) == ['done', 'done']
+        failed = Future()
+        waits = asyncio.create_task(wait(failed))
+        await asyncio.sleep(0)
+        failed.set_exception(ValueError('wrong'))
+        with pytest.raises(ValueError, match='wrong'):
+            await waits
+        spinning.cancel()
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
 def test_the_log_goes_to_rosout(node):
     from rcl_interfaces.msg import Log
     seen = []
@@ -142,6 +185,15 @@ def test_the_log_goes_to_rosout(node):
     line = next(line for line in seen if line.msg == 'look')
     assert line.name == 'tester' and line.level == 30
     assert os.path.basename(line.file) == 'test_programs.py'
+
+
+def test_a_log_message_keeps_its_lines_but_does_not_steer_the_terminal():
+    program = (
+        'import rclpy, rclpy.logging\n'
+        'rclpy.logging.get_logger("table").info("a: 1\\n\\tb: \\\\n \\x1b[2K")\n')
+    result = subprocess.run(
+        [sys.executable, '-c', program], text=True, capture_output=True, timeout=60)
+    assert result.stderr.endswith('[table]: a: 1\n\tb: \\n \\x1b[2K\n'), result.stderr
 
 
 def test_the_module_of_the_command_says_where_the_command_is_missing():

@@ -56,6 +56,8 @@ fn main() -> Result<()> {
         "ros2" => std::process::exit(1),
         ros2::SOAK_INSIDE_TASK if ros2::run_soak_inside(&rest)? => {}
         ros2::SOAK_INSIDE_TASK => std::process::exit(1),
+        ros2::PROGRAMS_INSIDE_TASK if ros2::run_programs_inside(&rest)? => {}
+        ros2::PROGRAMS_INSIDE_TASK => std::process::exit(1),
         "peers" => peers::run(&rest)?,
         peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
         "bench" if rest.first().is_some_and(|what| what == "build") => {

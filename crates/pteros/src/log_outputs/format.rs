@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pteros_runtime::printable::escape_line;
+use pteros_runtime::printable::{escape_line, escape_lines};
 
 use super::record::LogRecord;
 
@@ -68,6 +68,9 @@ impl ConsoleFormat {
                 FormatToken::Text(text) => write!(out, "{text}"),
                 FormatToken::Severity => write!(out, "{}", record.severity),
                 FormatToken::Name => out.write_str(&escape_line(record.name)),
+                FormatToken::Message if record.keeps_lines => {
+                    out.write_str(&escape_lines(record.message))
+                }
                 FormatToken::Message => out.write_str(&escape_line(record.message)),
                 FormatToken::Function => write!(out, "{}", record.function),
                 FormatToken::File => write!(out, "{}", record.file),
@@ -136,6 +139,7 @@ mod tests {
             time: Time::from_nanos(951_782_400_123_456_789),
             name: "robot.arm",
             message: "hot {time}",
+            keeps_lines: false,
             file: "arm.rs",
             function: "arm::move",
             line: 7,
@@ -157,6 +161,15 @@ mod tests {
         assert_eq!(
             ConsoleFormat::parse("{message}").line(&forged),
             r"done\x1b[2K\r\n[FATAL] [0.0] [arm]: fire \u{202e}"
+        );
+        let table = LogRecord {
+            message: "a\tb\n1\t2\x1b[2K \\n",
+            keeps_lines: true,
+            ..record
+        };
+        assert_eq!(
+            ConsoleFormat::parse("{message}").line(&table),
+            "a\tb\n1\t2\\x1b[2K \\n"
         );
         assert_eq!(line("{time_as_nanoseconds}"), "951782400123456789");
     }

@@ -60,6 +60,7 @@ mod tests {
             time: Time::from_nanos(1_700_000_000_000_000_007),
             name: "robot.arm",
             message: "a \"b\" \\ \n\u{1} ü",
+            keeps_lines: false,
             file: "arm.rs",
             function: "arm",
             line: 7,

@@ -9,6 +9,8 @@ pub(crate) struct LogRecord<'r> {
     pub(crate) time: Time,
     pub(crate) name: &'r str,
     pub(crate) message: &'r str,
+    /// Line feeds and tabs of the message stay as they are on the console and in files.
+    pub(crate) keeps_lines: bool,
     pub(crate) file: &'r str,
     pub(crate) function: &'r str,
     pub(crate) line: u32,

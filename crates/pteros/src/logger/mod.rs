@@ -118,6 +118,7 @@ impl Logger {
             ),
             name: &self.core.name,
             message: &text,
+            keeps_lines: false,
             file: at.file,
             function: at.function,
             line: at.line,

@@ -6,7 +6,9 @@ import threading
 import time
 
 from pteros import _native
+from rclpy.exceptions import ROSInterruptException
 from rclpy.task import Future
+from rclpy.timer import SHUTDOWN_POLL_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ class Client:
         :param timeout_sec: Longest wait; ``None`` and negative numbers stand for "for ever".
         :returns: the response, or ``None`` on time-out.
         :raises TypeError: if the request is not of the service's type.
+        :raises ROSInterruptException: if the context is shut down.
         """
         if not isinstance(request, self.srv_type.Request):
             raise TypeError(
@@ -57,13 +60,31 @@ class Client:
         future = self.call_async(request)
         # A waker, unlike a done callback, does not wait for a turn of the executor.
         if future._add_waker(event.set):
-            if not event.wait(None if timeout_sec is None or timeout_sec < 0 else timeout_sec):
+            try:
+                if not self._wait(event, timeout_sec):
+                    return None
+            finally:
                 self.remove_pending_request(future)
-                return None
         exception = future.exception()
         if exception is not None:
             raise exception
         return future.result()
+
+    def _wait(self, event: threading.Event, timeout_sec: Optional[float]) -> bool:
+        """Wait for an event; ``False`` on time-out."""
+        deadline = None
+        if timeout_sec is not None and timeout_sec >= 0:
+            deadline = time.monotonic() + timeout_sec
+        pause = SHUTDOWN_POLL_S
+        while True:
+            if deadline is not None:
+                pause = max(min(SHUTDOWN_POLL_S, deadline - time.monotonic()), 0.0)
+            if event.wait(pause):
+                return True
+            if not self.context.ok():
+                raise ROSInterruptException()
+            if deadline is not None and time.monotonic() >= deadline:
+                return False
 
     def call_async(self, request: Any) -> Future:
         """

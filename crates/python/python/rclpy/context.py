@@ -83,10 +83,17 @@ class Context:
     def _call_on_shutdown_callbacks(self) -> None:
         with self._lock:
             callbacks, self._callbacks = self._callbacks, []
+        error = None
         for reference in callbacks:
             callback = reference()
             if callback is not None:
-                callback()
+                try:
+                    callback()
+                except BaseException as raised:
+                    # The others end executors and rates, which would wait for ever.
+                    error = error or raised
+        if error is not None:
+            raise error
 
     def shutdown(self) -> None:
         """
@@ -98,19 +105,23 @@ class Context:
             raise RuntimeError('Context must be initialized before it can be shutdown')
         with self.__context:
             self.__context.shutdown()
-        self._call_on_shutdown_callbacks()
-        self._logging_fini()
+        try:
+            self._call_on_shutdown_callbacks()
+        finally:
+            self._logging_fini()
 
     def try_shutdown(self) -> None:
         """Shut the context down, unless that has happened."""
         context = self.__context
         if context is not None and not context.is_destroyed:
-            with self._lock:
-                if context.ok():
-                    with context:
-                        context.shutdown()
-                    self._call_on_shutdown_callbacks()
-            self._logging_fini()
+            try:
+                with self._lock:
+                    if context.ok():
+                        with context:
+                            context.shutdown()
+                        self._call_on_shutdown_callbacks()
+            finally:
+                self._logging_fini()
 
     def on_shutdown(self, callback: Callable[[], None]) -> None:
         """

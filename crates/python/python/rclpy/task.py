@@ -14,6 +14,60 @@ if TYPE_CHECKING:
     from rclpy.executors import Executor
 
 
+class _Waiting:
+    """
+    What a coroutine yields to whatever steps it: a wait for a future.
+
+    A task of an executor takes the future from it. A task of asyncio takes it for a future of
+    asyncio's own, by the attribute below; it must be of the loop that runs.
+    """
+
+    __slots__ = ('future', '_asyncio_future_blocking', '_wake_ups', '_error')
+
+    def __init__(self, future: Future) -> None:
+        self.future = future
+        self._asyncio_future_blocking = True
+
+    def get_loop(self) -> Any:
+        """Return the loop that runs."""
+        import asyncio
+        return asyncio.get_running_loop()
+
+    def add_done_callback(self, callback: Callable[[Any], Any], *, context: Any = None) -> None:
+        """Let the loop call back when the future is done or cancelled, in any thread."""
+        self._error: Optional[BaseException] = None
+        loop = self.get_loop()
+        # One element, which the first one to wake takes: the future's thread or a cancellation.
+        self._wake_ups = [lambda: loop.call_soon_threadsafe(callback, self, context=context)]
+        if not self.future._add_waker(self._wake_up):
+            self._wake_up()
+
+    def _wake_up(self) -> bool:
+        try:
+            wake_up = self._wake_ups.pop()
+        except IndexError:
+            return False
+        try:
+            wake_up()
+        except RuntimeError:
+            # The loop is closed, and its tasks with it.
+            pass
+        return True
+
+    def cancel(self, msg: Any = None) -> bool:
+        """End the wait, but not the future: another coroutine may await it too."""
+        import asyncio
+        if not self._wake_ups:
+            return False
+        self._error = asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg)
+        self.future._remove_waker(self._wake_up)
+        return self._wake_up()
+
+    def result(self) -> None:
+        """Raise if the wait was cancelled."""
+        if self._error is not None:
+            raise self._error
+
 
 def _returns_coroutine(result: Any) -> bool:
     """Return whether a handler's result must be stepped."""
@@ -24,7 +78,7 @@ class Future:
     """
     The result of something that has not finished yet.
 
-    A coroutine that an executor runs may ``await`` it. All methods are thread-safe.
+    A coroutine that an executor or asyncio runs may ``await`` it. All methods are thread-safe.
     """
 
     def __init__(self, *, executor: Optional[Executor] = None) -> None:
@@ -52,10 +106,10 @@ class Future:
                 'The following exception was never retrieved: ' + str(self._exception),
                 file=sys.stderr)
 
-    def __await__(self) -> Generator[Future, None, Any]:
-        # The future itself is yielded, so that an executor steps the task only when it is done.
+    def __await__(self) -> Generator[_Waiting, None, Any]:
+        # The future is yielded, so that the task is stepped only when it is done.
         while not self._done and not self._cancelled:
-            yield self
+            yield _Waiting(self)
         return self.result()
 
     def cancel(self) -> None:
@@ -142,6 +196,12 @@ class Future:
                 self._wakers.append(waker)
             return True
 
+    def _remove_waker(self, waker: Callable[[], Any]) -> None:
+        """Remove a function that :meth:`_add_waker` has added, if it is still there."""
+        with self._lock:
+            if self._wakers is not None and waker in self._wakers:
+                self._wakers.remove(waker)
+
     def _invoke_done_callback(self, callback: Callable[[Future], Any]) -> None:
         try:
             callback(self)
@@ -227,7 +287,7 @@ class Task(Future):
                     handler = self._handler = result
             try:
                 awaited = handler.send(None)
-                self._awaited = awaited if isinstance(awaited, Future) else None
+                self._awaited = awaited.future if type(awaited) is _Waiting else None
             except StopIteration as stop:
                 self.set_result(stop.value)
                 self._release_handler()

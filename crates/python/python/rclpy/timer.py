@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from rclpy.clock import Clock
     from rclpy.context import Context
 
+SHUTDOWN_POLL_S = 0.5
+"""Time between two looks for a shutdown by Ctrl-C, which wakes executors but no other waits."""
+
 
 class Timer:
     """A callback that an executor runs periodically."""
@@ -104,6 +107,7 @@ class Rate:
         self._sleepers = 0
         self._is_shutdown = False
         self._is_destroyed = False
+        self._context = context
         context.on_shutdown(self._on_shutdown)
 
     def _wake(self) -> None:
@@ -133,7 +137,7 @@ class Rate:
         :raises RuntimeError: if the rate was destroyed before.
         """
         with self._condition:
-            if self._is_shutdown:
+            if self._is_shutdown or not self._context.ok():
                 raise ROSInterruptException()
             if self._is_destroyed:
                 raise RuntimeError('Rate cannot sleep because it has been destroyed')
@@ -144,7 +148,8 @@ class Rate:
             try:
                 while (self._ticks == ticks and not self._is_shutdown
                        and not self._is_destroyed):
-                    self._condition.wait()
+                    if not self._condition.wait(SHUTDOWN_POLL_S) and not self._context.ok():
+                        raise ROSInterruptException()
             finally:
                 self._sleepers -= 1
                 if self._is_destroyed and self._sleepers == 0:

@@ -18,8 +18,10 @@ mod exceptions;
 mod gtest;
 mod judgement;
 mod memcheck;
+mod programs;
 mod pytest;
 mod soak;
+mod sources;
 mod wheel;
 mod wheel_programs;
 
@@ -33,13 +35,14 @@ use case::ProgramRun;
 use judgement::judge;
 use pteros_peers::ros2::{Installation, NOT_FOUND};
 
+pub use programs::{INSIDE_TASK as PROGRAMS_INSIDE_TASK, run_inside as run_programs_inside};
 pub use soak::{INSIDE_TASK as SOAK_INSIDE_TASK, run_inside as run_soak_inside};
 
 const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--valgrind] [--only PART] [SUITE …] | \
                      ros2 --wheel [--only PART] [SUITE …] | \
                      ros2 --soak [--minutes N] [--rmw NAME]; suites: \
                      test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy; with \
-                     --wheel rclpy and the packages beside it";
+                     --wheel rclpy, the packages beside it, and programs";
 
 /// A suite, named after the package that has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

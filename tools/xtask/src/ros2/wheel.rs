@@ -4,6 +4,9 @@
 //! `PTEROS_ROS2_SOURCES` names a folder with ROS 2's sources, such as the `src` of a
 //! workspace. A suite is the folder `test` of a package in it. The wheel's packages come
 //! first on `PYTHONPATH`. No ROS 2 is needed.
+//!
+//! The suite `programs` runs the programs of ros2/demos and ros2/examples, with partners
+//! on the rclpy of a ROS 2 (`programs`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,15 +19,17 @@ use anyhow::{Context, Result, bail, ensure};
 use super::bench::build_package;
 use super::exceptions::{Exceptions, WHEEL_FILE};
 use super::judgement::judge;
+use super::programs::{self, Programs};
 use super::pytest::Pytest;
+use super::sources::{DEPTH_MAX, SOURCES, find_package, sources};
 use super::wheel_programs::write_prefix;
 use crate::counts::Counts;
 use crate::namespace;
 use crate::peers::target_folder;
 use crate::wheel;
 
-/// The packages whose tests run.
-pub const SUITES: [&str; 11] = [
+/// The packages whose tests run, and the suite of programs.
+pub const SUITES: [&str; 12] = [
     "rclpy",
     "rosidl_runtime_py",
     "tf2_ros_py",
@@ -36,6 +41,7 @@ pub const SUITES: [&str; 11] = [
     "launch_xml",
     "launch_yaml",
     "test_launch_ros",
+    programs::SUITE,
 ];
 /// The suite that starts programs.
 const WITH_PROGRAMS: &str = "test_launch_ros";
@@ -43,8 +49,6 @@ const WITH_PROGRAMS: &str = "test_launch_ros";
 const PROGRAMS: &str = "demo_nodes_py";
 /// The Python that runs the tests.
 const PYTHON: &str = "python3";
-/// The variable with the folder of sources.
-const SOURCES: &str = "PTEROS_ROS2_SOURCES";
 /// Imports of the modules that the tests need beside the wheel.
 const IMPORTS: &str = "import lark, numpy, pytest, yaml";
 /// A package that the tests of `launch` import, if the sources have it. pip's copy would
@@ -60,8 +64,6 @@ const STAND_INS: [(&str, &str); 2] = [
     ),
     ("test_tf2_py/_tf2_py.py", "from tf2_py import *  # noqa\n"),
 ];
-/// Folders below that of the sources: organization, repository, package, and one more.
-const DEPTH_MAX: usize = 5;
 
 /// Where everything is.
 struct Bench {
@@ -77,11 +79,6 @@ struct Bench {
 /// Whether the sources are named.
 pub fn is_found() -> bool {
     sources().is_some()
-}
-
-fn sources() -> Option<PathBuf> {
-    let value = std::env::var_os(SOURCES).filter(|value| !value.is_empty());
-    value.map(PathBuf::from)
 }
 
 /// Runs suites. `only` is a part of the names of files.
@@ -196,6 +193,16 @@ impl Bench {
         only: &str,
         exceptions: &Exceptions,
     ) -> Result<Vec<super::case::ProgramRun>> {
+        if suite == programs::SUITE {
+            let programs = Programs {
+                sources: &self.sources,
+                packages: &self.packages,
+                python: PYTHON,
+                folder: self.folder.join(suite),
+                exceptions,
+            };
+            return programs.run(only);
+        }
         let Some(package) = find_package(&self.sources, suite, DEPTH_MAX) else {
             bail!("{} has no package of that name", self.sources.display());
         };
@@ -241,46 +248,5 @@ impl Bench {
             .env_remove("ROS_STATIC_PEERS")
             .env_remove("ROS_LOCALHOST_ONLY");
         Ok(command)
-    }
-}
-
-/// The folder of a package, which its `package.xml` names.
-fn find_package(folder: &Path, name: &str, depth: usize) -> Option<PathBuf> {
-    if let Ok(manifest) = fs::read_to_string(folder.join("package.xml")) {
-        return manifest
-            .contains(&format!("<name>{name}</name>"))
-            .then(|| folder.to_owned());
-    }
-    if depth == 0 {
-        return None;
-    }
-    let mut below: Vec<PathBuf> = fs::read_dir(folder)
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
-        .collect();
-    below.sort();
-    below
-        .iter()
-        .find_map(|path| find_package(path, name, depth - 1))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_package_is_found_by_the_name_in_its_manifest() {
-        let folder = std::env::temp_dir().join(format!("pteros_sources_{}", std::process::id()));
-        for (path, name) in [("a/other", "wanted_other"), ("b/c/folder", "wanted")] {
-            fs::create_dir_all(folder.join(path)).unwrap();
-            let manifest = format!("<package><name>{name}</name></package>");
-            fs::write(folder.join(path).join("package.xml"), manifest).unwrap();
-        }
-        let found = find_package(&folder, "wanted", DEPTH_MAX);
-        assert_eq!(found, Some(folder.join("b/c/folder")));
-        assert_eq!(find_package(&folder, "wanted", 2), None);
-        assert_eq!(find_package(&folder, "absent", DEPTH_MAX), None);
-        fs::remove_dir_all(folder).unwrap();
     }
 }
