@@ -97,7 +97,11 @@ impl ReorderBuffer {
         if fault!("no-memory-to-reorder") {
             return ReorderOutcome::Full;
         }
-        let mut charge = self.charger.reserve_from_half(change.payload.len());
+        let charged = change
+            .payload
+            .len()
+            .saturating_add(size_of::<ReorderedChange>());
+        let mut charge = self.charger.reserve_from_half(charged);
         let space = (charge.is_some()
             && self.changes.len() < self.samples_max
             && self.bytes.saturating_add(change.payload.len()) <= self.bytes_max)
@@ -115,7 +119,7 @@ impl ReorderBuffer {
                 kept = ReorderOutcome::Replaced(dropped.sequence);
             }
         }
-        charge = charge.or_else(|| self.charger.reserve_from_half(change.payload.len()));
+        charge = charge.or_else(|| self.charger.reserve_from_half(charged));
         let Some(charge) = charge else {
             self.charger.note_refused();
             return match kept {

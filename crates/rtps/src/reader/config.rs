@@ -107,7 +107,8 @@ pub struct ReaderLimits {
     /// Samples in the receive queue. When it is full, reliable samples stay with
     /// the writer, and best-effort samples replace the oldest.
     pub ready_samples_max: usize,
-    /// Samples in the reorder buffer.
+    /// Samples in the reorder buffer. It holds more than a shared-memory ring and a
+    /// history of 1 000: else each round trip behind a loss moves on by one buffer only.
     pub reorder_samples_max: usize,
     /// Bytes in the reorder buffer.
     pub reorder_bytes_max: usize,
@@ -138,7 +139,7 @@ impl Default for ReaderLimits {
     fn default() -> Self {
         Self {
             ready_samples_max: 5_000,
-            reorder_samples_max: 256,
+            reorder_samples_max: 4_096,
             reorder_bytes_max: 64 << 20,
             intervals_max: 256,
             defrag: DefragLimits::default(),
