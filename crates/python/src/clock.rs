@@ -10,6 +10,7 @@ use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::time::{Duration, Instant};
 use pteros_runtime::udp::SystemPlatform;
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -246,6 +247,24 @@ impl Clock {
         drop(callbacks);
         drop(removed);
         Ok(())
+    }
+
+    /// For the garbage collector: the callbacks of a node's clock often hold the node.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // No Python code runs under the lock, so it is free here.
+        let Some(callbacks) = self.state.callbacks.try_lock() else {
+            return Ok(());
+        };
+        for callback in callbacks.iter() {
+            visit.call(&callback.before)?;
+            visit.call(&callback.after)?;
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        let callbacks = std::mem::take(&mut *self.state.callbacks.lock());
+        drop(callbacks);
     }
 
     /// Sleeps; false if the context was shut down or ROS time was switched before.

@@ -8,6 +8,7 @@ use pteros::args::Arguments;
 use pteros::config::DOMAIN_ID_MAX;
 use pteros_runtime::Core;
 use pteros_runtime::rtps::time::{Duration, Instant};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -208,6 +209,20 @@ impl Context {
         };
         self.callbacks.lock().push(kept.unbind());
         Ok(())
+    }
+
+    /// For the garbage collector: a callback may hold what holds the context.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // No Python code runs under the lock, so it is free here.
+        let Some(callbacks) = self.callbacks.try_lock() else {
+            return Ok(());
+        };
+        callbacks.iter().try_for_each(|one| visit.call(one))
+    }
+
+    fn __clear__(&self) {
+        let callbacks = std::mem::take(&mut *self.callbacks.lock());
+        drop(callbacks);
     }
 
     /// The DDS domain.
