@@ -338,7 +338,9 @@ def _init_source(fields):
 def _lazy_init(fields, space, owner):
     """Return an `__init__` that compiles the real one when a program makes a message."""
     def __init__(self, **values):
-        exec(_init_source(fields), space)
+        # Not of the source itself: if Ctrl-C interrupts that, CPython kills the process with SIGINT
+        # at its end, although the program has caught KeyboardInterrupt.
+        exec(compile(_init_source(fields), '<message>', 'exec'), space)
         owner[0].__init__ = space['__init__']
         space['__init__'](self, **values)
 
