@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct DiscoveryFlags {
     /// Wait exactly this long for discovery, in seconds
-    /// [default: until no changes arrive, at most 0.4]
+    /// [default: until no changes arrive, at most 0.4; over Zenoh 3]
     #[arg(long, value_name = "SECONDS", value_parser = crate::value_parsers::positive_seconds)]
     spin_time: Option<Duration>,
     /// Accepted for compatibility with ros2: there is no daemon
@@ -52,6 +52,11 @@ pub struct UnusedGraphFlags {
 const QUIET_PERIOD: Duration = Duration::from_millis(120);
 /// Largest wait, so that an empty network is reported within half a second.
 const WAIT_MAX: Duration = Duration::from_millis(400);
+/// The same over another wire, as Zenoh. It waits 0.3 s for RTPS to reach a peer, and its
+/// router may be far away.
+const QUIET_PERIOD_OF_WIRES: Duration = Duration::from_millis(500);
+const FIRST_WAIT_OF_WIRES: Duration = Duration::from_secs(1);
+const WAIT_MAX_OF_WIRES: Duration = Duration::from_secs(3);
 
 /// One verb's participation in the graph. Dropping it leaves the graph.
 pub struct Session {
@@ -176,18 +181,33 @@ impl Session {
     pub fn discover(&self, flags: &DiscoveryFlags) -> Graph {
         let graph = self.context.graph();
         match flags.spin_time {
-            Some(time) => self.wait_until_quiet(&graph, time, time),
-            None => self.wait_until_quiet(&graph, WAIT_MAX, QUIET_PERIOD),
+            Some(time) => self.wait_until_quiet(&graph, time, time, time),
+            // Each other wire has counters.
+            None if self.context.wire_counters().is_empty() => {
+                self.wait_until_quiet(&graph, WAIT_MAX, WAIT_MAX, QUIET_PERIOD);
+            }
+            None => self.wait_until_quiet(
+                &graph,
+                WAIT_MAX_OF_WIRES,
+                FIRST_WAIT_OF_WIRES,
+                QUIET_PERIOD_OF_WIRES,
+            ),
         }
         graph
     }
 
     /// Waits until the graph has changed and then not changed for `quiet`; at most
-    /// for `wait_max`.
-    fn wait_until_quiet(&self, graph: &Graph, wait_max: Duration, quiet: Duration) {
+    /// for `wait_max`, and for `first_wait` while nothing changes.
+    fn wait_until_quiet(
+        &self,
+        graph: &Graph,
+        wait_max: Duration,
+        first_wait: Duration,
+        quiet: Duration,
+    ) {
         let end = Instant::now() + wait_max;
         let mut revision = graph.revision();
-        let mut next_wait = wait_max;
+        let mut next_wait = first_wait;
         loop {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() || self.context.is_shut_down() {

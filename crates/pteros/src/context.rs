@@ -387,7 +387,7 @@ impl Context {
     /// How messages travel between this context and that of an endpoint, and why
     /// not through shared memory.
     pub fn delivery_path_to(&self, endpoint: Guid) -> PeerDelivery {
-        self.inner.core.delivery_path_to(endpoint.prefix)
+        self.inner.core.delivery_path_to(endpoint)
     }
 
     /// The network addresses of the participant of an endpoint, as seen from this

@@ -490,10 +490,22 @@ impl Graph {
     /// else derived from what both announce.
     fn path_between(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> String {
         let core = self.context.core();
+        let ends = [publisher, subscription];
+        let mut wires = ends.iter().filter_map(|end| core.other_wire_to(end.gid));
+        if let Some(wire) = wires.next() {
+            // Two processes of another host may share its memory: they do not tell.
+            let may_share = wires.next().is_some();
+            let beside = if may_share {
+                ", or shared memory of their host"
+            } else {
+                ""
+            };
+            return format!("{}{beside}", wire.name());
+        }
         let (ours, theirs) = (publisher.gid.prefix, subscription.gid.prefix);
         let reason = match core.prefix() {
-            own if own == ours => core.delivery_path_to(theirs).reason,
-            own if own == theirs => core.delivery_path_to(ours).reason,
+            own if own == ours => core.delivery_path_to(subscription.gid).reason,
+            own if own == theirs => core.delivery_path_to(publisher.gid).reason,
             _ => core.why_no_shared_memory(ours, theirs),
         };
         match reason {

@@ -32,6 +32,20 @@ impl ChangeKind {
     }
 }
 
+/// What brought a change to its reader. One byte: each sample carries it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Carrier {
+    /// RTPS datagrams.
+    #[default]
+    Datagrams,
+    /// A shared-memory connection.
+    SharedMemory,
+    /// A Zenoh session.
+    Zenoh,
+    /// Another wire than RTPS.
+    OtherWire,
+}
+
 /// One change as a reader delivers it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheChange {
@@ -43,8 +57,8 @@ pub struct CacheChange {
     pub sequence: SequenceNumber,
     /// The writer's timestamp.
     pub source_timestamp: Option<Timestamp>,
-    /// Whether it came by a shared-memory connection.
-    pub via_shared_memory: bool,
+    /// What brought it.
+    pub carrier: Carrier,
     /// The serialized sample with its encapsulation header. For dispose and
     /// unregister the serialized key, or empty.
     pub payload: Bytes,
@@ -76,7 +90,7 @@ impl CacheChange {
             writer,
             sequence,
             source_timestamp: None,
-            via_shared_memory: false,
+            carrier: Carrier::Datagrams,
             payload,
             key_only: false,
             key_hash: None,

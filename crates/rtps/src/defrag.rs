@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};
 
-use crate::change::ChangeKind;
+use crate::change::{Carrier, ChangeKind};
 use crate::coherent_mark::CoherentMark;
 use crate::interval::{IntervalSet, NumberRun};
 use crate::memory_budget::{MemoryCharge, MemoryCharger, SampleCharge};
@@ -79,7 +79,7 @@ pub(crate) struct SampleHead {
     pub kind: ChangeKind,
     /// Pteros sends it with the last fragment only.
     pub source_timestamp: Option<Timestamp>,
-    pub via_shared_memory: bool,
+    pub carrier: Carrier,
     pub key_only: bool,
     pub key_hash: Option<[u8; 16]>,
     pub related_sample_identity: Option<SampleIdentity>,
@@ -648,7 +648,7 @@ mod tests {
             sequence: SequenceNumber(sequence),
             kind: ChangeKind::Alive,
             source_timestamp: None,
-            via_shared_memory: false,
+            carrier: Carrier::Datagrams,
             key_only: false,
             key_hash: None,
             related_sample_identity: None,

@@ -13,7 +13,7 @@ use crate::change::WriterChange;
 use crate::change_store::ChangeStore;
 use crate::seq::SequenceNumber;
 
-pub use crate::change::{CacheChange, ChangeKind};
+pub use crate::change::{CacheChange, Carrier, ChangeKind};
 
 /// The history cache of one writer.
 #[derive(Debug, Default)]

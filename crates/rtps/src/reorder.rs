@@ -147,7 +147,7 @@ impl ReorderBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::ChangeKind;
+    use crate::change::{Carrier, ChangeKind};
     use crate::id::Guid;
     use crate::time::Instant;
     use bytes::Bytes;
@@ -158,7 +158,7 @@ mod tests {
             writer: Guid::UNKNOWN,
             sequence: SequenceNumber(sequence),
             source_timestamp: None,
-            via_shared_memory: false,
+            carrier: Carrier::Datagrams,
             payload: Bytes::from_static(&[0; 10]),
             key_only: false,
             key_hash: None,

@@ -18,6 +18,7 @@ mod attachment;
 pub mod bridge;
 mod bridge_path;
 mod certificate_dates;
+mod certificate_watch;
 mod declarer;
 mod gid;
 mod history_order;

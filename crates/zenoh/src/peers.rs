@@ -152,6 +152,12 @@ impl Peers {
         known.remote.map(|(_, remote)| remote)
     }
 
+    /// Whether a token is that of a publisher, whose endpoint is announced.
+    pub fn is_publisher(&self, key: &str) -> bool {
+        let remote = self.remote_of_token(key);
+        remote.is_some_and(|remote| remote.replies.is_none() && remote.main.entity.is_writer())
+    }
+
     /// The writer of replies of a session's server with that key; of any server with it
     /// if the session has none.
     pub fn replier(&self, session: Option<SessionId>, key: &str) -> Option<Guid> {

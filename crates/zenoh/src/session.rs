@@ -8,18 +8,16 @@
     reason = "waits for a router while the context opens"
 )]
 
-use std::fs::File;
-use std::io::{self, Read as _};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use pteros_runtime::config::ZenohSettings;
 use zenoh::{Config, Session, Wait};
 
-use crate::certificate_dates;
+use crate::certificate_watch::{CertificateWatch, Looks, TlsFile};
 use crate::own_access::OwnAccess;
 use crate::session_id::SessionId;
 
@@ -63,7 +61,7 @@ const NOT_BUILT_IN: &[&str] = &[
 ];
 
 /// The files of certificates and keys that endpoints with TLS need.
-const TLS_FILES: [(&str, [&str; 3]); 2] = [
+pub const TLS_FILES: [(&str, [&str; 3]); 2] = [
     (
         "connect/endpoints",
         [
@@ -107,7 +105,7 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
     }
     override_by(&mut config, settings)?;
     check_transports(&config)?;
-    check_tls_files(&config)?;
+    let tls_files = check_tls_files(&config)?;
     let session = zenoh::open(config.clone()).wait().map_err(|error| {
         let why = connection_problem(&config).unwrap_or_else(|| reason(&error));
         format!("open a Zenoh session: {why}")
@@ -118,10 +116,16 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
             None => error,
         },
     )?;
+    let access = OwnAccess::of(&config);
+    let linked = session.clone();
+    let watch = CertificateWatch::start(tls_files, move |watch| {
+        report_lost_links(watch, &linked, &config);
+    })?;
     Ok(OpenedSession {
         session,
-        access: OwnAccess::of(&config),
+        access,
         rendezvous,
+        watch,
     })
 }
 
@@ -154,7 +158,10 @@ fn connection_problem(config: &Config) -> Option<String> {
         return None;
     }
     let mut probe = config.clone();
+    // The session itself may try at the same time.
+    let id = format!("\"{}\"", zenoh::session::ZenohId::default());
     for (key, value) in [
+        ("id", &*id),
         ("mode", "\"peer\""),
         ("listen/endpoints", "[]"),
         ("connect/timeout_ms", "0"),
@@ -198,6 +205,21 @@ pub struct OpenedSession {
     pub access: Option<OwnAccess>,
     /// Held as long as the session listens at [`RENDEZVOUS_PORT`].
     pub rendezvous: Option<UnixListener>,
+    /// Of the certificates, where the session has TLS.
+    pub watch: Option<CertificateWatch>,
+}
+
+/// Says once of each time without any link why none can be opened. Zenoh itself tries on
+/// and says nothing above its own log.
+fn report_lost_links(watch: &mut Looks, session: &Session, config: &Config) {
+    let info = session.info();
+    let is_linked =
+        info.routers_zid().wait().next().is_some() || info.peers_zid().wait().next().is_some();
+    if watch.note_links(is_linked)
+        && let Some(why) = connection_problem(config)
+    {
+        tracing::error!("no Zenoh link, and none can be opened, so this is tried again: {why}");
+    }
 }
 
 /// Claims to be the session of this host that listens. An abstract socket address is
@@ -211,6 +233,8 @@ pub fn claim_rendezvous() -> Option<UnixListener> {
 pub struct Router {
     session: Session,
     endpoints: String,
+    /// Ends before the session.
+    watch: Option<CertificateWatch>,
 }
 
 impl Router {
@@ -227,7 +251,7 @@ impl Router {
         };
         override_by(&mut config, settings)?;
         check_transports(&config)?;
-        check_tls_files(&config)?;
+        let tls_files = check_tls_files(&config)?;
         let endpoints = config.get_json("listen/endpoints").unwrap_or_default();
         let session = zenoh::open(config).wait().map_err(|error| {
             let scheme = if endpoints.contains("\"tls/") {
@@ -243,7 +267,11 @@ impl Router {
                 reason(&error)
             )
         })?;
-        Ok(Self { session, endpoints })
+        Ok(Self {
+            session,
+            endpoints,
+            watch: CertificateWatch::start(tls_files, |_| ())?,
+        })
     }
 
     /// Its id, as Zenoh prints it.
@@ -259,6 +287,7 @@ impl Router {
 
 impl Drop for Router {
     fn drop(&mut self) {
+        drop(self.watch.take());
         if let Err(error) = self.session.close().wait() {
             tracing::debug!("close the Zenoh router: {error}");
         }
@@ -351,50 +380,28 @@ fn check_transports(config: &Config) -> Result<(), String> {
 
 /// Refuses settings of TLS that name a file which cannot be opened, or a certificate that
 /// is not valid now. Zenoh's own error does not say which one.
-fn check_tls_files(config: &Config) -> Result<(), String> {
-    for (endpoints, files) in TLS_FILES {
-        let has_tls = config
-            .get_json(endpoints)
-            .is_ok_and(|all| all.contains("\"tls/"));
-        for file in files.iter().filter(|_| has_tls) {
-            let setting = format!("transport/link/tls/{file}");
-            let path = config.get_json(&setting).unwrap_or_default();
-            // Not set, or not a text: Zenoh decides.
-            let Ok(path) = serde_json::from_str::<String>(&path) else {
-                continue;
-            };
-            let is_authority = *file == "root_ca_certificate";
-            match date_problem(&path, is_authority) {
-                Ok(None) => {}
-                Ok(Some(wrong)) => {
+fn check_tls_files(config: &Config) -> Result<Vec<TlsFile>, String> {
+    let files = TlsFile::of(config);
+    for file in &files {
+        let name = file.to_string();
+        match file.read() {
+            Err(error) => {
+                return Err(format!(
+                    "{name}: {error}; name a file that this user may read"
+                ));
+            }
+            Ok(bytes) => {
+                if let Some(wrong) = file.date_problem(&bytes) {
                     return Err(format!(
-                        "Zenoh setting {setting}={path:?}: {wrong}; name one that is valid now \
-                         (pteros security create_enclave renews that of an enclave), or correct \
-                         the clock of this host"
-                    ));
-                }
-                Err(error) => {
-                    return Err(format!(
-                        "Zenoh setting {setting}={path:?}: {error}; name a file that this user may read"
+                        "{name}: {wrong}; name one that is valid now (pteros security \
+                         create_enclave renews that of an enclave), or correct the clock of this \
+                         host"
                     ));
                 }
             }
         }
     }
-    Ok(())
-}
-
-/// The problem with the dates of a file's certificates.
-fn date_problem(path: &str, is_authority: bool) -> io::Result<Option<String>> {
-    let mut bytes = Vec::new();
-    let file = File::open(path)?;
-    file.take(certificate_dates::FILE_BYTES_MAX)
-        .read_to_end(&mut bytes)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map_or(0, |since| {
-        i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
-    });
-    Ok(certificate_dates::problem(&bytes, is_authority, now))
+    Ok(files)
 }
 
 /// Looks for a router as often as asked: `Some(0)` for ever, negative not at all. Not
@@ -501,7 +508,7 @@ mod tests {
                 }
                 let mut tcp = Config::default();
                 override_by(&mut tcp, &with("tcp/127.0.0.1:7")).unwrap();
-                assert_eq!(check_tls_files(&tcp), Ok(()));
+                assert_eq!(check_tls_files(&tcp).map(|files| files.len()), Ok(0));
             }
         }
     }

@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::history::{CacheChange, ChangeKind};
+use pteros_rtps::history::{CacheChange, Carrier, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::{Durability, Liveliness, Ownership};
@@ -30,6 +30,7 @@ use zenoh::sample::SampleKind;
 use zenoh::{Session, Wait};
 
 use crate::attachment::Attachment;
+use crate::certificate_watch::CertificateWatch;
 use crate::declarer::Declarer;
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
@@ -52,6 +53,11 @@ const EARLY_MAX: usize = 256;
 const EARLY_BYTES_MAX: usize = 64 << 20;
 /// How long such data waits for the token.
 const EARLY_WAIT: Duration = Duration::from_millis(2_500);
+/// How long a publisher stays after its token has gone. Zenoh sends declarations before
+/// data, so that the last samples of a publisher that is dropped come after that.
+const LEAVING_WAIT: Duration = Duration::from_millis(100);
+/// More end at once.
+const LEAVING_MAX: usize = 16_384;
 /// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
 const HELD_MAX: usize = 4_096;
 /// Bytes of such data, of all writers.
@@ -70,6 +76,8 @@ pub struct ZenohWire {
     tokens: Mutex<Option<Subscriber<()>>>,
     /// The claim to listen for the other sessions of the host, until closed.
     rendezvous: Mutex<Option<UnixListener>>,
+    /// Of its certificates, until closed.
+    watch: Mutex<Option<CertificateWatch>>,
 }
 
 struct State {
@@ -81,6 +89,8 @@ struct State {
     /// Arrivals that were early or held, to be handled before the inbox.
     ready: VecDeque<Arrival>,
     early: VecDeque<(Instant, Arrival)>,
+    /// Tokens of publishers that have gone, and when their endpoints end.
+    leaving: VecDeque<(Instant, String)>,
     early_bytes: usize,
     requests: OpenRequests<Query>,
     /// The last number of each server's writer of replies.
@@ -118,6 +128,7 @@ impl ZenohWire {
             session,
             access,
             rendezvous,
+            watch,
         } = opened;
         let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
         let WireSetup {
@@ -164,6 +175,7 @@ impl ZenohWire {
             unsent: AtomicU64::new(0),
             tokens: Mutex::new(Some(tokens)),
             rendezvous: Mutex::new(rendezvous),
+            watch: Mutex::new(watch),
         })
     }
 
@@ -181,7 +193,9 @@ impl ZenohWire {
             || !state.wanted.is_empty();
         let at_once = is_ready.then_some(Instant::ZERO);
         let early = state.early.front().map(|(until, _)| *until);
-        let expiry = early.into_iter().chain(state.peers.next_expiry()).min();
+        let leaving = state.leaving.front().map(|(until, _)| *until);
+        let waiting = early.into_iter().chain(leaving);
+        let expiry = waiting.chain(state.peers.next_expiry()).min();
         self.inbox.schedule(at_once.or(expiry));
     }
 
@@ -332,6 +346,7 @@ impl State {
             held_bytes: 0,
             ready: VecDeque::new(),
             early: VecDeque::new(),
+            leaving: VecDeque::new(),
             early_bytes: 0,
             requests: OpenRequests::new(),
             replies: BTreeMap::new(),
@@ -383,11 +398,21 @@ impl State {
         let remote = self.peers.remote_of_token(&key);
         if let Some(held) = remote.and_then(|remote| self.held.get_mut(&remote.main)) {
             held.token = Some((key, is_alive));
+        } else if !is_alive && self.leaving.len() < LEAVING_MAX && self.peers.is_publisher(&key) {
+            self.leaving.push_back((now.after(LEAVING_WAIT), key));
         } else if !is_alive {
             self.peers.remove(&key);
+        } else if self.is_back(&key) {
+            // It is announced already.
         } else if let Some(gid) = self.peers.add(now, &key) {
             self.take_early(gid);
         }
+    }
+
+    /// Whether a publisher that was leaving stays.
+    fn is_back(&mut self, key: &str) -> bool {
+        let place = self.leaving.iter().position(|(_, leaving)| leaving == key);
+        place.and_then(|place| self.leaving.remove(place)).is_some()
     }
 
     /// Counts the readers that a writer's data waits for. After the last one it goes on.
@@ -504,6 +529,10 @@ impl State {
     fn go_on_with_waiting(&mut self, now: Instant) {
         for gid in self.peers.expire(now) {
             self.take_early(gid);
+            self.are_readers_stale = true;
+        }
+        while let Some((_, key)) = self.leaving.pop_front_if(|(until, _)| *until <= now) {
+            self.peers.remove(&key);
             self.are_readers_stale = true;
         }
     }
@@ -716,6 +745,7 @@ impl Wire for ZenohWire {
 
     fn close(&self, _now: Instant) {
         self.declarer.close();
+        drop(self.watch.lock().take());
         self.state.lock().requests.clear();
         if let Err(error) = self.session.close().wait() {
             tracing::debug!("close the Zenoh session: {error}");
@@ -730,6 +760,10 @@ impl Wire for ZenohWire {
 }
 
 impl SampleWire for ZenohWire {
+    fn carrier(&self) -> Carrier {
+        Carrier::Zenoh
+    }
+
     fn keeps_history(&self) -> bool {
         true
     }
@@ -958,6 +992,9 @@ mod tests {
         assert_eq!(lost, [expected]);
         state.note_token(Instant::ZERO, TOKEN.into(), false);
         state.take_discovery(&mut Vec::new());
+        assert_eq!(state.last.len(), 2, "its last samples may follow");
+        state.go_on_with_waiting(Instant::ZERO.after(LEAVING_WAIT));
+        state.take_discovery(&mut Vec::new());
         assert!(state.last.is_empty());
     }
 
@@ -1106,6 +1143,7 @@ mod tests {
         assert!(state.peers.remote_of_token(TOKEN).is_some());
         state.hold(writer, false);
         assert_eq!(go_on(&mut state, writer), 1);
+        state.go_on_with_waiting(Instant::ZERO.after(LEAVING_WAIT));
         assert!(state.peers.remote_of_token(TOKEN).is_none());
     }
 

@@ -68,6 +68,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/rmw_pteros/src/header_check.rs",
     "crates/shm/examples/",
     "crates/store/src/thread.rs",
+    "crates/zenoh/src/certificate_watch.rs",
     "crates/zenoh/src/declarer.rs",
     "crates/zenoh/src/session.rs",
     "crates/zenoh/examples/",

@@ -249,11 +249,18 @@ impl Program {
     /// Waits until it has logged a text. Returns when the first such line came.
     #[track_caller]
     pub fn logs(&mut self, text: &str) -> Instant {
-        let end = Instant::now() + TIMEOUT;
+        self.wait_for_log(TIMEOUT, text).at
+    }
+
+    /// Waits for the first line of its log with a text.
+    #[track_caller]
+    pub fn wait_for_log(&mut self, within: Duration, text: &str) -> &Line {
+        let end = Instant::now() + within;
         self.log.extend(self.err.try_iter());
         loop {
-            if let Some(line) = self.log.iter().find(|line| line.text.contains(text)) {
-                return line.at;
+            let found = self.log.iter().position(|line| line.text.contains(text));
+            if let Some(at) = found {
+                return &self.log[at];
             }
             let left = end.saturating_duration_since(Instant::now());
             match self.err.recv_timeout(left) {
@@ -284,7 +291,10 @@ impl Drop for Program {
     }
 }
 
-/// Hosts like `a` and `b`, attached to three bridges by links like `a1` (host a,
+/// Networks of a [`Lab`].
+const NETWORKS: u8 = 5;
+
+/// Hosts like `a` and `b`, attached to bridges, one a network, by links like `a1` (host a,
 /// network 1), whose other end in the switch is `sa1`. Addresses are
 /// 10.NETWORK.0.HOST.
 pub struct Lab {
@@ -306,7 +316,7 @@ impl Lab {
         });
         match switch {
             Ok(switch) => {
-                for network in [1, 2, 3] {
+                for network in 1..=NETWORKS {
                     switch.ip(&format!(
                         "link add br{network} type bridge mcast_snooping 0"
                     ));

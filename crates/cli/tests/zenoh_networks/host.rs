@@ -39,6 +39,12 @@ impl Host {
         }
     }
 
+    /// The host with one more variable of its processes.
+    pub fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
     fn with_variables(&self, mut command: Command) -> Command {
         // A program that nobody configured.
         for (name, _) in std::env::vars() {
@@ -72,9 +78,18 @@ impl Host {
     /// Starts a part of this program and waits until it has begun.
     #[track_caller]
     pub fn start_part(&self, part: &str) -> Program {
+        parts::start(self.part(part))
+    }
+
+    /// Starts a part of this program.
+    pub fn begin_part(&self, part: &str) -> Program {
+        Program::start(self.part(part))
+    }
+
+    fn part(&self, part: &str) -> Command {
         let mut command = parts::command(&self.namespace, part);
         command.env("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET");
-        parts::start(self.with_variables(command))
+        self.with_variables(command)
     }
 
     /// Prints the numbers of a topic, one a line.

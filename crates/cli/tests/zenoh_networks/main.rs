@@ -11,8 +11,10 @@ mod namespaces;
 mod spin_thread;
 
 mod bridge;
+mod certificates;
 mod cut;
 mod host;
+mod hundred_nodes;
 mod lossy;
 mod nat;
 mod parts;

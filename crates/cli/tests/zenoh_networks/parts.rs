@@ -18,13 +18,14 @@ use pteros::prelude::*;
 use pteros::service::Service;
 use pteros_peers::frame_relay;
 
+use crate::hundred_nodes;
 use crate::namespaces::{Namespace, Program};
 use crate::spin_thread::SpinThread;
 
 /// The part and its words, in the environment of the child.
 const PART: &str = "PTEROS_TEST_PART";
 /// A child that nobody ends does so itself, as the namespaces do.
-const LIFETIME: Duration = Duration::from_secs(400);
+pub const LIFETIME: Duration = Duration::from_secs(400);
 /// A part prints this line when it has begun. The test harness may have begun the line.
 const READY: &str = "ready";
 /// The server prints this line for each request that it leaves without a response.
@@ -71,6 +72,9 @@ fn a_part() {
         ["latched", topic] => publish_latched(topic),
         ["volatile", topic] => publish_volatile(topic),
         ["batch", topic, count] => publish_batch(topic, count.parse().unwrap()),
+        ["member", number, has_services] => {
+            hundred_nodes::be_member(number.parse().unwrap(), has_services.parse().unwrap());
+        }
         ["connect", address] => {
             let limit = Duration::from_secs(3);
             let connected = TcpStream::connect_timeout(&address.parse().unwrap(), limit);
@@ -84,13 +88,16 @@ fn a_part() {
     }
 }
 
-fn node(name: &str) -> Node {
+pub fn context() -> Context {
     let options = ContextOptions {
         use_environment: true,
         ..ContextOptions::default()
     };
-    let context = Context::with_options(options).unwrap();
-    context.create_node(name).unwrap()
+    Context::with_options(options).unwrap()
+}
+
+fn node(name: &str) -> Node {
+    context().create_node(name).unwrap()
 }
 
 /// A service that adds, one that never responds, and an action that counts.

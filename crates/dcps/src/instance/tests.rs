@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use pteros_msg::cdr::DecodeError;
 use pteros_msg::key::{KeyHash, KeyReader};
-use pteros_rtps::history::{CacheChange, ChangeKind};
+use pteros_rtps::history::{CacheChange, Carrier, ChangeKind};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::qos::{EndpointQos, History, Reliability, ResourceLimits};
@@ -428,7 +428,7 @@ fn change(vendor: VendorId, payload: &[u8], key_only: bool, sent: Option<u8>) ->
         writer: GuidPrefix(prefix).with(EntityId::new([0, 0, 1], EntityId::KIND_WRITER_WITH_KEY)),
         sequence: SequenceNumber(1),
         source_timestamp: None,
-        via_shared_memory: false,
+        carrier: Carrier::Datagrams,
         payload: Bytes::copy_from_slice(payload),
         key_only,
         key_hash: sent.map(|key| [key; 16]),

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pteros_msg::cdr::{Representation, to_payload, to_payload_slice};
 use pteros_msg::message::Encode;
 use pteros_rtps::coherent_mark::CoherentMark;
-use pteros_rtps::history::ChangeKind;
+use pteros_rtps::history::{Carrier, ChangeKind};
 use pteros_rtps::id::Guid;
 use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::seq::SampleIdentity;
@@ -24,8 +24,12 @@ pub enum DeliveryPath {
     IntraProcess,
     /// Through shared memory of this host.
     SharedMemory,
-    /// Over the network, loopback included.
+    /// Over the network by RTPS, loopback included.
     Network,
+    /// By Zenoh.
+    Zenoh,
+    /// By another wire than RTPS.
+    OtherWire,
 }
 
 impl DeliveryPath {
@@ -36,6 +40,20 @@ impl DeliveryPath {
             Self::IntraProcess => "intra-process",
             Self::SharedMemory => "shared memory",
             Self::Network => "UDP",
+            Self::Zenoh => "zenoh",
+            Self::OtherWire => "another wire",
+        }
+    }
+}
+
+impl From<Carrier> for DeliveryPath {
+    #[inline]
+    fn from(carrier: Carrier) -> Self {
+        match carrier {
+            Carrier::Datagrams => Self::Network,
+            Carrier::SharedMemory => Self::SharedMemory,
+            Carrier::Zenoh => Self::Zenoh,
+            Carrier::OtherWire => Self::OtherWire,
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! They are in one context, or in two that discover each other on this host, over
 //! UDP or shared memory, or on two hosts of a simulated network, where time passes
-//! only while some thread waits, and over a second wire there.
+//! only while some thread waits, and over a second wire there. With the
+//! feature `zenoh` a router of Zenoh joins them, too.
 
 use std::path::Path as FolderPath;
 use std::sync::Arc;
@@ -40,6 +41,9 @@ pub enum TestTransport {
     SimulatedLossy(u64),
     /// Over a wire of the simulation that carries whole samples, without RTPS.
     SimulatedWire,
+    /// Over a Zenoh router on this host.
+    #[cfg(feature = "zenoh")]
+    Zenoh,
 }
 
 impl TestTransport {
@@ -57,6 +61,8 @@ impl TestTransport {
                 Some(sim)
             }
             Self::IntraProcess | Self::Udp | Self::SharedMemory => None,
+            #[cfg(feature = "zenoh")]
+            Self::Zenoh => None,
         }
     }
 }
@@ -72,6 +78,9 @@ pub struct Harness {
     opened: Instant,
     /// Dropped after the contexts that live in it.
     sim: Option<Arc<Simulation>>,
+    /// Dropped after the contexts that it joins.
+    #[cfg(feature = "zenoh")]
+    _router: Option<pteros_zenoh::Router>,
 }
 
 impl Harness {
@@ -105,6 +114,19 @@ impl Harness {
         let sim = transport.simulated().map(Arc::new);
         let bus = (transport == TestTransport::SimulatedWire)
             .then(|| WireBus::new(Duration::from_micros(100)));
+        #[cfg(feature = "zenoh")]
+        let (router, options) = match transport {
+            TestTransport::Zenoh => {
+                let (router, wire) = crate::over_zenoh::router();
+                let options = ContextOptions {
+                    discovery_range: Some(DiscoveryRange::Off),
+                    wires: vec![wire],
+                    ..options
+                };
+                (Some(router), options)
+            }
+            _ => (None, options),
+        };
         let open = |place| match &sim {
             None => Context::with_options(options.clone()).unwrap(),
             Some(sim) => {
@@ -137,6 +159,8 @@ impl Harness {
             contexts: vec![a, b],
             opened: Instant::now(),
             sim,
+            #[cfg(feature = "zenoh")]
+            _router: router,
         };
         if transport == TestTransport::SharedMemory {
             harness.connect_shared_memory();
@@ -168,12 +192,20 @@ impl Harness {
     pub fn path(&self) -> DeliveryPath {
         match self.transport {
             TestTransport::IntraProcess => DeliveryPath::IntraProcess,
-            TestTransport::Udp
-            | TestTransport::Simulated
-            | TestTransport::SimulatedLossy(_)
-            | TestTransport::SimulatedWire => DeliveryPath::Network,
+            TestTransport::Udp | TestTransport::Simulated | TestTransport::SimulatedLossy(_) => {
+                DeliveryPath::Network
+            }
+            TestTransport::SimulatedWire => DeliveryPath::OtherWire,
+            #[cfg(feature = "zenoh")]
+            TestTransport::Zenoh => DeliveryPath::Zenoh,
             TestTransport::SharedMemory => DeliveryPath::SharedMemory,
         }
+    }
+
+    /// Whether what arrives lies where the receiver put it, at any address.
+    pub fn copies_bytes(&self) -> bool {
+        let path = self.path();
+        path != DeliveryPath::IntraProcess && path != DeliveryPath::SharedMemory
     }
 
     pub fn publisher(&self, qos: &QosProfile) -> Publisher<Text> {

@@ -8,7 +8,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 
-use crate::change::ChangeKind;
+use crate::change::{Carrier, ChangeKind};
 use crate::defrag::{DefragLimits, Defragmenter, Fragments, ReassemblyOutcome, SampleHead};
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Route;
@@ -148,7 +148,7 @@ impl StatelessPeer {
             sequence: data.sequence,
             kind: ChangeKind::Alive,
             source_timestamp: None,
-            via_shared_memory: false,
+            carrier: Carrier::Datagrams,
             key_only: false,
             key_hash: None,
             related_sample_identity: None,

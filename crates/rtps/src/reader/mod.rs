@@ -36,7 +36,7 @@ use bytes::Bytes;
 pub use config::{NackConfig, ReaderConfig, ReaderLimits, WriterProxyConfig};
 pub use event::ReaderEvent;
 
-use crate::change::{CacheChange, ChangeKind};
+use crate::change::{CacheChange, Carrier, ChangeKind};
 use crate::coherent_mark::CoherentMarkKind;
 use crate::defrag::{CONTRADICTED_AGE, Fragments, ReassemblyOutcome, SampleHead};
 use crate::id::{Guid, GuidPrefix};
@@ -510,7 +510,7 @@ impl Reader {
             writer: guid,
             sequence: head.sequence,
             source_timestamp: head.source_timestamp,
-            via_shared_memory: head.via_shared_memory,
+            carrier: head.carrier,
             payload,
             key_only: head.key_only,
             key_hash: head.key_hash,
@@ -825,7 +825,11 @@ fn sample_head(
         sequence,
         kind: inline_qos.change_kind(),
         source_timestamp: source.timestamp,
-        via_shared_memory: source.via_shared_memory,
+        carrier: if source.via_shared_memory {
+            Carrier::SharedMemory
+        } else {
+            Carrier::Datagrams
+        },
         key_only,
         key_hash: inline_qos.key_hash(),
         related_sample_identity: inline_qos.related_sample_identity(),

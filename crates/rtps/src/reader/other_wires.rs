@@ -46,7 +46,7 @@ impl Reader {
             sequence: sample.sequence,
             kind: sample.kind,
             source_timestamp: sample.source_timestamp,
-            via_shared_memory: sample.via_shared_memory,
+            carrier: sample.carrier,
             key_only: sample.key_only,
             key_hash: sample.key_hash,
             related_sample_identity: sample.related_sample_identity,

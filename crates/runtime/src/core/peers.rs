@@ -1,10 +1,11 @@
 //! Peers of this host, as the driver and users of a context see them: discovery logs
 //! before messages, and how samples travel to whom.
 
-use pteros_rtps::id::GuidPrefix;
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
+use crate::sample::DeliveryPath;
 use crate::shm_connections::PeerDelivery;
 use crate::shm_transport::{ConnectionCounts, ConnectionTotals};
 
@@ -59,10 +60,31 @@ impl Core {
         }
     }
 
-    /// How samples travel between this context and a participant, itself included,
-    /// and why not by shared memory.
-    pub fn delivery_path_to(&self, peer: GuidPrefix) -> PeerDelivery {
-        self.shm_connections.delivery_path_to(peer)
+    /// How samples travel between this context and the participant of an endpoint,
+    /// itself included, and why not by shared memory.
+    pub fn delivery_path_to(&self, endpoint: Guid) -> PeerDelivery {
+        match self.other_wire_to(endpoint) {
+            Some(path) => PeerDelivery {
+                path,
+                reason: Some("RTPS does not reach it".into()),
+            },
+            None => self.shm_connections.delivery_path_to(endpoint.prefix),
+        }
+    }
+
+    /// The path by a wire beside RTPS to a remote endpoint, or to any of a participant.
+    /// RTPS goes first: another wire lists nothing that it reaches.
+    pub fn other_wire_to(&self, endpoint: Guid) -> Option<DeliveryPath> {
+        let mut added = self.wires.added().iter();
+        let found = added.find(|wire| {
+            if endpoint.entity != EntityId::PARTICIPANT {
+                return wire.with_endpoint(endpoint, &mut |_| ());
+            }
+            let mut any = false;
+            wire.for_each_endpoint(&mut |known| any |= known.guid().prefix == endpoint.prefix);
+            any
+        });
+        found.map(|wire| wire.carrier().into())
     }
 
     /// Why two other participants share no memory, judged by what they announce;

@@ -206,7 +206,11 @@ impl Core {
     }
 
     fn receive_wire_sample(&self, now: Instant, wire: &Arc<dyn SampleWire>, sample: WireSample) {
-        let WireSample { change, readers } = sample;
+        let WireSample {
+            mut change,
+            readers,
+        } = sample;
+        change.carrier = wire.carrier();
         for reader in self.readers_of(change.writer) {
             if !readers.is_empty() && !readers.contains(&reader.data.guid) {
                 continue;

@@ -639,11 +639,7 @@ impl ReaderEndpoint {
             reception: wall,
             sequence: change.sequence.0,
             publisher: change.writer,
-            path: if change.via_shared_memory {
-                DeliveryPath::SharedMemory
-            } else {
-                DeliveryPath::Network
-            },
+            path: change.carrier.into(),
         };
         if let Some(tracer) = &self.tracer {
             tracer.note_arrived(self.data.guid.entity, &meta, change.payload.len());

@@ -192,7 +192,8 @@ impl Tracer {
     pub(crate) fn note_arrived(&self, reader: EntityId, meta: &SampleMeta, bytes: usize) {
         let now = self.now();
         let arrived = match meta.path {
-            DeliveryPath::IntraProcess => now,
+            // The wire's own threads have received it.
+            DeliveryPath::IntraProcess | DeliveryPath::Zenoh | DeliveryPath::OtherWire => now,
             DeliveryPath::SharedMemory | DeliveryPath::Network => {
                 current_context::arrived_at().unwrap_or(now).min(now)
             }

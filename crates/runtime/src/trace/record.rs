@@ -100,6 +100,8 @@ impl TraceRecord {
             DeliveryPath::IntraProcess => 0,
             DeliveryPath::SharedMemory => 1,
             DeliveryPath::Network => 2,
+            DeliveryPath::Zenoh => 3,
+            DeliveryPath::OtherWire => 4,
         };
         let [a, b, c, d] = self.later_times.map(|time| time.unwrap_or(ABSENT));
         let guid = u128::from_be_bytes(self.writer.to_bytes());
@@ -130,6 +132,8 @@ impl TraceRecord {
             0 => DeliveryPath::IntraProcess,
             1 => DeliveryPath::SharedMemory,
             2 => DeliveryPath::Network,
+            3 => DeliveryPath::Zenoh,
+            4 => DeliveryPath::OtherWire,
             _ => return None,
         };
         let guid = ((u128::from(high) << 64) | u128::from(low)).to_be_bytes();
@@ -205,6 +209,32 @@ mod tests {
         assert_eq!((record.time(3), record.time(9)), (None, None));
         assert_eq!(TraceRecord::from_words(&[0; 10]), None);
         assert_eq!(TraceRecord::from_words(&words[..9]), None);
+    }
+
+    #[test]
+    fn every_path_decodes_as_encoded() {
+        for path in [
+            DeliveryPath::IntraProcess,
+            DeliveryPath::SharedMemory,
+            DeliveryPath::Network,
+            DeliveryPath::Zenoh,
+            DeliveryPath::OtherWire,
+        ] {
+            let record = TraceRecord {
+                event: TraceEvent::Arrived,
+                path,
+                bytes: 1,
+                first_time: 2,
+                later_times: [None; 4],
+                writer: Guid::UNKNOWN,
+                sequence: 3,
+                entity: 4,
+                thread: 5,
+                span: 6,
+                cause: 7,
+            };
+            assert_eq!(TraceRecord::from_words(&record.to_words()), Some(record));
+        }
     }
 
     #[test]

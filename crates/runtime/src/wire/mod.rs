@@ -25,7 +25,7 @@ use std::sync::Arc;
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::hash::TypeHash;
 use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::history::CacheChange;
+use pteros_rtps::history::{CacheChange, Carrier};
 use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::{ParticipantEvent, RemoteEndpoint};
 use pteros_rtps::qos::Liveliness;
@@ -98,6 +98,11 @@ pub trait Wire: Send + Sync {
 
 /// A wire that carries samples itself, beside RTPS. Thread-safe.
 pub trait SampleWire: Wire {
+    /// What its samples are said to come by.
+    fn carrier(&self) -> Carrier {
+        Carrier::OtherWire
+    }
+
     /// Whether it encrypts and authenticates as a secured context needs. A secured
     /// context does not open with another wire.
     fn is_protected(&self) -> bool {

@@ -1,7 +1,9 @@
 //! Topics between contexts.
 
+use pteros::graph::MatchOutcome;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
+use pteros::subscription::DeliveryPath;
 
 use crate::harness::{Net, SOON, next, text, until};
 
@@ -31,8 +33,11 @@ fn messages_pass_in_order_whatever_the_route() {
     }
 }
 
+/// What a third process knows of two others.
+const BETWEEN: &str = "zenoh, or shared memory of their host";
+
 #[test]
-fn a_subscription_knows_publisher_and_source_timestamp() {
+fn a_subscription_knows_publisher_path_and_source_timestamp() {
     let net = Net::new();
     let [here, there] = [net.open(), net.open()];
     let talker = here.create_node("talker").unwrap();
@@ -46,6 +51,25 @@ fn a_subscription_knows_publisher_and_source_timestamp() {
     // A session of Pteros carries the GUID of its context.
     assert_eq!(sample.info().publisher_gid, publisher.gid());
     assert!(sample.info().source_timestamp.is_some());
+    // Everybody says by what it came.
+    assert_eq!(sample.info().delivery_path, DeliveryPath::Zenoh);
+    for gid in [publisher.gid(), here.guid()] {
+        assert_eq!(there.delivery_path_to(gid).path, DeliveryPath::Zenoh);
+    }
+    for (context, shown) in [(&here, "zenoh"), (&there, "zenoh"), (&net.open(), BETWEEN)] {
+        let path = || {
+            let reports = context.graph().match_reports("/chatter");
+            let outcome = reports
+                .into_iter()
+                .flat_map(|report| report.outcomes)
+                .next();
+            match outcome {
+                Some(MatchOutcome::Matched { path }) => path,
+                other => format!("{other:?}"),
+            }
+        };
+        until(context, || path() == shown);
+    }
 }
 
 #[test]

@@ -1,0 +1,276 @@
+//! Watches the certificates of a session or router with TLS while it runs.
+//!
+//! Zenoh closes the links that a certificate has opened when it expires
+//! (`close_link_on_expiration`), tries to connect again and is refused, all without a
+//! word of which file it is. A session reads its files for each connection, so that it
+//! connects with a renewed certificate by itself. A listener has read them at its start.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the clock that certificates are for, and a thread that looks at it"
+)]
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Condvar, Mutex};
+use zenoh::Config;
+
+use crate::certificate_dates;
+use crate::session::TLS_FILES;
+
+/// The pause between two looks. A clock may be set meanwhile, so none is longer.
+const LOOK_PAUSE: Duration = Duration::from_secs(2);
+/// Looks without any link after which the reason is looked for: Zenoh connects again
+/// after a second if it can.
+const LOOKS_WITHOUT_LINK: u32 = 3;
+
+/// A file that a setting of TLS names.
+pub struct TlsFile {
+    setting: String,
+    path: String,
+    is_authority: bool,
+    listens: bool,
+}
+
+impl TlsFile {
+    /// The files of the endpoints with TLS.
+    pub fn of(config: &Config) -> Vec<Self> {
+        let mut files = Vec::new();
+        for (endpoints, names) in TLS_FILES {
+            let has_tls = config.get_json(endpoints);
+            if !has_tls.is_ok_and(|all| all.contains("\"tls/")) {
+                continue;
+            }
+            for name in names {
+                let setting = format!("transport/link/tls/{name}");
+                let path = config.get_json(&setting).unwrap_or_default();
+                // Not set, or not a text: Zenoh decides.
+                let Ok(path) = serde_json::from_str::<String>(&path) else {
+                    continue;
+                };
+                files.push(Self {
+                    setting,
+                    path,
+                    is_authority: name == "root_ca_certificate",
+                    listens: endpoints.starts_with("listen"),
+                });
+            }
+        }
+        files
+    }
+
+    /// Its content, up to a limit.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn read(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let file = File::open(&self.path)?;
+        file.take(certificate_dates::FILE_BYTES_MAX)
+            .read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The problem with the dates of its certificates now.
+    pub fn date_problem(&self, bytes: &[u8]) -> Option<String> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        let now = now.map_or(0, |since| {
+            i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+        });
+        certificate_dates::problem(bytes, self.is_authority, now)
+    }
+}
+
+impl fmt::Display for TlsFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Zenoh setting {}={:?}", self.setting, self.path)
+    }
+}
+
+/// A file, and what is known of it.
+struct Watched {
+    file: TlsFile,
+    /// What a listener has read at its start.
+    loaded: Option<Vec<u8>>,
+    is_reported: bool,
+}
+
+impl Watched {
+    fn new(file: TlsFile) -> Self {
+        Self {
+            loaded: file.read().ok().filter(|_| file.listens),
+            file,
+            is_reported: false,
+        }
+    }
+
+    /// What is to be said now: of a certificate that has just expired, once.
+    fn look(&mut self) -> Option<String> {
+        let own = match &self.loaded {
+            Some(loaded) => self.file.date_problem(loaded),
+            // A file that cannot be read now may be in the course of its renewal.
+            None => self
+                .file
+                .read()
+                .ok()
+                .and_then(|now| self.file.date_problem(&now)),
+        };
+        let was_reported = std::mem::replace(&mut self.is_reported, own.is_some());
+        let wrong = own.filter(|_| !was_reported)?;
+        let remedy = if self.file.listens {
+            "and start this again, since a listener reads it at its start"
+        } else {
+            "and the session connects again by itself"
+        };
+        Some(format!(
+            "{}: {wrong}; no link opens with it, and Zenoh closes those that it has opened where \
+             transport/link/tls/close_link_on_expiration is set; renew it (pteros security \
+             create_enclave renews that of an enclave), {remedy}",
+            self.file
+        ))
+    }
+}
+
+/// How often a watch has looked.
+#[derive(Default)]
+pub struct Looks {
+    without_link: u32,
+    had_link: bool,
+}
+
+impl Looks {
+    /// Notes whether there is a link. Returns whether there has been none for a while
+    /// now, once after each link.
+    pub fn note_links(&mut self, has_link: bool) -> bool {
+        if has_link {
+            self.had_link = true;
+            self.without_link = 0;
+            return false;
+        }
+        self.without_link = self.without_link.saturating_add(1);
+        self.had_link && self.without_link == LOOKS_WITHOUT_LINK
+    }
+}
+
+/// See the module documentation. It ends when it is dropped; a look in progress is not
+/// waited for.
+pub struct CertificateWatch(Arc<Stop>);
+
+#[derive(Default)]
+struct Stop {
+    is_over: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl CertificateWatch {
+    /// Starts to watch, and calls `more` at each look. Nothing to watch is `None`.
+    ///
+    /// # Errors
+    /// The operating system's, when it cannot create a thread.
+    pub fn start(
+        files: Vec<TlsFile>,
+        mut more: impl FnMut(&mut Looks) + Send + 'static,
+    ) -> Result<Option<Self>, String> {
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let mut watched: Vec<Watched> = files.into_iter().map(Watched::new).collect();
+        let stop = Arc::new(Stop::default());
+        let own = stop.clone();
+        let work = move || {
+            let mut looks = Looks::default();
+            while own.pause() {
+                for text in watched.iter_mut().filter_map(Watched::look) {
+                    tracing::error!("{text}");
+                }
+                more(&mut looks);
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("zenoh-expiry".into())
+            .spawn(work);
+        thread.map_err(|error| format!("start a thread: {error}"))?;
+        Ok(Some(Self(stop)))
+    }
+}
+
+impl Stop {
+    /// Returns whether to go on.
+    fn pause(&self) -> bool {
+        let mut is_over = self.is_over.lock();
+        if !*is_over {
+            self.changed.wait_for(&mut is_over, LOOK_PAUSE);
+        }
+        !*is_over
+    }
+}
+
+impl Drop for CertificateWatch {
+    fn drop(&mut self) {
+        *self.0.is_over.lock() = true;
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pteros_security::date::UnixTime;
+    use pteros_security::keystore::{Keystore, Options};
+
+    #[test]
+    fn an_expired_certificate_is_reported_once_and_again_after_its_renewal() {
+        let name = format!("pteros-zenoh-watch-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let now = UnixTime(now.as_secs().try_into().unwrap());
+        let before = UnixTime(now.0 - 40 * 86_400);
+        let keystore = Keystore::create(&root, &Options::default(), before).unwrap();
+        let certify = |days, at| {
+            let options = Options {
+                days,
+                ..Options::default()
+            };
+            keystore.create_enclave("/arm", None, &options, at).unwrap();
+        };
+        certify(1, before);
+        let file = |listens| TlsFile {
+            setting: "transport/link/tls/x".into(),
+            path: root.join("enclaves/arm/cert.pem").display().to_string(),
+            is_authority: false,
+            listens,
+        };
+        let [mut session, mut listener] = [false, true].map(|listens| Watched::new(file(listens)));
+        for (watched, remedy) in [
+            (&mut session, "the session connects again by itself"),
+            (&mut listener, "start this again"),
+        ] {
+            let said = watched.look().unwrap();
+            let begin = format!("{}: the certificate of \"/arm\" expired at ", watched.file);
+            assert!(said.starts_with(&begin) && said.contains(remedy), "{said}");
+            assert_eq!(watched.look(), None, "once");
+        }
+        certify(365, now);
+        assert_eq!([session.look(), listener.look()], [None, None]);
+        // The listener still has the old one.
+        assert_eq!([session.is_reported, listener.is_reported], [false, true]);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn lost_links_are_noted_once_after_each_link() {
+        let mut looks = Looks::default();
+        let mut note = |links: &[bool]| -> usize {
+            let noted = links.iter().filter(|has_link| looks.note_links(**has_link));
+            noted.count()
+        };
+        assert_eq!(note(&[false; 9]), 0, "there was none");
+        assert_eq!(note(&[true, false, false]), 0);
+        assert_eq!(note(&[false; 9]), 1);
+        assert_eq!(note(&[true, false, true, false, false]), 0);
+        assert_eq!(note(&[false]), 1);
+    }
+}
