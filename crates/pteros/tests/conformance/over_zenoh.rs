@@ -50,10 +50,6 @@ pub const EXEMPT: &[(&str, &str)] = &[
     ("a_full_history_drops_the_oldest_set_as_a_whole", COHERENT),
     ("a_group_set_is_complete_on_all_its_topics", COHERENT),
     ("a_group_shows_views_of_whole_sets", COHERENT),
-    (
-        "a_group_without_group_access_has_independent_subscriptions",
-        COHERENT,
-    ),
     ("a_late_joiner_gets_whole_sets_or_none", COHERENT),
     ("a_nested_coherent_set_ends_with_the_outer_one", COHERENT),
     (

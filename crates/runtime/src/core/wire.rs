@@ -256,6 +256,10 @@ impl Core {
         } else if let Some(reader) = self.endpoints.reader(local.entity) {
             reader.note_writer(remote.guid, remote.qos.ownership_strength);
             reader.note_durable(remote.guid, &remote.qos);
+            if reader.holds_samples() {
+                // A member of a subscription group. No such wire carries marks of a group.
+                reader.add_set_writer(remote.guid, remote.group, false);
+            }
             reader.machine.lock().match_writer(now, monitored(remote));
             let mut table = self.endpoints.write();
             let readers = table.readers_of_writer.entry(remote.guid).or_default();
