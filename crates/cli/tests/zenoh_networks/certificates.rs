@@ -27,6 +27,8 @@ fn now() -> UnixTime {
 /// sessions. One of them, or the router, has a certificate that expires soon.
 struct Fleet {
     root: PathBuf,
+    /// The last second in which the certificate that expires is valid.
+    last_second: UnixTime,
     middle: Host,
     a: Host,
     b: Host,
@@ -41,6 +43,7 @@ impl Fleet {
         );
         let fleet = Self {
             root: std::env::temp_dir().join(name),
+            last_second: UnixTime(now().0 + VALID_SECONDS),
             middle: Host::on_zenoh(lab, ""),
             a: Host::on_zenoh(lab, ""),
             b: Host::on_zenoh(lab, ""),
@@ -53,7 +56,7 @@ impl Fleet {
         for enclave in [ROUTER, "/one", "/two", "/ears"] {
             if enclave == short_lived {
                 let a_day = Options { days: 1, ..options };
-                let at = UnixTime(now().0 - DAY + VALID_SECONDS);
+                let at = UnixTime(fleet.last_second.0 - DAY);
                 keystore.create_enclave(enclave, None, &a_day, at).unwrap();
             } else {
                 keystore
@@ -116,6 +119,20 @@ impl Fleet {
         Program::start(command)
     }
 
+    /// Lets the certificate expire while a session is stopped.
+    ///
+    /// Zenoh (1.10) closes a link at the beginning of the last second, and TLS takes the
+    /// certificate until its end. A link that a session opens anew between the two stays:
+    /// Zenoh's task for its expiration ends before the link exists. So no session that
+    /// the test is about runs in that second.
+    fn expire(&self, session: &Program, flow: &Program) {
+        session.signal("STOP");
+        while now().0 <= self.last_second.0 {
+            let _ = flow.out.recv_timeout(Duration::from_millis(100));
+        }
+        session.signal("CONT");
+    }
+
     fn echo(&self, of: &str) -> Program {
         let topic = format!("/from{}", of.replace('/', "_"));
         let words = format!("topic echo --csv {topic} std_msgs/msg/Int64");
@@ -145,6 +162,7 @@ fn a_session_whose_certificate_expires_says_so_and_connects_again_when_it_is_ren
     let [mut of_expiring, mut of_steady] = ["/one", "/two"].map(|of| fleet.echo(of));
     go_on(&mut of_expiring);
     go_on(&mut of_steady);
+    fleet.expire(&expiring, &of_steady);
 
     let said = wait_for_log(&mut expiring, "the certificate of \"/one\" expired at ");
     assert!(said.contains(&fleet.file("/one", "cert.pem")), "{said}");
@@ -179,6 +197,7 @@ fn a_router_whose_certificate_expires_says_so_and_so_do_its_sessions() {
     let mut steady = fleet.publish("/two");
     let mut of_steady = fleet.echo("/two");
     go_on(&mut of_steady);
+    fleet.expire(&steady, &of_steady);
 
     let said = wait_for_log(&mut router, "the certificate of \"/zenohd\" expired at ");
     assert!(said.contains(&fleet.file(ROUTER, "cert.pem")), "{said}");
