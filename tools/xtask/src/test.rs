@@ -208,24 +208,6 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         let (run, _) = run_tests(command)?;
         Ok(run)
     });
-    report.run_step("conformance over Zenoh", || {
-        let program = [
-            "-p",
-            "pteros",
-            "--features",
-            "zenoh",
-            "--test",
-            "conformance",
-        ];
-        let mut run = cargo_tests(None, true, &[&program[..], &["over_zenoh"]].concat())?;
-        let mut command = test_command(None, true)?;
-        command
-            .args(program)
-            .args(["--", "--ignored", "no_exemption_of_zenoh"]);
-        let (exempt, _) = run_tests(command)?;
-        run.counts.add(exempt.counts);
-        Ok(run)
-    });
     report.run_step("Zenoh in network namespaces", || {
         // The command has Zenoh in this step only.
         let program = ["-p", "pteros-cli", "--features", "full,zenoh"];
