@@ -172,7 +172,8 @@ fn files_are_split_at_the_exact_time_and_latched_messages_repeated() {
 }
 
 /// The messages of a file that ends at any byte are a prefix of all messages, and are
-/// no fewer than those of whole chunks.
+/// no fewer than those of whole chunks. That it ends early is told, also behind the last
+/// message.
 #[test]
 fn a_file_that_ends_anywhere_is_read_up_to_there() {
     let folder = folder("torn");
@@ -191,6 +192,7 @@ fn a_file_that_ends_anywhere_is_read_up_to_there() {
             read.len()
         );
         assert_eq!(reader.message_count(), read.len() as u64);
+        assert!(!reader.problems().is_empty(), "{length}");
         most = read.len();
     }
     assert_eq!(most, 40);

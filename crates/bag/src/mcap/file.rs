@@ -300,6 +300,13 @@ impl McapFile {
                 .checked_add(length)
                 .filter(|end| *end <= self.bytes);
             if matches!(op, opcode::DATA_END | opcode::FOOTER) {
+                let tail_at = self.bytes.saturating_sub(MAGIC.len() as u64);
+                if self.read_at(tail_at, MAGIC.len() as u64)? != MAGIC {
+                    self.note(
+                        at,
+                        "the file ends within its summary: its writer was stopped",
+                    );
+                }
                 break;
             }
             if op == opcode::MESSAGE && end.is_some() {
