@@ -145,7 +145,8 @@ fn samples_ahead_of_a_missing_one_are_kept_within_limits() {
         harness.send_to_reader(&intruder().data(INTRUDER_WRITER, number * 1_000, &payload));
     }
     assert!(harness.reader_stats().buffer_full > 0);
-    harness.memory_bytes_max = 2 << 20;
+    // 4 096 samples with their records.
+    harness.memory_bytes_max = 6 << 20;
 }
 
 /// Cyclone DDS 9e5cace: preemptive ACKNACKs to a writer that never sends a

@@ -88,17 +88,23 @@ fn a_writer_whose_only_slow_reader_is_unmatched_can_write_again() {
 
 #[test]
 fn a_keep_all_reader_that_is_not_polled_blocks_the_writer_and_loses_nothing() {
-    let (mut pair, w, r) = joined(keep_all(4), keep_all(3));
+    let mut pair = Pair::new();
+    let w = pair.writer(0, keep_all(4));
+    let r = pair.reader_with(1, keep_all(3), |config| {
+        config.limits.reorder_samples_max = 16
+    });
+    pair.join(w, r);
+    pair.run_ms(50);
     pair.readers[r.0].paused = true;
     let mut written = 0;
-    for _ in 0..2_000 {
+    for _ in 0..100 {
         if pair.try_write(w, number(written + 1)).is_ok() {
             written += 1;
         }
         pair.run_ms(5);
     }
     // Ready queue, reorder buffer and history are full.
-    assert_eq!(written, 3 + 256 + 4);
+    assert_eq!(written, 3 + 16 + 4);
     pair.readers[r.0].paused = false;
     pair.run_ms(1_000);
     pair.write_many(w, 1);
