@@ -31,6 +31,9 @@ struct ReorderedChange {
     charge: MemoryCharge,
 }
 
+/// Places that an empty buffer keeps. Those of a longer loss are freed.
+const RETAINED_MAX: usize = 256;
+
 /// Changes of one writer, sorted by number. Insertion at the back is O(1).
 #[derive(Debug)]
 pub(crate) struct ReorderBuffer {
@@ -140,6 +143,9 @@ impl ReorderBuffer {
         let ReorderedChange { mut change, charge } = self.changes.pop_front()?;
         self.bytes = self.bytes.saturating_sub(change.payload.len());
         change.charge = self.charger.complete(charge);
+        if self.changes.is_empty() && self.changes.capacity() > RETAINED_MAX {
+            self.changes = VecDeque::new();
+        }
         Some(change)
     }
 }
@@ -168,6 +174,16 @@ mod tests {
             coherent_mark: None,
             charge: SampleCharge::default(),
         }
+    }
+
+    #[test]
+    fn an_empty_buffer_keeps_few_places() {
+        let mut buffer = ReorderBuffer::new(4_096, usize::MAX);
+        for number in 2..4_000 {
+            assert_eq!(buffer.insert(change(number)), ReorderOutcome::Stored);
+        }
+        while buffer.pop_below(SequenceNumber(i64::MAX)).is_some() {}
+        assert!(buffer.changes.capacity() <= RETAINED_MAX);
     }
 
     #[test]

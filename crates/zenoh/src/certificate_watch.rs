@@ -182,11 +182,15 @@ impl CertificateWatch {
         let own = stop.clone();
         let work = move || {
             let mut looks = Looks::default();
-            while own.pause() {
+            // The first look is at once: a link may be lost before the second.
+            loop {
                 for text in watched.iter_mut().filter_map(Watched::look) {
                     tracing::error!("{text}");
                 }
                 more(&mut looks);
+                if !own.pause() {
+                    break;
+                }
             }
         };
         let thread = std::thread::Builder::new()

@@ -241,7 +241,8 @@ impl Fleet {
         let host = &self.hosts[host];
         loop {
             let (_, out, log) = host.run_to_end(host.pteros("node list"));
-            let listed = out.lines().filter(|line| line[1..].starts_with(NAME));
+            let names = out.lines().filter_map(|line| line.strip_prefix('/'));
+            let listed = names.filter(|name| name.starts_with(NAME));
             let (listed, wanted) = (listed.count(), self.members.len());
             if listed == wanted {
                 return;
@@ -414,7 +415,7 @@ fn restart_router(fleet: &mut Fleet, kind: Kind) {
 fn kill_a_fifth(fleet: &mut Fleet) {
     let begun = Instant::now();
     fleet.members.retain(|(number, member)| {
-        let is_left = (number / HOSTS) % 5 != 0;
+        let is_left = !(number / HOSTS).is_multiple_of(5);
         if !is_left {
             member.signal("KILL");
         }
