@@ -32,7 +32,7 @@ impl ChangeKind {
     }
 }
 
-/// What brought a change to its reader. One byte: each sample carries it.
+/// The path by which a change reached its reader. One byte: each sample carries it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Carrier {
     /// RTPS datagrams.
@@ -57,7 +57,7 @@ pub struct CacheChange {
     pub sequence: SequenceNumber,
     /// The writer's timestamp.
     pub source_timestamp: Option<Timestamp>,
-    /// What brought it.
+    /// The path by which it came.
     pub carrier: Carrier,
     /// The serialized sample with its encapsulation header. For dispose and
     /// unregister the serialized key, or empty.

@@ -93,7 +93,7 @@ impl fmt::Display for TlsFile {
 /// A file, and what is known of it.
 struct Watched {
     file: TlsFile,
-    /// What a listener has read at its start.
+    /// The certificate that a listener has read at its start.
     loaded: Option<Vec<u8>>,
     is_reported: bool,
 }
@@ -107,7 +107,7 @@ impl Watched {
         }
     }
 
-    /// What is to be said now: of a certificate that has just expired, once.
+    /// The report of a certificate that has just expired, once.
     fn look(&mut self) -> Option<String> {
         let own = match &self.loaded {
             Some(loaded) => self.file.date_problem(loaded),

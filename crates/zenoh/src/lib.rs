@@ -24,6 +24,7 @@ mod gid;
 mod history_order;
 mod inbox;
 mod key;
+mod leaving;
 mod links;
 mod local;
 mod ordered_history;

@@ -35,6 +35,7 @@ use crate::declarer::Declarer;
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
 use crate::key::Place;
+use crate::leaving::{LEAVING_WAIT_BUSY, Leaving};
 use crate::links::{Link, Outgoing};
 use crate::local::Local;
 use crate::peers::Peers;
@@ -53,11 +54,6 @@ const EARLY_MAX: usize = 256;
 const EARLY_BYTES_MAX: usize = 64 << 20;
 /// How long such data waits for the token.
 const EARLY_WAIT: Duration = Duration::from_millis(2_500);
-/// How long a publisher stays after its token has gone. Zenoh sends declarations before
-/// data, so that the last samples of a publisher that is dropped come after that.
-const LEAVING_WAIT: Duration = Duration::from_millis(100);
-/// More end at once.
-const LEAVING_MAX: usize = 16_384;
 /// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
 const HELD_MAX: usize = 4_096;
 /// Bytes of such data, of all writers.
@@ -89,8 +85,7 @@ struct State {
     /// Arrivals that were early or held, to be handled before the inbox.
     ready: VecDeque<Arrival>,
     early: VecDeque<(Instant, Arrival)>,
-    /// Tokens of publishers that have gone, and when their endpoints end.
-    leaving: VecDeque<(Instant, String)>,
+    leaving: Leaving,
     early_bytes: usize,
     requests: OpenRequests<Query>,
     /// The last number of each server's writer of replies.
@@ -193,8 +188,7 @@ impl ZenohWire {
             || !state.wanted.is_empty();
         let at_once = is_ready.then_some(Instant::ZERO);
         let early = state.early.front().map(|(until, _)| *until);
-        let leaving = state.leaving.front().map(|(until, _)| *until);
-        let waiting = early.into_iter().chain(leaving);
+        let waiting = early.into_iter().chain(state.leaving.next_end());
         let expiry = waiting.chain(state.peers.next_expiry()).min();
         self.inbox.schedule(at_once.or(expiry));
     }
@@ -346,7 +340,7 @@ impl State {
             held_bytes: 0,
             ready: VecDeque::new(),
             early: VecDeque::new(),
-            leaving: VecDeque::new(),
+            leaving: Leaving::default(),
             early_bytes: 0,
             requests: OpenRequests::new(),
             replies: BTreeMap::new(),
@@ -398,21 +392,32 @@ impl State {
         let remote = self.peers.remote_of_token(&key);
         if let Some(held) = remote.and_then(|remote| self.held.get_mut(&remote.main)) {
             held.token = Some((key, is_alive));
-        } else if !is_alive && self.leaving.len() < LEAVING_MAX && self.peers.is_publisher(&key) {
-            self.leaving.push_back((now.after(LEAVING_WAIT), key));
+        } else if !is_alive && !self.leaving.is_full() && self.peers.is_publisher(&key) {
+            self.leaving.push(now, key);
         } else if !is_alive {
             self.peers.remove(&key);
-        } else if self.is_back(&key) {
+        } else if self.leaving.take_back(&key) {
             // It is announced already.
         } else if let Some(gid) = self.peers.add(now, &key) {
             self.take_early(gid);
         }
     }
 
-    /// Whether a publisher that was leaving stays.
-    fn is_back(&mut self, key: &str) -> bool {
-        let place = self.leaving.iter().position(|(_, leaving)| leaving == key);
-        place.and_then(|place| self.leaving.remove(place)).is_some()
+    /// Removes the publishers whose wait has ended for so long. One whose samples are held
+    /// goes after them. Returns whether there were any.
+    fn end_leaving(&mut self, now: Instant, for_long: Duration) -> bool {
+        let mut any = false;
+        while let Some(key) = self.leaving.pop_ended(now, for_long) {
+            any = true;
+            self.are_readers_stale = true;
+            let remote = self.peers.remote_of_token(&key);
+            if let Some(held) = remote.and_then(|remote| self.held.get_mut(&remote.main)) {
+                held.token = Some((key, false));
+            } else {
+                self.peers.remove(&key);
+            }
+        }
+        any
     }
 
     /// Counts the readers that a writer's data waits for. After the last one it goes on.
@@ -529,10 +534,6 @@ impl State {
     fn go_on_with_waiting(&mut self, now: Instant) {
         for gid in self.peers.expire(now) {
             self.take_early(gid);
-            self.are_readers_stale = true;
-        }
-        while let Some((_, key)) = self.leaving.pop_front_if(|(until, _)| *until <= now) {
-            self.peers.remove(&key);
             self.are_readers_stale = true;
         }
     }
@@ -710,13 +711,21 @@ impl Wire for ZenohWire {
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
         state.go_on_with_waiting(now);
+        state.end_leaving(now, LEAVING_WAIT_BUSY);
         self.update_wanted(&mut state);
         for handled in 0.. {
             state.take_discovery(events);
             let next = || state.ready.pop_front().or_else(|| self.inbox.pop());
             let next = (handled < ARRIVALS_PER_POLL).then(next).flatten();
             state.take_node_lists(next.is_none(), events);
-            let Some(arrival) = next else { break };
+            let Some(arrival) = next else {
+                // The last samples may have waited in the inbox for longer than the wait.
+                let is_drained = handled < ARRIVALS_PER_POLL;
+                if is_drained && state.end_leaving(now, Duration::ZERO) {
+                    continue;
+                }
+                break;
+            };
             if self.handle(now, &mut state, arrival, events) {
                 break;
             }
@@ -894,6 +903,7 @@ mod tests {
     use pteros_runtime::wire::{OpenWire, RtpsReach};
 
     use super::*;
+    use crate::leaving::LEAVING_WAIT;
     use crate::session::{claim_rendezvous, open_session};
 
     const TOKEN: &str = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/1/MP/%/%/talker/%chatter/\
@@ -993,7 +1003,7 @@ mod tests {
         state.note_token(Instant::ZERO, TOKEN.into(), false);
         state.take_discovery(&mut Vec::new());
         assert_eq!(state.last.len(), 2, "its last samples may follow");
-        state.go_on_with_waiting(Instant::ZERO.after(LEAVING_WAIT));
+        state.end_leaving(Instant::ZERO.after(LEAVING_WAIT), Duration::ZERO);
         state.take_discovery(&mut Vec::new());
         assert!(state.last.is_empty());
     }
@@ -1143,8 +1153,45 @@ mod tests {
         assert!(state.peers.remote_of_token(TOKEN).is_some());
         state.hold(writer, false);
         assert_eq!(go_on(&mut state, writer), 1);
-        state.go_on_with_waiting(Instant::ZERO.after(LEAVING_WAIT));
+        state.end_leaving(Instant::ZERO.after(LEAVING_WAIT), Duration::ZERO);
         assert!(state.peers.remote_of_token(TOKEN).is_none());
+    }
+
+    /// Found by reading: its samples waited for a reader that filled up after the token had
+    /// gone, and were dropped without a report.
+    #[test]
+    fn a_leaving_writer_that_is_held_goes_after_its_samples() {
+        let (mut state, writer) = state();
+        state.note_token(Instant::ZERO, TOKEN.into(), false);
+        state.hold(writer, true);
+        assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
+        state.end_leaving(Instant::ZERO.after(LEAVING_WAIT), Duration::ZERO);
+        assert!(state.peers.remote_of_token(TOKEN).is_some());
+        state.hold(writer, false);
+        assert_eq!(go_on(&mut state, writer), 1);
+        state.end_leaving(Instant::FAR_FUTURE, Duration::ZERO);
+        assert!(state.peers.remote_of_token(TOKEN).is_none());
+    }
+
+    /// Found by reading: early data of unknown publishers ended all that were leaving.
+    #[test]
+    fn too_much_early_data_ends_no_leaving_writer() {
+        let (mut state, _) = state();
+        state.note_token(Instant::ZERO, TOKEN.into(), false);
+        for number in 0..=EARLY_MAX {
+            state.keep_early(Instant::ZERO, sample(number as i64, 8));
+        }
+        assert!(state.peers.remote_of_token(TOKEN).is_some());
+    }
+
+    #[test]
+    fn a_token_that_is_back_leaves_no_second_end_behind() {
+        let (mut state, _) = state();
+        for is_alive in [false, false, true] {
+            state.note_token(Instant::ZERO, TOKEN.into(), is_alive);
+        }
+        state.end_leaving(Instant::FAR_FUTURE, Duration::ZERO);
+        assert!(state.peers.remote_of_token(TOKEN).is_some());
     }
 
     #[test]

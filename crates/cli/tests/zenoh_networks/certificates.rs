@@ -176,7 +176,7 @@ fn a_session_whose_certificate_expires_says_so_and_connects_again_when_it_is_ren
         refused.contains("the other end refuses this session's certificate"),
         "{refused}"
     );
-    // What is under way may still come.
+    // Messages under way may still come.
     let end = Instant::now() + SOON;
     while of_expiring.out.recv_timeout(Duration::from_secs(2)).is_ok() {
         assert!(Instant::now() < end, "an expired session is heard");

@@ -20,9 +20,9 @@ use crate::spin_thread::SpinThread;
 
 const NODES: usize = 100;
 const HOSTS: usize = 5;
-/// What each node is called, before its number.
+/// The name of each node, before its number.
 const NAME: &str = "member_";
-/// What a line of a node begins with.
+/// The beginning of a node's line.
 const STATE: &str = "state ";
 /// How long anything may take for all of them, on a loaded machine.
 const ALL_SOON: Duration = Duration::from_secs(150);
@@ -36,7 +36,7 @@ const MEASURED: Duration = Duration::from_secs(150);
 const ROUTER_GROWTH_MAX: u64 = 4 << 20;
 const NODE_GROWTH_MAX: u64 = 256 << 10;
 
-/// What a node prints of itself.
+/// A node's report of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct State {
     /// Nodes in its graph, itself included.
@@ -90,7 +90,7 @@ impl State {
     }
 }
 
-/// What has come since a node was lost.
+/// The reports since a node was lost.
 #[derive(Default)]
 struct Heard {
     all: BTreeSet<i64>,
@@ -104,7 +104,7 @@ fn locked(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
 /// The part of one node, until it is killed. Without `services` it announces its topics
 /// alone: eight endpoints less.
 pub fn be_member(number: usize, has_services: bool) {
-    // What the layers below say, for the report of a failure.
+    // The log of the layers below, for the report of a failure.
     let said = tracing_subscriber::fmt().with_writer(std::io::stderr);
     said.with_max_level(tracing::Level::WARN).init();
     let node = parts::context().create_node(
@@ -312,7 +312,7 @@ impl Process {
     }
 }
 
-/// What the router uses, and all nodes together.
+/// The memory of the router, and of all nodes together.
 #[derive(Clone, Copy, Default, Debug)]
 struct Usage {
     router: Process,

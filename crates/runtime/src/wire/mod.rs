@@ -98,7 +98,7 @@ pub trait Wire: Send + Sync {
 
 /// A wire that carries samples itself, beside RTPS. Thread-safe.
 pub trait SampleWire: Wire {
-    /// What its samples are said to come by.
+    /// The delivery path of its samples.
     fn carrier(&self) -> Carrier {
         Carrier::OtherWire
     }

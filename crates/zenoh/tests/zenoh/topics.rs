@@ -33,7 +33,7 @@ fn messages_pass_in_order_whatever_the_route() {
     }
 }
 
-/// What a third process knows of two others.
+/// The view that a third process has of two others.
 const BETWEEN: &str = "zenoh, or shared memory of their host";
 
 #[test]

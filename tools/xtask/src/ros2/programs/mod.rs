@@ -47,7 +47,7 @@ const ENTRY_POINTS: &str = "entry-points";
 /// Prints the entry points of packages.
 const LISTER: &str = include_str!("entry_points.py");
 const PARTNERS: &str = include_str!("partners.py");
-/// What the script of an entry point does. A shell may have started this with SIGINT
+/// The script of an entry point. A shell may have started this with SIGINT
 /// ignored, and a terminal never does.
 const SCRIPT: &str = "import signal\nimport sys\n\nfrom MODULE import FUNCTION\n\n\
                       signal.signal(signal.SIGINT, signal.default_int_handler)\n\
@@ -62,7 +62,7 @@ const LISTING_MAX: Duration = Duration::from_secs(60);
 /// a second and more.
 const PAIRS_PER_PROCESSOR: usize = 2;
 
-/// What the suite needs.
+/// The needs of the suite.
 pub struct Programs<'a> {
     /// The folder of ROS 2's sources.
     pub sources: &'a Path,

@@ -1,4 +1,4 @@
-//! What does not add up in the accounts of a recorder, during the recording and at the
+//! Contradictions in the accounts of a recorder, during the recording and at the
 //! end.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -40,7 +40,7 @@ fn topic_of(name: &str) -> Option<usize> {
     (0..TOPICS).find(|topic| topic_name(*topic) == name)
 }
 
-/// What does not add up at any moment. `before` are the accounts of an earlier one.
+/// Contradictions at any moment. `before` are the accounts of an earlier one.
 pub fn differences_now(
     before: &Accounts,
     accounts: &Accounts,
@@ -111,7 +111,7 @@ fn has_shrunk(before: &TopicAccount, now: &TopicAccount) -> bool {
     both.any(|(before, now)| now < before)
 }
 
-/// What does not add up after the recording. Every publisher that lives was heard to its
+/// Contradictions after the recording. Every publisher that lives was heard to its
 /// last message.
 pub fn differences_at_the_end(accounts: &Accounts, published: &[Published]) -> Vec<String> {
     let mut found = differences_now(&BTreeMap::new(), accounts, published, false);
@@ -161,7 +161,7 @@ struct Moment {
 }
 
 impl FlushRule {
-    /// What is late at `now`, right after a poll, when nothing waits for the writer.
+    /// Messages that are late at `now`, right after a poll, when nothing waits for the writer.
     pub fn check(
         &mut self,
         now: Duration,

@@ -1,4 +1,4 @@
-//! What a bag has, whole or torn, against the accounts of its recorder.
+//! The contents of a bag, whole or torn, against the accounts of its recorder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::setup::{CHUNK_BYTES, LATCHED, topic_name};
 /// Numbers of messages by topic and source, in the order of the bag.
 type Content = BTreeMap<(String, u64), Vec<u64>>;
 
-/// What a bag has, without the messages that a file repeats. Problems go to `found`.
+/// The contents of a bag, without the messages that a file repeats. Problems go to `found`.
 fn read(bag: &mut BagReader, found: &mut Vec<String>) -> Content {
     let names: Vec<String> = bag
         .topics()

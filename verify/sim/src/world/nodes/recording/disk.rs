@@ -12,7 +12,7 @@ use pteros_bag::{BagFile, FileStore, FileSystem};
 /// All errors of the disk contain it.
 pub const DISK_ERROR: &str = "simulated disk";
 
-/// What goes wrong.
+/// The faults of the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     Nothing,

@@ -39,7 +39,7 @@ pub struct Published {
     pub count: u64,
 }
 
-/// What the threads tell each other.
+/// The messages between the threads.
 #[derive(Default)]
 pub struct Progress {
     /// By source, the number in each message.

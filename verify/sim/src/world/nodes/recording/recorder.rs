@@ -26,7 +26,7 @@ use crate::world::nodes::world::{Caller, NodeWorld, Process, SERVER};
 /// Messages that wait for the recorder's executor.
 const QUEUE_DEPTH: usize = 20;
 
-/// What a seed decides about the recorder.
+/// The choices of a seed about the recorder.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     trouble: Trouble,
