@@ -71,6 +71,29 @@ fn at_5_percent_loss_and_1_khz_99_of_100_take_at_most_two_round_trips_and_2_ms()
     }
 }
 
+/// 4 MB are 3 121 fragments, and a NACK_FRAG spans 256. With one NACK_FRAG per round
+/// trip of 40 ms, the sample came after half a second.
+#[test]
+fn lost_fragments_of_a_large_sample_take_at_most_two_round_trips() {
+    for seed in 0..20 {
+        let mut lossy_pair = joined(seed, Duration::from_millis(20));
+        // The writer learns the round trip.
+        lateness(&mut lossy_pair, 10, 100);
+        let (mut pair, w, r) = lossy_pair;
+        pair.net.faults.loss_percent = 1;
+        pair.write(w, &vec![7; 4 << 20]);
+        let mut took_ms = 0;
+        while pair.numbers(r).len() < 11 {
+            pair.run_ms(1);
+            took_ms += 1;
+            assert!(took_ms <= 20 + 2 * 40, "seed {seed}: {took_ms} ms");
+        }
+        let stats = pair.writers[w.0].machine.stats();
+        let percent = stats.fragments_retransmitted * 100 / stats.fragments_sent;
+        assert!(percent <= 3, "seed {seed}: {stats:?}");
+    }
+}
+
 #[test]
 fn a_long_round_trip_does_not_cause_repeated_retransmissions() {
     let mut lossy_pair = joined(5, Duration::from_millis(50));

@@ -9,7 +9,7 @@ use super::Reader;
 use super::config::NackConfig;
 use super::proxy::WriterProxy;
 use crate::id::EntityId;
-use crate::outbox::Outbox;
+use crate::outbox::{MessageBuilder, Outbox};
 use crate::retry_backoff::RetryBackoff;
 use crate::seq::{FragmentNumber, SequenceNumber};
 use crate::stats::Tally;
@@ -22,7 +22,13 @@ use crate::wire::{AckNack, FragmentSet, Heartbeat, NackFrag, SequenceSet};
 /// falsely.
 const UNSUCCESSFUL_MAX: u32 = 3;
 /// Partial samples requested at a time; as many as are kept by default.
-const NACK_FRAGS_MAX: usize = 8;
+const PARTIAL_SAMPLES_MAX: usize = 8;
+/// NACK_FRAGs of one request. Each spans 256 fragments, so 16 span 5 MB in datagrams
+/// of the usual size.
+const NACK_FRAGS_MAX: usize = 16;
+/// Fragments of one sample that a request names, whatever they span. All of them come
+/// at once, and must fit the receive buffer.
+const FRAGMENTS_REQUESTED_MAX: usize = FragmentSet::SPAN_MAX as usize;
 
 impl WriterProxy {
     /// Whether a heartbeat is new.
@@ -227,36 +233,54 @@ impl WriterProxy {
         (acknack, is_request)
     }
 
-    /// The request for missing fragments of one partial sample.
-    fn nack_frag(&mut self, reader: EntityId, sequence: SequenceNumber) -> Option<NackFrag> {
-        let mut runs = self
+    /// Requests missing fragments of one partial sample with at most `max` NACK_FRAGs,
+    /// each for fragments that lie within its span. Returns their number.
+    fn request_fragments(
+        &mut self,
+        reader: EntityId,
+        sequence: SequenceNumber,
+        max: usize,
+        message: &mut MessageBuilder<'_>,
+    ) -> usize {
+        let runs = self
             .defrag
             .missing(sequence, self.last_fragment_sent(sequence));
-        let number = |n: i64| u32::try_from(n).ok().map(FragmentNumber);
-        let first = runs.next()?;
-        let mut state = FragmentSet::empty(number(first.first)?);
-        let requested_samples = core::iter::once(first)
-            .chain(runs)
-            .flat_map(|run| run.first..=run.last);
-        for fragment in requested_samples.map_while(number) {
-            if !state.insert(fragment) {
+        let mut missing = runs
+            .flat_map(|run| run.first..=run.last)
+            .map_while(|number| u32::try_from(number).ok().map(FragmentNumber))
+            .take(FRAGMENTS_REQUESTED_MAX)
+            .peekable();
+        let mut count = 0_usize;
+        while count < max
+            && let Some(first) = missing.next()
+        {
+            let mut state = FragmentSet::from_numbers(first, [first]);
+            while missing.next_if(|next| state.insert(*next)).is_some() {
+                crate::fault::step();
+            }
+            self.acks.nack_frag_count = self.acks.nack_frag_count.wrapping_add(1);
+            let nack = NackFrag {
+                reader,
+                writer: self.guid.entity,
+                sequence,
+                state,
+                count: self.acks.nack_frag_count,
+            };
+            if !message.nack_frag(&nack) {
                 break;
             }
+            count.tally();
         }
-        self.acks.nack_frag_count = self.acks.nack_frag_count.wrapping_add(1);
-        self.defrag.note_requested(sequence);
-        Some(NackFrag {
-            reader,
-            writer: self.guid.entity,
-            sequence,
-            state,
-            count: self.acks.nack_frag_count,
-        })
+        drop(missing);
+        if count > 0 {
+            self.defrag.note_requested(sequence);
+        }
+        count
     }
 
     /// The lowest partial samples to request.
-    fn incomplete(&self) -> ([SequenceNumber; NACK_FRAGS_MAX], usize) {
-        let mut found = [SequenceNumber::ZERO; NACK_FRAGS_MAX];
+    fn incomplete(&self) -> ([SequenceNumber; PARTIAL_SAMPLES_MAX], usize) {
+        let mut found = [SequenceNumber::ZERO; PARTIAL_SAMPLES_MAX];
         let overdue = self.first_missing();
         let mut count = 0_usize;
         let requested_samples = self
@@ -317,12 +341,13 @@ impl Reader {
             self.stats.acknacks.tally();
             if is_request && !fault!("fragments-not-requested") {
                 let (incomplete, count) = proxy.incomplete();
+                let mut left = NACK_FRAGS_MAX;
                 for sequence in incomplete.into_iter().take(count) {
-                    if let Some(nack) = proxy.nack_frag(reader.entity, sequence)
-                        && message.nack_frag(&nack)
-                    {
-                        self.stats.nack_frags.tally();
-                    }
+                    let sent = proxy.request_fragments(reader.entity, sequence, left, &mut message);
+                    left = left.saturating_sub(sent);
+                    self.stats
+                        .nack_frags
+                        .tally_by(u64::try_from(sent).unwrap_or(0));
                 }
             }
             message.finish();

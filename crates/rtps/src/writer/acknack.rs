@@ -11,6 +11,7 @@ use super::proxy::ReaderProxy;
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
 use super::{TIMER_ANSWER, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, TIMERS, Writer, WriterEvent};
 use crate::id::GuidPrefix;
+use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::Instant;
 use crate::timer::Timers;
@@ -129,7 +130,7 @@ impl Writer {
         if !acknack.is_final {
             answer(reader, now, &mut self.pending, &mut self.timers);
         }
-        reader.fragments.retain(|(sequence, _)| sequence.0 >= base);
+        reader.fragments.remove_below(SequenceNumber(base));
         if reader.has_requests() {
             reader.retransmit_at = now.max(reader.last_retransmission.after(suppression));
             if reader.retransmit_at > now {

@@ -1,7 +1,7 @@
 //! Memory use of a writer against its limits, for invariant checks.
 
 use super::Writer;
-use super::proxy::FRAGMENT_REQUESTS_MAX;
+use super::fragment_requests::FragmentRequests;
 use crate::change::WriterChange;
 
 impl Writer {
@@ -35,7 +35,7 @@ impl Writer {
             (
                 "fragment requests",
                 requests.max().unwrap_or(0),
-                FRAGMENT_REQUESTS_MAX,
+                FragmentRequests::MAX,
             ),
         ]
         .into_iter()

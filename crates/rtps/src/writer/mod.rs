@@ -31,6 +31,7 @@ mod data_encoder;
 mod event;
 mod filter;
 mod flow_controlled;
+mod fragment_requests;
 mod group_info;
 mod group_sequence_info;
 mod heartbeat_schedule;

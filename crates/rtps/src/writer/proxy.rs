@@ -11,6 +11,7 @@ use super::ack_answer::AckAnswer;
 use super::ack_doubt::{AckDoubt, Claim};
 use super::ack_progress::AckProgress;
 use super::config::{HeartbeatConfig, ReaderProxyConfig};
+use super::fragment_requests::FragmentRequests;
 use super::heartbeat_schedule::HeartbeatSchedule;
 use super::reader_reset::ReaderResetDetector;
 use super::retransmission_credit::{
@@ -27,8 +28,6 @@ use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
 use crate::wire::{AckNack, FragmentSet, SequenceSet};
 
-/// Samples with requested fragments, per reader.
-pub(super) const FRAGMENT_REQUESTS_MAX: usize = 8;
 /// Samples whose proved fragments are known: all that one ACKNACK can name. They are
 /// kept until acknowledged, so fewer would leave later proofs without credit.
 const PROVED_SAMPLES_MAX: usize = SequenceSet::SPAN_MAX as usize;
@@ -82,8 +81,8 @@ pub(super) struct ReaderProxy {
     pub irrelevant_declared: bool,
     /// The sample in which the last burst ended.
     pub partly_sent: PartlySentSample,
-    /// Fragments to retransmit, lowest sample first.
-    pub fragments: Vec<(SequenceNumber, FragmentSet)>,
+    /// Fragments to retransmit.
+    pub fragments: FragmentRequests,
     /// Requests are served in rounds, lowest number first. All below this number is
     /// served in this round. A repeated request waits for the next round, so that
     /// every round ends.
@@ -141,7 +140,7 @@ impl ReaderProxy {
             requested: SequenceSet::empty(SequenceNumber::FIRST),
             irrelevant_declared: false,
             partly_sent: PartlySentSample::NONE,
-            fragments: Vec::new(),
+            fragments: FragmentRequests::default(),
             round_served_below: SequenceNumber::FIRST,
             retransmit_at: Instant::FAR_FUTURE,
             last_retransmission: Instant::ZERO,
@@ -273,8 +272,7 @@ impl ReaderProxy {
         self.requested.insert(sequence)
     }
 
-    /// Adds requested fragments, in place of an earlier request for the same
-    /// sample. False when too many lower samples are requested.
+    /// Adds requested fragments, see [`FragmentRequests::insert`].
     pub fn request_fragments(&mut self, sequence: SequenceNumber, mut set: FragmentSet) -> bool {
         if self.requested.contains(sequence) {
             // It was requested as a whole, and part of it arrived since.
@@ -290,30 +288,15 @@ impl ReaderProxy {
                 self.requested.remove(sequence);
             }
         }
-        match self.fragments.binary_search_by_key(&sequence, |(s, _)| *s) {
-            Ok(at) => {
-                if let Some((_, old)) = self.fragments.get_mut(at) {
-                    *old = set;
-                }
-            }
-            Err(at) if at >= FRAGMENT_REQUESTS_MAX => return false,
-            Err(at) => {
-                self.fragments.insert(at, (sequence, set));
-                self.fragments.truncate(FRAGMENT_REQUESTS_MAX);
-            }
-        }
-        true
+        set.is_empty() || self.fragments.insert(sequence, set)
     }
 
     /// The lowest number not served in this round.
     pub fn next_request(&self) -> Option<SequenceNumber> {
         let is_left = |sequence: &SequenceNumber| *sequence >= self.round_served_below;
         let whole = self.requested.iter().find(is_left);
-        let datagram_count = self.fragments.iter().map(|(sequence, _)| *sequence);
-        whole
-            .into_iter()
-            .chain(datagram_count.filter(is_left))
-            .min()
+        let partly = self.fragments.sequences().filter(is_left);
+        whole.into_iter().chain(partly).min()
     }
 
     /// Whether this number is served whole for the first time, and was begun or begins
@@ -335,7 +318,7 @@ impl ReaderProxy {
     /// Notes that all requested parts of this sample were retransmitted.
     pub fn note_served(&mut self, sequence: SequenceNumber) {
         self.requested.remove(sequence);
-        self.fragments.retain(|(s, _)| *s != sequence);
+        self.fragments.remove(sequence);
         self.round_served_below = sequence.next();
     }
 
@@ -343,7 +326,10 @@ impl ReaderProxy {
     /// those not proved before.
     pub fn note_proved_fragments(&mut self, sequence: SequenceNumber, set: &FragmentSet) -> u32 {
         let last = set.iter().last().map_or(0, |last| last.0);
-        let proved = last.saturating_sub(u32::try_from(set.len()).unwrap_or(u32::MAX));
+        // Another NACK_FRAG of the same request may name lower ones.
+        let lower = self.fragments.count_below(sequence, set.base());
+        let missing = set.len().saturating_add(lower);
+        let proved = last.saturating_sub(u32::try_from(missing).unwrap_or(u32::MAX));
         let mut known = self.proved_fragments.iter_mut();
         if let Some((_, before)) = known.find(|(of, _)| *of == sequence) {
             let more = proved.saturating_sub(*before);

@@ -293,10 +293,9 @@ impl Writer {
             .find(sequence)
             .filter(|change| change.fragment_size > 0 && reader.is_relevant(change));
         let Some(change) = change else { return true };
-        let is_it = |(s, _): &&mut (SequenceNumber, FragmentSet)| *s == sequence;
-        let Some((_, set)) = reader.fragments.iter_mut().find(is_it) else {
+        if reader.fragments.first_mut(sequence).is_none() {
             return true;
-        };
+        }
         if destination.route.is_shared_memory() {
             if budget.is_exhausted(out) {
                 return false;
@@ -308,21 +307,25 @@ impl Writer {
             return true;
         }
         let total = fragments_total(change);
-        let mut rest = set.iter().filter(|number| (1..=total).contains(&number.0));
-        while let Some(number) = rest.next() {
-            if budget.is_exhausted(out) {
-                let open = core::iter::once(number).chain(rest);
-                *set = FragmentSet::from_numbers(number, open);
-                return false;
+        while let Some(set) = reader.fragments.first_mut(sequence) {
+            let mut rest = set.iter().filter(|number| (1..=total).contains(&number.0));
+            while let Some(number) = rest.next() {
+                if budget.is_exhausted(out) {
+                    let open = core::iter::once(number).chain(rest);
+                    *set = FragmentSet::from_numbers(number, open);
+                    return false;
+                }
+                crate::fault::step();
+                let index = number
+                    .0
+                    .saturating_sub(u32::from(!fault!("wrong-fragment-retransmitted")));
+                encoder.send_fragment(change, index, false, out, budget, &mut self.stats);
+                self.stats.fragments_retransmitted.tally();
             }
-            crate::fault::step();
-            let index = number
-                .0
-                .saturating_sub(u32::from(!fault!("wrong-fragment-retransmitted")));
-            encoder.send_fragment(change, index, false, out, budget, &mut self.stats);
-            self.stats.fragments_retransmitted.tally();
+            let served = *set;
+            reader.recently_served.note_fragments(now, sequence, served);
+            reader.fragments.remove_first(sequence);
         }
-        reader.recently_served.note_fragments(now, sequence, *set);
         true
     }
 

@@ -16,10 +16,11 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use super::fragment_requests::FragmentRequests;
 use crate::id::GuidPrefix;
 use crate::interval::NumberRun;
 use crate::retransmission_window::RetransmissionWindow;
-use crate::seq::SequenceNumber;
+use crate::seq::{FragmentNumber, SequenceNumber};
 use crate::time::{Duration, Instant};
 use crate::wire::{FragmentSet, SequenceSet};
 
@@ -292,7 +293,8 @@ impl AckRoundTrip {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecentlyServed {
     samples: Option<(Instant, SequenceSet)>,
-    fragments: Option<(Instant, SequenceNumber, FragmentSet)>,
+    /// At most as many as one request has, newest last.
+    fragments: Vec<(Instant, SequenceNumber, FragmentSet)>,
 }
 
 impl RecentlyServed {
@@ -311,7 +313,10 @@ impl RecentlyServed {
 
     /// Notes fragments that were just served.
     pub fn note_fragments(&mut self, now: Instant, sequence: SequenceNumber, set: FragmentSet) {
-        self.fragments = Some((now, sequence, set));
+        if self.fragments.len() >= FragmentRequests::MAX {
+            self.fragments.remove(0);
+        }
+        self.fragments.push((now, sequence, set));
     }
 
     /// A request without the samples served less than `crossing` ago.
@@ -341,13 +346,13 @@ impl RecentlyServed {
         sequence: SequenceNumber,
         requested: FragmentSet,
     ) -> FragmentSet {
-        match &self.fragments {
-            Some((at, of, served)) if *of == sequence && now.since(*at) < crossing => {
-                let open = requested.iter().filter(|f| !served.contains(*f));
-                FragmentSet::from_numbers(requested.base(), open)
-            }
-            _ => requested,
-        }
+        let is_recent = |at: Instant, of| of == sequence && now.since(at) < crossing;
+        let is_served = |number: &FragmentNumber| {
+            let mut served = self.fragments.iter();
+            served.any(|(at, of, set)| is_recent(*at, *of) && set.contains(*number))
+        };
+        let open = requested.iter().filter(|number| !is_served(number));
+        FragmentSet::from_numbers(requested.base(), open)
     }
 }
 
