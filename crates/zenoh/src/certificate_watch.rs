@@ -27,6 +27,13 @@ const LOOK_PAUSE: Duration = Duration::from_secs(2);
 /// after a second if it can.
 const LOOKS_WITHOUT_LINK: u32 = 3;
 
+const RENEW_ENCLAVE: &str = "pteros security create_enclave renews that of an enclave";
+/// Enclaves are signed with the authority's key: a new one needs new certificates of them.
+const RENEW_AUTHORITY: &str = "no command renews an authority: for a new one of a keystore, remove \
+    its public/identity_ca.cert.pem, private/identity_ca.key.pem and public/crl.pem, run pteros \
+    security create_keystore, then pteros security create_enclave for every enclave, and copy \
+    enclaves and public to every host";
+
 /// A file that a setting of TLS names.
 pub struct TlsFile {
     setting: String,
@@ -51,11 +58,20 @@ impl TlsFile {
                 let Ok(path) = serde_json::from_str::<String>(&path) else {
                     continue;
                 };
+                let listens = endpoints.starts_with("listen");
+                // The authority is one setting for both.
+                if let Some(known) = files
+                    .iter_mut()
+                    .find(|known: &&mut Self| known.setting == setting)
+                {
+                    known.listens |= listens;
+                    continue;
+                }
                 files.push(Self {
                     setting,
                     path,
                     is_authority: name == "root_ca_certificate",
-                    listens: endpoints.starts_with("listen"),
+                    listens,
                 });
             }
         }
@@ -72,6 +88,15 @@ impl TlsFile {
         file.take(certificate_dates::FILE_BYTES_MAX)
             .read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+
+    /// What replaces it when it has expired.
+    pub fn renewal(&self) -> &'static str {
+        if self.is_authority {
+            RENEW_AUTHORITY
+        } else {
+            RENEW_ENCLAVE
+        }
     }
 
     /// The problem with the dates of its certificates now.
@@ -127,9 +152,9 @@ impl Watched {
         };
         Some(format!(
             "{}: {wrong}; no link opens with it, and Zenoh closes those that it has opened where \
-             transport/link/tls/close_link_on_expiration is set; renew it (pteros security \
-             create_enclave renews that of an enclave), {remedy}",
-            self.file
+             transport/link/tls/close_link_on_expiration is set; renew it ({}), {remedy}",
+            self.file,
+            self.file.renewal()
         ))
     }
 }
@@ -261,6 +286,69 @@ mod tests {
         assert_eq!([session.look(), listener.look()], [None, None]);
         // The listener still has the old one.
         assert_eq!([session.is_reported, listener.is_reported], [false, true]);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
+
+    #[test]
+    fn an_authority_that_connects_and_listens_is_one_file() {
+        let mut config = Config::default();
+        for (key, value) in [
+            ("connect/endpoints", "[\"tls/127.0.0.1:7447\"]"),
+            ("listen/endpoints", "[\"tls/127.0.0.1:7450\"]"),
+            ("transport/link/tls/root_ca_certificate", "\"/root.pem\""),
+            ("transport/link/tls/listen_certificate", "\"/own.pem\""),
+        ] {
+            config.insert_json5(key, value).unwrap();
+        }
+        let files = TlsFile::of(&config);
+        let all: Vec<_> = files
+            .iter()
+            .map(|file| (file.path.as_str(), file.is_authority, file.listens))
+            .collect();
+        assert_eq!(all, [("/root.pem", true, true), ("/own.pem", false, true)]);
+    }
+
+    /// What the text for an expired authority says, done.
+    #[test]
+    fn an_authority_is_renewed_as_its_report_says() {
+        let name = format!("pteros-zenoh-authority-{}", std::process::id());
+        let root = std::env::temp_dir().join(name);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let now = UnixTime(now.as_secs().try_into().unwrap());
+        let before = UnixTime(now.0 - 40 * 86_400);
+        let brief = Options {
+            days: 30,
+            ..Options::default()
+        };
+        let keystore = Keystore::create(&root, &brief, before).unwrap();
+        keystore
+            .create_enclave("/arm", None, &brief, before)
+            .unwrap();
+        keystore.revoke("/arm", &brief, before).unwrap();
+        let file = |name: &str, is_authority| {
+            let path = root.join("enclaves/arm").join(name);
+            Watched::new(TlsFile {
+                setting: "transport/link/tls/x".into(),
+                path: path.display().to_string(),
+                is_authority,
+                listens: false,
+            })
+        };
+        let mut authority = file("identity_ca.cert.pem", true);
+        let mut own = file("cert.pem", false);
+        let [of_authority, of_own] = [&mut authority, &mut own].map(|file| file.look().unwrap());
+        assert!(of_own.contains(RENEW_ENCLAVE) && of_authority.contains(RENEW_AUTHORITY));
+        for file in RENEW_AUTHORITY
+            .split([' ', ','])
+            .filter(|word| word.ends_with(".pem"))
+        {
+            std::fs::remove_file(root.join(file)).unwrap();
+        }
+        let keystore = Keystore::create(&root, &Options::default(), now).unwrap();
+        keystore
+            .create_enclave("/arm", None, &Options::default(), now)
+            .unwrap();
+        assert_eq!([authority.look(), own.look()], [None, None]);
         std::fs::remove_dir_all(&root).unwrap();
     }
 

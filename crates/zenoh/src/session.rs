@@ -393,9 +393,9 @@ fn check_tls_files(config: &Config) -> Result<Vec<TlsFile>, String> {
             Ok(bytes) => {
                 if let Some(wrong) = file.date_problem(&bytes) {
                     return Err(format!(
-                        "{name}: {wrong}; name one that is valid now (pteros security \
-                         create_enclave renews that of an enclave), or correct the clock of this \
-                         host"
+                        "{name}: {wrong}; name one that is valid now ({}), or correct the clock \
+                         of this host",
+                        file.renewal()
                     ));
                 }
             }
