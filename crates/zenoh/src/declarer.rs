@@ -72,6 +72,16 @@ impl Declarer {
         }
     }
 
+    /// Queues a job that follows from another one, without waiting for space: there are
+    /// no more of them than endpoints. Does nothing after [`Declarer::close`].
+    pub fn push_next(&self, job: impl FnOnce() + Send + 'static) {
+        let mut queue = self.shared.queue.lock();
+        if !queue.is_closed {
+            queue.jobs.push_back(Box::new(job));
+            self.shared.changed.notify_all();
+        }
+    }
+
     /// Lets the thread end after the job that it runs. The jobs that wait do not run.
     pub fn close(&self) {
         self.shared.queue.lock().is_closed = true;

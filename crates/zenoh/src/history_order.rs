@@ -4,6 +4,9 @@
 //! delivers a sample that is published before the reply at once, and drops the history
 //! that comes after it. So the first sample of a publisher waits here, unless it is the
 //! first one ever, until a query for those before it has ended.
+//!
+//! A subscription with a content filter asks for the whole history, since the filter acts
+//! here: its depth counts the samples that pass.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -14,6 +17,13 @@ pub type Source = ([u8; 16], u32);
 /// Publishers of one subscription. A new one takes the place of the one that is gone
 /// for the longest time. If none is gone, its samples are not put in order.
 const SOURCES_MAX: usize = 4_096;
+
+/// Samples that a subscription takes of one publisher's history if it wants all of them.
+/// As many wait for a poll at a time.
+pub const HISTORY_MAX: usize = 16_384;
+
+/// Whether a sample passes a content filter.
+type Passes<'f, T> = Option<&'f dyn Fn(&T) -> bool>;
 
 /// See the module documentation. Sans-IO: the caller asks the queries.
 pub struct HistoryOrder<T> {
@@ -27,8 +37,11 @@ pub struct HistoryOrder<T> {
 }
 
 enum Progress<T> {
-    /// Its samples wait for the history, by number.
-    Waiting(BTreeMap<u32, T>),
+    /// Its newest samples wait for the history, by number.
+    Waiting {
+        samples: BTreeMap<u32, T>,
+        max: usize,
+    },
     /// They pass, after this one.
     Passing(u32),
 }
@@ -38,9 +51,17 @@ enum Progress<T> {
 pub struct Taken<T> {
     /// Deliver these, in order.
     pub deliver: Vec<T>,
-    /// Ask the publisher for its history before this number, then call
-    /// [`HistoryOrder::end`].
-    pub query_before: Option<u32>,
+    /// Ask the publisher for this, then call [`HistoryOrder::end`].
+    pub query: Option<HistoryQuery>,
+}
+
+/// A question for a publisher's history.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HistoryQuery {
+    /// Samples before this number.
+    pub before: u32,
+    /// The newest ones, so many.
+    pub max: usize,
 }
 
 impl<T> HistoryOrder<T> {
@@ -54,25 +75,38 @@ impl<T> HistoryOrder<T> {
     }
 
     /// Takes a sample that was published or repeated. One that was delivered is dropped.
-    pub fn take(&mut self, source: Source, number: u32, sample: T) -> Taken<T> {
+    pub fn take(
+        &mut self,
+        source: Source,
+        number: u32,
+        sample: T,
+        passes: Passes<'_, T>,
+    ) -> Taken<T> {
         let deliver = |deliver| Taken {
             deliver,
-            query_before: None,
+            query: None,
         };
         let is_full = self.sources.len() >= SOURCES_MAX
             && !self.sources.contains_key(&source)
             && !self.make_space();
+        let max = if passes.is_some() {
+            HISTORY_MAX
+        } else {
+            self.depth
+        };
         match self.sources.entry(source) {
             Entry::Vacant(_) if is_full => deliver(vec![sample]),
-            Entry::Vacant(new) if number == 0 || self.depth <= 1 => {
+            Entry::Vacant(new) if number == 0 || max <= 1 => {
                 new.insert(Progress::Passing(number));
                 deliver(vec![sample])
             }
             Entry::Vacant(new) => {
-                new.insert(Progress::Waiting(BTreeMap::from([(number, sample)])));
+                let samples = BTreeMap::from([(number, sample)]);
+                new.insert(Progress::Waiting { samples, max });
+                let before = number;
                 Taken {
                     deliver: Vec::new(),
-                    query_before: Some(number),
+                    query: Some(HistoryQuery { before, max }),
                 }
             }
             Entry::Occupied(mut known) => match known.get_mut() {
@@ -81,12 +115,12 @@ impl<T> HistoryOrder<T> {
                     *last = number;
                     deliver(vec![sample])
                 }
-                Progress::Waiting(samples) => {
+                Progress::Waiting { samples, max } => {
                     samples.insert(number, sample);
                     // Nothing older would be kept.
-                    let is_complete = samples.len() >= self.depth;
+                    let is_complete = samples.len() >= *max;
                     deliver(if is_complete {
-                        self.end(source)
+                        self.end(source, passes)
                     } else {
                         Vec::new()
                     })
@@ -119,27 +153,38 @@ impl<T> HistoryOrder<T> {
         self.gone.retain(|gone| *gone != source);
     }
 
-    /// Takes a reply to the query for a publisher's history.
+    /// Takes a reply to the query for a publisher's history. The oldest sample gives way.
     pub fn take_history(&mut self, source: Source, number: u32, sample: T) {
-        if let Some(Progress::Waiting(samples)) = self.sources.get_mut(&source)
-            && samples.len() < self.depth
-        {
+        if let Some(Progress::Waiting { samples, max }) = self.sources.get_mut(&source) {
             samples.entry(number).or_insert(sample);
+            if samples.len() > *max {
+                samples.pop_first();
+            }
         }
     }
 
-    /// The query has ended. Returns what waited, in order. Samples pass from now on.
-    pub fn end(&mut self, source: Source) -> Vec<T> {
+    /// The query has ended. Returns what waited, in order, from the first of the last ones
+    /// that pass and fit on. Samples pass from now on.
+    pub fn end(&mut self, source: Source, passes: Passes<'_, T>) -> Vec<T> {
         let Some(progress) = self.sources.get_mut(&source) else {
             return Vec::new();
         };
-        let Progress::Waiting(samples) = progress else {
+        let Progress::Waiting { samples, .. } = progress else {
             return Vec::new();
         };
         let samples = std::mem::take(samples);
         let last = samples.last_key_value().map_or(0, |(number, _)| *number);
         *progress = Progress::Passing(last);
-        samples.into_values().collect()
+        let mut samples: Vec<T> = samples.into_values().collect();
+        // What does not pass stays between those that do: it is not lost.
+        let passes = |sample: &T| passes.is_none_or(|passes| passes(sample));
+        let passing = samples.iter().enumerate().rev();
+        let mut passing = passing.filter(|(_, sample)| passes(sample));
+        let first = passing.nth(self.depth.saturating_sub(1));
+        if let Some(first) = first.map(|(at, _)| at) {
+            samples.drain(..first);
+        }
+        samples
     }
 }
 
@@ -153,61 +198,98 @@ mod tests {
     fn delivered(numbers: &[u32]) -> Taken<u32> {
         Taken {
             deliver: numbers.to_vec(),
-            query_before: None,
+            query: None,
         }
     }
 
-    fn asks(number: u32) -> Taken<u32> {
+    fn asks(before: u32, max: usize) -> Taken<u32> {
         Taken {
             deliver: Vec::new(),
-            query_before: Some(number),
+            query: Some(HistoryQuery { before, max }),
         }
     }
 
     #[test]
     fn a_sample_that_outruns_the_history_waits_for_it() {
         let mut order = HistoryOrder::new(10);
-        assert_eq!(order.take(ONE, 3, 3), asks(3));
-        assert_eq!(order.take(ONE, 4, 4), delivered(&[]));
+        assert_eq!(order.take(ONE, 3, 3, None), asks(3, 10));
+        assert_eq!(order.take(ONE, 4, 4, None), delivered(&[]));
         for number in [2, 1, 3] {
             order.take_history(ONE, number, number);
         }
         // Another publisher does not wait for it.
-        assert_eq!(order.take(OTHER, 0, 0), delivered(&[0]));
-        assert_eq!(order.end(ONE), [1, 2, 3, 4]);
-        assert_eq!(order.take(ONE, 4, 4), delivered(&[]), "a second time");
-        assert_eq!(order.take(ONE, 5, 5), delivered(&[5]));
+        assert_eq!(order.take(OTHER, 0, 0, None), delivered(&[0]));
+        assert_eq!(order.end(ONE, None), [1, 2, 3, 4]);
+        assert_eq!(order.take(ONE, 4, 4, None), delivered(&[]), "a second time");
+        assert_eq!(order.take(ONE, 5, 5, None), delivered(&[5]));
         // A second end, as after a reconnection, changes nothing.
-        assert!(order.end(ONE).is_empty());
+        assert!(order.end(ONE, None).is_empty());
         order.take_history(ONE, 1, 1);
-        assert_eq!(order.take(ONE, 6, 6), delivered(&[6]));
+        assert_eq!(order.take(ONE, 6, 6, None), delivered(&[6]));
     }
 
     #[test]
     fn a_publisher_that_begins_now_or_a_full_history_does_not_wait() {
         let mut order = HistoryOrder::new(3);
-        assert_eq!(order.take(ONE, 0, 0), delivered(&[0]));
-        assert_eq!(order.take(ONE, 1, 1), delivered(&[1]));
-        assert_eq!(order.take(OTHER, 7, 7), asks(7));
-        assert_eq!(order.take(OTHER, 8, 8), delivered(&[]));
-        assert_eq!(order.take(OTHER, 9, 9), delivered(&[7, 8, 9]));
-        assert!(order.end(OTHER).is_empty());
-        assert_eq!(HistoryOrder::new(1).take(ONE, 7, 7), delivered(&[7]));
+        assert_eq!(order.take(ONE, 0, 0, None), delivered(&[0]));
+        assert_eq!(order.take(ONE, 1, 1, None), delivered(&[1]));
+        assert_eq!(order.take(OTHER, 7, 7, None), asks(7, 3));
+        assert_eq!(order.take(OTHER, 8, 8, None), delivered(&[]));
+        assert_eq!(order.take(OTHER, 9, 9, None), delivered(&[7, 8, 9]));
+        assert!(order.end(OTHER, None).is_empty());
+        assert_eq!(HistoryOrder::new(1).take(ONE, 7, 7, None), delivered(&[7]));
     }
 
     #[test]
     fn what_waits_and_how_many_publishers_are_known_has_a_limit() {
         let mut order = HistoryOrder::new(3);
-        assert_eq!(order.take(ONE, 9, 9), asks(9));
+        assert_eq!(order.take(ONE, 9, 9, None), asks(9, 3));
         for number in 0..9 {
             order.take_history(ONE, number, number);
         }
-        assert_eq!(order.end(ONE), [0, 1, 9]);
+        assert_eq!(order.end(ONE, None), [7, 8, 9]);
         for entity in 0..2 * SOURCES_MAX as u32 {
-            order.take(([2; 16], entity), 5, 5);
+            order.take(([2; 16], entity), 5, 5, None);
         }
         assert_eq!(order.sources.len(), SOURCES_MAX);
-        assert_eq!(order.take(([3; 16], 0), 5, 5), delivered(&[5]));
+        assert_eq!(order.take(([3; 16], 0), 5, 5, None), delivered(&[5]));
+    }
+
+    /// Found by reading: one sample that outran a history as long as the depth made it
+    /// lose its newest sample, in the middle of what was delivered.
+    #[test]
+    fn samples_that_outrun_the_history_replace_its_oldest() {
+        let mut order = HistoryOrder::new(3);
+        assert_eq!(order.take(ONE, 5, 5, None), asks(5, 3));
+        for number in [2, 3, 4] {
+            order.take_history(ONE, number, number);
+        }
+        assert_eq!(order.end(ONE, None), [3, 4, 5]);
+    }
+
+    #[test]
+    fn a_depth_counts_the_samples_that_pass_the_filter() {
+        let is_even = |sample: &u32| sample.is_multiple_of(2);
+        let passes: Passes<'_, u32> = Some(&is_even);
+        // Also a subscription that keeps one sample asks for more.
+        for (depth, expected) in [
+            (1, vec![6, 7]),
+            (2, vec![4, 5, 6, 7]),
+            (9, vec![1, 2, 3, 4]),
+        ] {
+            let mut order = HistoryOrder::new(depth);
+            assert_eq!(order.take(ONE, 5, 5, passes), asks(5, HISTORY_MAX));
+            for number in [6, 7] {
+                assert_eq!(order.take(ONE, number, number, passes), delivered(&[]));
+            }
+            for number in 1..5 {
+                order.take_history(ONE, number, number);
+            }
+            let waited = order.end(ONE, passes);
+            assert!(waited.starts_with(&expected), "{depth}: {waited:?}");
+            assert_eq!(waited.last(), Some(&7));
+            assert_eq!(order.take(ONE, 8, 8, passes), delivered(&[8]));
+        }
     }
 
     #[test]
@@ -215,18 +297,22 @@ mod tests {
         let mut order = HistoryOrder::new(10);
         let new = |number: u32| ([2; 16], number);
         for number in 0..SOURCES_MAX as u32 {
-            order.take(new(number), 0, 0);
+            order.take(new(number), 0, 0, None);
         }
-        assert_eq!(order.take(ONE, 5, 5), delivered(&[5]), "no space");
+        assert_eq!(order.take(ONE, 5, 5, None), delivered(&[5]), "no space");
         order.note_gone(new(3));
         order.note_gone(new(4));
         order.note_gone(new(3));
         order.note_there(new(3));
         order.note_there(new(9));
-        assert_eq!(order.take(ONE, 5, 5), asks(5), "in the place of number 4");
-        assert_eq!(order.take(OTHER, 5, 5), delivered(&[5]), "no space");
+        assert_eq!(
+            order.take(ONE, 5, 5, None),
+            asks(5, 10),
+            "in the place of number 4"
+        );
+        assert_eq!(order.take(OTHER, 5, 5, None), delivered(&[5]), "no space");
         // Number 3 is back, and what it repeats is known.
-        assert_eq!(order.take(new(3), 0, 0), delivered(&[]));
+        assert_eq!(order.take(new(3), 0, 0, None), delivered(&[]));
         order.note_gone(OTHER);
         assert!(order.gone.is_empty(), "never known");
     }
@@ -235,17 +321,17 @@ mod tests {
     #[test]
     fn the_history_of_a_publisher_that_is_gone_still_comes_before_its_last_sample() {
         let mut order = HistoryOrder::new(10);
-        assert_eq!(order.take(ONE, 2, 2), asks(2));
+        assert_eq!(order.take(ONE, 2, 2, None), asks(2, 10));
         order.note_gone(ONE);
         let new = |number: u32| ([2; 16], number);
         for number in 1..SOURCES_MAX as u32 {
-            order.take(new(number), 0, 0);
+            order.take(new(number), 0, 0, None);
         }
         // It does not give way before.
-        assert_eq!(order.take(OTHER, 5, 5), delivered(&[5]), "no space");
+        assert_eq!(order.take(OTHER, 5, 5, None), delivered(&[5]), "no space");
         order.take_history(ONE, 1, 1);
         order.take_history(ONE, 0, 0);
-        assert_eq!(order.end(ONE), [0, 1, 2]);
-        assert_eq!(order.take(OTHER, 6, 6), asks(6));
+        assert_eq!(order.end(ONE, None), [0, 1, 2]);
+        assert_eq!(order.take(OTHER, 6, 6, None), asks(6, 10));
     }
 }

@@ -9,8 +9,9 @@
 //! Keys, tokens, QoS texts and attachments are pure functions of text (`key`, `token`,
 //! `qos_text`, `attachment`). `peers` turns tokens into participants and endpoints;
 //! `aside` keeps those of contexts that RTPS reaches, too.
-//! `local` has the local ones, `links` declares them on the thread of `declarer`, `inbox`
-//! holds what has arrived, `wire` joins them.
+//! `local` has the local ones, `links` declares them on the thread of `declarer`,
+//! `readiness` tells when they may be used, `inbox` holds what has arrived, `wire` joins
+//! them.
 #![forbid(unsafe_code)]
 
 mod aside;
@@ -31,10 +32,12 @@ mod ordered_history;
 mod own_access;
 mod peers;
 mod qos_text;
+mod readiness;
 mod requests;
 mod session;
 mod session_id;
 mod token;
+mod unsupported;
 mod wire;
 
 use std::sync::Arc;
@@ -59,7 +62,9 @@ pub const NAME: &str = "zenoh";
 /// While Zenoh's transmission queue is full, these calls block for up to 60 s, after
 /// which Zenoh closes the connection: requests, replies and samples of a reliable
 /// KEEP_ALL publisher. Samples of every other publisher wait 1 ms, large ones in
-/// fragments 50 ms, and are then dropped. A thread of the wire declares and withdraws
+/// fragments 50 ms, and are then dropped. The first
+/// `publish` of a transient-local publisher waits until Zenoh has declared it, at most 2 s:
+/// who joins later gets its samples from the history alone. A thread of the wire declares and withdraws
 /// nodes and endpoints. A context that closes then blocks for 10 s, after which Zenoh
 /// drops the connection. Graph queries are answered from memory.
 pub fn wire(settings: ZenohSettings) -> OpenWire {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
@@ -27,10 +28,13 @@ use zenoh_ext::{
 };
 
 use crate::attachment::{Attachment, NAMED_BYTES};
+use crate::declarer::Declarer;
 use crate::gid::Gid;
+use crate::history_order::HISTORY_MAX;
 use crate::inbox::{Arrival, Inbox};
 use crate::key::{Place, Role};
-use crate::ordered_history::{HISTORY_TIMEOUT, OrderedHistory};
+use crate::ordered_history::{HISTORY_TIMEOUT, OrderedHistory, SharedFilter};
+use crate::readiness::{Readiness, WAIT_MAX, after_declarations, after_history};
 use crate::session_id::SessionId;
 
 /// The heartbeat of a reliable transient-local publisher, as in rmw_zenoh_cpp.
@@ -67,10 +71,12 @@ pub struct Outgoing {
 pub struct Link {
     /// Set by [`Link::declare`].
     declared: OnceLock<Declared>,
+    readiness: Readiness,
     data: Arc<EndpointData>,
     place: Place,
     key: Arc<str>,
     token: String,
+    filter: SharedFilter,
     /// Its gid in attachments.
     pub gid: Gid,
     outgoing: Mutex<Outbox>,
@@ -82,7 +88,7 @@ pub struct Link {
 
 struct Declared {
     // Dropped, and so withdrawn, in this order.
-    _token: LivelinessToken,
+    token: OnceLock<LivelinessToken>,
     entity: Entity,
 }
 
@@ -113,6 +119,8 @@ pub struct LinkSpec {
     pub token: String,
     /// The largest sample that is accepted.
     pub sample_bytes_max: usize,
+    /// Of a subscription: its content filter.
+    pub filter: Option<Arc<ContentFilter>>,
 }
 
 impl Link {
@@ -126,23 +134,73 @@ impl Link {
         }
         Ok(Self {
             declared: OnceLock::new(),
+            readiness: Readiness::default(),
             gid: Gid::of_token(&spec.token),
             data: spec.data,
             place: spec.place,
             key: spec.key.into(),
             token: spec.token,
+            filter: Arc::new(Mutex::new(spec.filter)),
             outgoing: Mutex::default(),
             sample_bytes_max: spec.sample_bytes_max,
             sending: Mutex::default(),
         })
     }
 
-    /// Declares the endpoint and its token, and sends what waits for that. Call it once.
-    /// Blocks while Zenoh's transmission queue is full.
+    /// Declares the endpoint and its token, and sends what waits for that. Call it once, on
+    /// the declarer's thread. Blocks while Zenoh's transmission queue is full.
     ///
     /// # Errors
-    /// Zenoh's, as text.
-    pub fn declare(&self, session: &Session, inbox: &Arc<Inbox>) -> Result<(), String> {
+    /// Zenoh's, as text. No publisher waits for the declaration any more.
+    pub fn declare(
+        self: &Arc<Self>,
+        session: &Session,
+        inbox: &Arc<Inbox>,
+        declarer: &Arc<Declarer>,
+    ) -> Result<(), String> {
+        let declared = self.declare_both(session, inbox, declarer);
+        if declared.is_err() {
+            self.readiness.set();
+        }
+        declared
+    }
+
+    fn declare_both(
+        self: &Arc<Self>,
+        session: &Session,
+        inbox: &Arc<Inbox>,
+        declarer: &Arc<Declarer>,
+    ) -> Result<(), String> {
+        self.declare_entity(session, inbox)?;
+        let link = Arc::downgrade(self);
+        if self.catches_all() {
+            let of_job = session.clone();
+            after_history(session, &self.key, declarer, move || {
+                if let Some(link) = link.upgrade()
+                    && let Err(error) = link.declare_token(&of_job)
+                {
+                    tracing::warn!("announce \"{}\" on Zenoh: {error}", link.key);
+                }
+            });
+            return Ok(());
+        }
+        self.declare_token(session)?;
+        if !self.keeps_samples() {
+            self.begin(inbox);
+            return Ok(());
+        }
+        let inbox = inbox.clone();
+        // A key of no token, where the session may ask for tokens.
+        let key = format!("{}/_", self.token);
+        after_declarations(session, key, declarer, move || {
+            if let Some(link) = link.upgrade() {
+                link.begin(&inbox);
+            }
+        });
+        Ok(())
+    }
+
+    fn declare_entity(&self, session: &Session, inbox: &Arc<Inbox>) -> Result<(), String> {
         let receiver = Receiver {
             inbox: inbox.clone(),
             endpoint: self.data.guid,
@@ -154,28 +212,66 @@ impl Link {
         let entity = match self.place.role {
             Role::Publisher if keeps => keeping_publisher(session, key, qos),
             Role::Publisher => publisher(session, key, qos, &receiver),
-            Role::Subscription if keeps => catching_subscriber(session, key, qos, receiver),
+            Role::Subscription if keeps => {
+                catching_subscriber(session, key, qos, self.filter.clone(), receiver)
+            }
             Role::Subscription => subscriber(session, key, receiver),
             Role::Server => server(session, key, receiver),
             Role::Client => client(session, key, &self.place.name),
             Role::Replies => return Err("replies have no link".into()),
         };
-        let entity = entity.map_err(|error| error.to_string())?;
-        let token = session.liveliness().declare_token(self.token.clone());
         let declared = Declared {
-            _token: token.wait().map_err(|error| error.to_string())?,
-            entity,
+            token: OnceLock::new(),
+            entity: entity.map_err(|error| error.to_string())?,
         };
-        if self.declared.set(declared).is_err() {
-            return Err("it is declared already".into());
-        }
+        let is_first = self.declared.set(declared).is_ok();
+        is_first
+            .then_some(())
+            .ok_or_else(|| "it is declared already".into())
+    }
+
+    fn declare_token(&self, session: &Session) -> Result<(), String> {
+        let Some(declared) = self.declared.get() else {
+            return Ok(());
+        };
+        let token = session.liveliness().declare_token(self.token.clone());
+        let token = token.wait().map_err(|error| error.to_string())?;
+        let is_first = declared.token.set(token).is_ok();
+        is_first
+            .then_some(())
+            .ok_or_else(|| "it has a token already".into())
+    }
+
+    /// Sends what waits, and from now on every message at once.
+    fn begin(&self, inbox: &Arc<Inbox>) {
+        self.readiness.set();
         self.flush(inbox);
-        Ok(())
+    }
+
+    /// Waits until a transient-local publisher may send, at most 2 s.
+    pub fn await_readiness(&self) {
+        if self.keeps_samples() {
+            self.readiness.wait(WAIT_MAX);
+        }
+    }
+
+    /// Whether it wants the whole history. Then publishers see it only when that has come:
+    /// before, they could replace samples that are on the way to nobody yet.
+    fn catches_all(&self) -> bool {
+        let qos = &self.data.qos;
+        self.place.role == Role::Subscription
+            && qos.durability != Durability::Volatile
+            && qos.history == History::KeepAll
     }
 
     /// Whether the wire takes every sample of it: late joiners get them from here.
     pub fn keeps_samples(&self) -> bool {
         self.place.role == Role::Publisher && self.data.qos.durability != Durability::Volatile
+    }
+
+    /// Replaces the content filter of a subscription.
+    pub fn set_filter(&self, filter: Option<Arc<ContentFilter>>) {
+        *self.filter.lock() = filter;
     }
 
     /// The key of its messages.
@@ -193,18 +289,19 @@ impl Link {
     pub fn queue(&self, message: Outgoing) -> u64 {
         let mut outgoing = self.outgoing.lock();
         outgoing.push(message);
-        if self.declared.get().is_some() {
+        if self.readiness.is_ready() {
             return 0;
         }
         outgoing.drop_oldest()
     }
 
-    /// Sends what is queued, in order; does nothing before the endpoint is declared.
+    /// Sends what is queued, in order; does nothing before the endpoint may send.
     /// Blocks while another thread sends. While Zenoh's transmission queue is full, it
     /// blocks for a request, a reply or a sample of a reliable KEEP_ALL publisher; other
     /// samples are dropped after milliseconds.
     pub fn flush(&self, inbox: &Arc<Inbox>) {
-        let Some(declared) = self.declared.get() else {
+        let is_ready = self.readiness.is_ready();
+        let Some(declared) = self.declared.get().filter(|_| is_ready) else {
             return;
         };
         if self.outgoing.lock().messages.is_empty() {
@@ -385,6 +482,15 @@ fn reliability(qos: &EndpointQos) -> zenoh::qos::Reliability {
     }
 }
 
+/// How many samples of a publisher's history a subscription asks for. KEEP_ALL takes every
+/// one: its resource limits bound only how many are untaken at a time.
+fn wanted_depth(qos: &EndpointQos) -> usize {
+    match qos.history {
+        History::KeepLast(_) => depth(qos),
+        History::KeepAll => HISTORY_MAX,
+    }
+}
+
 /// How many samples late joiners get.
 fn depth(qos: &EndpointQos) -> usize {
     let kept = match qos.history {
@@ -448,14 +554,16 @@ fn catching_subscriber(
     session: &Session,
     key: String,
     qos: &EndpointQos,
+    filter: SharedFilter,
     receiver: Receiver,
 ) -> zenoh::Result<Entity> {
+    let depth = wanted_depth(qos);
     let history = HistoryConfig::default()
         .detect_late_publishers()
-        .max_samples(depth(qos));
+        .max_samples(depth);
     let key = KeyExpr::try_from(key)?;
     let deliver = move |sample: &Sample| receiver.receive_sample(sample);
-    let ordered = OrderedHistory::new(session, key.clone(), depth(qos), deliver);
+    let ordered = OrderedHistory::new(session, key.clone(), depth, filter, deliver);
     let ordered = Arc::new(ordered);
     let of_publishers = ordered.clone();
     let advanced = session

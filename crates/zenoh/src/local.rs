@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
+use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_runtime::user_data::user_data_value;
@@ -41,6 +42,8 @@ pub struct Local {
     next_node: u64,
     announced: BTreeMap<Guid, Arc<EndpointData>>,
     service_hashes: BTreeMap<Guid, String>,
+    /// Content filters of subscriptions that are not attached yet.
+    filters: BTreeMap<Guid, Option<Arc<ContentFilter>>>,
     links: BTreeMap<Guid, Arc<Link>>,
     /// By pair: the reader of requests.
     servers: BTreeMap<String, Guid>,
@@ -89,6 +92,7 @@ impl Local {
             next_node: 0,
             announced: BTreeMap::new(),
             service_hashes: BTreeMap::new(),
+            filters: BTreeMap::new(),
             links: BTreeMap::new(),
             servers: BTreeMap::new(),
             replies: BTreeMap::new(),
@@ -130,6 +134,15 @@ impl Local {
     /// Notes the hash of a service.
     pub fn note_service_hash(&mut self, endpoint: Guid, hash: String) {
         self.service_hashes.insert(endpoint, hash);
+    }
+
+    /// Notes the content filter in force at a subscription.
+    pub fn note_filter(&mut self, endpoint: Guid, filter: Option<Arc<ContentFilter>>) {
+        if let Some(link) = self.links.get(&endpoint) {
+            link.set_filter(filter);
+        } else {
+            self.filters.insert(endpoint, filter);
+        }
     }
 
     /// Declares an endpoint of a node.
@@ -178,6 +191,7 @@ impl Local {
             place,
             token: token.to_key(),
             sample_bytes_max: self.sample_bytes_max,
+            filter: self.filters.remove(&endpoint).flatten(),
         };
         let name = spec.place.name.clone();
         let link = match Link::new(spec) {
@@ -191,8 +205,9 @@ impl Local {
         self.links.insert(endpoint, link.clone());
         let keeps_samples = link.keeps_samples();
         let (session, inbox) = (self.session.clone(), self.inbox.clone());
+        let declarer = self.declarer.clone();
         self.declarer.push(move || {
-            if let Err(error) = link.declare(&session, &inbox) {
+            if let Err(error) = link.declare(&session, &inbox, &declarer) {
                 tracing::warn!("{kind:?} \"{name}\": declare on Zenoh: {error}");
             }
         });
@@ -206,6 +221,7 @@ impl Local {
     pub fn withdraw(&mut self, endpoint: Guid) {
         self.announced.remove(&endpoint);
         self.service_hashes.remove(&endpoint);
+        self.filters.remove(&endpoint);
         self.replies.remove(&endpoint);
         self.servers.retain(|_, server| *server != endpoint);
         if let Some(link) = self.links.remove(&endpoint) {

@@ -5,27 +5,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use pteros_rtps::content_filter::ContentFilter;
 use zenoh::key_expr::KeyExpr;
 use zenoh::query::{ConsolidationMode, Reply, ReplyKeyExpr};
 use zenoh::sample::{Locality, Sample, SampleKind};
 use zenoh::{Session, Wait};
 
-use crate::history_order::{HistoryOrder, Source};
+use crate::history_order::{HistoryOrder, HistoryQuery, Source};
 use crate::session_id::SessionId;
 
 /// How long a query of a history may take.
 pub const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
 
+/// The content filter of a subscription, which may change.
+pub type SharedFilter = Arc<Mutex<Option<Arc<ContentFilter>>>>;
+
 /// The samples of one transient-local subscription. Thread-safe.
 pub struct OrderedHistory {
     session: Session,
     key: KeyExpr<'static>,
-    depth: usize,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     order: Mutex<HistoryOrder<Sample>>,
+    filter: SharedFilter,
     deliver: Box<dyn Fn(&Sample) + Send + Sync>,
 }
 
@@ -35,14 +39,15 @@ impl OrderedHistory {
         session: &Session,
         key: KeyExpr<'static>,
         depth: usize,
+        filter: SharedFilter,
         deliver: impl Fn(&Sample) + Send + Sync + 'static,
     ) -> Self {
         Self {
             session: session.clone(),
             key,
-            depth,
             shared: Arc::new(Shared {
                 order: Mutex::new(HistoryOrder::new(depth)),
+                filter,
                 deliver: Box::new(deliver),
             }),
         }
@@ -54,15 +59,20 @@ impl OrderedHistory {
             // A best-effort publisher: zenoh-ext orders by time.
             return (self.shared.deliver)(&sample);
         };
-        let query_before = {
+        let filter = self.shared.filter.lock().clone();
+        let query = {
             // Held while delivering, so that a query that ends meanwhile comes after.
             let mut order = self.shared.order.lock();
-            let taken = order.take(source, number, sample);
+            let passes = filter.as_ref().map(|filter| by(filter));
+            let passes = passes
+                .as_ref()
+                .map(|passes| passes as &dyn Fn(&Sample) -> bool);
+            let taken = order.take(source, number, sample, passes);
             taken.deliver.iter().for_each(&self.shared.deliver);
-            taken.query_before
+            taken.query
         };
-        if let Some(number) = query_before
-            && let Err(error) = self.ask(source, number)
+        if let Some(query) = query
+            && let Err(error) = self.ask(source, query)
         {
             tracing::debug!("ask for the history of {}: {error}", self.key);
         }
@@ -82,7 +92,7 @@ impl OrderedHistory {
 
     /// Asks a publisher for what it has published before a number. The key and its
     /// parameters are those of zenoh-ext.
-    fn ask(&self, source: Source, number: u32) -> zenoh::Result<()> {
+    fn ask(&self, source: Source, query: HistoryQuery) -> zenoh::Result<()> {
         // Dropped with the query, even if it cannot be sent.
         let end = End {
             shared: self.shared.clone(),
@@ -90,9 +100,9 @@ impl OrderedHistory {
         };
         let (id, entity) = source;
         let id = SessionId::from_le_bytes(id);
-        let (key, depth) = (&self.key, self.depth);
-        let before = number.saturating_sub(1);
-        let selector = format!("{key}/@adv/*/{id}/{entity}/**?_max={depth};_sn=..{before}");
+        let HistoryQuery { before, max } = query;
+        let (key, last) = (&self.key, before.saturating_sub(1));
+        let selector = format!("{key}/@adv/*/{id}/{entity}/**?_max={max};_sn=..{last}");
         self.session
             .get(selector)
             .callback(move |reply: Reply| {
@@ -109,6 +119,11 @@ impl OrderedHistory {
             .timeout(HISTORY_TIMEOUT)
             .wait()
     }
+}
+
+/// Whether samples pass a filter.
+fn by(filter: &ContentFilter) -> impl Fn(&Sample) -> bool {
+    |sample| filter.passes(&sample.payload().to_bytes())
 }
 
 /// The publisher of a sample, and its number there, if it counts.
@@ -136,8 +151,13 @@ struct End {
 
 impl Drop for End {
     fn drop(&mut self) {
+        let filter = self.shared.filter.lock().clone();
         let mut order = self.shared.order.lock();
-        let waited = order.end(self.source);
+        let passes = filter.as_ref().map(|filter| by(filter));
+        let passes = passes
+            .as_ref()
+            .map(|passes| passes as &dyn Fn(&Sample) -> bool);
+        let waited = order.end(self.source, passes);
         waited.iter().for_each(&self.shared.deliver);
     }
 }

@@ -14,11 +14,12 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::hash::TypeHash;
+use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, Carrier, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::ParticipantEvent;
-use pteros_rtps::qos::{Durability, Liveliness, Ownership};
+use pteros_rtps::qos::Liveliness;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
 use pteros_runtime::wire::{
@@ -34,7 +35,6 @@ use crate::certificate_watch::CertificateWatch;
 use crate::declarer::Declarer;
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
-use crate::key::Place;
 use crate::leaving::{LEAVING_WAIT_BUSY, Leaving};
 use crate::links::{Link, Outgoing};
 use crate::local::Local;
@@ -43,6 +43,7 @@ use crate::requests::{OpenRequest, OpenRequests};
 use crate::session::OpenedSession;
 use crate::session_id::SessionId;
 use crate::token::Token;
+use crate::unsupported::not_on_zenoh;
 
 /// Arrivals that one poll handles, and those that node lists are built once for: a list
 /// is as long as its session has endpoints.
@@ -641,38 +642,6 @@ fn sample(change: CacheChange, readers: Vec<Guid>) -> WireEvent {
     WireEvent::Sample(Box::new(WireSample { change, readers }))
 }
 
-/// What Zenoh does not have, and this endpoint needs.
-fn not_on_zenoh(endpoint: &EndpointData) -> Option<&'static str> {
-    let qos = &endpoint.qos;
-    if Place::of(endpoint).is_none() {
-        return Some("Zenoh has no names without the conventions of ROS");
-    }
-    if endpoint.guid.entity.is_keyed() {
-        return Some("it carries no instances of keyed topics");
-    }
-    if qos.presentation.holds_samples() {
-        return Some("it marks no coherent sets and no order of a group");
-    }
-    if !qos.partition.is_empty() {
-        return Some("it has no partitions");
-    }
-    if qos.ownership == Ownership::Exclusive {
-        return Some("it does not announce the strength of an exclusive owner");
-    }
-    let is_stored = matches!(
-        qos.durability,
-        Durability::Transient | Durability::Persistent
-    );
-    if endpoint.is_writer() && is_stored {
-        return Some("it keeps no samples beyond the life of their publisher");
-    }
-    let is_asserted = qos.liveliness != Liveliness::Automatic;
-    if !endpoint.is_writer() && is_asserted && !qos.lease_duration.is_infinite() {
-        return Some("nothing on it asserts manual liveliness");
-    }
-    None
-}
-
 impl Wire for ZenohWire {
     fn name(&self) -> &str {
         "zenoh"
@@ -788,6 +757,17 @@ impl SampleWire for ZenohWire {
             });
         }
         self.add_local(&attached.matched);
+    }
+
+    fn note_content_filter(&self, reader: Guid, filter: Option<&Arc<ContentFilter>>) {
+        self.local.lock().note_filter(reader, filter.cloned());
+    }
+
+    fn await_readiness(&self, writer: Guid) {
+        let link = self.local.lock().link(writer);
+        if let Some(link) = link {
+            link.await_readiness();
+        }
     }
 
     fn note_service_hash(&self, endpoint: Guid, hash: &TypeHash) {

@@ -32,6 +32,7 @@ impl Core {
         machine.set_content_filter(filter.clone());
         reader.filter.set(filter.clone());
         drop(machine);
+        self.note_content_filter(reader.data.guid, filter.as_ref());
         let announced = Arc::new(EndpointData {
             content_filter: filter.map(|filter| filter.property().clone()),
             ..(*reader.announced()).clone()

@@ -241,6 +241,9 @@ impl Core {
             data.qos.presentation = group.presentation();
         }
         self.check_endpoint_permission(&mut data)?;
+        if content_filter.is_some() {
+            self.note_content_filter(guid, content_filter.as_ref());
+        }
         let machine = Reader::new(ReaderConfig {
             content_filter,
             ..reader_config(

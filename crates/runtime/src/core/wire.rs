@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use pteros_msg::hash::TypeHash;
+use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::fault;
 use pteros_rtps::history::{CacheChange, ChangeKind};
@@ -75,6 +76,13 @@ impl Core {
         let Some(hash) = hash else { return };
         for wire in self.wires.added() {
             wire.note_service_hash(endpoint, &hash);
+        }
+    }
+
+    /// Tells the further wires the content filter of a reader.
+    pub(crate) fn note_content_filter(&self, reader: Guid, filter: Option<&Arc<ContentFilter>>) {
+        for wire in self.wires.added() {
+            wire.note_content_filter(reader, filter);
         }
     }
 
@@ -295,6 +303,7 @@ impl Core {
     pub(crate) fn flush_wires(&self, now: Instant, writer: &WriterEndpoint) {
         let wires = writer.state.lock().wires.wires();
         for wire in wires {
+            wire.await_readiness(writer.guid());
             wire.flush(now, writer.guid());
         }
     }

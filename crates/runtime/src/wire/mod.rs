@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::hash::TypeHash;
+use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, Carrier};
 use pteros_rtps::id::{Guid, GuidPrefix};
@@ -124,6 +125,16 @@ pub trait SampleWire: Wire {
     /// to. Called before [`attach_endpoint`](SampleWire::attach_endpoint),
     /// and not at all where the hash is unknown.
     fn note_service_hash(&self, _endpoint: Guid, _hash: &TypeHash) {}
+
+    /// Notes the content filter in force at a local reader: before it is announced, and
+    /// when it changes. Not called for a reader that has never had one. For wires that keep
+    /// samples for late joiners themselves: what does not pass is none of the reader's depth.
+    fn note_content_filter(&self, _reader: Guid, _filter: Option<&Arc<ContentFilter>>) {}
+
+    /// Waits until a writer with a history can send, so that who joins after `publish` has
+    /// returned gets its samples from the history alone. Called before
+    /// [`SampleWire::flush`] by a thread that publishes, under no lock of the context.
+    fn await_readiness(&self, _writer: Guid) {}
 
     /// Notes whether RTPS reaches a participant. From the call with `true` to the one
     /// with `false`, the wire reports nothing of it and delivers nothing from it, so

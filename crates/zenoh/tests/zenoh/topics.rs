@@ -1,5 +1,6 @@
 //! Topics between contexts.
 
+use pteros::SubscriptionOptions;
 use pteros::graph::MatchOutcome;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
@@ -104,6 +105,92 @@ fn a_late_joiner_gets_the_last_samples_of_a_transient_local_publisher() {
         assert_eq!(next(&late), "6");
         assert_eq!(next(&volatile), "6");
         assert_eq!(late.take().map(|sample| sample.data.clone()), None);
+    }
+}
+
+/// Found by conformance over Zenoh: `publish` returned before Zenoh had declared the
+/// publisher, so that a subscription created after it got the sample as a new one.
+#[test]
+fn what_was_published_before_a_subscription_is_no_news_to_it() {
+    let net = Net::new();
+    for modes in [["client", "client"], ["peer", "peer"]] {
+        let [here, there] = modes.map(|mode| net.open_as(mode));
+        let talker = here.create_node("talker").unwrap();
+        let listener = there.create_node("listener").unwrap();
+        for round in 0..20 {
+            let topic = format!("latched_{round}");
+            let latched = topic.as_str().keep_last(5).transient_local();
+            let publisher: Publisher<Text> = talker.create_publisher(latched).unwrap();
+            publisher.publish(&text("before")).unwrap();
+            let late: Subscription<Text> = listener
+                .create_polled_subscription(topic.as_str().keep_last(5))
+                .unwrap();
+            assert!(publisher.wait_for_matched(1, SOON));
+            assert!(late.wait_for_matched(1, SOON));
+            publisher.publish(&text("after")).unwrap();
+            assert_eq!(next(&late), "after", "{modes:?} {round}");
+        }
+    }
+}
+
+/// Found by conformance over Zenoh: a KEEP_ALL subscription asked for as many samples as it
+/// may hold, and the others were lost. Once it is matched, the publisher's cache may drop them.
+#[test]
+fn a_keep_all_late_joiner_gets_the_whole_history_whatever_its_limit() {
+    const KEPT: usize = 50;
+    let limited = |max| {
+        let limits = pteros::qos::ResourceLimits {
+            max_samples: Some(max),
+            ..pteros::qos::ResourceLimits::default()
+        };
+        let all = QosProfile::default().keep_all().transient_local();
+        all.resource_limits(limits)
+    };
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
+    for round in 0..10 {
+        let topic = format!("all_{round}");
+        let publisher: Publisher<Text> = talker
+            .create_publisher(topic.as_str().qos(limited(KEPT as u32)))
+            .unwrap();
+        for n in 0..KEPT {
+            publisher.publish(&text(n)).unwrap();
+        }
+        let late: Subscription<Text> = listener
+            .create_polled_subscription(topic.as_str().qos(limited(4)))
+            .unwrap();
+        assert!(publisher.wait_for_matched(1, SOON));
+        for n in KEPT..2 * KEPT {
+            publisher.publish(&text(n)).unwrap();
+        }
+        for n in 0..2 * KEPT {
+            assert_eq!(next(&late), n.to_string(), "round {round}");
+        }
+        assert_eq!(late.counts().lost, 0);
+    }
+}
+
+#[test]
+fn a_late_joiner_gets_the_last_samples_that_pass_its_filter() {
+    let net = Net::new();
+    let [here, there] = [net.open(), net.open()];
+    let talker = here.create_node("talker").unwrap();
+    let listener = there.create_node("listener").unwrap();
+    let latched = |depth| "latched".keep_last(depth).transient_local();
+    let publisher: Publisher<Text> = talker.create_publisher(latched(100)).unwrap();
+    for n in [21, 1, 22, 2, 23, 3, 4, 5] {
+        publisher.publish(&text(n)).unwrap();
+    }
+    for (depth, expected) in [(1, &["23"][..]), (2, &["22", "23"])] {
+        let options = SubscriptionOptions::new(latched(depth));
+        let options = options.content_filter("data LIKE '2_'", Vec::<String>::new());
+        let late: Subscription<Text> = listener.create_polled_subscription(options).unwrap();
+        for n in expected {
+            assert_eq!(next(&late), *n, "depth {depth}");
+        }
+        assert_eq!(late.counts().lost, 0);
     }
 }
 
