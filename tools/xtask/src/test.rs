@@ -208,6 +208,13 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         let (run, _) = run_tests(command)?;
         Ok(run)
     });
+    report.run_step("conformance over Zenoh", || {
+        let mut command = test_command(None, true)?;
+        command.args(["-p", "pteros", "--features", "zenoh"]);
+        command.args(["--test", "conformance", "over_zenoh"]);
+        let (run, _) = run_tests(command)?;
+        Ok(run)
+    });
     report.run_step("Zenoh in network namespaces", || {
         // The command has Zenoh in this step only.
         let program = ["-p", "pteros-cli", "--features", "full,zenoh"];

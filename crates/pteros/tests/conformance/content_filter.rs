@@ -87,6 +87,9 @@ pub fn only_samples_that_pass_the_filter_are_received(harness: &Harness) {
             (11, 0, 10)
         );
         assert!(publisher.wait_for_all_acked(TIMEOUT));
+        // The next publisher must not match these.
+        drop((subscription, other));
+        harness.wait_until("unmatched", || publisher.matched_count() == 0);
     }
 }
 
