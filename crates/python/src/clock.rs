@@ -12,10 +12,11 @@ use pteros_runtime::udp::SystemPlatform;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::context::Context;
 use crate::error::rcl;
+use crate::ffi::call_back;
 use crate::handle::{Handle, Lifetime};
 use crate::wakers::Wakers;
 
@@ -126,7 +127,7 @@ impl ClockState {
             .collect();
         for (callback, _) in &told {
             if let Some(callback) = callback {
-                callback.call0(py)?;
+                call_back(callback.bind(py), None)?;
             }
         }
         *self.simulated.lock() = simulated;
@@ -139,7 +140,7 @@ impl ClockState {
                 let info = PyDict::new(py);
                 info.set_item("clock_change", change)?;
                 info.set_item("delta", delta)?;
-                callback.call1(py, (info,))?;
+                call_back(callback.bind(py), Some(&PyTuple::new(py, [info])?))?;
             }
         }
         Ok(())

@@ -1,5 +1,5 @@
 //! Calls of Python's C API that PyO3 has no safe form of under the stable ABI of 3.10:
-//! buffers, and objects without a call of their constructor.
+//! buffers, objects without a call of their constructor, and callbacks of users.
 //!
 //! `PyObject_GetBuffer` and `Py_buffer` joined the stable ABI in 3.11, with the layout
 //! and the symbols that 3.10 has, so they are declared here.
@@ -11,7 +11,7 @@ use pteros_msg::plain::Primitive;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyMemoryView, PyType};
+use pyo3::types::{PyMemoryView, PyTuple, PyType};
 
 /// `Py_buffer`.
 #[repr(C)]
@@ -40,6 +40,47 @@ unsafe extern "C" {
         read_only: c_int,
         flags: c_int,
     ) -> c_int;
+}
+
+unsafe extern "C-unwind" {
+    // PyO3 declares it as well, as one that does not unwind, but never calls it.
+    fn PyObject_CallObject(
+        callable: *mut ffi::PyObject,
+        arguments: *mut ffi::PyObject,
+    ) -> *mut ffi::PyObject;
+}
+
+/// Stops the thread for good when it is dropped, which unwinding alone does.
+struct StopThread;
+
+impl Drop for StopThread {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// Calls a user's function, which may be under way when the interpreter ends.
+///
+/// CPython before 3.14 ends a daemon thread then, with `pthread_exit`, when it asks for the
+/// interpreter lock. That unwinds the stack, and would abort the process at the first
+/// frame of Rust. So the thread stops for good instead, as in CPython 3.14. PyO3 does the
+/// same where native code takes the lock.
+///
+/// # Errors
+/// That of the function.
+pub(crate) fn call_back<'py>(
+    function: &Bound<'py, PyAny>,
+    arguments: Option<&Bound<'py, PyTuple>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let arguments = arguments.map_or(std::ptr::null_mut(), Bound::as_ptr);
+    let guard = StopThread;
+    // SAFETY: both objects live, the GIL is held, and null stands for no arguments.
+    let result = unsafe { PyObject_CallObject(function.as_ptr(), arguments) };
+    std::mem::forget(guard);
+    // SAFETY: a new reference, or null with an exception.
+    unsafe { Bound::from_owned_ptr_or_err(function.py(), result) }
 }
 
 /// PyBUF_WRITABLE.

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 
 use crate::error::InvalidHandle;
+use crate::ffi::call_back;
 use crate::group_lock::GroupLock;
 use crate::poller::{Entities, Poller};
 use crate::subscription::Subscription;
@@ -269,7 +270,7 @@ impl<'py> Prepared<'py> {
                 if callback.is_none() {
                     return Ok(Some(callback));
                 }
-                callback.call0().map(Some)
+                call_back(&callback, None).map(Some)
             }
             Taker::Subscription(subscription, entity)
                 if !entity.getattr(intern!(py, "_with_info"))?.is_truthy()? =>
@@ -279,10 +280,11 @@ impl<'py> Prepared<'py> {
                     return Ok(None);
                 };
                 let callback = entity.getattr(intern!(py, "_callback"))?;
-                callback.call1((message,)).map(Some)
+                call_back(&callback, Some(&PyTuple::new(py, [message])?)).map(Some)
             }
             Taker::Subscription(..) | Taker::Other => {
-                let taken = self.entry.getattr(intern!(py, "take"))?.call1((executor,));
+                let take = self.entry.getattr(intern!(py, "take"))?;
+                let taken = call_back(&take, Some(&PyTuple::new(py, [executor])?));
                 let Some(arguments) = present(py, taken)?.filter(|taken| !taken.is_none()) else {
                     return Ok(None);
                 };
@@ -290,7 +292,7 @@ impl<'py> Prepared<'py> {
                     PyRuntimeError::new_err("an executor takes a tuple of arguments")
                 })?;
                 let call = self.entry.getattr(intern!(py, "call"))?;
-                call.call1(arguments).map(Some)
+                call_back(&call, Some(&arguments)).map(Some)
             }
         }
     }
