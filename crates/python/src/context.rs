@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::error::{RCLInvalidROSArgsError, UnknownROSArgsError, rcl};
+use crate::ffi::call_back;
 use crate::guard_condition::GuardState;
 use crate::handle::{Handle, Lifetime, forks, is_of_parent};
 use crate::signals;
@@ -174,7 +175,7 @@ impl Context {
         self.life.is_open() && !self.state.is_shut_down()
     }
 
-    /// Begins shutdown and runs the callbacks.
+    /// Begins shutdown and runs all callbacks. Raises the first error of theirs.
     fn shutdown(&self, py: Python<'_>) -> PyResult<()> {
         self.life.check()?;
         if self.state.is_shut_down.swap(true, Ordering::AcqRel) {
@@ -182,19 +183,12 @@ impl Context {
         }
         py.detach(|| self.state.shut_down());
         let callbacks = std::mem::take(&mut *self.callbacks.lock());
+        let mut result = Ok(());
         for callback in callbacks {
-            let callback = callback.bind(py);
-            // A weak reference to a bound method gives the method, or None.
-            let callback = if callback.hasattr("__callback__")? {
-                callback.call0()?
-            } else {
-                callback.clone()
-            };
-            if !callback.is_none() {
-                callback.call0()?;
-            }
+            // The others end waits, which would last for ever.
+            result = result.and(run_callback(callback.bind(py)));
         }
-        Ok(())
+        result
     }
 
     /// Adds a callback of `shutdown`; a bound method is held weakly.
@@ -248,6 +242,19 @@ impl Context {
     fn non_ros_args(&self) -> Vec<String> {
         self.rest.clone()
     }
+}
+
+/// Runs a callback of `shutdown`. A weak reference to a bound method gives the method, or None.
+fn run_callback(callback: &Bound<'_, PyAny>) -> PyResult<()> {
+    let callback = if callback.hasattr("__callback__")? {
+        callback.call0()?
+    } else {
+        callback.clone()
+    };
+    if !callback.is_none() {
+        call_back(&callback, None)?;
+    }
+    Ok(())
 }
 
 /// Parses a command line.

@@ -14,6 +14,7 @@ from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.experimental import EventsExecutor
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
+from rclpy.signals import SignalHandlerOptions, get_current_signal_handlers_options
 from rclpy.task import Future
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
@@ -375,3 +376,15 @@ def test_an_exception_of_a_shutdown_callback_leaves_the_shutdown_complete():
     rclpy.init(args=[])
     rclpy.create_node('again').destroy_node()
     rclpy.shutdown()
+
+
+def test_an_exception_of_a_native_shutdown_callback_ends_waits_and_gives_signals_back():
+    rclpy.init(args=[])
+    called = []
+    context = rclpy.get_default_context()
+    context.handle.on_shutdown(fail)
+    context.on_shutdown(lambda: called.append(1))
+    with pytest.raises(Broken):
+        rclpy.shutdown()
+    assert not rclpy.ok() and called == [1]
+    assert get_current_signal_handlers_options() == SignalHandlerOptions.NO

@@ -297,6 +297,22 @@ def test_shutdown_ends_waits_and_runs_callbacks_once(context):
         context.shutdown()
 
 
+def test_shutdown_runs_all_callbacks_and_raises_the_first_error(context):
+    called = []
+
+    def fail(error):
+        called.append(error)
+        raise error
+
+    first, second = ValueError('first'), KeyError('second')
+    context.on_shutdown(lambda: fail(first))
+    context.on_shutdown(lambda: fail(second))
+    context.on_shutdown(lambda: called.append('last'))
+    with pytest.raises(ValueError, match='first'):
+        context.shutdown()
+    assert called == [first, second, 'last'] and not context.ok()
+
+
 def test_loggers_have_levels_and_parents():
     assert _native.get_logger_effective_level('a.b') == 20
     _native.set_logger_level('a', 40)

@@ -117,9 +117,12 @@ def shutdown(
     :raises RuntimeError: if it is shut down already; see :func:`try_shutdown`.
     """
     is_default = context is None or context is get_default_context()
-    _shutdown(context=context)
-    if uninstall_handlers or (uninstall_handlers is None and is_default):
-        uninstall_signal_handlers()
+    try:
+        _shutdown(context=context)
+    finally:
+        # Also if a callback of the shutdown fails.
+        if uninstall_handlers or (uninstall_handlers is None and is_default):
+            uninstall_signal_handlers()
 
 
 def create_node(

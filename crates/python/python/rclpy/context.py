@@ -80,10 +80,9 @@ class Context:
             raise NotInitializedException()
         return context
 
-    def _call_on_shutdown_callbacks(self) -> None:
+    def _call_on_shutdown_callbacks(self, error: Optional[BaseException]) -> None:
         with self._lock:
             callbacks, self._callbacks = self._callbacks, []
-        error = None
         for reference in callbacks:
             callback = reference()
             if callback is not None:
@@ -103,12 +102,24 @@ class Context:
         """
         if self.__context is None:
             raise RuntimeError('Context must be initialized before it can be shutdown')
-        with self.__context:
-            self.__context.shutdown()
         try:
-            self._call_on_shutdown_callbacks()
+            with self.__context:
+                self._shut_down(self.__context)
         finally:
             self._logging_fini()
+
+    def _shut_down(self, context: _native.Context) -> None:
+        """Shut the handle down, and run all callbacks. Raise the first error of theirs."""
+        was_ok = context.ok()
+        error = None
+        try:
+            context.shutdown()
+        except BaseException as raised:
+            if not was_ok:
+                # A signal or another call has shut it down.
+                raise
+            error = raised
+        self._call_on_shutdown_callbacks(error)
 
     def try_shutdown(self) -> None:
         """Shut the context down, unless that has happened."""
@@ -118,8 +129,7 @@ class Context:
                 with self._lock:
                     if context.ok():
                         with context:
-                            context.shutdown()
-                        self._call_on_shutdown_callbacks()
+                            self._shut_down(context)
             finally:
                 self._logging_fini()
 
