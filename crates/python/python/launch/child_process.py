@@ -131,6 +131,7 @@ class ChildProcess:
         if self.__process.poll() is None:
             return
         self.__forget_descriptor()
+        self.__close_input()
         for stream in list(self.__streams):
             # Only its own output. Others may write without an end; their output comes later.
             left = _capacity(self.__streams[stream])
@@ -154,6 +155,13 @@ class ChildProcess:
             os.close(self.__descriptor)
             self.__descriptor = None
 
+    def __close_input(self) -> None:
+        try:
+            self.__process.stdin.close()
+        except BrokenPipeError:
+            # It has not read all.
+            pass
+
     @property
     def is_closed(self) -> bool:
         """Whether nothing can write to its output any more."""
@@ -170,7 +178,7 @@ class ChildProcess:
         return self.__process.returncode
 
     def get_pipe_transport(self, fd: int) -> Any:
-        """Return a file to write to stdin (0); ``None`` for the other streams."""
+        """Return a file to write to stdin (0), until the end; ``None`` for other streams."""
         return self.__process.stdin if fd == 0 else None
 
     def send_signal(self, number: int) -> None:
@@ -199,11 +207,7 @@ class ChildProcess:
         self.__forget_descriptor()
         for stream in list(self.__streams):
             self.__close_stream(stream)
-        if self.__process.stdin is not None:
-            try:
-                self.__process.stdin.close()
-            except BrokenPipeError:
-                pass
+        self.__close_input()
 
 
 def _shell_line(command: List[str]) -> str:

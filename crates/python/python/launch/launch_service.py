@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import collections.abc
 import contextlib
 import logging
@@ -43,7 +44,14 @@ def get_event_loop_of_thread() -> asyncio.AbstractEventLoop:
     if loop is None or loop.is_closed():
         loop = _thread_loops.loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
+        # Not at the end of a run: the program may use it as well.
+        atexit.register(_close_loop, loop)
     return loop
+
+
+def _close_loop(loop: asyncio.AbstractEventLoop) -> None:
+    if not loop.is_running():
+        loop.close()
 
 
 class LaunchService:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import subprocess
 import sys
 import tempfile
 import threading
@@ -23,6 +24,8 @@ from launch_ros.descriptions import ComposableNode
 from launch_ros.parameter_descriptions import ParameterFile
 import pytest
 from rclpy.task import Future
+
+from launch_files import folder  # noqa: F401
 
 DEADLINE_S = 30.0
 
@@ -265,3 +268,50 @@ def test_a_process_whose_end_cannot_be_seen_is_killed_and_makes_the_launch_fail(
     assert not os.path.exists(f'/proc/{pid}')
     # The loop that this thread keeps has three.
     assert len(os.listdir('/proc/self/fd')) <= before + 3
+
+
+TWO_RUNS = '''
+import fake_native
+fake_native.install()
+import asyncio, atexit, gc, sys
+from launch import LaunchDescription, LaunchService
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+
+loops = []
+make_loop = asyncio.new_event_loop
+asyncio.new_event_loop = lambda: loops.append(make_loop()) or loops[-1]
+# Of these functions Python calls the last one first.
+atexit.register(lambda: print('closed:', [loop.is_closed() for loop in loops]))
+for _ in range(2):
+    service = LaunchService()
+    service.include_launch_description(LaunchDescription([
+        IncludeLaunchDescription(PythonLaunchDescriptionSource('a.launch.py'))]))
+    assert service.run() == 0
+    del service
+    gc.collect()
+'''
+
+PROCESSES_OF_ALL_KINDS = '''
+from launch import LaunchDescription
+from launch.actions import ExecuteProcess, Shutdown, TimerAction
+from launch.substitutions import Command
+
+def generate_launch_description():
+    return LaunchDescription([
+        ExecuteProcess(cmd=['cat'], output='both', emulate_tty=True),
+        ExecuteProcess(cmd=['sh', '-c', 'trap "" INT; cat'], sigterm_timeout='0.1'),
+        ExecuteProcess(cmd=['echo', Command('echo word')], shell=True, output='own_log'),
+        ExecuteProcess(cmd=['true'], respawn=True, respawn_max_retries=2),
+        TimerAction(period=0.3, actions=[Shutdown()])])
+'''
+
+
+def test_a_launch_leaves_no_file_and_no_event_loop_open(folder):  # noqa: F811
+    folder.write('a.launch.py', PROCESSES_OF_ALL_KINDS)
+    ended = subprocess.run(
+        [sys.executable, '-X', 'dev', '-c', TWO_RUNS], cwd=folder.path,
+        env=folder.environment(), capture_output=True, text=True, timeout=2 * DEADLINE_S)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.endswith('closed: [True]\n')
+    assert 'Warning' not in ended.stderr
