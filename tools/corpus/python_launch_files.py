@@ -212,8 +212,10 @@ def enter_mount_namespace():
     """Run this program again where it may write to /etc without a trace, if it can."""
     if IS_PRIVATE in os.environ:
         return
-    mount = ('d=$(mktemp -d) && mount -t tmpfs none "$d" && mkdir "$d/up" "$d/work" && mount -t '
-             'overlay -o lowerdir=/etc,upperdir="$d/up",workdir="$d/work" none /etc')
+    # The overlay holds the folders in `$d` without their path.
+    mount = ('d=$(mktemp -d) && { mount -t tmpfs none "$d" && mkdir "$d/up" "$d/work" && mount -t '
+             'overlay -o lowerdir=/etc,upperdir="$d/up",workdir="$d/work" none /etc; s=$?; '
+             'umount -l "$d"; rmdir "$d"; [ $s = 0 ]; }')
     command = ['unshare', '--user', '--map-root-user', '--mount', 'sh', '-c']
     if shutil.which('unshare') and subprocess.run(
             [*command, mount], stderr=subprocess.DEVNULL).returncode == 0:

@@ -93,6 +93,13 @@ struct Job {
     left_out: Option<String>,
 }
 
+/// A failed job runs twice.
+#[derive(Clone, Copy)]
+enum Attempt {
+    First,
+    Second,
+}
+
 /// A job's index, its status, and whether it passed when it was repeated.
 type JobResult = (usize, Result<(CaseStatus, bool)>);
 
@@ -306,16 +313,16 @@ impl Programs<'_> {
             println!("  left out: {} {}: {why}", job.pair.name, job.case);
             return Ok((CaseStatus::Skipped, false));
         }
-        let status = self.run_once(job)?;
+        let status = self.run_once(job, Attempt::First)?;
         let reason = self.exceptions.reason(SUITE, job.pair.name, &job.case);
         if status == CaseStatus::Passed || reason.is_some() {
             return Ok((status, false));
         }
-        let status = self.run_once(job)?;
+        let status = self.run_once(job, Attempt::Second)?;
         Ok((status, status == CaseStatus::Passed))
     }
 
-    fn run_once(&self, job: &Job) -> Result<CaseStatus> {
+    fn run_once(&self, job: &Job, attempt: Attempt) -> Result<CaseStatus> {
         let inside = std::env::current_exe().context("find this program's own path")?;
         let mut command = namespace::command(true, &inside.to_string_lossy())?;
         command
@@ -331,19 +338,32 @@ impl Programs<'_> {
             .env_remove("ROS_STATIC_PEERS")
             .env_remove("ROS_LOCALHOST_ONLY");
         let output = run_limited(&mut command, PAIR_MAX, false)?;
-        let log = self
-            .folder
-            .join(format!("{}.{}.log", job.pair.name, job.case));
-        // The log of the first run tells more than that of the second.
-        if !log.exists() || !output.succeeded {
-            write_log(&log, &output.text)?;
-        }
-        let passed = output.succeeded;
-        Ok(if passed {
+        self.write_attempt(job, attempt, &output.text)?;
+        Ok(if output.succeeded {
             CaseStatus::Passed
         } else {
             CaseStatus::Failed
         })
+    }
+
+    /// Writes the log of a run. The logs of both runs stay.
+    fn write_attempt(&self, job: &Job, attempt: Attempt, text: &str) -> Result<()> {
+        let log = |suffix: &str| {
+            let name = format!("{}.{}{suffix}.log", job.pair.name, job.case);
+            self.folder.join(name)
+        };
+        let (first, second) = (log(""), log(".second"));
+        match attempt {
+            Attempt::First => {
+                // One of an earlier call of the command.
+                let _ = fs::remove_file(second);
+                write_log(&first, text)?;
+            }
+            Attempt::Second => {
+                write_log(&second, text)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -424,16 +444,50 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_point_that_only_the_table_or_only_the_sources_have_fails() {
-        let folder = std::env::temp_dir().join(format!("pteros_entries_{}", std::process::id()));
+    fn the_log_of_the_second_run_leaves_that_of_the_first() {
+        let folder = std::env::temp_dir().join(format!("pteros_attempts_{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let programs = Programs {
+        let programs = programs_in(&folder);
+        let job = Job {
+            pair: &PAIRS[0],
+            case: "alone".into(),
+            environments: Vec::new(),
+            left_out: None,
+        };
+        let logs = || {
+            let mut texts: Vec<String> = fs::read_dir(&folder)
+                .unwrap()
+                .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+                .collect();
+            texts.sort();
+            texts
+        };
+        let write = |attempt, text| programs.write_attempt(&job, attempt, text).unwrap();
+        write(Attempt::First, "1");
+        write(Attempt::Second, "2");
+        assert_eq!(logs(), ["1", "2"]);
+        write(Attempt::First, "3");
+        assert_eq!(logs(), ["3"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn programs_in(folder: &Path) -> Programs<'_> {
+        static NO_EXCEPTIONS: std::sync::LazyLock<Exceptions> =
+            std::sync::LazyLock::new(Exceptions::default);
+        Programs {
             sources: Path::new("/"),
             packages: Path::new("/"),
             python: "python3",
-            folder: folder.clone(),
-            exceptions: &Exceptions::default(),
-        };
+            folder: folder.to_owned(),
+            exceptions: &NO_EXCEPTIONS,
+        }
+    }
+
+    #[test]
+    fn an_entry_point_that_only_the_table_or_only_the_sources_have_fails() {
+        let folder = std::env::temp_dir().join(format!("pteros_entries_{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let programs = programs_in(&folder);
         let found = "demo_nodes_py talker a main\ndemo_nodes_py new b main\n";
         let run = programs
             .compare(&parse_entry_points(found).unwrap())

@@ -74,6 +74,7 @@ struct Running {
     /// The lines of the table that it has printed.
     found: usize,
     has_closed_output: bool,
+    was_interrupted: bool,
     is_on_wheel: bool,
 }
 
@@ -113,6 +114,7 @@ impl Running {
             child,
             found: 0,
             has_closed_output: false,
+            was_interrupted: false,
             is_on_wheel: environment.is_wheel(),
         })
     }
@@ -121,15 +123,36 @@ impl Running {
         self.found == self.program.lines.len()
     }
 
+    /// Sends SIGINT, unless the program has ended.
+    fn interrupt(&mut self) {
+        if let Ok(None) = self.child.try_wait()
+            && let Ok(id) = i32::try_from(self.child.id())
+        {
+            println!("[{}] <Ctrl-C>", self.label);
+            self.was_interrupted = kill(Pid::from_raw(id), Signal::SIGINT).is_ok();
+        }
+    }
+
     /// Why the end of a program is a failure.
     fn judge_end(&self, status: ExitStatus) -> Option<String> {
-        let is_expected = match (self.program.end, status.code()) {
-            (End::Itself, code) => code == Some(0),
-            // Some let KeyboardInterrupt or a second shutdown pass.
-            (End::Interrupt, Some(code)) => code < 2,
-            (End::Interrupt, None) => status.signal() == Some(Signal::SIGINT as i32),
+        if is_expected(self.program.end, self.was_interrupted, status) {
+            return None;
+        }
+        let when = match (self.program.end, self.was_interrupted) {
+            (End::Interrupt, false) => " before Ctrl-C",
+            _ => "",
         };
-        (!is_expected).then(|| format!("{} ended with {status}", self.label))
+        Some(format!("{} ended{when} with {status}", self.label))
+    }
+}
+
+/// Whether a program ended as the table says.
+fn is_expected(end: End, was_interrupted: bool, status: ExitStatus) -> bool {
+    match (end, was_interrupted, status.code()) {
+        (End::Itself, _, code) | (End::Interrupt, false, code) => code == Some(0),
+        // Some let KeyboardInterrupt or a second shutdown pass.
+        (End::Interrupt, true, Some(code)) => code < 2,
+        (End::Interrupt, true, None) => status.signal() == Some(Signal::SIGINT as i32),
     }
 }
 
@@ -208,13 +231,8 @@ impl Talk {
 
     /// Interrupts those that run, and waits for their ends.
     fn end_programs(&mut self) {
-        for running in &self.programs {
-            if !running.has_closed_output
-                && let Ok(id) = i32::try_from(running.child.id())
-            {
-                println!("[{}] <Ctrl-C>", running.label);
-                let _ = kill(Pid::from_raw(id), Signal::SIGINT);
-            }
+        for running in &mut self.programs {
+            running.interrupt();
         }
         let deadline = Instant::now() + END_MAX;
         while !self
@@ -236,5 +254,48 @@ impl Talk {
                 self.problems.extend(running.judge_end(status));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_before_the_interrupt_is_no_interrupt() {
+        let failed = ExitStatus::from_raw(1 << 8);
+        let interrupted = ExitStatus::from_raw(Signal::SIGINT as i32);
+        let passed = ExitStatus::from_raw(0);
+        assert!(is_expected(End::Interrupt, true, failed));
+        assert!(is_expected(End::Interrupt, true, interrupted));
+        assert!(is_expected(End::Interrupt, false, passed));
+        assert!(!is_expected(End::Interrupt, false, failed));
+        assert!(!is_expected(End::Interrupt, false, interrupted));
+        assert!(!is_expected(End::Itself, true, failed));
+    }
+
+    #[test]
+    fn a_program_that_has_ended_is_not_interrupted() {
+        let mut child = Command::new("false").spawn().unwrap();
+        let status = child.wait().unwrap();
+        let program = table::PAIRS
+            .iter()
+            .flat_map(table::Pair::programs)
+            .find(|program| program.end == End::Interrupt)
+            .unwrap();
+        let mut running = Running {
+            label: "talker".into(),
+            program,
+            child,
+            found: 0,
+            has_closed_output: false,
+            was_interrupted: false,
+            is_on_wheel: true,
+        };
+        running.interrupt();
+        assert_eq!(
+            running.judge_end(status).as_deref(),
+            Some("talker ended before Ctrl-C with exit status: 1")
+        );
     }
 }
