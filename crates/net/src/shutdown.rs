@@ -21,7 +21,8 @@ pub struct ShutdownSignal {
 /// Installs the handler, once; later calls return the same object.
 ///
 /// The first signal makes the descriptor readable and leaves the process running.
-/// The second one kills it as usual. If a handler was installed before ours, that
+/// The second one kills it as usual, unless it is the same one again within 200 ms:
+/// `timeout` signals its command twice. If a handler was installed before ours, that
 /// one decides each time. SIGINT or SIGTERM that were ignored at this moment (a
 /// script's background job) are handled from now on, as in every ROS node. A
 /// handler installed by others *after* this call replaces ours. Thread-safe.

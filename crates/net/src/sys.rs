@@ -8,7 +8,7 @@ use std::mem;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use nix::libc;
 
@@ -160,6 +160,11 @@ const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
 static NOTIFY_FD: AtomicI32 = AtomicI32::new(-1);
 static SIGNAL_COUNT: AtomicU32 = AtomicU32::new(0);
+/// The first signal: 256 times the milliseconds of the monotonic clock, and its number.
+static FIRST_SIGNAL: AtomicU64 = AtomicU64::new(0);
+/// The same signal again, sooner than this after the first, is the same request.
+/// `timeout` signals its command and then the whole process group.
+const SAME_REQUEST_MS: u64 = 200;
 /// The previous handlers: leaked boxes, read by our handler.
 static PREVIOUS: [AtomicPtr<libc::sigaction>; 2] = [
     AtomicPtr::new(ptr::null_mut()),
@@ -241,8 +246,23 @@ pub(crate) fn handle_file_size_signal() -> io::Result<()> {
     }
 }
 
-/// Runs in signal context: only atomics, write, sigaction and raise, which are
-/// all async-signal-safe, and errno is put back.
+/// The monotonic clock in milliseconds. Async-signal-safe.
+fn monotonic_ms() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is ours; a monotonic clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds
+        .saturating_mul(1000)
+        .saturating_add(nanos / 1_000_000)
+}
+
+/// Runs in signal context: only atomics, clock_gettime, write, sigaction and raise,
+/// which are all async-signal-safe, and errno is put back.
 extern "C" fn on_signal(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -250,14 +270,22 @@ extern "C" fn on_signal(
 ) {
     // SAFETY: the thread's own errno.
     let errno = unsafe { *libc::__errno_location() };
+    let number = u64::from(signal.unsigned_abs() & 0xff);
+    let now = monotonic_ms();
     let earlier = SIGNAL_COUNT.fetch_add(1, Ordering::AcqRel);
+    if earlier == 0 {
+        FIRST_SIGNAL.store(now << 8 | number, Ordering::Release);
+    }
+    let first = FIRST_SIGNAL.load(Ordering::Acquire);
+    let is_same = first & 0xff == number && now.saturating_sub(first >> 8) < SAME_REQUEST_MS;
+    let again = earlier > 0 && !is_same;
     let one = 1u64.to_ne_bytes();
     // SAFETY: the descriptor is an eventfd that is never closed; 8 bytes.
     unsafe { libc::write(NOTIFY_FD.load(Ordering::Acquire), one.as_ptr().cast(), 8) };
     let slot = SIGNALS.iter().position(|s| *s == signal).unwrap_or(0);
     // SAFETY: either null or a leaked box that nobody changes.
     if let Some(previous) = unsafe { PREVIOUS[slot].load(Ordering::Acquire).as_ref() } {
-        forward_to_previous(signal, info, context, previous, earlier > 0);
+        forward_to_previous(signal, info, context, previous, again);
     }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
