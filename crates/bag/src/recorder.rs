@@ -138,6 +138,13 @@ pub struct RecordingSummary {
 }
 
 impl RecordingSummary {
+    /// Messages in the bag, with the latched ones that were repeated. After a problem,
+    /// those that are known to be there, without them.
+    pub fn messages(&self) -> u64 {
+        let written = self.accounts.values().map(|account| account.written).sum();
+        self.metadata.message_count.max(written)
+    }
+
     /// Messages that are lost, of all topics.
     pub fn lost(&self) -> u64 {
         self.accounts.values().map(TopicAccount::lost).sum()
@@ -248,6 +255,11 @@ impl Recorder {
         if options.filter.is_empty() {
             return Err(BagError::Invalid(
                 "no topics to record; name topics, or record all of them with -a".into(),
+            ));
+        }
+        if options.is_snapshot && options.cache_bytes == 0 {
+            return Err(BagError::Invalid(
+                "a snapshot needs memory for its messages; give a --max-cache-size above 0".into(),
             ));
         }
         let mut writer = BagWriter::create(folder, options.bag.clone())?;
@@ -530,7 +542,7 @@ impl Recorder {
             intake: self.intake.clone(),
             clock: self.options.use_sim_time.then(|| self.node.clock()),
             channel,
-            is_latched: topic.is_latched() && self.options.bag.repeat_latched,
+            is_latched: self.options.bag.repeats(&topic),
         };
         let support = SerializedType::new(type_name, hash);
         let options = SubscriptionOptions::of_type(&support, name.qos(qos));

@@ -48,8 +48,12 @@ pub struct BagOptions {
     /// A file begins when its messages span this time.
     pub split_duration: Option<Duration>,
     /// Whether each file after a split begins with the latest messages of transient
-    /// local topics.
+    /// local topics: as many of each publisher as it keeps, or `repeat_depth`.
     pub repeat_latched: bool,
+    /// How many of each publisher, instead of as many as it keeps.
+    pub repeat_depth: Option<usize>,
+    /// The same by topic. These topics are repeated even without `repeat_latched`.
+    pub repeat_depths: BTreeMap<String, usize>,
     /// Texts of the user.
     pub custom_data: BTreeMap<String, String>,
     /// The ROS distribution.
@@ -70,10 +74,19 @@ impl Default for BagOptions {
             split_bytes: None,
             split_duration: None,
             repeat_latched: true,
+            repeat_depth: None,
+            repeat_depths: BTreeMap::new(),
             custom_data: BTreeMap::new(),
             ros_distro: "jazzy".into(),
             store: Arc::new(FileSystem),
         }
+    }
+}
+
+impl BagOptions {
+    /// Whether each file after a split begins with the latest messages of this topic.
+    pub(crate) fn repeats(&self, topic: &BagTopic) -> bool {
+        topic.is_latched() && (self.repeat_latched || self.repeat_depths.contains_key(&topic.name))
     }
 }
 
@@ -329,20 +342,20 @@ impl BagWriter {
     /// Keeps the latched messages of a chunk for the next file. It is written, or was not
     /// kept for a snapshot.
     pub(crate) fn keep_latched(&mut self, chunk: &ChunkBuilder) {
-        if !self.options.repeat_latched {
-            return;
-        }
+        let options = &self.options;
         for message in chunk.latched() {
             let channel = self
                 .channels
                 .get(usize::from(message.channel).wrapping_sub(1));
-            let Some(known) = channel else {
+            let Some(known) = channel.filter(|known| options.repeats(&known.topic)) else {
                 continue;
             };
-            let depth = match message.publisher {
+            let kept = match message.publisher {
                 Some(_) => known.topic.latched_depth(),
                 None => known.topic.latched_depth_of_all(),
             };
+            let asked = options.repeat_depths.get(&known.topic.name).copied();
+            let depth = asked.or(options.repeat_depth).unwrap_or(kept);
             let payload = chunk.records().get(message.payload.clone());
             self.latched.keep(
                 message.channel,
@@ -404,10 +417,11 @@ impl BagWriter {
     fn cut_at_duration(&self, chunk: &ChunkBuilder) -> Option<(ChunkBuilder, ChunkBuilder)> {
         let span = u64::try_from(self.options.split_duration?.as_nanos()).ok()?;
         let statistics = self.file.as_ref()?.statistics();
-        let start = if statistics.message_count > 0 {
-            statistics.start
-        } else {
+        let begins_file = statistics.message_count == 0 || is_before(chunk, statistics.start, span);
+        let start = if begins_file {
             chunk.start()
+        } else {
+            statistics.start
         };
         let mut border = start.checked_add(span)?;
         if chunk.start() >= border {
@@ -449,8 +463,9 @@ impl BagWriter {
         }
         let by_size = |limit| file.position() + chunk.len() as u64 > limit;
         let by_time = |span: Duration| {
+            let span = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
             let age = chunk.start().saturating_sub(statistics.start);
-            u128::from(age) >= span.as_nanos()
+            age >= span || is_before(chunk, statistics.start, span)
         };
         self.split_asked
             || self.options.split_bytes.is_some_and(by_size)
@@ -606,6 +621,11 @@ impl BagWriter {
         write_metadata(&*self.options.store, &self.folder, &metadata)?;
         Ok(metadata)
     }
+}
+
+/// Whether the clock has jumped back: a chunk lies before its file, by the span of a file.
+fn is_before(chunk: &ChunkBuilder, file_start: u64, span: u64) -> bool {
+    file_start.saturating_sub(chunk.end()) >= span
 }
 
 impl Drop for BagWriter {

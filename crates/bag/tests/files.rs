@@ -171,6 +171,70 @@ fn files_are_split_at_the_exact_time_and_latched_messages_repeated() {
     }
 }
 
+/// The clock is set back while a bag is recorded: files still end after their span.
+#[test]
+fn files_are_split_by_time_after_the_clock_jumped_back() {
+    let folder = folder("split-back");
+    let options = BagOptions {
+        split_duration: Some(Duration::from_nanos(100)),
+        ..BagOptions::default()
+    };
+    let mut writer = BagWriter::create(&folder, options).unwrap();
+    let scan = writer.add_topic(topic("/scan")).unwrap();
+    for n in 0..5 {
+        writer.write(scan, 1000 + 10 * n, 0, &payload(n)).unwrap();
+    }
+    writer.flush().unwrap();
+    for n in 5..25 {
+        writer.write(scan, 50 + 10 * n, 0, &payload(n)).unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+    let reader = BagReader::open(&folder).unwrap();
+    let files = reader.metadata().unwrap().files.iter();
+    let found: Vec<_> = files.map(|file| (file.start, file.message_count)).collect();
+    assert_eq!(found, [(1000, 5), (100, 10), (200, 10)]);
+}
+
+/// As many latched messages as `ros2 bag record --repeat-transient-local` asks for.
+#[test]
+fn the_depth_of_repeated_messages_is_by_topic() {
+    let repeated = |name: &str, options: BagOptions| {
+        let folder = folder(name);
+        let mut writer = BagWriter::create(&folder, options).unwrap();
+        let map = writer.add_topic(latched("/map", 3)).unwrap();
+        let tf = writer.add_topic(latched("/tf_static", 3)).unwrap();
+        for n in 1..=3 {
+            for topic in [map, tf] {
+                let written = writer.write_latched(topic, Some(7), n, n, &payload(n));
+                written.unwrap();
+            }
+        }
+        writer.flush().unwrap();
+        writer.split();
+        writer.write(map, 9, 9, &payload(9)).unwrap();
+        writer.finish(&Default::default()).unwrap();
+        let second = by_file(&folder).remove(1);
+        let names: Vec<String> = second.into_iter().map(|(name, ..)| name).collect();
+        names.join(" ")
+    };
+    let depths = [("/tf_static".to_owned(), 2)];
+    let all = BagOptions {
+        repeat_depth: Some(1),
+        repeat_depths: depths.clone().into(),
+        ..BagOptions::default()
+    };
+    assert_eq!(repeated("depths", all), "/tf_static /map /tf_static /map");
+    let named = BagOptions {
+        repeat_latched: false,
+        repeat_depths: depths.into(),
+        ..BagOptions::default()
+    };
+    assert_eq!(
+        repeated("depths-named", named),
+        "/tf_static /tf_static /map"
+    );
+}
+
 /// The messages of a file that ends at any byte are a prefix of all messages, and are
 /// no fewer than those of whole chunks. That it ends early is told, also behind the last
 /// message.

@@ -71,7 +71,7 @@ impl Drop for Recorder {
         let log = self.node.logger();
         match recorder.finish() {
             Ok(summary) => {
-                let messages = summary.metadata.message_count;
+                let messages = summary.messages();
                 pteros::info!(log, "{messages} messages, {} lost", summary.lost());
                 for (topic, account) in &summary.accounts {
                     if account.lost() > 0 {

@@ -15,6 +15,7 @@ use pteros_bag::{
 };
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -120,9 +121,16 @@ pub struct Record {
     /// Texts to store with the bag
     #[arg(long, value_name = "KEY=VALUE", num_args = 1..)]
     custom_data: Vec<String>,
-    /// Do not begin the files after a split with the latest messages of transient local
-    /// topics
-    #[arg(long)]
+    /// Begin the files after a split with the latest messages of these transient local
+    /// topics only, DEPTH of each publisher
+    #[arg(long, value_name = "TOPIC[=DEPTH]", num_args = 1.., value_parser = repeated_topic)]
+    repeat_transient_local: Vec<(String, usize)>,
+    /// Begin them with the latest messages of all transient local topics, DEPTH of each
+    /// publisher; without DEPTH, as many as it keeps, as by default
+    #[arg(long, value_name = "DEPTH", num_args = 0..=1)]
+    repeat_all_transient_local: Option<Option<NonZeroUsize>>,
+    /// Do not begin them with any
+    #[arg(long, conflicts_with_all = ["repeat_transient_local", "repeat_all_transient_local"])]
     no_repeat_transient_local: bool,
 }
 
@@ -228,7 +236,14 @@ impl Record {
         }
         let mut bag = self.output_flags.options()?;
         bag.custom_data = custom_data;
-        bag.repeat_latched = !self.no_repeat_transient_local;
+        let are_named = !self.repeat_transient_local.is_empty();
+        bag.repeat_latched = self.repeat_all_transient_local.is_some()
+            || !(are_named || self.no_repeat_transient_local);
+        bag.repeat_depth = self
+            .repeat_all_transient_local
+            .flatten()
+            .map(NonZeroUsize::get);
+        bag.repeat_depths = self.repeat_transient_local.iter().cloned().collect();
         Ok(RecorderOptions {
             filter: filter.with_full_names()?,
             bag,
@@ -250,6 +265,17 @@ impl Record {
             ..RecorderOptions::default()
         })
     }
+}
+
+/// Reads a topic and how many of its messages are repeated, 1 by default.
+fn repeated_topic(text: &str) -> Result<(String, usize), String> {
+    let (name, depth) = text.split_once('=').unwrap_or((text, "1"));
+    let depth = match depth.parse() {
+        Ok(depth) if depth > 0 => depth,
+        _ => return Err("give TOPIC or TOPIC=DEPTH, for example /tf_static=10".to_owned()),
+    };
+    let name = format!("/{}", name.trim_start_matches('/'));
+    Ok((name, depth))
 }
 
 fn default_folder() -> PathBuf {
@@ -291,7 +317,7 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
         let topics: Vec<_> = topics.collect();
         cli.console.json(&json!({
             "bag": folder.display().to_string(),
-            "messages": summary.metadata.message_count,
+            "messages": summary.messages(),
             "lost": summary.lost(),
             "problem": summary.problem,
             "unrecorded": summary.unrecorded,
@@ -307,6 +333,9 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
         let mut line = format!("{name}: {} messages written", account.written);
         if account.not_kept > 0 {
             line += &format!(", {} not kept for a snapshot", account.not_kept);
+        }
+        if account.paused > 0 {
+            line += &format!(", {} while paused", account.paused);
         }
         if account.lost() > 0 {
             line += &format!(
@@ -332,7 +361,7 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
     cli.console.line(format!(
         "{}: {} messages, {} lost",
         folder.display(),
-        summary.metadata.message_count,
+        summary.messages(),
         summary.lost()
     ))?;
     Ok(())
@@ -341,6 +370,16 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repeated_topic_may_have_a_depth() {
+        let topic = |name: &str, depth| Ok((name.to_owned(), depth));
+        assert_eq!(repeated_topic("/map"), topic("/map", 1));
+        assert_eq!(repeated_topic("tf_static=10"), topic("/tf_static", 10));
+        for wrong in ["/map=", "/map=0", "/map=x"] {
+            assert!(repeated_topic(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn the_default_folder_has_the_date_in_digits() {
