@@ -67,7 +67,7 @@ impl Playback {
         let ready = self.wait_for_subscriptions();
         self.revision = self.context.graph().revision();
         if let Err(problem) = ready {
-            self.fail(problem);
+            self.fail_unless_ended(problem);
             self.shared.change(|state| state.is_stopped = true);
         }
         self.stop_reading_when_stopped();
@@ -90,6 +90,13 @@ impl Playback {
     fn stop_reading_when_stopped(&mut self) {
         let shared = self.shared.clone();
         self.bag.interrupt_when(move || shared.is_stopped());
+    }
+
+    /// An end by the user is no failure.
+    fn fail_unless_ended(&mut self, problem: String) {
+        if !self.context.is_shut_down() && !self.shared.is_stopped() {
+            self.fail(problem);
+        }
     }
 
     fn fail(&mut self, problem: String) {
@@ -193,7 +200,7 @@ impl Playback {
                 other => return other,
             }
             if let Err(problem) = self.step(&message, from) {
-                self.fail(problem);
+                self.fail_unless_ended(problem);
                 self.shared.change(|state| state.is_stopped = true);
                 return Wait::Stopped;
             }
@@ -377,10 +384,11 @@ impl Playback {
     fn wait_for_all_acked(&mut self) {
         if let Some(limit) = self.options.wait_for_all_acked {
             let limit = if limit.is_zero() { FOR_EVER } else { limit };
+            // One limit for all: publishers do not wait one after another.
+            let end = later(Shared::now(), limit.min(FOR_EVER));
             for publisher in self.outputs.publishers() {
-                publisher.wait_for_all_acked(limit.min(FOR_EVER));
+                publisher.wait_for_all_acked(end.saturating_duration_since(Shared::now()));
             }
-            let end = later(Shared::now(), limit);
             for response in self.pending.drain(..) {
                 let left = end.saturating_duration_since(Shared::now());
                 if let Err(error) = response.wait(left) {
