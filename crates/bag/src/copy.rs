@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::accounting::is_account;
 use crate::error::BagError;
 use crate::metadata::BagMetadata;
-use crate::reader::{BagReader, MessageFilter};
+use crate::reader::{BagMessage, BagReader, MessageFilter};
 use crate::writer::{BagOptions, BagWriter};
 
 /// Copies the chosen messages in the order of their log times. Topics without messages
@@ -20,7 +20,22 @@ pub fn copy(
     bag: &mut BagReader,
     filter: MessageFilter,
     output: &Path,
+    options: BagOptions,
+) -> Result<BagMetadata, BagError> {
+    copy_and_report(bag, filter, output, options, |_| {})
+}
+
+/// As [`copy`]. `report` gets each message before it is copied, so that a program can
+/// show how far a long copy is.
+///
+/// # Errors
+/// As [`copy`].
+pub fn copy_and_report(
+    bag: &mut BagReader,
+    filter: MessageFilter,
+    output: &Path,
     mut options: BagOptions,
+    mut report: impl FnMut(&BagMessage),
 ) -> Result<BagMetadata, BagError> {
     let mut described = bag.describe();
     // The accounts are those of the source's recorder, and of all its messages.
@@ -44,6 +59,7 @@ pub fn copy(
         }
     }
     for message in bag.messages(filter) {
+        report(&message);
         if let Some((channel, is_latched)) = channels.get(&message.topic) {
             let (log, publish) = (message.log_time, message.publish_time);
             if *is_latched {

@@ -51,7 +51,7 @@ mod writer;
 
 pub use compression_queue::FileCompression;
 pub use conversion::{ConversionOutput, read_conversion};
-pub use copy::copy;
+pub use copy::{copy, copy_and_report};
 pub use error::BagError;
 pub use file_store::{BagFile, FileStore, FileSystem};
 pub use messages::Messages;

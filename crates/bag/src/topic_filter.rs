@@ -27,8 +27,10 @@ impl NamePattern {
     /// It is no regular expression.
     pub fn new(text: &str) -> Result<Self, BagError> {
         let compile = |text: &str| {
-            PikeVM::new(text)
-                .map_err(|error| BagError::Invalid(format!("regular expression {text:?}: {error}")))
+            PikeVM::new(text).map_err(|error| {
+                let reason = reason_of(&error);
+                BagError::Invalid(format!("regular expression {text:?}: {reason}"))
+            })
         };
         Ok(Self {
             text: text.to_owned(),
@@ -61,6 +63,17 @@ impl NamePattern {
             .is_match()
             .then(|| captures.interpolate_string(name, replacement))
     }
+}
+
+/// The last line of the innermost error: the lines above point into the expression.
+fn reason_of(error: &dyn std::error::Error) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    let text = inner.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_owned()
 }
 
 impl fmt::Debug for NamePattern {
@@ -222,6 +235,12 @@ mod tests {
         assert!(!filter.chooses("/front_cam/raw", "x/msg/X"));
         assert!(!filter.chooses("/c", "x/msg/X"));
         assert!(!filter.chooses("/_cam", "x/msg/X"), "hidden");
+    }
+
+    #[test]
+    fn a_wrong_expression_is_refused_with_its_reason() {
+        let error = NamePattern::new("/cam(").unwrap_err().to_string();
+        assert_eq!(error, "regular expression \"/cam(\": unclosed group");
     }
 
     #[test]

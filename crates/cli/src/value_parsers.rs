@@ -23,6 +23,7 @@ pub fn non_negative_seconds(text: &str) -> Result<Duration, String> {
         Ok(Duration::ZERO)
     } else {
         positive_seconds(text)
+            .map_err(|error| error.replace("above zero, such as", "from zero on, such as 0,"))
     }
 }
 
@@ -82,6 +83,11 @@ mod tests {
         let limit = LimitSeconds(Some(Duration::from_millis(1500)));
         assert_eq!(limit_seconds("1.5"), Ok(limit));
         assert!(limit_seconds("nan").is_err());
+        let error = non_negative_seconds("-1").unwrap_err();
+        assert_eq!(
+            error,
+            "'-1' is not a number from zero on, such as 0, 0.5 or 10"
+        );
         assert!(positive_count("0").is_err());
         assert_eq!(positive_count("7"), Ok(7));
     }

@@ -489,6 +489,10 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["regular expression \"/(\""],
     ),
     usage(&["bag", "play", "x", "-s", "hdf5"], &["hdf5", "sqlite3"]),
+    wrong(
+        &["bag", "play", "x", "--storage-config-file", "/no/such"],
+        &["--storage-config-file /no/such", "No such file"],
+    ),
     wrong(&["bag", "info", "/no/such"], &["/no/such"]),
     wrong(&["bag", "record"], &["-a"]),
     wrong(
@@ -496,6 +500,27 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["regular expression \"(\""],
     ),
     usage(&["bag", "record", "-a", "-b", "7"], &["'7'", "1024"]),
+    usage(
+        &["bag", "record", "-a", "-d", "-1"],
+        &["'-1'", "from zero on"],
+    ),
+    usage(
+        &["bag", "record", "-a", "--repeat-transient-local", "/a=0"],
+        &["/a=0", "TOPIC=DEPTH"],
+    ),
+    wrong(
+        &[
+            "bag",
+            "record",
+            "-a",
+            "--snapshot-mode",
+            "--max-cache-size",
+            "0",
+            "-o",
+            "/no/such/bag",
+        ],
+        &["--max-cache-size above 0"],
+    ),
     usage(
         &[
             "bag",

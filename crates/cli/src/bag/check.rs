@@ -1,5 +1,6 @@
 //! `pteros bag check`.
 
+use super::copy_progress::CopyProgress;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
 use anyhow::Result;
@@ -21,7 +22,10 @@ impl Check {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let mut bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
         let announced = bag.message_count();
-        let count = bag.messages(MessageFilter::default()).count() as u64;
+        let mut progress = CopyProgress::new(&bag);
+        let messages = bag.messages(MessageFilter::default());
+        let count = messages.inspect(|message| progress.count(message)).count() as u64;
+        drop(progress);
         let mut problems = bag.problems().to_vec();
         if count != announced {
             problems.push(format!(

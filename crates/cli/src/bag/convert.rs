@@ -1,12 +1,16 @@
 //! `pteros bag convert`: filters, merges, splits and compresses in one pass.
 
+use super::copy_progress::CopyProgress;
 use super::selection::{OutputFlags, TimeFlags, TopicFlags, chosen};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use pteros_bag::{BagReader, MessageFilter, copy, read_conversion};
-use std::path::PathBuf;
+use pteros_bag::metadata::BagMetadata;
+use pteros_bag::{
+    BagError, BagOptions, BagReader, MessageFilter, copy_and_report, read_conversion,
+};
+use std::path::{Path, PathBuf};
 
 /// Arguments of `bag convert`.
 #[derive(Debug, Args)]
@@ -36,7 +40,7 @@ impl Convert {
         let filter = chosen(&bag, &self.topics.filter()?);
         let filter = self.times.restrict(filter, &bag);
         let options = self.output_flags.options()?;
-        let metadata = copy(&mut bag, filter, &self.output, options)?;
+        let metadata = copy_shown(&mut bag, filter, &self.output, options)?;
         report_copy(cli, &bag, &self.output, metadata.message_count)
     }
 
@@ -59,7 +63,7 @@ impl Convert {
         let outputs = outputs.map_err(|problem| anyhow::anyhow!("--output {shown}: {problem}"))?;
         if let Some(known) = outputs.iter().find(|output| output.folder.exists()) {
             // Before the first is written.
-            bail!("{}", pteros_bag::BagError::Exists(known.folder.clone()));
+            bail!("{}", BagError::Exists(known.folder.clone()));
         }
         let mut is_whole = true;
         for output in outputs {
@@ -68,7 +72,7 @@ impl Convert {
                 until: output.until,
                 ..chosen(bag, &output.filter)
             };
-            let metadata = copy(bag, filter, &output.folder, output.options)?;
+            let metadata = copy_shown(bag, filter, &output.folder, output.options)?;
             match report_copy(cli, bag, &output.folder, metadata.message_count) {
                 Err(error) if error.is::<Failed>() => is_whole = false,
                 other => other?,
@@ -78,13 +82,21 @@ impl Convert {
     }
 }
 
+/// Copies the chosen messages, and shows the progress of a long copy.
+pub fn copy_shown(
+    bag: &mut BagReader,
+    filter: MessageFilter,
+    output: &Path,
+    options: BagOptions,
+) -> Result<BagMetadata, BagError> {
+    let mut progress = CopyProgress::new(bag);
+    copy_and_report(bag, filter, output, options, |message| {
+        progress.count(message)
+    })
+}
+
 /// Prints the number of copied messages, and what could not be read.
-pub fn report_copy(
-    cli: &CliContext,
-    bag: &BagReader,
-    output: &std::path::Path,
-    count: u64,
-) -> Result<()> {
+pub fn report_copy(cli: &CliContext, bag: &BagReader, output: &Path, count: u64) -> Result<()> {
     for problem in bag.problems() {
         cli.console.note(format!("WARNING: {problem}"));
     }

@@ -1,11 +1,11 @@
 //! `pteros bag filter`: a part of a bag as a new bag.
 
-use super::convert::report_copy;
+use super::convert::{copy_shown, report_copy};
 use super::selection::{OutputFlags, TimeFlags, TopicFlags, chosen};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
-use pteros_bag::{BagReader, copy};
+use pteros_bag::BagReader;
 use std::path::PathBuf;
 
 /// Arguments of `bag filter`.
@@ -31,7 +31,7 @@ impl Filter {
         let filter = chosen(&bag, &self.topics.filter()?);
         let filter = self.times.restrict(filter, &bag);
         let options = self.output_flags.options()?;
-        let metadata = copy(&mut bag, filter, &self.output, options)?;
+        let metadata = copy_shown(&mut bag, filter, &self.output, options)?;
         report_copy(cli, &bag, &self.output, metadata.message_count)
     }
 }

@@ -1,11 +1,11 @@
 //! `pteros bag merge`: several bags as one, in the order of time.
 
-use super::convert::report_copy;
+use super::convert::{copy_shown, report_copy};
 use super::selection::OutputFlags;
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
-use pteros_bag::{BagReader, MessageFilter, copy};
+use pteros_bag::{BagReader, MessageFilter};
 use std::path::PathBuf;
 
 /// Arguments of `bag merge`.
@@ -28,7 +28,7 @@ impl Merge {
         let mut bag = BagReader::open_all(&self.bags, &cli.library()?)?;
         let options = self.output_flags.options()?;
         let all = MessageFilter::default();
-        let metadata = copy(&mut bag, all, &self.output, options)?;
+        let metadata = copy_shown(&mut bag, all, &self.output, options)?;
         report_copy(cli, &bag, &self.output, metadata.message_count)
     }
 }

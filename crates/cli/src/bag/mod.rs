@@ -4,6 +4,7 @@ mod burst;
 mod cat;
 mod check;
 mod convert;
+mod copy_progress;
 mod filter;
 mod info;
 mod keyboard;

@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::value_parsers::{
     LimitSeconds, limit_seconds, non_negative_seconds, positive_float, positive_seconds,
 };
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use pteros::log::Severity;
 use pteros_bag::{
@@ -91,6 +91,10 @@ pub struct Play {
     /// most; 0 is for ever
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     wait_for_all_acked: u64,
+    /// Without effect, as the player loans no messages: each is written into shared memory
+    /// once
+    #[arg(long)]
+    disable_loan_message: bool,
     #[command(flatten)]
     pub shared: SharedPlayFlags,
 }
@@ -106,6 +110,10 @@ pub struct SharedPlayFlags {
     /// YAML file with the QoS of publishers by topic
     #[arg(long, value_name = "FILE")]
     qos_profile_overrides_path: Option<PathBuf>,
+    /// Without effect, as no setting of a storage changes how bags are read: the file must
+    /// only be there
+    #[arg(long, value_name = "FILE")]
+    storage_config_file: Option<PathBuf>,
     /// Publish topics under other names
     #[arg(short = 'm', long, value_name = "OLD:=NEW", num_args = 1..)]
     remap: Vec<String>,
@@ -229,6 +237,10 @@ fn full_name(name: impl AsRef<str>) -> String {
 impl SharedPlayFlags {
     /// The options of these flags; the others as by default.
     pub fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
+        if let Some(path) = &self.storage_config_file {
+            let shown = path.display();
+            std::fs::read(path).with_context(|| format!("--storage-config-file {shown}"))?;
+        }
         let mut remap = TopicRemap::default();
         for rule in &self.remap {
             let Some((old, new)) = rule.split_once(":=") else {

@@ -1,5 +1,6 @@
 //! `pteros bag reindex`.
 
+use super::selection::StorageFlag;
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
@@ -11,12 +12,16 @@ use std::path::PathBuf;
 pub struct Reindex {
     /// Folder of the bag
     bag_path: PathBuf,
+    /// Refuse a bag of another storage
+    #[arg(short, long, value_name = "STORAGE", value_enum)]
+    storage: Option<StorageFlag>,
 }
 
 impl Reindex {
     /// Writes `metadata.yaml`, which must not be there yet.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
+        StorageFlag::check(self.storage, &bag)?;
         let metadata = bag.reindex()?;
         if !bag.is_complete() {
             cli.console.note(format!(

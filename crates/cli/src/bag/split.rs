@@ -1,11 +1,11 @@
 //! `pteros bag split`: a bag in files of a size or a duration.
 
-use super::convert::report_copy;
+use super::convert::{copy_shown, report_copy};
 use super::selection::OutputFlags;
 use crate::cli_context::CliContext;
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros_bag::{BagReader, MessageFilter, copy};
+use pteros_bag::{BagReader, MessageFilter};
 use std::path::PathBuf;
 
 /// Arguments of `bag split`.
@@ -30,7 +30,7 @@ impl Split {
         let mut bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
         let options = self.output_flags.options()?;
         let all = MessageFilter::default();
-        let metadata = copy(&mut bag, all, &self.output, options)?;
+        let metadata = copy_shown(&mut bag, all, &self.output, options)?;
         report_copy(cli, &bag, &self.output, metadata.message_count)
     }
 }
