@@ -532,6 +532,28 @@ fn a_node_that_is_not_there_ends_a_replay_in_step_with_its_name() {
 }
 
 #[test]
+fn a_stop_while_a_node_is_awaited_is_no_failure() {
+    let graph = Graph::new();
+    let bag = folder("awaited");
+    write(&bag, &[topic("/a")], &[(1, 0)]);
+    let player = graph.play(
+        &bag,
+        PlayerOptions {
+            step: Some(StepOptions {
+                nodes: vec!["/nobody".into()],
+                timeout: Duration::from_millis(200),
+            }),
+            ..PlayerOptions::default()
+        },
+    );
+    player.stop();
+    graph.spin_until(|| player.summary().is_some());
+    let summary = player.summary().unwrap();
+    assert_eq!((summary.published, summary.failed), (0, 0));
+    assert!(summary.problems.is_empty(), "{:?}", summary.problems);
+}
+
+#[test]
 fn messages_are_spaced_by_the_time_of_the_chosen_order() {
     let graph = Graph::new();
     let bag = folder("order");

@@ -9,10 +9,11 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
+use pteros_bag::{BagOptions, BagTopic, BagWriter};
 use support::{Answer, Domain, Running, assert_contains, finish, pteros, start};
 
 fn folder(test: &str) -> PathBuf {
@@ -338,6 +339,92 @@ fn a_bag_of_ros_1_is_played_and_burst() {
     }
 }
 
+/// A bag of several topics with numbers, in turns.
+fn numbers_of(topics: &[&str], folder: &Path, rounds: u32) {
+    let mut writer = BagWriter::create(folder, BagOptions::default()).unwrap();
+    let add = |topic: &&str| BagTopic {
+        name: (*topic).to_owned(),
+        type_name: "std_msgs/msg/Int32".into(),
+        definition: "int32 data\n".into(),
+        serialization_format: "cdr".into(),
+        ..BagTopic::default()
+    };
+    let channels: Vec<u16> = topics
+        .iter()
+        .map(|topic| writer.add_topic(add(topic)).unwrap())
+        .collect();
+    for (time, channel) in (1..).zip(channels.repeat(rounds as usize)) {
+        let number = [0, 1, 0, 0, 7, 0, 0, 0];
+        writer.write(channel, time, time, &number).unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+}
+
+/// Subscribers of several topics are stopped. The limit is for all of them together.
+#[test]
+fn the_wait_for_acknowledgements_is_one_limit_for_all_topics() {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let domain = Domain::new();
+    let folder = folder("acked");
+    let topics = ["/a", "/b", "/c", "/d"];
+    numbers_of(&topics, &folder, 3);
+    let mut echoes = topics.map(|topic| {
+        let words = "std_msgs/msg/Int32 --csv --qos-reliability reliable";
+        domain.start(&format!("topic echo {topic} {words}"))
+    });
+    let words = "bag play --start-paused --wait-for-matched 60 --wait-for-all-acked 2000";
+    let mut command = domain.command(words.split(' '));
+    command.arg(&folder);
+    let mut player = start(command);
+    let call = |words: &str| {
+        domain
+            .run(&format!("service call /rosbag2_player/{words}"))
+            .ok()
+    };
+    for echo in &mut echoes {
+        let answer = call("play_next rosbag2_interfaces/srv/PlayNext");
+        assert_contains(&answer, "success=True");
+        assert_eq!(echo.line(), "7");
+    }
+    echoes.iter_mut().for_each(|echo| echo.signal("STOP"));
+    call("resume rosbag2_interfaces/srv/Resume");
+    let begin = Instant::now();
+    let answer = player.wait();
+    let took = begin.elapsed();
+    echoes.iter_mut().for_each(|echo| echo.signal("CONT"));
+    assert_contains(&answer.out, "12 messages published");
+    assert!((LIMIT / 2..2 * LIMIT).contains(&took), "{took:?}");
+}
+
+#[test]
+fn messages_of_a_pause_are_told() {
+    let domain = Domain::new();
+    let folder = folder("paused");
+    let mut recorder = record(&domain, &folder, "/numbers --start-paused");
+    publish(&domain, "/numbers", 5);
+    recorder.signal("INT");
+    let answer = recorder.wait();
+    assert_eq!(answer.code, Some(0), "{}{}", answer.out, answer.err);
+    let line = "/numbers: 0 messages written, 5 while paused\n";
+    assert_contains(&answer.out, line);
+}
+
+/// Scripts for `ros2 bag` give these, and lose nothing by it.
+#[test]
+fn options_without_effect_are_accepted() {
+    let domain = Domain::new();
+    let config = folder("config").with_extension("yaml");
+    std::fs::write(&config, "{}").unwrap();
+    for words in ["play --disable-loan-message", "burst -n 1"] {
+        let words = format!("bag {words} --topics /text --storage-config-file");
+        let mut command = domain.command(words.split(' '));
+        command.arg(&config).arg("--").arg(fixture("plain.bag"));
+        assert_contains(&finish(command).ok(), " messages published");
+    }
+    let refused = bag("reindex -s sqlite3", &fixture("plain.bag")).failed(1);
+    assert_contains(&refused, "--storage sqlite3: the bag is rosbag1");
+}
+
 #[test]
 fn a_snapshot_is_written_when_it_is_asked_for() {
     let domain = Domain::new();
@@ -547,6 +634,10 @@ fn a_full_disk_ends_the_recording_with_what_fits() {
     assert_eq!(answer.code, Some(1), "{}{}", answer.out, answer.err);
     assert_contains(&answer.err, "recording ends");
     assert_contains(&answer.out, " in the writer)");
+    // The last line has what the topic's line has.
+    let written = answer.out.split_once("/data: ").unwrap().1;
+    let written = written.split_once(" messages written").unwrap().0;
+    assert_contains(&answer.out, &format!("bag-full: {written} messages, "));
     let known = bag("info --json", &folder).json();
     assert_eq!(known["complete"], false);
     assert!(known["messages"].as_u64().unwrap() >= 1, "{known}");

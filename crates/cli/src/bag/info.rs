@@ -88,6 +88,8 @@ fn count_services(bag: &mut BagReader) -> BTreeMap<usize, ServiceCounts> {
 
 /// End of the names of service event topics, which are shown as services.
 const EVENT_SUFFIX: &str = "/_service_event";
+/// End of the types of these topics.
+const EVENT_TYPE_SUFFIX: &str = "_Event";
 
 impl Info {
     /// Prints what a bag holds. A torn bag is described as far as it goes.
@@ -103,7 +105,9 @@ impl Info {
             cli.console
                 .note("WARNING: -t has no effect with -v, as with ros2 bag");
         } else if self.topic_name {
+            // Without services, as with ros2 bag.
             let topics = sorted(&bag, self.sort).into_iter();
+            let topics = topics.filter(|(_, topic)| !topic.topic.name.ends_with(EVENT_SUFFIX));
             let names = topics.map(|(_, topic)| topic.topic.name.clone());
             cli.console.names(&names.collect::<Vec<_>>(), false)?;
             return Ok(());
@@ -158,7 +162,9 @@ fn to_text(bag: &BagReader, order: SortOrder, counts: &BTreeMap<usize, ServiceCo
     let line = |topic: &RecordedTopic, label: &str, count: &str, name: &str| {
         format!(
             "{label}: {name} | Type: {} | {count}: {} | Serialization Format: {}",
-            topic.topic.type_name, topic.message_count, topic.topic.serialization_format
+            shown_type(topic),
+            topic.message_count,
+            topic.topic.serialization_format
         )
     };
     let lines = topics
@@ -172,14 +178,24 @@ fn to_text(bag: &BagReader, order: SortOrder, counts: &BTreeMap<usize, ServiceCo
             None => line(t, "Service", "Event Count", name),
             Some(counts) => format!(
                 "Service: {name} | Type: {} | Request Count: {} | Response Count: {} | Serialization Format: {}",
-                t.topic.type_name,
+                shown_type(t),
                 counts.requests(),
                 counts.responses(),
                 t.topic.serialization_format
             ),
         }
     });
-    rows(&mut row, "Service information:", lines);
+    // The label is longer than the others', so its column begins later.
+    let indents = std::iter::once("").chain(std::iter::repeat("  "));
+    let lines = lines
+        .zip(indents)
+        .map(|(line, indent)| format!("{indent}{line}"));
+    let label = if services.is_empty() {
+        "Service information:"
+    } else {
+        "Service information: "
+    };
+    rows(&mut row, label, lines);
     let accounts = bag.accounts();
     if !accounts.is_empty() {
         let lost: u64 = accounts.values().map(|account| account.lost()).sum();
@@ -205,6 +221,16 @@ fn to_text(bag: &BagReader, order: SortOrder, counts: &BTreeMap<usize, ServiceCo
         rows(&mut row, "Custom data:", custom.into_iter());
     }
     out
+}
+
+/// The type of a topic, or of the service whose events it has.
+fn shown_type(topic: &RecordedTopic) -> &str {
+    let name = topic.topic.type_name.as_str();
+    if topic.topic.name.ends_with(EVENT_SUFFIX) {
+        name.strip_suffix(EVENT_TYPE_SUFFIX).unwrap_or(name)
+    } else {
+        name
+    }
 }
 
 /// One line per value, the label before the first. The label's line is there even
@@ -263,4 +289,37 @@ fn to_json(bag: &BagReader, order: SortOrder, counts: &BTreeMap<usize, ServiceCo
         "custom_data": described.custom_data,
         "problems": bag.problems(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pteros_bag::{BagOptions, BagTopic, BagWriter};
+
+    #[test]
+    fn services_are_shown_as_ros2_bag_shows_them() {
+        let name = format!("pteros-info-services-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_dir_all(&folder);
+        let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+        for name in ["/add", "/sub"] {
+            let topic = BagTopic {
+                name: format!("{name}{EVENT_SUFFIX}"),
+                type_name: "example_interfaces/srv/AddTwoInts_Event".into(),
+                serialization_format: "cdr".into(),
+                ..BagTopic::default()
+            };
+            let channel = writer.add_topic(topic).unwrap();
+            writer.write(channel, 7, 7, &[0, 1, 0, 0]).unwrap();
+        }
+        writer.finish(&BTreeMap::new()).unwrap();
+        let bag = BagReader::open(&folder).unwrap();
+        let text = to_text(&bag, SortOrder::Name, &BTreeMap::new());
+        let kind =
+            "Type: example_interfaces/srv/AddTwoInts | Event Count: 1 | Serialization Format: cdr";
+        let first = format!("Service information: Service: /add | {kind}\n");
+        let second = format!("                     Service: /sub | {kind}\n");
+        assert!(text.contains(&(first + &second)), "{text}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }
