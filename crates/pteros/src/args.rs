@@ -38,7 +38,8 @@ pub struct Arguments {
     ///
     /// See [`ContextOptions::shared_memory`](crate::ContextOptions::shared_memory).
     pub shared_memory: Option<bool>,
-    /// `--wire rtps`, `zenoh` or `rtps,zenoh`; overrides `RMW_IMPLEMENTATION`.
+    /// `--wire rtps`, `zenoh` or `rtps,zenoh`; overrides `PTEROS_WIRE` and
+    /// `RMW_IMPLEMENTATION`.
     ///
     /// The latter two need the feature `zenoh`.
     pub wire: Option<WireChoice>,
@@ -177,19 +178,13 @@ impl Arguments {
             }
             "--wire" => {
                 let text = value("rtps, zenoh or rtps,zenoh")?;
-                self.wire = Some(match text.as_str() {
-                    "rtps" => WireChoice::Rtps,
-                    "zenoh" => WireChoice::Zenoh,
-                    "rtps,zenoh" | "zenoh,rtps" => WireChoice::Both,
-                    _ => {
-                        return Err(ArgumentsError::InvalidValue {
-                            flag: flag.into(),
-                            value: text,
-                            reason: "neither rtps, zenoh nor rtps,zenoh".into(),
-                            hint: "write rtps,zenoh for nodes that both kinds of peers see".into(),
-                        });
-                    }
-                });
+                let choice = WireChoice::from_name(&text);
+                self.wire = Some(choice.ok_or_else(|| ArgumentsError::InvalidValue {
+                    flag: flag.into(),
+                    value: text,
+                    reason: WireChoice::REASON.into(),
+                    hint: WireChoice::HINT.into(),
+                })?);
             }
             "--trace" => self.trace = Some(value("a folder")?.into()),
             "--thread-priority" => {

@@ -531,15 +531,9 @@ fn zenoh_wire(settings: ZenohSettings) -> Result<OpenWire, ContextError> {
     Ok(pteros_zenoh::wire(settings))
 }
 
-/// Contexts of this host with the same settings of Zenoh use shared memory, unless those
-/// ask for certificates or access control, which nothing there checks.
 #[cfg(feature = "zenoh")]
 fn reach_beside_zenoh(settings: &ZenohSettings, domain_id: u32) -> RtpsReach {
-    if pteros_zenoh::is_guarded(settings) {
-        return RtpsReach::Off;
-    }
-    let group = settings.host_group(domain_id);
-    RtpsReach::Host { group }
+    pteros_zenoh::rtps_reach(settings, domain_id)
 }
 
 #[cfg(not(feature = "zenoh"))]

@@ -76,7 +76,7 @@ pub enum ContextError {
     SharedMemory(#[from] ShmError),
     /// The Zenoh wire was chosen, and this program is built without it.
     #[error(
-        "the Zenoh wire (RMW_IMPLEMENTATION=rmw_zenoh_cpp or --wire zenoh) is not in this program; build it with the feature \"zenoh\" of pteros or pteros-cli, or choose RTPS by --ros-args --wire rtps"
+        "the Zenoh wire (RMW_IMPLEMENTATION=rmw_zenoh_cpp, PTEROS_WIRE or --wire) is not in this program; build it with the feature \"zenoh\" of pteros or pteros-cli, or choose RTPS by --ros-args --wire rtps"
     )]
     NoZenoh,
     /// The Zenoh wire was chosen for a context with the security of SROS 2, which

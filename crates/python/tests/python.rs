@@ -20,9 +20,38 @@ fn build_folder() -> Option<PathBuf> {
 
 #[test]
 fn the_python_suite_passes() {
+    let Some(packages) = unpacked_packages("python-suite") else {
+        return;
+    };
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut on_the_module = pytest(&packages);
+    on_the_module.arg(&tests);
+    for folder in ["in_memory", "over_zenoh"] {
+        on_the_module.arg("--ignore").arg(tests.join(folder));
+    }
+    must_pass(on_the_module);
+}
+
+/// Two programs in Python that share nothing but Zenoh. `cargo xtask test --all` runs it
+/// with the feature `zenoh`.
+#[cfg(feature = "zenoh")]
+#[test]
+fn programs_meet_over_zenoh() {
+    let Some(packages) = unpacked_packages("python-over-zenoh") else {
+        return;
+    };
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut over_zenoh = pytest(&packages);
+    over_zenoh.arg(tests.join("over_zenoh"));
+    must_pass(over_zenoh);
+}
+
+/// Packs the wheel of the built module and unpacks it below a folder of that name.
+/// Without the module or pytest, a sentence says that the test is skipped.
+fn unpacked_packages(name: &str) -> Option<PathBuf> {
     if !has_pytest() {
         println!("skipped: no python3 of version 3.10 or later with pytest");
-        return;
+        return None;
     }
     let Some(folder) = build_folder() else {
         panic!("the test program has no folder");
@@ -33,14 +62,13 @@ fn the_python_suite_passes() {
             "skipped: {} is not built; cargo build -p pteros-python",
             library.display()
         );
-        return;
+        return None;
     }
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let work = folder.join("python-suite");
+    let work = folder.join(name);
     let _ = std::fs::remove_dir_all(&work);
     let packages = work.join("packages");
     let packed = Command::new("python3")
-        .arg(sources.join("wheel.py"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("wheel.py"))
         .args(["--version", env!("CARGO_PKG_VERSION")])
         .arg("--library")
         .arg(&library)
@@ -60,11 +88,7 @@ fn the_python_suite_passes() {
         .status()
         .expect("run python3");
     assert!(unpacked.success(), "{wheel} cannot be unpacked");
-    let tests = sources.join("tests");
-    let in_memory = tests.join("in_memory");
-    let mut on_the_module = pytest(&packages);
-    on_the_module.arg(&tests).arg("--ignore").arg(&in_memory);
-    must_pass(on_the_module);
+    Some(packages)
 }
 
 /// The tests of the pure Python packages, which bring a native module of their own. They

@@ -21,7 +21,7 @@ use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, non_null, non
 use crate::guard_condition::GuardState;
 use crate::listener::Listener;
 use crate::typesupport::MessageType;
-use crate::{init_options, platform};
+use crate::{further_wires, init_options, platform};
 
 /// The longest that waits leave the sockets alone while something is always ready.
 const POLL_PERIOD: Duration = Duration::from_millis(1);
@@ -233,15 +233,21 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
     // SAFETY: null or a C string.
     let root = (!root.is_null()).then(|| unsafe { path(root) });
     let security = root.map(|enclave| SecurityOptions { enclave });
-    let (receive_bytes, send_bytes) = default.buffer_bytes;
+    let reach = if range == OFF {
+        RtpsReach::Off
+    } else {
+        RtpsReach::Network
+    };
+    let plan = further_wires::plan(config, domain_id, reach, security.is_some())?;
+    let (mut receive_bytes, send_bytes) = default.buffer_bytes;
+    if plan.is_rtps_idle {
+        receive_bytes = send_bytes;
+    }
     Ok(CoreOptions {
         domain_id,
         local_only: range == LOCALHOST && peers.is_empty(),
-        rtps_reach: if range == OFF {
-            RtpsReach::Off
-        } else {
-            RtpsReach::Network
-        },
+        rtps_reach: plan.rtps_reach,
+        wires: plan.wires,
         multicast: range != LOCALHOST && range != OFF,
         static_peers: peers,
         interfaces: config.interfaces.iter().map(ToString::to_string).collect(),

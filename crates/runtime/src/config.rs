@@ -28,6 +28,7 @@ pub const VARIABLES: &[&str] = &[
     "ROS_SECURITY_STRATEGY",
     "ROS_SECURITY_KEYSTORE",
     "ROS_SECURITY_ENCLAVE_OVERRIDE",
+    "PTEROS_WIRE",
     "PTEROS_INTERFACES",
     "PTEROS_FRAGMENT_BYTES",
     "PTEROS_LOCAL_FRAGMENT_BYTES",
@@ -240,6 +241,9 @@ impl Config {
         }
         if let Some(setting) = setting("RMW_IMPLEMENTATION") {
             config.set_middleware(&setting);
+        }
+        if let Some(setting) = setting("PTEROS_WIRE") {
+            config.wire = Some(wire_choice(&setting)?);
         }
         match ZenohSettings::read(|variable| setting(variable).map(|g| g.value)) {
             Ok(settings) => config.zenoh = settings,
@@ -540,6 +544,11 @@ fn one_or_zero(setting: &SetVariable) -> Result<bool, ConfigError> {
     }
 }
 
+fn wire_choice(setting: &SetVariable) -> Result<WireChoice, ConfigError> {
+    let choice = WireChoice::from_name(&setting.value);
+    choice.ok_or_else(|| setting.error(WireChoice::REASON, WireChoice::HINT))
+}
+
 fn on_or_off(setting: &SetVariable) -> Result<bool, ConfigError> {
     match setting.value.as_str() {
         "on" => Ok(true),
@@ -743,6 +752,7 @@ mod tests {
             ("ROS_LOCALHOST_ONLY", "yes"),
             ("ROS_STATIC_PEERS", long.as_str()),
             ("ROS_STATIC_PEERS", "robot1,robot2"),
+            ("PTEROS_WIRE", "rtps+zenoh"),
             ("PTEROS_SHARED_MEMORY", "maybe"),
             ("PTEROS_RMW_OPTIONAL_FEATURES", "some"),
             ("PTEROS_INTERFACES", "10.0.0"),
@@ -802,6 +812,13 @@ mod tests {
             (zenoh.warnings, zenoh.wire),
             (vec![], Some(WireChoice::Zenoh))
         );
+        // The plug-in's own name says nothing about the wire.
+        let plug_in = ("RMW_IMPLEMENTATION", "rmw_pteros_cpp");
+        let both = config(&[plug_in, ("PTEROS_WIRE", "rtps,zenoh")]).unwrap();
+        assert_eq!(both.wire, Some(WireChoice::Both));
+        let zenoh = ("RMW_IMPLEMENTATION", "rmw_zenoh_cpp");
+        let rtps = config(&[zenoh, ("PTEROS_WIRE", "rtps")]).unwrap();
+        assert_eq!(rtps.wire, Some(WireChoice::Rtps));
         let on = ("ROS_SECURITY_ENABLE", "true");
         let error = config(&[on]).unwrap_err();
         assert_eq!(error.variable, "ROS_SECURITY_KEYSTORE");

@@ -28,6 +28,21 @@ pub enum WireChoice {
 }
 
 impl WireChoice {
+    /// What is wrong with any other name.
+    pub const REASON: &str = "neither rtps, zenoh nor rtps,zenoh";
+    /// What to write instead.
+    pub const HINT: &str = "write rtps,zenoh for nodes that both kinds of peers see";
+
+    /// The choice of that name, as `--wire` and `PTEROS_WIRE` take it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "rtps" => Some(Self::Rtps),
+            "zenoh" => Some(Self::Zenoh),
+            "rtps,zenoh" | "zenoh,rtps" => Some(Self::Both),
+            _ => None,
+        }
+    }
+
     /// Whether RTPS reaches every participant of the domain.
     pub fn has_rtps(self) -> bool {
         self != Self::Zenoh

@@ -12,9 +12,11 @@ use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use pteros_runtime::config::ZenohSettings;
+use pteros_runtime::wire::RtpsReach;
 use zenoh::{Config, Session, Wait};
 
 use crate::certificate_watch::{CertificateWatch, Looks, TlsFile};
@@ -80,6 +82,24 @@ pub const TLS_FILES: [(&str, [&str; 3]); 2] = [
     ),
 ];
 
+/// The process that opened the first session. Zenoh's threads are those of a process, and
+/// a forked one has none of them: a session would wait for them for ever.
+static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Refuses a process that was forked from one with a session.
+fn check_process() -> Result<(), String> {
+    let own = std::process::id();
+    if *FIRST_PROCESS.get_or_init(|| own) == own {
+        return Ok(());
+    }
+    Err(
+        "this process was forked from one that had opened a session of Zenoh, whose threads \
+         are not here: fork before the first context is opened, or start the program anew \
+         (in Python: multiprocessing.set_start_method('spawn'))"
+            .into(),
+    )
+}
+
 /// Opens the session of a context.
 ///
 /// Blocks until the session is open, and while `router_check_attempts` asks to wait for
@@ -88,6 +108,7 @@ pub const TLS_FILES: [(&str, [&str; 3]); 2] = [
 /// # Errors
 /// A text that names the setting or the step that failed.
 pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSession, String> {
+    check_process()?;
     let mut config = match &settings.session_config {
         Some(file) => from_file(file, "ZENOH_SESSION_CONFIG_URI")?,
         None => common_defaults("peer")?,
@@ -129,10 +150,21 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
     })
 }
 
+/// Whom RTPS reaches beside the Zenoh wire alone. Contexts of this host with the same
+/// settings use shared memory, unless those ask for certificates or access control, which
+/// nothing there checks.
+pub fn rtps_reach(settings: &ZenohSettings, domain_id: u32) -> RtpsReach {
+    if is_guarded(settings) {
+        return RtpsReach::Off;
+    }
+    let group = settings.host_group(domain_id);
+    RtpsReach::Host { group }
+}
+
 /// Whether sessions with these settings exchange data only over TLS, or under access
 /// control. Shared memory beside Zenoh would pass by both. A configuration that cannot be
 /// read counts as such; it stops the session later.
-pub fn is_guarded(settings: &ZenohSettings) -> bool {
+fn is_guarded(settings: &ZenohSettings) -> bool {
     let config = match &settings.session_config {
         Some(file) => from_file(file, "ZENOH_SESSION_CONFIG_URI"),
         None => Ok(Config::default()),
@@ -245,6 +277,7 @@ impl Router {
     /// # Errors
     /// A text that names the setting or the step that failed.
     pub fn start(settings: &ZenohSettings) -> Result<Self, String> {
+        check_process()?;
         let mut config = match &settings.router_config {
             Some(file) => from_file(file, "ZENOH_ROUTER_CONFIG_URI")?,
             None => router_defaults()?,

@@ -208,6 +208,31 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
         let (run, _) = run_tests(command)?;
         Ok(run)
     });
+    report.run_step("the plug-in for ROS 2 over Zenoh", || {
+        // No other test builds the plug-in with Zenoh.
+        let mut command = test_command(None, true)?;
+        command.args(["-p", "pteros-rmw", "--features", "zenoh"]);
+        command.args(["--test", "plugin", "over_zenoh"]);
+        let (run, _) = run_tests(command)?;
+        Ok(run)
+    });
+    report.run_step("the Python wheel over Zenoh", || {
+        cargo(&[
+            "build",
+            "--quiet",
+            "-p",
+            "pteros-python",
+            "--features",
+            "zenoh",
+        ])?;
+        let mut command = test_command(None, true)?;
+        command.args(["-p", "pteros-python", "--features", "zenoh"]);
+        command.args(["--test", "python", "programs_meet_over_zenoh"]);
+        let (run, _) = run_tests(command)?;
+        // What follows tests the module of the other steps.
+        build_python_module()?;
+        Ok(run)
+    });
     report.run_step("conformance over Zenoh", || {
         let mut command = test_command(None, true)?;
         command.args(["-p", "pteros", "--features", "zenoh"]);

@@ -1,10 +1,10 @@
-//! `cargo xtask wheel [--debug | --manylinux] [--out DIR]`: builds the Python wheel, by
+//! `cargo xtask wheel [--debug | --manylinux] [--zenoh] [--out DIR]`: builds the Python wheel, by
 //! default into `target/wheel`.
 //!
 //! The native module and the command are built with the profile `dist`, for this
 //! machine's glibc or newer ones. With `--manylinux` zig links them for glibc 2.28, as
 //! `cargo xtask dist` does. With `--debug` the module alone is built, with the
-//! development profile, for tests. `crates/python/wheel.py` packs them with the Python
+//! development profile, for tests. `--zenoh` adds the Zenoh wire. `crates/python/wheel.py` packs them with the Python
 //! packages and finds the tag; it needs `python3` and nothing else.
 
 use std::fs;
@@ -17,7 +17,7 @@ use crate::checkout::root;
 use crate::peers::target_folder;
 use crate::zig_build::{self, GLIBC_MIN, TARGET};
 
-const USAGE: &str = "usage: cargo xtask wheel [--debug | --manylinux] [--out DIR]";
+const USAGE: &str = "usage: cargo xtask wheel [--debug | --manylinux] [--zenoh] [--out DIR]";
 
 /// How the binaries are built.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,12 +30,14 @@ enum Build {
 /// Runs the command. Returns the line to print: the wheel's path.
 pub fn run(arguments: &[String]) -> Result<String> {
     let mut build = Build::Host;
+    let mut has_zenoh = false;
     let mut out: Option<PathBuf> = None;
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match (word.as_str(), words.as_slice().first()) {
             ("--debug", _) if build == Build::Host => build = Build::Debug,
             ("--manylinux", _) if build == Build::Host => build = Build::Manylinux,
+            ("--zenoh", _) if !has_zenoh => has_zenoh = true,
             ("--out", Some(folder)) => {
                 out = Some(folder.into());
                 words.next();
@@ -49,11 +51,13 @@ pub fn run(arguments: &[String]) -> Result<String> {
         Build::Host => target.join("dist"),
         Build::Manylinux => target.join(TARGET).join("dist"),
     };
-    build_package(&["pteros-python"], build)?;
+    let module_features = if has_zenoh { "zenoh" } else { "" };
+    let command_features = if has_zenoh { "full,zenoh" } else { "full" };
+    build_package("pteros-python", module_features, build)?;
     let out = out.unwrap_or_else(|| target.join("wheel"));
     let mut pack = packer(&built.join("libpteros_native.so"), &out);
     if build != Build::Debug {
-        build_package(&["pteros-cli", "--features", "full"], build)?;
+        build_package("pteros-cli", command_features, build)?;
         pack.arg("--command").arg(built.join("pteros"));
     }
     if build == Build::Manylinux {
@@ -105,8 +109,8 @@ fn pack_wheel(pack: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Builds a package, whose features may follow its name.
-fn build_package(package: &[&str], build: Build) -> Result<()> {
+/// Builds a package with these features.
+fn build_package(package: &str, features: &str, build: Build) -> Result<()> {
     let mut cargo = Command::new("cargo");
     if build == Build::Manylinux {
         zig_build::add_arguments(&mut cargo)
@@ -119,11 +123,11 @@ fn build_package(package: &[&str], build: Build) -> Result<()> {
         Build::Host | Build::Manylinux => "dist",
     };
     let status = cargo
-        .args(["--quiet", "--profile", profile, "-p"])
-        .args(package)
+        .args(["--quiet", "--profile", profile, "-p", package])
+        .args(["--features", features])
         .current_dir(root())
         .status()
         .context("run cargo")?;
-    ensure!(status.success(), "{} does not build", package[0]);
+    ensure!(status.success(), "{package} does not build");
     Ok(())
 }

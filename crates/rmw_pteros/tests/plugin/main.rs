@@ -11,6 +11,8 @@ mod content_filters;
 mod harness;
 mod loans;
 mod message_cost;
+#[cfg(feature = "zenoh")]
+mod over_zenoh;
 mod system_calls;
 mod waits;
 mod within_context;

@@ -65,13 +65,15 @@ pub fn run(arguments: &[String]) -> Result<String> {
         fs::remove_dir_all(&folder).context("remove the packages of the last run")?;
     }
     fs::create_dir_all(&folder)?;
-    build(&root, on_host, &["--package", "pteros-rmw"])?;
     let mut report = String::new();
     let mut names = Vec::new();
     for variant in VARIANTS {
         // Both programs have one name in cargo's folder: one is packed before the next.
         let features = ["--package", "pteros-cli", "--features", variant.features];
         build(&root, on_host, &features)?;
+        let zenoh = if variant.has_zenoh { "zenoh" } else { "" };
+        let plug_in = ["--package", "pteros-rmw", "--features", zenoh];
+        build(&root, on_host, &plug_in)?;
         let (files, line) = pack(&root, &folder, variant, on_host)?;
         names.extend(files);
         report += &line;

@@ -60,7 +60,10 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     ("pteros-dylib", &["pteros"]),
     // The C ABI of rmw, a leaf over the runtime.
-    ("pteros-rmw", &["pteros-msg", "pteros-runtime"]),
+    (
+        "pteros-rmw",
+        &["pteros-msg", "pteros-runtime", "pteros-zenoh"],
+    ),
     // The extension module of Python, a leaf over the runtime. pteros for arguments,
     // parameter files and logging, net for Ctrl-C.
     (
