@@ -383,9 +383,26 @@ impl Core {
         keep_for_late_joiners(&mut state, now, writer, message, payload, sample);
         state.note_written(now, message.kind(), instance);
         end_group_write(self, now, writer, group);
-        self.send_new(writer, state, now);
+        if has_nothing_to_send(writer, &state) {
+            self.schedule_unsent(writer, state);
+        } else {
+            self.send_new(writer, state, now);
+        }
         if is_on_wires {
             self.flush_wires(now, writer);
+        }
+    }
+
+    /// Schedules the timeouts of a writer that sends nothing: LIFESPAN, DEADLINE, a
+    /// lease.
+    fn schedule_unsent(
+        &self,
+        writer: &WriterEndpoint,
+        mut state: MutexGuard<'_, WriterState, rank::WriterState>,
+    ) {
+        state.resumes_at = None;
+        if state.next_timeout().is_some() {
+            self.schedule_writer(writer, &state);
         }
     }
 
@@ -590,6 +607,13 @@ fn sample_meta(writer: &WriterEndpoint, state: &mut WriterState, source: Timesta
         publisher: writer.guid(),
         path: DeliveryPath::IntraProcess,
     }
+}
+
+/// Whether a sample is only kept for late joiners. The send path would find nothing,
+/// and its code is cold then: the callback of a local reader would wait for it.
+fn has_nothing_to_send(writer: &WriterEndpoint, state: &WriterState) -> bool {
+    let machine = &state.machine;
+    writer.flow_membership.is_none() && !machine.has_readers() && !machine.has_output()
 }
 
 fn serialize(writer: &WriterEndpoint, message: &mut dyn OutboundMessage) -> Bytes {
