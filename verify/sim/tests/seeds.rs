@@ -98,6 +98,13 @@ fn a_reported_loss_is_no_silence_40314() {
     assert_sound(&Graphs, 40314, &Options::default());
 }
 
+/// A late joiner dropped sets of a publisher whose writers had changed since, because it
+/// could not tell whether it had all parts. The check took this for lost samples.
+#[test]
+fn a_late_joiner_drops_sets_that_name_former_writers_990004() {
+    assert_sound(&Graphs, 990_004, &Options::default());
+}
+
 /// A process that reused the GUID prefix of a dead one (same host and process id)
 /// was taken for it, and its sequence numbers for old ones. If the dead process had
 /// sent equally much, one peer in a hundred still cannot distinguish them: at most

@@ -130,6 +130,9 @@ impl GraphWorld {
         let engine = group.engine.clone();
         let set = &mut model.sets[set];
         set.ended = true;
+        let all = model.writers.iter().enumerate();
+        let members = all.filter(|(_, w)| w.group == Some(index) && !w.gone);
+        set.members = members.map(|(w, _)| w).collect();
         let of_group = engine.presentation().is_of_group() && !set.messages.is_empty();
         let mut ending = Vec::new();
         let members = model.writers.iter_mut().enumerate();

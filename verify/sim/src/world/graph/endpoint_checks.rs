@@ -87,6 +87,7 @@ impl ReaderRecord {
     /// may be lost, once per match.
     fn check_history_is_no_loss(&self, model: &Model, r: usize, slack: u64) -> Option<String> {
         let (mut most, mut cut) = (0, 0);
+        let mut undeliverable = Vec::new();
         for (guid, theirs) in &self.peers {
             let writer = &model.writers[*model.by_guid.get(guid)?];
             let taken_samples = self.numbers_taken_from(*guid);
@@ -121,11 +122,22 @@ impl ReaderRecord {
             }
             let part = parts.values().max().copied().unwrap_or(0);
             cut += part.saturating_sub(1);
+            // A set of a group names its writers. If these have changed since, a late
+            // joiner cannot tell whether it has all parts, and drops it (seed 990004).
+            if requested.presentation.is_of_group() {
+                let former = parts
+                    .into_iter()
+                    .filter(|(set, _)| model.names_former_writers(*set));
+                undeliverable.extend(former.map(|(_, samples)| samples));
+            }
         }
         let counts = self.endpoint.counts();
         if counts.incomplete_sets > 0 {
             most += cut;
         }
+        undeliverable.sort_unstable_by(|one, other| other.cmp(one));
+        let dropped = usize::try_from(counts.incomplete_sets).unwrap_or(usize::MAX);
+        most += undeliverable.iter().take(dropped).sum::<u64>();
         let lost = counts.lost;
         (lost > most).then(|| {
             format!("I2 r{r}: lost {lost}, though only {most} samples since the match are missing")

@@ -245,6 +245,8 @@ pub struct Set {
     pub messages: Vec<(usize, u64)>,
     /// Whether it has ended.
     pub ended: bool,
+    /// The writers of the group when it ended.
+    pub members: Vec<usize>,
 }
 
 impl Set {

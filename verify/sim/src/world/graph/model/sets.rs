@@ -20,6 +20,19 @@ impl Model {
         }
     }
 
+    /// Whether the writers of a set are no longer those of its group. Then no late
+    /// joiner discovers the writers that the set names.
+    pub fn names_former_writers(&self, set: usize) -> bool {
+        let members = &self.sets[set].members;
+        let Some(first) = members.first() else {
+            return false;
+        };
+        let group = self.writers[*first].group;
+        let all = self.writers.iter().enumerate();
+        let present = all.filter(|(_, writer)| writer.group == group && !writer.gone);
+        !present.map(|(w, _)| w).eq(members.iter().copied())
+    }
+
     /// I17: the set of a taken message has ended, and no later message of its group
     /// was taken before.
     pub fn check_set_member(&mut self, r: usize, w: usize, number: u64) -> Option<String> {
