@@ -20,15 +20,16 @@ use crate::typesupport::{Program, Struct};
 /// A message of a publisher for subscriptions of its context.
 pub(crate) struct SharedMessage {
     message: Struct,
-    /// Its CDR, for readers that need it.
-    payload: OnceLock<Bytes>,
+    /// Its CDR, for readers that need it. Absent if the message is kept for late
+    /// joiners, so that they do not have it twice.
+    payload: Option<OnceLock<Bytes>>,
 }
 
 /// The form in which subscriptions take messages.
 pub(crate) const DELIVERY_FORM: DeliveryForm = DeliveryForm::Type(TypeId::of::<SharedMessage>());
 
 impl SharedMessage {
-    /// Copies the user's struct.
+    /// Copies the user's struct. `is_kept`: for late joiners, too.
     ///
     /// # Safety
     /// As for [`Struct::copy_of`].
@@ -38,11 +39,12 @@ impl SharedMessage {
     pub(crate) unsafe fn copy_of(
         program: &Arc<Program>,
         message: *const c_void,
+        is_kept: bool,
     ) -> Outcome<Arc<Self>> {
         Ok(Arc::new(Self {
             // SAFETY: as for this function.
             message: unsafe { Struct::copy_of(program, message) }?,
-            payload: OnceLock::new(),
+            payload: (!is_kept).then(OnceLock::new),
         }))
     }
 
@@ -69,7 +71,16 @@ impl SharedValue for SharedMessage {
     /// Plain CDR, the one representation that the plug-in's publishers write. Empty,
     /// and logged, if the message has no CDR; its copy was checked for that.
     fn payload(&self, _representation: Representation) -> Bytes {
-        self.payload.get_or_init(|| self.encode()).clone()
+        match &self.payload {
+            Some(payload) => payload.get_or_init(|| self.encode()).clone(),
+            None => self.encode(),
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        let (program, message) = (self.message.program(), self.message.address());
+        // SAFETY: an initialized struct of the type, which nothing changes.
+        unsafe { program.serialized_len(message) }.unwrap_or_default()
     }
 }
 
@@ -82,7 +93,8 @@ pub(crate) fn struct_of<'v>(
     Arc::ptr_eq(shared.message.program(), program).then_some(&shared.message)
 }
 
-/// The bytes of a sample. Serializes a shared message, at most once for all takers.
+/// The bytes of a sample. Serializes a shared message, at most once for all takers if
+/// it is not kept for late joiners.
 pub(crate) fn into_payload(body: SampleBody) -> Bytes {
     match body {
         SampleBody::Serialized(payload) => payload,

@@ -72,7 +72,7 @@ impl<'m> UserMessage<'m> {
         takers: Option<usize>,
     ) -> Outcome<Self> {
         // SAFETY: as for this function.
-        let copy = unsafe { SharedMessage::copy_of(program, message) }?;
+        let copy = unsafe { SharedMessage::copy_of(program, message, takers.is_none()) }?;
         Ok(Self {
             program,
             message,
@@ -121,8 +121,11 @@ impl OutboundMessage for UserMessage<'_> {
         let copy = match copies.next.take() {
             Some(copy) => copy,
             // More readers than there were when publishing began.
-            // SAFETY: as for `new`.
-            None => unsafe { SharedMessage::copy_of(self.program, self.message) }.ok()?,
+            None => {
+                let is_kept = copies.takers.is_none();
+                // SAFETY: as for `new`.
+                unsafe { SharedMessage::copy_of(self.program, self.message, is_kept) }.ok()?
+            }
         };
         let is_last = copies.takers.is_some_and(|takers| takers <= 1);
         if !is_last {

@@ -175,14 +175,14 @@ impl LocalHistory {
     }
 
     /// The sample with that sequence number.
-    pub fn find(&self, sequence: i64) -> Option<&QueuedSample> {
+    pub fn find_mut(&mut self, sequence: i64) -> Option<&mut QueuedSample> {
         match self {
             Self::Off => None,
             Self::Plain { items, .. } => {
                 let at = items.binary_search_by_key(&sequence, |item| item.meta.sequence);
-                items.get(at.ok()?)
+                items.get_mut(at.ok()?)
             }
-            Self::Keyed { items, .. } => items.get(&sequence),
+            Self::Keyed { items, .. } => items.get_mut(&sequence),
         }
     }
 

@@ -195,7 +195,11 @@ impl KeyedReadyQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::queued_sample::SampleBody;
     use crate::sample::queued_sample::tests::item;
+    use alloc::sync::Arc;
+    use pteros_msg::cdr::Encoder;
+    use pteros_msg::message::Encode;
 
     #[test]
     fn a_queue_beyond_its_limit_is_reported() {
@@ -210,5 +214,31 @@ mod tests {
         }
         let exceeded = ("samples to take", 5_001, 5_000);
         assert_eq!(queue.exceeded_limit([].into_iter()), Some(exceeded));
+    }
+
+    /// A message of 36 bytes of CDR with its header, as a publisher of the process has it.
+    struct Value;
+
+    impl Encode for Value {
+        fn encode(&self, out: &mut Encoder<'_>) {
+            out.primitive_array(&[7_u64; 4]);
+        }
+    }
+
+    #[test]
+    fn values_of_this_process_count_against_the_limit_of_bytes() {
+        let mut queue = KeyedReadyQueue::new(&EndpointQos::default());
+        queue.bytes_max = 100;
+        for n in 1..=3 {
+            assert!(!queue.exceeds_bytes(), "{} bytes", queue.bytes);
+            let value = QueuedSample {
+                body: SampleBody::Shared(Arc::new(Value)),
+                ..item(n)
+            };
+            queue.put(QueuePosition::by_reception(n as u64), value);
+        }
+        assert!(queue.exceeds_bytes());
+        queue.remove(QueuePosition::by_reception(1));
+        assert_eq!((queue.bytes, queue.exceeds_bytes()), (72, false));
     }
 }

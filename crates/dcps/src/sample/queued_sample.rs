@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use core::any::{Any, TypeId};
 
 use bytes::Bytes;
-use pteros_msg::cdr::{Representation, to_payload, to_payload_slice};
+use pteros_msg::cdr::{Representation, payload_len, to_payload, to_payload_slice};
 use pteros_msg::message::Encode;
 use pteros_rtps::coherent_mark::CoherentMark;
 use pteros_rtps::history::{Carrier, ChangeKind};
@@ -60,9 +60,16 @@ impl From<Carrier> for DeliveryPath {
 
 /// A message as the publisher's own value, shared within the process. Implemented
 /// for every message type, and by the plug-in for the structs of rclcpp and rclpy.
+///
+/// A full history or queue drops values under locks of the runtime. So a destructor
+/// must not publish, take or create endpoints. Those of generated message types only
+/// free memory.
 pub trait SharedValue: Any + Send + Sync {
     /// Serializes as CDR with its encapsulation header.
     fn payload(&self, representation: Representation) -> Bytes;
+
+    /// The bytes that count against limits: those of its CDR, which is not written.
+    fn size_bytes(&self) -> usize;
 
     /// Serializes into `memory`. Returns whether this filled it exactly; if not, its
     /// content is undefined.
@@ -83,6 +90,10 @@ impl dyn SharedValue {
 impl<T: Encode + Send + Sync + 'static> SharedValue for T {
     fn payload(&self, representation: Representation) -> Bytes {
         to_payload(self, representation).into()
+    }
+
+    fn size_bytes(&self) -> usize {
+        payload_len(self, Representation::Xcdr1)
     }
 
     fn payload_into(&self, representation: Representation, memory: &mut [u8]) -> bool {
@@ -178,6 +189,17 @@ pub struct QueuedSample {
 }
 
 impl SampleBody {
+    /// Replaces a shared value by its CDR, so that only one of them is kept. Returns
+    /// the bytes.
+    pub fn serialize(&mut self, representation: Representation) -> Bytes {
+        let payload = match self {
+            Self::Shared(value) => value.payload(representation),
+            Self::Serialized(payload) => payload.clone(),
+        };
+        *self = Self::Serialized(payload.clone());
+        payload
+    }
+
     /// The Rust type of a shared value.
     #[inline]
     pub fn shared_type(&self) -> Option<TypeId> {
@@ -223,13 +245,13 @@ impl QueuedSample {
         self.mark.as_ref().is_some_and(|mark| mark.is_set_end())
     }
 
-    /// Bytes that count against limits. A shared value counts none, since the
-    /// publisher owns it.
+    /// Bytes that count against limits. A shared value counts as its CDR would: the
+    /// publisher may have given it away, so that only samples keep it.
     #[inline]
     pub fn weight(&self) -> usize {
         match &self.body {
             SampleBody::Serialized(bytes) => bytes.len(),
-            SampleBody::Shared(_) => 0,
+            SampleBody::Shared(value) => value.size_bytes(),
         }
     }
 

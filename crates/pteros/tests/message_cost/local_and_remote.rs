@@ -169,6 +169,37 @@ fn transient_local_samples_are_serialized_when_a_remote_late_joiner_matches() {
 }
 
 #[test]
+fn a_latched_message_is_kept_once_when_a_remote_late_joiner_has_its_bytes() {
+    let [near, far] = CountingProcess::two();
+    let latched = QosProfile::default().transient_local();
+    let publisher = near
+        .node
+        .create_publisher::<CountingMessage>("t".qos(&latched))
+        .unwrap();
+    let local = near
+        .node
+        .create_polled_subscription::<CountingMessage>("t".qos(&latched))
+        .unwrap();
+    let message = counting_message();
+    let value = Arc::downgrade(&message);
+    publisher.publish_arc(message).unwrap();
+    drop(local.take().unwrap());
+    assert_eq!(value.strong_count(), 1, "kept as the value");
+    let remote = far
+        .node
+        .create_polled_subscription::<Text>("t".qos(&latched))
+        .unwrap();
+    spin_both_until(&near, &far, || remote.take().is_some());
+    assert_eq!(value.strong_count(), 0, "kept as bytes instead");
+    let late = near
+        .node
+        .create_polled_subscription::<CountingMessage>("t".qos(&latched))
+        .unwrap();
+    assert_eq!(*late.take().unwrap(), *counting_message());
+    assert_eq!(publisher.counts().serialized, 1);
+}
+
+#[test]
 fn a_dynamic_message_is_shared_with_dynamic_readers_for_any_qos() {
     let ty = DynamicType::new(Text::type_description()).unwrap();
     let plain = QosProfile::default();

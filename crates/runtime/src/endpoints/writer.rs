@@ -383,17 +383,17 @@ impl WriterEndpoint {
     }
 
     /// Serializes samples that are kept as values only, because a reader needs
-    /// bytes now.
+    /// bytes now. The bytes replace the values: a sample is kept once.
     pub(crate) fn serialize_pending(&self, state: &mut WriterState) {
         let WriterState {
             machine, history, ..
         } = state;
-        machine.provide_deferred_payloads(|sequence| match &history.find(sequence.0)?.body {
-            SampleBody::Shared(value) => {
+        machine.provide_deferred_payloads(|sequence| {
+            let body = &mut history.find_mut(sequence.0)?.body;
+            if matches!(body, SampleBody::Shared(_)) {
                 self.note_serialized();
-                Some(value.payload(self.representation()))
             }
-            SampleBody::Serialized(payload) => Some(payload.clone()),
+            Some(body.serialize(self.representation()))
         });
     }
 

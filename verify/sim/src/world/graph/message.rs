@@ -126,6 +126,10 @@ impl SharedValue for Message {
     fn payload(&self, _: Representation) -> Bytes {
         self.payload.clone()
     }
+
+    fn size_bytes(&self) -> usize {
+        self.payload.len()
+    }
 }
 
 impl OutboundMessage for Message {

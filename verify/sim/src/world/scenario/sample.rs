@@ -64,6 +64,10 @@ impl SharedValue for Sample {
     fn payload(&self, representation: Representation) -> Bytes {
         self.message.to_payload(representation).into()
     }
+
+    fn size_bytes(&self) -> usize {
+        self.message.to_payload(self.representation).len()
+    }
 }
 
 impl OutboundMessage for Sample {
