@@ -7,6 +7,7 @@
 )]
 
 mod allocations;
+mod callbacks;
 mod content_filters;
 mod harness;
 mod loans;
