@@ -77,15 +77,18 @@ pub(crate) fn find_files(
 }
 
 /// Where a file lies that `metadata.yaml` names. Before version 4 the names begin with
-/// the bag's folder.
+/// the bag's folder. rosbag2 lists compressed files under `files` by the names that they
+/// had before.
 fn named_file(folder: &Path, name: &str) -> PathBuf {
     let file = folder.join(name);
     let parent = folder.parent().unwrap_or(Path::new(""));
-    let beside = parent.join(name);
-    if !file.exists() && beside.exists() {
-        return beside;
+    let compressed = format!("{name}.{COMPRESSED_ENDING}");
+    let others = [parent.join(name), folder.join(compressed)];
+    if file.exists() {
+        return file;
     }
-    file
+    let there = others.into_iter().find(|other| other.exists());
+    there.unwrap_or(file)
 }
 
 /// Leaves out a compressed file whose plain form is there too. The plain one is whole: it

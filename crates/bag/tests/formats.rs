@@ -326,8 +326,22 @@ fn whole_compressed_files_are_written_and_read() {
     let read = all(&mut reader);
     assert_eq!(read.len(), 200);
     assert_eq!(read[7].payload, all(&mut source)[7].payload);
+    // As rosbag2 names them: in `files` without the ending.
+    let yaml = new.join("metadata.yaml");
+    let text = std::fs::read_to_string(&yaml).unwrap();
+    let renamed = text.lines().map(|line| match line.contains("path: ") {
+        true => line.trim_end_matches(".zstd"),
+        false => line,
+    });
+    let renamed = renamed.collect::<Vec<_>>().join("\n");
+    let name = "formats-whole_0.mcap";
+    assert!(renamed.contains(&format!("path: {name}\n")), "{renamed}");
+    assert!(renamed.contains(&format!("- {name}.zstd\n")), "{renamed}");
+    std::fs::write(&yaml, renamed).unwrap();
+    let mut reader = BagReader::open(&new).unwrap();
+    assert_eq!((reader.problems().len(), all(&mut reader).len()), (0, 200));
     // And without metadata.yaml.
-    std::fs::remove_file(new.join("metadata.yaml")).unwrap();
+    std::fs::remove_file(&yaml).unwrap();
     let mut alone = BagReader::open(&new).unwrap();
     assert_eq!(all(&mut alone).len(), 200);
     let rebuilt = alone.reindex().unwrap();
