@@ -16,6 +16,7 @@ use pteros::component::Component;
 use pteros::interfaces::geometry_msgs::msg::PoseStamped;
 use pteros::prelude::*;
 use pteros::tf::Isometry;
+use pteros_bag::BagReader;
 use robot::nav2_msgs::action::{NavigateToPose, NavigateToPoseGoal, NavigateToPoseResult};
 use robot::{Base, Controller, Laser, MapServer, Planner};
 
@@ -275,6 +276,59 @@ fn launched_as_seven_processes_one_process_or_a_container_it_drives_to_the_goal(
     }
 }
 
+/// What was recorded beside the robot is played to its planner and controller.
+#[test]
+fn launched_with_a_recorder_it_is_replayed_by_its_launch_file() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/launch/robot.launch.xml");
+    let name = format!("pteros-robot-bag-{}", std::process::id());
+    let bag = std::env::temp_dir().join(name);
+    let _ = std::fs::remove_dir_all(&bag);
+    let record = format!("record:={}", bag.display());
+    let words = [file, "use_sim_time:=true", "speed:=4.0", &record];
+    let launch = Launch::start(domain(7), &words);
+    let operator = Operator::new(&local(domain(7), false));
+    let (status, message) = operator.drive(DOOR);
+    assert_eq!(status, GoalStatus::Succeeded, "{message:?}");
+    let output = launch.interrupt();
+    assert!(output.contains("/scan: "), "{output}");
+
+    let recorded = BagReader::open(&bag).unwrap();
+    assert_eq!(recorded.problems(), [""; 0]);
+    let count = |name: &str| {
+        let mut topics = recorded.topics().iter();
+        let topic = topics.find(|topic| topic.topic.name == name);
+        topic.map_or(0, |topic| topic.message_count)
+    };
+    let names = ["/clock", "/odom", "/scan", "/map", "/plan"];
+    assert!(names.iter().all(|name| count(name) > 0), "{output}");
+    assert!(count("/navigate_to_pose/_action/feedback") > 0, "{output}");
+
+    let played = [
+        "/clock",
+        "/odom",
+        "/tf",
+        "/tf_static",
+        "/scan",
+        "/map",
+        "/initialpose",
+    ];
+    let played: u64 = played.iter().map(|name| count(name)).sum();
+    let replay = format!("replay:={}", bag.display());
+    let mut launch = Launch::start(domain(8), &[file, "use_sim_time:=true", &replay]);
+    let output = launch.wait_for("messages published");
+    assert!(
+        output.contains(&format!("{played} messages published")),
+        "{played}: {output}"
+    );
+    let output = launch.interrupt();
+    let started = output.matches("process started with pid").count();
+    assert_eq!(
+        started, 4,
+        "the player, planner, controller and supervisor:\n{output}"
+    );
+    std::fs::remove_dir_all(&bag).unwrap();
+}
+
 /// `pteros launch` starts real processes and brings them up. Its timer uses the clock of
 /// one of them, which runs a hundred times as fast once everything else was checked.
 #[test]
@@ -323,12 +377,17 @@ fn pteros(domain: u32, folder: &Path) -> Command {
         "{} is not there; build it: cargo build -p pteros-cli",
         program.display()
     );
+    // Launch files start it by its name.
+    let known = std::env::var_os("PATH").unwrap_or_default();
+    let folders = program.parent().map(Path::to_path_buf).into_iter();
+    let path = std::env::join_paths(folders.chain(std::env::split_paths(&known))).unwrap();
     let mut command = Command::new(program);
     command
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("ROS_DOMAIN_ID", domain.to_string())
         .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         .env("ROS_LOG_DIR", folder.join("log"))
+        .env("PATH", path)
         .env("PTEROS_COMPONENT_PATH", libraries())
         .env_remove("AMENT_PREFIX_PATH");
     command
