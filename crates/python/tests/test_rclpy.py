@@ -1,9 +1,11 @@
 """rclpy within one process: every kind of entity, once, as programs use it."""
 
+import importlib
 import threading
 
 import pytest
 import rclpy
+from rclpy import _imported_names
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.exceptions import (
@@ -310,3 +312,33 @@ def test_a_thousand_nodes_come_and_go(context):
     last = rclpy.create_node('last', context=context)
     assert last.get_node_names().count('short') == 0
     last.destroy_node()
+
+
+IMPORTED_NAMES = [
+    ('rclpy', 'Parameter', 'rclpy.parameter'),
+    ('rclpy._rclpy_pybind11', 'RCLError', 'rclpy.impl.errors'),
+    ('rclpy.action.client', 'Waitable', 'rclpy.waitable'),
+    ('rclpy.executors', 'Timer', 'rclpy.timer'),
+    ('rclpy.node', 'Executor', 'rclpy.executors'),
+    ('rclpy.node', 'ParameterDescriptor', 'rcl_interfaces.msg'),
+    ('rclpy.node', 'ParameterNotDeclaredException', 'rclpy.exceptions'),
+    ('rclpy.parameter', 'ParameterType', 'rcl_interfaces.msg'),
+    ('rclpy.subscription', 'QoSProfile', 'rclpy.qos'),
+    ('tf2_ros', 'TransformStamped', 'geometry_msgs.msg'),
+]
+
+
+@pytest.mark.parametrize('module, name, origin', IMPORTED_NAMES)
+def test_names_that_modules_of_ros_import_can_be_taken_from_there(module, name, origin):
+    found = getattr(importlib.import_module(module), name)
+    assert found is getattr(importlib.import_module(origin), name)
+
+
+def test_every_imported_name_exists():
+    for name, origin in _imported_names._ORIGINS.items():
+        assert hasattr(importlib.import_module(origin), name), (origin, name)
+    assert rclpy.node.MsgType.__name__ == 'MsgType'
+    with pytest.raises(AttributeError, match="module 'rclpy.node' has no attribute 'Nod'"):
+        rclpy.node.Nod
+    with pytest.raises(ImportError):
+        from rclpy import NoSuchName  # noqa: F401

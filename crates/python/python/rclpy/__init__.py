@@ -73,7 +73,10 @@ def init(
 def __getattr__(name: str) -> Any:
     # Programs use rclpy.executors and others after `import rclpy` alone. Importing them at
     # their first use keeps that import fast.
-    if name.startswith('_'):
+    if name == 'Parameter':
+        from rclpy.parameter import Parameter
+        return Parameter
+    if name.startswith('_') and name != '_rclpy_pybind11':
         raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
     import importlib
     try:

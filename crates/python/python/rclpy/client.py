@@ -6,6 +6,7 @@ import threading
 import time
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.exceptions import ROSInterruptException
 from rclpy.task import Future
 from rclpy.timer import SHUTDOWN_POLL_S
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from rclpy.context import Context
     from rclpy.qos import QoSProfile
     from rclpy.service_introspection import ServiceIntrospectionState
+else:
+    __getattr__ = getter_of(__name__)
 
 _SERVER_POLL_S = 0.02
 """Time between two looks for a server. Discovery itself takes longer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.exceptions import NotInitializedException
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
         clock_change: ClockChange
         delta: int
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class ClockChange(IntEnum):

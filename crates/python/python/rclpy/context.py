@@ -7,11 +7,14 @@ import threading
 import weakref
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.exceptions import NotInitializedException
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, List, Optional
+else:
+    __getattr__ = getter_of(__name__)
 
 g_logging_configure_lock = threading.Lock()
 g_logging_ref_count = 0
@@ -57,6 +60,8 @@ class Context:
         if domain_id is not None and domain_id < 0:
             raise RuntimeError(
                 f'domain_id {domain_id} is negative; use 0 to 232')
+        if isinstance(args, str):
+            raise TypeError(f'args is a list of words, got the text {args!r}')
         with self._lock:
             if self.__context is not None and not self.__context.is_destroyed:
                 raise RuntimeError(

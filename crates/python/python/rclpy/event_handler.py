@@ -7,6 +7,7 @@ from enum import IntEnum
 
 import rclpy.logging
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.impl.errors import UnsupportedEventTypeError
 from rclpy.qos import qos_policy_name_from_kind
 from rclpy.waitable import NumberOfEntities, StaticWaitable
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable, List, Optional
 
     from rclpy.callback_groups import CallbackGroup
+else:
+    __getattr__ = getter_of(__name__)
 
 _LOGGER_NAME = 'rclpy.event_handler'
 

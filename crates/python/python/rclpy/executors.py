@@ -15,6 +15,7 @@ from collections import deque
 from time import monotonic
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.exceptions import InvalidHandle, NotInitializedException
 from rclpy.impl.executor_entry import Entry, HandleTaker, apply
 from rclpy.task import Future, Task
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from rclpy.context import Context
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 
 async def await_or_execute(callback: Any, *args: Any) -> Any:

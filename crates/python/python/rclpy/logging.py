@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.impl import rcutils_logger
 from rclpy.impl.logging_severity import LoggingSeverity
 
@@ -10,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Union
+else:
+    __getattr__ = getter_of(__name__)
 
 _root_logger = rcutils_logger.RcutilsLogger()
 

@@ -9,6 +9,7 @@ import weakref
 
 from pteros import _native
 from rcl_interfaces.msg import ParameterEvent
+from rclpy._imported_names import getter_of
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup, ReentrantCallbackGroup
 from rclpy.client import Client
 from rclpy.clock import ROSClock
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from rclpy.waitable import Waitable
 
     NamesAndTypes = List[Tuple[str, List[str]]]
+else:
+    __getattr__ = getter_of(__name__)
 
 HIDDEN_NODE_PREFIX = '_'
 """Names of hidden nodes begin with it."""

@@ -6,6 +6,7 @@ import array
 from enum import Enum
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     AllowableParameterValue = Union[
         None, bool, int, float, str, List[bytes], List[bool], List[int], List[float], List[str],
         array.array]
+else:
+    __getattr__ = getter_of(__name__)
 
 PARAMETER_SEPARATOR_STRING = '.'
 """Separates the parts of a parameter's name."""

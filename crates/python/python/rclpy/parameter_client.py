@@ -9,6 +9,7 @@ from rcl_interfaces.srv import (
     DescribeParameters, GetParameters, GetParameterTypes, ListParameters, SetParameters,
     SetParametersAtomically,
 )
+from rclpy._imported_names import getter_of
 from rclpy.parameter import Parameter, parameter_dict_from_yaml_file
 from rclpy.qos import qos_profile_parameter_events, qos_profile_services_default
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rclpy.qos_overriding_options import QoSOverridingOptions
     from rclpy.subscription import Subscription
     from rclpy.task import Future
+else:
+    __getattr__ = getter_of(__name__)
 
 
 def _messages(parameters: Sequence[Union[Parameter, ParameterMsg]]) -> List[ParameterMsg]:

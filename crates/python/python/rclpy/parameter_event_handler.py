@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from rcl_interfaces.msg import ParameterEvent
+from rclpy._imported_names import getter_of
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_parameter_events
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from rclpy.node import Node
     from rclpy.qos import QoSProfile
     from rclpy.qos_overriding_options import QoSOverridingOptions
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class ParameterCallbackHandle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rclpy._imported_names import getter_of
 from rclpy.duration import Duration
 
 TYPE_CHECKING = False
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from rclpy.callback_groups import CallbackGroup
     from rclpy.event_handler import EventHandler, PublisherEventCallbacks
     from rclpy.qos import QoSProfile
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class Publisher:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy._imported_names import getter_of
 from rclpy.duration import Duration
 from rclpy.exceptions import ParameterAlreadyDeclaredException
 from rclpy.parameter import Parameter
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Iterable, List, Optional, Union
 
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 QosCallbackResult = SetParametersResult
 """What a validation callback returns: ``successful`` and ``reason``."""

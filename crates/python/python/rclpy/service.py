@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from rclpy.clock import Clock
     from rclpy.qos import QoSProfile
     from rclpy.service_introspection import ServiceIntrospectionState
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class Service:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from rclpy._imported_names import getter_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from rclpy.callback_groups import CallbackGroup
     from rclpy.event_handler import EventHandler, SubscriptionEventCallbacks
     from rclpy.qos import QoSProfile
+else:
+    __getattr__ = getter_of(__name__)
 
 _CO_VARARGS = 0x04
 

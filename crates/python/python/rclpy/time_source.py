@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+from rclpy._imported_names import getter_of
 from rclpy.clock import ROSClock
 from rclpy.clock_type import ClockType
 from rclpy.parameter import Parameter
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from rcl_interfaces.msg import SetParametersResult
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 CLOCK_TOPIC = '/clock'
 USE_SIM_TIME_NAME = 'use_sim_time'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.exceptions import ROSInterruptException
 
 TYPE_CHECKING = False
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from rclpy.callback_groups import CallbackGroup
     from rclpy.clock import Clock
     from rclpy.context import Context
+else:
+    __getattr__ = getter_of(__name__)
 
 SHUTDOWN_POLL_S = 0.5
 """Time between two looks for a shutdown by Ctrl-C, which wakes executors but no other waits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.utilities import timeout_sec_to_nsec
 
 TYPE_CHECKING = False
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
     from rclpy.node import Node
     from rclpy.qos import QoSProfile
+else:
+    __getattr__ = getter_of(__name__)
 
 
 def wait_for_message(

@@ -1,5 +1,6 @@
 """Transforms: buffers, listeners and broadcasters."""
 
+from rclpy._imported_names import getter_of
 from tf2_py import (
     BufferCore, ConnectivityException, ExtrapolationException, InvalidArgumentException,
     LookupException, TimeoutException, TransformException,
@@ -13,6 +14,10 @@ from tf2_ros.buffer_interface import (
 from tf2_ros.static_transform_broadcaster import StaticTransformBroadcaster
 from tf2_ros.transform_broadcaster import TransformBroadcaster
 from tf2_ros.transform_listener import TransformListener
+
+TYPE_CHECKING = False
+if not TYPE_CHECKING:
+    __getattr__ = getter_of(__name__)
 
 __all__ = [
     'Buffer', 'BufferClient', 'BufferCore', 'BufferInterface', 'ConnectivityException',

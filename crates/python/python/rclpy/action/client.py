@@ -10,6 +10,7 @@ import weakref
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.qos import (
     QoSProfile, qos_profile_action_status_default, qos_profile_services_default,
 )
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from rclpy.callback_groups import CallbackGroup
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 _TERMINAL = (
     GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED)

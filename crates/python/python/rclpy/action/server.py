@@ -10,6 +10,7 @@ from enum import Enum, IntEnum
 from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
 from action_msgs.srv import CancelGoal
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.action.client import _c_qos
 from rclpy.constants import S_TO_NS
 from rclpy.executors import await_or_execute
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
     from rclpy.callback_groups import CallbackGroup
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class GoalResponse(Enum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from rclpy._imported_names import getter_of
 from rclpy.impl.errors import RCLError
 from rclpy.lifecycle.managed_entity import ManagedEntity, TransitionCallbackReturn
 from rclpy.lifecycle.publisher import LifecyclePublisher
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Dict, Optional
 
     from rclpy.callback_groups import CallbackGroup
+else:
+    __getattr__ = getter_of(__name__)
 
 LifecycleState = namedtuple('LifecycleState', ('label', 'state_id'))
 LifecycleState.__doc__ = """A state: its label and its number of ``lifecycle_msgs/msg/State``."""
