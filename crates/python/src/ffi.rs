@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
 
 use pteros_msg::plain::Primitive;
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyImportError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyMemoryView, PyTuple, PyType};
@@ -48,6 +48,22 @@ unsafe extern "C-unwind" {
         callable: *mut ffi::PyObject,
         arguments: *mut ffi::PyObject,
     ) -> *mut ffi::PyObject;
+}
+
+/// Handles, signals and message classes of the process belong to one interpreter.
+///
+/// # Errors
+/// ImportError in a sub-interpreter.
+pub(crate) fn check_interpreter() -> PyResult<()> {
+    // SAFETY: the GIL is held, so there is a current interpreter.
+    let id = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
+    if id == 0 {
+        return Ok(());
+    }
+    Err(PyImportError::new_err(
+        "pteros does not work in a sub-interpreter; import it in the main interpreter, or start \
+         a process with multiprocessing or subprocess",
+    ))
 }
 
 /// Stops the thread for good when it is dropped, which unwinding alone does.

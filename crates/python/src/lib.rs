@@ -47,6 +47,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    ffi::check_interpreter()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("DURATION_INFINITE", qos::INFINITE)?;
     module.add("DURATION_BEST_AVAILABLE", qos::BEST_AVAILABLE)?;

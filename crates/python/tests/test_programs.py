@@ -268,6 +268,38 @@ def test_a_forked_child_neither_uses_nor_ends_what_is_its_parents():
     assert 'spin ended' in done.stdout
 
 
+SUB_INTERPRETER = '''
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+
+if FIRST:
+    import rclpy
+one = interpreters.create()
+interpreters.run_string(one, """
+try:
+    import rclpy
+except ImportError as error:
+    print(error, flush=True)
+""")
+interpreters.destroy(one)
+import rclpy
+rclpy.init(args=[])
+rclpy.create_node('main').destroy_node()
+rclpy.shutdown()
+'''
+
+
+@pytest.mark.parametrize('is_first', [True, False])
+def test_an_import_in_a_sub_interpreter_is_a_clear_error(is_first):
+    done = subprocess.run(
+        [sys.executable, '-c', SUB_INTERPRETER.replace('FIRST', str(is_first))],
+        capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('pteros does not work in a sub-interpreter; ')
+
+
 def test_a_node_imports_no_module_that_takes_long():
     # The modules of `site` are the environment's.
     program = (
