@@ -192,74 +192,7 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             cargo_tests(peers, false, &interop)
         });
     }
-    report.run_step("a Zenoh router that is killed 100 times", || {
-        // Alone, because it measures the memory of its process.
-        let mut command = test_command(None, true)?;
-        command.args(WHOLE).args(["--test", "zenoh"]);
-        command.args(["--", "--ignored", "router_kills"]);
-        let (run, _) = run_tests(command)?;
-        Ok(run)
-    });
-    report.run_step("wires by the command line", || {
-        // No other test builds `pteros` with Zenoh.
-        let mut command = test_command(None, true)?;
-        command.args(["-p", "pteros", "--features", "zenoh"]);
-        command.args(["--test", "zenoh_choice"]);
-        let (run, _) = run_tests(command)?;
-        Ok(run)
-    });
-    report.run_step("the plug-in for ROS 2 over Zenoh", || {
-        // No other test builds the plug-in with Zenoh.
-        let mut command = test_command(None, true)?;
-        command.args(["-p", "pteros-rmw", "--features", "zenoh"]);
-        command.args(["--test", "plugin", "over_zenoh"]);
-        let (run, _) = run_tests(command)?;
-        Ok(run)
-    });
-    report.run_step("the Python wheel over Zenoh", || {
-        cargo(&[
-            "build",
-            "--quiet",
-            "-p",
-            "pteros-python",
-            "--features",
-            "zenoh",
-        ])?;
-        let mut command = test_command(None, true)?;
-        command.args(["-p", "pteros-python", "--features", "zenoh"]);
-        command.args(["--test", "python", "programs_meet_over_zenoh"]);
-        let (run, _) = run_tests(command)?;
-        // What follows tests the module of the other steps.
-        build_python_module()?;
-        Ok(run)
-    });
-    report.run_step("conformance over Zenoh", || {
-        let mut command = test_command(None, true)?;
-        command.args(["-p", "pteros", "--features", "zenoh"]);
-        command.args(["--test", "conformance", "over_zenoh"]);
-        let (run, _) = run_tests(command)?;
-        Ok(run)
-    });
-    report.run_step("Zenoh in network namespaces", || {
-        // The command has Zenoh in this step only.
-        let program = ["-p", "pteros-cli", "--features", "full,zenoh"];
-        let program = [&program[..], &["--test", "zenoh_networks"]].concat();
-        cargo_tests(None, true, &program)
-    });
-    report.run_step("a hundred nodes on Zenoh", || {
-        // Alone, because it measures the memory of its processes.
-        let mut command = test_command(None, true)?;
-        command.args(["-p", "pteros-cli", "--features", "full,zenoh"]);
-        command.args([
-            "--test",
-            "zenoh_networks",
-            "--",
-            "--ignored",
-            "a_hundred_nodes",
-        ]);
-        let (run, _) = run_tests(command)?;
-        Ok(run)
-    });
+    run_zenoh(report);
     report.run_step("floods of hostile packets", run_floods);
     report.run_step("ROS 2's suites on the plug-in", || {
         Ok(TestRun {
@@ -286,6 +219,50 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
     // detects them.
     report.run_step("mutants and tolerated faults", || {
         cargo_tests(None, true, &FAULT_RUNS[1..])
+    });
+}
+
+/// The steps that build with the feature `zenoh`, which nothing else needs.
+fn run_zenoh(report: &mut TestReport) {
+    let run_with = |features: &[&str], program: &[&str]| {
+        let mut command = test_command(None, true)?;
+        command.args(features).args(["--test"]).args(program);
+        let (run, _) = run_tests(command)?;
+        Ok(run)
+    };
+    // Alone, because it measures the memory of its process.
+    report.run_step("a Zenoh router that is killed 100 times", || {
+        run_with(&WHOLE, &["zenoh", "--", "--ignored", "router_kills"])
+    });
+    let on_pteros = ["-p", "pteros", "--features", "zenoh"];
+    report.run_step("wires by the command line", || {
+        run_with(&on_pteros, &["zenoh_choice"])
+    });
+    report.run_step("conformance over Zenoh", || {
+        run_with(&on_pteros, &["conformance", "over_zenoh"])
+    });
+    report.run_step("the plug-in for ROS 2 over Zenoh", || {
+        let on_plug_in = ["-p", "pteros-rmw", "--features", "zenoh"];
+        run_with(&on_plug_in, &["plugin", "over_zenoh"])
+    });
+    report.run_step("the Python wheel over Zenoh", || {
+        let on_module = ["-p", "pteros-python", "--features", "zenoh"];
+        cargo(&[&["build", "--quiet"], on_module.as_slice()].concat())?;
+        let run = run_with(&on_module, &["python", "programs_meet_over_zenoh"])?;
+        // What follows tests the module of the other steps.
+        build_python_module()?;
+        Ok(run)
+    });
+    let on_command = ["-p", "pteros-cli", "--features", "full,zenoh"];
+    report.run_step("Zenoh in network namespaces", || {
+        // The command has Zenoh in this step only.
+        let program = [&on_command[..], &["--test", "zenoh_networks"]].concat();
+        cargo_tests(None, true, &program)
+    });
+    // Alone, because it measures the memory of its processes.
+    report.run_step("a hundred nodes on Zenoh", || {
+        let ignored = ["zenoh_networks", "--", "--ignored", "a_hundred_nodes"];
+        run_with(&on_command, &ignored)
     });
 }
 
