@@ -383,6 +383,10 @@ impl Party {
         }
     }
 
+    pub fn node(&self) -> *const Node {
+        self.node
+    }
+
     /// Destroys the wait set and continues with another one.
     pub fn renew_wait_set(&mut self) {
         // SAFETY: made by `new` or here.

@@ -9,6 +9,7 @@
 mod allocations;
 mod callbacks;
 mod content_filters;
+mod failing_allocators;
 mod harness;
 mod loans;
 mod message_cost;
