@@ -34,16 +34,20 @@ impl FragmentRequests {
     /// How many fragments of the sample below `end` are requested.
     pub fn count_below(&self, sequence: SequenceNumber, end: FragmentNumber) -> usize {
         let sets = self.0.iter().filter(|(of, _)| *of == sequence);
-        let numbers = sets.flat_map(|(_, set)| set.iter());
-        numbers.filter(|number| *number < end).count()
+        let below = sets.map(|(_, set)| match end_of(set) <= end.0 {
+            true => set.len(),
+            false => set.iter().filter(|number| *number < end).count(),
+        });
+        below.fold(0, usize::saturating_add)
     }
 
     /// Adds a request. It replaces what was requested within its span, where the reader
     /// has what it does not name. False when too many lower sets are requested.
     pub fn insert(&mut self, sequence: SequenceNumber, set: FragmentSet) -> bool {
-        let first = set.base().0;
-        let end = first.saturating_add(set.span());
-        for (_, old) in self.0.iter_mut().filter(|(of, _)| *of == sequence) {
+        let (first, end) = (set.base().0, end_of(&set));
+        let overlaps = |old: &FragmentSet| old.base().0 < end && first < end_of(old);
+        let of_sample = self.0.iter_mut().filter(|(of, _)| *of == sequence);
+        for (_, old) in of_sample.filter(|(_, old)| overlaps(old)) {
             crate::fault::step();
             let is_open = |number: &FragmentNumber| !(first..end).contains(&number.0);
             let mut open = old.iter().filter(is_open).peekable();
@@ -86,6 +90,11 @@ impl FragmentRequests {
     pub fn remove_below(&mut self, base: SequenceNumber) {
         self.0.retain(|(of, _)| *of >= base);
     }
+}
+
+/// The number behind the span of a set.
+fn end_of(set: &FragmentSet) -> u32 {
+    set.base().0.saturating_add(set.span())
 }
 
 #[cfg(test)]
