@@ -430,6 +430,16 @@ const PAIRS: &[Together] = &[
         ("topic_monitor/data_publisher probe --period 0.2", ""),
         ("topic_monitor/topic_monitor", "Alive"),
     ],
+    &[
+        (
+            "tf2_ros/static_transform_publisher --x 1 --frame-id world --child-frame-id robot",
+            "",
+        ),
+        (
+            "tf2_ros/tf2_echo world robot",
+            "Translation: [1.000, 0.000, 0.000]",
+        ),
+    ],
 ];
 
 /// Runs programs together; the first one on `first`, the others on `rest`.
