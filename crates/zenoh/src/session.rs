@@ -36,6 +36,11 @@ const ROUTER_CHECK_PAUSE: Duration = Duration::from_secs(1);
 const COMMON: &[(&str, &str)] = &[
     ("scouting/multicast/enabled", "false"),
     ("scouting/gossip/enabled", "true"),
+    // Of two peers that hear of each other at once, one connects: else both do.
+    (
+        "scouting/gossip/autoconnect_strategy",
+        r#"{"peer": {"to_router": "always", "to_peer": "greater-zid"}}"#,
+    ),
     ("timestamping/enabled", "true"),
     ("queries_default_timeout", "600000"),
     ("transport/unicast/open_timeout", "60000"),
