@@ -39,7 +39,7 @@ const COMMON: &[(&str, &str)] = &[
     // Of two peers that hear of each other at once, one connects: else both do.
     (
         "scouting/gossip/autoconnect_strategy",
-        r#"{"peer": {"to_router": "always", "to_peer": "greater-zid"}}"#,
+        r#"{"peer":{"to_router":"always","to_peer":"greater-zid"}}"#,
     ),
     ("timestamping/enabled", "true"),
     ("queries_default_timeout", "600000"),

@@ -64,7 +64,13 @@ struct Member {
 }
 
 /// Settings of sessions and routers of rmw_zenoh_cpp, path by path below their group.
-const SCOUTING: &str = "scouting: { multicast: { enabled: false }, gossip: { enabled: true } },
+const SCOUTING: &str = "scouting: {
+    multicast: { enabled: false },
+    gossip: {
+      enabled: true,
+      autoconnect_strategy: { peer: { to_router: \"always\", to_peer: \"greater-zid\" } },
+    },
+  },
   timestamping: { enabled: true },
   queries_default_timeout: 600000,";
 const TRANSPORT: &str = "unicast: {
