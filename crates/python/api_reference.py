@@ -1,0 +1,193 @@
+"""
+Writes the reference of the wheel's Python packages from their docstrings.
+
+It parses the sources and imports none of them, so it needs no native module::
+
+    python3 crates/python/api_reference.py          # write docs/reference/python_api
+    python3 crates/python/api_reference.py --check  # fail if a page is stale
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+from typing import Dict, Iterator, List, Tuple, Union
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCES = os.path.join(HERE, 'python')
+PAGES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'docs', 'reference', 'python_api')
+PACKAGES = (
+    'rclpy', 'tf2_ros', 'tf2_geometry_msgs', 'message_filters', 'sensor_msgs_py',
+    'ament_index_python', 'launch', 'launch_ros', 'rosidl_runtime_py')
+PAGE_LINES = 900
+
+Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
+
+
+def modules(package: str) -> Iterator[Tuple[str, str]]:
+    """Yield name and file of each public module of a package, in order."""
+    found = []
+    for folder, folders, files in os.walk(os.path.join(SOURCES, package)):
+        folders[:] = [name for name in folders if not name.startswith(('_', '.'))]
+        parts = os.path.relpath(folder, SOURCES).split(os.sep)
+        for file in files:
+            name, extension = os.path.splitext(file)
+            if extension == '.py' and (name == '__init__' or not name.startswith('_')):
+                dotted = parts if name == '__init__' else [*parts, name]
+                found.append(('.'.join(dotted), os.path.join(folder, file)))
+    return iter(sorted(found))
+
+
+def markdown(docstring: str) -> List[str]:
+    """Return a docstring as lines of Markdown; fields become a list."""
+    lines: List[str] = []
+    in_field = in_code = False
+    for line in docstring.splitlines():
+        line = re.sub(r':(?:\w+:)?\w+:`~?([^`]+)`', r'`\1`', line).replace('``', '`')
+        field = re.match(r':(\w+)(?: ([^:]+))?: ?(.*)$', line)
+        if in_code and line and not line.startswith('    '):
+            in_code = False
+        if field:
+            if not in_field and lines and lines[-1]:
+                lines.append('')
+            kind, name, text = field.groups()
+            label = {'param': '', 'raises': 'raises ', 'return': 'returns', 'returns': 'returns',
+                     }.get(kind, kind + ' ')
+            lines.append(f'- {label}' + (f'`{name}`' if name else '') + f': {text}')
+            in_field = True
+        elif in_field and line.startswith(' '):
+            lines.append('  ' + line.strip())
+        elif in_code:
+            lines.append(line)
+        else:
+            in_field = False
+            if line.endswith('::'):
+                line, in_code = line[:-1], True
+            lines.append(line if in_code else escaped(line))
+    return lines
+
+
+def escaped(line: str) -> str:
+    """Return a line whose angle brackets and asterisks outside of code stay text."""
+    parts = line.split('`')
+    for index in range(0, len(parts), 2):
+        parts[index] = re.sub(r'([<*\[\]])', r'\\\1', parts[index])
+    return '`'.join(parts)
+
+
+def signature(function: Function) -> str:
+    """Return the declaration of a function without ``self`` and ``cls``."""
+    arguments = ast.unparse(function.args)
+    arguments = re.sub(r'^(self|cls)(, /)?(, |$)', '', arguments)
+    prefix = 'async def ' if isinstance(function, ast.AsyncFunctionDef) else 'def '
+    result = f' -> {ast.unparse(function.returns)}' if function.returns else ''
+    decorators = [ast.unparse(decorator) for decorator in function.decorator_list]
+    kind = ''.join(f'@{name}\n' for name in decorators
+                   if name in ('property', 'classmethod', 'staticmethod'))
+    return f'{kind}{prefix}{function.name}({arguments}){result}'
+
+
+def described(declaration: str, node: ast.AST) -> List[str]:
+    """Return a declaration and its docstring."""
+    text = ast.get_docstring(node)  # type: ignore[arg-type]
+    lines = ['```python', *declaration.splitlines(), '```']
+    return lines + (markdown(text) if text else []) + ['']
+
+
+def is_shown(node: ast.stmt) -> bool:
+    """Return whether a definition is public and no setter or overload."""
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return False
+    decorators = [ast.unparse(decorator) for decorator in node.decorator_list]
+    hidden = any(name.endswith(('.setter', '.deleter', 'overload')) for name in decorators)
+    return not hidden and not node.name.startswith('_')
+
+
+def class_lines(node: ast.ClassDef) -> List[str]:
+    """Return the section of a class."""
+    bases = ', '.join(ast.unparse(base) for base in node.bases)
+    lines = [f'### {node.name}']
+    lines += described(f'class {node.name}' + (f'({bases})' if bases else ''), node)
+    for member in node.body:
+        if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
+                is_shown(member) or member.name == '__init__'):
+            lines += described(signature(member), member)
+    return lines
+
+
+def module_lines(name: str, file: str) -> List[str]:
+    """Return the section of a module; empty if it defines no public name."""
+    with open(file, encoding='utf-8') as source:
+        tree = ast.parse(source.read())
+    lines: List[str] = []
+    for node in tree.body:
+        if not is_shown(node):
+            continue
+        if isinstance(node, ast.ClassDef):
+            lines += class_lines(node)
+        else:
+            lines += [f'### {node.name}', *described(signature(node), node)]  # type: ignore
+    if not lines:
+        return []
+    text = ast.get_docstring(tree)
+    return [f'## {name}', *(markdown(text) if text else []), '', *lines]
+
+
+def pages() -> Dict[str, str]:
+    """Return the text of each page by its file name."""
+    texts: Dict[str, str] = {}
+    titles: List[str] = []
+    for package in PACKAGES:
+        parts: List[List[str]] = [[]]
+        for name, file in modules(package):
+            section = module_lines(name, file)
+            if parts[-1] and len(parts[-1]) + len(section) > PAGE_LINES - 4:
+                parts.append([])
+            parts[-1] += section
+        for number, lines in enumerate(parts, 1):
+            page = package if number == 1 else f'{package}_{number}'
+            title = package if len(parts) == 1 else f'{package}, part {number} of {len(parts)}'
+            names = [line[3:] for line in lines if line.startswith('## ')]
+            texts[f'{page}.md'] = '\n'.join([f'# {title}', '', *lines]).rstrip() + '\n'
+            titles.append(f'| [{title}]({page}.md) | ' + ', '.join(f'`{n}`' for n in names) + ' |')
+    texts['index.md'] = '\n'.join([
+        '# Python reference', '',
+        '`crates/python/api_reference.py` writes these pages from the docstrings of the wheel.',
+        '', '| page | modules |', '|---|---|', *titles]) + '\n'
+    return texts
+
+
+def stale() -> List[str]:
+    """Return the names of the pages that differ from the docstrings."""
+    texts = pages()
+    there = {name for name in os.listdir(PAGES)} if os.path.isdir(PAGES) else set()
+    wrong = there - set(texts)
+    for name, text in texts.items():
+        if name in there:
+            with open(os.path.join(PAGES, name), encoding='utf-8') as page:
+                if page.read() == text:
+                    continue
+        wrong.add(name)
+    return sorted(wrong)
+
+
+def main() -> int:
+    """Write the pages, or check them."""
+    if sys.argv[1:] == ['--check']:
+        for name in stale():
+            print(f'docs/reference/python_api/{name} is stale: run crates/python/api_reference.py')
+        return 1 if stale() else 0
+    texts = pages()
+    os.makedirs(PAGES, exist_ok=True)
+    for name in set(os.listdir(PAGES)) - set(texts):
+        os.remove(os.path.join(PAGES, name))
+    for name, text in texts.items():
+        with open(os.path.join(PAGES, name), 'w', encoding='utf-8') as page:
+            page.write(text)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""The reference pages, which are written from the docstrings."""
+
+import ast
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+import api_reference  # noqa: E402
+
+
+def test_pages_are_those_of_the_docstrings():
+    assert api_reference.stale() == [], 'run python3 crates/python/api_reference.py'
+
+
+def test_pages_are_short_and_name_public_things_alone():
+    pages = api_reference.pages()
+    assert all(len(text.splitlines()) <= api_reference.PAGE_LINES for text in pages.values())
+    headings = [line for text in pages.values() for line in text.splitlines()
+                if line.startswith(('## ', '### '))]
+    assert '## rclpy.node' in headings and '### Node' in headings
+    assert not [line for line in headings if '._' in line or line.split()[1].startswith('_')]
+
+
+def test_fields_become_a_list():
+    lines = api_reference.markdown(
+        'Do it.\n\n:param a: One,\n    or :class:`~x.Y`.\n:raises E: if not.\n:return: All.')
+    assert lines == [
+        'Do it.', '', '- `a`: One,', '  or `x.Y`.', '- raises `E`: if not.', '- returns: All.']
+
+
+@pytest.mark.parametrize('source, expected', [
+    ('def f(self, a: int = 1) -> str: ...', 'def f(a: int=1) -> str'),
+    ('async def f(self): ...', 'async def f()'),
+    ('@property\ndef f(self) -> int: ...', '@property\ndef f() -> int'),
+    ('def f(selfish): ...', 'def f(selfish)'),
+])
+def test_signature(source, expected):
+    assert api_reference.signature(ast.parse(source).body[0]) == expected
