@@ -288,7 +288,7 @@ const PAIRS: &[Together] = &[
     &[
         (
             "examples_rclcpp_minimal_publisher/publisher_member_function_with_unique_network_flow_endpoints",
-            "",
+            "Publishing",
         ),
         (
             "examples_rclcpp_minimal_subscriber/subscriber_member_function_with_unique_network_flow_endpoints",
