@@ -506,12 +506,11 @@ fn a_bag_in_step_with_a_node_waits_until_its_callback_and_timers_are_done() {
     assert_eq!(runs[0], runs[1]);
 }
 
-#[test]
-fn a_node_that_is_not_there_ends_a_replay_in_step_with_its_name() {
-    let graph = Graph::new();
-    let bag = folder("nobody");
+/// Plays a bag of one message in step with a node that is not there.
+fn play_in_step_with_nobody(graph: &Graph, name: &str) -> Player {
+    let bag = folder(name);
     write(&bag, &[topic("/a")], &[(1, 0)]);
-    let player = graph.play(
+    graph.play(
         &bag,
         PlayerOptions {
             step: Some(StepOptions {
@@ -520,7 +519,13 @@ fn a_node_that_is_not_there_ends_a_replay_in_step_with_its_name() {
             }),
             ..PlayerOptions::default()
         },
-    );
+    )
+}
+
+#[test]
+fn a_node_that_is_not_there_ends_a_replay_in_step_with_its_name() {
+    let graph = Graph::new();
+    let player = play_in_step_with_nobody(&graph, "nobody");
     graph.spin_until(|| player.summary().is_some());
     let summary = player.summary().unwrap();
     assert_eq!((summary.published, summary.failed), (0, 1));
@@ -534,18 +539,7 @@ fn a_node_that_is_not_there_ends_a_replay_in_step_with_its_name() {
 #[test]
 fn a_stop_while_a_node_is_awaited_is_no_failure() {
     let graph = Graph::new();
-    let bag = folder("awaited");
-    write(&bag, &[topic("/a")], &[(1, 0)]);
-    let player = graph.play(
-        &bag,
-        PlayerOptions {
-            step: Some(StepOptions {
-                nodes: vec!["/nobody".into()],
-                timeout: Duration::from_millis(200),
-            }),
-            ..PlayerOptions::default()
-        },
-    );
+    let player = play_in_step_with_nobody(&graph, "awaited");
     player.stop();
     graph.spin_until(|| player.summary().is_some());
     let summary = player.summary().unwrap();

@@ -160,7 +160,8 @@ const SIGNALS: [libc::c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
 static NOTIFY_FD: AtomicI32 = AtomicI32::new(-1);
 static SIGNAL_COUNT: AtomicU32 = AtomicU32::new(0);
-/// The first signal: 256 times the milliseconds of the monotonic clock, and its number.
+/// The first signal: 256 times the milliseconds of the monotonic clock, and its number. 0:
+/// none yet.
 static FIRST_SIGNAL: AtomicU64 = AtomicU64::new(0);
 /// The same signal again, sooner than this after the first, is the same request.
 /// `timeout` signals its command and then the whole process group.
@@ -183,6 +184,7 @@ pub(crate) fn count_request() {
 }
 
 pub(crate) fn forget_signals() {
+    FIRST_SIGNAL.store(0, Ordering::Release);
     SIGNAL_COUNT.store(0, Ordering::Release);
 }
 
@@ -273,10 +275,10 @@ extern "C" fn on_signal(
     let number = u64::from(signal.unsigned_abs() & 0xff);
     let now = monotonic_ms();
     let earlier = SIGNAL_COUNT.fetch_add(1, Ordering::AcqRel);
-    if earlier == 0 {
-        FIRST_SIGNAL.store(now << 8 | number, Ordering::Release);
-    }
-    let first = FIRST_SIGNAL.load(Ordering::Acquire);
+    // Two threads may handle one signal each at a time: whichever is first notes its own.
+    let own = now << 8 | number;
+    let noted = FIRST_SIGNAL.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
+    let first = noted.map_or_else(|first| first, |_| own);
     let is_same = first & 0xff == number && now.saturating_sub(first >> 8) < SAME_REQUEST_MS;
     let again = earlier > 0 && !is_same;
     let one = 1u64.to_ne_bytes();

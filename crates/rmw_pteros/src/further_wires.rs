@@ -6,7 +6,7 @@ use pteros_runtime::wire::{OpenWire, RtpsReach};
 
 use crate::error::{Failure, Outcome};
 
-/// What joins a context with others.
+/// The wires of one context.
 pub struct WirePlan {
     /// Whom RTPS reaches, and shared memory with it.
     pub rtps_reach: RtpsReach,

@@ -28,9 +28,9 @@ pub enum WireChoice {
 }
 
 impl WireChoice {
-    /// What is wrong with any other name.
+    /// The fault of any other name.
     pub const REASON: &str = "neither rtps, zenoh nor rtps,zenoh";
-    /// What to write instead.
+    /// The remedy for it.
     pub const HINT: &str = "write rtps,zenoh for nodes that both kinds of peers see";
 
     /// The choice of that name, as `--wire` and `PTEROS_WIRE` take it.

@@ -90,7 +90,7 @@ impl TlsFile {
         Ok(bytes)
     }
 
-    /// What replaces it when it has expired.
+    /// The remedy when it has expired.
     pub fn renewal(&self) -> &'static str {
         if self.is_authority {
             RENEW_AUTHORITY
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(all, [("/root.pem", true, true), ("/own.pem", false, true)]);
     }
 
-    /// What the text for an expired authority says, done.
+    /// The steps of the remedy for an expired authority, taken.
     #[test]
     fn an_authority_is_renewed_as_its_report_says() {
         let name = format!("pteros-zenoh-authority-{}", std::process::id());

@@ -176,7 +176,7 @@ impl<T> HistoryOrder<T> {
         let last = samples.last_key_value().map_or(0, |(number, _)| *number);
         *progress = Progress::Passing(last);
         let mut samples: Vec<T> = samples.into_values().collect();
-        // What does not pass stays between those that do: it is not lost.
+        // A sample that does not pass stays between those that do: it is not lost.
         let passes = |sample: &T| passes.is_none_or(|passes| passes(sample));
         let passing = samples.iter().enumerate().rev();
         let mut passing = passing.filter(|(_, sample)| passes(sample));

@@ -62,7 +62,7 @@ class AppendEnvironmentVariable(Action):
 
     @property
     def value(self) -> List[Substitution]:
-        """What is appended."""
+        """The text to append."""
         return self.__value
 
     @property
@@ -72,7 +72,7 @@ class AppendEnvironmentVariable(Action):
 
     @property
     def separator(self) -> List[Substitution]:
-        """What goes between."""
+        """The separator."""
         return self.__separator
 
     def execute(self, context: LaunchContext) -> None:
