@@ -12,7 +12,7 @@ use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
 use pteros_runtime::wire::RtpsReach;
 use pteros_runtime::{Core, CoreOptions, SecurityOptions, SharedMemoryOptions};
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
 
@@ -309,8 +309,7 @@ unsafe fn static_peers(options: &InitOptions) -> Vec<Ipv4Addr> {
 }
 
 /// Changes the level of [`start_logging`].
-static LOG_LEVEL: OnceLock<reload::Handle<LevelFilter, tracing_subscriber::Registry>> =
-    OnceLock::new();
+static LOG_LEVEL: OnceLock<reload::Handle<Targets, tracing_subscriber::Registry>> = OnceLock::new();
 
 /// Prints warnings of the runtime on standard error, as other middlewares do, unless
 /// the program has a subscriber for them.
@@ -318,7 +317,7 @@ fn start_logging() {
     if LOG_LEVEL.get().is_some() {
         return;
     }
-    let (filter, handle) = reload::Layer::new(LevelFilter::WARN);
+    let (filter, handle) = reload::Layer::new(log_filter(LevelFilter::WARN));
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
@@ -333,6 +332,15 @@ fn start_logging() {
     }
 }
 
+/// Lines from this level on, and of Zenoh its errors alone: it warns of what is usual
+/// here, as that no other session is found yet.
+fn log_filter(level: LevelFilter) -> Targets {
+    let of_zenoh = level.min(LevelFilter::ERROR);
+    Targets::new()
+        .with_default(level)
+        .with_target("zenoh", of_zenoh)
+}
+
 /// `rmw_log_severity_t`: DEBUG 10, INFO 20, WARN 30, ERROR 40, FATAL 50.
 pub(crate) fn set_log_severity(severity: u32) {
     start_logging();
@@ -343,6 +351,6 @@ pub(crate) fn set_log_severity(severity: u32) {
         _ => LevelFilter::ERROR,
     };
     if let Some(handle) = LOG_LEVEL.get() {
-        let _ = handle.reload(level);
+        let _ = handle.reload(log_filter(level));
     }
 }
