@@ -14,7 +14,8 @@ use crate::abi::{
     self, EventCallback, Gid, Node, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport,
 };
 use crate::error::{
-    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, text,
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, run_end,
+    run_set_callback, text,
 };
 use crate::handle::{Handle, c_name};
 use crate::listener::DataWaiter;
@@ -52,7 +53,7 @@ unsafe fn state<'c>(client: *const ServiceHandle) -> Outcome<&'c Arc<ClientState
     unsafe {
         let client = non_null(client, "client")?;
         check_identifier(client.implementation_identifier, "client")?;
-        Ok(&(*std::ptr::from_ref(client).cast::<Handle<ServiceHandle, ClientState>>()).state)
+        Handle::<ServiceHandle, ClientState>::state(client)
     }
 }
 
@@ -144,21 +145,18 @@ pub(crate) fn service_handle<S>(
     data: *mut c_void,
 ) -> Outcome<Handle<ServiceHandle, S>> {
     let names = [c_name(name)?, Default::default()];
-    Ok(Handle {
-        abi: ServiceHandle {
-            implementation_identifier: IDENTIFIER.as_ptr(),
-            data,
-            service_name: names[0].as_ptr(),
-        },
-        state,
-        names,
-    })
+    let abi = ServiceHandle {
+        implementation_identifier: IDENTIFIER.as_ptr(),
+        data,
+        service_name: names[0].as_ptr(),
+    };
+    Ok(Handle::new(abi, state, names))
 }
 
 /// `rmw_destroy_client`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_client(node: *mut Node, client: *mut ServiceHandle) -> Ret {
-    run("rmw_destroy_client", || {
+    run_end("rmw_destroy_client", || {
         // SAFETY: by contract of rmw.
         unsafe {
             non_null(node, "node")?;
@@ -341,7 +339,7 @@ pub unsafe extern "C" fn rmw_client_set_on_new_response_callback(
     callback: EventCallback,
     user_data: *const c_void,
 ) -> Ret {
-    run("rmw_client_set_on_new_response_callback", || {
+    run_set_callback("rmw_client_set_on_new_response_callback", callback, || {
         // SAFETY: by contract of rmw.
         let state = unsafe { state(client) }?;
         state

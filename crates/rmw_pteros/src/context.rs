@@ -17,7 +17,10 @@ use tracing_subscriber::prelude::*;
 use tracing_subscriber::reload;
 
 use crate::abi::{Context, InitOptions, Ret};
-use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run};
+use crate::error::{
+    Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run, run_end,
+};
+use crate::fork::{self, Origin};
 use crate::guard_condition::GuardState;
 use crate::listener::Listener;
 use crate::typesupport::MessageType;
@@ -36,6 +39,8 @@ pub(crate) struct ContextState {
     /// Runs callbacks for new data.
     pub(crate) listener: Listener,
     is_shut_down: AtomicBool,
+    /// The process that opened it.
+    pub(crate) origin: Origin,
     /// When a wait polled the sockets last, in nanoseconds.
     polled_at: AtomicU64,
     /// Whether loaned messages and content filters are offered.
@@ -91,6 +96,14 @@ impl ContextState {
 /// `context` is null or a context.
 pub(crate) unsafe fn state<'c>(context: *const Context) -> Outcome<&'c Arc<ContextState>> {
     // SAFETY: as for this function.
+    let state = unsafe { state_of_any_process(context) }?;
+    state.origin.check()?;
+    Ok(state)
+}
+
+/// As [`state`], in a forked child, too.
+unsafe fn state_of_any_process<'c>(context: *const Context) -> Outcome<&'c Arc<ContextState>> {
+    // SAFETY: as for this function.
     let context = unsafe { non_null(context, "context") }?;
     if context.implementation_identifier.is_null() {
         return Err(Failure::argument("the context is not initialized"));
@@ -131,6 +144,7 @@ pub unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *mut Con
 
 unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
     start_logging();
+    fork::watch()?;
     // SAFETY: as for `rmw_init`.
     let config = Config::from_environment().map_err(Failure::error)?;
     // SAFETY: as for `rmw_init`.
@@ -142,6 +156,7 @@ unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
         graph_guard: Arc::default(),
         listener: Listener::new(&core),
         is_shut_down: AtomicBool::new(false),
+        origin: Origin::here(),
         polled_at: AtomicU64::new(0),
         has_optional_features: config.rmw_optional_features.unwrap_or(true),
         core,
@@ -162,7 +177,7 @@ unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
 /// `rmw_shutdown`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_shutdown(context: *mut Context) -> Ret {
-    run("rmw_shutdown", || {
+    run_end("rmw_shutdown", || {
         // SAFETY: by contract of rmw.
         let state = unsafe { state(context) }?;
         state.is_shut_down.store(true, Ordering::Release);
@@ -177,18 +192,21 @@ pub unsafe extern "C" fn rmw_shutdown(context: *mut Context) -> Ret {
 pub unsafe extern "C" fn rmw_context_fini(context: *mut Context) -> Ret {
     run("rmw_context_fini", || {
         // SAFETY: by contract of rmw.
-        let open = unsafe { state(context) }?;
-        if !open.is_shut_down() {
+        let open = unsafe { state_of_any_process(context) }?;
+        let is_here = open.origin.is_here();
+        if is_here && !open.is_shut_down() {
             return Err(Failure::argument("the context is not shut down"));
         }
-        // SAFETY: as above; the implementation is from `rmw_init`.
-        let (state, context) = unsafe {
-            let context = non_null_mut(context, "context")?;
-            let state: *mut Arc<ContextState> = context.implementation.cast();
-            (Box::from_raw(state), context)
-        };
-        state.listener.join();
-        state.core.close();
+        // SAFETY: as above.
+        let context = unsafe { non_null_mut(context, "context") }?;
+        // A forked child leaves the state to its parent.
+        if is_here {
+            // SAFETY: the implementation is from `rmw_init`.
+            let state: Box<Arc<ContextState>> =
+                unsafe { Box::from_raw(context.implementation.cast()) };
+            state.listener.join();
+            state.core.close();
+        }
         // SAFETY: a copy of `rmw_init`.
         unsafe { init_options::finalize(&mut context.options) };
         *context = Context {

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::abi::{Ret, ret};
+use crate::abi::{EventCallback, Ret, ret};
 use crate::host;
 
 /// The identifier of this middleware; RMW_IMPLEMENTATION must equal it.
@@ -15,6 +15,8 @@ pub(crate) static IDENTIFIER: &CStr = c"rmw_pteros_cpp";
 pub(crate) struct Failure {
     pub(crate) code: Ret,
     pub(crate) text: String,
+    /// The entity belongs to the process that forked this one.
+    is_of_parent: bool,
 }
 
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
@@ -24,6 +26,7 @@ impl Failure {
         Self {
             code,
             text: text.into(),
+            is_of_parent: false,
         }
     }
 
@@ -39,6 +42,16 @@ impl Failure {
         Self::new(ret::UNSUPPORTED, format!("{what} is not supported"))
     }
 
+    pub(crate) fn of_parent() -> Self {
+        Self {
+            is_of_parent: true,
+            ..Self::error(
+                "the context belongs to the process that forked this one; initialize another \
+                 one here (rclcpp::init, rclpy.init)",
+            )
+        }
+    }
+
     pub(crate) fn bad_alloc() -> Self {
         Self::new(ret::BAD_ALLOC, "the allocator returned no memory")
     }
@@ -50,6 +63,28 @@ pub(crate) fn run(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
     match guarded(name, body) {
         Some(()) => ret::OK,
         None => LAST_CODE.with(std::cell::Cell::get),
+    }
+}
+
+/// As [`run`], for functions that end an entity. In a forked child they succeed and leave
+/// the entity to the parent, so that a child can exit as programs do.
+pub(crate) fn run_end(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
+    run(name, || match body() {
+        Err(failure) if failure.is_of_parent => Ok(()),
+        outcome => outcome,
+    })
+}
+
+/// As [`run`], for functions that set or, with `None`, remove a callback. Destructors of
+/// rclcpp remove theirs, and end the program where that fails.
+pub(crate) fn run_set_callback(
+    name: &str,
+    callback: EventCallback,
+    body: impl FnOnce() -> Outcome,
+) -> Ret {
+    match callback {
+        Some(_) => run(name, body),
+        None => run_end(name, body),
     }
 }
 

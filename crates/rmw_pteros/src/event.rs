@@ -16,7 +16,9 @@ use crate::abi::{
     MatchedStatus, MessageLostStatus, Ret, ret,
 };
 use crate::context::ContextState;
-use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run};
+use crate::error::{
+    Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run, run_set_callback,
+};
 use crate::listener::Callback;
 use crate::qos;
 
@@ -363,10 +365,9 @@ unsafe fn state<'e>(event: *const Event) -> Outcome<(&'e EventState, u32)> {
     unsafe {
         let event = non_null(event, "event")?;
         check_identifier(event.implementation_identifier, "event")?;
-        Ok((
-            non_null(event.data.cast(), "event->data")?,
-            event.event_type,
-        ))
+        let state: &EventState = non_null(event.data.cast(), "event->data")?;
+        state.context.origin.check()?;
+        Ok((state, event.event_type))
     }
 }
 
@@ -400,7 +401,7 @@ pub unsafe extern "C" fn rmw_event_set_callback(
     callback: EventCallback,
     user_data: *const c_void,
 ) -> Ret {
-    run("rmw_event_set_callback", || {
+    run_set_callback("rmw_event_set_callback", callback, || {
         // SAFETY: by contract of rmw.
         let (state, kind) = unsafe { state(event) }?;
         state.set_callback(kind, callback, user_data)

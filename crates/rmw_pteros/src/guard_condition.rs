@@ -10,7 +10,7 @@ use pteros_runtime::ready_queue::ReadyQueue;
 
 use crate::abi::{Context, GuardCondition, Ret};
 use crate::context::state;
-use crate::error::{IDENTIFIER, check_identifier, create, non_null, run};
+use crate::error::{IDENTIFIER, check_identifier, create, non_null, run, run_end};
 use crate::handle::Handle;
 
 /// A guard condition.
@@ -70,27 +70,25 @@ pub(crate) fn handle_of(
     guard: Arc<GuardState>,
     context: *mut Context,
 ) -> Handle<GuardCondition, GuardState> {
-    Handle {
-        abi: GuardCondition {
-            implementation_identifier: IDENTIFIER.as_ptr(),
-            data: Arc::as_ptr(&guard).cast::<c_void>().cast_mut(),
-            context,
-        },
-        state: guard,
-        names: Default::default(),
-    }
+    let abi = GuardCondition {
+        implementation_identifier: IDENTIFIER.as_ptr(),
+        data: Arc::as_ptr(&guard).cast::<c_void>().cast_mut(),
+        context,
+    };
+    Handle::new(abi, guard, Default::default())
 }
 
 /// `rmw_destroy_guard_condition`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_guard_condition(guard: *mut GuardCondition) -> Ret {
-    run("rmw_destroy_guard_condition", || {
+    run_end("rmw_destroy_guard_condition", || {
         // SAFETY: by contract of rmw.
         unsafe {
             check_identifier(
                 non_null(guard, "guard_condition")?.implementation_identifier,
                 "guard condition",
             )?;
+            Handle::<GuardCondition, GuardState>::state(guard)?;
             Handle::<GuardCondition, GuardState>::destroy(guard);
         }
         Ok(())
@@ -105,7 +103,7 @@ pub unsafe extern "C" fn rmw_trigger_guard_condition(guard: *const GuardConditio
         unsafe {
             let guard = non_null(guard, "guard_condition")?;
             check_identifier(guard.implementation_identifier, "guard condition")?;
-            non_null(guard.data.cast::<GuardState>(), "guard_condition->data")?.trigger();
+            Handle::<GuardCondition, GuardState>::state(guard)?.trigger();
         }
         Ok(())
     })

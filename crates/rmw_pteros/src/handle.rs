@@ -5,17 +5,43 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use crate::error::{Failure, Outcome};
+use crate::fork::Origin;
 
 /// A handle. The C structure lies first, so that its address is that of the handle.
 #[repr(C)]
 pub(crate) struct Handle<A, S> {
-    pub(crate) abi: A,
-    pub(crate) state: Arc<S>,
+    abi: A,
+    state: Arc<S>,
     /// Names that the C structure points to.
-    pub(crate) names: [CString; 2],
+    _names: [CString; 2],
+    origin: Origin,
 }
 
 impl<A, S> Handle<A, S> {
+    /// `abi` may point to the characters of `names`.
+    pub(crate) fn new(abi: A, state: Arc<S>, names: [CString; 2]) -> Self {
+        Self {
+            abi,
+            state,
+            _names: names,
+            origin: Origin::here(),
+        }
+    }
+
+    /// The state behind a handle.
+    ///
+    /// # Safety
+    /// `handle` is from [`Self::into_raw`] of this type.
+    ///
+    /// # Errors
+    /// This process is a forked child of the handle's.
+    pub(crate) unsafe fn state<'h>(handle: *const A) -> Outcome<&'h Arc<S>> {
+        // SAFETY: as for this function.
+        let handle = unsafe { &*handle.cast::<Self>() };
+        handle.origin.check()?;
+        Ok(&handle.state)
+    }
+
     /// Moves a handle to the heap. It is freed by [`Self::destroy`].
     pub(crate) fn into_raw(self) -> *mut A {
         Box::into_raw(Box::new(self)).cast()

@@ -21,6 +21,7 @@ mod context;
 pub mod counts;
 mod error;
 mod event;
+mod fork;
 mod further_wires;
 mod graph;
 mod guard_condition;

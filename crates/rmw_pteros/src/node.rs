@@ -8,7 +8,9 @@ use pteros_runtime::names::{validate_namespace, validate_node};
 
 use crate::abi::{Context, GuardCondition, Node, Ret};
 use crate::context::{self, ContextState};
-use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run, text};
+use crate::error::{
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run_end, text,
+};
 use crate::guard_condition::{self, GuardState};
 use crate::handle::{Handle, c_name};
 
@@ -45,7 +47,7 @@ pub(crate) unsafe fn state<'n>(node: *const Node) -> Outcome<&'n Arc<NodeState>>
     unsafe {
         let node = non_null(node, "node")?;
         check_identifier(node.implementation_identifier, "node")?;
-        Ok(&(*std::ptr::from_ref(node).cast::<Handle<Node, NodeState>>()).state)
+        Handle::<Node, NodeState>::state(node)
     }
 }
 
@@ -73,25 +75,21 @@ pub unsafe extern "C" fn rmw_create_node(
             key: state.core.add_node(name, namespace),
             graph_guard: GuardPointer(guard.into_raw()),
         });
-        let handle = Handle {
-            abi: Node {
-                implementation_identifier: IDENTIFIER.as_ptr(),
-                data: Arc::as_ptr(&node).cast_mut().cast(),
-                name: names[0].as_ptr(),
-                namespace: names[1].as_ptr(),
-                context,
-            },
-            state: node,
-            names,
+        let abi = Node {
+            implementation_identifier: IDENTIFIER.as_ptr(),
+            data: Arc::as_ptr(&node).cast_mut().cast(),
+            name: names[0].as_ptr(),
+            namespace: names[1].as_ptr(),
+            context,
         };
-        Ok(handle.into_raw())
+        Ok(Handle::new(abi, node, names).into_raw())
     })
 }
 
 /// `rmw_destroy_node`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_node(node: *mut Node) -> Ret {
-    run("rmw_destroy_node", || {
+    run_end("rmw_destroy_node", || {
         // SAFETY: by contract of rmw.
         unsafe {
             state(node)?;

@@ -16,7 +16,8 @@ use crate::abi::{
     SerializedMessage, ret,
 };
 use crate::error::{
-    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, text,
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, run_end,
+    text,
 };
 use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
@@ -46,7 +47,7 @@ pub(crate) unsafe fn state<'p>(publisher: *const Publisher) -> Outcome<&'p Arc<P
     unsafe {
         let publisher = non_null(publisher, "publisher")?;
         check_identifier(publisher.implementation_identifier, "publisher")?;
-        Ok(&(*std::ptr::from_ref(publisher).cast::<Handle<Publisher, PublisherState>>()).state)
+        Handle::<Publisher, PublisherState>::state(publisher)
     }
 }
 
@@ -122,24 +123,20 @@ unsafe fn create_publisher(
         avoids_conventions,
     });
     let names = [c_name(topic)?, Default::default()];
-    let handle = Handle {
-        abi: Publisher {
-            implementation_identifier: IDENTIFIER.as_ptr(),
-            data: Arc::as_ptr(&state).cast_mut().cast(),
-            topic_name: names[0].as_ptr(),
-            options,
-            can_loan_messages: can_loan,
-        },
-        state,
-        names,
+    let abi = Publisher {
+        implementation_identifier: IDENTIFIER.as_ptr(),
+        data: Arc::as_ptr(&state).cast_mut().cast(),
+        topic_name: names[0].as_ptr(),
+        options,
+        can_loan_messages: can_loan,
     };
-    Ok(handle.into_raw())
+    Ok(Handle::new(abi, state, names).into_raw())
 }
 
 /// `rmw_destroy_publisher`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_publisher(node: *mut Node, publisher: *mut Publisher) -> Ret {
-    run("rmw_destroy_publisher", || {
+    run_end("rmw_destroy_publisher", || {
         // SAFETY: by contract of rmw.
         unsafe {
             non_null(node, "node")?;

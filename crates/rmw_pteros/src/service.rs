@@ -10,7 +10,10 @@ use pteros_runtime::service::{RequestId, ServiceServer};
 
 use crate::abi::{self, EventCallback, Node, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport};
 use crate::client::{check_service, service_handle, service_spec};
-use crate::error::{Failure, Outcome, check_identifier, create, non_null, non_null_mut, run};
+use crate::error::{
+    Failure, Outcome, check_identifier, create, non_null, non_null_mut, run, run_end,
+    run_set_callback,
+};
 use crate::handle::Handle;
 use crate::listener::DataWaiter;
 use crate::node::{self, NodeState};
@@ -42,7 +45,7 @@ unsafe fn state<'s>(service: *const ServiceHandle) -> Outcome<&'s Arc<ServiceSta
     unsafe {
         let service = non_null(service, "service")?;
         check_identifier(service.implementation_identifier, "service")?;
-        Ok(&(*std::ptr::from_ref(service).cast::<Handle<ServiceHandle, ServiceState>>()).state)
+        Handle::<ServiceHandle, ServiceState>::state(service)
     }
 }
 
@@ -80,7 +83,7 @@ pub unsafe extern "C" fn rmw_create_service(
 /// `rmw_destroy_service`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret {
-    run("rmw_destroy_service", || {
+    run_end("rmw_destroy_service", || {
         // SAFETY: by contract of rmw.
         unsafe {
             non_null(node, "node")?;
@@ -223,7 +226,7 @@ pub unsafe extern "C" fn rmw_service_set_on_new_request_callback(
     callback: EventCallback,
     user_data: *const c_void,
 ) -> Ret {
-    run("rmw_service_set_on_new_request_callback", || {
+    run_set_callback("rmw_service_set_on_new_request_callback", callback, || {
         // SAFETY: by contract of rmw.
         let state = unsafe { state(service) }?;
         state

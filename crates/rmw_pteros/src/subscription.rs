@@ -14,7 +14,8 @@ use crate::abi::{
     SerializedMessage, Subscription, SubscriptionOptions,
 };
 use crate::error::{
-    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, text,
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, run_end,
+    run_set_callback, text,
 };
 use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
@@ -47,10 +48,7 @@ pub(crate) unsafe fn state<'s>(
     unsafe {
         let subscription = non_null(subscription, "subscription")?;
         check_identifier(subscription.implementation_identifier, "subscription")?;
-        Ok(
-            &(*std::ptr::from_ref(subscription).cast::<Handle<Subscription, SubscriptionState>>())
-                .state,
-        )
+        Handle::<Subscription, SubscriptionState>::state(subscription)
     }
 }
 
@@ -127,19 +125,15 @@ unsafe fn create_subscription(
         avoids_conventions,
     });
     let names = [c_name(topic)?, Default::default()];
-    let handle = Handle {
-        abi: Subscription {
-            implementation_identifier: IDENTIFIER.as_ptr(),
-            data: Arc::as_ptr(&state.waiter).cast_mut().cast(),
-            topic_name: names[0].as_ptr(),
-            options,
-            can_loan_messages: can_loan,
-            is_cft_enabled: is_filtered,
-        },
-        state,
-        names,
+    let abi = Subscription {
+        implementation_identifier: IDENTIFIER.as_ptr(),
+        data: Arc::as_ptr(&state.waiter).cast_mut().cast(),
+        topic_name: names[0].as_ptr(),
+        options,
+        can_loan_messages: can_loan,
+        is_cft_enabled: is_filtered,
     };
-    Ok(handle.into_raw())
+    Ok(Handle::new(abi, state, names).into_raw())
 }
 
 /// `rmw_destroy_subscription`.
@@ -148,7 +142,7 @@ pub unsafe extern "C" fn rmw_destroy_subscription(
     node: *mut Node,
     subscription: *mut Subscription,
 ) -> Ret {
-    run("rmw_destroy_subscription", || {
+    run_end("rmw_destroy_subscription", || {
         // SAFETY: by contract of rmw.
         unsafe {
             non_null(node, "node")?;
@@ -527,13 +521,17 @@ pub unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
     callback: EventCallback,
     user_data: *const c_void,
 ) -> Ret {
-    run("rmw_subscription_set_on_new_message_callback", || {
-        // SAFETY: by contract of rmw.
-        let state = unsafe { state(subscription) }?;
-        state
-            .waiter
-            .set_callback(&state.node.context, callback, user_data)
-    })
+    run_set_callback(
+        "rmw_subscription_set_on_new_message_callback",
+        callback,
+        || {
+            // SAFETY: by contract of rmw.
+            let state = unsafe { state(subscription) }?;
+            state
+                .waiter
+                .set_callback(&state.node.context, callback, user_data)
+        },
+    )
 }
 
 /// `rmw_subscription_event_init`.

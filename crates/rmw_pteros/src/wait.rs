@@ -11,7 +11,9 @@ use pteros_runtime::rtps::time::{Duration, Instant};
 
 use crate::abi::{Context, Event, Ret, Time, WaitArray, WaitSet, ret};
 use crate::context::{self, ContextState};
-use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run};
+use crate::error::{
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, run, run_end,
+};
 use crate::event::EventState;
 use crate::guard_condition::GuardState;
 use crate::handle::Handle;
@@ -52,23 +54,19 @@ pub unsafe extern "C" fn rmw_create_wait_set(
             queue: context.core.ready_queue(),
             context,
         });
-        let handle = Handle {
-            abi: WaitSet {
-                implementation_identifier: IDENTIFIER.as_ptr(),
-                guard_conditions: std::ptr::null_mut(),
-                data: Arc::as_ptr(&state).cast_mut().cast(),
-            },
-            state,
-            names: Default::default(),
+        let abi = WaitSet {
+            implementation_identifier: IDENTIFIER.as_ptr(),
+            guard_conditions: std::ptr::null_mut(),
+            data: Arc::as_ptr(&state).cast_mut().cast(),
         };
-        Ok(handle.into_raw())
+        Ok(Handle::new(abi, state, Default::default()).into_raw())
     })
 }
 
 /// `rmw_destroy_wait_set`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_wait_set(wait_set: *mut WaitSet) -> Ret {
-    run("rmw_destroy_wait_set", || {
+    run_end("rmw_destroy_wait_set", || {
         if wait_set.is_null() {
             // Not an invalid argument, as upstream's tests want.
             return Err(Failure::error("argument wait_set is null"));
@@ -76,6 +74,7 @@ pub unsafe extern "C" fn rmw_destroy_wait_set(wait_set: *mut WaitSet) -> Ret {
         // SAFETY: by contract of rmw.
         unsafe {
             check_identifier((*wait_set).implementation_identifier, "wait set")?;
+            Handle::<WaitSet, WaitSetState>::state(wait_set)?;
             Handle::<WaitSet, WaitSetState>::destroy(wait_set);
         }
         Ok(())
@@ -98,7 +97,7 @@ pub unsafe extern "C" fn rmw_wait(
         let (wait_set, timeout) = unsafe {
             let handle = non_null(wait_set, "wait_set")?;
             check_identifier(handle.implementation_identifier, "wait set")?;
-            let state = &(*wait_set.cast::<Handle<WaitSet, WaitSetState>>()).state;
+            let state = Handle::<WaitSet, WaitSetState>::state(wait_set)?;
             (state, timeout.as_ref().copied())
         };
         let set = Waited {

@@ -133,6 +133,8 @@ lock_ranks! {
     ReadyQueue,
     /// What wakes an external event loop.
     ExternalWaker,
+    /// The background I/O thread of this process.
+    BackgroundThread,
     /// Contexts that the background I/O thread has not seen yet.
     NewContexts,
     /// Names in a trace.

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::{MaybeUninit, offset_of};
+use std::process::Command;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,8 +10,8 @@ use std::time::{Duration, Instant};
 use rmw_pteros_cpp::abi::{
     Allocator, ContentFilterOptions, Context, Event, InitOptions, MessageInfo, MessageMember,
     MessageMembers, MessageTypeSupport, NetworkFlowEndpoints, Node, Publisher, PublisherOptions,
-    QosProfile, Ret, SerializedMessage, StringArray, Subscription, SubscriptionOptions, Time,
-    WaitArray, WaitSet, ret,
+    QosProfile, Ret, SerializedMessage, ServiceHandle, ServiceMembers, ServiceTypeSupport,
+    StringArray, Subscription, SubscriptionOptions, Time, WaitArray, WaitSet, ret,
 };
 
 unsafe extern "C" {
@@ -24,7 +25,11 @@ unsafe extern "C" {
     fn rmw_init(options: *const InitOptions, context: *mut Context) -> Ret;
     fn rmw_shutdown(context: *mut Context) -> Ret;
     fn rmw_context_fini(context: *mut Context) -> Ret;
-    fn rmw_create_node(context: *mut Context, name: *const c_char, ns: *const c_char) -> *mut Node;
+    pub fn rmw_create_node(
+        context: *mut Context,
+        name: *const c_char,
+        ns: *const c_char,
+    ) -> *mut Node;
     fn rmw_destroy_node(node: *mut Node) -> Ret;
     fn rmw_create_publisher(
         node: *const Node,
@@ -42,7 +47,21 @@ unsafe extern "C" {
         options: *const SubscriptionOptions,
     ) -> *mut Subscription;
     fn rmw_destroy_subscription(node: *mut Node, subscription: *mut Subscription) -> Ret;
-    fn rmw_publisher_count_matched_subscriptions(
+    fn rmw_create_client(
+        node: *const Node,
+        type_support: *const ServiceTypeSupport,
+        name: *const c_char,
+        qos: *const QosProfile,
+    ) -> *mut ServiceHandle;
+    fn rmw_destroy_client(node: *mut Node, client: *mut ServiceHandle) -> Ret;
+    fn rmw_create_service(
+        node: *const Node,
+        type_support: *const ServiceTypeSupport,
+        name: *const c_char,
+        qos: *const QosProfile,
+    ) -> *mut ServiceHandle;
+    fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret;
+    pub fn rmw_publisher_count_matched_subscriptions(
         publisher: *const Publisher,
         count: *mut usize,
     ) -> Ret;
@@ -50,7 +69,7 @@ unsafe extern "C" {
     pub fn rmw_take_event(event: *const Event, info: *mut c_void, taken: *mut bool) -> Ret;
     fn rmw_create_wait_set(context: *mut Context, conditions: usize) -> *mut WaitSet;
     fn rmw_destroy_wait_set(wait_set: *mut WaitSet) -> Ret;
-    fn rmw_wait(
+    pub fn rmw_wait(
         subscriptions: *mut WaitArray,
         guard_conditions: *mut WaitArray,
         services: *mut WaitArray,
@@ -331,6 +350,38 @@ unsafe extern "C" fn itself(
     }
 }
 
+/// The C introspection typesupport of a service whose request and response are that
+/// message.
+pub fn service_type_support(part: &'static MessageTypeSupport) -> &'static ServiceTypeSupport {
+    let described = Box::leak(Box::new(ServiceMembers {
+        service_namespace: c"test__srv".as_ptr(),
+        service_name: c"Echo".as_ptr(),
+        request_members: part.data.cast(),
+        response_members: part.data.cast(),
+        event_members: null(),
+    }));
+    Box::leak(Box::new(ServiceTypeSupport {
+        typesupport_identifier: INTROSPECTION_C.as_ptr(),
+        data: std::ptr::from_ref(described).cast(),
+        func: Some(service_itself),
+        request_typesupport: part,
+        response_typesupport: part,
+        ..zeroed()
+    }))
+}
+
+unsafe extern "C" fn service_itself(
+    handle: *const ServiceTypeSupport,
+    identifier: *const c_char,
+) -> *const ServiceTypeSupport {
+    // SAFETY: a C string.
+    if unsafe { CStr::from_ptr(identifier) } == INTROSPECTION_C {
+        handle
+    } else {
+        null()
+    }
+}
+
 /// A profile: reliable, volatile, keep last 10.
 pub fn qos() -> QosProfile {
     QosProfile {
@@ -385,6 +436,28 @@ impl Party {
 
     pub fn node(&self) -> *const Node {
         self.node
+    }
+
+    pub fn context(&self) -> *mut Context {
+        (&raw const *self.context).cast_mut()
+    }
+
+    pub fn wait_set(&self) -> *mut WaitSet {
+        self.wait_set
+    }
+
+    pub fn client(&self, ty: &ServiceTypeSupport) -> *mut ServiceHandle {
+        // SAFETY: valid arguments.
+        let made = unsafe { rmw_create_client(self.node, ty, c"/s".as_ptr(), &qos()) };
+        assert!(!made.is_null());
+        made
+    }
+
+    pub fn service(&self, ty: &ServiceTypeSupport) -> *mut ServiceHandle {
+        // SAFETY: valid arguments.
+        let made = unsafe { rmw_create_service(self.node, ty, c"/s".as_ptr(), &qos()) };
+        assert!(!made.is_null());
+        made
     }
 
     /// Destroys the wait set and continues with another one.
@@ -558,6 +631,29 @@ impl Party {
         assert_eq!(code, ret::OK);
     }
 
+    pub fn destroy_client(&self, client: *mut ServiceHandle) {
+        // SAFETY: made by this node.
+        assert_eq!(unsafe { rmw_destroy_client(self.node, client) }, ret::OK);
+    }
+
+    pub fn destroy_service(&self, service: *mut ServiceHandle) {
+        // SAFETY: made by this node.
+        assert_eq!(unsafe { rmw_destroy_service(self.node, service) }, ret::OK);
+    }
+
+    /// Ends the context as rcl does. Returns what the functions returned.
+    pub fn end(&mut self) -> [Ret; 4] {
+        // SAFETY: made by `new`.
+        unsafe {
+            [
+                rmw_destroy_wait_set(self.wait_set),
+                rmw_destroy_node(self.node),
+                rmw_shutdown(&raw mut *self.context),
+                rmw_context_fini(&raw mut *self.context),
+            ]
+        }
+    }
+
     pub fn destroy_subscription(&self, subscription: *mut Subscription) {
         // SAFETY: made by this node.
         let code = unsafe { rmw_destroy_subscription(self.node, subscription) };
@@ -567,13 +663,7 @@ impl Party {
 
 impl Drop for Party {
     fn drop(&mut self) {
-        // SAFETY: made by `new`.
-        unsafe {
-            rmw_destroy_wait_set(self.wait_set);
-            rmw_destroy_node(self.node);
-            rmw_shutdown(&raw mut *self.context);
-            rmw_context_fini(&raw mut *self.context);
-        }
+        self.end();
     }
 }
 
@@ -587,6 +677,27 @@ pub fn filter(expression: &CStr, parameters: &mut [*mut c_char]) -> ContentFilte
             allocator: allocator(),
         },
     }
+}
+
+/// Runs an ignored test of this program in a process of its own, with these variables, and
+/// in a domain that no other test has: its process counts domains from the first one again.
+/// Returns what it printed.
+pub fn run_alone(test: &str, variables: &[(&str, &str)]) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child.args(["--exact", test, "--ignored", "--nocapture"]);
+    child.envs(variables.iter().copied());
+    child.env("ROS_DOMAIN_ID", unused_domain().to_string());
+    let output = child.output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("1 passed"), "{text}");
+    text
+}
+
+/// The domain of a test that [`run_alone`] runs.
+pub fn given_domain() -> usize {
+    std::env::var("ROS_DOMAIN_ID").unwrap().parse().unwrap()
 }
 
 /// Publishes, and fails the test if that fails.

@@ -10,6 +10,7 @@ mod allocations;
 mod callbacks;
 mod content_filters;
 mod failing_allocators;
+mod forks;
 mod harness;
 mod loans;
 mod message_cost;

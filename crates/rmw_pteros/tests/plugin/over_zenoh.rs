@@ -1,7 +1,6 @@
 //! The Zenoh wire below the exported functions. `cargo xtask test --all` runs it with the
 //! feature `zenoh`.
 
-use std::process::Command;
 use std::ptr::null_mut;
 
 use crate::harness::*;
@@ -9,45 +8,30 @@ use crate::harness::*;
 /// One sample of many datagrams.
 const LARGE: usize = 1 << 20;
 
-/// Runs a test of this program with these variables of its own, in a domain that no other
-/// test has: its process counts domains from the first one again.
-fn run_with(variables: &[(&str, &str)], test: &str) {
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", test, "--ignored", "--nocapture"]);
-    child.envs(variables.iter().copied());
-    child.env("ROS_DOMAIN_ID", unused_domain().to_string());
-    let output = child.output().unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    assert!(output.status.success(), "{text}");
-    assert!(text.contains("1 passed"), "{text}");
-}
+const BOTH_WAYS: &str = "over_zenoh::messages_pass_both_ways_in_order";
 
 #[test]
 fn contexts_meet_over_zenoh_alone() {
     let only_zenoh = [("PTEROS_WIRE", "zenoh"), ("PTEROS_SHARED_MEMORY", "off")];
-    run_with(&only_zenoh, "over_zenoh::messages_pass_both_ways_in_order");
+    run_alone(BOTH_WAYS, &only_zenoh);
 }
 
 #[test]
 fn contexts_of_one_host_meet_beside_zenoh_by_shared_memory() {
     let with_shared_memory = [("PTEROS_WIRE", "zenoh")];
-    run_with(
-        &with_shared_memory,
-        "over_zenoh::messages_pass_both_ways_in_order",
-    );
+    run_alone(BOTH_WAYS, &with_shared_memory);
 }
 
 #[test]
 fn contexts_on_both_wires_get_each_message_once() {
     let both = [("PTEROS_WIRE", "rtps,zenoh")];
-    run_with(&both, "over_zenoh::messages_pass_both_ways_in_order");
+    run_alone(BOTH_WAYS, &both);
 }
 
 #[test]
 #[ignore = "run by the tests above, with variables of its own"]
 fn messages_pass_both_ways_in_order() {
-    let domain = std::env::var("ROS_DOMAIN_ID").unwrap().parse().unwrap();
+    let domain = given_domain();
     let (here, there) = (Party::new(domain), Party::new(domain));
     let ty = Text::type_support();
     for (from, to) in [(&here, &there), (&there, &here)] {

@@ -11,8 +11,8 @@
 //! callbacks disarms the timer itself.
 
 use std::os::fd::AsFd;
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{OnceLock, Weak};
 use std::time::Duration;
 
 use pteros_net::{Events, Poller, Timer, Waker};
@@ -48,24 +48,30 @@ struct ThreadControl {
 }
 
 impl BackgroundIo {
-    /// The thread of this process, started on first use.
+    /// The thread of this process, started on first use. A forked child has none of its
+    /// parent's threads, so it starts its own.
     ///
     /// `None` where the system refuses a thread or descriptors. Then only spinning
     /// threads drive.
     pub fn for_process() -> Option<Self> {
-        static SHARED: OnceLock<Option<ThreadControl>> = OnceLock::new();
-        let shared = SHARED
-            .get_or_init(|| match start_thread_control() {
-                Ok(shared) => Some(shared),
-                Err(e) => {
-                    tracing::warn!("no background I/O thread ({e}): spin without long callbacks");
-                    None
-                }
-            })
-            .as_ref()?;
-        static THREAD: OnceLock<bool> = OnceLock::new();
-        let running = *THREAD.get_or_init(|| spawn_thread(shared));
-        running.then_some(Self { shared })
+        static STARTED: Mutex<Option<StartedThread>, rank::BackgroundThread> = Mutex::new(None);
+        let process = std::process::id();
+        let mut refusal = None;
+        let mut started = STARTED.lock();
+        let shared = match &*started {
+            Some(known) if known.process == process => known.shared,
+            _ => {
+                let shared = start_thread().inspect_err(|e| refusal = Some(e.to_string()));
+                let shared = shared.ok();
+                *started = Some(StartedThread { process, shared });
+                shared
+            }
+        };
+        drop(started);
+        if let Some(e) = refusal {
+            tracing::warn!("no background I/O thread ({e}): spin without long callbacks");
+        }
+        shared.map(|shared| Self { shared })
     }
 
     /// Registers a context.
@@ -106,6 +112,19 @@ impl BackgroundIo {
     }
 }
 
+/// What a process has tried once.
+struct StartedThread {
+    process: u32,
+    /// `None` if the system refused.
+    shared: Option<&'static ThreadControl>,
+}
+
+fn start_thread() -> std::io::Result<&'static ThreadControl> {
+    let shared = Box::leak(Box::new(start_thread_control()?));
+    spawn_thread(shared)?;
+    Ok(shared)
+}
+
 fn start_thread_control() -> std::io::Result<ThreadControl> {
     Ok(ThreadControl {
         armed: AtomicBool::new(false),
@@ -120,18 +139,15 @@ fn start_thread_control() -> std::io::Result<ThreadControl> {
     clippy::disallowed_methods,
     reason = "the background I/O thread is the only thread of this crate"
 )]
-fn spawn_thread(shared: &'static ThreadControl) -> bool {
-    let Ok(poller) = Poller::new() else {
-        return false;
-    };
-    if poller.add(&shared.timer, TIMER).is_err() || poller.add(&shared.waker, WAKER).is_err() {
-        return false;
-    }
+fn spawn_thread(shared: &'static ThreadControl) -> std::io::Result<()> {
+    let poller = Poller::new()?;
+    poller.add(&shared.timer, TIMER)?;
+    poller.add(&shared.waker, WAKER)?;
     std::thread::Builder::new()
         .name("pteros-io".into())
         .stack_size(STACK_BYTES)
-        .spawn(move || BackgroundLoop::new(shared, poller).run())
-        .is_ok()
+        .spawn(move || BackgroundLoop::new(shared, poller).run())?;
+    Ok(())
 }
 
 const TIMER: u64 = u64::MAX;
