@@ -429,16 +429,14 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             .or(config.shared_memory)
             .unwrap_or(true);
     let mut wires = options.wires.clone();
-    let mut rtps_reach = RtpsReach::Network;
-    if wire.has_zenoh() {
-        let settings = config.zenoh()?;
-        if !wire.has_rtps() {
-            rtps_reach = reach_beside_zenoh(&settings, domain_id);
-        }
+    let zenoh = wire.has_zenoh().then(|| config.zenoh()).transpose()?;
+    let has_discovery = range != DiscoveryRange::Off;
+    let rtps_reach = RtpsReach::of(wire, has_discovery, shared_memory, || {
+        let beside = |settings| reach_beside_zenoh(settings, domain_id);
+        zenoh.as_ref().map_or(RtpsReach::Off, beside)
+    });
+    if let Some(settings) = zenoh {
         wires.push(zenoh_wire(settings)?);
-    }
-    if range == DiscoveryRange::Off || (!wire.has_rtps() && !shared_memory) {
-        rtps_reach = RtpsReach::Off;
     }
     let mut peers = config.static_peers;
     peers.extend(options.static_peers.iter().cloned());

@@ -10,7 +10,6 @@ use std::sync::{Arc, OnceLock};
 use pteros_runtime::config::Config;
 use pteros_runtime::content_filter::MessageType as FilterableType;
 use pteros_runtime::rtps::time::{Duration, Instant};
-use pteros_runtime::wire::RtpsReach;
 use pteros_runtime::{Core, CoreOptions, SecurityOptions, SharedMemoryOptions};
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
@@ -251,12 +250,7 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
     // SAFETY: null or a C string.
     let root = (!root.is_null()).then(|| unsafe { path(root) });
     let security = root.map(|enclave| SecurityOptions { enclave });
-    let reach = if range == OFF {
-        RtpsReach::Off
-    } else {
-        RtpsReach::Network
-    };
-    let plan = further_wires::plan(config, domain_id, reach, security.is_some())?;
+    let plan = further_wires::plan(config, domain_id, range != OFF, security.is_some())?;
     let (mut receive_bytes, send_bytes) = default.buffer_bytes;
     if plan.is_rtps_idle {
         receive_bytes = send_bytes;

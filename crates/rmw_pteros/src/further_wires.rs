@@ -1,7 +1,7 @@
 //! The wires of a context beside RTPS: Zenoh, where the plug-in is built with it and
 //! `PTEROS_WIRE` asks for it.
 
-use pteros_runtime::config::{Config, WireChoice};
+use pteros_runtime::config::{Config, ZenohSettings};
 use pteros_runtime::wire::{OpenWire, RtpsReach};
 
 use crate::error::{Failure, Outcome};
@@ -16,7 +16,8 @@ pub struct WirePlan {
     pub is_rtps_idle: bool,
 }
 
-/// The wires that the environment asks for. `rtps_reach` is that without Zenoh.
+/// The wires that the environment asks for. `has_discovery`: the discovery range lets the
+/// context find others.
 ///
 /// # Errors
 /// Zenoh is not in this plug-in, one of its variables is malformed, or DDS Security is
@@ -24,48 +25,46 @@ pub struct WirePlan {
 pub fn plan(
     config: &Config,
     domain_id: u32,
-    rtps_reach: RtpsReach,
+    has_discovery: bool,
     is_secured: bool,
 ) -> Outcome<WirePlan> {
     let choice = config.wire.unwrap_or_default();
-    let mut plan = WirePlan {
-        rtps_reach,
-        wires: Vec::new(),
-        is_rtps_idle: !choice.has_rtps(),
-    };
-    if choice.has_zenoh() {
-        if is_secured {
-            return Err(Failure::error(
-                "DDS Security protects RTPS, and PTEROS_WIRE asks for Zenoh: set PTEROS_WIRE=rtps, \
-                 or ROS_SECURITY_ENABLE=false and certificates for Zenoh",
-            ));
-        }
-        add_zenoh(&mut plan, config, domain_id, choice)?;
+    if choice.has_zenoh() && is_secured {
+        return Err(Failure::error(
+            "DDS Security protects RTPS, and PTEROS_WIRE asks for Zenoh: set PTEROS_WIRE=rtps, \
+             or ROS_SECURITY_ENABLE=false and certificates for Zenoh",
+        ));
     }
-    Ok(plan)
+    let zenoh = choice.has_zenoh().then(|| config.zenoh()).transpose();
+    let zenoh = zenoh.map_err(Failure::error)?;
+    let has_shared_memory = config.shared_memory.unwrap_or(true);
+    Ok(WirePlan {
+        rtps_reach: RtpsReach::of(choice, has_discovery, has_shared_memory, || {
+            let beside = |settings| reach_beside_zenoh(settings, domain_id);
+            zenoh.as_ref().map_or(RtpsReach::Off, beside)
+        }),
+        is_rtps_idle: !choice.has_rtps(),
+        wires: zenoh.map(zenoh_wire).transpose()?.into_iter().collect(),
+    })
 }
 
 #[cfg(feature = "zenoh")]
-fn add_zenoh(
-    plan: &mut WirePlan,
-    config: &Config,
-    domain_id: u32,
-    choice: WireChoice,
-) -> Outcome<()> {
-    let settings = config.zenoh().map_err(Failure::error)?;
-    if !choice.has_rtps() && plan.rtps_reach != RtpsReach::Off {
-        plan.rtps_reach = if config.shared_memory.unwrap_or(true) {
-            pteros_zenoh::rtps_reach(&settings, domain_id)
-        } else {
-            RtpsReach::Off
-        };
-    }
-    plan.wires.push(pteros_zenoh::wire(settings));
-    Ok(())
+fn reach_beside_zenoh(settings: &ZenohSettings, domain_id: u32) -> RtpsReach {
+    pteros_zenoh::rtps_reach(settings, domain_id)
 }
 
 #[cfg(not(feature = "zenoh"))]
-fn add_zenoh(_: &mut WirePlan, _: &Config, _: u32, _: WireChoice) -> Outcome<()> {
+fn reach_beside_zenoh(_: &ZenohSettings, _: u32) -> RtpsReach {
+    RtpsReach::Off
+}
+
+#[cfg(feature = "zenoh")]
+fn zenoh_wire(settings: ZenohSettings) -> Outcome<OpenWire> {
+    Ok(pteros_zenoh::wire(settings))
+}
+
+#[cfg(not(feature = "zenoh"))]
+fn zenoh_wire(_: ZenohSettings) -> Outcome<OpenWire> {
     Err(Failure::error(
         "PTEROS_WIRE asks for Zenoh, which is not in this rmw_pteros_cpp: build it with the \
          feature \"zenoh\" of pteros-rmw, or set PTEROS_WIRE=rtps",

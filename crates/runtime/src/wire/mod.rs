@@ -35,6 +35,7 @@ use pteros_rtps::time::Instant;
 use crate::limits::Limits;
 use crate::scheduler::Scheduler;
 use crate::scheduler::timeout_queue::TimeoutOwner;
+use crate::zenoh_settings::WireChoice;
 
 /// A wire joins a context with other processes. Thread-safe.
 ///
@@ -311,6 +312,25 @@ pub enum RtpsReach {
     Off,
 }
 
+impl RtpsReach {
+    /// The reach of a context with these wires. `has_discovery`: its discovery range lets it
+    /// find others. `beside_zenoh`: whom shared memory may reach where Zenoh is the only
+    /// network.
+    pub fn of(
+        wire: WireChoice,
+        has_discovery: bool,
+        has_shared_memory: bool,
+        beside_zenoh: impl FnOnce() -> Self,
+    ) -> Self {
+        match wire {
+            _ if !has_discovery => Self::Off,
+            WireChoice::Rtps | WireChoice::Both => Self::Network,
+            WireChoice::Zenoh if has_shared_memory => beside_zenoh(),
+            WireChoice::Zenoh => Self::Off,
+        }
+    }
+}
+
 /// What a further wire knows about the context that opens it.
 #[derive(Clone)]
 pub struct WireSetup {
@@ -387,5 +407,28 @@ impl OpenWire {
 impl fmt::Debug for OpenWire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("OpenWire").field(&self.name).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rtps_reaches_others_over_the_network_or_by_shared_memory_beside_zenoh() {
+        const HOST: RtpsReach = RtpsReach::Host { group: 1_000 };
+        let reach = |wire, has_discovery, has_shared_memory| {
+            RtpsReach::of(wire, has_discovery, has_shared_memory, || HOST)
+        };
+        for has_shared_memory in [true, false] {
+            for wire in [WireChoice::Rtps, WireChoice::Both] {
+                assert_eq!(reach(wire, true, has_shared_memory), RtpsReach::Network);
+                assert_eq!(reach(wire, false, has_shared_memory), RtpsReach::Off);
+            }
+            let hidden = reach(WireChoice::Zenoh, false, has_shared_memory);
+            assert_eq!(hidden, RtpsReach::Off);
+        }
+        assert_eq!(reach(WireChoice::Zenoh, true, true), HOST);
+        assert_eq!(reach(WireChoice::Zenoh, true, false), RtpsReach::Off);
     }
 }
