@@ -1,13 +1,11 @@
 //! Service clients.
 
-use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
 use pteros_runtime::names::{NameKind, dds_reply_topic, dds_request_topic, validate_full};
 use pteros_runtime::reader::DeliveryForm;
-use pteros_runtime::service::{CALLS_MAX, CallId, SendRequestError, ServiceClient, ServiceSpec};
+use pteros_runtime::service::{SendRequestError, ServiceClient, ServiceSpec};
 use pteros_runtime::{EndpointSpec, qos::QosProfile};
 
 use crate::abi::{
@@ -32,16 +30,7 @@ pub(crate) struct ClientState {
     client: ServiceClient,
     waiter: Arc<DataWaiter>,
     ty: ServiceType,
-    numbers: Mutex<RequestNumbers>,
     avoids_conventions: bool,
-}
-
-/// The numbers that rcl knows requests by.
-#[derive(Default)]
-struct RequestNumbers {
-    last: i64,
-    /// Open calls, at most [`CALLS_MAX`]; the oldest goes.
-    open: BTreeMap<CallId, i64>,
 }
 
 /// The state of a client handle.
@@ -130,7 +119,6 @@ pub unsafe extern "C" fn rmw_create_client(
             waiter: DataWaiter::new(core, client.replies.clone()),
             client,
             ty,
-            numbers: Mutex::default(),
             avoids_conventions: profile.avoid_ros_namespace_conventions,
         });
         let data = Arc::as_ptr(&state.waiter).cast_mut().cast();
@@ -174,28 +162,26 @@ pub unsafe extern "C" fn rmw_destroy_client(node: *mut Node, client: *mut Servic
 }
 
 impl ClientState {
-    /// Sends a request. Without a server it is lost, as with other middlewares.
+    /// Sends a request. Without a server it is lost, as with other middlewares. Returns
+    /// its number, which the server sees, too.
     fn send(&self, message: &mut UserMessage<'_>) -> Outcome<i64> {
         let core = &self.node.context.core;
-        // Held while sending: the reply may come before this returns.
-        let mut numbers = self.numbers.lock();
-        if numbers.open.len() >= CALLS_MAX
-            && let Some((oldest, _)) = numbers.open.pop_first()
-        {
-            self.client.close_call(oldest);
+        let source = core.platform.wall_clock();
+        loop {
+            let call = match self.client.send(core, message, source) {
+                Ok(call) => call,
+                Err(SendRequestError::NoServer) => {
+                    self.client.send_to_nobody(core, message, source)?
+                }
+                // rcl does not say which calls it gives up.
+                Err(SendRequestError::TooManyCalls { .. }) => {
+                    self.client.close_oldest();
+                    continue;
+                }
+                Err(error) => return Err(Failure::error(error)),
+            };
+            return Ok(call.number());
         }
-        let sent = self.client.send(core, message, core.platform.wall_clock());
-        let call = match sent {
-            Ok(call) => Some(call),
-            Err(SendRequestError::NoServer) => None,
-            Err(error) => return Err(Failure::error(error)),
-        };
-        numbers.last += 1;
-        let number = numbers.last;
-        if let Some(call) = call {
-            numbers.open.insert(call, number);
-        }
-        Ok(number)
     }
 }
 
@@ -240,15 +226,14 @@ pub unsafe extern "C" fn rmw_take_response(
             let taken = non_null_mut(taken, "taken")?;
             *taken = false;
             while let Some(reply) = state.client.take_reply(&state.node.context.core) {
-                let number = state.numbers.lock().open.remove(&reply.call);
-                let (Some(number), Some(payload)) = (number, payload(&reply.item)) else {
+                let Some(payload) = payload(&reply.item) else {
                     continue;
                 };
                 state.ty.response.program.decode(payload, response)?;
                 let meta = &reply.item.meta;
                 info.source_timestamp = meta.source.unwrap_or(meta.reception).as_nanos();
                 info.received_timestamp = meta.reception.as_nanos();
-                info.request_id.sequence_number = number;
+                info.request_id.sequence_number = reply.call.number();
                 info.request_id.writer_guid = state.client.requests.guid().to_bytes();
                 *taken = true;
                 break;

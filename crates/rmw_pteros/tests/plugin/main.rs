@@ -16,6 +16,7 @@ mod loans;
 mod message_cost;
 #[cfg(feature = "zenoh")]
 mod over_zenoh;
+mod service_identity;
 mod system_calls;
 mod waits;
 mod within_context;

@@ -154,6 +154,30 @@ impl ServiceClient {
         listeners.iter().filter(is_complete).count()
     }
 
+    /// Numbers a request that nobody gets, for users to whom it is lost, but counts. So the
+    /// numbers of later calls are still those of their requests on the wire.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    pub fn send_to_nobody(
+        &self,
+        core: &Core,
+        message: &mut dyn OutboundMessage,
+        source: Timestamp,
+    ) -> Result<CallId, PublishError> {
+        let mut calls = self.calls.lock();
+        let mut request = DirectedMessage {
+            message,
+            header: None,
+            related: None,
+            // Not a reader of this topic.
+            only_for: Some(self.replies.data.guid),
+        };
+        core.publish(&self.requests, &mut request, source)?;
+        calls.last += 1;
+        Ok(CallId(calls.last))
+    }
+
     /// Sends a request to every matched server, in its correlation style; the first
     /// reply counts.
     ///
@@ -215,6 +239,7 @@ impl ServiceClient {
         }
         // A server that received it may reply.
         if let Some(error) = failed.filter(|_| sent.is_empty()) {
+            calls.last -= 1;
             return Err(error.into());
         }
         for request in &sent {
@@ -268,6 +293,15 @@ impl ServiceClient {
     /// Closes a call; its reply will be ignored.
     pub fn close_call(&self, call: CallId) {
         self.calls.lock().forget(call);
+    }
+
+    /// Closes the oldest open call.
+    pub fn close_oldest(&self) {
+        let mut calls = self.calls.lock();
+        let oldest = calls.open.keys().next().copied();
+        if let Some(oldest) = oldest {
+            calls.forget(oldest);
+        }
     }
 
     /// Closes the calls whose servers are all gone, and returns them. Take earlier
