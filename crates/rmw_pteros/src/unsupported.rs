@@ -1,10 +1,11 @@
 //! Functions that rmw lets a middleware decline. Each answers RMW_RET_UNSUPPORTED.
 //!
 //! - Allocation in advance: memory comes from the chunk pool, which keeps and reuses
-//!   what earlier messages needed. A prepared allocation would have no effect.
-//! - Dynamic messages: they need a `rosidl_dynamic_typesupport` serialization library,
-//!   which exists for Fast DDS alone. rcl asks only if a user subscribes by a type
-//!   description.
+//!   what earlier messages needed. A prepared allocation would have no effect. Cyclone
+//!   DDS and Fast DDS decline as well.
+//! - Dynamic messages: they need a `rosidl_dynamic_typesupport` serialization library.
+//!   The only one is Fast DDS's, which a ROS 2 need not have. rcl asks only if a user
+//!   subscribes by a type description. Cyclone DDS declines as well.
 
 use std::ffi::c_void;
 
@@ -13,7 +14,10 @@ use crate::error::{Failure, run};
 
 /// Declares functions that only say so.
 macro_rules! unsupported {
-    ($($name:ident($($argument:ident),*) = $what:literal;)*) => {$(
+    ($($name:ident($($argument:ident),*) = $what:literal;)*) => {
+        #[cfg(test)]
+        const NAMES: &[&str] = &[$(stringify!($name),)*];
+    $(
         #[doc = concat!("`", stringify!($name), "`: not supported.")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: *const c_void),*) -> Ret {
@@ -33,4 +37,15 @@ unsupported! {
     rmw_take_dynamic_message(_subscription, _message, _taken, _allocation) = "a dynamic message";
     rmw_take_dynamic_message_with_info(_subscription, _message, _taken, _info, _allocation) = "a dynamic message";
     rmw_serialization_support_init(_name, _allocator, _support) = "serialization of dynamic messages";
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_function_that_declines_is_documented() {
+        let page = include_str!("../../../docs/how_to/ros2_on_pteros.md");
+        for name in super::NAMES {
+            assert!(page.contains(&format!("`{name}`")), "{name}");
+        }
+    }
 }
