@@ -105,6 +105,14 @@ fn a_late_joiner_drops_sets_that_name_former_writers_990004() {
     assert_sound(&Graphs, 990_004, &Options::default());
 }
 
+/// A reader received a sample that was older than its match, on its way to another reader
+/// of the process. The next one was overwritten, and the reader counted it as lost. The
+/// check took both for history.
+#[test]
+fn history_that_has_begun_may_be_lost_60677() {
+    assert_sound(&Graphs, 60_677, &Options::default());
+}
+
 /// A process that reused the GUID prefix of a dead one (same host and process id)
 /// was taken for it, and its sequence numbers for old ones. If the dead process had
 /// sent equally much, one peer in a hundred still cannot distinguish them: at most
