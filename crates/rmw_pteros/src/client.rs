@@ -200,8 +200,10 @@ pub unsafe extern "C" fn rmw_send_request(
                 return Err(Failure::argument("argument ros_request is null"));
             }
             let sequence_id = non_null_mut(sequence_id, "sequence_id")?;
-            *sequence_id =
-                state.send(&mut UserMessage::new(&state.ty.request.program, request)?)?;
+            let mut message = UserMessage::new(&state.ty.request.program, request)?;
+            let send = || state.send(&mut message);
+            let listener = &state.node.context.listener;
+            *sequence_id = listener.call_back_after(&state.client.requests, send)?;
         }
         Ok(())
     })

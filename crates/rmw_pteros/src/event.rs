@@ -207,19 +207,18 @@ impl EventState {
         }
     }
 
-    /// Tells the callbacks of what they were not told yet.
-    fn tell(&self) {
+    /// Tells the callbacks of what they were not told yet. Returns whether it could.
+    fn tell(&self) -> bool {
+        let mut could = true;
         for (kind, callback) in self.callbacks.iter().enumerate() {
             if callback.is_set() {
-                let untold = self
-                    .statuses
-                    .lock()
-                    .untold
-                    .get_mut(kind)
-                    .map(std::mem::take);
-                callback.tell_new(untold.unwrap_or(0));
+                could &= callback.tell_new(|| {
+                    let mut statuses = self.statuses.lock();
+                    statuses.untold.get_mut(kind).map_or(0, std::mem::take)
+                });
             }
         }
+        could
     }
 
     /// Whether a change of that kind was not taken. A callback is told of it before.
@@ -321,7 +320,9 @@ impl Task for EventState {
     fn run(&self) {
         self.events.slot.begin_take();
         self.sync();
-        self.tell();
+        if !self.tell() {
+            self.events.slot.mark_ready();
+        }
         // A thread that waits for the event beside the callback.
         self.context.core.wake_waiters();
     }

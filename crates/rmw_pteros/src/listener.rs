@@ -1,19 +1,23 @@
 //! Callbacks for new data: the events executor never calls `rmw_wait`, so a thread of
-//! the context sleeps in the poll of the sockets and runs them.
+//! the context sleeps in the poll of the sockets and runs them. For a message that stays in
+//! the context, the thread that publishes runs them itself, as with other middlewares.
 //!
 //! The thread starts with the first callback. A context without callbacks has none.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use pteros_runtime::Core;
 use pteros_runtime::reader::ReaderEndpoint;
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
+use pteros_runtime::rtps::qos::History;
 use pteros_runtime::rtps::time::Instant;
 use pteros_runtime::service::{DeferredReplies, ServiceServer};
+use pteros_runtime::writer::WriterEndpoint;
 
 use crate::abi::EventCallback;
 use crate::context::ContextState;
@@ -32,6 +36,39 @@ pub(crate) struct Listener {
 struct CallbackThread {
     is_running: Mutex<bool>,
     ended: Condvar,
+    /// Whether it was ever started: a publisher asks for each message.
+    was_started: AtomicBool,
+}
+
+/// What a thread does with callbacks now.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Nothing.
+    None,
+    /// It is a callback thread.
+    CallbackThread,
+    /// It has published, and runs the callbacks for that.
+    Publisher,
+}
+
+thread_local! {
+    static ROLE: Cell<Role> = const { Cell::new(Role::None) };
+}
+
+/// A role that ends with it.
+struct RoleGuard;
+
+impl RoleGuard {
+    fn begin(role: Role) -> Self {
+        ROLE.set(role);
+        Self
+    }
+}
+
+impl Drop for RoleGuard {
+    fn drop(&mut self) {
+        ROLE.set(Role::None);
+    }
 }
 
 impl Listener {
@@ -51,6 +88,7 @@ impl Listener {
             let (core, queue) = (self.core.clone(), self.queue.clone());
             let (is_stopped, thread) = (self.is_stopped.clone(), self.thread.clone());
             let work = move || {
+                let _role = RoleGuard::begin(Role::CallbackThread);
                 while !is_stopped.load(Ordering::Acquire) && !core.is_shut_down() {
                     core.drive(&queue, Instant::FAR_FUTURE);
                     while let Some(task) = queue.pop() {
@@ -66,8 +104,33 @@ impl Listener {
             spawned
                 .map_err(|error| Failure::error(format!("start the callback thread: {error}")))?;
             *is_running = true;
+            self.thread.was_started.store(true, Ordering::Release);
         }
         Ok(self.queue.clone())
+    }
+
+    /// Runs `publish`, which writes to `writer`. If the message stays in the context, the
+    /// calling thread then runs the callbacks that it gave work, so no thread is woken.
+    /// A callback that publishes leaves those to whoever called it.
+    pub(crate) fn call_back_after<T>(
+        &self,
+        writer: &WriterEndpoint,
+        publish: impl FnOnce() -> T,
+    ) -> T {
+        let has_callbacks = self.thread.was_started.load(Ordering::Acquire);
+        // A KEEP_ALL writer may block, and others' callbacks would wait for that.
+        let stays_here = || {
+            let overwrites = writer.data.qos.history != History::KeepAll;
+            overwrites && writer.intra_process_count() > 0
+        };
+        if !has_callbacks || ROLE.get() != Role::None || !stays_here() {
+            return publish();
+        }
+        let hold = self.queue.hold_wake();
+        let published = publish();
+        let _role = RoleGuard::begin(Role::Publisher);
+        hold.run_tasks();
+        published
     }
 
     /// Ends the thread soon.
@@ -140,26 +203,45 @@ impl Callback {
         }
     }
 
-    /// Tells of the items beyond those it was told of; `total` have ever arrived.
-    fn tell(&self, total: u64) {
-        if let Some(callback) = &mut *self.place.lock() {
+    /// Its place, to call it. `None` for a publisher while another thread calls it, which
+    /// may wait for a lock of that publisher.
+    fn lock(&self) -> Option<MutexGuard<'_, Option<Registered>>> {
+        match ROLE.get() {
+            Role::Publisher => self.place.try_lock(),
+            Role::None | Role::CallbackThread => Some(self.place.lock()),
+        }
+    }
+
+    /// Tells of the items beyond those it was told of; `total` have ever arrived. Returns
+    /// whether it could: otherwise the callback thread must.
+    fn tell(&self, total: u64) -> bool {
+        let Some(mut place) = self.lock() else {
+            return false;
+        };
+        if let Some(callback) = &mut *place {
             let new = total.saturating_sub(callback.told);
-            callback.told = total;
+            callback.told = callback.told.max(total);
             if let Ok(new @ 1..) = usize::try_from(new) {
                 // SAFETY: as above.
                 unsafe { (callback.function)(callback.user_data, new) };
             }
         }
+        true
     }
 
-    /// As [`Self::tell`], for a count of new items.
-    pub(crate) fn tell_new(&self, new: usize) {
-        if let Some(callback) = &*self.place.lock()
-            && new > 0
-        {
-            // SAFETY: as above.
-            unsafe { (callback.function)(callback.user_data, new) };
+    /// As [`Self::tell`], for a count of new items, which `take` takes.
+    pub(crate) fn tell_new(&self, take: impl FnOnce() -> usize) -> bool {
+        let Some(place) = self.lock() else {
+            return false;
+        };
+        if let Some(callback) = &*place {
+            let new = take();
+            if new > 0 {
+                // SAFETY: as above.
+                unsafe { (callback.function)(callback.user_data, new) };
+            }
         }
+        true
     }
 }
 
@@ -269,7 +351,9 @@ impl Task for DataWaiter {
         self.reader.slot.begin_take();
         self.may_have_samples.store(true, Ordering::Release);
         if self.callback.is_set() {
-            self.callback.tell(self.reader.received_count());
+            if !self.callback.tell(self.reader.received_count()) {
+                self.reader.slot.mark_ready();
+            }
             // A thread that waits for the sample beside the callback.
             self.core.wake_waiters();
         }

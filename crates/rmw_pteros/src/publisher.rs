@@ -197,8 +197,10 @@ impl PublisherState {
     }
 
     fn publish(&self, message: &mut dyn OutboundMessage) -> Outcome {
-        let core = &self.node.context.core;
-        core.publish(&self.writer, message, core.platform.wall_clock())?;
+        let context = &self.node.context;
+        let core = &context.core;
+        let publish = || core.publish(&self.writer, message, core.platform.wall_clock());
+        context.listener.call_back_after(&self.writer, publish)?;
         Ok(())
     }
 }

@@ -177,9 +177,10 @@ pub unsafe extern "C" fn rmw_send_response(
                     request_id.sequence_number
                 )));
             };
-            state
-                .server
-                .reply(&state.node.context.core, &id, &mut message)?;
+            let context = &state.node.context;
+            let reply = || state.server.reply(&context.core, &id, &mut message);
+            let listener = &context.listener;
+            listener.call_back_after(&state.server.replies, reply)?;
         }
         Ok(())
     })

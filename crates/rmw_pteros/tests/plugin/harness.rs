@@ -149,7 +149,7 @@ unsafe extern "C" {
 }
 
 /// How long a condition may take.
-const TIMEOUT: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 unsafe extern "C" fn allocate(bytes: usize, _: *mut c_void) -> *mut c_void {
     // SAFETY: C's function.

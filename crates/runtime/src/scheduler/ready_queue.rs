@@ -153,6 +153,14 @@ impl ReadyQueue {
         }
     }
 
+    /// Holds the owner's wake-up back, for a thread that produces work and does it itself.
+    /// Keep it for microseconds: what others add meanwhile waits for its end.
+    pub fn hold_wake(&self) -> WakeHold<'_> {
+        let mut state = self.state.lock();
+        let owner = std::mem::replace(&mut state.owner, OwnerState::Awake);
+        WakeHold { queue: self, owner }
+    }
+
     /// Sets what wakes an owner that sleeps in an external event loop.
     pub(crate) fn set_external_waker(&self, waker: ExternalWaker) {
         *self.external_waker.lock() = Some(waker);
@@ -210,6 +218,46 @@ impl ReadyQueue {
         }
         state.owner = OwnerState::Awake;
         state.wake_pending = false;
+    }
+}
+
+/// Holds the wake-up of a queue's owner back. Its end wakes the owner if work is left.
+pub struct WakeHold<'q> {
+    queue: &'q ReadyQueue,
+    /// How the owner waited. It may have begun or ended a wait since, so that a producer
+    /// wakes it in vain once.
+    owner: OwnerState,
+}
+
+impl WakeHold<'_> {
+    /// Runs the tasks that wait now on the calling thread, each once.
+    pub fn run_tasks(&self) {
+        for _ in 0..self.queue.len() {
+            let mut state = self.queue.state.lock();
+            let Some(task) = state.tasks.pop_front() else {
+                return;
+            };
+            match task.upgrade() {
+                Some(task) => {
+                    drop(state);
+                    task.run();
+                }
+                // It may be an interrupt, which the owner must see.
+                None => state.wake_pending = true,
+            }
+        }
+    }
+}
+
+impl Drop for WakeHold<'_> {
+    fn drop(&mut self) {
+        let mut state = self.queue.state.lock();
+        if state.owner == OwnerState::Awake {
+            state.owner = self.owner;
+        }
+        if !state.tasks.is_empty() || state.wake_pending {
+            self.queue.wake_owner(state);
+        }
     }
 }
 
