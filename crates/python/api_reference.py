@@ -19,8 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, 'python')
 PAGES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'docs', 'reference', 'python_api')
 PACKAGES = (
-    'rclpy', 'tf2_ros', 'tf2_geometry_msgs', 'message_filters', 'sensor_msgs_py',
-    'ament_index_python', 'launch', 'launch_ros', 'rosidl_runtime_py')
+    'rclpy', 'tf2_ros', 'tf2_geometry_msgs', 'tf2_sensor_msgs', 'message_filters',
+    'sensor_msgs_py', 'ament_index_python', 'launch', 'launch_ros', 'rosidl_runtime_py')
 PAGE_LINES = 900
 CONSTANT_COLUMNS = 100
 
