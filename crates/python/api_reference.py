@@ -19,9 +19,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, 'python')
 PAGES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'docs', 'reference', 'python_api')
 PACKAGES = (
-    'rclpy', 'tf2_ros', 'tf2_geometry_msgs', 'message_filters', 'sensor_msgs_py',
-    'ament_index_python', 'launch', 'launch_ros', 'rosidl_runtime_py')
+    'rclpy', 'tf2_ros', 'tf2_geometry_msgs', 'tf2_sensor_msgs', 'message_filters',
+    'sensor_msgs_py', 'ament_index_python', 'launch', 'launch_ros', 'rosidl_runtime_py')
 PAGE_LINES = 900
+CONSTANT_COLUMNS = 100
 
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
 
@@ -105,11 +106,36 @@ def is_shown(node: ast.stmt) -> bool:
     return not hidden and not node.name.startswith('_')
 
 
+def is_constant(member: ast.stmt) -> bool:
+    """Return whether a statement of a class assigns a value to one public name."""
+    if isinstance(member, ast.Assign) and len(member.targets) == 1:
+        target, is_assigned = member.targets[0], True
+    elif isinstance(member, ast.AnnAssign):
+        target, is_assigned = member.target, member.value is not None
+    else:
+        return False
+    return is_assigned and isinstance(target, ast.Name) and not target.id.startswith('_')
+
+
+def constants(body: List[ast.stmt]) -> List[str]:
+    """Return enum members and constants of a class as one block, long values shortened."""
+    lines = []
+    for member in body:
+        if not is_constant(member):
+            continue
+        text = ast.unparse(member)
+        if len(text) > CONSTANT_COLUMNS:
+            text = text.partition(' = ')[0] + ' = ...'
+        lines.append(text)
+    return ['```python', *lines, '```', ''] if lines else []
+
+
 def class_lines(node: ast.ClassDef) -> List[str]:
     """Return the section of a class."""
     bases = ', '.join(ast.unparse(base) for base in node.bases)
     lines = [f'### {node.name}']
     lines += described(f'class {node.name}' + (f'({bases})' if bases else ''), node)
+    lines += constants(node.body)
     for member in node.body:
         if isinstance(member, (ast.FunctionDef, ast.AsyncFunctionDef)) and (
                 is_shown(member) or member.name == '__init__'):

@@ -104,7 +104,10 @@ def interface_modules():
         kinds = [kind for kind in KINDS if (package / kind).is_dir()]
         if not kinds:
             continue
-        yield f'{package.name}/__init__.py', f'"""Interfaces of {package.name}."""\n'
+        yield f'{package.name}/__init__.py', (
+            f'"""Interfaces of {package.name}."""\n\n'
+            'from _pteros_import_hook import kind_getter\n\n'
+            '__getattr__ = kind_getter(__name__)\n')
         for kind in kinds:
             yield f'{package.name}/{kind}/__init__.py', (
                 f'"""Classes of {package.name}/{kind}, made when they are first used."""\n\n'
@@ -115,6 +118,13 @@ def interface_modules():
             yield f'{package.name}/{kind}/__init__.pyi', stubs.stub(
                 package.name, kind, definitions)
         yield f'{package.name}/py.typed', ''
+
+
+def remove_others(folder, path):
+    """Remove wheels of other versions or tags: `pip install FOLDER/pteros-*.whl` takes one."""
+    for other in folder.glob('pteros-*.whl'):
+        if other != path:
+            other.unlink()
 
 
 def main():
@@ -157,6 +167,7 @@ def main():
     wheel.add(f'{info}/WHEEL', TAGS.format(tag=tag).encode())
     wheel.add(f'{info}/LICENSE', (HERE.parents[1] / 'LICENSE').read_bytes())
     wheel.close(f'{info}/RECORD')
+    remove_others(out, path)
     print(path)
 
 

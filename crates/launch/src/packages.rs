@@ -1,6 +1,7 @@
 //! Package lookup: packages of installation prefixes through the ament index, and
 //! packages of the Cargo workspace around a launch file, which need no
-//! installation.
+//! installation. Programs that pip installed lie in `bin`; the metadata of their
+//! Python distribution names them (entry points, console scripts).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,7 +17,7 @@ use crate::close_names::{did_you_mean, listed};
 const AMENT_PACKAGES: &str = "share/ament_index/resource_index/packages";
 /// Largest number of parent folders that are searched for a `Cargo.toml`.
 const ANCESTORS_MAX: usize = 16;
-/// The largest `Cargo.toml` that is read.
+/// The largest `Cargo.toml` or `entry_points.txt` that is read.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// A package.
@@ -176,8 +177,8 @@ impl Packages {
         found.map(|(name, manifest)| (name.as_str(), manifest))
     }
 
-    /// The program of a package: `PREFIX/lib/PACKAGE/NAME`, or the newest one of
-    /// that name that Cargo has built.
+    /// The program of a package: `PREFIX/lib/PACKAGE/NAME`, a console script that pip
+    /// installed, or the newest one of that name that Cargo has built.
     ///
     /// # Errors
     /// As [`Packages::find`], or an unknown program, with the known ones.
@@ -185,7 +186,13 @@ impl Packages {
         let found = self.find(package)?;
         let path = match found.origin {
             _ if !is_name(name) => None,
-            PackageOrigin::Installed => Some(found.prefix.join("lib").join(package).join(name)),
+            PackageOrigin::Installed => {
+                let own = found.prefix.join("lib").join(package).join(name);
+                let scripts = console_scripts(&found.prefix, package);
+                let mut scripts = scripts.into_iter().filter(|(script, _)| script == name);
+                let script = || scripts.next().map(|(_, path)| path);
+                Some(own).filter(|path| is_program(path)).or_else(script)
+            }
             PackageOrigin::Cargo => self.built_program(package, name),
         };
         if let Some(path) = path.filter(|path| is_program(path)) {
@@ -221,6 +228,11 @@ impl Packages {
                     let name = path.file_name().unwrap_or_default();
                     if is_program(&path) {
                         programs.push((name.to_string_lossy().into_owned(), path));
+                    }
+                }
+                for (name, path) in console_scripts(&found.prefix, package) {
+                    if programs.iter().all(|(known, _)| *known != name) {
+                        programs.push((name, path));
                     }
                 }
             }
@@ -275,8 +287,61 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// The console scripts of the Python distribution of that name, which pip puts into
+/// `PREFIX/bin`. The names are compared as PyPI does: `-`, `_` and `.` are the same.
+fn console_scripts(prefix: &Path, package: &str) -> Vec<(String, PathBuf)> {
+    let normalized = |name: &str| name.to_lowercase().replace(['-', '.'], "_");
+    let is_python = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("python3")
+    };
+    let pythons = entries(&prefix.join("lib")).into_iter().filter(is_python);
+    let sites = pythons
+        .flat_map(|python| [python.join("site-packages"), python.join("dist-packages")])
+        .flat_map(|site| entries(&site));
+    let is_of_package = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let distribution = name.strip_suffix(".dist-info").and_then(|name| {
+            let (distribution, _version) = name.rsplit_once('-')?;
+            Some(normalized(distribution))
+        });
+        distribution.is_some_and(|one| one == normalized(package))
+    };
+    let mut scripts = Vec::new();
+    for distribution in sites.filter(is_of_package) {
+        let text = text_of(&distribution.join("entry_points.txt"));
+        for name in keys_of(&text, "[console_scripts]") {
+            let path = prefix.join("bin").join(name);
+            if is_name(name) && is_program(&path) {
+                scripts.push((name.to_owned(), path));
+            }
+        }
+    }
+    scripts
+}
+
+/// The keys of the lines below a heading.
+fn keys_of<'a>(text: &'a str, head: &str) -> Vec<&'a str> {
+    let mut section = "";
+    let mut keys = Vec::new();
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if section == head
+            && let Some((key, _)) = line.split_once('=')
+        {
+            keys.push(key.trim());
+        }
+    }
+    keys
+}
+
 fn manifest_text(folder: &Path) -> String {
-    let path = folder.join("Cargo.toml");
+    text_of(&folder.join("Cargo.toml"))
+}
+
+/// The text of a small file; empty if there is none.
+fn text_of(path: &Path) -> String {
     let is_small = path
         .metadata()
         .is_ok_and(|data| data.len() <= MANIFEST_BYTES_MAX);

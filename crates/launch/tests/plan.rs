@@ -507,6 +507,39 @@ fn ros2_commands_run_pteros_where_no_ros2_is_installed() {
     assert_eq!(found[1], ["/bin/sh", "-c", "ros2 topic list | head"]);
 }
 
+/// pip puts the programs of a package for ament_python into `bin`, not into
+/// `lib/PACKAGE` as colcon does.
+#[test]
+fn console_scripts_of_an_installed_python_package_are_its_programs() {
+    let folder = Folder::new();
+    let site = "lib/python3.11/site-packages";
+    folder.write("share/ament_index/resource_index/packages/arm_py", "");
+    folder.write(
+        &format!("{site}/arm_py-1.0.dist-info/entry_points.txt"),
+        "[console_scripts]\nreach = arm_py.reach:main\ngone = arm_py.gone:main\n\n\
+         [gui_scripts]\nwindow = arm_py.window:main\n",
+    );
+    folder.write(
+        &format!("{site}/legs-1.0.dist-info/entry_points.txt"),
+        "[console_scripts]\nwalk = legs:main\n",
+    );
+    for name in ["bin/reach", "bin/walk", "bin/window"] {
+        folder.program(name);
+    }
+    folder.write(
+        "a.launch.xml",
+        r#"<launch><node pkg="arm_py" exec="reach"/></launch>"#,
+    );
+    let plan = folder.plan("a.launch.xml", &[]).unwrap();
+    assert_eq!(words(&plan)[0], folder.path("bin/reach"));
+
+    let packages = folder.request("a.launch.xml", &[]).packages;
+    let known = packages.executables("arm_py").unwrap();
+    assert_eq!(known, [("reach".into(), folder.path("bin/reach").into())]);
+    let error = packages.executable("arm_py", "walk").unwrap_err();
+    assert!(error.contains("it has: reach"), "{error}");
+}
+
 #[test]
 fn the_json_plan_has_the_parameters_of_every_source() {
     let folder = Folder::new();

@@ -80,6 +80,25 @@ def package_folder(package, with_python_packages=False):
                  if os.path.isdir(folder) and _is_package(folder)), None)
 
 
+def kind_getter(package):
+    """Return the `__getattr__` of a package, which imports `msg`, `srv` or `action`.
+
+    Programs write `import std_msgs` and use `std_msgs.msg`. In ROS 2 some other module has
+    imported it by then.
+    """
+    def __getattr__(name):
+        if name in KINDS:
+            from importlib import import_module
+            full_name = f'{package}.{name}'
+            try:
+                return import_module(full_name)
+            except ModuleNotFoundError as error:
+                if error.name != full_name:
+                    raise
+        raise AttributeError(f'module {package!r} has no attribute {name!r}')
+    return __getattr__
+
+
 class _KindModuleFinder:
     """Finds `my_msgs.msg`.
 
@@ -129,6 +148,7 @@ class _PackageFinder:
 
     def exec_module(self, module):
         module.__doc__ = f'Interfaces of {module.__name__}.'
+        module.__dict__['__getattr__'] = kind_getter(module.__name__)
 
 
 def install():

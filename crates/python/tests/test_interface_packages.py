@@ -82,6 +82,34 @@ def test_python_packages_that_ship_definitions(workspace):
     passes(f'{PROGRAM}\n    import arm_msgs\n    assert arm_msgs.VERSION == 3', PYTHONPATH=path)
 
 
+def test_modules_of_a_package_are_its_attributes(workspace):
+    """Nothing has imported them, as where a program has `import std_msgs` alone."""
+    passes('''
+        import rclpy
+        import arm_msgs
+        import hand_msgs
+        import std_msgs
+        import std_srvs
+        assert std_msgs.msg.Bool().data is False
+        assert std_srvs.srv.Trigger.Request() is not None
+        assert arm_msgs.action.Reach.Goal() is not None
+        assert hand_msgs.msg.Grip is arm_msgs.msg.Arm().grip.__class__
+        for package, name in ((std_msgs, 'srv'), (hand_msgs, 'action'), (arm_msgs, 'other')):
+            assert not hasattr(package, name), name
+    ''', PTEROS_INTERFACE_PATH=workspace)
+
+
+def test_the_implementation_is_there_after_the_import_of_rclpy_alone():
+    passes('''
+        import rclpy
+        from rclpy.logging import get_logger
+        profile = rclpy.impl.implementation_singleton.rclpy_implementation.rmw_qos_profile_t
+        values = profile.predefined('qos_profile_sensor_data').to_dict()
+        assert rclpy.qos.QoSProfile(**values) == rclpy.qos.qos_profile_sensor_data
+        assert not hasattr(rclpy.impl, 'nothing')
+    ''')
+
+
 def test_a_folder_that_is_one_package(workspace):
     write(workspace, {'source-tree/package.xml': '<package><name>leg_msgs</name></package>',
                       'source-tree/msg/Leg.msg': 'int32 toes 5\n'})

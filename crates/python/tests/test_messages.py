@@ -225,3 +225,23 @@ def test_unknown_names_are_named():
         from std_msgs.msg import Strong  # noqa: F401
     with pytest.raises(LookupError, match='Strong'):
         _native.get_message_class('std_msgs/msg/Strong')
+
+
+def test_geometry_messages_are_importable_from_their_transforms():
+    import tf2_geometry_msgs
+    from tf2_geometry_msgs import PointStamped, TransformStamped
+    import geometry_msgs.msg as messages
+    assert PointStamped is messages.PointStamped
+    assert TransformStamped is messages.TransformStamped
+    assert tf2_geometry_msgs.tf2_geometry_msgs.Point is messages.Point
+
+
+@pytest.mark.parametrize('kind, name', [
+    ('message', 'std_msgs/msg/Nope'), ('service', 'std_srvs/srv/Nope'),
+    ('action', 'example_interfaces/action/Nope')])
+def test_a_name_that_a_package_lacks_is_an_attribute_error(kind, name):
+    from rosidl_runtime_py import utilities
+    with pytest.raises(AttributeError, match='Nope'):
+        getattr(utilities, f'get_{kind}')(name)
+    with pytest.raises(ModuleNotFoundError, match='no_package'):
+        getattr(utilities, f'get_{kind}')('no_package/' + name.split('/', 1)[1])

@@ -74,6 +74,38 @@ def test_messages_arrive_in_order_with_their_info(node, executor):
     assert all(stamp > 0 for _, stamp in received)
 
 
+def test_a_raw_subscription_can_get_a_view_of_the_received_memory(node, executor):
+    from rclpy.serialization import deserialize_message, serialize_message
+    done = Future()
+    node.create_subscription(
+        String, 'view', lambda view, info: done.set_result(view), 10, raw=memoryview)
+    payload = serialize_message(String(data='view'))
+    node.create_publisher(String, 'view', 10).publish(payload)
+    view = complete(executor, done)
+    assert type(view) is memoryview and view.readonly and bytes(view) == payload
+    # The buffer is the message itself, no copy.
+    assert type(view.obj).__name__ == 'RawMessage'
+    assert deserialize_message(view, String).data == 'view'
+
+
+def test_a_content_filter_has_the_options_of_later_releases(node, executor):
+    from rclpy.subscription_content_filter_options import ContentFilterOptions
+    received = []
+    options = ContentFilterOptions('data = %0', ["'b'"])
+    subscription = node.create_subscription(
+        String, 'filtered', lambda message: received.append(message.data), 10,
+        content_filter_options=options)
+    assert subscription.is_cft_enabled and subscription.get_content_filter() == options
+    publisher = node.create_publisher(String, 'filtered', 10)
+    for data in 'abc':
+        publisher.publish(String(data=data))
+    executor.spin_once(timeout_sec=5.0)
+    executor.spin_once(timeout_sec=0)
+    assert received == ['b']
+    subscription.set_content_filter('')
+    assert subscription.get_content_filter() is None
+
+
 def test_a_raw_subscription_gets_what_was_serialized(node, executor):
     from rclpy.serialization import deserialize_message, serialize_message
     done = Future()

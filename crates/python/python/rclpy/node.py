@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rclpy.executors import Executor
     from rclpy.impl.rcutils_logger import RcutilsLogger
     from rclpy.qos_overriding_options import QoSOverridingOptions
+    from rclpy.subscription_content_filter_options import ContentFilterOptions
     from rclpy.waitable import Waitable
 
     NamesAndTypes = List[Tuple[str, List[str]]]
@@ -366,8 +367,9 @@ class Node(NodeParameters):
         self, msg_type: Any, topic: str, callback: Callable[..., Any],
         qos_profile: Union[QoSProfile, int], *, callback_group: Optional[CallbackGroup] = None,
         event_callbacks: Optional[SubscriptionEventCallbacks] = None,
-        qos_overriding_options: Optional[QoSOverridingOptions] = None, raw: bool = False,
-        content_filter_options: Any = None,
+        qos_overriding_options: Optional[QoSOverridingOptions] = None,
+        raw: Union[bool, type] = False,
+        content_filter_options: Optional[ContentFilterOptions] = None,
     ) -> Subscription:
         """
         Create a subscription.
@@ -379,9 +381,9 @@ class Node(NodeParameters):
         :param callback_group: The group of the callback.
         :param event_callbacks: Callbacks of events.
         :param qos_overriding_options: Let parameters replace policies.
-        :param raw: Pass serialized messages to the callback.
-        :param content_filter_options: An object with ``filter_expression`` and
-            ``expression_parameters``: only matching messages are received.
+        :param raw: Pass serialized messages to the callback, as ``bytes``. With ``memoryview``
+            it gets a view of the memory where the message was received, without a copy.
+        :param content_filter_options: Only messages that match it are received.
         :raises InvalidTopicNameException: if the topic name is invalid.
         """
         qos_profile = self._validate_qos_or_depth_parameter(qos_profile)

@@ -7,12 +7,13 @@ from rclpy._imported_names import getter_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, List, Optional
+    from typing import Any, Callable, List, Optional, Union
 
     from pteros import _native
     from rclpy.callback_groups import CallbackGroup
     from rclpy.event_handler import EventHandler, SubscriptionEventCallbacks
     from rclpy.qos import QoSProfile
+    from rclpy.subscription_content_filter_options import ContentFilterOptions
 else:
     __getattr__ = getter_of(__name__)
 
@@ -59,7 +60,7 @@ class Subscription:
     def __init__(
         self, subscription_impl: _native.Subscription, msg_type: Any, topic: str,
         callback: Callable[..., Any], callback_group: CallbackGroup, qos_profile: QoSProfile,
-        raw: bool, event_callbacks: SubscriptionEventCallbacks,
+        raw: Union[bool, type], event_callbacks: SubscriptionEventCallbacks,
     ) -> None:
         """Create a subscription; use :meth:`rclpy.node.Node.create_subscription`."""
         self.__subscription = subscription_impl
@@ -69,7 +70,8 @@ class Subscription:
         self.callback_group = callback_group
         self._executor_event = False
         self.qos_profile = qos_profile
-        self.raw = raw
+        self.raw = bool(raw)
+        self._raw_class = memoryview if raw is memoryview else bytes
         self._take = subscription_impl.take_raw if raw else subscription_impl.take
         self._take_arguments = subscription_impl.take_arguments
         self.event_handlers: List[EventHandler] = event_callbacks.create_event_handlers(
@@ -127,9 +129,13 @@ class Subscription:
         """
         self.__subscription.set_content_filter(filter_expression, list(expression_parameters))
 
-    def get_content_filter(self) -> Optional[Any]:
+    def get_content_filter(self) -> Optional[ContentFilterOptions]:
         """Return the expression and its parameters, or ``None`` without a filter."""
-        return self.__subscription.get_content_filter()
+        options = self.__subscription.get_content_filter()
+        if options is None:
+            return None
+        from rclpy.subscription_content_filter_options import ContentFilterOptions as Options
+        return Options(*options)
 
     def _executor_take(self, executor: Any) -> Any:
         if not self._with_info and not self.raw:
@@ -139,8 +145,8 @@ class Subscription:
             return None
         if self._with_info:
             message, info = taken
-            return (bytes(message) if self.raw else message), info.to_dict()
-        return (bytes(taken[0]),)
+            return (self._raw_class(message) if self.raw else message), info.to_dict()
+        return (self._raw_class(taken[0]),)
 
     def _executor_call(self, *args: Any) -> Any:
         return self._callback(*args)

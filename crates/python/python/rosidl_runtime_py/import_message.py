@@ -14,7 +14,8 @@ def import_message_from_namespaced_type(message_type: Any) -> Any:
     Return the class of a type.
 
     :param message_type: A ``rosidl_parser.definition.NamespacedType``.
-    :raises LookupError: if there is no such interface.
+    :raises ModuleNotFoundError: if there is no such package.
+    :raises AttributeError: if the package has no such interface.
     """
     if hasattr(message_type, 'value_type'):
         warnings.warn(
@@ -29,4 +30,10 @@ def import_message_from_namespaced_type(message_type: Any) -> Any:
         pass
     # Parts of services and actions are attributes of a module below.
     from rosidl_runtime_py.utilities import _part_module
-    return getattr(import_module(_part_module(message_type)), message_type.name)
+    name = _part_module(message_type)
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+    return getattr(module, message_type.name)

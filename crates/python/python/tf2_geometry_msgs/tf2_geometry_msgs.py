@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from geometry_msgs.msg import (
-    Point32, PointStamped, PolygonStamped, Pose, PoseStamped, PoseWithCovarianceStamped,
-    Vector3Stamped,
+from geometry_msgs.msg import (  # noqa: F401
+    Point, Point32, PointStamped, PolygonStamped, Pose, PoseStamped, PoseWithCovarianceStamped,
+    TransformStamped, Vector3Stamped,
 )
 from tf2_py import rigid
 from tf2_ros.buffer_interface import ConvertRegistration, TransformRegistration
@@ -12,8 +12,6 @@ from tf2_ros.buffer_interface import ConvertRegistration, TransformRegistration
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, List
-
-    from geometry_msgs.msg import TransformStamped
 
 
 def to_msg_msg(msg: Any) -> Any:

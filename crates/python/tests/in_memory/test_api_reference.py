@@ -24,6 +24,19 @@ def test_pages_are_short_and_name_public_things_alone():
     assert not [line for line in headings if '._' in line or line.split()[1].startswith('_')]
 
 
+def test_enum_members_and_class_constants_are_there():
+    text = ''.join(api_reference.pages().values())
+    assert '\nVOLATILE = 2\n' in text and '\nWARN = 30\n' in text
+
+
+def test_constants_of_a_class_are_public_and_short():
+    tree = ast.parse(f"class C:\n    A = 1\n    b: int = 2\n    c: int\n    _d = 3\n"
+                     f"    __slots__ = ()\n    e.f = 4\n    LONG = '{'x' * 200}'\n")
+    lines = api_reference.constants(tree.body[0].body)
+    assert lines == ['```python', 'A = 1', 'b: int = 2', 'LONG = ...', '```', '']
+    assert api_reference.constants([]) == []
+
+
 def test_fields_become_a_list():
     lines = api_reference.markdown(
         'Do it.\n\n:param a: One,\n    or :class:`~x.Y`.\n:raises E: if not.\n:return: All.')

@@ -59,7 +59,9 @@ def test_a_dry_run_lists_what_follows_from_events_below_them(folder):  # noqa: F
         '    return LaunchDescription([\n',
         "    node = Node(package='demo', executable='talker', on_exit=[Shutdown(reason='end')])\n"
         '    return LaunchDescription([\n') + '''\
-        SetLaunchConfiguration('word', 'old'), node,
+        SetLaunchConfiguration('word', 'old'),
+        RegisterEventHandler(OnProcessExit(target_action=node, on_exit=[LogInfo(msg='gone')])),
+        node,
         TimerAction(period=2.0, actions=[LogInfo(msg=LaunchConfiguration('word'))]),
         RegisterEventHandler(OnProcessStart(
             target_action=node, on_start=[ExecuteProcess(cmd=['true'])])),
@@ -74,6 +76,8 @@ def test_a_dry_run_lists_what_follows_from_events_below_them(folder):  # noqa: F
             ('    when it has exited', '      shut down: end'),
             # The timer fires when the whole file has been visited.
             ('  after 2 s', '    log: new'),
+            # The node has no number yet where the handler stands before it.
+            ('  on event OnProcessExit of talker', '    log: gone'),
             ('  on event OnProcessStart of talker-1', '    start true-2')):
         assert lines[lines.index(above) + 1] == below
     assert '  log: called' in lines

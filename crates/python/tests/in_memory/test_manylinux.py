@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 import manylinux  # noqa: E402
+import wheel  # noqa: E402
 
 DYNAMIC, STRINGS, VERSIONS, BASE = 0x200, 0x400, 0x800, 0x10000
 
@@ -74,3 +75,12 @@ def test_files_of_several_machines_and_too_new_ones_are_refused():
     with pytest.raises(manylinux.PolicyError, match='one needs glibc 2.29, more than 2.28'):
         manylinux.platform_tag({'one': newer}, '2.28')
     assert manylinux.platform_tag({'one': newer}, '2.29') == 'manylinux_2_29_x86_64'
+
+
+def test_a_new_wheel_takes_the_place_of_older_ones(tmp_path):
+    """So `pip install target/wheel/pteros-*.whl` names one file."""
+    new = tmp_path / 'pteros-0.2.0-cp310-abi3-manylinux_2_34_x86_64.whl'
+    for path in (new, tmp_path / 'pteros-0.1.0-cp310-abi3-linux_x86_64.whl', tmp_path / 'a.txt'):
+        path.touch()
+    wheel.remove_others(tmp_path, new)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['a.txt', new.name]

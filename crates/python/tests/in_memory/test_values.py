@@ -143,6 +143,18 @@ def test_a_call_site_logs_once():
     assert fake_native.lines == [('once', 20, '0')]
 
 
+def test_a_call_site_below_the_level_may_change_its_severity():
+    logger = rclpy.logging.get_logger('wrapped')
+
+    def say(severity):
+        return logger.log('text', severity)
+
+    levels = rclpy.logging.LoggingSeverity
+    assert [say(levels.DEBUG), say(levels.INFO), say(levels.INFO)] == [False, True, True]
+    with pytest.raises(ValueError, match='severity'):
+        say(levels.WARN)
+
+
 def test_a_call_site_keeps_its_severity_and_filters():
     logger = rclpy.logging.get_logger('fixed')
     with pytest.raises(ValueError, match='severity cannot be changed'):

@@ -29,11 +29,12 @@ use crate::peers::target_folder;
 use crate::wheel;
 
 /// The packages whose tests run, and the suite of programs.
-pub const SUITES: [&str; 12] = [
+pub const SUITES: [&str; 13] = [
     "rclpy",
     "rosidl_runtime_py",
     "tf2_ros_py",
     "tf2_py",
+    "tf2_sensor_msgs",
     "sensor_msgs_py",
     "message_filters",
     "ament_index_python",

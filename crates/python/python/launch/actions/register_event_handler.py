@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 from launch.action import Action
-from launch.utilities import normalize_to_list_of_entities
+from launch.utilities import normalize_to_list_of_entities, perform_substitutions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,15 +16,26 @@ if TYPE_CHECKING:
     from launch.launch_description_entity import LaunchDescriptionEntity
 
 
-def event_text(event_handler: BaseEventHandler) -> str:
-    """Return when a handler acts, for people."""
-    kind = type(event_handler).__name__
-    target = getattr(event_handler, 'target_action', None)
+def target_text(target: Any, context: LaunchContext) -> str:
+    """Return the name of an action, for people; of a process, also before it starts."""
     description = getattr(target, 'process_description', None)
     name = getattr(description, 'final_name', None)
     if name is not None:
-        return f'on event {kind} of {name}'
-    return f'on event {kind}' if target is None else f'on event {kind} of {target}'
+        return name
+    parts = getattr(description, 'name', None) or (getattr(description, 'cmd', None) or [None])[0]
+    try:
+        return os.path.basename(perform_substitutions(context, parts))
+    except Exception:
+        # A name that is not known yet, or no process.
+        return getattr(target, '__name__', None) or type(target).__name__
+
+
+def event_text(event_handler: BaseEventHandler, context: LaunchContext) -> str:
+    """Return when a handler acts, for people."""
+    kind = type(event_handler).__name__
+    target = getattr(event_handler, 'target_action', None)
+    of = '' if target is None else f' of {target_text(target, context)}'
+    return f'on event {kind}{of}'
 
 
 class RegisterEventHandler(Action):
@@ -43,7 +56,7 @@ class RegisterEventHandler(Action):
         if plan is None:
             context.register_event_handler(self.__event_handler)
             return
-        text = event_text(self.__event_handler)
+        text = event_text(self.__event_handler, context)
         step = plan.add('on_event', text, event=type(self.__event_handler).__name__)
         _, known = self.__event_handler.describe()
         known = normalize_to_list_of_entities(known)

@@ -1,8 +1,9 @@
 """
 Packages and their programs: those of the ament index, and those that the command knows.
 
-``pteros`` also finds packages of the Cargo workspaces around the current folder. It tells
-where it is by PTEROS_COMMAND; else it is looked for on PATH.
+``pteros`` also finds packages of the Cargo workspaces around the current folder, and programs
+that pip installed. It tells where it is by PTEROS_COMMAND; else it is looked for on PATH, and
+in this Python's environment.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 from ament_index_python.packages import (
     PackageNotFoundError, get_package_prefix, get_package_share_directory,
@@ -26,7 +28,10 @@ COMMAND_VARIABLE = 'PTEROS_COMMAND'
 
 def _ask_command(*arguments: str) -> Any:
     """Return what ``pteros pkg … --json`` prints; ``None`` without an answer."""
-    command = os.environ.get(COMMAND_VARIABLE) or shutil.which('pteros')
+    own = os.path.join(sys.prefix, 'bin')
+    command = (
+        os.environ.get(COMMAND_VARIABLE) or shutil.which('pteros')
+        or shutil.which('pteros', path=own))
     if not command:
         return None
     try:

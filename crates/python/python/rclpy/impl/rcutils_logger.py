@@ -193,12 +193,17 @@ class RcutilsLogger:
         :raises ValueError: if the call site used other keywords or another severity before.
         :returns: whether the message was logged.
         """
+        if type(severity) is not LoggingSeverity:
+            severity = LoggingSeverity(severity)
+        name = kwargs.pop('name', None) or self.name
+        # A call site below the level is not remembered, so its severity may change.
+        if not _native.is_logger_enabled_for(name, int(severity)):
+            return False
         frame = sys._getframe(1)
         while frame.f_code.co_filename == _THIS_FILE and frame.f_back is not None:
             frame = frame.f_back
         code = frame.f_code
         line = frame.f_lineno
-        name = kwargs.pop('name', None) or self.name
         if kwargs and not _FILTER_PARAMETERS.issuperset(kwargs):
             unknown = next(key for key in kwargs if key not in _FILTER_PARAMETERS)
             raise TypeError(
@@ -207,7 +212,6 @@ class RcutilsLogger:
         key = (code, line, frame.f_lasti)
         site = self.contexts.get(key)
         if site is None:
-            severity = LoggingSeverity(severity)
             if len(self.contexts) >= _MAX_CALL_SITES:
                 del self.contexts[next(iter(self.contexts))]
             site = self.contexts[key] = _CallSite(name, severity, kwargs)
@@ -219,8 +223,6 @@ class RcutilsLogger:
             for keyword, value in kwargs.items():
                 if site.arguments.get(keyword, value) != value:
                     raise ValueError('Logger parameters cannot be changed between calls.')
-        if not _native.is_logger_enabled_for(name, int(site.severity)):
-            return False
         for log_filter in site.filters:
             if not log_filter.should_log():
                 return False
