@@ -21,6 +21,7 @@ mod bridge_path;
 mod certificate_dates;
 mod certificate_watch;
 mod declarer;
+mod error_text;
 mod gid;
 mod history_order;
 mod inbox;

@@ -28,7 +28,7 @@ use zenoh_ext::{
 };
 
 use crate::attachment::{Attachment, NAMED_BYTES};
-use crate::declarer::Declarer;
+use crate::declarer::{Declarer, failure};
 use crate::gid::Gid;
 use crate::history_order::HISTORY_MAX;
 use crate::inbox::{Arrival, Inbox};
@@ -177,7 +177,7 @@ impl Link {
             let of_job = session.clone();
             after_history(session, &self.key, declarer, move || {
                 if let Some(link) = link.upgrade()
-                    && let Err(error) = link.declare_token(&of_job)
+                    && let Some(error) = failure(&of_job, link.declare_token(&of_job))
                 {
                     tracing::warn!("announce \"{}\" on Zenoh: {error}", link.key);
                 }
