@@ -155,6 +155,27 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
     })
 }
 
+/// The ids of the routers that a session with these settings is connected to at its start.
+///
+/// Opens a session and closes it. Blocks as opening does, and looks once.
+///
+/// # Errors
+/// A text that names the setting or the step that failed.
+pub fn connected_routers(settings: &ZenohSettings) -> Result<Vec<String>, String> {
+    let once = ZenohSettings {
+        router_check_attempts: Some(-1),
+        ..settings.clone()
+    };
+    let id = zenoh::session::ZenohId::default();
+    let opened = open_session(&once, SessionId::from_le_bytes(id.to_le_bytes()))?;
+    let routers = opened.session.info().routers_zid().wait();
+    let routers = routers.map(|id| id.to_string()).collect();
+    if let Err(error) = opened.session.close().wait() {
+        tracing::debug!("close the Zenoh session: {error}");
+    }
+    Ok(routers)
+}
+
 /// Whom RTPS reaches beside the Zenoh wire alone. Contexts of this host with the same
 /// settings use shared memory, unless those ask for certificates or access control, which
 /// nothing there checks.
