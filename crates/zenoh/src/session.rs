@@ -50,12 +50,15 @@ const COMMON: &[(&str, &str)] = &[
     ("transport/unicast/max_sessions", "10000"),
     ("transport/link/tx/lease", "60000"),
     ("transport/link/tx/keep_alive", "2"),
-    (
-        "transport/link/tx/queue/congestion_control/block/wait_before_close",
-        "60000000",
-    ),
     ("transport/shared_memory/enabled", "false"),
 ];
+
+/// How long a message that may not be dropped waits for space, microseconds, before the
+/// connection is closed.
+const BLOCK_TIME: &str = "transport/link/tx/queue/congestion_control/block/wait_before_close";
+const BLOCK_TIME_OF_SESSION: &str = "60000000";
+/// Shorter, so that one slow link does not hold up for long what a router has for others.
+const BLOCK_TIME_OF_ROUTER: &str = "5000000";
 
 /// Transports of Zenoh that are not built in.
 const NOT_BUILT_IN: &[&str] = &[
@@ -369,6 +372,12 @@ fn common_defaults(mode: &str) -> Result<Config, String> {
     for (key, value) in COMMON {
         set(&mut config, key, value)?;
     }
+    let block_time = if mode == "router" {
+        BLOCK_TIME_OF_ROUTER
+    } else {
+        BLOCK_TIME_OF_SESSION
+    };
+    set(&mut config, BLOCK_TIME, block_time)?;
     Ok(config)
 }
 
@@ -501,8 +510,10 @@ mod tests {
             assert_eq!(endpoints.contains("7448"), listens, "{endpoints}");
         }
         assert_eq!(session.get_json("mode").unwrap(), "\"peer\"");
+        assert_eq!(session.get_json(BLOCK_TIME).unwrap(), "60000000");
         let router = router_defaults().unwrap();
         assert_eq!(router.get_json("mode").unwrap(), "\"router\"");
+        assert_eq!(router.get_json(BLOCK_TIME).unwrap(), "5000000");
         assert!(
             router
                 .get_json("listen/endpoints")
@@ -618,6 +629,13 @@ mod tests {
             for (key, value) in COMMON {
                 assert_eq!(config.get_json(key).unwrap(), *value, "{key} in {path:?}");
             }
+            let is_router = config.get_json("mode").unwrap() == "\"router\"";
+            let block_time = if is_router {
+                BLOCK_TIME_OF_ROUTER
+            } else {
+                BLOCK_TIME_OF_SESSION
+            };
+            assert_eq!(config.get_json(BLOCK_TIME).unwrap(), block_time);
             let is_on = |key| config.get_json(key).unwrap() == "true";
             assert!(is_on("access_control/enabled"));
             assert!(is_on("transport/link/tls/enable_mtls"));
