@@ -230,6 +230,10 @@ mod running {
             output.start(&bridge, &rtps, &zenoh)?;
             let is_over = || bridge.has_ended() || rtps.is_shut_down() || zenoh.is_shut_down();
             let shown = output.follow(&bridge, &reports, self.statistics, is_over);
+            let is_stopped = rtps.is_shut_down() || zenoh.is_shut_down();
+            if bridge.has_ended() && !is_stopped {
+                bail!("a thread of the bridge has panicked, see above; start the bridge again");
+            }
             // The counts before everything ends, and no report of every end.
             let status = bridge.status();
             drop(reports);

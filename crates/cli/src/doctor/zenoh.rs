@@ -1,7 +1,7 @@
 //! Zenoh checks: the routers that a session is connected to. Other hosts are reached by
 //! them alone.
 
-use super::finding::{Finding, Findings};
+use super::finding::Finding;
 use crate::session::Session;
 use pteros::wire::RtpsReach;
 
@@ -19,6 +19,7 @@ fn has_zenoh(session: &Session) -> bool {
 /// Checks the routers, if the session speaks Zenoh.
 #[cfg(feature = "zenoh")]
 pub fn check(session: &Session) -> Vec<Finding> {
+    use super::finding::Findings;
     use pteros::config::Config;
 
     let mut found = Findings::new("zenoh");
