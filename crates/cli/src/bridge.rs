@@ -6,15 +6,19 @@ use crate::value_parsers::{positive_float, positive_seconds};
 use anyhow::Result;
 use clap::Args;
 use regex_automata::nfa::thompson::pikevm::PikeVM;
+use regex_automata::nfa::thompson::{NFA, State};
 #[cfg(any(feature = "zenoh", test))]
 use regex_automata::{Anchored, Input};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Arguments of `bridge`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Expressions match whole names as they are on the RTPS side, those of actions without /_action/…"
+    after_help = "Expressions match whole names as they are on the RTPS side, those of actions without /_action/…
+
+The Zenoh side reads ZENOH_SESSION_CONFIG_URI and ZENOH_CONFIG_OVERRIDE, as every node on Zenoh."
 )]
 #[cfg_attr(
     not(feature = "zenoh"),
@@ -70,7 +74,45 @@ fn expression(text: &str) -> Result<Expression, String> {
     // Alone first, so that an error has the positions that the user sees.
     PikeVM::new(text).map_err(|error| failed(&error))?;
     let whole = PikeVM::new(&format!("(?:{text})$")).map_err(|error| failed(&error))?;
+    if !may_begin_with_slash(whole.get_nfa()) {
+        return Err(
+            "matches no name, as each begins with a slash; write whole names, as /camera/.*".into(),
+        );
+    }
     Ok(Expression(Arc::new(whole)))
+}
+
+/// Whether a match may begin with a slash, which every name does.
+fn may_begin_with_slash(nfa: &NFA) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut next = vec![nfa.start_anchored()];
+    while let Some(id) = next.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        let takes_slash = match nfa.state(id) {
+            State::ByteRange { trans } => trans.matches_byte(b'/'),
+            State::Sparse(all) => all.matches_byte(b'/').is_some(),
+            State::Dense(all) => all.matches_byte(b'/').is_some(),
+            State::Look { next: then, .. } | State::Capture { next: then, .. } => {
+                next.push(*then);
+                false
+            }
+            State::Union { alternates } => {
+                next.extend(alternates.iter());
+                false
+            }
+            State::BinaryUnion { alt1, alt2 } => {
+                next.extend([alt1, alt2]);
+                false
+            }
+            State::Fail | State::Match { .. } => false,
+        };
+        if takes_slash {
+            return true;
+        }
+    }
+    false
 }
 
 /// The innermost cause in one line.
@@ -186,8 +228,12 @@ mod running {
             let bridge = Bridge::start(rtps.runtime(), zenoh.runtime(), options)?;
             let output = Output(cli.console);
             output.start(&bridge, &rtps, &zenoh)?;
-            let is_over = || rtps.is_shut_down() || zenoh.is_shut_down();
+            let is_over = || bridge.has_ended() || rtps.is_shut_down() || zenoh.is_shut_down();
             let shown = output.follow(&bridge, &reports, self.statistics, is_over);
+            let is_stopped = rtps.is_shut_down() || zenoh.is_shut_down();
+            if bridge.has_ended() && !is_stopped {
+                bail!("a thread of the bridge has panicked, see above; start the bridge again");
+            }
             // The counts before everything ends, and no report of every end.
             let status = bridge.status();
             drop(reports);
@@ -396,6 +442,20 @@ mod tests {
         );
         // A parenthesis too many does not escape from the whole name.
         assert!(expression("/a)|(.*").is_err());
+    }
+
+    #[test]
+    fn an_expression_that_matches_no_name_is_refused() {
+        for some in [
+            "/a", ".*", "[^a]b", "a?/b", "a|/b", r"^/a$", r"\S+", "a*(/b)?",
+        ] {
+            assert!(expression(some).is_ok(), "{some}");
+        }
+        for none in ["", "chatter", "camera/.*", "a|b", "a+/b", "[a-z]/b", "^a"] {
+            let wrong = expression(none).unwrap_err();
+            assert!(wrong.contains("begins with a slash"), "{none}: {wrong}");
+        }
+        assert!(rate("=5").is_err());
     }
 
     #[test]

@@ -7,7 +7,14 @@ use clap::Args;
 /// Arguments of `router`. Its settings are those of rmw_zenohd: the environment
 /// variables ZENOH_ROUTER_CONFIG_URI and ZENOH_CONFIG_OVERRIDE.
 #[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
 pub struct RouterVerb {}
+
+const AFTER_HELP: &str = "\
+It listens at port 7447 of every address. Environment variables change its settings:
+  ZENOH_ROUTER_CONFIG_URI  a configuration file of Zenoh
+  ZENOH_CONFIG_OVERRIDE    single settings, as 'connect/endpoints=[\"tcp/10.0.0.1:7447\"]' to join
+                           another router";
 
 /// The refusal of verbs that need Zenoh.
 #[cfg(not(feature = "zenoh"))]

@@ -551,6 +551,10 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["bridge", "--allow", "/a("],
         &["--allow", "/a(", "unclosed group", "whole names"],
     ),
+    usage(
+        &["bridge", "--deny", "chatter"],
+        &["--deny", "chatter", "begins with a slash", "/camera/.*"],
+    ),
     usage(&["bridge", "--rtps-domain", "300"], &["300", "0..=232"]),
     usage(&["daemon", "restart"], &["restart"]),
     usage(&["completion", "tcsh"], &["tcsh", "bash"]),

@@ -409,6 +409,12 @@ impl Graph {
         self.reports_of(pairs)
     }
 
+    /// The wires of this context beside RTPS that cannot carry an endpoint, each with the
+    /// reason. Contexts that only such a wire reaches do not see it.
+    pub fn wires_without(&self, endpoint: &EndpointInfo) -> Vec<(String, &'static str)> {
+        self.context.core().wires_without(&endpoint.data)
+    }
+
     /// Reports on publishers, each with subscriptions.
     fn reports_of<'a>(
         &self,

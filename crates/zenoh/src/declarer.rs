@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use parking_lot::{Condvar, Mutex};
+use zenoh::Session;
 
 /// Declarations and withdrawals that wait. More than a session may have endpoints, so
 /// that only a program that creates and drops them in a loop waits for space.
@@ -99,6 +100,12 @@ impl Declarer {
     }
 }
 
+/// The error of a declaration. None if its session was closed meanwhile: a context that
+/// ends needs none.
+pub fn failure<T, E>(session: &Session, declared: Result<T, E>) -> Option<E> {
+    declared.err().filter(|_| !session.is_closed())
+}
+
 impl Drop for Declarer {
     fn drop(&mut self) {
         self.close();
@@ -130,6 +137,28 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    /// Found by hand: a verb that ended at once warned of its own subscription.
+    #[test]
+    fn a_declaration_fails_silently_when_its_session_is_closed() {
+        use zenoh::{Config, Wait as _};
+
+        let mut config = Config::default();
+        for (key, value) in [
+            ("mode", "\"peer\""),
+            ("listen/endpoints", "[]"),
+            ("scouting/multicast/enabled", "false"),
+        ] {
+            config.insert_json5(key, value).unwrap();
+        }
+        let session = zenoh::open(config).wait().unwrap();
+        let declared = || session.declare_queryable("a").wait().map(drop);
+        assert!(failure(&session, declared()).is_none());
+        assert!(failure(&session, Err::<(), _>("refused")).is_some());
+        session.close().wait().unwrap();
+        assert!(declared().is_err());
+        assert!(failure(&session, declared()).is_none());
+    }
 
     #[test]
     fn jobs_run_in_order_while_nobody_waits_for_them() {

@@ -10,6 +10,9 @@ use pteros_runtime::rtps::discovery::data::EndpointData;
 /// The hash of a type whose hash is unknown.
 pub const HASH_UNKNOWN: &str = "TypeHashNotSupported";
 
+/// The end of the name of the service that responds when a goal of an action has ended.
+pub const RESULT_SERVICE_END: &str = "/_action/get_result";
+
 const REQUEST: &str = "Request_";
 const RESPONSE: &str = "Response_";
 

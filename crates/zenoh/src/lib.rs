@@ -21,6 +21,7 @@ mod bridge_path;
 mod certificate_dates;
 mod certificate_watch;
 mod declarer;
+mod error_text;
 mod gid;
 mod history_order;
 mod inbox;
@@ -45,7 +46,7 @@ use std::sync::Arc;
 use pteros_runtime::config::ZenohSettings;
 use pteros_runtime::wire::OpenWire;
 
-pub use session::{RENDEZVOUS_PORT, ROUTER_PORT, Router, rtps_reach};
+pub use session::{RENDEZVOUS_PORT, ROUTER_PORT, Router, connected_routers, rtps_reach};
 
 use crate::session_id::SessionId;
 use crate::wire::ZenohWire;

@@ -28,11 +28,11 @@ use zenoh_ext::{
 };
 
 use crate::attachment::{Attachment, NAMED_BYTES};
-use crate::declarer::Declarer;
+use crate::declarer::{Declarer, failure};
 use crate::gid::Gid;
 use crate::history_order::HISTORY_MAX;
 use crate::inbox::{Arrival, Inbox};
-use crate::key::{Place, Role};
+use crate::key::{Place, RESULT_SERVICE_END, Role};
 use crate::ordered_history::{HISTORY_TIMEOUT, OrderedHistory, SharedFilter};
 use crate::readiness::{Readiness, WAIT_MAX, after_declarations, after_history};
 use crate::session_id::SessionId;
@@ -45,8 +45,6 @@ const KEEP_ALL_SAMPLES: usize = 1_000;
 /// How long the result of an action's goal may take: for ever, but for a number that
 /// every clock can add.
 const RESULT_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3_600);
-/// The service that answers when a goal has ended.
-const RESULT_SERVICE: &str = "/_action/get_result";
 
 /// Messages of an endpoint that wait until it is declared. When full, the oldest is
 /// dropped and counted.
@@ -94,15 +92,17 @@ struct Declared {
 
 enum Entity {
     Publisher(Publisher<'static>),
-    Keeping(Box<AdvancedPublisher<'static>>),
+    CachingPublisher(Box<AdvancedPublisher<'static>>),
     Subscriber(#[allow(dead_code, reason = "declared until dropped")] Subscriber<()>),
-    Catching(#[allow(dead_code, reason = "declared until dropped")] Box<Catching>),
+    HistorySubscriber(
+        #[allow(dead_code, reason = "declared until dropped")] Box<HistorySubscriber>,
+    ),
     Server(#[allow(dead_code, reason = "declared until dropped")] Queryable<()>),
     Client(Querier<'static>),
 }
 
 /// A transient-local subscription, and its look at the publishers that come and go.
-struct Catching {
+struct HistorySubscriber {
     _subscriber: AdvancedSubscriber<()>,
     _publishers: Subscriber<()>,
 }
@@ -173,11 +173,11 @@ impl Link {
     ) -> Result<(), String> {
         self.declare_entity(session, inbox)?;
         let link = Arc::downgrade(self);
-        if self.catches_all() {
+        if self.wants_whole_history() {
             let of_job = session.clone();
             after_history(session, &self.key, declarer, move || {
                 if let Some(link) = link.upgrade()
-                    && let Err(error) = link.declare_token(&of_job)
+                    && let Some(error) = failure(&of_job, link.declare_token(&of_job))
                 {
                     tracing::warn!("announce \"{}\" on Zenoh: {error}", link.key);
                 }
@@ -210,10 +210,10 @@ impl Link {
         let keeps = qos.durability != Durability::Volatile;
         let key = self.key.to_string();
         let entity = match self.place.role {
-            Role::Publisher if keeps => keeping_publisher(session, key, qos),
+            Role::Publisher if keeps => caching_publisher(session, key, qos),
             Role::Publisher => publisher(session, key, qos, &receiver),
             Role::Subscription if keeps => {
-                catching_subscriber(session, key, qos, self.filter.clone(), receiver)
+                history_subscriber(session, key, qos, self.filter.clone(), receiver)
             }
             Role::Subscription => subscriber(session, key, receiver),
             Role::Server => server(session, key, receiver),
@@ -257,7 +257,7 @@ impl Link {
 
     /// Whether it wants the whole history. Then publishers see it only when that has come:
     /// before, they could replace samples that are on the way to nobody yet.
-    fn catches_all(&self) -> bool {
+    fn wants_whole_history(&self) -> bool {
         let qos = &self.data.qos;
         self.place.role == Role::Subscription
             && qos.durability != Durability::Volatile
@@ -323,7 +323,9 @@ impl Link {
         let payload = unpadded(&message.payload);
         match entity {
             Entity::Publisher(publisher) => publisher.put(payload).attachment(attachment).wait(),
-            Entity::Keeping(publisher) => publisher.put(payload).attachment(attachment).wait(),
+            Entity::CachingPublisher(publisher) => {
+                publisher.put(payload).attachment(attachment).wait()
+            }
             Entity::Server(_) => match message.query {
                 Some(query) => query
                     .reply(&*self.key, payload)
@@ -357,7 +359,7 @@ impl Link {
                 })
                 .wait()
             }
-            Entity::Subscriber(_) | Entity::Catching(_) => Ok(()),
+            Entity::Subscriber(_) | Entity::HistorySubscriber(_) => Ok(()),
         }
     }
 }
@@ -524,7 +526,7 @@ fn publisher(
     Ok(Entity::Publisher(publisher))
 }
 
-fn keeping_publisher(session: &Session, key: String, qos: &EndpointQos) -> zenoh::Result<Entity> {
+fn caching_publisher(session: &Session, key: String, qos: &EndpointQos) -> zenoh::Result<Entity> {
     let advanced = session
         .declare_publisher(key)
         .congestion_control(congestion_control(qos))
@@ -538,7 +540,7 @@ fn keeping_publisher(session: &Session, key: String, qos: &EndpointQos) -> zenoh
     } else {
         advanced
     };
-    Ok(Entity::Keeping(Box::new(advanced.wait()?)))
+    Ok(Entity::CachingPublisher(Box::new(advanced.wait()?)))
 }
 
 fn subscriber(session: &Session, key: String, receiver: Receiver) -> zenoh::Result<Entity> {
@@ -550,7 +552,7 @@ fn subscriber(session: &Session, key: String, receiver: Receiver) -> zenoh::Resu
     Ok(Entity::Subscriber(subscriber))
 }
 
-fn catching_subscriber(
+fn history_subscriber(
     session: &Session,
     key: String,
     qos: &EndpointQos,
@@ -583,7 +585,7 @@ fn catching_subscriber(
         .detect_publishers()
         .callback(move |token| of_publishers.note_publisher(&token))
         .wait()?;
-    Ok(Entity::Catching(Box::new(Catching {
+    Ok(Entity::HistorySubscriber(Box::new(HistorySubscriber {
         _subscriber: subscriber,
         _publishers: publishers,
     })))
@@ -605,7 +607,7 @@ fn client(session: &Session, key: String, service: &str) -> zenoh::Result<Entity
         .target(QueryTarget::AllComplete)
         .consolidation(ConsolidationMode::None)
         .allowed_destination(Locality::Remote);
-    let querier = if service.ends_with(RESULT_SERVICE) {
+    let querier = if service.ends_with(RESULT_SERVICE_END) {
         querier.timeout(RESULT_TIMEOUT)
     } else {
         querier

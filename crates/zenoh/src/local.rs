@@ -16,7 +16,7 @@ use pteros_runtime::wire::NodeName;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::{Session, Wait};
 
-use crate::declarer::Declarer;
+use crate::declarer::{Declarer, failure};
 use crate::gid::Gid;
 use crate::inbox::Inbox;
 use crate::key::{HASH_UNKNOWN, Place, Role};
@@ -207,7 +207,8 @@ impl Local {
         let (session, inbox) = (self.session.clone(), self.inbox.clone());
         let declarer = self.declarer.clone();
         self.declarer.push(move || {
-            if let Err(error) = link.declare(&session, &inbox, &declarer) {
+            let declared = link.declare(&session, &inbox, &declarer);
+            if let Some(error) = failure(&session, declared) {
                 tracing::warn!("{kind:?} \"{name}\": declare on Zenoh: {error}");
             }
         });
@@ -328,10 +329,11 @@ impl Local {
         let (session, key) = (self.session.clone(), token.to_key());
         let (declared, name) = (own.clone(), node.name.to_owned());
         self.declarer.push(move || {
-            match session.liveliness().declare_token(key).wait() {
-                // Set once: a node has one job.
-                Ok(token) => drop(declared.set(token)),
-                Err(error) => tracing::warn!("node \"{name}\": declare on Zenoh: {error}"),
+            let token = session.liveliness().declare_token(key).wait();
+            // Set once: a node has one job.
+            let token = token.map(|token| drop(declared.set(token)));
+            if let Some(error) = failure(&session, token) {
+                tracing::warn!("node \"{name}\": declare on Zenoh: {error}");
             }
         });
         self.nodes.push(LocalNode {

@@ -20,6 +20,7 @@ use pteros_runtime::wire::RtpsReach;
 use zenoh::{Config, Session, Wait};
 
 use crate::certificate_watch::{CertificateWatch, Looks, TlsFile};
+use crate::error_text::{FILE_HINT, OVERRIDE_HINT, connection_hint, listen_hint, reason};
 use crate::own_access::OwnAccess;
 use crate::session_id::SessionId;
 
@@ -49,12 +50,15 @@ const COMMON: &[(&str, &str)] = &[
     ("transport/unicast/max_sessions", "10000"),
     ("transport/link/tx/lease", "60000"),
     ("transport/link/tx/keep_alive", "2"),
-    (
-        "transport/link/tx/queue/congestion_control/block/wait_before_close",
-        "60000000",
-    ),
     ("transport/shared_memory/enabled", "false"),
 ];
+
+/// How long a message that may not be dropped waits for space, microseconds, before the
+/// connection is closed.
+const BLOCK_TIME: &str = "transport/link/tx/queue/congestion_control/block/wait_before_close";
+const BLOCK_TIME_OF_SESSION: &str = "60000000";
+/// Shorter, so that one slow link does not hold up for long what a router has for others.
+const BLOCK_TIME_OF_ROUTER: &str = "5000000";
 
 /// Transports of Zenoh that are not built in.
 const NOT_BUILT_IN: &[&str] = &[
@@ -136,12 +140,11 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
         let why = connection_problem(&config).unwrap_or_else(|| reason(&error));
         format!("open a Zenoh session: {why}")
     })?;
-    check_router(&session, settings.router_check_attempts).map_err(
-        |error| match connection_problem(&config) {
-            Some(why) => format!("{error}; {why}"),
-            None => error,
-        },
-    )?;
+    check_router(&session, settings.router_check_attempts).map_err(|error| {
+        let why = connection_problem(&config);
+        let why = why.unwrap_or_else(|| "start one by: pteros router".into());
+        format!("{error}; {why}")
+    })?;
     let access = OwnAccess::of(&config);
     let linked = session.clone();
     let watch = CertificateWatch::start(tls_files, move |watch| {
@@ -153,6 +156,27 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
         rendezvous,
         watch,
     })
+}
+
+/// The ids of the routers that a session with these settings is connected to at its start.
+///
+/// Opens a session and closes it. Blocks as opening does, and looks once.
+///
+/// # Errors
+/// A text that names the setting or the step that failed.
+pub fn connected_routers(settings: &ZenohSettings) -> Result<Vec<String>, String> {
+    let once = ZenohSettings {
+        router_check_attempts: Some(-1),
+        ..settings.clone()
+    };
+    let id = zenoh::session::ZenohId::default();
+    let opened = open_session(&once, SessionId::from_le_bytes(id.to_le_bytes()))?;
+    let routers = opened.session.info().routers_zid().wait();
+    let routers = routers.map(|id| id.to_string()).collect();
+    if let Err(error) = opened.session.close().wait() {
+        tracing::debug!("close the Zenoh session: {error}");
+    }
+    Ok(routers)
 }
 
 /// Whom RTPS reaches beside the Zenoh wire alone. Contexts of this host with the same
@@ -214,23 +238,9 @@ fn connection_problem(config: &Config) -> Option<String> {
         }
         Err(error) => {
             let why = reason(&error);
-            let hint = certificate_hint(&why);
+            let hint = connection_hint(&why);
             Some(format!("connect to {endpoints}: {why}{hint}"))
         }
-    }
-}
-
-/// Which certificate an error of TLS is about. A fatal alert is the other end's word.
-fn certificate_hint(reason: &str) -> &'static str {
-    if reason.contains("received fatal alert") {
-        "; the other end refuses this session's certificate: check \
-         transport/link/tls/connect_certificate, its dates, and that its authority is also that \
-         of the other end"
-    } else if reason.contains("invalid peer certificate") {
-        "; this session refuses the other end's certificate: check its dates, and that its \
-         authority is that of transport/link/tls/root_ca_certificate"
-    } else {
-        ""
     }
 }
 
@@ -290,20 +300,17 @@ impl Router {
         override_by(&mut config, settings)?;
         check_transports(&config)?;
         let tls_files = check_tls_files(&config)?;
+        check_router_mode(&mut config, settings)?;
         let endpoints = config.get_json("listen/endpoints").unwrap_or_default();
         let session = zenoh::open(config).wait().map_err(|error| {
-            let scheme = if endpoints.contains("\"tls/") {
+            let transport = if endpoints.contains("\"tls/") {
                 "tls"
             } else {
                 "tcp"
             };
-            format!(
-                "start a Zenoh router that listens at {endpoints}: {}; if another router has the \
-                 port, use that one or choose another by \
-                 ZENOH_CONFIG_OVERRIDE='listen/endpoints=[\"{scheme}/[::]:7450\"]', with 0.0.0.0 for \
-                 [::] on a host without IPv6",
-                reason(&error)
-            )
+            let why = reason(&error);
+            let hint = listen_hint(&why, transport);
+            format!("start a Zenoh router that listens at {endpoints}: {why}{hint}")
         })?;
         Ok(Self {
             session,
@@ -365,6 +372,12 @@ fn common_defaults(mode: &str) -> Result<Config, String> {
     for (key, value) in COMMON {
         set(&mut config, key, value)?;
     }
+    let block_time = if mode == "router" {
+        BLOCK_TIME_OF_ROUTER
+    } else {
+        BLOCK_TIME_OF_SESSION
+    };
+    set(&mut config, BLOCK_TIME, block_time)?;
     Ok(config)
 }
 
@@ -373,30 +386,40 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
     inserted.map_err(|error| format!("Zenoh setting {key}={value}: {}", reason(&error)))
 }
 
-/// The text of an error of Zenoh, without the lines of its sources.
-fn reason(error: &zenoh::Error) -> String {
-    let mut text = error.to_string();
-    while let Some(file_end) = text.find(".rs:") {
-        let begin = text[..file_end].rfind(" at ").unwrap_or(file_end);
-        let rest = text[file_end + 4..].trim_start_matches(|c: char| c.is_ascii_digit());
-        let rest = rest.strip_prefix('.').unwrap_or(rest).to_owned();
-        text.truncate(begin);
-        text.push_str(&rest);
-    }
-    text
-}
-
 fn from_file(file: &Path, variable: &str) -> Result<Config, String> {
-    Config::from_file(file)
-        .map_err(|error| format!("{variable}: read {}: {}", file.display(), reason(&error)))
+    Config::from_file(file).map_err(|error| {
+        let (file, why) = (file.display(), reason(&error));
+        format!("{variable}: read {file}: {why}; {FILE_HINT}")
+    })
 }
 
 fn override_by(config: &mut Config, settings: &ZenohSettings) -> Result<(), String> {
     for (key, value) in &settings.overrides {
         let set = set(config, key, value);
-        set.map_err(|error| format!("ZENOH_CONFIG_OVERRIDE: {error}"))?;
+        set.map_err(|error| format!("ZENOH_CONFIG_OVERRIDE: {error}; {OVERRIDE_HINT}"))?;
     }
     Ok(())
+}
+
+/// Refuses settings that are a session's: with another mode it would route nothing. A file
+/// without a mode is a router's.
+fn check_router_mode(config: &mut Config, settings: &ZenohSettings) -> Result<(), String> {
+    let mode = config.get_json("mode").unwrap_or_default();
+    if mode == "null" {
+        return set(config, "mode", "\"router\"");
+    }
+    if mode == "\"router\"" {
+        return Ok(());
+    }
+    let of_override = settings.overrides.iter().any(|(key, _)| key == "mode");
+    let place = match &settings.router_config {
+        Some(file) if !of_override => format!("ZENOH_ROUTER_CONFIG_URI: {}", file.display()),
+        _ => "ZENOH_CONFIG_OVERRIDE".into(),
+    };
+    Err(format!(
+        "{place}: Zenoh setting mode={mode}: this is a session's, and a router routes nothing with it; \
+         leave it out where the router starts"
+    ))
 }
 
 /// Refuses endpoints of a transport that is not built in. Zenoh itself only logs that it
@@ -470,8 +493,7 @@ fn check_router(session: &Session, attempts: Option<i64>) -> Result<(), String> 
         std::thread::sleep(ROUTER_CHECK_PAUSE);
     }
     Err(format!(
-        "no Zenoh router after {attempts} looks, one a second (ZENOH_ROUTER_CHECK_ATTEMPTS); \
-         start one by: pteros router"
+        "no Zenoh router after {attempts} looks, one a second (ZENOH_ROUTER_CHECK_ATTEMPTS)"
     ))
 }
 
@@ -488,8 +510,10 @@ mod tests {
             assert_eq!(endpoints.contains("7448"), listens, "{endpoints}");
         }
         assert_eq!(session.get_json("mode").unwrap(), "\"peer\"");
+        assert_eq!(session.get_json(BLOCK_TIME).unwrap(), "60000000");
         let router = router_defaults().unwrap();
         assert_eq!(router.get_json("mode").unwrap(), "\"router\"");
+        assert_eq!(router.get_json(BLOCK_TIME).unwrap(), "5000000");
         assert!(
             router
                 .get_json("listen/endpoints")
@@ -605,6 +629,13 @@ mod tests {
             for (key, value) in COMMON {
                 assert_eq!(config.get_json(key).unwrap(), *value, "{key} in {path:?}");
             }
+            let is_router = config.get_json("mode").unwrap() == "\"router\"";
+            let block_time = if is_router {
+                BLOCK_TIME_OF_ROUTER
+            } else {
+                BLOCK_TIME_OF_SESSION
+            };
+            assert_eq!(config.get_json(BLOCK_TIME).unwrap(), block_time);
             let is_on = |key| config.get_json(key).unwrap() == "true";
             assert!(is_on("access_control/enabled"));
             assert!(is_on("transport/link/tls/enable_mtls"));
@@ -620,11 +651,8 @@ mod tests {
             ..ZenohSettings::default()
         };
         let error = override_by(&mut Config::default(), &settings).unwrap_err();
-        assert!(
-            error.starts_with("ZENOH_CONFIG_OVERRIDE: Zenoh setting connect/nowhere=1: "),
-            "{error}"
-        );
-        assert!(!error.contains(".rs"), "{error}");
+        let begin = "ZENOH_CONFIG_OVERRIDE: Zenoh setting connect/nowhere=1: unknown key; write ";
+        assert!(error.starts_with(begin), "{error}");
         let missing = ZenohSettings {
             session_config: Some("/nowhere/session.json5".into()),
             ..ZenohSettings::default()
@@ -635,5 +663,40 @@ mod tests {
             error.starts_with("ZENOH_SESSION_CONFIG_URI: read /nowhere/session.json5: "),
             "{error}"
         );
+        assert!(error.contains("(.json5, .json or .yaml)"), "{error}");
+    }
+
+    #[test]
+    fn a_router_refuses_the_mode_of_a_session() {
+        let mode = |mode: &str| ZenohSettings {
+            overrides: vec![("mode".into(), format!("\"{mode}\""))],
+            ..ZenohSettings::default()
+        };
+        for wrong in ["client", "peer"] {
+            let error = Router::start(&mode(wrong)).err().unwrap();
+            let begin = format!("ZENOH_CONFIG_OVERRIDE: Zenoh setting mode=\"{wrong}\": ");
+            assert!(error.starts_with(&begin), "{error}");
+            assert!(error.contains("leave it out"), "{error}");
+        }
+        let file = ZenohSettings {
+            router_config: Some("/etc/r.json5".into()),
+            ..ZenohSettings::default()
+        };
+        let checked = |given: Option<&str>, settings: &ZenohSettings| {
+            let mut config = Config::default();
+            if let Some(given) = given {
+                set(&mut config, "mode", &format!("\"{given}\"")).unwrap();
+            }
+            let checked = check_router_mode(&mut config, settings);
+            checked.map(|()| config.get_json("mode").unwrap())
+        };
+        let error = checked(Some("peer"), &file).unwrap_err();
+        assert!(
+            error.starts_with("ZENOH_ROUTER_CONFIG_URI: /etc/r.json5: "),
+            "{error}"
+        );
+        for given in [None, Some("router")] {
+            assert_eq!(checked(given, &file), Ok("\"router\"".into()));
+        }
     }
 }

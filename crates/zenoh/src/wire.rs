@@ -652,8 +652,12 @@ impl Wire for ZenohWire {
             // Its contents are announced as tokens.
             return None;
         }
-        let reason = not_on_zenoh(endpoint).map(Cow::Borrowed);
+        let reason = self.lacks(endpoint).map(Cow::Borrowed);
         reason.or_else(|| self.local.lock().why_not(endpoint).map(Cow::Owned))
+    }
+
+    fn lacks(&self, endpoint: &EndpointData) -> Option<&'static str> {
+        not_on_zenoh(endpoint)
     }
 
     fn announce(&self, _now: Instant, endpoint: &Arc<EndpointData>) {

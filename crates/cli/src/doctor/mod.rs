@@ -1,6 +1,6 @@
 //! `pteros doctor`: checks for problems of communication, each finding with a fix.
 //!
-//! The checks cover the environment, the network, shared memory, ROS 2's plug-in, the
+//! The checks cover the environment, the network, Zenoh, shared memory, ROS 2's plug-in, the
 //! clock, permissions and the graph. Every check has a time limit; together they take less
 //! than two seconds.
 
@@ -16,6 +16,7 @@ mod python;
 mod report;
 mod shared_memory;
 mod stacks;
+mod zenoh;
 
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
@@ -106,6 +107,9 @@ impl Doctor {
         let mut found = environment::check();
         let session = Session::open(cli, None);
         found.append(&mut network::check(session.as_ref().ok()));
+        if let Ok(session) = &session {
+            found.append(&mut zenoh::check(session));
+        }
         found.append(&mut shared_memory::check());
         found.append(&mut plug_in::check());
         found.append(&mut python::check());

@@ -2,6 +2,7 @@
 
 use super::finding::{Finding, Findings};
 use super::host::read_kernel_file;
+use super::zenoh;
 use crate::session::Session;
 use pteros::config::Config;
 use pteros_net::{Interface, UdpSocket, interfaces};
@@ -15,18 +16,24 @@ const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
 const WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// Checks the network of this host. The sockets of the session report their
-/// buffers.
+/// buffers. Multicast, ports and buffers are RTPS's: Zenoh alone uses none of them.
 pub fn check(session: Option<&Session>) -> Vec<Finding> {
     let mut found = Findings::new("network");
+    let has_rtps = !session.is_some_and(zenoh::is_alone);
     match interfaces() {
         Ok(list) => {
             report_addresses(&list, &mut found);
-            check_multicast(&list, &mut found);
+            if has_rtps {
+                check_multicast(&list, &mut found);
+            }
         }
         Err(error) => found.error(
             format!("the interfaces cannot be listed: {error}"),
             "list them with: ip -4 address",
         ),
+    }
+    if !has_rtps {
+        return found.into_list();
     }
     if let Ok(config) = Config::from_environment() {
         let range = read_kernel_file("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();

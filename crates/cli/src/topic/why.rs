@@ -8,7 +8,8 @@ use crate::exit_errors::EndpointsUnmatched;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
-use pteros::graph::{MatchOutcome, MatchReport};
+use pteros::Graph;
+use pteros::graph::{EndpointInfo, EndpointKind, MatchOutcome, MatchReport};
 use pteros::log::escape_line;
 use serde_json::{Value, json};
 
@@ -32,6 +33,7 @@ impl Why {
         let publisher_count = graph.publishers(&name).len();
         let subscription_count = graph.subscriptions(&name).len();
         let pairs = graph.match_reports(&name);
+        let not_carried = not_carried(&graph, &name);
         if cli.console.json {
             cli.console.json(&json!({
                 "name": topic.name,
@@ -39,6 +41,7 @@ impl Why {
                 "publisher_count": publisher_count,
                 "subscription_count": subscription_count,
                 "pairs": pairs.iter().map(pair_json).collect::<Vec<_>>(),
+                "not_carried": not_carried.iter().map(NotCarried::json).collect::<Vec<_>>(),
             }))?;
         } else {
             let mut text = format!(
@@ -49,6 +52,7 @@ impl Why {
             for pair in &pairs {
                 text += &pair_text(pair);
             }
+            text.extend(not_carried.iter().map(NotCarried::line));
             text += missing_side_hint(publisher_count, subscription_count);
             cli.console.styled(&text)?;
         }
@@ -60,6 +64,54 @@ impl Why {
             return Err(EndpointsUnmatched.into());
         }
         Ok(())
+    }
+}
+
+/// An endpoint that a wire of this context cannot carry.
+struct NotCarried {
+    endpoint: EndpointInfo,
+    wire: String,
+    reason: &'static str,
+}
+
+fn not_carried(graph: &Graph, name: &str) -> Vec<NotCarried> {
+    let all = graph.publishers(name).into_iter();
+    let all = all.chain(graph.subscriptions(name));
+    let found = all.flat_map(|endpoint| {
+        let wires = graph.wires_without(&endpoint).into_iter();
+        wires.map(move |(wire, reason)| NotCarried {
+            endpoint: endpoint.clone(),
+            wire,
+            reason,
+        })
+    });
+    found.collect()
+}
+
+impl NotCarried {
+    fn kind(&self) -> &'static str {
+        match self.endpoint.kind {
+            EndpointKind::Publisher => "publisher",
+            EndpointKind::Subscription => "subscription",
+        }
+    }
+
+    fn line(&self) -> String {
+        let Self { wire, reason, .. } = self;
+        let (node, kind) = (node_path(&self.endpoint), self.kind());
+        let node = escape_line(&node);
+        format!(
+            "  {node}: {wire} does not carry its {kind}: {reason}; hosts that only {wire} joins do not see it\n"
+        )
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "endpoint": endpoint_json(&self.endpoint),
+            "kind": self.kind(),
+            "wire": self.wire,
+            "reason": self.reason,
+        })
     }
 }
 

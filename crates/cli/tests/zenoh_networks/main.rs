@@ -18,4 +18,5 @@ mod hundred_nodes;
 mod lossy;
 mod nat;
 mod parts;
+mod reports;
 mod routed;

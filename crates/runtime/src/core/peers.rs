@@ -1,6 +1,7 @@
 //! Peers of this host, as the driver and users of a context see them: discovery logs
 //! before messages, and how samples travel to whom.
 
+use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::time::Instant;
 
@@ -85,6 +86,14 @@ impl Core {
             any
         });
         found.map(|wire| wire.carrier().into())
+    }
+
+    /// The wires beside RTPS that cannot carry such an endpoint, each with the reason.
+    pub fn wires_without(&self, endpoint: &EndpointData) -> Vec<(String, &'static str)> {
+        let added = self.wires.added().iter();
+        let lacking =
+            added.filter_map(|wire| Some((wire.name().to_owned(), wire.lacks(endpoint)?)));
+        lacking.collect()
     }
 
     /// Why two other participants share no memory, judged by what they announce;

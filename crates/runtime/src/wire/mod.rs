@@ -51,6 +51,12 @@ pub trait Wire: Send + Sync {
         None
     }
 
+    /// What the wire lacks for such an endpoint, whoever has it; `None` for nothing. It is
+    /// one of the reasons of [`Wire::why_not`].
+    fn lacks(&self, _endpoint: &EndpointData) -> Option<&'static str> {
+        None
+    }
+
     /// Announces a local endpoint, or its changed QoS, content filter or USER_DATA.
     fn announce(&self, now: Instant, endpoint: &Arc<EndpointData>);
 

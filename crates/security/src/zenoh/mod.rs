@@ -80,11 +80,10 @@ const TRANSPORT: &str = "unicast: {
       max_sessions: 10000,
     },
     shared_memory: { enabled: false },";
-const LINK: &str = "tx: {
-        lease: 60000,
-        keep_alive: 2,
-        queue: { congestion_control: { block: { wait_before_close: 60000000 } } },
-      },";
+/// How long a message that may not be dropped waits for space, microseconds.
+const BLOCK_TIME_OF_SESSION: u32 = 60_000_000;
+/// Shorter, so that one slow link does not hold up for long what a router has for others.
+const BLOCK_TIME_OF_ROUTER: u32 = 5_000_000;
 
 /// How long a session that opens looks for a router, milliseconds. Zenoh repeats the
 /// first look, so a router that starts at the same time is found.
@@ -350,7 +349,7 @@ fn router_file(
     format!(
         "{}{{\n  mode: \"router\",\n  listen: {{ endpoints: {listen} }},\n  {SCOUTING}\n{}{}}}\n",
         header("router", member, options.domain),
-        transport(&used_folder(member, options)),
+        transport(&used_folder(member, options), BLOCK_TIME_OF_ROUTER),
         control.finish()
     )
 }
@@ -371,7 +370,7 @@ fn session_file(
         "{}{{\n  mode: \"client\",\n  connect: {{\n    endpoints: {connect},\n    timeout_ms: \
          {CONNECT_MILLISECONDS},\n  }},\n  {SCOUTING}\n{}{}}}\n",
         header("session", member, options.domain),
-        transport(&used_folder(member, options)),
+        transport(&used_folder(member, options), BLOCK_TIME_OF_SESSION),
         control.finish()
     )
 }
@@ -384,12 +383,14 @@ fn header(what: &str, member: &Member, domain: u32) -> String {
     )
 }
 
-fn transport(folder: &Path) -> String {
+fn transport(folder: &Path, block_time: u32) -> String {
     let file = |name: &str| json_string(&display_path(&folder.join(name)));
     let (certificate, key) = (file("cert.pem"), file("key.pem"));
     let authority = file("identity_ca.cert.pem");
     format!(
-        "  transport: {{\n    {TRANSPORT}\n    link: {{\n      {LINK}\n      protocols: [\"tls\"],\n      \
+        "  transport: {{\n    {TRANSPORT}\n    link: {{\n      tx: {{\n        \
+         lease: 60000,\n        keep_alive: 2,\n        queue: {{ congestion_control: {{ block: {{ \
+         wait_before_close: {block_time} }} }} }},\n      }},\n      protocols: [\"tls\"],\n      \
          tls: {{\n        root_ca_certificate: {authority},\n        listen_private_key: {key},\n        \
          listen_certificate: {certificate},\n        connect_private_key: {key},\n        \
          connect_certificate: {certificate},\n        enable_mtls: true,\n        \

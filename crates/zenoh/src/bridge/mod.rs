@@ -143,9 +143,8 @@ impl Bridge {
             let shared = bridge.shared.clone();
             *shared.running.lock() += 1;
             let run = move || {
-                shared.run(at);
-                *shared.running.lock() -= 1;
-                shared.has_ended.notify_all();
+                let running = Running(shared);
+                running.0.run(at);
             };
             if let Err(error) = rtps.platform.spawn(name, Box::new(run)) {
                 *bridge.shared.running.lock() -= 1;
@@ -160,6 +159,12 @@ impl Bridge {
         self.shared.id
     }
 
+    /// Whether its threads have ended, or are about to: a context of it has shut down, or
+    /// a report has panicked.
+    pub fn has_ended(&self) -> bool {
+        self.shared.is_stopped()
+    }
+
     /// The routes that are there and what they have done. Waits for a look at the graphs
     /// to end.
     pub fn status(&self) -> BridgeStatus {
@@ -167,13 +172,22 @@ impl Bridge {
     }
 }
 
+/// A thread of a bridge. Its end, by a panic as well, ends the bridge: half of one would
+/// pass requests without replies.
+struct Running(Arc<Shared>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.stop();
+        *self.0.running.lock() -= 1;
+        self.0.has_ended.notify_all();
+    }
+}
+
 impl Drop for Bridge {
     fn drop(&mut self) {
         let shared = &self.shared;
-        shared.is_stopped.store(true, Ordering::Release);
-        for network in &shared.networks {
-            network.queue.interrupt();
-        }
+        shared.stop();
         let mut running = shared.running.lock();
         while *running > 0 {
             shared.has_ended.wait(&mut running);
@@ -224,6 +238,13 @@ impl Shared {
             let is_waiting = self.routes.lock().reconcile();
             last = core.platform.now();
             next = last.after(if is_waiting { LOOK_GAP } else { LOOK_PERIOD });
+        }
+    }
+
+    fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Release);
+        for network in &self.networks {
+            network.queue.interrupt();
         }
     }
 

@@ -23,14 +23,12 @@ use super::counters::RouteCounters;
 use super::network::{Changed, MatchWatch, Network};
 use super::plan::{ServiceKey, WantedService, service_qos};
 use crate::bridge_path::BridgePath;
-use crate::key::{reply_names, request_names};
+use crate::key::{RESULT_SERVICE_END, reply_names, request_names};
 
 /// How long a request stays open: rmw_zenoh_cpp gives up after the same time.
 const CALL_TIMEOUT: Duration = Duration::from_secs(600);
 /// The same for the result of an action, which comes when the action ends.
 const RESULT_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-/// The end of the name of the service that asks for results.
-const RESULT_SERVICE: &str = "/_action/get_result";
 /// Requests or replies that one turn of a thread handles.
 const PER_TURN: usize = 16;
 
@@ -84,7 +82,7 @@ impl ServiceRoute {
     ) -> Result<Self, EndpointError> {
         let spec = service_spec(&key.name, &key.type_name, wanted, own);
         let client = here.core.create_service_client(spec, DeliveryForm::Bytes)?;
-        let is_result = key.name.ends_with(RESULT_SERVICE);
+        let is_result = key.name.ends_with(RESULT_SERVICE_END);
         let calls = Arc::new(Calls {
             client,
             open: Mutex::default(),

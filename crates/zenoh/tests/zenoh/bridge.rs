@@ -701,3 +701,29 @@ fn what_cannot_be_bridged_is_reported_once() {
     assert_eq!(refusals.count(), 1);
     let _ = (&pair.net, pair.domain, &pair.bridge.zenoh);
 }
+
+/// Found by reading: the other thread went on alone, and dropping the bridge never ended.
+#[test]
+fn a_report_that_panics_ends_the_bridge() {
+    let (net, domain) = (Net::new(), domain());
+    let [rtps, zenoh] = [open_rtps(domain), net.open()];
+    let node = rtps.create_node("talker").unwrap();
+    let _publisher: Publisher<Text> = node.create_publisher("chatter").unwrap();
+    let panics = Mutex::new(Some(()));
+    let options = BridgeOptions {
+        report: Box::new(move |_| {
+            let panics = panics.lock().unwrap().take();
+            assert!(panics.is_none(), "on purpose");
+        }),
+        ..BridgeOptions::default()
+    };
+    let robot = open_rtps(domain);
+    let bridge = Bridge::start(robot.runtime(), zenoh.runtime(), options).unwrap();
+    assert!(eventually(&rtps, || bridge.has_ended()));
+    let (send, has_ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        drop(bridge);
+        send.send(()).unwrap();
+    });
+    assert!(has_ended.recv_timeout(SOON).is_ok(), "it never ends");
+}

@@ -1,8 +1,13 @@
 //! Peers over PyPI's eclipse-zenoh, which speak as rmw_zenoh_cpp does
 //! (`verify/interop/zenoh/peer.py`). Skipped with a note where the peer is not built.
 
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use pteros::action::{ActionServerOptions, GoalStatus, ServerGoalHandle};
+use pteros::interfaces::example_interfaces::action::{
+    Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
+};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
@@ -147,6 +152,145 @@ fn services_work_both_ways() {
         let line = asking.expect("reply", SOON);
         assert_eq!(line, format!("reply seq={n} own=True sum={}", 11 * n));
     }
+}
+
+#[test]
+fn a_peer_executes_our_goals() {
+    let net = Net::new();
+    let Some(mut peer) = start(&net, "action_server --topic theirs --count 2") else {
+        return;
+    };
+    let context = net.open();
+    let node = context.create_node("here").unwrap();
+    let client = node.create_action_client::<Fibonacci>("theirs").unwrap();
+    let _spin = SpinThread::of_node(&node, ());
+    assert!(client.wait_for_action_server(SOON));
+    for (order, is_canceled) in [(4, false), (5, true)] {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let sink = heard.clone();
+        let on_feedback = move |feedback: &FibonacciFeedback| {
+            sink.lock().unwrap().push(feedback.sequence.clone());
+        };
+        let goal = client
+            .send_goal_with_feedback(FibonacciGoal { order }, on_feedback, SOON)
+            .unwrap();
+        assert_eq!(peer.expect("goal", SOON), format!("goal order={order}"));
+        let all = [0, 1, 1, 2, 3];
+        let sequence = &all[..usize::try_from(order).unwrap()];
+        until(&context, || {
+            heard.lock().unwrap().last().map(Vec::as_slice) == Some(sequence)
+        });
+        assert_eq!(heard.lock().unwrap().len(), sequence.len() - 2);
+        let status = if is_canceled {
+            goal.cancel(SOON).unwrap();
+            GoalStatus::Canceled
+        } else {
+            GoalStatus::Succeeded
+        };
+        let outcome = goal.result(SOON).unwrap();
+        assert_eq!(outcome.status, status);
+        assert_eq!(outcome.result.sequence, sequence);
+        until(&context, || goal.status() == status);
+        let line = peer.expect("result", SOON);
+        assert_eq!(line, format!("result status={}", status.id()));
+    }
+}
+
+#[test]
+fn we_execute_the_goals_of_a_peer() {
+    let net = Net::new();
+    let context = net.open();
+    let node = context.create_node("here").unwrap();
+    let (send, goals) = mpsc::channel::<ServerGoalHandle<Fibonacci>>();
+    let options = ActionServerOptions::<Fibonacci>::new("ours");
+    let server = node
+        .create_action_server(options, move |goal| send.send(goal).unwrap())
+        .unwrap();
+    let _spin = SpinThread::of_node(&node, server);
+    let options = "action_client --topic ours --count 2 --node asking --start stdin";
+    let Some(mut peer) = start(&net, options) else {
+        return;
+    };
+    until(&context, || {
+        context
+            .graph()
+            .subscriptions("/ours/_action/feedback")
+            .len()
+            == 1
+    });
+    peer.release();
+    for (order, is_canceled) in [(3, false), (4, true)] {
+        let goal = goals.recv_timeout(SOON).unwrap();
+        assert_eq!(goal.goal().order, order);
+        assert_eq!(peer.expect("goal", SOON), "goal accepted=1");
+        let sequence = vec![0, 1, order];
+        goal.publish_feedback(FibonacciFeedback {
+            sequence: sequence.clone(),
+        });
+        let line = peer.expect("feedback", SOON);
+        assert_eq!(line, format!("feedback sequence=0,1,{order}"));
+        let result = FibonacciResult { sequence };
+        let status = if is_canceled {
+            let line = peer.expect("cancel", SOON);
+            assert_eq!(line, "cancel code=0 goals=1 own=True");
+            assert!(goal.is_canceling());
+            goal.canceled(result).unwrap();
+            GoalStatus::Canceled
+        } else {
+            goal.succeed(result).unwrap();
+            GoalStatus::Succeeded
+        };
+        let line = peer.expect("result", SOON);
+        let wanted = format!("result status={} sequence=0,1,{order}", status.id());
+        assert_eq!(line, wanted);
+        peer.expect("status", SOON);
+    }
+}
+
+#[test]
+fn malformed_requests_are_counted_and_end_at_once() {
+    let net = Net::new();
+    let context = net.open();
+    let node = context.create_node("here").unwrap();
+    let service = node
+        .create_service::<AddTwoInts>("ours", |request| AddTwoIntsResponse {
+            sum: request.a + request.b,
+        })
+        .unwrap();
+    let _spin = SpinThread::of_node(&node, service);
+    let Some(mut peer) = start(&net, "hostile_client --topic ours --node evil") else {
+        return;
+    };
+    until(&context, || {
+        context.graph().publishers("/chatter").len() == 1 && context.graph().nodes().len() == 2
+    });
+    peer.release();
+    for _ in 0..8 {
+        assert_eq!(peer.expect("ended", SOON), "ended sums=[]");
+    }
+    assert_eq!(counter(&context, "malformed"), 8);
+    for _ in 0..2 {
+        assert_eq!(peer.expect("ended", SOON), "ended sums=[]");
+    }
+    assert_eq!(counter(&context, "unannounced"), 2);
+    assert_eq!(peer.expect("ended", SOON), "ended sums=[3]");
+}
+
+#[test]
+fn malformed_replies_are_counted_and_the_right_one_counts() {
+    let net = Net::new();
+    let context = net.open();
+    let node = context.create_node("here").unwrap();
+    let client = node.create_client::<AddTwoInts>("theirs").unwrap();
+    let Some(mut peer) = start(&net, "hostile_server --topic theirs") else {
+        return;
+    };
+    assert!(client.wait_for_service(SOON));
+    let response = client.call(&AddTwoIntsRequest { a: 1, b: 2 }, SOON);
+    assert_eq!(response.unwrap().sum, 3);
+    peer.expect("sent", SOON);
+    assert_eq!(counter(&context, "malformed"), 5);
+    assert_eq!(client.unmatched_response_count(), 0);
 }
 
 #[test]

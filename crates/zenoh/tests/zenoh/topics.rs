@@ -299,6 +299,17 @@ fn what_zenoh_cannot_carry_stays_within_the_process() {
     let far: Subscription<Text> = listener.create_polled_subscription("chatter").unwrap();
     assert!(plain.wait_for_matched(1, SOON));
     assert!(far.wait_for_matched(1, SOON));
+    let graph = here.graph();
+    let found = graph.publishers("/chatter");
+    assert_eq!(found.len(), 2);
+    for endpoint in &found {
+        let reason = graph.wires_without(endpoint);
+        if endpoint.gid == publisher.gid() {
+            assert_eq!(reason, [("zenoh".to_owned(), "it has no partitions")]);
+        } else {
+            assert_eq!(reason, []);
+        }
+    }
     publisher.publish(&text("near")).unwrap();
     plain.publish(&text("far")).unwrap();
     assert_eq!(next(&near), "near");
