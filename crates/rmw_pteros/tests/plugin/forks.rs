@@ -133,10 +133,8 @@ fn a_child_uses_and_ends_everything() {
     let mut event = here.event(publisher, PUBLICATION_MATCHED);
     // The context has a thread for callbacks.
     // SAFETY: an event, and a callback that uses no data.
-    assert_eq!(
-        unsafe { rmw_event_set_callback(&mut event, Some(ignore), null()) },
-        ret::OK
-    );
+    let code = unsafe { rmw_event_set_callback(&mut event, Some(ignore), null()) };
+    assert_eq!(code, ret::OK);
     here.await_match(publisher, 2);
     there.await_match(observer, 2);
     assert_eq!(matched(&status).current_count, 2);
