@@ -82,12 +82,68 @@ impl ContextState {
         self.is_of_parent() || self.is_shut_down.load(Ordering::Acquire) || self.core.is_shut_down()
     }
 
+    /// Fails once shutdown has begun. The text has rcl's words, which programs look for:
+    /// `failed to publish: publisher's context is invalid`.
+    ///
+    /// # Errors
+    /// RCLError. KeyboardInterrupt, or whatever the program's handler raises, if it was a
+    /// signal that this thread has still to handle.
+    #[inline]
+    pub(crate) fn check_valid(
+        &self,
+        py: Python<'_>,
+        action: impl std::fmt::Display,
+        owner: Owner,
+    ) -> PyResult<()> {
+        if self.is_shut_down() {
+            py.check_signals()?;
+            return Err(self.invalid(&action, owner));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn invalid(&self, action: &dyn std::fmt::Display, owner: Owner) -> PyErr {
+        let reason = match self.shutdown_reason() {
+            "signal" => "SIGINT or SIGTERM shut it down",
+            _ => "rclpy.shutdown() was called",
+        };
+        let owner = match owner {
+            Owner::Publisher => "publisher's context is invalid",
+            Owner::Node => "rcl node's context is invalid",
+            Owner::Given => "the given context is not valid",
+        };
+        rcl(format!(
+            "failed to {action}: {owner}, {reason}; check rclpy.ok() before"
+        ))
+    }
+
+    /// Why it is shut down: "", "user" or "signal".
+    fn shutdown_reason(&self) -> &'static str {
+        if self.is_shut_down.load(Ordering::Acquire) {
+            "user"
+        } else if self.core.is_shut_down() {
+            "signal"
+        } else {
+            ""
+        }
+    }
+
     /// Ends all waits.
     pub(crate) fn shut_down(&self) {
         self.is_shut_down.store(true, Ordering::Release);
         self.core.request_shutdown();
         self.core.wake_waiters();
     }
+}
+
+/// What a call belongs to that a context without validity refuses.
+#[derive(Clone, Copy)]
+pub(crate) enum Owner {
+    Publisher,
+    Node,
+    /// The context is an argument of the call.
+    Given,
 }
 
 /// All contexts of this process that exist, for signals and its end.
@@ -228,13 +284,7 @@ impl Context {
     /// Why it is shut down: "", "user" or "signal".
     #[getter]
     fn shutdown_reason(&self) -> &'static str {
-        if self.state.is_shut_down.load(Ordering::Acquire) {
-            "user"
-        } else if self.state.core.is_shut_down() {
-            "signal"
-        } else {
-            ""
-        }
+        self.state.shutdown_reason()
     }
 
     /// The arguments without `--ros-args … --`.
