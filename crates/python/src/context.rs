@@ -32,6 +32,8 @@ pub(crate) struct ContextState {
     /// When a wait polled the sockets last, in nanoseconds.
     polled_at: AtomicU64,
     is_shut_down: AtomicBool,
+    /// Whether a signal shut it down that was cleared for a later context.
+    was_signaled: AtomicBool,
     /// See [`is_of_parent`].
     forks: u64,
 }
@@ -79,7 +81,10 @@ impl ContextState {
     /// Whether shutdown has begun, by a call or a signal. Always for one of the parent
     /// process.
     pub(crate) fn is_shut_down(&self) -> bool {
-        self.is_of_parent() || self.is_shut_down.load(Ordering::Acquire) || self.core.is_shut_down()
+        self.is_of_parent()
+            || self.is_shut_down.load(Ordering::Acquire)
+            || self.was_signaled.load(Ordering::Acquire)
+            || self.core.is_shut_down()
     }
 
     /// Fails once shutdown has begun. The text has rcl's words, which programs look for:
@@ -96,14 +101,16 @@ impl ContextState {
         owner: Owner,
     ) -> PyResult<()> {
         if self.is_shut_down() {
-            py.check_signals()?;
-            return Err(self.invalid(&action, owner));
+            return Err(self.invalid(py, &action, owner));
         }
         Ok(())
     }
 
     #[cold]
-    fn invalid(&self, action: &dyn std::fmt::Display, owner: Owner) -> PyErr {
+    fn invalid(&self, py: Python<'_>, action: &dyn std::fmt::Display, owner: Owner) -> PyErr {
+        if let Err(raised) = py.check_signals() {
+            return raised;
+        }
         let reason = match self.shutdown_reason() {
             "signal" => "SIGINT or SIGTERM shut it down",
             _ => "rclpy.shutdown() was called",
@@ -122,11 +129,16 @@ impl ContextState {
     fn shutdown_reason(&self) -> &'static str {
         if self.is_shut_down.load(Ordering::Acquire) {
             "user"
-        } else if self.core.is_shut_down() {
+        } else if self.was_signaled.load(Ordering::Acquire) || self.core.is_shut_down() {
             "signal"
         } else {
             ""
         }
+    }
+
+    /// Keeps it shut down when the signal that did it is cleared.
+    pub(crate) fn note_signal(&self) {
+        self.was_signaled.store(true, Ordering::Release);
     }
 
     /// Ends all waits.
@@ -208,6 +220,7 @@ impl Context {
             graph_guards: Mutex::default(),
             polled_at: AtomicU64::new(0),
             is_shut_down: AtomicBool::new(false),
+            was_signaled: AtomicBool::new(false),
             forks: forks(),
         });
         let mut open = contexts().lock();
