@@ -104,7 +104,7 @@ impl Client {
         service: &str,
         qos: &Profile,
     ) -> PyResult<PyClassInitializer<Self>> {
-        node.life.check()?;
+        node.check(py, "create client")?;
         let node = node.state.clone();
         let ty = Arc::new(ServiceType::of(srv_type)?);
         let profile = qos.to_profile()?;
@@ -227,8 +227,9 @@ impl Client {
         Ok(self.waiter.is_ready())
     }
 
-    fn service_server_is_available(&self) -> PyResult<bool> {
+    fn service_server_is_available(&self, py: Python<'_>) -> PyResult<bool> {
         self.life.check()?;
+        self.node.check_valid(py, "check service availability")?;
         Ok(self.client.server_count(&self.node.context.core) > 0)
     }
 
@@ -255,6 +256,8 @@ impl Client {
         state: u32,
     ) -> PyResult<()> {
         self.life.check()?;
+        self.node
+            .check_valid(py, "configure client introspection")?;
         self.introspection.configure(py, clock, qos, state)
     }
 }

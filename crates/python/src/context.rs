@@ -32,6 +32,8 @@ pub(crate) struct ContextState {
     /// When a wait polled the sockets last, in nanoseconds.
     polled_at: AtomicU64,
     is_shut_down: AtomicBool,
+    /// Whether a signal shut it down that was cleared for a later context.
+    was_signaled: AtomicBool,
     /// See [`is_of_parent`].
     forks: u64,
 }
@@ -79,7 +81,64 @@ impl ContextState {
     /// Whether shutdown has begun, by a call or a signal. Always for one of the parent
     /// process.
     pub(crate) fn is_shut_down(&self) -> bool {
-        self.is_of_parent() || self.is_shut_down.load(Ordering::Acquire) || self.core.is_shut_down()
+        self.is_of_parent()
+            || self.is_shut_down.load(Ordering::Acquire)
+            || self.was_signaled.load(Ordering::Acquire)
+            || self.core.is_shut_down()
+    }
+
+    /// Fails once shutdown has begun. The text has rcl's words, which programs look for:
+    /// `failed to publish: publisher's context is invalid`.
+    ///
+    /// # Errors
+    /// RCLError. KeyboardInterrupt, or whatever the program's handler raises, if it was a
+    /// signal that this thread has still to handle.
+    #[inline]
+    pub(crate) fn check_valid(
+        &self,
+        py: Python<'_>,
+        action: impl std::fmt::Display,
+        owner: Owner,
+    ) -> PyResult<()> {
+        if self.is_shut_down() {
+            return Err(self.invalid(py, &action, owner));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn invalid(&self, py: Python<'_>, action: &dyn std::fmt::Display, owner: Owner) -> PyErr {
+        if let Err(raised) = py.check_signals() {
+            return raised;
+        }
+        let reason = match self.shutdown_reason() {
+            "signal" => "SIGINT or SIGTERM shut it down",
+            _ => "rclpy.shutdown() was called",
+        };
+        let owner = match owner {
+            Owner::Publisher => "publisher's context is invalid",
+            Owner::Node => "rcl node's context is invalid",
+            Owner::Given => "the given context is not valid",
+        };
+        rcl(format!(
+            "failed to {action}: {owner}, {reason}; check rclpy.ok() before"
+        ))
+    }
+
+    /// Why it is shut down: "", "user" or "signal".
+    fn shutdown_reason(&self) -> &'static str {
+        if self.is_shut_down.load(Ordering::Acquire) {
+            "user"
+        } else if self.was_signaled.load(Ordering::Acquire) || self.core.is_shut_down() {
+            "signal"
+        } else {
+            ""
+        }
+    }
+
+    /// Keeps it shut down when the signal that did it is cleared.
+    pub(crate) fn note_signal(&self) {
+        self.was_signaled.store(true, Ordering::Release);
     }
 
     /// Ends all waits.
@@ -88,6 +147,15 @@ impl ContextState {
         self.core.request_shutdown();
         self.core.wake_waiters();
     }
+}
+
+/// What a call belongs to that a context without validity refuses.
+#[derive(Clone, Copy)]
+pub(crate) enum Owner {
+    Publisher,
+    Node,
+    /// The context is an argument of the call.
+    Given,
 }
 
 /// All contexts of this process that exist, for signals and its end.
@@ -152,6 +220,7 @@ impl Context {
             graph_guards: Mutex::default(),
             polled_at: AtomicU64::new(0),
             is_shut_down: AtomicBool::new(false),
+            was_signaled: AtomicBool::new(false),
             forks: forks(),
         });
         let mut open = contexts().lock();
@@ -228,13 +297,7 @@ impl Context {
     /// Why it is shut down: "", "user" or "signal".
     #[getter]
     fn shutdown_reason(&self) -> &'static str {
-        if self.state.is_shut_down.load(Ordering::Acquire) {
-            "user"
-        } else if self.state.core.is_shut_down() {
-            "signal"
-        } else {
-            ""
-        }
+        self.state.shutdown_reason()
     }
 
     /// The arguments without `--ros-args … --`.

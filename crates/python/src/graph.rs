@@ -124,9 +124,10 @@ pub(crate) fn by_node(
     side: Side,
     listed: Listed,
 ) -> PyResult<NamesAndTypes> {
-    asking.life.check()?;
-    validate_node(name).map_err(|fault| error::name(py, &fault))?;
-    validate_namespace(namespace).map_err(|fault| error::name(py, &fault))?;
+    asking.check(py, "get names and types by node")?;
+    // RCLError, as in rclpy.
+    validate_node(name).map_err(|fault| error::rcl(error::describe(&fault)))?;
+    validate_namespace(namespace).map_err(|fault| error::rcl(error::describe(&fault)))?;
     let graph = asking.state.context.core.graph();
     let nodes = graph.nodes();
     let found = nodes
@@ -156,7 +157,7 @@ pub(crate) fn count(
     name: &str,
     (prefix, suffix, counts_writers): (&str, &str, bool),
 ) -> PyResult<usize> {
-    asking.life.check()?;
+    asking.check(py, "count endpoints")?;
     validate_full(kind, name).map_err(|fault| error::name(py, &fault))?;
     let graph = asking.state.context.core.graph();
     Ok(graph.count_endpoints(&format!("{prefix}{name}{suffix}"), counts_writers))
@@ -170,7 +171,7 @@ pub(crate) fn info_by_topic<'py>(
     no_mangle: bool,
     wants_writers: bool,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-    asking.life.check()?;
+    asking.check(py, "get information by topic")?;
     if !no_mangle {
         validate_full(NameKind::Topic, topic).map_err(|fault| error::name(py, &fault))?;
     }

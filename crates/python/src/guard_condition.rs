@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 
-use crate::context::{Context, ContextState};
+use crate::context::{Context, ContextState, Owner};
 use crate::handle::{Handle, Lifetime};
 use crate::wakers::Wakers;
 
@@ -55,8 +55,11 @@ impl GuardCondition {
 #[pymethods]
 impl GuardCondition {
     #[new]
-    fn new(context: &Context) -> PyResult<PyClassInitializer<Self>> {
+    fn new(py: Python<'_>, context: &Context) -> PyResult<PyClassInitializer<Self>> {
         context.life.check()?;
+        context
+            .state
+            .check_valid(py, "create guard_condition", Owner::Given)?;
         Ok(Self::make(&context.state))
     }
 

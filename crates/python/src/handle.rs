@@ -1,7 +1,7 @@
 //! Handles: entities that Python code may destroy while other code uses them.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use pyo3::prelude::*;
@@ -29,6 +29,8 @@ pub(crate) fn is_of_parent(forks_then: u64) -> bool {
 /// The life of an entity, from its creation until it is closed.
 pub(crate) struct Lifetime {
     forks: u64,
+    /// Whether `state` still has its closer, for a look without the lock at every call.
+    is_open: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -44,6 +46,7 @@ impl Lifetime {
     pub(crate) fn new(close: impl FnOnce() + Send + 'static) -> Arc<Self> {
         Arc::new(Self {
             forks: forks(),
+            is_open: AtomicBool::new(true),
             state: Mutex::new(State {
                 uses: 0,
                 is_destroyed: false,
@@ -53,9 +56,18 @@ impl Lifetime {
     }
 
     /// Whether the entity is still open: not destroyed, or held by a `with` block. One of
-    /// the parent process is not; no lock is taken then.
+    /// the parent process is not. Takes no lock.
     pub(crate) fn is_open(&self) -> bool {
-        !self.is_of_parent() && self.state.lock().close.is_some()
+        !self.is_of_parent() && self.is_open.load(Ordering::Acquire)
+    }
+
+    /// Takes the closer if nothing uses the entity any more.
+    fn take_closer(&self, state: &mut State) -> Option<Closer> {
+        if state.uses > 0 || !state.is_destroyed {
+            return None;
+        }
+        self.is_open.store(false, Ordering::Release);
+        state.close.take()
     }
 
     fn is_of_parent(&self) -> bool {
@@ -98,11 +110,7 @@ impl Lifetime {
         }
         let mut state = self.state.lock();
         state.uses = state.uses.saturating_sub(1);
-        let close = if state.uses == 0 && state.is_destroyed {
-            state.close.take()
-        } else {
-            None
-        };
+        let close = self.take_closer(&mut state);
         drop(state);
         if let Some(close) = close {
             close();
@@ -115,11 +123,7 @@ impl Lifetime {
         }
         let mut state = self.state.lock();
         state.is_destroyed = true;
-        let close = if state.uses == 0 {
-            state.close.take()
-        } else {
-            None
-        };
+        let close = self.take_closer(&mut state);
         drop(state);
         if let Some(close) = close {
             close();

@@ -10,7 +10,7 @@ use pteros_runtime::names::{self, NameKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::context::{Context, ContextState, parse};
+use crate::context::{Context, ContextState, Owner, parse};
 use crate::error::{self, NotInitializedError, rcl};
 use crate::graph;
 use crate::handle::{Handle, Lifetime};
@@ -60,6 +60,12 @@ impl NodeState {
         Ok(full)
     }
 
+    /// # Errors
+    /// RCLError once the context is shut down; see [`ContextState::check_valid`].
+    pub(crate) fn check_valid(&self, py: Python<'_>, action: &str) -> PyResult<()> {
+        self.context.check_valid(py, action, Owner::Node)
+    }
+
     /// `/ns/node`.
     pub(crate) fn path(&self) -> String {
         names::node_path(&self.namespace, &self.name)
@@ -76,6 +82,15 @@ impl NodeState {
 pub(crate) struct Node {
     pub(crate) state: Arc<NodeState>,
     pub(crate) life: Arc<Lifetime>,
+}
+
+impl Node {
+    /// # Errors
+    /// InvalidHandle once it is destroyed, RCLError once its context is shut down.
+    pub(crate) fn check(&self, py: Python<'_>, action: &str) -> PyResult<()> {
+        self.life.check()?;
+        self.state.check_valid(py, action)
+    }
 }
 
 #[pymethods]
@@ -206,8 +221,8 @@ impl Node {
         )
     }
 
-    fn get_node_names_and_namespaces(&self) -> PyResult<Vec<(String, String)>> {
-        self.life.check()?;
+    fn get_node_names_and_namespaces(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        self.check(py, "get node names")?;
         let nodes = self.state.context.core.graph().nodes();
         Ok(nodes
             .into_iter()
@@ -217,8 +232,9 @@ impl Node {
 
     fn get_node_names_and_namespaces_with_enclaves(
         &self,
+        py: Python<'_>,
     ) -> PyResult<Vec<(String, String, String)>> {
-        self.life.check()?;
+        self.check(py, "get node names")?;
         let nodes = self.state.context.core.graph().nodes();
         Ok(nodes
             .into_iter()
@@ -227,16 +243,20 @@ impl Node {
     }
 
     #[pyo3(signature = (no_demangle=false))]
-    fn get_topic_names_and_types(&self, no_demangle: bool) -> PyResult<graph::NamesAndTypes> {
-        self.life.check()?;
+    fn get_topic_names_and_types(
+        &self,
+        py: Python<'_>,
+        no_demangle: bool,
+    ) -> PyResult<graph::NamesAndTypes> {
+        self.check(py, "get topic names and types")?;
         Ok(graph::names_and_types(
             &self.state.context.core.graph().endpoints(),
             graph::Listed::topics(no_demangle),
         ))
     }
 
-    fn get_service_names_and_types(&self) -> PyResult<graph::NamesAndTypes> {
-        self.life.check()?;
+    fn get_service_names_and_types(&self, py: Python<'_>) -> PyResult<graph::NamesAndTypes> {
+        self.check(py, "get service names and types")?;
         Ok(graph::names_and_types(
             &self.state.context.core.graph().endpoints(),
             graph::Listed::Services,
@@ -293,8 +313,8 @@ impl Node {
         graph::by_node(py, self, (name, namespace), graph::Side::Clients, listed)
     }
 
-    fn get_action_names_and_types(&self) -> PyResult<graph::NamesAndTypes> {
-        let topics = self.get_topic_names_and_types(false)?;
+    fn get_action_names_and_types(&self, py: Python<'_>) -> PyResult<graph::NamesAndTypes> {
+        let topics = self.get_topic_names_and_types(py, false)?;
         Ok(graph::actions(topics))
     }
 

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::client::Client;
-use crate::context::{Context, ContextState};
+use crate::context::{Context, ContextState, Owner};
 use crate::endpoint::DataWaiter;
 use crate::event::{EventHandle, EventState, Kind};
 use crate::guard_condition::{GuardCondition, GuardState};
@@ -372,8 +372,11 @@ fn next_timer(now: Instant, entities: &[Entity]) -> Instant {
 #[pymethods]
 impl Poller {
     #[new]
-    fn new(context: &Context) -> PyResult<Self> {
+    fn new(py: Python<'_>, context: &Context) -> PyResult<Self> {
         context.life.check()?;
+        context
+            .state
+            .check_valid(py, "create wait set", Owner::Given)?;
         Ok(Self {
             queue: context.state.core.ready_queue(),
             context: context.state.clone(),

@@ -11,6 +11,7 @@ use pteros_runtime::{Core, EndpointSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::context::Owner;
 use crate::endpoint::{filterable, given_payload, topic_name, type_hash_entry};
 use crate::error::{self, rcl};
 use crate::event::EventState;
@@ -89,6 +90,20 @@ pub(crate) fn create_writer(
     .map_err(error::endpoint)
 }
 
+impl Publisher {
+    /// # Errors
+    /// InvalidHandle once it is destroyed, RCLError once its context is shut down.
+    fn check(&self, py: Python<'_>, action: impl std::fmt::Display) -> PyResult<()> {
+        self.life.check()?;
+        let context = &self.node.context;
+        context.check_valid(py, action, Owner::Publisher)
+    }
+
+    fn check_publish(&self, py: Python<'_>) -> PyResult<()> {
+        self.check(py, format_args!("publish on {:?}", self.topic))
+    }
+}
+
 #[pymethods]
 impl Publisher {
     #[new]
@@ -99,7 +114,7 @@ impl Publisher {
         topic: &str,
         qos: &Profile,
     ) -> PyResult<PyClassInitializer<Self>> {
-        node.life.check()?;
+        node.check(py, "create publisher")?;
         let node = node.state.clone();
         let program = types::program_of(msg_type)?;
         let profile = qos.to_profile()?;
@@ -127,7 +142,7 @@ impl Publisher {
 
     /// Publishes a message.
     fn publish(&self, message: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.life.check()?;
+        self.check_publish(message.py())?;
         send(
             &self.node.context.core,
             &self.writer,
@@ -138,8 +153,8 @@ impl Publisher {
 
     /// Publishes CDR with its header.
     fn publish_raw(&self, payload: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.life.check()?;
         let py = payload.py();
+        self.check_publish(py)?;
         let mut payload = SerializedPayload::new(given_payload(payload)?);
         let core = &self.node.context.core;
         py.detach(|| core.publish(&self.writer, &mut payload, core.platform.wall_clock()))
@@ -153,8 +168,8 @@ impl Publisher {
         Ok(&self.topic)
     }
 
-    fn get_subscription_count(&self) -> PyResult<usize> {
-        self.life.check()?;
+    fn get_subscription_count(&self, py: Python<'_>) -> PyResult<usize> {
+        self.check(py, "get subscription count")?;
         Ok(self.writer.matched_count())
     }
 
@@ -168,7 +183,7 @@ impl Publisher {
     }
 
     fn assert_liveliness(&self, py: Python<'_>) -> PyResult<()> {
-        self.life.check()?;
+        self.check(py, "assert liveliness")?;
         py.detach(|| self.node.context.core.assert_liveliness(&self.writer));
         Ok(())
     }
@@ -176,7 +191,7 @@ impl Publisher {
     /// Waits until all subscriptions have acknowledged all messages.
     #[pyo3(signature = (timeout_ns=-1))]
     fn wait_for_all_acked(&self, py: Python<'_>, timeout_ns: i64) -> PyResult<bool> {
-        self.life.check()?;
+        self.check(py, "wait for all acknowledgements")?;
         let core = &self.node.context.core;
         let until = deadline(core, Some(timeout_ns));
         let acknowledged = py.detach(|| {

@@ -48,7 +48,7 @@ impl Service {
         service: &str,
         qos: &Profile,
     ) -> PyResult<PyClassInitializer<Self>> {
-        node.life.check()?;
+        node.check(py, "create service")?;
         let node = node.state.clone();
         let ty = Arc::new(ServiceType::of(srv_type)?);
         let profile = qos.to_profile()?;
@@ -178,6 +178,8 @@ impl Service {
         state: u32,
     ) -> PyResult<()> {
         self.life.check()?;
+        self.node
+            .check_valid(py, "configure service introspection")?;
         self.introspection.configure(py, clock, qos, state)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-use crate::context::for_each_context;
+use crate::context::{ContextState, for_each_context};
 use crate::error::rcl;
 use crate::guard_condition::{GuardCondition, GuardState};
 
@@ -68,6 +68,7 @@ pub(crate) fn before_open() {
         && let Ok(signal) = pteros_net::shutdown_signal()
         && signal.is_requested()
     {
+        for_each_context(ContextState::note_signal);
         signal.clear();
     }
 }

@@ -69,7 +69,7 @@ impl Subscription {
         filter_expression: Option<String>,
         filter_parameters: Vec<String>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        node.life.check()?;
+        node.check(py, "create subscription")?;
         let node = node.state.clone();
         let program = types::program_of(msg_type)?;
         let profile = qos.to_profile()?;

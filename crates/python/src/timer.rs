@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::clock::{Clock, ClockState};
-use crate::context::{Context, ContextState};
+use crate::context::{Context, ContextState, Owner};
 use crate::error::rcl;
 use crate::handle::{Handle, Lifetime};
 use crate::wakers::Wakers;
@@ -52,8 +51,8 @@ fn check_period(period: i64) -> PyResult<()> {
     if period >= 0 {
         return Ok(());
     }
-    Err(PyValueError::new_err(format!(
-        "timer period {period} ns: use 0 or more"
+    Err(rcl(format!(
+        "timer period must be non-negative, got {period} ns: use 0 or more"
     )))
 }
 
@@ -96,6 +95,7 @@ impl Timer {
     #[new]
     #[pyo3(signature = (clock, context, period_ns, autostart=true))]
     fn new(
+        py: Python<'_>,
         clock: &Clock,
         context: &Context,
         period_ns: i64,
@@ -103,6 +103,9 @@ impl Timer {
     ) -> PyResult<PyClassInitializer<Self>> {
         clock.life.check()?;
         context.life.check()?;
+        context
+            .state
+            .check_valid(py, "create timer", Owner::Given)?;
         check_period(period_ns)?;
         let now = clock.state.now();
         let life = Lifetime::new(|| {});

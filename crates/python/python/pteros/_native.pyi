@@ -236,7 +236,7 @@ class Node(Handle):
     def get_publisher_names_and_types_by_node(
         self, name: str, namespace: str, no_demangle: bool = False
     ) -> list[tuple[str, list[str]]]:
-        """InvalidNameError, NodeNameNonExistentError; here and below."""
+        """RCLError for a wrong name, NodeNameNonExistentError; here and below."""
     def get_subscriber_names_and_types_by_node(
         self, name: str, namespace: str, no_demangle: bool = False
     ) -> list[tuple[str, list[str]]]: ...
@@ -445,7 +445,7 @@ class Timer(Handle):
     """A timer as rcl's. Add it to a poller, which sleeps no longer than it allows."""
 
     def __init__(self, clock: Clock, context: Context, period_ns: int, autostart: bool = True) -> None:
-        """ValueError for a negative period."""
+        """RCLError for a negative period, and once the context is shut down."""
     def is_ready(self) -> bool:
         """Due and not canceled."""
     def take_due(self, executor: Any, /) -> tuple[()] | None:

@@ -141,7 +141,11 @@ class Client:
         self._forget(sequence_number, future)
 
     def service_is_ready(self) -> bool:
-        """Return whether a server is there."""
+        """
+        Return whether a server is there.
+
+        :raises RCLError: if the context is shut down.
+        """
         return self.__client.service_server_is_available()
 
     def wait_for_service(self, timeout_sec: Optional[float] = None) -> bool:
@@ -150,6 +154,7 @@ class Client:
 
         :param timeout_sec: Longest wait; ``None`` and negative numbers stand for "for ever".
         :returns: whether one is there.
+        :raises RCLError: if the context is shut down.
         """
         deadline = None
         if timeout_sec is not None and timeout_sec >= 0:

@@ -203,7 +203,12 @@ class Clock:
         Sleep for a time of the clock; see :meth:`sleep_until`.
 
         A negative duration returns at once.
+
+        :raises TypeError: if ``rel_time`` is no :class:`Duration`.
         """
+        if not isinstance(rel_time, Duration):
+            raise TypeError(
+                f'rel_time must be a Duration, such as Duration(seconds=0.5), got {rel_time!r}')
         now_ns = self.__clock.now()
         until_ns = max(0, now_ns + rel_time.nanoseconds)
         return self.sleep_until(

@@ -81,7 +81,7 @@ class Context:
 
     def _require_handle(self) -> _native.Context:
         context = self.__context
-        if context is None or not context.ok():
+        if context is None:
             raise NotInitializedException()
         return context
 

@@ -102,6 +102,7 @@ class Executor:
 
         :param context: The context of its nodes; ``None`` stands for the default one.
         :raises NotInitializedException: if the context is not initialized.
+        :raises RCLError: if the context is shut down.
         """
         super().__init__()
         self._context = get_default_context() if context is None else context

@@ -21,7 +21,7 @@ from rclpy.exceptions import (
 from rclpy.expand_topic_name import expand_topic_name
 from rclpy.guard_condition import GuardCondition
 from rclpy.impl import handle_methods  # noqa: F401
-from rclpy.impl.errors import NodeNameNonExistentError
+from rclpy.impl.errors import NodeNameNonExistentError, RCLError
 from rclpy.impl.node_parameters import NodeParameters
 from rclpy.logging import get_logger
 from rclpy.parameter import Parameter
@@ -58,6 +58,8 @@ HIDDEN_NODE_PREFIX = '_'
 
 __all__ = ['HIDDEN_NODE_PREFIX', 'Node', 'NodeNameNonExistentError']
 
+_PERIOD_MAX_NS = 2**63 - 1
+
 _versions = itertools.count(1)
 """Versions of the entities of all nodes; no two are equal."""
 
@@ -67,6 +69,9 @@ class Node(NodeParameters):
     A node: the owner of publishers, subscriptions, clients, services, timers and parameters.
 
     Its callbacks run in the executor that the node was added to.
+
+    Once the context is shut down, ``RCLError`` is raised by all that publishes, sets
+    parameters, looks into the graph or creates an entity. Destroying goes on to work.
     """
 
     # The classes of what the node creates; nodes of other kinds have their own.
@@ -283,7 +288,7 @@ class Node(NodeParameters):
     def _validate_qos_or_depth_parameter(self, qos_or_depth: Union[QoSProfile, int]) -> QoSProfile:
         if isinstance(qos_or_depth, QoSProfile):
             return qos_or_depth
-        if isinstance(qos_or_depth, int) and not isinstance(qos_or_depth, bool):
+        if isinstance(qos_or_depth, int):
             if qos_or_depth < 0:
                 raise ValueError('history depth must be greater than or equal to zero')
             return QoSProfile(depth=qos_or_depth)
@@ -293,7 +298,7 @@ class Node(NodeParameters):
         """
         Return the full name of a topic, remapped unless ``only_expand``.
 
-        :raises InvalidTopicNameException: if the name is invalid.
+        :raises RCLError: if the name is invalid.
         """
         with self.handle:
             return self._resolve(topic, only_expand, is_service=False)
@@ -302,7 +307,7 @@ class Node(NodeParameters):
         """
         Return the full name of a service, remapped unless ``only_expand``.
 
-        :raises InvalidServiceNameException: if the name is invalid.
+        :raises RCLError: if the name is invalid.
         """
         with self.handle:
             return self._resolve(service, only_expand, is_service=True)
@@ -310,9 +315,8 @@ class Node(NodeParameters):
     def _resolve(self, name: str, only_expand: bool, is_service: bool) -> str:
         try:
             return self.handle.resolve_name(name, only_expand, is_service)
-        except _native.InvalidNameError:
-            self._validate_topic_or_service_name(name, is_service=is_service)
-            raise
+        except _native.InvalidNameError as error:
+            raise RCLError(f'failed to resolve name: {error.message}') from None
 
     # --- creating
 
@@ -504,8 +508,12 @@ class Node(NodeParameters):
         :param callback_group: The group of the callback.
         :param clock: The clock; ``None`` stands for the node's.
         :param autostart: Start now, not at the first ``reset``.
+        :raises RCLError: if the period is negative.
         """
         period_ns = int(float(timer_period_sec) * S_TO_NS)
+        if abs(period_ns) > _PERIOD_MAX_NS:
+            raise TypeError(
+                f'timer period {timer_period_sec} s is too long: use at most 292 years')
         callback_group = callback_group or self.default_callback_group
         timer = self._timer_class(
             callback, callback_group, period_ns, clock or self._clock, context=self._context,
@@ -772,4 +780,7 @@ class Node(NodeParameters):
 
 
 def _c_qos(profile: QoSProfile) -> Any:
-    return _native.rmw_qos_profile_t(*profile._native())
+    try:
+        return _native.rmw_qos_profile_t(*profile._native())
+    except OverflowError:
+        raise TypeError(f'history depth {profile.depth} is too large') from None

@@ -42,6 +42,7 @@ class Publisher:
         :param msg: A message of the publisher's type, or a serialized one: ``bytes``, or
             any other buffer of CDR with its header.
         :raises TypeError: if it is of another type.
+        :raises RCLError: if the context is shut down.
         :raises InvalidHandle: if the publisher was destroyed.
         """
         if isinstance(msg, self.msg_type):

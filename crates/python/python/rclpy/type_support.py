@@ -27,13 +27,21 @@ def check_for_type_support(msg_or_srv_type: Any) -> None:
     raise NoTypeSupportImportedException()
 
 
+def _check_is_interface(given: Any) -> None:
+    # An instance has the type support of its class, and is of a wrong kind nevertheless.
+    if not hasattr(type(given), '_TYPE_SUPPORT'):
+        check_for_type_support(given)
+
+
 def check_is_valid_msg_type(msg_type: Any) -> None:
     """
     Check that a class is a message.
 
-    :raises RuntimeError: if it is something else.
+    :raises RuntimeError: if it is a service or action.
+    :raises AttributeError: if it is no interface.
     """
     if not _native.is_message_class(msg_type):
+        _check_is_interface(msg_type)
         raise RuntimeError(
             f'The message type provided ({msg_type!r}) is not valid: pass a message class, such '
             'as std_msgs.msg.String, not a service or action')
@@ -43,9 +51,25 @@ def check_is_valid_srv_type(srv_type: Any) -> None:
     """
     Check that a class is a service.
 
-    :raises RuntimeError: if it is something else.
+    :raises RuntimeError: if it is a message or action.
+    :raises AttributeError: if it is no interface.
     """
     if not _native.is_service_class(srv_type):
+        _check_is_interface(srv_type)
         raise RuntimeError(
             f'The service type provided ({srv_type!r}) is not valid: pass a service class, such '
             'as std_srvs.srv.Empty, not a message or action')
+
+
+def check_is_valid_action_type(action_type: Any) -> None:
+    """
+    Check that a class is an action.
+
+    :raises RuntimeError: if it is a message or service.
+    :raises AttributeError: if it is no interface.
+    """
+    if not _native.is_action_class(action_type):
+        _check_is_interface(action_type)
+        raise RuntimeError(
+            f'The action type provided ({action_type!r}) is not valid: pass an action class, such '
+            'as example_interfaces.action.Fibonacci, not a message or service')

@@ -6,22 +6,24 @@ import os
 import threading
 import time
 import weakref
+from contextlib import contextmanager
 
 from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
 from pteros import _native
 from rclpy._imported_names import getter_of
+from rclpy.impl.errors import InvalidHandle, RCLError
 from rclpy.qos import (
     QoSProfile, qos_profile_action_status_default, qos_profile_services_default,
 )
 from rclpy.task import Future
-from rclpy.type_support import check_for_type_support
+from rclpy.type_support import check_is_valid_action_type
 from rclpy.waitable import NumberOfEntities, StaticWaitable
 from unique_identifier_msgs.msg import UUID
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional
+    from typing import Any, Callable, Dict, Iterator, Optional
 
     from rclpy.callback_groups import CallbackGroup
     from rclpy.node import Node
@@ -92,6 +94,15 @@ class ClientGoalHandle:
         return self._action_client._get_result_async(self)
 
 
+@contextmanager
+def creation_errors(kind: str, action_name: str) -> Iterator[None]:
+    """Raise ``ValueError``, as rclpy does, if the client or server cannot be created."""
+    try:
+        yield
+    except RCLError as error:
+        raise ValueError(f'Failed to create action {kind} {action_name!r}: {error}') from None
+
+
 class ActionClient(StaticWaitable):
     """Sends goals to an action server."""
 
@@ -111,16 +122,17 @@ class ActionClient(StaticWaitable):
         :param action_type: The action class.
         :param action_name: The action.
         :param callback_group: The group in which responses and feedback are handled.
+        :raises ValueError: if the name is invalid, or the context is shut down.
         """
         if callback_group is None:
             callback_group = node.default_callback_group
-        check_for_type_support(action_type)
+        check_is_valid_action_type(action_type)
         self._node = node
         self._action_type = action_type
         self._action_name = action_name
-        name = node._resolve(action_name, False, is_service=False)
         impl = action_type.Impl
-        with node.handle:
+        with node.handle, creation_errors('client', action_name):
+            name = node._resolve(action_name, False, is_service=False)
             self._goal_client = _native.Client(
                 node.handle, impl.SendGoalService, name + '/_action/send_goal',
                 _c_qos(goal_service_qos_profile))
@@ -252,7 +264,10 @@ class ActionClient(StaticWaitable):
         future = Future()
         # The lock keeps a response from overtaking the registration of its request.
         with self._lock:
-            number = client.send_request(request)
+            try:
+                number = client.send_request(request)
+            except InvalidHandle as error:
+                raise self._unusable(error) from None
             if number in pending:
                 raise RuntimeError(f'Sequence ({number}) conflicts with pending request')
             pending[number] = future
@@ -339,13 +354,23 @@ class ActionClient(StaticWaitable):
         future._add_waker(lambda: self._feedback_callbacks.pop(key, None))
         return future
 
+    def _unusable(self, error: InvalidHandle) -> RCLError:
+        return RCLError(f'action client {self._action_name!r}: {error}')
+
     def server_is_ready(self) -> bool:
-        """Return whether a server is there."""
+        """
+        Return whether a server is there.
+
+        :raises RCLError: if the client was destroyed, or the context is shut down.
+        """
         with self._node.handle:
-            return (
-                all(client.service_server_is_available() for client in self._handles[:3])
-                and self._feedback_sub.get_publisher_count() > 0
-                and self._status_sub.get_publisher_count() > 0)
+            try:
+                return (
+                    all(client.service_server_is_available() for client in self._handles[:3])
+                    and self._feedback_sub.get_publisher_count() > 0
+                    and self._status_sub.get_publisher_count() > 0)
+            except InvalidHandle as error:
+                raise self._unusable(error) from None
 
     def wait_for_server(self, timeout_sec: Optional[float] = None) -> bool:
         """
@@ -353,6 +378,7 @@ class ActionClient(StaticWaitable):
 
         :param timeout_sec: Longest wait; ``None`` stands for "for ever".
         :returns: whether one is there.
+        :raises RCLError: if the client was destroyed, or the context is shut down.
         """
         deadline = None if timeout_sec is None else time.monotonic() + timeout_sec
         while self._node.context.ok() and not self.server_is_ready():

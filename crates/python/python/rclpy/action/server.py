@@ -11,7 +11,7 @@ from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
 from action_msgs.srv import CancelGoal
 from pteros import _native
 from rclpy._imported_names import getter_of
-from rclpy.action.client import _c_qos
+from rclpy.action.client import _c_qos, creation_errors
 from rclpy.constants import S_TO_NS
 from rclpy.executors import await_or_execute
 from rclpy.impl.errors import RCLError
@@ -19,7 +19,7 @@ from rclpy.qos import (
     QoSProfile, qos_profile_action_status_default, qos_profile_services_default,
 )
 from rclpy.task import Future
-from rclpy.type_support import check_for_type_support
+from rclpy.type_support import check_is_valid_action_type
 from rclpy.waitable import NumberOfEntities, StaticWaitable
 
 TYPE_CHECKING = False
@@ -235,6 +235,7 @@ class ActionServer(StaticWaitable):
             executes it at once.
         :param cancel_callback: Gets the handle of a goal and returns a :class:`CancelResponse`.
         :param result_timeout: Seconds for which a result is kept.
+        :raises ValueError: if the name is invalid, or the context is shut down.
         """
         if callback_group is None:
             callback_group = node.default_callback_group
@@ -243,14 +244,16 @@ class ActionServer(StaticWaitable):
         self.register_goal_callback(goal_callback)
         self.register_cancel_callback(cancel_callback)
         self.register_execute_callback(execute_callback)
-        check_for_type_support(action_type)
+        check_is_valid_action_type(action_type)
         self._node = node
         self._action_type = action_type
         self._clock = node.get_clock()
+        if isinstance(result_timeout, (str, bytes)):
+            raise TypeError(f'result_timeout must be a number of seconds, got {result_timeout!r}')
         self._result_timeout_ns = int(result_timeout * S_TO_NS)
-        name = node._resolve(action_name, False, is_service=False)
         impl = action_type.Impl
-        with node.handle:
+        with node.handle, creation_errors('server', action_name):
+            name = node._resolve(action_name, False, is_service=False)
             self._goal_service = _native.Service(
                 node.handle, impl.SendGoalService, name + '/_action/send_goal',
                 _c_qos(goal_service_qos_profile))
@@ -357,9 +360,15 @@ class ActionServer(StaticWaitable):
         try:
             result = await await_or_execute(execute_callback, goal_handle)
         except Exception as error:
+            if isinstance(error, RCLError) and not self._node.context.ok():
+                # The program shuts down: no client can hear of the goal any more.
+                self._logger.debug(f'Execute callback ended by the shutdown: {error}')
+                return
             result = self._action_type.Result()
             self._logger.error(f'Error raised in execute callback: {error}')
             traceback.print_exc()
+        if goal_handle.is_active and not self._node.context.ok():
+            return
         if goal_handle.is_active:
             self._logger.warning(
                 f'Goal state not set, assuming aborted. Goal ID: {key.hex()}')
