@@ -9,7 +9,7 @@ use std::time::Duration;
 use pteros::args::Arguments;
 use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
-use pteros::log::{Severity, escape_line};
+use pteros::log::{LogSettings, Severity, escape_line};
 use pteros::parameter::ParameterValue;
 use pteros::{Context, ContextOptions};
 use tracing_subscriber::filter::Targets;
@@ -168,12 +168,7 @@ fn count(flag: &str, text: &str) -> Result<usize, String> {
 
 /// Installs the log output with the level of `--log-level`.
 fn install_log(arguments: &Arguments) {
-    // Directives that Pteros generates are valid.
-    let filter: Targets = arguments
-        .log
-        .filter(Severity::Info)
-        .parse()
-        .unwrap_or_default();
+    let filter = log_filter(&arguments.log);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(|| EscapedLines(std::io::stderr()))
         .with_ansi(false);
@@ -181,6 +176,17 @@ fn install_log(arguments: &Arguments) {
     let _ = tracing_subscriber::registry()
         .with(lines.with_filter(filter))
         .try_init();
+}
+
+/// Lines from the level of the options on. Of Zenoh it has errors alone, unless a level is
+/// asked for: what else Zenoh says at its start is usual.
+fn log_filter(options: &LogSettings) -> Targets {
+    let mut directives = options.filter(Severity::Info);
+    if options.level.is_none() {
+        directives += ",zenoh=error";
+    }
+    // Directives that Pteros generates are valid.
+    directives.parse().unwrap_or_default()
 }
 
 /// Standard error, where one write is one event: names and error texts in it may
@@ -197,5 +203,25 @@ impl Write for EscapedLines {
 
     fn flush(&mut self) -> std::io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::Level;
+
+    use super::*;
+
+    #[test]
+    fn only_errors_of_zenoh_are_printed_unless_a_level_is_asked_for() {
+        let mut options = LogSettings::default();
+        let prints = |options: &LogSettings, target: &str, level: Level| {
+            log_filter(options).would_enable(target, &level)
+        };
+        assert!(prints(&options, "pteros_container::program", Level::INFO));
+        assert!(!prints(&options, "zenoh::net::runtime", Level::INFO));
+        assert!(prints(&options, "zenoh::net::runtime", Level::ERROR));
+        options.level = Some(Severity::Info);
+        assert!(prints(&options, "zenoh::net::runtime", Level::INFO));
     }
 }
