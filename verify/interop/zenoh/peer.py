@@ -494,6 +494,18 @@ def look(node, _arguments):
     say("done")
 
 
+def route(arguments):
+    """A router of eclipse-zenoh, which listens at the endpoint until a line comes."""
+    config = zenoh.Config()
+    config.insert_json5("mode", '"router"')
+    config.insert_json5("listen/endpoints", f'["{arguments.endpoint}"]')
+    config.insert_json5("scouting/multicast/enabled", "false")
+    session = zenoh.open(config)
+    say("ready")
+    sys.stdin.readline()
+    session.close()
+
+
 VERBS = {
     "pub": publish,
     "sub": subscribe,
@@ -510,7 +522,7 @@ VERBS = {
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=VERBS)
+    parser.add_argument("verb", choices=[*VERBS, "router"])
     parser.add_argument("--endpoint", required=True)
     parser.add_argument("--mode", default="peer", choices=["peer", "client"])
     parser.add_argument("--domain", type=int, default=0)
@@ -522,6 +534,8 @@ def main():
     parser.add_argument("--token", default="on", choices=["on", "off"])
     parser.add_argument("--start", default="now", choices=["now", "stdin"])
     arguments = parser.parse_args()
+    if arguments.verb == "router":
+        return route(arguments)
     node = Node(arguments)
     VERBS[arguments.verb](node, arguments)
     node.session.close()

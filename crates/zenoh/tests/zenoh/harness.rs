@@ -21,18 +21,34 @@ pub struct Net {
 impl Net {
     /// Starts the router.
     pub fn new() -> Self {
-        let mut net = Self {
-            port: free_port(),
-            router: None,
-        };
+        let mut net = Self::without_router();
         net.start_router();
         net
     }
 
+    /// A port without a router, for one of others.
+    pub fn without_router() -> Self {
+        Self {
+            port: free_port(),
+            router: None,
+        }
+    }
+
     pub fn start_router(&mut self) {
+        self.start_router_with(Vec::new());
+    }
+
+    /// Starts a router that connects to that of another net.
+    pub fn start_router_beside(&mut self, other: &Net) {
+        let connect = format!("[\"{}\"]", other.endpoint());
+        self.start_router_with(vec![("connect/endpoints".into(), connect)]);
+    }
+
+    fn start_router_with(&mut self, mut overrides: Vec<(String, String)>) {
         let listen = format!("[\"{}\"]", self.endpoint());
+        overrides.push(("listen/endpoints".into(), listen));
         let settings = ZenohSettings {
-            overrides: vec![("listen/endpoints".into(), listen)],
+            overrides,
             ..ZenohSettings::default()
         };
         self.router = Some(Router::start(&settings).unwrap());

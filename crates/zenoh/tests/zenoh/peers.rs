@@ -123,6 +123,50 @@ fn transient_local_history_passes_both_ways() {
     }
 }
 
+/// One session connects to a router of eclipse-zenoh, the other to that or to one of ours
+/// that is connected to it.
+#[test]
+fn sessions_meet_through_a_router_of_others() {
+    let theirs = Net::without_router();
+    let Some(mut router) = start(&theirs, "router") else {
+        return;
+    };
+    let mut ours = Net::without_router();
+    ours.start_router_beside(&theirs);
+    for far in [&theirs, &ours] {
+        let (here, there) = (theirs.open_as("client"), far.open_as("client"));
+        let (near, far) = (
+            here.create_node("near").unwrap(),
+            there.create_node("far").unwrap(),
+        );
+        let latched = || "chatter".to_owned().keep_last(3).transient_local();
+        let publisher: Publisher<Text> = near.create_publisher(latched()).unwrap();
+        for n in 1..=3 {
+            publisher.publish(&text(n)).unwrap();
+        }
+        let subscription: Subscription<Text> = far.create_polled_subscription(latched()).unwrap();
+        for n in 1..=3 {
+            assert_eq!(next(&subscription), n.to_string());
+        }
+        assert!(publisher.wait_for_matched(1, SOON));
+        publisher.publish(&text("live")).unwrap();
+        assert_eq!(next(&subscription), "live");
+
+        let service = far
+            .create_service::<AddTwoInts>("add", |request| AddTwoIntsResponse {
+                sum: request.a + request.b,
+            })
+            .unwrap();
+        let _spin = SpinThread::of_node(&far, service);
+        let client = near.create_client::<AddTwoInts>("add").unwrap();
+        assert!(client.wait_for_service(SOON));
+        let request = AddTwoIntsRequest { a: 40, b: 2 };
+        assert_eq!(client.call(&request, SOON).unwrap().sum, 42);
+    }
+    router.release();
+    assert!(router.finish(SOON).unwrap().success());
+}
+
 #[test]
 fn services_work_both_ways() {
     let net = Net::new();
