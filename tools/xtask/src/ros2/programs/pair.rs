@@ -150,6 +150,7 @@ impl Running {
 fn is_expected(end: End, was_interrupted: bool, status: ExitStatus) -> bool {
     match (end, was_interrupted, status.code()) {
         (End::Itself, _, code) | (End::Interrupt, false, code) => code == Some(0),
+        (End::Exception, _, code) => code == Some(1),
         // Some let KeyboardInterrupt or a second shutdown pass.
         (End::Interrupt, true, Some(code)) => code < 2,
         (End::Interrupt, true, None) => status.signal() == Some(Signal::SIGINT as i32),
@@ -272,6 +273,8 @@ mod tests {
         assert!(!is_expected(End::Interrupt, false, failed));
         assert!(!is_expected(End::Interrupt, false, interrupted));
         assert!(!is_expected(End::Itself, true, failed));
+        assert!(is_expected(End::Exception, false, failed));
+        assert!(!is_expected(End::Exception, false, passed));
     }
 
     #[test]

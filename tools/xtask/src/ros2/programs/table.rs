@@ -22,6 +22,8 @@ pub enum Code {
 pub enum End {
     /// By itself, with status 0.
     Itself,
+    /// By an exception of its own, with status 1.
+    Exception,
     /// By SIGINT, after the lines were seen.
     Interrupt,
 }
@@ -91,6 +93,11 @@ const fn partner(name: &'static str, lines: &'static [&'static str]) -> Program 
 impl Program {
     const fn with(self, arguments: &'static [&'static str]) -> Self {
         Self { arguments, ..self }
+    }
+
+    const fn raises(self) -> Self {
+        let end = End::Exception;
+        Self { end, ..self }
     }
 
     const fn ends(self) -> Self {
@@ -404,7 +411,8 @@ pub const PAIRS: &[Pair] = &[
             "liveliness",
             &["Liveliness changed event:", "  alive_count: 1"],
         )
-        .with(&["1000", "--policy", "MANUAL_BY_TOPIC", "--kill-publisher-after", "4000"]),
+        .with(&["1000", "--policy", "MANUAL_BY_TOPIC", "--kill-publisher-after", "4000"])
+        .raises(),
         partner(
             "liveliness_listener",
             &["alive 1", "heard Talker says ", "alive 0 not alive 1"],
