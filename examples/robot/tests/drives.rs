@@ -285,7 +285,9 @@ fn launched_with_a_recorder_it_is_replayed_by_its_launch_file() {
     let _ = std::fs::remove_dir_all(&bag);
     let record = format!("record:={}", bag.display());
     let words = [file, "use_sim_time:=true", "speed:=4.0", &record];
-    let launch = Launch::start(domain(7), &words);
+    let mut launch = Launch::start(domain(7), &words);
+    // Plans are published once, for a goal that the robot accepts as soon as it is up.
+    launch.wait_for("Subscribed to topic '/plan'");
     let operator = Operator::new(&local(domain(7), false));
     let (status, message) = operator.drive(DOOR);
     assert_eq!(status, GoalStatus::Succeeded, "{message:?}");
