@@ -168,12 +168,8 @@ fn secured_graphs_are_recorded_and_played() {
         return;
     }
     let domain = Domain::new();
-    let keystore = ros2.plug_in.join("keystore_of_bags");
-    let words = format!("security init {} -e", keystore.display());
-    let words: Vec<&str> = words.split(' ').collect();
     let enclaves = ["/talker", "/listener", "/recorder", "/player"];
-    let made = support::finish(domain.command(words.into_iter().chain(enclaves)));
-    assert_eq!(made.code, Some(0), "{}", made.err);
+    let keystore = ros2.keystore(&domain, "keystore_of_bags", &enclaves);
     // The keystore's governance is for that domain.
     for rmw in ros2.others() {
         let of_enclave = |enclave: &'static str, words: &str| {

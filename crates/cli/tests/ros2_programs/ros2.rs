@@ -1,6 +1,6 @@
 //! An installed ROS 2, and programs of it that run.
 
-use crate::support::Domain;
+use crate::support::{self, Domain};
 use crate::{LINE_MAX, OTHERS, PLUG_IN};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -53,6 +53,16 @@ impl Ros2 {
             variables: secured(keystore, enclave).into(),
             ..self.clone()
         }
+    }
+
+    /// Makes a keystore with these enclaves, for the domain.
+    pub fn keystore(&self, domain: &Domain, name: &str, enclaves: &[&str]) -> PathBuf {
+        let keystore = self.plug_in.join(name);
+        let words = format!("security init {} -e", keystore.display());
+        let words = words.split(' ').chain(enclaves.iter().copied());
+        let made = support::finish(domain.command(words));
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        keystore
     }
 
     pub fn has(&self, program: &str) -> bool {
