@@ -3,14 +3,17 @@
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
+use pteros::interfaces::lifecycle_msgs::msg::TransitionEvent;
 use pteros::interfaces::std_srvs::srv::{SetBool, SetBoolRequest, SetBoolResponse};
+use pteros::lifecycle::{LifecycleNode, LifecycleState, LifecycleSupervisor, SupervisedNode};
 use pteros::parameter::{Parameter, ParameterClient, ParameterValue};
+use pteros::prelude::*;
 use pteros::service::{CallError, Service};
 
 use zenoh::Wait;
 
 use crate::harness::{Net, SOON, until};
-use crate::spin_thread::SpinThread;
+use crate::spin_thread::{SPIN_PERIOD, SpinThread};
 
 #[test]
 fn every_call_gets_the_response_to_its_request() {
@@ -196,4 +199,29 @@ fn parameters_are_read_and_set_through_the_wire() {
         .unwrap();
     assert_eq!(results, [Ok(())]);
     assert!((speed.value() - 2.5).abs() < f64::EPSILON);
+}
+
+/// A supervisor brings a managed node of another context up and down, and hears of it.
+#[test]
+fn managed_nodes_are_supervised() {
+    let net = Net::new();
+    let (far, here) = (net.open(), net.open());
+    let arm = LifecycleNode::new(&far, NodeOptions::new("arm"), ()).unwrap();
+    let _spin = SpinThread::new(move |is_over| while !arm.spin_until(is_over, SPIN_PERIOD) {});
+    let node = here.create_node("ears").unwrap();
+    let events: Subscription<TransitionEvent> = node
+        .create_polled_subscription("/arm/transition_event".keep_last(10))
+        .unwrap();
+    assert!(events.wait_for_matched(1, SOON));
+    let mut supervisor = LifecycleSupervisor::new(&here, [SupervisedNode::new("arm")]).unwrap();
+    let report = supervisor.bring_up();
+    assert!(report.all_are(LifecycleState::Active), "{report}");
+    let report = supervisor.shut_down();
+    assert!(report.all_are(LifecycleState::Finalized), "{report}");
+    for goal in ["inactive", "active", "finalized"] {
+        // Each transition passes a state of its own.
+        let mut labels = std::iter::from_fn(|| events.take_timeout(SOON));
+        let found = labels.find(|event| event.goal_state.label == goal);
+        assert!(found.is_some(), "{goal}");
+    }
 }
