@@ -29,10 +29,14 @@ def ready():
 
 def ready_when_spinning(node, then=lambda: None):
     """Print the word in the first turn of an executor."""
+    first_turn = threading.Lock()
+
     def call():
         timer.cancel()
-        ready()
-        then()
+        # Another thread of the executor may have begun before the timer was canceled.
+        if first_turn.acquire(blocking=False):
+            ready()
+            then()
 
     timer = node.create_timer(0.0, call, ReentrantCallbackGroup())
 
@@ -166,7 +170,6 @@ STATES = {
     ''',
     'callback in a thread of an executor': '''
         def call():
-            ready()
             while rclpy.ok():
                 time.sleep(0.01)
 
