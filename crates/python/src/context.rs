@@ -149,7 +149,7 @@ impl ContextState {
     }
 }
 
-/// What a call belongs to that a context without validity refuses.
+/// The owner of a call that an invalid context refuses, for the words of the error.
 #[derive(Clone, Copy)]
 pub(crate) enum Owner {
     Publisher,

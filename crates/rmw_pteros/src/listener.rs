@@ -40,7 +40,7 @@ struct CallbackThread {
     was_started: AtomicBool,
 }
 
-/// What a thread does with callbacks now.
+/// The part that a thread has in running callbacks now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// Nothing.

@@ -4,7 +4,7 @@
 /// How a setting is written in `ZENOH_CONFIG_OVERRIDE`.
 pub const OVERRIDE_HINT: &str = "write KEY=VALUE with a key of Zenoh's configuration and a value in JSON5, as \
      mode=\"client\";connect/endpoints=[\"tcp/10.0.0.1:7447\"]";
-/// What a configuration file must be.
+/// The remedy for a configuration file that cannot be read.
 pub const FILE_HINT: &str = "name a configuration file of Zenoh (.json5, .json or .yaml), or unset the variable to \
      have the defaults of rmw_zenoh_cpp";
 
@@ -67,7 +67,7 @@ fn quoted_after(text: &str, word: &str) -> Option<String> {
     }
 }
 
-/// What to do where a connection fails for that reason. A fatal alert is the other end's
+/// The remedy for a connection that fails for that reason. A fatal alert is the other end's
 /// word about a certificate.
 pub fn connection_hint(reason: &str) -> &'static str {
     if reason.contains("received fatal alert") {
@@ -86,7 +86,7 @@ pub fn connection_hint(reason: &str) -> &'static str {
     }
 }
 
-/// What to do where a router cannot listen for that reason, with the transport of its
+/// The remedy for a router that cannot listen for that reason, with the transport of its
 /// endpoints.
 pub fn listen_hint(reason: &str, transport: &str) -> String {
     if reason.contains("Address already in use") {

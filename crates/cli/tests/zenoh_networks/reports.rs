@@ -1,4 +1,4 @@
-//! What the command says of a network on Zenoh: `doctor`, `topic why`.
+//! Reports of the command on a network on Zenoh: `doctor`, `topic why`.
 
 use std::time::Instant;
 

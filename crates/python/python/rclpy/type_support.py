@@ -7,7 +7,7 @@ from rclpy.exceptions import NoTypeSupportImportedException
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
 
 def check_for_type_support(msg_or_srv_type: Any) -> None:
@@ -27,10 +27,13 @@ def check_for_type_support(msg_or_srv_type: Any) -> None:
     raise NoTypeSupportImportedException()
 
 
-def _check_is_interface(given: Any) -> None:
+def _refuse_type(kind: str, given: Any, example: str, others: str) -> NoReturn:
     # An instance has the type support of its class, and is of a wrong kind nevertheless.
     if not hasattr(type(given), '_TYPE_SUPPORT'):
         check_for_type_support(given)
+    raise RuntimeError(
+        f'The {kind} type provided ({given!r}) is not valid: pass a class such as {example}, '
+        f'not a {others}')
 
 
 def check_is_valid_msg_type(msg_type: Any) -> None:
@@ -41,10 +44,7 @@ def check_is_valid_msg_type(msg_type: Any) -> None:
     :raises AttributeError: if it is no interface.
     """
     if not _native.is_message_class(msg_type):
-        _check_is_interface(msg_type)
-        raise RuntimeError(
-            f'The message type provided ({msg_type!r}) is not valid: pass a message class, such '
-            'as std_msgs.msg.String, not a service or action')
+        _refuse_type('message', msg_type, 'std_msgs.msg.String', 'service or action')
 
 
 def check_is_valid_srv_type(srv_type: Any) -> None:
@@ -55,10 +55,7 @@ def check_is_valid_srv_type(srv_type: Any) -> None:
     :raises AttributeError: if it is no interface.
     """
     if not _native.is_service_class(srv_type):
-        _check_is_interface(srv_type)
-        raise RuntimeError(
-            f'The service type provided ({srv_type!r}) is not valid: pass a service class, such '
-            'as std_srvs.srv.Empty, not a message or action')
+        _refuse_type('service', srv_type, 'std_srvs.srv.Empty', 'message or action')
 
 
 def check_is_valid_action_type(action_type: Any) -> None:
@@ -69,7 +66,4 @@ def check_is_valid_action_type(action_type: Any) -> None:
     :raises AttributeError: if it is no interface.
     """
     if not _native.is_action_class(action_type):
-        _check_is_interface(action_type)
-        raise RuntimeError(
-            f'The action type provided ({action_type!r}) is not valid: pass an action class, such '
-            'as example_interfaces.action.Fibonacci, not a message or service')
+        _refuse_type('action', action_type, 'example_interfaces.action.Fibonacci', 'message or service')

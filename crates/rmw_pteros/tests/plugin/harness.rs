@@ -14,12 +14,16 @@ use rmw_pteros_cpp::abi::{
     StringArray, Subscription, SubscriptionOptions, Time, WaitArray, WaitSet, ret,
 };
 
+// Of the C library.
 unsafe extern "C" {
     fn malloc(bytes: usize) -> *mut c_void;
     fn free(memory: *mut c_void);
     fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void;
     fn calloc(count: usize, bytes: usize) -> *mut c_void;
+}
 
+// Of the plug-in: entities.
+unsafe extern "C" {
     fn rmw_init_options_init(options: *mut InitOptions, allocator: Allocator) -> Ret;
     fn rmw_init_options_fini(options: *mut InitOptions) -> Ret;
     fn rmw_init(options: *const InitOptions, context: *mut Context) -> Ret;
@@ -61,6 +65,10 @@ unsafe extern "C" {
         qos: *const QosProfile,
     ) -> *mut ServiceHandle;
     fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret;
+}
+
+// Of the plug-in: events, waits and messages.
+unsafe extern "C" {
     pub fn rmw_publisher_count_matched_subscriptions(
         publisher: *const Publisher,
         count: *mut usize,

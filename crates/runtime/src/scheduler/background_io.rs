@@ -112,7 +112,7 @@ impl BackgroundIo {
     }
 }
 
-/// What a process has tried once.
+/// The thread of one process, or the refusal of its only try.
 struct StartedThread {
     process: u32,
     /// `None` if the system refused.

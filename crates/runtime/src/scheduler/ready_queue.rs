@@ -391,6 +391,57 @@ mod tests {
         assert!(!slot.is_attached_to(&queues[0]));
     }
 
+    /// A queue whose owner sleeps in its sockets, and how often it was woken there.
+    fn sleeping() -> (ReadyQueue, Arc<AtomicUsize>) {
+        let wakes = Arc::new(AtomicUsize::new(0));
+        let counted = wakes.clone();
+        let queue = ReadyQueue::new(move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        assert!(queue.begin_socket_sleep());
+        (queue, wakes)
+    }
+
+    #[test]
+    fn a_producer_that_does_its_work_wakes_nobody() {
+        let (queue, wakes) = sleeping();
+        let task = Arc::new(Count(AtomicUsize::new(0)));
+        let weak: Weak<Count> = Arc::downgrade(&task);
+        let hold = queue.hold_wake();
+        queue.push(weak.clone());
+        hold.run_tasks();
+        drop(hold);
+        assert_eq!(task.0.load(Ordering::Relaxed), 1);
+        assert_eq!(wakes.load(Ordering::Relaxed), 0);
+        queue.push(weak);
+        assert_eq!(wakes.load(Ordering::Relaxed), 1, "it sleeps as before");
+    }
+
+    #[test]
+    fn what_a_held_wake_up_leaves_wakes_the_owner() {
+        let count = Arc::new(Count(AtomicUsize::new(0)));
+        let task: Weak<Count> = Arc::downgrade(&count);
+        for left in ["a task", "an interrupt", "a wake-up"] {
+            let (queue, wakes) = sleeping();
+            let hold = queue.hold_wake();
+            match left {
+                "a task" => {
+                    hold.run_tasks();
+                    queue.push(task.clone());
+                }
+                "an interrupt" => {
+                    queue.interrupt();
+                    hold.run_tasks();
+                }
+                _ => queue.wake(),
+            }
+            assert_eq!(wakes.load(Ordering::Relaxed), 0, "{left}");
+            drop(hold);
+            assert_eq!(wakes.load(Ordering::Relaxed), 1, "{left}");
+            assert!(queue.has_wake_reason(), "{left}");
+        }
+    }
+
     #[test]
     fn an_entity_is_queued_once_however_often_it_is_ready() {
         let queue = Arc::new(ReadyQueue::new(|| {}));

@@ -51,8 +51,8 @@ pub trait Wire: Send + Sync {
         None
     }
 
-    /// What the wire lacks for such an endpoint, whoever has it; `None` for nothing. It is
-    /// one of the reasons of [`Wire::why_not`].
+    /// The reason why no context has such an endpoint on this wire; `None` if it can be
+    /// there. [`Wire::why_not`] has further reasons.
     fn lacks(&self, _endpoint: &EndpointData) -> Option<&'static str> {
         None
     }

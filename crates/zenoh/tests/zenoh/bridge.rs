@@ -26,7 +26,7 @@ use pteros_zenoh::bridge::{
     RuleOptions, Side,
 };
 
-use crate::harness::{Net, SOON, next, text, until};
+use crate::harness::{Net, SOON, add_two_ints, next, text, until};
 use crate::spin_thread::SpinThread;
 
 /// A domain for RTPS that no other test of this program has.
@@ -336,11 +336,7 @@ fn a_volatile_topic_crosses_only_while_somebody_listens() {
 
 fn serve(context: &Context, name: &str) -> SpinThread {
     let node = context.create_node("serving").unwrap();
-    let service = node
-        .create_service::<AddTwoInts>(name, |request| AddTwoIntsResponse {
-            sum: request.a + request.b,
-        })
-        .unwrap();
+    let service = add_two_ints(&node, name);
     SpinThread::of_node(&node, service)
 }
 

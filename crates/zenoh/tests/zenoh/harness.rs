@@ -4,8 +4,12 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use pteros::config::{DiscoveryRange, ZenohSettings};
+use pteros::interfaces::example_interfaces::srv::{
+    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
+};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
+use pteros::service::Service;
 use pteros_zenoh::Router;
 use zenoh::Wait as _;
 
@@ -127,6 +131,14 @@ pub fn open_with(settings: ZenohSettings) -> Context {
         ..ContextOptions::default()
     };
     Context::with_options(options).unwrap()
+}
+
+/// A service that adds.
+pub fn add_two_ints(node: &Node, name: &str) -> Service<AddTwoInts> {
+    let add = |request: Sample<AddTwoIntsRequest>| AddTwoIntsResponse {
+        sum: request.a + request.b,
+    };
+    node.create_service::<AddTwoInts>(name, add).unwrap()
 }
 
 /// A message.

@@ -8,14 +8,12 @@ use pteros::action::{ActionServerOptions, GoalStatus, ServerGoalHandle};
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, FibonacciFeedback, FibonacciGoal, FibonacciResult,
 };
-use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
-};
+use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 
 use crate::driver::{Peer, program, value};
-use crate::harness::{Net, SOON, counter, next, text, until};
+use crate::harness::{Net, SOON, add_two_ints, counter, next, text, until};
 use crate::spin_thread::SpinThread;
 
 /// Starts a peer, or prints why it is missing.
@@ -152,12 +150,7 @@ fn sessions_meet_through_a_router_of_others() {
         publisher.publish(&text("live")).unwrap();
         assert_eq!(next(&subscription), "live");
 
-        let service = far
-            .create_service::<AddTwoInts>("add", |request| AddTwoIntsResponse {
-                sum: request.a + request.b,
-            })
-            .unwrap();
-        let _spin = SpinThread::of_node(&far, service);
+        let _spin = SpinThread::of_node(&far, add_two_ints(&far, "add"));
         let client = near.create_client::<AddTwoInts>("add").unwrap();
         assert!(client.wait_for_service(SOON));
         let request = AddTwoIntsRequest { a: 40, b: 2 };
@@ -175,11 +168,7 @@ fn services_work_both_ways() {
     };
     let context = net.open();
     let node = context.create_node("here").unwrap();
-    let service = node
-        .create_service::<AddTwoInts>("ours", |request| AddTwoIntsResponse {
-            sum: request.a + request.b,
-        })
-        .unwrap();
+    let service = add_two_ints(&node, "ours");
     let client = node.create_client::<AddTwoInts>("theirs").unwrap();
     assert!(client.wait_for_service(SOON));
     for a in 1..=2 {
@@ -296,11 +285,7 @@ fn malformed_requests_are_counted_and_end_at_once() {
     let net = Net::new();
     let context = net.open();
     let node = context.create_node("here").unwrap();
-    let service = node
-        .create_service::<AddTwoInts>("ours", |request| AddTwoIntsResponse {
-            sum: request.a + request.b,
-        })
-        .unwrap();
+    let service = add_two_ints(&node, "ours");
     let _spin = SpinThread::of_node(&node, service);
     let Some(mut peer) = start(&net, "hostile_client --topic ours --node evil") else {
         return;

@@ -1,14 +1,12 @@
 //! Peers over the crates hiroz and ros2-client, which speak as rmw_zenoh_cpp does
 //! (`verify/interop/zenoh/rust`). Skipped with a note where a peer is not built.
 
-use pteros::interfaces::example_interfaces::srv::{
-    AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
-};
+use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;
 
 use crate::driver::{Peer, program, value};
-use crate::harness::{Net, SOON, counter, next, text, until};
+use crate::harness::{Net, SOON, add_two_ints, counter, next, text, until};
 use crate::spin_thread::SpinThread;
 
 const HIROZ: &str = "hiroz-peer";
@@ -109,11 +107,7 @@ fn services_work_both_ways() {
         };
         let context = net.open();
         let node = context.create_node("here").unwrap();
-        let service = node
-            .create_service::<AddTwoInts>("ours", |request| AddTwoIntsResponse {
-                sum: request.a + request.b,
-            })
-            .unwrap();
+        let service = add_two_ints(&node, "ours");
         let client = node.create_client::<AddTwoInts>("theirs").unwrap();
         assert!(client.wait_for_service(SOON), "{name}");
         for a in 1..=2 {

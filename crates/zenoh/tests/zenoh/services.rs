@@ -12,7 +12,7 @@ use pteros::service::{CallError, Service};
 
 use zenoh::Wait;
 
-use crate::harness::{Net, SOON, until};
+use crate::harness::{Net, SOON, add_two_ints, until};
 use crate::spin_thread::{SPIN_PERIOD, SpinThread};
 
 #[test]
@@ -20,11 +20,7 @@ fn every_call_gets_the_response_to_its_request() {
     let net = Net::new();
     let [here, there, third] = [net.open(), net.open(), net.open_as("client")];
     let serving = here.create_node("serving").unwrap();
-    let service = serving
-        .create_service::<AddTwoInts>("add_two_ints", |request| AddTwoIntsResponse {
-            sum: request.a + request.b,
-        })
-        .unwrap();
+    let service = add_two_ints(&serving, "add_two_ints");
     let spin = SpinThread::of_node(&serving, service);
     let clients = [&there, &third].map(|context| {
         let node = context.create_node("asking").unwrap();
@@ -83,11 +79,7 @@ fn the_first_response_of_two_servers_counts() {
         .iter()
         .map(|context| {
             let node = context.create_node("serving").unwrap();
-            let service = node
-                .create_service::<AddTwoInts>("add", |request| AddTwoIntsResponse {
-                    sum: request.a + request.b,
-                })
-                .unwrap();
+            let service = add_two_ints(&node, "add");
             SpinThread::of_node(&node, service)
         })
         .collect();
@@ -109,11 +101,7 @@ fn two_services_of_one_name_and_context_reply_to_their_own_clients() {
     let net = Net::new();
     let [here, there] = [net.open(), net.open()];
     let serving = here.create_node("serving").unwrap();
-    let add = serving
-        .create_service::<AddTwoInts>("both", |request| AddTwoIntsResponse {
-            sum: request.a + request.b,
-        })
-        .unwrap();
+    let add = add_two_ints(&serving, "both");
     let set = serving
         .create_service::<SetBool>("both", |request| SetBoolResponse {
             success: request.data,
