@@ -1,10 +1,10 @@
 """
 Writes the reference of the wheel's Python packages from their docstrings.
 
-It parses the sources and imports none of them, so it needs no native module::
+It parses the sources and imports none of them, so it needs no native module. A page per
+public module goes into the folder; `cargo xtask book` adds them to the book::
 
-    python3 crates/python/api_reference.py          # write docs/reference/python_api
-    python3 crates/python/api_reference.py --check  # fail if a page is stale
+    python3 crates/python/api_reference.py FOLDER
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from typing import Dict, Iterator, List, Tuple, Union
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCES = os.path.join(HERE, 'python')
-PAGES = os.path.join(os.path.dirname(os.path.dirname(HERE)), 'docs', 'reference', 'python_api')
 PACKAGES = (
     'rclpy', 'tf2_ros', 'tf2_geometry_msgs', 'tf2_sensor_msgs', 'message_filters',
     'sensor_msgs_py', 'ament_index_python', 'launch', 'launch_ros', 'rosidl_runtime_py')
-PAGE_LINES = 900
 CONSTANT_COLUMNS = 100
 
 Function = Union[ast.FunctionDef, ast.AsyncFunctionDef]
@@ -133,7 +131,7 @@ def constants(body: List[ast.stmt]) -> List[str]:
 def class_lines(node: ast.ClassDef) -> List[str]:
     """Return the section of a class."""
     bases = ', '.join(ast.unparse(base) for base in node.bases)
-    lines = [f'### {node.name}']
+    lines = [f'## {node.name}']
     lines += described(f'class {node.name}' + (f'({bases})' if bases else ''), node)
     lines += constants(node.body)
     for member in node.body:
@@ -144,7 +142,7 @@ def class_lines(node: ast.ClassDef) -> List[str]:
 
 
 def module_lines(name: str, file: str) -> List[str]:
-    """Return the section of a module; empty if it defines no public name."""
+    """Return the page of a module; empty if it defines no public name."""
     with open(file, encoding='utf-8') as source:
         tree = ast.parse(source.read())
     lines: List[str] = []
@@ -154,63 +152,36 @@ def module_lines(name: str, file: str) -> List[str]:
         if isinstance(node, ast.ClassDef):
             lines += class_lines(node)
         else:
-            lines += [f'### {node.name}', *described(signature(node), node)]  # type: ignore
+            lines += [f'## {node.name}', *described(signature(node), node)]  # type: ignore
     if not lines:
         return []
     text = ast.get_docstring(tree)
-    return [f'## {name}', *(markdown(text) if text else []), '', *lines]
+    return [f'# {name}', *(markdown(text) if text else []), '', *lines]
 
 
 def pages() -> Dict[str, str]:
-    """Return the text of each page by its file name."""
+    """Return the text of each page by its file name, in the order of the book."""
     texts: Dict[str, str] = {}
-    titles: List[str] = []
     for package in PACKAGES:
-        parts: List[List[str]] = [[]]
         for name, file in modules(package):
-            section = module_lines(name, file)
-            if parts[-1] and len(parts[-1]) + len(section) > PAGE_LINES - 4:
-                parts.append([])
-            parts[-1] += section
-        for number, lines in enumerate(parts, 1):
-            page = package if number == 1 else f'{package}_{number}'
-            title = package if len(parts) == 1 else f'{package}, part {number} of {len(parts)}'
-            names = [line[3:] for line in lines if line.startswith('## ')]
-            texts[f'{page}.md'] = '\n'.join([f'# {title}', '', *lines]).rstrip() + '\n'
-            titles.append(f'| [{title}]({page}.md) | ' + ', '.join(f'`{n}`' for n in names) + ' |')
-    texts['index.md'] = '\n'.join([
-        '# Python reference', '',
-        '`crates/python/api_reference.py` writes these pages from the docstrings of the wheel.',
-        '', '| page | modules |', '|---|---|', *titles]) + '\n'
+            lines = module_lines(name, file)
+            if lines:
+                texts[f'{name}.md'] = '\n'.join(lines).rstrip() + '\n'
     return texts
 
 
-def stale() -> List[str]:
-    """Return the names of the pages that differ from the docstrings."""
-    texts = pages()
-    there = {name for name in os.listdir(PAGES)} if os.path.isdir(PAGES) else set()
-    wrong = there - set(texts)
-    for name, text in texts.items():
-        if name in there:
-            with open(os.path.join(PAGES, name), encoding='utf-8') as page:
-                if page.read() == text:
-                    continue
-        wrong.add(name)
-    return sorted(wrong)
-
-
 def main() -> int:
-    """Write the pages, or check them."""
-    if sys.argv[1:] == ['--check']:
-        for name in stale():
-            print(f'docs/reference/python_api/{name} is stale: run crates/python/api_reference.py')
-        return 1 if stale() else 0
-    texts = pages()
-    os.makedirs(PAGES, exist_ok=True)
-    for name in set(os.listdir(PAGES)) - set(texts):
-        os.remove(os.path.join(PAGES, name))
-    for name, text in texts.items():
-        with open(os.path.join(PAGES, name), 'w', encoding='utf-8') as page:
+    """Write the pages into the folder that is named."""
+    if len(sys.argv) != 2 or sys.argv[1].startswith('-'):
+        print('usage: api_reference.py FOLDER', file=sys.stderr)
+        return 2
+    folder = sys.argv[1]
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(folder):
+        if name.endswith('.md'):
+            os.remove(os.path.join(folder, name))
+    for name, text in pages().items():
+        with open(os.path.join(folder, name), 'w', encoding='utf-8') as page:
             page.write(text)
     return 0
 

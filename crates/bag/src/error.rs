@@ -7,7 +7,7 @@ use pteros::error::{CreateError, PublishError};
 use thiserror::Error;
 
 /// Why a bag could not be read, written, recorded or played.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum BagError {
     /// The operating system refused.
     #[error("{verb} {}: {source}", path.display())]
@@ -58,6 +58,8 @@ pub enum BagError {
     #[error(transparent)]
     Publish(#[from] PublishError),
 }
+
+pteros::msg::debug_as_display!(BagError);
 
 impl BagError {
     /// Turns a system error into ours.

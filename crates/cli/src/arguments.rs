@@ -54,7 +54,7 @@ impl CommandLine {
     /// Parses the words without `--ros-args`. A negative number after a flag is
     /// parsed as its value, so that the error is about the number.
     pub fn read(words: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
-        let command = with_negative_numbers(Self::command());
+        let command = with_short_help(with_negative_numbers(Self::command()));
         let words = with_long_forms(words.into_iter().collect());
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
     }
@@ -103,14 +103,35 @@ fn with_negative_numbers(command: Command) -> Command {
         .mut_subcommands(with_negative_numbers)
 }
 
+/// Leaves options out of `-h` that few lines need: those below a heading, as QoS
+/// policies, and those that only ros2 has a use for. `--help` has all.
+fn with_short_help(command: Command) -> Command {
+    command
+        .mut_args(|arg| {
+            let is_everywhere = arg.get_help_heading() == Some(EVERYWHERE);
+            let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let is_rare = arg.get_help_heading().is_some() && !is_everywhere
+                || help.starts_with("Accepted for compatibility");
+            if is_rare {
+                arg.hide_short_help(true)
+            } else {
+                arg
+            }
+        })
+        .mut_subcommands(with_short_help)
+}
+
+/// Heading of the global flags.
+const EVERYWHERE: &str = "Everywhere";
+
 /// Global flags, accepted at any position.
 #[derive(Debug, Args)]
 pub struct GlobalFlags {
     /// Print JSON: one document, or one line per result for continuous output
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub json: bool,
     /// Folder with further interface definitions (package/msg/Name.msg …); may be repeated
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = EVERYWHERE)]
     pub interfaces: Vec<PathBuf>,
 }
 

@@ -30,6 +30,7 @@ mod lifecycle;
 mod log_line;
 #[cfg(feature = "man")]
 mod man;
+mod misspelt;
 mod multicast;
 mod network_paths;
 mod new;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         run_watchdog(launch_id, std::io::stdin());
         return ExitCode::SUCCESS;
     }
+    completion::answer_shell();
     let json = words.iter().any(|word| word == "--json");
     if let Err(error) = pteros_net::report_file_size_errors() {
         return report(json, &error.into(), FAILED);

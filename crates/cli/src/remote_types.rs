@@ -137,5 +137,11 @@ pub fn of_service(
 ) -> Result<DynamicService> {
     let request = of_topic(session, graph, &format!("rq{service}Request"))?;
     let response = of_topic(session, graph, &format!("rr{service}Reply"))?;
-    Ok(DynamicService::from_parts(type_name, request, response))
+    let own = request.name().strip_suffix("_Request");
+    let own = own.unwrap_or_default().to_owned();
+    let without_kind = own.replacen("/srv/", "/", 1).replacen("/action/", "/", 1);
+    if own != type_name && without_kind != type_name {
+        bail!("its server has type '{own}'");
+    }
+    Ok(DynamicService::from_parts(&own, request, response))
 }

@@ -67,6 +67,10 @@ fn actions_are_listed_found_and_described() {
     );
     let unknown = domain.run("action info /fibonaci").failed(1);
     assert!(unknown.contains("did you mean /fibonacci?"), "{unknown}");
+    let goal = domain
+        .run("action send_goal /fibonaci example_interfaces/action/Fibonacci {}")
+        .failed(1);
+    assert!(goal.contains("did you mean /fibonacci?"), "{goal}");
 }
 
 #[test]

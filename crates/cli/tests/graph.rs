@@ -290,6 +290,10 @@ fn mistakes_are_reported_with_a_hint() {
     let expectations = [
         ("topic info /chater", "did you mean /chatter?"),
         ("topic echo /chater --once", "did you mean /chatter?"),
+        ("topic hz /chater", "did you mean /chatter?"),
+        ("topic bw /chater", "did you mean /chatter?"),
+        ("topic delay /chattr", "did you mean /chatter?"),
+        ("bag record /chater", "did you mean /chatter?"),
         ("topic type /nothing", "pteros topic list"),
         ("node info /greater", "did you mean /greeter?"),
         (

@@ -88,6 +88,14 @@ fn a_prototype_is_quoted_yaml_unless_quotes_are_disabled() {
             .ok()
             .contains("data: false")
     );
+    // A part of a service or of an action, as errors about values name it.
+    let request = run("interface proto std_srvs/srv/SetBool_Request --no-quotes").ok();
+    assert_eq!(
+        request,
+        run("interface proto std_srvs/srv/SetBool --no-quotes").ok()
+    );
+    let result = run("interface proto example_interfaces/action/Fibonacci_Result --no-quotes");
+    assert_eq!(result.ok(), "sequence: []\n\n");
 }
 
 #[test]
@@ -263,13 +271,43 @@ fn output_that_cannot_be_written_is_a_failure() {
     assert!(error.starts_with("writing to standard output"), "{error}");
 }
 
+/// What a shell would offer at the end of a line.
+fn candidates(line: &str) -> Vec<String> {
+    let words: Vec<&str> = line.split(' ').collect();
+    let output = pteros()
+        .arg("--")
+        .args(&words)
+        .env("PTEROS_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string())
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
 #[test]
-fn completion_scripts_contain_the_verbs() {
-    for shell in ["bash", "zsh", "fish"] {
+fn a_shell_completes_verbs_types_and_packages() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = run(&format!("completion {shell}")).ok();
-        assert!(
-            script.contains("echo") && script.contains("interface"),
-            "{shell}"
-        );
+        assert!(script.contains("PTEROS_COMPLETE"), "{shell}");
+        assert!(script.len() < 4_000, "{shell}: {} bytes", script.len());
     }
+    let has = |line: &str, wanted: &str| {
+        let found = candidates(line);
+        assert!(found.iter().any(|one| one == wanted), "{line}: {found:?}");
+    };
+    has("pteros topic ec", "echo");
+    has("pteros topic pub --ra", "--rate");
+    has(
+        "pteros interface show std_msgs/msg/Str",
+        "std_msgs/msg/String",
+    );
+    has(
+        "pteros service call /add example_interfaces/srv/Add",
+        "example_interfaces/srv/AddTwoInts",
+    );
+    has("pteros interface package sensor", "sensor_msgs");
+    let found = candidates("pteros topic pub /chatter std_msgs/msg/Str");
+    assert_eq!(found, ["std_msgs/msg/String"]);
 }

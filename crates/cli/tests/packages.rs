@@ -105,6 +105,23 @@ fn a_package_of_a_cargo_workspace_needs_no_installation() {
         plan["steps"][0]["command"][0],
         program.display().to_string()
     );
+    // A build folder that packages share, as those of `pteros new` do.
+    let configured = Folder::new("configured");
+    configured.write("arm/Cargo.toml", "[package]\nname = \"arm\"\n[workspace]\n");
+    configured.write("arm/src/main.rs", "");
+    configured.write(
+        "arm/.cargo/config.toml",
+        "[build]\ntarget-dir = \"../built\"\n",
+    );
+    configured.write("built/debug/arm", "#!/bin/sh\n");
+    let built = configured.path().join("built/debug/arm");
+    std::fs::set_permissions(built, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = pteros();
+    command
+        .args(["pkg", "executables", "arm"])
+        .current_dir(configured.path().join("arm"))
+        .env_remove("CARGO_TARGET_DIR");
+    assert_eq!(finish(command).ok(), "arm arm\n");
     let error = launch("arm_driver amr.launch.xml --check").failed(1);
     assert!(error.contains("did you mean arm.launch.xml?"), "{error}");
 }
@@ -153,6 +170,7 @@ fn a_new_package_builds_tests_and_runs_by_its_launch_file() {
     };
     cargo(&["test"]);
     cargo(&["build"]);
+    assert!(folder.path().join("target/debug/my_robot").is_file());
     let domain = support::Domain::new();
     let mut command =
         folder.command("my_robot/launch/my_robot.launch.xml rate:=20.0 namespace:=lab");

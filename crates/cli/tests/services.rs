@@ -104,6 +104,17 @@ fn a_call_without_a_response_reports_the_reason() {
         "service '/add_two_ints' has type 'example_interfaces/srv/AddTwoInts', not \
          'std_srvs/srv/Trigger'; use: pteros service call /add_two_ints example_interfaces/srv/AddTwoInts",
     );
+    let misspelt = domain
+        .run("service call /add_two_int example_interfaces/srv/AddTwoInts")
+        .failed(1);
+    assert_contains(&misspelt, "did you mean /add_two_ints?");
+    let type_misspelt = domain
+        .run("service call /add_two_ints example_interfaces/srv/AddTwoInt")
+        .failed(1);
+    assert_contains(
+        &type_misspelt,
+        "did you mean example_interfaces/srv/AddTwoInts?",
+    );
     let no_service = domain.run("service call /nobody std_msgs/msg/String");
     assert_contains(&no_service.err, "which is not a service");
     let unknown = domain.run("service type /nobody");

@@ -9,7 +9,7 @@ use pteros::{error::CreateError, executors::ExecutorError};
 use thiserror::Error;
 
 /// Error of a component library.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum LibraryError {
     /// The file cannot be read.
     #[error("read component library {}: {source}; build it, or correct the index that names it", library.display())]
@@ -56,8 +56,10 @@ pub enum LibraryError {
     },
 }
 
+pteros::msg::debug_as_display!(LibraryError);
+
 /// Error of a component that is not loaded.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum LoadError {
     /// No index lists the package.
     #[error("package \"{package}\" has no components in {searched}; known are: {known}")]
@@ -155,3 +157,5 @@ pub enum LoadError {
     #[error(transparent)]
     Node(#[from] CreateError),
 }
+
+pteros::msg::debug_as_display!(LoadError);

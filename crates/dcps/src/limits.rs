@@ -104,7 +104,7 @@ impl Default for Limits {
 }
 
 /// A limit that is out of range.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[error("limit {name} = {value}: out of range {} to {}; choose a value in the range", .range.start(), .range.end())]
 pub struct LimitError {
     /// The field of [`Limits`].
@@ -114,6 +114,8 @@ pub struct LimitError {
     /// The valid range.
     pub range: RangeInclusive<usize>,
 }
+
+pteros_msg::debug_as_display!(LimitError);
 
 impl Limits {
     /// Checks all limits: none is too small for ROS itself or too large to be a

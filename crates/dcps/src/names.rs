@@ -79,7 +79,7 @@ pub enum NameRule {
 }
 
 /// An invalid name: the name, the position, the rule and the remedy.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct NameError {
     /// The kind of entity that it should refer to.
     pub kind: NameKind,
@@ -90,6 +90,8 @@ pub struct NameError {
     /// The rule broken.
     pub rule: NameRule,
 }
+
+pteros_msg::debug_as_display!(NameError);
 
 impl core::error::Error for NameError {}
 

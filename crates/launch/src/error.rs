@@ -38,7 +38,7 @@ pub(crate) enum KnownCause {
 }
 
 /// One error: location, value and accepted values.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct LaunchFileError {
     /// The location; none if no file is at fault.
     pub location: Option<SourceLocation>,
@@ -47,6 +47,8 @@ pub struct LaunchFileError {
     /// The cause, if it lies elsewhere.
     pub(crate) cause: Option<KnownCause>,
 }
+
+pteros::msg::debug_as_display!(LaunchFileError);
 
 impl LaunchFileError {
     /// An error at a location.
@@ -84,7 +86,7 @@ pub const ERRORS_MAX: usize = 50;
 
 /// All errors in the order of their detection, at most [`ERRORS_MAX`]. The rest is
 /// counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct LaunchFileErrors {
     list: Vec<LaunchFileError>,
     more: usize,
@@ -92,6 +94,8 @@ pub struct LaunchFileErrors {
     /// theirs. They are no errors.
     pub(crate) left_out: Vec<String>,
 }
+
+pteros::msg::debug_as_display!(LaunchFileErrors);
 
 impl LaunchFileErrors {
     /// Adds an error, unless it is a duplicate or the consequence of something that

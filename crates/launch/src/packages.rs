@@ -255,6 +255,7 @@ impl Packages {
         let mut targets: Vec<PathBuf> = self.cargo_target.iter().cloned().collect();
         targets.push(manifest.folder.join("target"));
         targets.push(manifest.workspace.join("target"));
+        targets.extend(configured_target(&manifest.workspace));
         let profiles = targets
             .iter()
             .flat_map(|target| [target.join("release"), target.join("debug")]);
@@ -266,6 +267,16 @@ impl Packages {
             .filter(|path| is_program(path))
             .max_by_key(newest)
     }
+}
+
+/// The build folder that `.cargo/config.toml` of a workspace names, relative to the
+/// workspace.
+fn configured_target(workspace: &Path) -> Option<PathBuf> {
+    let text = text_of(&workspace.join(".cargo/config.toml"));
+    let target = values_of(&text, "[build]", "target-dir")
+        .into_iter()
+        .next()?;
+    Some(workspace.join(target))
 }
 
 /// Whether the name is a valid file name.

@@ -186,7 +186,6 @@ fn own_package_name(folder: &Path) -> String {
 }
 
 /// Why nothing was generated.
-#[derive(Debug)]
 pub enum BuildError {
     /// A definition has an error or refers to an unknown type.
     Library(LibraryError),
@@ -206,6 +205,8 @@ pub enum BuildError {
         error: io::Error,
     },
 }
+
+crate::debug_as_display!(BuildError);
 
 impl From<LibraryError> for BuildError {
     fn from(error: LibraryError) -> Self {

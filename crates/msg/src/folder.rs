@@ -19,13 +19,14 @@ use std::{fs, io};
 pub const AMENT_PREFIX_PATH: &str = "AMENT_PREFIX_PATH";
 
 /// A folder that could not be read.
-#[derive(Debug)]
 pub struct FolderError {
     /// Which one.
     pub path: PathBuf,
     /// The operating system's error.
     pub error: io::Error,
 }
+
+crate::debug_as_display!(FolderError);
 
 impl fmt::Display for FolderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

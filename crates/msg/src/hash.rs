@@ -69,8 +69,10 @@ impl fmt::Debug for TypeHash {
 }
 
 /// Text that is no type hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct TypeHashError;
+
+crate::debug_as_display!(TypeHashError);
 
 impl fmt::Display for TypeHashError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

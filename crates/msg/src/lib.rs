@@ -50,6 +50,7 @@ pub mod build;
 pub mod cdr;
 pub mod describe;
 pub mod dynamic;
+mod error_text;
 pub mod filter;
 #[cfg(feature = "std")]
 #[allow(

@@ -381,7 +381,7 @@ pub fn split_full_name(full: &str) -> Option<(&str, InterfaceKind, &str)> {
 }
 
 /// Why a type could not be described.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum LibraryError {
     /// A definition is missing.
     Unknown(Box<UnknownInterface>),
@@ -406,6 +406,8 @@ pub enum LibraryError {
         rust: String,
     },
 }
+
+crate::debug_as_display!(LibraryError);
 
 /// A missing definition, with suggestions.
 #[derive(Clone, Debug, PartialEq, Eq)]

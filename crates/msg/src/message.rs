@@ -163,7 +163,7 @@ pub trait Action: 'static {
 pub type GoalId = [u8; 16];
 
 /// A string or sequence is longer than its type allows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct BoundError {
     /// Field path, for example `points[3].label`.
     pub field: String,
@@ -172,6 +172,8 @@ pub struct BoundError {
     /// Elements (or characters) allowed.
     pub bound: usize,
 }
+
+crate::debug_as_display!(BoundError);
 
 impl BoundError {
     /// Fails when `len` exceeds `bound`.

@@ -72,13 +72,15 @@ pub struct YamlEntry {
 }
 
 /// Text that is no YAML, or more of it than is read here.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct YamlError {
     /// Where.
     pub place: YamlPosition,
     /// The problem.
     pub message: String,
 }
+
+crate::debug_as_display!(YamlError);
 
 impl fmt::Display for YamlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -36,7 +36,7 @@ pub struct Priority(u8);
 pub struct CpuList(Vec<usize>);
 
 /// An invalid priority or CPU list.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum ThreadSettingError {
     /// Not a number from 1 to 99.
     Priority {
@@ -50,8 +50,14 @@ pub enum ThreadSettingError {
     },
 }
 
+// The plain text: what `main` prints of a returned error.
+impl fmt::Debug for ThreadSettingError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
 /// A setting that the kernel refused, with the remedy.
-#[derive(Debug)]
 pub enum ThreadError {
     /// SCHED_FIFO.
     Priority {
@@ -81,6 +87,13 @@ pub enum ThreadError {
         /// The kernel's error.
         source: io::Error,
     },
+}
+
+// The plain text: what `main` prints of a returned error.
+impl fmt::Debug for ThreadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 impl ThreadSettings {

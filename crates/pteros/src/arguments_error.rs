@@ -5,7 +5,7 @@ use pteros_runtime::names::NameError;
 use pteros_runtime::thread::ThreadSettingError;
 
 /// Why the command line, or a file that it names, is invalid.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ArgumentsError {
     /// An unknown ROS argument.
     #[error("--ros-args: {argument:?} is not a ROS argument; {hint}")]
@@ -73,3 +73,5 @@ pub enum ArgumentsError {
         source: NameError,
     },
 }
+
+pteros_msg::debug_as_display!(ArgumentsError);

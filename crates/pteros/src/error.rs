@@ -20,7 +20,7 @@ use crate::parameter::ParameterError;
 pub use crate::arguments_error::ArgumentsError;
 
 /// Why a context could not be opened.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum ContextError {
     /// An argument after `--ros-args`, a parameter file, or a log file option is
     /// invalid.
@@ -90,8 +90,10 @@ pub enum ContextError {
     Open(#[from] OpenError),
 }
 
+pteros_msg::debug_as_display!(ContextError);
+
 /// Why a node, or an entity of a node, could not be created or changed.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum CreateError {
     /// The library of a service's types does not define introspection events.
     #[error(
@@ -204,8 +206,10 @@ pub enum CreateError {
     ZeroPeriod,
 }
 
+pteros_msg::debug_as_display!(CreateError);
+
 /// Why an executor or a wait set rejected an operation.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum ExecutorError {
     /// The entity belongs to another context.
     #[error("{entity} belongs to another context than the {target}; create both from the same one")]
@@ -263,3 +267,5 @@ pub enum ExecutorError {
     #[error(transparent)]
     Thread(#[from] ThreadError),
 }
+
+pteros_msg::debug_as_display!(ExecutorError);

@@ -104,7 +104,18 @@ pub struct Timer {
 impl Timer {
     /// Period, or the delay of a one-shot timer.
     pub fn period(&self) -> Duration {
-        Duration::from_nanos(self.core.period_nanos)
+        Duration::from_nanos(self.core.period_nanos())
+    }
+
+    /// Changes the period. The next tick is one new period from now; a stopped timer
+    /// stays stopped. A period of zero counts as one nanosecond, one of more than 584
+    /// years as that. Returns at once, and a running callback runs to its end.
+    pub fn set_period(&self, period: Duration) {
+        let nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        self.core
+            .period_nanos
+            .store(nanos.max(1), Ordering::Relaxed);
+        self.core.restart();
     }
 
     /// Stops the timer until [`Timer::reset`]. Returns at once; a running callback
@@ -149,7 +160,7 @@ pub(crate) struct TimerSettings {
 
 pub(crate) struct TimerCore {
     pub(crate) node: Arc<NodeCore>,
-    period_nanos: u64,
+    period_nanos: AtomicU64,
     repeats: bool,
     due: AtomicU64,
     cancelled: AtomicBool,
@@ -177,7 +188,7 @@ impl TimerCore {
         } = settings;
         let core = Arc::new_cyclic(|weak_self| Self {
             node: node.clone(),
-            period_nanos,
+            period_nanos: AtomicU64::new(period_nanos),
             repeats,
             due: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
@@ -196,6 +207,10 @@ impl TimerCore {
         let weak: Weak<Self> = Arc::downgrade(&core);
         node.add_entity(weak);
         Timer { core }
+    }
+
+    fn period_nanos(&self) -> u64 {
+        self.period_nanos.load(Ordering::Relaxed)
     }
 
     fn simulated(&self) -> Option<&Arc<NodeTime>> {
@@ -232,7 +247,7 @@ impl TimerCore {
 
 impl ScheduledTimer for TimerCore {
     fn restart(&self) {
-        let due = self.now().as_nanos().saturating_add(self.period_nanos);
+        let due = self.now().as_nanos().saturating_add(self.period_nanos());
         self.due.store(due, Ordering::Release);
         if !self.cancelled.load(Ordering::Acquire) {
             self.schedule();
@@ -270,9 +285,10 @@ impl ScheduledTimer for TimerCore {
 
     fn tick(&self, now: Instant) -> Option<Instant> {
         let due = self.due().as_nanos();
-        let behind = now.as_nanos().saturating_sub(due) / self.period_nanos;
+        let period_nanos = self.period_nanos();
+        let behind = now.as_nanos().saturating_sub(due) / period_nanos;
         let periods = behind + 1 + u64::from(fault!("timer-skips-a-tick"));
-        let next = due.saturating_add(periods.saturating_mul(self.period_nanos));
+        let next = due.saturating_add(periods.saturating_mul(period_nanos));
         self.due.store(next, Ordering::Release);
         if let Some(mut callback) = self.callback.try_lock() {
             self.ticks.fetch_add(1, Ordering::Relaxed);
@@ -434,5 +450,23 @@ mod tests {
         let next = timer.core.tick(now).unwrap();
         assert_eq!(timer.ticks(), 1);
         assert_eq!(next.as_nanos(), due + 30_020_000_000);
+    }
+
+    #[test]
+    fn a_new_period_begins_now_and_a_stopped_timer_stays_stopped() {
+        let context = Context::with_options(ContextOptions::local(198)).unwrap();
+        let node = context.create_node("changed").unwrap();
+        let timer = node.create_timer(Duration::from_secs(9), || {}).unwrap();
+        let before = timer.core.now().as_nanos();
+        timer.set_period(Duration::from_secs(2));
+        let after = timer.core.now().as_nanos();
+        let due = timer.core.due().as_nanos();
+        assert!((before + 2_000_000_000..=after + 2_000_000_000).contains(&due));
+        let next = timer.core.tick(Instant::from_nanos(due)).unwrap();
+        assert_eq!(next.as_nanos(), due + 2_000_000_000);
+        timer.cancel();
+        timer.set_period(Duration::ZERO);
+        assert!(timer.is_cancelled());
+        assert_eq!(timer.period(), Duration::from_nanos(1));
     }
 }

@@ -1,7 +1,7 @@
 //! Error of an environment variable: its name, its value and the remedy.
 
 /// A variable whose value cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("environment variable {variable}={value:?}: {reason}; {hint}")]
 pub struct ConfigError {
     /// The variable.
@@ -13,3 +13,5 @@ pub struct ConfigError {
     /// The remedy.
     pub hint: String,
 }
+
+pteros_msg::debug_as_display!(ConfigError);

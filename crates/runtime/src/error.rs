@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::qos::{ImmutablePolicy, QosError};
 
 /// Why the sockets of a participant could not be opened.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum OpenError {
     /// The list of interfaces could not be read.
     #[error("list the network interfaces: {0}")]
@@ -132,8 +132,10 @@ pub enum OpenError {
     },
 }
 
+pteros_msg::debug_as_display!(OpenError);
+
 /// Why an endpoint could not be created.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Error, PartialEq, Eq)]
 pub enum EndpointError {
     /// The context has been shut down.
     #[error("the context is shut down; create a new one")]
@@ -176,8 +178,10 @@ pub enum EndpointError {
     Filter(#[from] ContentFilterError),
 }
 
+pteros_msg::debug_as_display!(EndpointError);
+
 /// Why a QoS change was refused.
-#[derive(Clone, Debug, Error, PartialEq)]
+#[derive(Clone, Error, PartialEq)]
 pub enum QosChangeError {
     /// Policies that are immutable after creation (RETCODE_IMMUTABLE_POLICY).
     #[error(
@@ -203,8 +207,10 @@ pub enum QosChangeError {
     ShutDown,
 }
 
+pteros_msg::debug_as_display!(QosChangeError);
+
 /// Why a message was not accepted for publication.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Error, PartialEq, Eq)]
 pub enum PublishError {
     /// The context has been shut down.
     #[error("the context is shut down; nothing was published")]
@@ -279,3 +285,5 @@ pub enum PublishError {
         reason: String,
     },
 }
+
+pteros_msg::debug_as_display!(PublishError);

@@ -4,7 +4,7 @@
 use std::fmt;
 
 /// One problem in one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file; for a peer's data, the peer.
     pub file: Box<str>,
@@ -18,6 +18,13 @@ pub struct Diagnostic {
     pub reason: Box<str>,
     /// How to repair it.
     pub remedy: Box<str>,
+}
+
+// The plain text: what `main` prints of a returned error.
+impl fmt::Debug for Diagnostic {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 impl Diagnostic {

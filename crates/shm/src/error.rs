@@ -114,7 +114,7 @@ impl DisconnectReason {
 }
 
 /// A transport cannot be opened, or cannot reach a peer.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ShmError {
     /// The system refused what every transport needs. The caller goes on without
@@ -141,8 +141,15 @@ pub enum ShmError {
     },
 }
 
+// The plain text: what `main` prints of a returned error.
+impl fmt::Debug for ShmError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
 /// Why a message was not sent on a connection. Each is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendRefusal {
     /// The connection is closed.
@@ -169,6 +176,13 @@ pub enum SendRefusal {
     /// The system refused to send the descriptor of a new segment.
     #[error("the descriptor of a new segment could not be sent now; retry")]
     SegmentNotSent,
+}
+
+// The plain text: what `main` prints of a returned error.
+impl fmt::Debug for SendRefusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 /// A name in hexadecimal.

@@ -11,6 +11,7 @@
 //! that no other process maps. At most `limit_bytes` of segments are created. At
 //! the limit [`Pool::take`] returns nothing and the caller decides.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -103,7 +104,7 @@ impl Drop for ChunkHold {
 }
 
 /// No chunk is free, and no segment can be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PoolExhausted {
     /// Larger than the pool's largest chunk. Retrying does not help.
     #[error(
@@ -133,6 +134,13 @@ pub enum PoolExhausted {
     /// The system refused memory or a descriptor.
     #[error("the system gives no shared memory: {0:?}")]
     System(io::ErrorKind),
+}
+
+// The plain text: what `main` prints of a returned error.
+impl fmt::Debug for PoolExhausted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 /// The segments, and the free chunks of each class.

@@ -1,12 +1,13 @@
 //! Errors of opening and writing a store: the file, the problem and its remedy.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
 /// A problem with a store. The store is never deleted because of it.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 pub enum StoreError {
     /// No folder for stores is configured.
     #[error(
@@ -106,6 +107,13 @@ pub enum StoreError {
         "durability transient and persistent need feature `durable` of crate pteros (feature `full` of pteros-cli), and this program was built without it; build it with that feature, or use durability volatile or transient_local"
     )]
     NotBuilt,
+}
+
+// The plain text: what `main` prints of a returned error.
+impl fmt::Debug for StoreError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 pub(crate) fn io_error(

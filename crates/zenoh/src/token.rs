@@ -88,7 +88,7 @@ pub struct EndpointPart {
 }
 
 /// Why a token is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum TokenError {
     /// Longer than any token that ROS 2 can make.
     #[error("longer than {TOKEN_BYTES_MAX} bytes")]
@@ -109,6 +109,8 @@ pub enum TokenError {
     #[error("invalid name")]
     Name,
 }
+
+pteros_msg::debug_as_display!(TokenError);
 
 impl Token {
     /// The key expression of all tokens of a domain.

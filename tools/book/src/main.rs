@@ -1,6 +1,9 @@
 //! Renders `docs/` with mdBook into static HTML files: a page per chapter, a
 //! search index, no network. `cargo xtask book` starts it.
 //!
+//! A folder with a page per module of the wheel becomes chapters below "Python
+//! reference".
+//!
 //! Links from a page to files outside `docs/` (sources, examples) lead from the
 //! rendered page to the file in the checkout.
 
@@ -9,13 +12,15 @@ use std::path::{Component, Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use mdbook_driver::MDBook;
-use mdbook_driver::book::Book;
+use mdbook_driver::book::{Book, BookItem, Chapter};
 use mdbook_driver::config::Config;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [output] = arguments.as_slice() else {
-        bail!("usage: pteros-book OUTPUT_FOLDER");
+    let (output, python) = match arguments.as_slice() {
+        [output] => (output, None),
+        [output, python] => (output, Some(PathBuf::from(python))),
+        _ => bail!("usage: pteros-book OUTPUT_FOLDER [PYTHON_PAGES]"),
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let checkout = root
@@ -28,7 +33,68 @@ fn main() -> Result<()> {
     let mut book = MDBook::load_with_config(root, config)?;
     let up = path_between(&output, checkout)?;
     book.with_preprocessor(RepositoryLinks { up });
+    if let Some(folder) = python {
+        let pages = python_pages(&folder)?;
+        book.with_preprocessor(PythonReference { pages });
+    }
     book.build()
+}
+
+/// The page below which those of the Python modules are, in `docs/`.
+const PYTHON_REFERENCE: &str = "reference/python_api.md";
+
+/// Names and texts of the pages in a folder, by name.
+fn python_pages(folder: &Path) -> Result<Vec<(String, String)>> {
+    let entries =
+        std::fs::read_dir(folder).with_context(|| format!("list {}", folder.display()))?;
+    let mut pages = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if let Some(name) = path.file_stem().and_then(|name| name.to_str()) {
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("read {}", path.display()))?;
+            pages.push((name.to_owned(), text));
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+/// Adds the pages of Python modules as chapters.
+struct PythonReference {
+    pages: Vec<(String, String)>,
+}
+
+impl mdbook_preprocessor::Preprocessor for PythonReference {
+    fn name(&self) -> &str {
+        "python-reference"
+    }
+
+    fn run(
+        &self,
+        _: &mdbook_preprocessor::PreprocessorContext,
+        mut book: Book,
+    ) -> mdbook_driver::errors::Result<Book> {
+        book.for_each_chapter_mut(|chapter| {
+            if chapter.source_path.as_deref() == Some(Path::new(PYTHON_REFERENCE)) {
+                self.add_to(chapter);
+            }
+        });
+        Ok(book)
+    }
+}
+
+impl PythonReference {
+    fn add_to(&self, parent: &mut Chapter) {
+        let mut names = parent.parent_names.clone();
+        names.push(parent.name.clone());
+        for (name, text) in &self.pages {
+            let path = format!("reference/python_api/{name}.md");
+            parent.content += &format!("- [`{name}`](python_api/{name}.md)\n");
+            let chapter = Chapter::new(name, text.clone(), path, names.clone());
+            parent.sub_items.push(BookItem::Chapter(chapter));
+        }
+    }
 }
 
 /// The relative path that leads from folder `from` to its ancestor `to`.
@@ -142,6 +208,22 @@ mod tests {
         assert_eq!(resolved("internals", "../start/install.md"), None);
         assert_eq!(resolved("internals", "#limits"), None);
         assert_eq!(resolved("", "https://example.org/x"), None);
+    }
+
+    #[test]
+    fn a_python_module_is_a_chapter_below_the_reference() {
+        let pages = vec![("rclpy.node".to_owned(), "# rclpy.node\n".to_owned())];
+        let mut parent = Chapter::new("Python reference", String::new(), PYTHON_REFERENCE, vec![]);
+        PythonReference { pages }.add_to(&mut parent);
+        assert!(parent.content.contains("(python_api/rclpy.node.md)"));
+        let [BookItem::Chapter(chapter)] = parent.sub_items.as_slice() else {
+            panic!("{:?}", parent.sub_items);
+        };
+        assert_eq!(chapter.parent_names, ["Python reference"]);
+        assert_eq!(
+            chapter.path.as_deref(),
+            Some(Path::new("reference/python_api/rclpy.node.md"))
+        );
     }
 
     #[test]

@@ -13,10 +13,12 @@ mod documents;
 #[path = "../../../verify/interop/peer.rs"]
 mod driver;
 mod fault_points;
+mod figures;
 mod finding;
 mod flood;
 mod fuzz;
 mod generate;
+mod help;
 mod limited_command;
 mod loom;
 mod mutants;
@@ -25,6 +27,7 @@ mod nightly;
 mod peers;
 mod peers_check;
 mod picture;
+mod progress;
 mod prose;
 mod ros2;
 mod sim;
@@ -75,9 +78,9 @@ fn main() -> Result<()> {
         "corpus" => exit_as(corpus::run(&rest)?),
         "loom" => exit_as(loom::run(&rest)?),
         namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
-        _ => bail!(
-            "usage: cargo xtask test [--all [--no-peers]] | tidy [--cycles [CRATE FOLDER]] | prose [--lines N] [PATH …] | corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR… | book | generate [--check] | bench host|wire|loss|composition|robot|executor|security|python|ros2|bag|zenoh [--quick] | bench build | picture [PROGRAM] | dist [--host-glibc | --crates] | wheel [--debug | --manylinux] [--zenoh] [--out DIR] | fuzz [--seconds N] [TARGET …] | flood [--seconds N] [--kinds KIND,...] [--dev] | mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume] | nightly [--hours N] [--part NAME …] | peers [--check] | ros2 [--rmw NAME] [--valgrind] [--only PART] [SUITE …] | ros2 --wheel [--only PART] [SUITE …] | ros2 --soak [--minutes N] | loom | sim [--seeds N] [--start S] [--minutes M] [--mutants] | namespace [--no-multicast] -- COMMAND"
-        ),
+        "--help" | "-h" | "help" => print!("{}", help::text()),
+        "" => bail!("no task is named\n\n{}", help::text()),
+        unknown => bail!("{}", help::unknown(unknown)),
     }
     Ok(())
 }

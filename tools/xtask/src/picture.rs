@@ -1,5 +1,5 @@
-//! `cargo xtask picture [PROGRAM]`: the picture of the front page, an SVG of what
-//! `pteros demo` prints in a terminal.
+//! `cargo xtask picture [PROGRAM|--figures]`: the pictures of the front page, an SVG of
+//! what `pteros demo` prints in a terminal and the bar chart of `figures.rs`.
 //!
 //! Runs the demo with colours, takes its last table, and writes `docs/start/demo.svg`.
 //! Colours and bold text are those of the SGR sequences (ECMA-48). Without PROGRAM the
@@ -13,6 +13,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::checkout::root;
+use crate::figures;
 use crate::peers::target_folder;
 
 /// The picture, from the root.
@@ -23,10 +24,14 @@ const SIZE_MAX: usize = 200_000;
 
 /// Runs the command and returns its output.
 pub fn run(arguments: &[String]) -> Result<String> {
+    let chart = root().join(figures::CHART);
+    std::fs::write(&chart, figures::draw()?)
+        .with_context(|| format!("write {}", chart.display()))?;
     let program = match arguments {
+        [word] if word == "--figures" => return Ok(format!("wrote {}", figures::CHART)),
         [] => build()?,
         [program] if !program.starts_with('-') => PathBuf::from(program),
-        _ => bail!("usage: cargo xtask picture [PROGRAM]"),
+        _ => bail!("usage: cargo xtask picture [PROGRAM|--figures]"),
     };
     let picture = draw(&shown_lines(&demo(&program)?));
     ensure!(
@@ -36,7 +41,7 @@ pub fn run(arguments: &[String]) -> Result<String> {
     );
     let path = root().join(PICTURE);
     std::fs::write(&path, picture).with_context(|| format!("write {}", path.display()))?;
-    Ok(format!("wrote {PICTURE}"))
+    Ok(format!("wrote {PICTURE} and {}", figures::CHART))
 }
 
 fn build() -> Result<PathBuf> {

@@ -13,7 +13,7 @@
 //! The build uses the development profile: overflow checks and assertions are worth
 //! more here than speed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ use serde_json::Value;
 use crate::checkout::root;
 use crate::counts::Counts;
 use crate::unsteady::{self, FailedTests, FailureCollector};
-use crate::{fault_points, flood, generate, namespace, peers, ros2};
+use crate::{fault_points, flood, generate, namespace, peers, progress, ros2};
 
 /// Slowest test programs named at the end.
 const SLOWEST_SHOWN: usize = 12;
@@ -95,6 +95,8 @@ struct TestRun {
     times: Vec<(f64, String)>,
     /// Tests that failed once and passed alone.
     unsteady: Vec<String>,
+    /// Why tests were left out, and how to run them.
+    skips: BTreeMap<String, usize>,
 }
 
 impl TestRun {
@@ -148,7 +150,7 @@ pub fn run(arguments: &[String]) -> Result<bool> {
 fn run_quick(report: &mut TestReport) -> Result<()> {
     let targets = quick_targets(&workspace()?)?;
     let arguments: Vec<&str> = targets.iter().map(String::as_str).collect();
-    let build = [&["test", "--no-run", "--quiet"], arguments.as_slice()].concat();
+    let build = [&["test", "--no-run"], arguments.as_slice()].concat();
     let built = report.run_step("build tests", || {
         build_python_module()?;
         cargo(&build)
@@ -165,13 +167,13 @@ fn run_quick(report: &mut TestReport) -> Result<()> {
 fn run_all(report: &mut TestReport, with_peers: bool) {
     // Only the build needs the network. The tests run without it.
     let built = report.run_step("build tests and examples", || {
-        cargo(&[&["test", "--no-run", "--quiet"], WHOLE.as_slice()].concat())?;
+        cargo(&[&["test", "--no-run"], WHOLE.as_slice()].concat())?;
         if ros2::is_found() {
             // The plug-in, which tests with ROS 2 find beside the command.
-            cargo(&["build", "--quiet", "-p", "pteros-rmw"])?;
+            cargo(&["build", "-p", "pteros-rmw"])?;
         }
         build_python_module()?;
-        cargo(&[FAULT_RUNS.as_slice(), &["--no-run", "--quiet"]].concat())
+        cargo(&[FAULT_RUNS.as_slice(), &["--no-run"]].concat())
     });
     if !built {
         return;
@@ -395,6 +397,9 @@ impl TestReport {
         self.total.counts.add(run.counts);
         self.total.times.extend(run.times);
         self.total.unsteady.extend(run.unsteady);
+        for (reason, count) in run.skips {
+            *self.total.skips.entry(reason).or_default() += count;
+        }
         if run.counts.failed > 0 {
             self.failed.push(name);
         }
@@ -419,6 +424,12 @@ impl TestReport {
         }
         for test in &self.total.unsteady {
             println!("  {test}");
+        }
+        if !self.total.skips.is_empty() {
+            println!("\nskipped tests, and what would run them:");
+        }
+        for (reason, count) in &self.total.skips {
+            println!("{count:5}  {reason}");
         }
         let seconds = self.began.elapsed().as_secs();
         if !self.failed.is_empty() {
@@ -445,6 +456,7 @@ fn find_peers() -> Result<(Option<PathBuf>, TestRun)> {
             Err(why) => {
                 println!("{name}: skipped, not available: {why:#}");
                 run.counts.skipped += 1;
+                *run.skips.entry(format!("{name}: {why:#}")).or_default() += 1;
             }
         }
     }
@@ -457,11 +469,9 @@ fn cargo_program() -> String {
 
 /// Runs one cargo command as one check. Success adds nothing to the counts.
 fn cargo(arguments: &[&str]) -> Result<TestRun> {
-    let status = Command::new(cargo_program())
-        .args(arguments)
-        .current_dir(root())
-        .status()
-        .context("run cargo")?;
+    let mut command = Command::new(cargo_program());
+    command.args(arguments).current_dir(root());
+    let status = progress::run_build(&mut command).context("run cargo")?;
     if !status.success() {
         bail!("cargo {} failed", arguments.join(" "));
     }
@@ -542,6 +552,9 @@ fn run_tests(mut command: Command) -> Result<(TestRun, Vec<FailedTests>)> {
                 .extend(seconds(&line).map(|s| (s, program.clone())));
         }
         skipped += usize::from(line.starts_with("skipped: "));
+        if let Some(reason) = skip_reason(&line) {
+            *run.skips.entry(reason.to_owned()).or_default() += 1;
+        }
         if !is_noise(&line) {
             println!("{line}");
         }
@@ -555,6 +568,12 @@ fn run_tests(mut command: Command) -> Result<(TestRun, Vec<FailedTests>)> {
     run.counts.passed = run.counts.passed.saturating_sub(skipped);
     run.counts.skipped += skipped;
     Ok((run, failures.end()))
+}
+
+/// The reason in `skipped: …`, which a test prints, or in `test … ignored, …`.
+fn skip_reason(line: &str) -> Option<&str> {
+    line.strip_prefix("skipped: ")
+        .or_else(|| Some(line.strip_prefix("test ")?.split_once(" ... ignored, ")?.1))
 }
 
 /// Interoperability tests mostly wait for their peers, so more threads than cores
@@ -623,6 +642,15 @@ mod tests {
         );
         assert_eq!(test_result("test a ... ok"), None);
         assert_eq!(seconds(line), Some(0.0));
+    }
+
+    #[test]
+    fn a_skipped_test_says_why() {
+        let ignored = "test long ... ignored, minutes: cargo test -p pteros-rtps -- --ignored";
+        let reason = "minutes: cargo test -p pteros-rtps -- --ignored";
+        assert_eq!(skip_reason(ignored), Some(reason));
+        assert_eq!(skip_reason("skipped: no python3"), Some("no python3"));
+        assert_eq!(skip_reason("test a ... ok"), None);
     }
 
     #[test]

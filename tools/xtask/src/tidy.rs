@@ -4,6 +4,7 @@
 
 mod crate_arrows;
 mod cycles;
+mod errors;
 mod lock_ranks;
 mod modules;
 mod tokens;
@@ -251,6 +252,7 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
     }
     if path.ends_with(".rs") {
         check_rust_file(path, text, &mut add);
+        errors::check(path, text, &mut add);
         lock_ranks::check(path, text, &mut add);
     }
     findings

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::checkout::root;
 use crate::peers::target_folder;
+use crate::progress;
 use crate::zig_build::{self, GLIBC_MIN, TARGET};
 
 const USAGE: &str = "usage: cargo xtask wheel [--debug | --manylinux] [--zenoh] [--out DIR]";
@@ -122,12 +123,11 @@ fn build_package(package: &str, features: &str, build: Build) -> Result<()> {
         Build::Debug => "dev",
         Build::Host | Build::Manylinux => "dist",
     };
-    let status = cargo
-        .args(["--quiet", "--profile", profile, "-p", package])
+    cargo
+        .args(["--profile", profile, "-p", package])
         .args(["--features", features])
-        .current_dir(root())
-        .status()
-        .context("run cargo")?;
+        .current_dir(root());
+    let status = progress::run_build(&mut cargo).context("run cargo")?;
     ensure!(status.success(), "{package} does not build");
     Ok(())
 }

@@ -7,6 +7,8 @@ mod lookup;
 mod send_goal;
 mod type_of;
 
+pub use lookup::all_actions;
+
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;

@@ -1,9 +1,10 @@
 //! `pteros action send_goal`.
 
-use super::lookup::feedback_topic;
+use super::lookup::{all_actions, feedback_topic};
 use crate::cli_context::CliContext;
 use crate::exit_errors::{Failed, Interrupted};
 use crate::interface::type_names::find_action_type;
+use crate::misspelt::refuse_misspelt;
 use crate::remote_types;
 use crate::server_type::check_server_type;
 use crate::session::{DiscoveryFlags, Session};
@@ -237,8 +238,16 @@ impl GoalSession<'_> {
         if !console.json {
             console.line("Waiting for an action server to become available...")?;
         }
+        let mut is_checked = false;
         while !client.wait_for_service(POLL_PERIOD) {
             let graph = self.session.context.graph();
+            if !is_checked {
+                is_checked = true;
+                let graph = self.session.discover(&DiscoveryFlags::default());
+                let actions = all_actions(&graph);
+                let names = actions.iter().map(|action| action.name.as_str());
+                refuse_misspelt("action", &self.name, names, "pteros action list")?;
+            }
             check_server_type(&graph, client.service_name(), ty.name(), |other| {
                 let action_type = other.strip_suffix("_SendGoal").unwrap_or(other);
                 format!("pteros action send_goal {} {action_type}", self.name)

@@ -4,7 +4,8 @@ use super::keyboard::{Key, Keyboard};
 use super::selection::{OutputFlags, qos_overrides};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
-use crate::session::Session;
+use crate::misspelt::refuse_misspelt;
+use crate::session::{DiscoveryFlags, Session};
 use anyhow::{Result, bail};
 use clap::Args;
 use pteros::log::Severity;
@@ -163,6 +164,7 @@ impl Record {
             context.shared_memory.latency_budget = RECORDER_LATENCY_BUDGET;
             Ok(context)
         })?;
+        self.refuse_misspelt_topics(&session)?;
         let mut recorder = Recorder::start(&session.node, &folder, options)?;
         cli.console
             .note(format!("Recording to {}; Ctrl-C ends it", folder.display()));
@@ -204,6 +206,28 @@ impl Record {
             return Err(Failed.into());
         }
         Ok(())
+    }
+
+    /// Refuses to record if every named topic is unknown, and close to a known one. Other
+    /// topics are waited for, because their nodes may start later.
+    fn refuse_misspelt_topics(&self, session: &Session) -> Result<()> {
+        let named: Vec<&String> = self.topic_names.iter().chain(&self.topics).collect();
+        let records_more = !self.services.is_empty() || !self.actions.is_empty();
+        if named.is_empty() || records_more || self.all || self.all_topics {
+            return Ok(());
+        }
+        let graph = session.discover(&DiscoveryFlags::default());
+        let known = session.topics(&graph);
+        let refuse = |name: &&String| {
+            let name = session.topic(name)?;
+            let names = known.iter().map(|known| known.name.as_str());
+            refuse_misspelt("topic", &name, names, "pteros topic list")
+        };
+        let refused: Vec<_> = named.iter().filter_map(|name| refuse(name).err()).collect();
+        match refused.into_iter().next() {
+            Some(error) if named.iter().all(|name| refuse(name).is_err()) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     fn options(&self, cli: &CliContext) -> Result<RecorderOptions> {

@@ -10,6 +10,8 @@ mod standalone;
 mod types;
 mod unload;
 
+pub use lookup::all_containers;
+
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;

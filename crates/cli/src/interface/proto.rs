@@ -23,12 +23,14 @@ impl Proto {
     /// Prints the prototype.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let library = cli.library()?;
-        let mut name = find_interface(&library, &self.type_name)?;
-        if name.contains("/srv/") {
-            name += "_Request";
-        } else if name.contains("/action/") {
-            name += "_Goal";
-        }
+        let name = match find_interface(&library, &self.type_name) {
+            Ok(name) if name.contains("/srv/") => name + "_Request",
+            Ok(name) if name.contains("/action/") => name + "_Goal",
+            Ok(name) => name,
+            // A part of a service or an action, as errors name it.
+            Err(_) if library.describe(&self.type_name).is_ok() => self.type_name,
+            Err(unknown) => return Err(unknown),
+        };
         let message_type = DynamicType::new(&library.describe(&name)?)?;
         let message = DynamicMessage::new(&message_type);
         if cli.console.json {

@@ -5,7 +5,7 @@ mod request;
 mod run;
 mod show;
 
-pub use request::packages;
+pub use request::{launch_arguments, launch_files, packages};
 
 use crate::cli_context::CliContext;
 use anyhow::{Result, bail};

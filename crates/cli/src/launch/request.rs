@@ -3,10 +3,10 @@
 use super::Launch;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
-use clap::Args;
+use clap::{Args, Parser as _};
 use pteros_container::ComponentIndex;
 use pteros_launch::run::LogFolder;
-use pteros_launch::{LaunchRequest, Packages};
+use pteros_launch::{LaunchPlan, LaunchRequest, Packages};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -139,6 +139,36 @@ fn find_in_package(packages: &Packages, package: &str, name: &str) -> Result<Pat
             );
         }
     }
+}
+
+/// The launch files of a package, by name; empty for an unknown package.
+pub fn launch_files(packages: &Packages, package: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    if let Ok(found) = packages.find(package) {
+        collect(&found.share, 0, &mut files);
+    }
+    let names = files.iter().filter_map(|path| path.file_name()?.to_str());
+    names.map(str::to_owned).collect()
+}
+
+/// The arguments of the launch file that the words of a command line name, as
+/// `NAME:=`. Empty if they name none, or one for Python.
+pub fn launch_arguments(words: &[String]) -> Vec<String> {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        launch: Launch,
+    }
+    let line =
+        Line::try_parse_from(std::iter::once("launch").chain(words.iter().map(String::as_str)));
+    let request = line
+        .map_err(Into::into)
+        .and_then(|line| line.launch.request());
+    let arguments = request.map(|request| LaunchPlan::arguments(&request).unwrap_or_default());
+    let names = arguments.unwrap_or_default().into_iter();
+    names
+        .map(|argument| format!("{}:=", argument.name))
+        .collect()
 }
 
 /// Whether a file is a Python launch file.

@@ -45,8 +45,12 @@ impl New {
 
 /// File names and texts of a package. `@NAME@` and similar placeholders are
 /// replaced.
-const TEMPLATE_FILES: [(&str, &str); 7] = [
+const TEMPLATE_FILES: [(&str, &str); 8] = [
     ("Cargo.toml", include_str!("template/Cargo.toml.txt")),
+    (
+        ".cargo/config.toml",
+        include_str!("template/cargo_config.toml.txt"),
+    ),
     ("src/lib.rs", include_str!("template/lib.rs.txt")),
     ("src/main.rs", include_str!("template/main.rs.txt")),
     ("tests/node.rs", include_str!("template/node.rs.txt")),

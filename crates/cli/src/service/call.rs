@@ -3,6 +3,7 @@
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
 use crate::interface::type_names::find_service_type;
+use crate::misspelt::refuse_misspelt;
 use crate::pace::Pace;
 use crate::python_repr;
 use crate::remote_types;
@@ -69,6 +70,14 @@ impl Call {
             let started = Instant::now();
             let left = || limit.saturating_sub(started.elapsed());
             if !client.wait_for_service(left().min(POLL_PERIOD)) {
+                let graph = session.discover(&DiscoveryFlags::default());
+                let services = graph.services();
+                let own = client.service_name();
+                // This client is in the graph, too.
+                let is_there = client.wait_for_service(Duration::ZERO);
+                let names = services.iter().map(|service| service.name.as_str());
+                let others = names.filter(|name| is_there || *name != own);
+                refuse_misspelt("service", own, others, "pteros service list")?;
                 console.note("waiting for service to become available...");
                 while !client.wait_for_service(left().min(POLL_PERIOD)) {
                     interrupted(&session)?;

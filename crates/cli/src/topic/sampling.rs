@@ -5,8 +5,9 @@ use super::lookup::only_type;
 use super::mismatch::MismatchReporter;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
+use crate::misspelt::refuse_misspelt;
 use crate::pace::Pace;
-use crate::session::Session;
+use crate::session::{DiscoveryFlags, Session};
 use crate::sim_time::{SessionClock, SimTimeFlag};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -73,7 +74,7 @@ pub fn subscribe_when_published(
 ) -> Result<Option<TopicSamples>> {
     let topic = session.topic(name)?;
     let graph = session.context.graph();
-    let mut warned = false;
+    let (mut checked, mut warned) = (false, false);
     let started = Instant::now();
     let (type_name, type_hash) = loop {
         let revision = graph.revision();
@@ -92,6 +93,14 @@ pub fn subscribe_when_published(
         }
         if session.context.is_shut_down() || is_over(end) {
             return Ok(None);
+        }
+        if !checked {
+            checked = true;
+            let graph = session.discover(&DiscoveryFlags::default());
+            let known = session.topics(&graph);
+            let names = known.iter().map(|known| known.name.as_str());
+            refuse_misspelt("topic", &topic, names, "pteros topic list")?;
+            continue;
         }
         if !warned && started.elapsed() > PUBLISHED_TIMEOUT {
             cli.console.note(format!(

@@ -60,7 +60,7 @@ impl Default for ContainerOptions {
 }
 
 /// Error of a container that could not be created or has ended.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum ContainerError {
     /// The node or one of its services could not be created.
     #[error(transparent)]
@@ -69,6 +69,8 @@ pub enum ContainerError {
     #[error(transparent)]
     Executor(#[from] ExecutorError),
 }
+
+pteros::msg::debug_as_display!(ContainerError);
 
 /// A component container. Its node serves `~/_container/load_node`, `unload_node`
 /// and `list_nodes`. Dropping it drops the loaded components.

@@ -14,7 +14,7 @@ use thiserror::Error;
 pub const NESTING_MAX: usize = 1_000;
 
 /// Why a group or its presentation refuses an operation.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Copy, Error, PartialEq, Eq)]
 pub enum GroupError {
     /// The group has no coherent access.
     #[error("the group is not coherent, so it has no sets; create it with presentation.coherent")]
@@ -32,6 +32,8 @@ pub enum GroupError {
     #[error("a coherent set is open; create publishers before it begins or after it has ended")]
     SetOpen,
 }
+
+pteros_msg::debug_as_display!(GroupError);
 
 /// The open set and the group sequence number of one publisher.
 pub struct PublisherSets {

@@ -92,7 +92,7 @@ impl FilterSpec {
 }
 
 /// Why a content filter cannot be applied.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Error, PartialEq, Eq)]
 pub enum ContentFilterError {
     /// The filter is invalid or does not fit the type.
     #[error(transparent)]
@@ -104,3 +104,5 @@ pub enum ContentFilterError {
     )]
     UnknownType,
 }
+
+pteros_msg::debug_as_display!(ContentFilterError);

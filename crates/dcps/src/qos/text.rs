@@ -11,7 +11,7 @@ use super::policy::{DurabilityPolicy, HistoryPolicy, LivelinessPolicy, Reliabili
 use super::profile::QosProfile;
 
 /// Unknown text for a policy or a duration.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{subject} {value:?} is not known; use {choices}")]
 pub struct QosParseError {
     /// The policy or quantity.
@@ -21,6 +21,8 @@ pub struct QosParseError {
     /// The valid texts.
     pub choices: String,
 }
+
+pteros_msg::debug_as_display!(QosParseError);
 
 /// One table per policy for parsing and printing.
 macro_rules! text_forms {

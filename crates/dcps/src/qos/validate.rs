@@ -16,7 +16,7 @@ pub const PARTITION_NAME_BYTES_MAX: usize = 255;
 pub const FREE_DATA_BYTES_MAX: usize = 1024;
 
 /// An invalid or inconsistent profile.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, PartialEq, thiserror::Error)]
 #[error("QoS {policy} {value}: {reason}; {hint}")]
 pub struct QosError {
     /// The policy's name as in [`pteros_rtps::qos::PolicyId::name`].
@@ -28,6 +28,8 @@ pub struct QosError {
     /// The remedy.
     pub hint: String,
 }
+
+pteros_msg::debug_as_display!(QosError);
 
 impl QosProfile {
     /// Checks the profile. The first inconsistency is the error.

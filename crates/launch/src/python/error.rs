@@ -9,7 +9,7 @@ use super::fault::Fault;
 const SHOWN_MAX: usize = 200;
 
 /// The reason why an expression has no value.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ExpressionError {
     /// The whole expression.
     pub expression: Arc<str>,
@@ -20,6 +20,8 @@ pub struct ExpressionError {
     /// The name that has no value, if that is the reason.
     pub unknown_name: Option<Arc<str>>,
 }
+
+pteros::msg::debug_as_display!(ExpressionError);
 
 impl ExpressionError {
     pub(super) fn new(expression: &Arc<str>, fault: Fault) -> Self {

@@ -45,11 +45,12 @@ pub struct LaunchOutcome {
 }
 
 /// Error of a launch that cannot run.
-#[derive(Debug)]
 pub enum RunError {
     /// An operation of the operating system failed: its name and the error.
     System(&'static str, io::Error),
 }
+
+pteros::msg::debug_as_display!(RunError);
 
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

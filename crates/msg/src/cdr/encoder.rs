@@ -36,11 +36,13 @@ enum Output<'a> {
 }
 
 /// A fixed slice cannot hold the value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct BufferTooSmall {
     /// Bytes that it takes.
     pub needed: usize,
 }
+
+crate::debug_as_display!(BufferTooSmall);
 
 impl fmt::Display for BufferTooSmall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

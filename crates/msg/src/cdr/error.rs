@@ -7,7 +7,7 @@ use core::fmt;
 /// Offsets count from the end of the encapsulation header. The sample is to be
 /// dropped and counted; nothing was allocated beyond a small multiple of the
 /// payload's own size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum DecodeError {
     /// Shorter than the 4-byte encapsulation header.
     NoHeader,
@@ -57,6 +57,8 @@ pub enum DecodeError {
         offset: usize,
     },
 }
+
+crate::debug_as_display!(DecodeError);
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

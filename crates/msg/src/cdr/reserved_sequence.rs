@@ -27,13 +27,15 @@ pub struct ReservedSequence {
 }
 
 /// Why a sequence cannot be reserved in a message's payload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum ReserveError {
     /// The sequence is not a field of the message.
     NotFound,
     /// The elements' layout in the payload differs from that in memory.
     OtherLayout,
 }
+
+crate::debug_as_display!(ReserveError);
 
 impl core::fmt::Display for ReserveError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

@@ -6,13 +6,15 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// A value does not fit its field, or the field does not exist.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ValueError {
     /// For example `points[3].x`; empty for the message itself.
     pub path: String,
     /// The problem.
     pub problem: ValueProblem,
 }
+
+crate::debug_as_display!(ValueError);
 
 /// See [`ValueError`].
 #[derive(Clone, Debug, PartialEq, Eq)]

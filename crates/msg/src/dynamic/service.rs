@@ -23,7 +23,6 @@ pub struct DynamicService {
 }
 
 /// Why the types of a service or an action could not be loaded.
-#[derive(Debug)]
 pub enum InterfaceTypeError {
     /// The definition does not exist or cannot be read.
     Library(LibraryError),
@@ -35,6 +34,8 @@ pub enum InterfaceTypeError {
         reason: String,
     },
 }
+
+crate::debug_as_display!(InterfaceTypeError);
 
 impl fmt::Display for InterfaceTypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -109,7 +109,7 @@ pub enum Shape {
 }
 
 /// A description from which no type can be made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum TypeError {
     /// A field's type is not among the referenced descriptions.
     Missing {
@@ -149,6 +149,8 @@ pub enum TypeError {
         text: String,
     },
 }
+
+crate::debug_as_display!(TypeError);
 
 impl fmt::Display for TypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::fmt;
 
 /// Why a text is no filter for its type, and where in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct FilterError {
     /// In the expression, or in which parameter.
     pub place: FilterErrorLocation,
@@ -18,6 +18,8 @@ pub struct FilterError {
     /// The line of the text.
     pub text: String,
 }
+
+crate::debug_as_display!(FilterError);
 
 /// Which text a [`FilterError`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,13 +77,15 @@ impl fmt::Display for FilterError {
 impl core::error::Error for FilterError {}
 
 /// Why a filter has no answer for a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum FilterEvaluationError {
     /// The payload is not of the filter's type, as far as it was read.
     Payload(DecodeError),
     /// Its patterns take more than [`super::LIKE_STEPS_MAX`] on this message.
     TooCostly,
 }
+
+crate::debug_as_display!(FilterEvaluationError);
 
 impl From<DecodeError> for FilterEvaluationError {
     fn from(error: DecodeError) -> Self {

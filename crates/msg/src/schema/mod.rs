@@ -252,7 +252,7 @@ impl fmt::Display for TypeSpec {
 }
 
 /// A mistake in an interface file. Displays as `file:line: message`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SchemaError {
     /// The origin given to [`parse`]: a path, or another name for the text.
     pub file: String,
@@ -261,6 +261,8 @@ pub struct SchemaError {
     /// The problem and its remedy.
     pub message: String,
 }
+
+crate::debug_as_display!(SchemaError);
 
 impl fmt::Display for SchemaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -30,7 +30,7 @@ const TYPES_MAX: usize = 512;
 const MEMBERS_MAX: usize = 4096;
 
 /// Why there is no description.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum TypeObjectError {
     /// This object is needed too.
     Missing(TypeObjectId),
@@ -44,6 +44,8 @@ pub enum TypeObjectError {
     /// An object that cannot be read.
     Malformed(DecodeError),
 }
+
+crate::debug_as_display!(TypeObjectError);
 
 impl fmt::Display for TypeObjectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use super::goal_table::GoalStatus;
 use crate::service::CallError;
 
 /// Why an action call failed, or a goal did not change its status.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum ActionError {
     /// The server rejected the goal.
     #[error("action \"{action}\": goal rejected by the server; its log may have the reason")]
@@ -53,6 +53,8 @@ pub enum ActionError {
     #[error(transparent)]
     Call(#[from] CallError),
 }
+
+pteros_msg::debug_as_display!(ActionError);
 
 fn hint(target: GoalStatus) -> &'static str {
     match target {

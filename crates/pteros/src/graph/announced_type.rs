@@ -19,7 +19,7 @@ use super::Graph;
 const POLL_PERIOD: Duration = Duration::from_millis(500);
 
 /// Why a topic's type could not be learned from its endpoints.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub enum AnnouncedTypeError {
     /// No other process announces its type on the topic. Many implementations do
     /// not, ROS 2 before 2025 among them.
@@ -31,6 +31,8 @@ pub enum AnnouncedTypeError {
     /// The received description is no valid type.
     Invalid(TypeError),
 }
+
+pteros_msg::debug_as_display!(AnnouncedTypeError);
 
 impl fmt::Display for AnnouncedTypeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use thiserror::Error;
 use super::state_machine::{LifecycleState, LifecycleTransition};
 
 /// Why a transition did not reach its goal state.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 pub enum TransitionError {
     /// The current state has no such transition.
     #[error(
@@ -63,6 +63,8 @@ pub enum TransitionError {
         node: String,
     },
 }
+
+pteros_msg::debug_as_display!(TransitionError);
 
 fn possible(state: &LifecycleState) -> String {
     let transitions = state.transitions();

@@ -6,7 +6,7 @@ use super::value::{ParameterType, ParameterValue};
 
 /// Why parameters were not set. The text is the reason that clients receive, equal
 /// to rclcpp's.
-#[derive(Clone, Debug, PartialEq, Error)]
+#[derive(Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SetParameterError {
     /// No parameter of this name is declared.
@@ -70,8 +70,10 @@ pub enum SetParameterError {
     InCallback,
 }
 
+pteros_msg::debug_as_display!(SetParameterError);
+
 /// Why a parameter was not declared or not read.
-#[derive(Clone, Debug, PartialEq, Error)]
+#[derive(Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ParameterError {
     /// The parameter is already declared.
@@ -128,3 +130,5 @@ pub enum ParameterError {
         source: SetParameterError,
     },
 }
+
+pteros_msg::debug_as_display!(ParameterError);

@@ -20,7 +20,7 @@ use crate::error::CreateError;
 use crate::sample::Sample;
 
 /// Why a service call has no response.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum CallError {
     /// No server was matched in time.
     #[error(
@@ -103,6 +103,8 @@ pub enum CallError {
         service: String,
     },
 }
+
+pteros_msg::debug_as_display!(CallError);
 
 impl From<CreateError> for CallError {
     fn from(error: CreateError) -> Self {

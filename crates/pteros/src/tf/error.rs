@@ -42,7 +42,7 @@ impl fmt::Display for FrameEdge {
 }
 
 /// Why a look-up found no transform.
-#[derive(Clone, PartialEq, Debug, Error)]
+#[derive(Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum LookupError {
     /// An empty frame id.
@@ -127,6 +127,8 @@ pub enum LookupError {
     },
 }
 
+pteros_msg::debug_as_display!(LookupError);
+
 fn similar_names_text(similar: &[String], known: usize) -> String {
     match (similar, known) {
         ([], 0) => {
@@ -186,7 +188,7 @@ fn cycle_text(edges: &[FrameEdge]) -> String {
 }
 
 /// Why a transform is rejected.
-#[derive(Clone, PartialEq, Debug, Error)]
+#[derive(Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum InvalidTransform {
     /// A frame that is its own parent.
@@ -246,6 +248,8 @@ pub enum InvalidTransform {
         limit: String,
     },
 }
+
+pteros_msg::debug_as_display!(InvalidTransform);
 
 /// The longest frame id that is accepted.
 pub(super) const FRAME_ID_BYTES_MAX: usize = 1024;

@@ -14,7 +14,7 @@ use super::hops::TracedEndpoint;
 const FILE_BYTES_MAX: u64 = (1 << 30) + 4096;
 
 /// Why a trace could not be loaded.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum TraceError {
     /// The file or folder cannot be read.
     #[error("read trace {}: {source}; name a .{EXTENSION} file or the folder that PTEROS_TRACE named", path.display())]
@@ -41,6 +41,8 @@ pub enum TraceError {
         source: TraceReadError,
     },
 }
+
+pteros_msg::debug_as_display!(TraceError);
 
 /// A sample in a trace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

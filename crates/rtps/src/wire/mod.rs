@@ -48,7 +48,7 @@ pub(crate) use submessage_header::{begin_submessage, end_submessage};
 use core::fmt;
 
 /// Why bytes are not a message, a submessage or a parameter list.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WireError {
     /// The datagram does not begin with "RTPS".
     NotRtps,
@@ -77,6 +77,8 @@ pub enum WireError {
     /// A payload in an encapsulation that is not meant for it; the identifier.
     UnsupportedEncapsulation(u16),
 }
+
+pteros_msg::debug_as_display!(WireError);
 
 impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

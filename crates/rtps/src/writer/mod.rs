@@ -115,7 +115,7 @@ const TIMER_ANSWER: usize = 9;
 const TIMERS: usize = 10;
 
 /// Why the writer refused a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum WriteError {
     /// KEEP_ALL, and the history is full of samples that some reliable reader has
     /// not acknowledged (back-pressure). Wait for [`WriterEvent::SpaceFreed`], at
@@ -138,6 +138,8 @@ pub enum WriteError {
         bytes_max: usize,
     },
 }
+
+pteros_msg::debug_as_display!(WriteError);
 
 impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

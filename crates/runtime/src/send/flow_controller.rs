@@ -114,7 +114,7 @@ impl FlowController {
 }
 
 /// Why flow controllers are invalid.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 pub enum FlowControllerError {
     /// A name is empty.
     #[error("a flow controller has no name; publishers refer to it by name: give it one")]
@@ -156,6 +156,8 @@ pub enum FlowControllerError {
         count: usize,
     },
 }
+
+pteros_msg::debug_as_display!(FlowControllerError);
 
 /// Asynchronous publish mode: a flow controller and a priority.
 #[derive(Clone, Debug, PartialEq, Eq)]

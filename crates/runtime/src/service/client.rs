@@ -52,7 +52,7 @@ pub struct ReceivedReply {
 }
 
 /// Why a request was not sent.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum SendRequestError {
     /// No server is matched.
     #[error("no server is available")]
@@ -67,6 +67,8 @@ pub enum SendRequestError {
     #[error(transparent)]
     Publish(#[from] PublishError),
 }
+
+pteros_msg::debug_as_display!(SendRequestError);
 
 /// A client's endpoints and its open calls. Thread-safe.
 pub struct ServiceClient {

@@ -295,7 +295,7 @@ pub struct Recording {
 }
 
 /// Why something is not a readable trace.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TraceReadError {
     /// It has no magic number of a trace.
     #[error("it is not a trace of Pteros")]
@@ -317,6 +317,8 @@ pub enum TraceReadError {
         expected: u64,
     },
 }
+
+pteros_msg::debug_as_display!(TraceReadError);
 
 impl Recording {
     /// Reads a context's trace, also one that is still being written.

@@ -10,6 +10,7 @@
 //! A record exists once `end` covers it. A reader reads each word once and copies a
 //! record before it parses it.
 
+use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -32,9 +33,16 @@ const LOG_BYTES_MAX: usize = 64 << 20;
 pub type Totals = [u64; 8];
 
 /// The records do not fit into the discovery log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the discovery log is full; rewrite it with the records that still hold")]
 pub struct DiscoveryLogFull;
+
+// The plain text: what `main` prints of a returned error.
+impl fmt::Debug for DiscoveryLogFull {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
 
 /// The writer of this process's own log.
 #[derive(Debug)]

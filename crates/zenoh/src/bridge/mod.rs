@@ -48,7 +48,7 @@ const LOOK_PERIOD: Duration = Duration::from_millis(1_000);
 const TASKS_PER_TURN: usize = 64;
 
 /// Why a bridge does not start.
-#[derive(Debug, Error)]
+#[derive(Error)]
 pub enum BridgeError {
     /// The rules are wrong.
     #[error(transparent)]
@@ -57,6 +57,8 @@ pub enum BridgeError {
     #[error("start a thread of the bridge: {0}")]
     Thread(#[from] std::io::Error),
 }
+
+pteros_msg::debug_as_display!(BridgeError);
 
 /// Options of a bridge.
 pub struct BridgeOptions {

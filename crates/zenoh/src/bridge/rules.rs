@@ -23,7 +23,7 @@ const HERTZ_MAX: f64 = 1e6;
 pub type NameSelection = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Why rules are wrong.
-#[derive(Debug, Error, PartialEq)]
+#[derive(Error, PartialEq)]
 pub enum RuleError {
     /// It is no rate.
     #[error("rate {hertz}: use a number of messages per second above 0 and at most 1000000")]
@@ -48,6 +48,8 @@ pub enum RuleError {
         given: usize,
     },
 }
+
+pteros_msg::debug_as_display!(RuleError);
 
 /// The input of the rules. The default routes everything under its own name.
 #[derive(Clone, Default)]

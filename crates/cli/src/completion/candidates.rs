@@ -1,0 +1,263 @@
+//! Candidates of arguments: names of the graph, of interface types and of packages.
+//!
+//! An argument's id says what it names. Ids are those of the verbs' structs. A failure
+//! gives no candidates, because a shell shows no errors.
+
+use crate::action::all_actions;
+use crate::cli_context::CliContext;
+use crate::component::all_containers;
+use crate::console::Console;
+use crate::launch::{launch_arguments, launch_files, packages};
+use crate::node::node_names;
+use crate::session::{DiscoveryFlags, Session};
+use anyhow::Result;
+use clap::{Arg, Command};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter};
+use pteros::args::Arguments;
+use pteros::parameter::ParameterClient;
+use pteros_container::ComponentIndex;
+use std::ffi::OsStr;
+use std::time::Duration;
+
+/// How long a node may take to list its parameters.
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Candidates of one argument; a shell shows fewer.
+const CANDIDATES_MAX: usize = 2_000;
+
+/// What an argument names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Named {
+    Topic,
+    Service,
+    Action,
+    Node,
+    Container,
+    Parameter,
+    MessageType,
+    ServiceType,
+    ActionType,
+    AnyType,
+    InterfacePackage,
+    ComponentPackage,
+    Package,
+    Program,
+    Launch,
+}
+
+/// Adds candidates to all arguments of a command and of its verbs.
+pub fn add(command: Command) -> Command {
+    add_below(command, "")
+}
+
+fn add_below(command: Command, noun: &str) -> Command {
+    let name = command.get_name().to_owned();
+    // `mut_arg` would change the order of positional arguments.
+    let command =
+        command.mut_args(
+            |argument: Arg| match named(noun, &name, argument.get_id().as_str()) {
+                Some(named) => argument.add(ArgValueCompleter::new(move |current: &OsStr| {
+                    complete(named, current)
+                })),
+                None => argument,
+            },
+        );
+    command.mut_subcommands(|verb| add_below(verb, &name))
+}
+
+/// What the argument `id` of a verb names.
+fn named(noun: &str, verb: &str, id: &str) -> Option<Named> {
+    Some(match (noun, verb, id) {
+        // A name that the caller chooses.
+        ("topic", "echo" | "pub", "node_name") | ("bag", _, "node_name") => return None,
+        ("component" | "pkg", "load" | "standalone" | "create", "node_name") => return None,
+        ("pkg", "create", _) => return None,
+        (_, _, "topic_name" | "topic_names" | "topics") if noun != "bag" || verb == "record" => {
+            Named::Topic
+        }
+        (_, _, "service_name") => Named::Service,
+        (_, _, "action_name") => Named::Action,
+        (_, _, "container_node_name") => Named::Container,
+        (_, _, "node_name") => Named::Node,
+        ("param", _, "parameter_name") => Named::Parameter,
+        ("topic", _, "message_type") => Named::MessageType,
+        (_, _, "service_type") => Named::ServiceType,
+        (_, _, "action_type") => Named::ActionType,
+        ("interface", _, "type_name") => Named::AnyType,
+        ("interface", _, "package_name") => Named::InterfacePackage,
+        ("component", _, "package_name") => Named::ComponentPackage,
+        ("pkg", _, "package_name") | (_, "run", "package_name") => Named::Package,
+        (_, "run", "executable_name") => Named::Program,
+        (_, "launch", "file") => Named::Launch,
+        _ => return None,
+    })
+}
+
+fn complete(named: Named, current: &OsStr) -> Vec<CompletionCandidate> {
+    let mut found: Vec<CompletionCandidate> = names(named)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|name| current.to_str().is_none_or(|begin| name.starts_with(begin)))
+        .take(CANDIDATES_MAX)
+        .map(CompletionCandidate::new)
+        .collect();
+    if named == Named::Launch {
+        use clap_complete::engine::ValueCompleter;
+        found.extend(PathCompleter::file().complete(current));
+    }
+    found
+}
+
+fn names(named: Named) -> Result<Vec<String>> {
+    let cli = CliContext {
+        console: Console { json: false },
+        interface_folders: Vec::new(),
+        arguments: Arguments::default(),
+        dds_names: false,
+        include_hidden: false,
+    };
+    Ok(match named {
+        Named::Topic | Named::Service | Named::Action | Named::Node | Named::Container => {
+            of_graph(&cli, named)?
+        }
+        Named::Parameter => parameters(&cli)?,
+        Named::MessageType | Named::ServiceType | Named::ActionType | Named::AnyType => {
+            let library = cli.library()?;
+            let kind = match named {
+                Named::MessageType => "/msg/",
+                Named::ServiceType => "/srv/",
+                Named::ActionType => "/action/",
+                _ => "/",
+            };
+            let names = library.names().filter(|name| name.contains(kind));
+            names.map(str::to_owned).collect()
+        }
+        Named::InterfacePackage => cli
+            .library()?
+            .packages()
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        Named::ComponentPackage => {
+            let packages = ComponentIndex::from_environment().packages();
+            packages.into_keys().collect()
+        }
+        Named::Package => packages(&ComponentIndex::from_environment()).names(),
+        Named::Program => {
+            let package = positional(1).unwrap_or_default();
+            let packages = packages(&ComponentIndex::from_environment());
+            let programs = packages.executables(&package).unwrap_or_default();
+            programs.into_iter().map(|(name, _)| name).collect()
+        }
+        Named::Launch => {
+            let words: Vec<String> = (1..).map_while(positional).collect();
+            let known = packages(&ComponentIndex::from_environment());
+            let mut names = launch_arguments(&words);
+            names.extend(match words.as_slice() {
+                [] | [_] => known.names(),
+                _ => Vec::new(),
+            });
+            if let [package, ..] = words.as_slice() {
+                names.extend(launch_files(&known, package));
+            }
+            names
+        }
+    })
+}
+
+fn of_graph(cli: &CliContext, named: Named) -> Result<Vec<String>> {
+    let session = Session::open(cli, None)?;
+    let graph = session.discover(&DiscoveryFlags::default());
+    let mut names: Vec<String> = match named {
+        Named::Topic => graph.topics().into_iter().map(|one| one.name).collect(),
+        Named::Service => graph.services().into_iter().map(|one| one.name).collect(),
+        Named::Action => all_actions(&graph)
+            .into_iter()
+            .map(|one| one.name)
+            .collect(),
+        Named::Container => all_containers(&graph, false),
+        _ => node_names(&graph, false),
+    };
+    names.retain(|name| !pteros::names::is_hidden(name));
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// The parameters of the node that the line names.
+fn parameters(cli: &CliContext) -> Result<Vec<String>> {
+    let Some(node) = positional(2) else {
+        return Ok(Vec::new());
+    };
+    let session = Session::open(cli, None)?;
+    session.discover(&DiscoveryFlags::default());
+    let client = ParameterClient::new(&session.node, &node);
+    let end = std::time::Instant::now() + RESPONSE_TIMEOUT;
+    std::thread::scope(|scope| {
+        let list = scope.spawn(|| client.list(&[], 0, RESPONSE_TIMEOUT));
+        while !list.is_finished() && std::time::Instant::now() < end {
+            session.spin_once(RESPONSE_TIMEOUT / 50);
+        }
+        Ok(list.join().ok().and_then(Result::ok).unwrap_or_default())
+    })
+}
+
+/// The positional argument `at` of the line that is completed; 0 is the noun.
+fn positional(at: usize) -> Option<String> {
+    let line = std::env::args().skip_while(|word| word != "--").skip(2);
+    let index = std::env::var("_CLAP_COMPLETE_INDEX").ok();
+    let before = index.and_then(|index| index.parse::<usize>().ok());
+    // The word at the cursor is not an argument yet.
+    line.take(before.unwrap_or(usize::MAX).saturating_sub(1))
+        .filter(|word| !word.starts_with('-') && !word.is_empty())
+        .nth(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::CommandLine;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_of_the_verbs_are_known_by_what_they_name() {
+        let mut found = Vec::new();
+        collect(&CommandLine::command(), "", &mut found);
+        for (line, wanted) in [
+            ("topic echo topic_name", Named::Topic),
+            ("topic hz topic_name", Named::Topic),
+            ("topic pub message_type", Named::MessageType),
+            ("service call service_name", Named::Service),
+            ("service call service_type", Named::ServiceType),
+            ("action send_goal action_name", Named::Action),
+            ("param get node_name", Named::Node),
+            ("param set parameter_name", Named::Parameter),
+            ("node info node_name", Named::Node),
+            ("lifecycle set node_name", Named::Node),
+            ("bag record topic_names", Named::Topic),
+            ("component load container_node_name", Named::Container),
+            ("interface show type_name", Named::AnyType),
+            ("pteros run executable_name", Named::Program),
+            ("pteros launch file", Named::Launch),
+        ] {
+            let is_there = found
+                .iter()
+                .any(|(known, named)| known == line && *named == wanted);
+            assert!(is_there, "{line} in {found:#?}");
+        }
+        assert!(!found.iter().any(|(line, _)| line == "topic pub node_name"));
+        assert!(!found.iter().any(|(line, _)| line == "bag record node_name"));
+    }
+
+    fn collect(command: &Command, noun: &str, found: &mut Vec<(String, Named)>) {
+        let name = command.get_name();
+        for argument in command.get_arguments() {
+            let id = argument.get_id().as_str();
+            if let Some(named) = named(noun, name, id) {
+                found.push((format!("{noun} {name} {id}").trim().to_owned(), named));
+            }
+        }
+        for verb in command.get_subcommands() {
+            collect(verb, name, found);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Builds that show how far they are.
+//!
+//! On a terminal cargo draws its own bar. Elsewhere (a log, a pipe) it is silent for
+//! minutes, so this prints a line every [`EVERY`]: how many units are built, of how
+//! many, and the one in work. Warnings and errors pass; the lines of single crates do
+//! not.
+
+use std::io::{self, BufReader, IsTerminal, Read};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// Pause between two lines of progress.
+const EVERY: Duration = Duration::from_secs(15);
+/// Longest line that is kept of cargo's output; the rest of a longer one is left out.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// Runs a cargo command that builds, without `--quiet`. Blocks until it ends.
+///
+/// # Errors
+/// Cargo could not be started, or its output not read.
+pub fn run_build(cargo: &mut Command) -> io::Result<ExitStatus> {
+    if io::stderr().is_terminal() {
+        return cargo.status();
+    }
+    let mut child = cargo
+        .env("CARGO_TERM_PROGRESS_WHEN", "always")
+        .env("CARGO_TERM_PROGRESS_WIDTH", "200")
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut lines = ProgressLines::new(Instant::now());
+    if let Some(stderr) = child.stderr.take() {
+        let mut line = Vec::new();
+        for byte in BufReader::new(stderr).bytes() {
+            match byte? {
+                b'\r' | b'\n' => {
+                    let text = String::from_utf8_lossy(&line);
+                    if let Some(shown) = lines.next(&text, Instant::now()) {
+                        eprintln!("{shown}");
+                    }
+                    line.clear();
+                }
+                byte if line.len() < LINE_BYTES_MAX => line.push(byte),
+                _ => {}
+            }
+        }
+    }
+    child.wait()
+}
+
+/// What of cargo's output is shown, and when.
+struct ProgressLines {
+    began: Instant,
+    shown: Instant,
+}
+
+impl ProgressLines {
+    fn new(now: Instant) -> Self {
+        Self {
+            began: now,
+            shown: now,
+        }
+    }
+
+    /// The line to show for one of cargo's, if any.
+    fn next(&mut self, line: &str, now: Instant) -> Option<String> {
+        let line = line.replace("\x1b[K", "");
+        let words = line.trim_start();
+        if let Some(progress) = words.strip_prefix("Building [") {
+            let is_due = now.duration_since(self.shown) >= EVERY;
+            let (_, done) = progress.split_once("] ").filter(|_| is_due)?;
+            self.shown = now;
+            let seconds = now.duration_since(self.began).as_secs();
+            return Some(format!("building, {seconds} s: {}", done.trim_end()));
+        }
+        let verb = words.split(' ').next().unwrap_or_default();
+        let is_step = [
+            "Compiling",
+            "Checking",
+            "Downloading",
+            "Downloaded",
+            "Fresh",
+            "Blocking",
+            "Finished",
+            "Executable",
+            "Running",
+            "Locking",
+            "Adding",
+            "Updating",
+        ];
+        (!words.trim().is_empty() && !is_step.contains(&verb)).then_some(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_shown_every_fifteen_seconds_and_warnings_at_once() {
+        let now = Instant::now();
+        let at = |seconds| now + Duration::from_secs(seconds);
+        let mut lines = ProgressLines::new(now);
+        let bar = "    Building [====>   ] 120/431: pteros-rtps, syn\x1b[K";
+        assert_eq!(lines.next(bar, at(3)), None);
+        assert_eq!(
+            lines.next(bar, at(16)).as_deref(),
+            Some("building, 16 s: 120/431: pteros-rtps, syn")
+        );
+        assert_eq!(lines.next(bar, at(20)), None);
+        assert_eq!(lines.next("   Compiling syn v2.0.1", at(21)), None);
+        assert_eq!(
+            lines.next("warning: unused variable", at(22)).as_deref(),
+            Some("warning: unused variable")
+        );
+        assert_eq!(lines.next("\x1b[K", at(23)), None);
+    }
+}
