@@ -269,3 +269,27 @@ pub enum ExecutorError {
 }
 
 pteros_msg::debug_as_display!(ExecutorError);
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use super::*;
+    use crate::tf::LookupError;
+
+    /// `main` that returns one of them prints the Debug form.
+    #[test]
+    fn an_error_that_main_returns_prints_its_text() {
+        let errors: [Box<dyn Error>; 4] = [
+            Box::new(ContextError::DomainId(300)),
+            Box::new(CreateError::ZeroPeriod),
+            Box::new(ExecutorError::AlreadySpinning),
+            Box::new(LookupError::EmptyFrameId("target")),
+        ];
+        for error in errors {
+            assert_eq!(format!("{error:?}"), error.to_string());
+        }
+        let domain: Box<dyn Error> = Box::new(ContextError::DomainId(300));
+        assert!(format!("{domain:?}").starts_with("domain 300: its UDP ports"));
+    }
+}
