@@ -3,13 +3,16 @@
 use pteros_interfaces::DEFINITIONS;
 
 /// Packages whose every definition begins with what it is.
-const EXPLAINED: [&str; 18] = [
+const EXPLAINED: [&str; 22] = [
     "action_msgs",
+    "action_tutorials_interfaces",
+    "actionlib_msgs",
     "builtin_interfaces",
     "composition_interfaces",
     "diagnostic_msgs",
     "geometry_msgs",
     "lifecycle_msgs",
+    "map_msgs",
     "nav_msgs",
     "rcl_interfaces",
     "rmw_dds_common",
@@ -22,6 +25,7 @@ const EXPLAINED: [&str; 18] = [
     "stereo_msgs",
     "tf2_msgs",
     "trajectory_msgs",
+    "turtlesim",
 ];
 
 #[test]

@@ -1,5 +1,6 @@
 //! Parts of this client library for client libraries of other languages: the runtime
-//! of a context, parameter overrides, log outputs and type descriptions.
+//! of a context, parameter overrides, log outputs, type descriptions and the schedule of
+//! timers.
 //!
 //! Entities of such a library are built on the runtime. Not for programs.
 
@@ -21,6 +22,8 @@ use crate::log::{LogFileOptions, LogSettings, Severity};
 use crate::log_outputs::{ConsoleSettings, LogOutputs, LogRecord, RosoutNode};
 use crate::parameter::{Parameter, ParameterFile};
 use crate::time::Time;
+
+pub use crate::timer_schedule::TimerSchedule;
 
 impl Context {
     /// The runtime of the context.
@@ -86,6 +89,16 @@ pub struct LogNode<'n> {
     pub is_listed: &'n AtomicBool,
 }
 
+impl<'n> LogNode<'n> {
+    fn rosout_node(&self) -> RosoutNode<'n> {
+        RosoutNode {
+            core: self.core,
+            key: self.key,
+            is_listed: self.is_listed,
+        }
+    }
+}
+
 /// Console, log files and `/rosout`, and the levels of loggers. Cheap to clone,
 /// thread-safe.
 #[derive(Clone)]
@@ -134,12 +147,14 @@ impl ProcessLog {
             function: line.function,
             line: line.line,
         };
-        let node = node.map(|node| RosoutNode {
-            core: node.core,
-            key: node.key,
-            is_listed: node.is_listed,
-        });
+        let node = node.map(LogNode::rosout_node);
         self.0.write(&record, node.as_ref());
+    }
+
+    /// Lists the publisher on `/rosout` as one of the node before its first line, unless
+    /// arguments switch it off.
+    pub fn announce_rosout(&self, node: &LogNode<'_>) {
+        self.0.announce_rosout(&node.rosout_node());
     }
 
     /// The level of a logger: its own or that of the nearest parent.

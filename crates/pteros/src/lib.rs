@@ -80,6 +80,7 @@ mod time;
 mod time_source;
 pub mod timer;
 mod timer_heap;
+mod timer_schedule;
 pub mod trace;
 pub mod type_description;
 mod unique_name;

@@ -70,6 +70,7 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         let nanos = self.deadline.as_nanos() - now.as_nanos();
+        let nanos = i64::try_from(nanos).unwrap_or(i64::MAX);
         let (node, waker) = (self.node.clone(), context.waker());
         let timer = self.timer.get_or_insert_with(|| {
             let state = Arc::<Mutex<SleepState>>::default();

@@ -111,8 +111,11 @@ impl SimTime {
     fn set(&self, now: Time) {
         let before = self.nanos.swap(now.as_nanos(), Ordering::AcqRel);
         let delta = now.as_nanos().saturating_sub(before);
-        if before == 0 || delta < 0 {
-            self.each_node(NodeTime::restart_timers);
+        if before == 0 {
+            self.each_node(|node| node.each_timer(|timer| timer.restart()));
+        } else if delta < 0 {
+            let change = ClockChange::RosTimeNoChange;
+            self.each_node(|node| node.each_timer(|timer| timer.handle_jump(change)));
         }
         if before != 0 {
             let clock_change = ClockChange::RosTimeNoChange;
@@ -226,13 +229,13 @@ impl NodeTime {
             }
         }
         self.simulated.store(simulated, Ordering::Release);
-        self.restart_timers();
-        let delta = self.now().as_nanos().saturating_sub(before.as_nanos());
         let clock_change = if simulated {
             ClockChange::Activated
         } else {
             ClockChange::Deactivated
         };
+        self.each_timer(|timer| timer.handle_jump(clock_change));
+        let delta = self.now().as_nanos().saturating_sub(before.as_nanos());
         self.notify_jump(TimeJump {
             clock_change,
             delta,
@@ -258,8 +261,7 @@ impl NodeTime {
         }
     }
 
-    /// The time source changed: restarts the periods.
-    fn restart_timers(&self) {
+    fn each_timer(&self, act: impl Fn(&dyn ScheduledTimer)) {
         let timers: Vec<_> = self
             .timers
             .lock()
@@ -267,7 +269,7 @@ impl NodeTime {
             .filter_map(Weak::upgrade)
             .collect();
         for timer in timers {
-            timer.restart();
+            act(&*timer);
         }
     }
 

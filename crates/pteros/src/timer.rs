@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::Task;
-use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
 
 use crate::callback_groups::{CallbackGroup, group_for};
@@ -20,8 +19,9 @@ use crate::error::CreateError;
 use crate::executor_queue::ExecutorQueue;
 use crate::node::{CallbackGroupCore, Node, NodeCore, NodeEntity};
 use crate::task::{AsyncSlots, CallbackOutput};
-use crate::time_source::NodeTime;
+use crate::time_source::{ClockChange, NodeTime};
 use crate::timer_heap::{ScheduledTimer, TimerHeap};
+use crate::timer_schedule::TimerSchedule;
 use crate::waitable::{Waitable, WaitableEntity};
 
 /// Options of [`Node::create_timer`](crate::Node::create_timer).
@@ -55,8 +55,8 @@ impl TimerOptions {
 
     /// Uses the node's ROS time. While `use_sim_time` is true, the timer follows
     /// `/clock` and ticks at most once per clock message. The period restarts when
-    /// `use_sim_time` changes or time jumps back. Otherwise, and by default, it
-    /// uses the monotonic clock.
+    /// `use_sim_time` changes, or time jumps back behind the last tick. Otherwise,
+    /// and by default, it uses the monotonic clock.
     pub fn on_ros_time(mut self) -> Self {
         self.on_ros_time = true;
         self
@@ -104,17 +104,15 @@ pub struct Timer {
 impl Timer {
     /// Period, or the delay of a one-shot timer.
     pub fn period(&self) -> Duration {
-        Duration::from_nanos(self.core.period_nanos())
+        Duration::from_nanos(self.core.schedule.lock().period.unsigned_abs())
     }
 
     /// Changes the period. The next tick is one new period from now; a stopped timer
-    /// stays stopped. A period of zero counts as one nanosecond, one of more than 584
+    /// stays stopped. A period of zero counts as one nanosecond, one of more than 292
     /// years as that. Returns at once, and a running callback runs to its end.
     pub fn set_period(&self, period: Duration) {
-        let nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
-        self.core
-            .period_nanos
-            .store(nanos.max(1), Ordering::Relaxed);
+        let nanos = i64::try_from(period.as_nanos()).unwrap_or(i64::MAX);
+        self.core.schedule.lock().period = nanos.max(1);
         self.core.restart();
     }
 
@@ -153,16 +151,15 @@ impl fmt::Debug for Timer {
 
 /// Period and clock of a timer.
 pub(crate) struct TimerSettings {
-    pub(crate) period_nanos: u64,
+    pub(crate) period_nanos: i64,
     pub(crate) repeats: bool,
     pub(crate) on_ros_time: bool,
 }
 
 pub(crate) struct TimerCore {
     pub(crate) node: Arc<NodeCore>,
-    period_nanos: AtomicU64,
+    schedule: Mutex<TimerSchedule>,
     repeats: bool,
-    due: AtomicU64,
     cancelled: AtomicBool,
     ticks: AtomicU64,
     callback: Mutex<Box<dyn FnMut() + Send>>,
@@ -188,9 +185,8 @@ impl TimerCore {
         } = settings;
         let core = Arc::new_cyclic(|weak_self| Self {
             node: node.clone(),
-            period_nanos: AtomicU64::new(period_nanos),
+            schedule: Mutex::new(TimerSchedule::starting_at(0, period_nanos)),
             repeats,
-            due: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             ticks: AtomicU64::new(0),
             callback: Mutex::new(callback),
@@ -199,8 +195,7 @@ impl TimerCore {
             time: on_ros_time.then(|| node.time.clone()),
             weak_self: weak_self.clone(),
         });
-        let due = core.now().as_nanos().saturating_add(period_nanos);
-        core.due.store(due, Ordering::Release);
+        *core.schedule.lock() = TimerSchedule::starting_at(core.now(), period_nanos);
         if let Some(time) = &core.time {
             time.add_timer(core.weak_self.clone());
         }
@@ -209,22 +204,15 @@ impl TimerCore {
         Timer { core }
     }
 
-    fn period_nanos(&self) -> u64 {
-        self.period_nanos.load(Ordering::Relaxed)
-    }
-
     fn simulated(&self) -> Option<&Arc<NodeTime>> {
         self.time.as_ref().filter(|time| time.is_simulated())
     }
 
-    /// Current time of the timer's clock.
-    fn now(&self) -> Instant {
+    /// Current time of the timer's clock, in nanoseconds.
+    fn now(&self) -> i64 {
         match self.simulated() {
-            Some(time) => {
-                let nanos = time.now().as_nanos();
-                Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
-            }
-            None => self.node.core().platform.now(),
+            Some(time) => time.now().as_nanos().max(0),
+            None => nanos(self.node.core().platform.now()),
         }
     }
 
@@ -245,11 +233,25 @@ impl TimerCore {
     }
 }
 
+fn nanos(instant: Instant) -> i64 {
+    i64::try_from(instant.as_nanos()).unwrap_or(i64::MAX)
+}
+
 impl ScheduledTimer for TimerCore {
     fn restart(&self) {
-        let due = self.now().as_nanos().saturating_add(self.period_nanos());
-        self.due.store(due, Ordering::Release);
+        let now = self.now();
+        self.schedule.lock().restart(now);
         if !self.cancelled.load(Ordering::Acquire) {
+            self.schedule();
+        }
+    }
+
+    fn handle_jump(&self, change: ClockChange) {
+        let now = self.now();
+        let has_changed = self.schedule.lock().handle_jump(change, now);
+        // Another source has another heap.
+        let has_moved = change != ClockChange::RosTimeNoChange;
+        if (has_changed || has_moved) && !self.cancelled.load(Ordering::Acquire) {
             self.schedule();
         }
     }
@@ -268,7 +270,8 @@ impl ScheduledTimer for TimerCore {
     }
 
     fn due(&self) -> Instant {
-        Instant::from_nanos(self.due.load(Ordering::Acquire))
+        let next_call = self.schedule.lock().next_call();
+        Instant::from_nanos(u64::try_from(next_call).unwrap_or(0))
     }
 
     fn is_due(&self, entry: Instant) -> bool {
@@ -284,12 +287,7 @@ impl ScheduledTimer for TimerCore {
     }
 
     fn tick(&self, now: Instant) -> Option<Instant> {
-        let due = self.due().as_nanos();
-        let period_nanos = self.period_nanos();
-        let behind = now.as_nanos().saturating_sub(due) / period_nanos;
-        let periods = behind + 1 + u64::from(fault!("timer-skips-a-tick"));
-        let next = due.saturating_add(periods.saturating_mul(period_nanos));
-        self.due.store(next, Ordering::Release);
+        self.schedule.lock().call(nanos(now));
         if let Some(mut callback) = self.callback.try_lock() {
             self.ticks.fetch_add(1, Ordering::Relaxed);
             if !self.repeats {
@@ -318,7 +316,7 @@ impl WaitableEntity for TimerCore {
     /// A timer whose tick did not run is still due and in no heap.
     fn rearm(&self) -> bool {
         let now = self.now();
-        !self.cancelled.load(Ordering::Acquire) && self.due() <= now
+        !self.cancelled.load(Ordering::Acquire) && self.schedule.lock().next_call() <= now
     }
 }
 
@@ -336,7 +334,7 @@ impl NodeEntity for TimerCore {
 /// Runs a due tick, for multi-threaded executors.
 impl Task for TimerCore {
     fn run(&self) {
-        let now = self.now();
+        let now = Instant::from_nanos(self.now().unsigned_abs());
         // Cancelled or reset while it waited to run.
         if self.cancelled.load(Ordering::Acquire) || self.due() > now {
             return;
@@ -407,7 +405,7 @@ impl Node {
         if period.is_zero() {
             return Err(CreateError::ZeroPeriod);
         }
-        let period_nanos = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+        let period_nanos = i64::try_from(period.as_nanos()).unwrap_or(i64::MAX);
         let group = group_for(self.core(), callback_group.as_ref());
         let settings = TimerSettings {
             period_nanos,
@@ -457,13 +455,14 @@ mod tests {
         let context = Context::with_options(ContextOptions::local(198)).unwrap();
         let node = context.create_node("changed").unwrap();
         let timer = node.create_timer(Duration::from_secs(9), || {}).unwrap();
-        let before = timer.core.now().as_nanos();
+        let before = timer.core.now();
         timer.set_period(Duration::from_secs(2));
-        let after = timer.core.now().as_nanos();
-        let due = timer.core.due().as_nanos();
-        assert!((before + 2_000_000_000..=after + 2_000_000_000).contains(&due));
-        let next = timer.core.tick(Instant::from_nanos(due)).unwrap();
-        assert_eq!(next.as_nanos(), due + 2_000_000_000);
+        let after = timer.core.now();
+        let due = timer.core.due();
+        let due_nanos = nanos(due);
+        assert!((before + 2_000_000_000..=after + 2_000_000_000).contains(&due_nanos));
+        let next = timer.core.tick(due).unwrap();
+        assert_eq!(nanos(next), due_nanos + 2_000_000_000);
         timer.cancel();
         timer.set_period(Duration::ZERO);
         assert!(timer.is_cancelled());

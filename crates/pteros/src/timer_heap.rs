@@ -13,6 +13,8 @@ use parking_lot::Mutex;
 use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::time::Instant;
 
+use crate::time_source::ClockChange;
+
 /// A timer, as heaps, executors and the time source see it.
 pub(crate) trait ScheduledTimer: Task {
     /// When the next tick is due, on the timer's clock.
@@ -31,6 +33,10 @@ pub(crate) trait ScheduledTimer: Task {
 
     /// Restarts the period. A stopped timer stays stopped.
     fn restart(&self);
+
+    /// The timer's clock jumped, or has another source now. A stopped timer stays
+    /// stopped.
+    fn handle_jump(&self, change: ClockChange);
 
     /// Whether the timer uses simulated time and its next tick is at `due`.
     fn is_scheduled_at(&self, due: u64) -> bool;

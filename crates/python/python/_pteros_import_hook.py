@@ -5,7 +5,8 @@ before `import rclpy`. They import nothing until a package is found, because eve
 the environment runs them:
 
 - `my_msgs.msg` where the folder of the Python package `my_msgs` has `msg/*.msg`,
-- in the folders of `PTEROS_INTERFACE_PATH`, each with packages or one package in it,
+- in the folders of `PTEROS_INTERFACE_PATH`, each with packages or one package in it, at any
+  depth, as in the source folder of a workspace,
 - in `share/` of the prefixes of `AMENT_PREFIX_PATH`.
 
 A module that Python finds itself wins.
@@ -19,6 +20,9 @@ PATH = 'PTEROS_INTERFACE_PATH'
 """Folders of interface packages, separated by colons."""
 
 KINDS = ('msg', 'srv', 'action')
+# Limits of the search below a folder of the path.
+_DEPTH_MAX = 8
+_FOLDERS_MAX = 20_000
 _SUFFIXES = ('.msg', '.srv', '.action', '.idl')
 
 
@@ -52,6 +56,45 @@ def _listed(variable):
     return [folder for folder in os.environ.get(variable, '').split(os.pathsep) if folder]
 
 
+# The packages below a folder of the path: folders by name.
+_below = {}
+
+
+def _packages_below(root):
+    """Return the packages at any depth below a folder; the nearer ones win. Searched once.
+
+    As colcon does, the search leaves out hidden folders, those with a mark to be ignored, and
+    what lies within a package.
+    """
+    known = _below.get(root)
+    if known is not None:
+        return known
+    found = _below[root] = {}
+    level = [root]
+    count = 0
+    for _ in range(_DEPTH_MAX):
+        deeper = []
+        for folder in level:
+            count += 1
+            if count > _FOLDERS_MAX:
+                return found
+            try:
+                with os.scandir(folder) as entries:
+                    names = {entry.name: entry.is_dir() for entry in entries}
+            except OSError:
+                continue
+            if 'COLCON_IGNORE' in names or 'AMENT_IGNORE' in names:
+                continue
+            if _is_package(folder):
+                found.setdefault(_name_of(folder), folder)
+            elif 'package.xml' not in names:
+                deeper.extend(
+                    os.path.join(folder, name) for name in sorted(names)
+                    if names[name] and name[0] != '.')
+        level = deeper
+    return found
+
+
 def _candidates(package):
     """Give the folders that may be those of a package, the most particular first."""
     for root in _listed(PATH):
@@ -59,6 +102,9 @@ def _candidates(package):
         yield os.path.join(root, 'share', package)
         if _is_package(root) and _name_of(root) == package:
             yield root
+        deep = _packages_below(root).get(package)
+        if deep is not None:
+            yield deep
     for prefix in _listed('AMENT_PREFIX_PATH'):
         yield os.path.join(prefix, 'share', package)
 

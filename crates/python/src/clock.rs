@@ -1,10 +1,11 @@
 //! Clocks: system time, steady time, and ROS time, which a simulation may set.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
+use pteros::client_library::TimerSchedule;
+use pteros::clock::ClockChange;
 use pteros_net::monotonic_nanos;
 use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -25,9 +26,13 @@ const SYSTEM: u32 = 2;
 const STEADY: u32 = 3;
 
 /// What a jump is, `rcl_clock_change_t`.
-const NO_CHANGE: u32 = 1;
-const ACTIVATED: u32 = 2;
-const DEACTIVATED: u32 = 3;
+fn change_number(change: ClockChange) -> u32 {
+    match change {
+        ClockChange::RosTimeNoChange => 1,
+        ClockChange::Activated => 2,
+        ClockChange::Deactivated => 3,
+    }
+}
 
 /// The state of a clock.
 pub(crate) struct ClockState {
@@ -35,6 +40,8 @@ pub(crate) struct ClockState {
     /// Simulated time while it is on; ROS time only.
     simulated: Mutex<Simulated>,
     callbacks: Mutex<Vec<JumpCallback>>,
+    /// Those of its timers. Jumps change them.
+    schedules: Mutex<Vec<Weak<Mutex<TimerSchedule>>>>,
     next_id: AtomicU64,
     /// Times of its timers and sleepers that depend on jumps.
     pub(crate) wakers: Wakers,
@@ -91,6 +98,13 @@ impl ClockState {
         self.kind == ROS && self.simulated.lock().is_on
     }
 
+    /// Lets jumps change the schedule of a timer, while that lives.
+    pub(crate) fn add_schedule(&self, schedule: &Arc<Mutex<TimerSchedule>>) {
+        let mut schedules = self.schedules.lock();
+        schedules.retain(|one| one.strong_count() > 0);
+        schedules.push(Arc::downgrade(schedule));
+    }
+
     fn check_ros(&self) -> PyResult<()> {
         if self.kind == ROS {
             return Ok(());
@@ -99,7 +113,12 @@ impl ClockState {
     }
 
     /// Changes the time with the callbacks of those jumps before and behind.
-    fn jump(&self, py: Python<'_>, change: u32, next: impl FnOnce(&mut Simulated)) -> PyResult<()> {
+    fn jump(
+        &self,
+        py: Python<'_>,
+        change: ClockChange,
+        next: impl FnOnce(&mut Simulated),
+    ) -> PyResult<()> {
         let mut simulated = *self.simulated.lock();
         let before = self.now();
         next(&mut simulated);
@@ -108,9 +127,14 @@ impl ClockState {
         } else {
             wall_clock()
         };
-        let delta = after.saturating_sub(before);
+        // As in rcl, another source is no distance.
+        let delta = if change == ClockChange::RosTimeNoChange {
+            after.saturating_sub(before)
+        } else {
+            0
+        };
         let is_told = |callback: &JumpCallback| {
-            if change == NO_CHANGE {
+            if change == ClockChange::RosTimeNoChange {
                 (callback.min_forward > 0 && delta >= callback.min_forward)
                     || (callback.min_backward < 0 && delta <= callback.min_backward)
             } else {
@@ -131,6 +155,9 @@ impl ClockState {
             }
         }
         *self.simulated.lock() = simulated;
+        for schedule in self.schedules.lock().iter().filter_map(Weak::upgrade) {
+            schedule.lock().handle_jump(change, after);
+        }
         self.wakers.wake();
         if told.is_empty() {
             return Ok(());
@@ -138,7 +165,7 @@ impl ClockState {
         for (_, callback) in &told {
             if let Some(callback) = callback {
                 let info = PyDict::new(py);
-                info.set_item("clock_change", change)?;
+                info.set_item("clock_change", change_number(change))?;
                 info.set_item("delta", delta)?;
                 call_back(callback.bind(py), Some(&PyTuple::new(py, [info])?))?;
             }
@@ -170,6 +197,7 @@ impl Clock {
                     kind: clock_type,
                     simulated: Mutex::default(),
                     callbacks: Mutex::default(),
+                    schedules: Mutex::default(),
                     next_id: AtomicU64::new(1),
                     wakers: Wakers::default(),
                 }),
@@ -200,7 +228,11 @@ impl Clock {
         if self.state.is_simulated() == enabled {
             return Ok(());
         }
-        let change = if enabled { ACTIVATED } else { DEACTIVATED };
+        let change = if enabled {
+            ClockChange::Activated
+        } else {
+            ClockChange::Deactivated
+        };
         self.state.jump(py, change, |simulated| {
             simulated.is_on = enabled;
             simulated.switches += 1;
@@ -215,7 +247,9 @@ impl Clock {
             return Ok(());
         }
         self.state
-            .jump(py, NO_CHANGE, |simulated| simulated.now = nanoseconds)
+            .jump(py, ClockChange::RosTimeNoChange, |simulated| {
+                simulated.now = nanoseconds;
+            })
     }
 
     /// Adds a jump callback and returns its id.

@@ -37,6 +37,7 @@ mod service;
 mod signals;
 mod spin;
 mod subscription;
+mod tf;
 mod timer;
 mod types;
 mod wakers;
@@ -54,7 +55,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     module.add_class::<handle::Handle>()?;
     module.add_class::<qos::Profile>()?;
-    module.add_function(wrap_pyfunction!(qos::qos_check_compatible, module)?)?;
     handle::register(module)?;
     context::register(module)?;
     signals::register(module)?;
@@ -72,6 +72,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<event::EventHandle>()?;
     module.add_class::<event::EventStatus>()?;
     clock::register(module)?;
+    tf::register(module)?;
     module.add_class::<timer::Timer>()?;
     module.add_class::<poller::Poller>()?;
     definitions::register(module)?;

@@ -22,11 +22,22 @@ fn nodes() -> &'static Mutex<HashMap<String, Weak<NodeState>>> {
     NODES.get_or_init(Mutex::default)
 }
 
-/// Lets the lines of a node's logger go to `/rosout`.
-pub(crate) fn add_node(node: &Arc<NodeState>) {
+/// Lets the lines of a node's logger go to `/rosout`, where it has a publisher from now on.
+pub(crate) fn add_node(py: Python<'_>, node: &Arc<NodeState>) {
     let mut nodes = nodes().lock();
     nodes.retain(|_, known| known.strong_count() > 0);
     nodes.insert(node.logger_name(), Arc::downgrade(node));
+    drop(nodes);
+    let log = node.context.context.process_log();
+    py.detach(|| log.announce_rosout(&log_node(node)));
+}
+
+fn log_node(node: &NodeState) -> LogNode<'_> {
+    LogNode {
+        core: &node.context.core,
+        key: node.key,
+        is_listed: &node.is_rosout_listed,
+    }
 }
 
 /// The node of a logger or of its nearest parent.
@@ -87,14 +98,10 @@ fn log(
             line,
         };
         match node {
-            Some(node) => node.context.context.process_log().write(
-                &line,
-                Some(&LogNode {
-                    core: &node.context.core,
-                    key: node.key,
-                    is_listed: &node.is_rosout_listed,
-                }),
-            ),
+            Some(node) => {
+                let log = node.context.context.process_log();
+                log.write(&line, Some(&log_node(node)));
+            }
             None => log.write(&line, None),
         }
     });

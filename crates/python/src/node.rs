@@ -131,7 +131,7 @@ impl Node {
             is_rosout_listed: AtomicBool::new(false),
         });
         if enable_rosout {
-            logging::add_node(&state);
+            logging::add_node(py, &state);
         }
         let life = Lifetime::new(move || core.remove_node(key));
         Ok(PyClassInitializer::from(Handle { life: life.clone() })

@@ -48,17 +48,7 @@ fn parse_parameter_file<'py>(
     Ok(found)
 }
 
-/// A value as on the command line.
-#[pyfunction]
-fn parse_yaml_value<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    object(
-        py,
-        ParameterValue::from_yaml(text).map_err(PyValueError::new_err)?,
-    )
-}
-
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(parse_parameter_file, module)?)?;
-    module.add_function(wrap_pyfunction!(parse_yaml_value, module)?)
+    module.add_function(wrap_pyfunction!(parse_parameter_file, module)?)
 }

@@ -1,8 +1,10 @@
-//! Timers, with the schedule of rcl's.
+//! Timers on the clocks of this module, with the schedule of the Rust library's timers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
+use pteros::client_library::TimerSchedule;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -15,23 +17,18 @@ use crate::wakers::Wakers;
 /// The state of a timer.
 pub(crate) struct TimerState {
     pub(crate) clock: Arc<ClockState>,
-    schedule: Mutex<Schedule>,
+    /// Shared with the clock, whose jumps change it.
+    schedule: Arc<Mutex<TimerSchedule>>,
+    is_canceled: AtomicBool,
     pub(crate) wakers: Wakers,
-}
-
-#[derive(Clone, Copy)]
-struct Schedule {
-    period: i64,
-    last_call: i64,
-    next_call: i64,
-    is_canceled: bool,
 }
 
 impl TimerState {
     /// Nanoseconds until it is due, not positive when it is; `None` while canceled.
     pub(crate) fn remaining(&self) -> Option<i64> {
-        let schedule = *self.schedule.lock();
-        (!schedule.is_canceled).then(|| schedule.next_call.saturating_sub(self.clock.now()))
+        let next_call = self.schedule.lock().next_call();
+        (!self.is_canceled.load(Ordering::Acquire))
+            .then(|| next_call.saturating_sub(self.clock.now()))
     }
 
     pub(crate) fn is_ready(&self) -> bool {
@@ -66,26 +63,11 @@ impl Timer {
     /// Schedules the next call. Returns the expected and the actual time.
     fn call(&self) -> PyResult<(i64, i64)> {
         self.life.check()?;
-        let mut schedule = self.state.schedule.lock();
-        if schedule.is_canceled {
+        if self.state.is_canceled.load(Ordering::Acquire) {
             return Err(rcl("the timer is canceled"));
         }
         let now = self.state.clock.now();
-        let expected = schedule.next_call;
-        schedule.last_call = now;
-        schedule.next_call = expected.saturating_add(schedule.period);
-        if schedule.next_call < now {
-            schedule.next_call = if schedule.period == 0 {
-                now
-            } else {
-                // The periods that were missed are skipped.
-                let behind = now.saturating_sub(schedule.next_call);
-                let missed = 1 + (behind - 1).div_euclid(schedule.period);
-                schedule
-                    .next_call
-                    .saturating_add(missed.saturating_mul(schedule.period))
-            };
-        }
+        let expected = self.state.schedule.lock().call(now);
         Ok((expected, now))
     }
 }
@@ -107,18 +89,16 @@ impl Timer {
             .state
             .check_valid(py, "create timer", Owner::Given)?;
         check_period(period_ns)?;
-        let now = clock.state.now();
+        let schedule = TimerSchedule::starting_at(clock.state.now(), period_ns);
+        let schedule = Arc::new(Mutex::new(schedule));
+        clock.state.add_schedule(&schedule);
         let life = Lifetime::new(|| {});
         Ok(
             PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
                 state: Arc::new(TimerState {
                     clock: clock.state.clone(),
-                    schedule: Mutex::new(Schedule {
-                        period: period_ns,
-                        last_call: now,
-                        next_call: now.saturating_add(period_ns),
-                        is_canceled: !autostart,
-                    }),
+                    schedule,
+                    is_canceled: AtomicBool::new(!autostart),
                     wakers: Wakers::default(),
                 }),
                 life,
@@ -156,29 +136,27 @@ impl Timer {
 
     fn cancel_timer(&self) -> PyResult<()> {
         self.life.check()?;
-        self.state.schedule.lock().is_canceled = true;
+        self.state.is_canceled.store(true, Ordering::Release);
         Ok(())
     }
 
     fn reset_timer(&self) -> PyResult<()> {
         self.life.check()?;
-        let mut schedule = self.state.schedule.lock();
         let now = self.state.clock.now();
-        schedule.next_call = now.saturating_add(schedule.period);
-        schedule.is_canceled = false;
-        drop(schedule);
+        self.state.schedule.lock().restart(now);
+        self.state.is_canceled.store(false, Ordering::Release);
         self.state.wakers.wake();
         Ok(())
     }
 
     fn is_timer_canceled(&self) -> PyResult<bool> {
         self.life.check()?;
-        Ok(self.state.schedule.lock().is_canceled)
+        Ok(self.state.is_canceled.load(Ordering::Acquire))
     }
 
     fn time_since_last_call(&self) -> PyResult<i64> {
         self.life.check()?;
-        let last = self.state.schedule.lock().last_call;
+        let last = self.state.schedule.lock().last_call();
         Ok(self.state.clock.now().saturating_sub(last))
     }
 

@@ -176,13 +176,80 @@ def test_a_mistake_names_the_type_and_leaves_the_others(workspace):
         for name in ('Bad', 'Far', 'None_'):
             try:
                 getattr(arm_msgs.msg, name)
-            except (AttributeError, ValueError) as error:
+            except (AttributeError, ImportError, ValueError) as error:
                 print(error)
             else:
                 raise SystemExit(f'{name} was accepted')
     ''', PTEROS_INTERFACE_PATH=workspace)
     lines = output.splitlines()
     assert 'Bad.msg' in lines[0] and 'moon_msgs' in lines[1] and 'None_' in lines[2], output
+
+
+@pytest.mark.parametrize('statement', [
+    'from arm_msgs.msg import Far', 'from arm_msgs.srv import Land',
+    'from arm_msgs.action import Fly', 'import arm_msgs.action; arm_msgs.action.Fly',
+])
+def test_an_import_names_the_package_that_is_missing(workspace, statement):
+    write(workspace, {'arm_msgs/msg/Far.msg': 'moon_msgs/Crater crater\n',
+                      'arm_msgs/srv/Land.srv': '---\nmoon_msgs/Crater crater\n',
+                      'arm_msgs/action/Fly.action': 'moon_msgs/Crater goal\n---\n---\n'})
+    done = run(f'import rclpy\n{statement}\n', PTEROS_INTERFACE_PATH=workspace)
+    assert done.returncode == 1 and 'moon_msgs' in done.stderr.splitlines()[-1], done.stderr
+    assert 'ImportError' in done.stderr
+
+
+def test_packages_at_any_depth_below_the_variable(workspace):
+    source = workspace / 'ws' / 'src'
+    write(source, {
+        'arm/arm_core/package.xml': '<package><name>arm_core</name></package>',
+        'arm/arm_core/vendor/inner_msgs/msg/Hidden.msg': 'int8 x\n',
+        'arm/interfaces/deep-msgs/msg/Deep.msg': 'hand_msgs/Grip grip\nnear_msgs/Near near\n',
+        'arm/interfaces/deep-msgs/package.xml': '<package><name>deep_msgs</name></package>',
+        'near_msgs/msg/Near.msg': 'int8 near\n',
+        'old/near_msgs/msg/Near.msg': 'int8 far\n',
+        'old/near_msgs/msg/Old.msg': 'int8 far\n',
+        'off/COLCON_IGNORE': '', 'off/off_msgs/msg/Off.msg': 'int8 x\n',
+        '.git/git_msgs/msg/Git.msg': 'int8 x\n',
+    })
+    (workspace / 'hand_msgs').rename(source / 'hand_msgs')
+    (source / 'loop').symlink_to(source)
+    passes('''
+        import rclpy
+        from deep_msgs.msg import Deep
+        assert Deep().near.near == 0 and Deep().grip is not None
+        from rosidl_runtime_py import get_interface_path
+        for name in ('deep_msgs/msg/Deep', 'deep_msgs/msg/Deep.msg', 'deep_msgs/Deep'):
+            assert open(get_interface_path(name)).read().startswith('hand_msgs'), name
+        for name in ('inner_msgs', 'off_msgs', 'git_msgs'):
+            try:
+                __import__(name)
+            except ImportError:
+                continue
+            raise SystemExit(f'{name} was found')
+    ''', PTEROS_INTERFACE_PATH=workspace / 'ws')
+
+
+def test_the_path_of_a_definition(workspace):
+    passes(f'''
+        import os
+        from rosidl_runtime_py import get_interface_path
+        root = {str(workspace)!r}
+        for name, file in (
+                ('arm_msgs/msg/Joint', 'arm_msgs/msg/Joint.msg'),
+                ('arm_msgs/Joint', 'arm_msgs/msg/Joint.msg'),
+                ('arm_msgs/srv/Move', 'arm_msgs/srv/Move.srv'),
+                ('arm_msgs/action/Reach.action', 'arm_msgs/action/Reach.action')):
+            assert get_interface_path(name) == os.path.join(root, file), name
+        for name, error in (
+                ('arm_msgs/msg/Nothing', LookupError), ('moon_msgs/msg/Crater', LookupError),
+                ('arm_msgs', ValueError), ('arm_msgs//Joint', ValueError),
+                ('arm_msgs/msg/../../x', ValueError)):
+            try:
+                get_interface_path(name)
+            except error:
+                continue
+            raise SystemExit(f'{{name}} was found')
+    ''', PTEROS_INTERFACE_PATH=workspace)
 
 
 def test_a_package_that_is_nowhere_is_an_import_error(workspace):
@@ -218,7 +285,7 @@ def test_a_package_that_comes_later_is_found(workspace):
         import arm_msgs.msg
         try:
             arm_msgs.msg.Arm
-        except AttributeError as error:
+        except ImportError as error:
             assert 'hand_msgs' in str(error), error
         else:
             raise SystemExit('a type is there without its parts')

@@ -245,3 +245,47 @@ def test_a_name_that_a_package_lacks_is_an_attribute_error(kind, name):
         getattr(utilities, f'get_{kind}')(name)
     with pytest.raises(ModuleNotFoundError, match='no_package'):
         getattr(utilities, f'get_{kind}')('no_package/' + name.split('/', 1)[1])
+
+
+def _with_scalars(numpy):
+    """Pairs of equal messages, one of them with values of numpy, and one that differs."""
+    from geometry_msgs.msg import Point, Polygon, Point32, PointStamped
+    from std_msgs.msg import Bool, Float32MultiArray, Int64
+    return [
+        (Point(x=numpy.float64(1.0)), Point(x=1.0), Point(x=2.0)),
+        (Point(x=numpy.float32(0.5)), Point(x=0.5), Point(x=numpy.float32(0.25))),
+        (Point(x=numpy.array([1.0])), Point(x=1.0), Point(x=3.0)),
+        (Bool(data=numpy.bool_(True)), Bool(data=True), Bool(data=numpy.bool_(False))),
+        (Int64(data=numpy.int32(-3)), Int64(data=-3), Int64(data=numpy.uint8(3))),
+        (String(data=numpy.str_('a')), String(data='a'), String(data=numpy.str_('b'))),
+        (PointStamped(point=Point(y=numpy.float64(1.0))), PointStamped(point=Point(y=1.0)),
+         PointStamped()),
+        (Polygon(points=[Point32(z=numpy.float32(2.0))]), Polygon(points=[Point32(z=2.0)]),
+         Polygon(points=[Point32(z=numpy.float32(3.0))])),
+        (PoseWithCovariance(covariance=numpy.ones(36)), PoseWithCovariance(covariance=[1.0] * 36),
+         PoseWithCovariance(covariance=[1.0] * 35 + [2.0])),
+        (Float32MultiArray(data=numpy.ones(3, dtype='float32')),
+         Float32MultiArray(data=[1.0] * 3), Float32MultiArray(data=[1.0] * 4)),
+        (Strings(string_value=numpy.str_('x')), Strings(string_value='x'), Strings()),
+    ]
+
+
+def test_messages_with_scalars_of_numpy_compare_as_others():
+    numpy = pytest.importorskip('numpy')
+    for scalar, plain, different in _with_scalars(numpy):
+        assert (scalar == plain) is True and (plain == scalar) is True, plain
+        assert (scalar != plain) is False and (plain != scalar) is False, plain
+        assert (scalar == different) is False and (different != scalar) is True, plain
+        assert scalar in [different, plain] and plain in [different, scalar]
+        assert scalar not in [different] and [plain, scalar].index(scalar) == 0
+
+
+def test_unchecked_values_that_do_not_compare_are_different():
+    numpy = pytest.importorskip('numpy')
+    long, short = String(), String()
+    long.data, short.data = numpy.zeros(3), numpy.zeros(2)
+    assert long != short and short != long and long != String()
+    empty, one = String(), String()
+    empty.data, one.data = numpy.zeros(0), numpy.zeros(1)
+    assert empty != one
+    assert long == copy.deepcopy(long)

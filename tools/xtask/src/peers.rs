@@ -41,6 +41,21 @@ struct PythonPeer {
 /// The tested PyPI releases of libraries that read and write bags.
 const PYTHON_BAGS: [&str; 3] = ["mcap==1.6.0", "mcap-ros2-support==0.6.0", "rosbags==0.11.9"];
 
+/// ROS 2's own rclpy, over Fast DDS: the tested PyPI releases of Jazzy and Kilted.
+const RCLPY_JAZZY: [&str; 5] = [
+    "ros-jazzy-rclpy==7.1.6",
+    "ros-jazzy-rmw-fastrtps-cpp==8.4.3",
+    "ros-jazzy-std-msgs==5.3.6",
+    "ros-jazzy-test-msgs==2.0.3",
+    "ros-jazzy-sensor-msgs==5.3.6",
+];
+const RCLPY_KILTED: [&str; 4] = [
+    "ros-kilted-rclpy==9.1.2",
+    "ros-kilted-rmw-fastrtps-cpp==9.3.3",
+    "ros-kilted-std-msgs==5.5.1",
+    "ros-kilted-test-msgs==2.3.0",
+];
+
 /// Further source files of the node programs.
 const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node.h"];
 const FASTDDS_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "fastdds/node.hpp"];
@@ -138,6 +153,26 @@ pub fn prepare() -> Result<Peers> {
                 venv: "venv-bag",
                 packages: &PYTHON_BAGS,
                 import: "import mcap, mcap_ros2.decoder, rosbags.highlevel",
+                script: None,
+            }),
+        ),
+        (
+            "rclpy-jazzy",
+            work.build_python(&PythonPeer {
+                name: "rclpy-jazzy",
+                venv: "venv-rclpy-jazzy",
+                packages: &RCLPY_JAZZY,
+                import: "import rclpy, rosidl_adapter.parser, test_msgs.msg",
+                script: None,
+            }),
+        ),
+        (
+            "rclpy-kilted",
+            work.build_python(&PythonPeer {
+                name: "rclpy-kilted",
+                venv: "venv-rclpy-kilted",
+                packages: &RCLPY_KILTED,
+                import: "import rclpy, test_msgs.msg",
                 script: None,
             }),
         ),

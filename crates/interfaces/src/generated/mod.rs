@@ -7,6 +7,12 @@
 pub mod action_msgs;
 #[cfg(feature = "types")]
 #[rustfmt::skip]
+pub mod action_tutorials_interfaces;
+#[cfg(feature = "types")]
+#[rustfmt::skip]
+pub mod actionlib_msgs;
+#[cfg(feature = "types")]
+#[rustfmt::skip]
 pub mod builtin_interfaces;
 #[cfg(feature = "types")]
 #[rustfmt::skip]
@@ -26,6 +32,9 @@ pub mod geometry_msgs;
 #[cfg(feature = "types")]
 #[rustfmt::skip]
 pub mod lifecycle_msgs;
+#[cfg(feature = "types")]
+#[rustfmt::skip]
+pub mod map_msgs;
 #[cfg(feature = "types")]
 #[rustfmt::skip]
 pub mod nav_msgs;
@@ -73,6 +82,9 @@ pub mod tf2_msgs;
 pub mod trajectory_msgs;
 #[cfg(feature = "types")]
 #[rustfmt::skip]
+pub mod turtlesim;
+#[cfg(feature = "types")]
+#[rustfmt::skip]
 pub mod type_description_interfaces;
 #[cfg(feature = "types")]
 #[rustfmt::skip]
@@ -99,6 +111,22 @@ pub const TYPES: &[(&str, ::pteros_msg::hash::TypeHash)] = &[
     (<action_msgs::srv::CancelGoalRequest as ::pteros_msg::Message>::TYPE_NAME, <action_msgs::srv::CancelGoalRequest as ::pteros_msg::Message>::TYPE_HASH),
     (<action_msgs::srv::CancelGoalResponse as ::pteros_msg::Message>::TYPE_NAME, <action_msgs::srv::CancelGoalResponse as ::pteros_msg::Message>::TYPE_HASH),
     (<action_msgs::srv::CancelGoalEvent as ::pteros_msg::Message>::TYPE_NAME, <action_msgs::srv::CancelGoalEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::Fibonacci as ::pteros_msg::Action>::TYPE_NAME, <action_tutorials_interfaces::action::Fibonacci as ::pteros_msg::Action>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciGoal as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciGoal as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciResult as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciResult as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciFeedback as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciFeedback as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciSendGoal as ::pteros_msg::Service>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciSendGoal as ::pteros_msg::Service>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciSendGoalRequest as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciSendGoalRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciSendGoalResponse as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciSendGoalResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciSendGoalEvent as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciSendGoalEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciGetResult as ::pteros_msg::Service>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciGetResult as ::pteros_msg::Service>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciGetResultRequest as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciGetResultRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciGetResultResponse as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciGetResultResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciGetResultEvent as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciGetResultEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<action_tutorials_interfaces::action::FibonacciFeedbackMessage as ::pteros_msg::Message>::TYPE_NAME, <action_tutorials_interfaces::action::FibonacciFeedbackMessage as ::pteros_msg::Message>::TYPE_HASH),
+    (<actionlib_msgs::msg::GoalID as ::pteros_msg::Message>::TYPE_NAME, <actionlib_msgs::msg::GoalID as ::pteros_msg::Message>::TYPE_HASH),
+    (<actionlib_msgs::msg::GoalStatus as ::pteros_msg::Message>::TYPE_NAME, <actionlib_msgs::msg::GoalStatus as ::pteros_msg::Message>::TYPE_HASH),
+    (<actionlib_msgs::msg::GoalStatusArray as ::pteros_msg::Message>::TYPE_NAME, <actionlib_msgs::msg::GoalStatusArray as ::pteros_msg::Message>::TYPE_HASH),
     (<builtin_interfaces::msg::Duration as ::pteros_msg::Message>::TYPE_NAME, <builtin_interfaces::msg::Duration as ::pteros_msg::Message>::TYPE_HASH),
     (<builtin_interfaces::msg::Time as ::pteros_msg::Message>::TYPE_NAME, <builtin_interfaces::msg::Time as ::pteros_msg::Message>::TYPE_HASH),
     (<composition_interfaces::srv::ListNodes as ::pteros_msg::Service>::TYPE_NAME, <composition_interfaces::srv::ListNodes as ::pteros_msg::Service>::TYPE_HASH),
@@ -231,6 +259,35 @@ pub const TYPES: &[(&str, ::pteros_msg::hash::TypeHash)] = &[
     (<lifecycle_msgs::srv::GetStateRequest as ::pteros_msg::Message>::TYPE_NAME, <lifecycle_msgs::srv::GetStateRequest as ::pteros_msg::Message>::TYPE_HASH),
     (<lifecycle_msgs::srv::GetStateResponse as ::pteros_msg::Message>::TYPE_NAME, <lifecycle_msgs::srv::GetStateResponse as ::pteros_msg::Message>::TYPE_HASH),
     (<lifecycle_msgs::srv::GetStateEvent as ::pteros_msg::Message>::TYPE_NAME, <lifecycle_msgs::srv::GetStateEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::msg::OccupancyGridUpdate as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::msg::OccupancyGridUpdate as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::msg::PointCloud2Update as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::msg::PointCloud2Update as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::msg::ProjectedMap as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::msg::ProjectedMap as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::msg::ProjectedMapInfo as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::msg::ProjectedMapInfo as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetMapROI as ::pteros_msg::Service>::TYPE_NAME, <map_msgs::srv::GetMapROI as ::pteros_msg::Service>::TYPE_HASH),
+    (<map_msgs::srv::GetMapROIRequest as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetMapROIRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetMapROIResponse as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetMapROIResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetMapROIEvent as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetMapROIEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetPointMap as ::pteros_msg::Service>::TYPE_NAME, <map_msgs::srv::GetPointMap as ::pteros_msg::Service>::TYPE_HASH),
+    (<map_msgs::srv::GetPointMapRequest as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetPointMapRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetPointMapResponse as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetPointMapResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetPointMapEvent as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetPointMapEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetPointMapROI as ::pteros_msg::Service>::TYPE_NAME, <map_msgs::srv::GetPointMapROI as ::pteros_msg::Service>::TYPE_HASH),
+    (<map_msgs::srv::GetPointMapROIRequest as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetPointMapROIRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetPointMapROIResponse as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetPointMapROIResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::GetPointMapROIEvent as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::GetPointMapROIEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::ProjectedMapsInfo as ::pteros_msg::Service>::TYPE_NAME, <map_msgs::srv::ProjectedMapsInfo as ::pteros_msg::Service>::TYPE_HASH),
+    (<map_msgs::srv::ProjectedMapsInfoRequest as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::ProjectedMapsInfoRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::ProjectedMapsInfoResponse as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::ProjectedMapsInfoResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::ProjectedMapsInfoEvent as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::ProjectedMapsInfoEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::SaveMap as ::pteros_msg::Service>::TYPE_NAME, <map_msgs::srv::SaveMap as ::pteros_msg::Service>::TYPE_HASH),
+    (<map_msgs::srv::SaveMapRequest as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::SaveMapRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::SaveMapResponse as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::SaveMapResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::SaveMapEvent as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::SaveMapEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::SetMapProjections as ::pteros_msg::Service>::TYPE_NAME, <map_msgs::srv::SetMapProjections as ::pteros_msg::Service>::TYPE_HASH),
+    (<map_msgs::srv::SetMapProjectionsRequest as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::SetMapProjectionsRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::SetMapProjectionsResponse as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::SetMapProjectionsResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<map_msgs::srv::SetMapProjectionsEvent as ::pteros_msg::Message>::TYPE_NAME, <map_msgs::srv::SetMapProjectionsEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<nav_msgs::msg::Goals as ::pteros_msg::Message>::TYPE_NAME, <nav_msgs::msg::Goals as ::pteros_msg::Message>::TYPE_HASH),
     (<nav_msgs::msg::GridCells as ::pteros_msg::Message>::TYPE_NAME, <nav_msgs::msg::GridCells as ::pteros_msg::Message>::TYPE_HASH),
     (<nav_msgs::msg::MapMetaData as ::pteros_msg::Message>::TYPE_NAME, <nav_msgs::msg::MapMetaData as ::pteros_msg::Message>::TYPE_HASH),
     (<nav_msgs::msg::OccupancyGrid as ::pteros_msg::Message>::TYPE_NAME, <nav_msgs::msg::OccupancyGrid as ::pteros_msg::Message>::TYPE_HASH),
@@ -511,6 +568,41 @@ pub const TYPES: &[(&str, ::pteros_msg::hash::TypeHash)] = &[
     (<trajectory_msgs::msg::JointTrajectoryPoint as ::pteros_msg::Message>::TYPE_NAME, <trajectory_msgs::msg::JointTrajectoryPoint as ::pteros_msg::Message>::TYPE_HASH),
     (<trajectory_msgs::msg::MultiDOFJointTrajectory as ::pteros_msg::Message>::TYPE_NAME, <trajectory_msgs::msg::MultiDOFJointTrajectory as ::pteros_msg::Message>::TYPE_HASH),
     (<trajectory_msgs::msg::MultiDOFJointTrajectoryPoint as ::pteros_msg::Message>::TYPE_NAME, <trajectory_msgs::msg::MultiDOFJointTrajectoryPoint as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsolute as ::pteros_msg::Action>::TYPE_NAME, <turtlesim::action::RotateAbsolute as ::pteros_msg::Action>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteGoal as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteGoal as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteResult as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteResult as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteFeedback as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteFeedback as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteSendGoal as ::pteros_msg::Service>::TYPE_NAME, <turtlesim::action::RotateAbsoluteSendGoal as ::pteros_msg::Service>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteSendGoalRequest as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteSendGoalRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteSendGoalResponse as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteSendGoalResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteSendGoalEvent as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteSendGoalEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteGetResult as ::pteros_msg::Service>::TYPE_NAME, <turtlesim::action::RotateAbsoluteGetResult as ::pteros_msg::Service>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteGetResultRequest as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteGetResultRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteGetResultResponse as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteGetResultResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteGetResultEvent as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteGetResultEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::action::RotateAbsoluteFeedbackMessage as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::action::RotateAbsoluteFeedbackMessage as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::msg::Color as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::msg::Color as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::msg::Pose as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::msg::Pose as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::Kill as ::pteros_msg::Service>::TYPE_NAME, <turtlesim::srv::Kill as ::pteros_msg::Service>::TYPE_HASH),
+    (<turtlesim::srv::KillRequest as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::KillRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::KillResponse as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::KillResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::KillEvent as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::KillEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::SetPen as ::pteros_msg::Service>::TYPE_NAME, <turtlesim::srv::SetPen as ::pteros_msg::Service>::TYPE_HASH),
+    (<turtlesim::srv::SetPenRequest as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::SetPenRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::SetPenResponse as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::SetPenResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::SetPenEvent as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::SetPenEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::Spawn as ::pteros_msg::Service>::TYPE_NAME, <turtlesim::srv::Spawn as ::pteros_msg::Service>::TYPE_HASH),
+    (<turtlesim::srv::SpawnRequest as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::SpawnRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::SpawnResponse as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::SpawnResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::SpawnEvent as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::SpawnEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::TeleportAbsolute as ::pteros_msg::Service>::TYPE_NAME, <turtlesim::srv::TeleportAbsolute as ::pteros_msg::Service>::TYPE_HASH),
+    (<turtlesim::srv::TeleportAbsoluteRequest as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::TeleportAbsoluteRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::TeleportAbsoluteResponse as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::TeleportAbsoluteResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::TeleportAbsoluteEvent as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::TeleportAbsoluteEvent as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::TeleportRelative as ::pteros_msg::Service>::TYPE_NAME, <turtlesim::srv::TeleportRelative as ::pteros_msg::Service>::TYPE_HASH),
+    (<turtlesim::srv::TeleportRelativeRequest as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::TeleportRelativeRequest as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::TeleportRelativeResponse as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::TeleportRelativeResponse as ::pteros_msg::Message>::TYPE_HASH),
+    (<turtlesim::srv::TeleportRelativeEvent as ::pteros_msg::Message>::TYPE_NAME, <turtlesim::srv::TeleportRelativeEvent as ::pteros_msg::Message>::TYPE_HASH),
     (<type_description_interfaces::msg::Field as ::pteros_msg::Message>::TYPE_NAME, <type_description_interfaces::msg::Field as ::pteros_msg::Message>::TYPE_HASH),
     (<type_description_interfaces::msg::FieldType as ::pteros_msg::Message>::TYPE_NAME, <type_description_interfaces::msg::FieldType as ::pteros_msg::Message>::TYPE_HASH),
     (<type_description_interfaces::msg::IndividualTypeDescription as ::pteros_msg::Message>::TYPE_NAME, <type_description_interfaces::msg::IndividualTypeDescription as ::pteros_msg::Message>::TYPE_HASH),

@@ -5,6 +5,83 @@
 /// Messages of `nav_msgs`.
 #[allow(clippy::all, rustdoc::all)]
 pub mod msg {
+    /// Poses that a robot is to visit, in order.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct Goals {
+        /// `std_msgs/Header`
+        pub header: super::super::std_msgs::msg::Header,
+        /// `geometry_msgs/PoseStamped[]`
+        pub goals: ::std::vec::Vec<super::super::geometry_msgs::msg::PoseStamped>,
+    }
+
+    impl ::pteros_msg::Encode for Goals {
+        #[inline]
+        fn encode(&self, out: &mut ::pteros_msg::cdr::Encoder<'_>) {
+            ::pteros_msg::Encode::encode(&self.header, out);
+            out.message_sequence(&self.goals);
+        }
+    }
+
+    impl ::pteros_msg::Decode for Goals {
+        #[inline]
+        fn decode(
+            input: &mut ::pteros_msg::cdr::Decoder<'_>,
+        ) -> ::core::result::Result<Self, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = Self {
+                header: ::pteros_msg::Decode::decode(input)?,
+                goals: input.message_sequence(usize::MAX)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+    }
+
+    impl ::pteros_msg::Message for Goals {
+        const TYPE_NAME: &'static str = "nav_msgs/msg/Goals";
+        const TYPE_HASH: ::pteros_msg::hash::TypeHash = ::pteros_msg::hash::TypeHash::from_hex(
+            "02305a51633b5c04d8979b878a7577cafd422f8a07465c878b17a920af3759e9",
+        );
+        const TYPE_INFORMATION: &'static [u8] = b"\x80\x01\x00\x00\x01\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf1\x96r\xe2ayzjT\xb2c\xa1R7\x87\x00Z\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf1V|Z\x93T\x1c;\x10\x86\xa4\xbaF\xf9\x8d\x007\x00\x00\x00\x14\x00\x00\x00\xf1^s\x97\xe7\xe8d@\xdfd\xafv\xcdL\xbc\x00G\x00\x00\x00\x14\x00\x00\x00\xf1/\x93\xf0[\x8c\xef\xbe\x11\x901\xc4\x88\x17\xeb\x00U\x00\x00\x00\x14\x00\x00\x00\xf1\xcb\xe6\x9dL\xd6\x91v\x9e\xaf\x8f\xf6\xd5\\o\x00U\x00\x00\x00\x14\x00\x00\x00\xf1.\xd70{\x8e\xc5|K4\x86F\xa9b\xa1\x00W\x00\x00\x00\x14\x00\x00\x00\xf1\xdc\xf1,\xd2\xdd^q,\xb7\xb1\xe5\x1f\xa3\xf2\x00H\x00\x00\x00\x02\x10\x00@\xb8\x00\x00\x00\xb4\x00\x00\x00\x14\x00\x00\x00\xf2-w\x0e\xab\x89\x9fgC\xb9\x94\xe7\x98u\xb9\x00\x90\x00\x00\x00\x06\x00\x00\x00\x94\x00\x00\x00\x06\x00\x00\x00\x14\x00\x00\x00\xf2\xd4\x85O\x13\xae\xf3-\xfe!W\xf3\xe62\r\x00v\x00\x00\x00\x14\x00\x00\x00\xf2\x04\xac(\xf9\x19d#]\xc9\x81\xe3\xf8\xfa\xdf\x00|\x00\x00\x00\x14\x00\x00\x00\xf2\rG&KJf\xfa\x94\xbb\xfe4\xf3/}\x00\x96\x00\x00\x00\x14\x00\x00\x00\xf2\x80\x17{\xdaZp{\x8b\x87\xbc21kj\x00\x97\x00\x00\x00\x14\x00\x00\x00\xf2o\x01\xeaI\x00\xbc\x02\x80X\xc3\xa8\xda\xe3R\x00\x94\x00\x00\x00\x14\x00\x00\x00\xf2\xe5v^\xc4\x8c\xff\xd4\x19\xed\x7f\xe8N*U\x00\x7f\x00\x00\x00";
+
+        #[inline]
+        fn dds_type_name() -> ::std::string::String {
+            ::std::string::String::from("nav_msgs::msg::dds_::Goals_")
+        }
+
+        #[inline]
+        fn type_description() -> &'static ::pteros_msg::describe::TypeDescription {
+            static DESCRIPTION: ::std::sync::OnceLock<::pteros_msg::describe::TypeDescription> =
+                ::std::sync::OnceLock::new();
+            DESCRIPTION.get_or_init(|| super::super::described("nav_msgs/msg/Goals"))
+        }
+    }
+
+    impl ::pteros_msg::Viewable for Goals {
+        type View<'a> = view::Goals<'a>;
+
+        #[inline]
+        fn view<'a>(
+            input: &mut ::pteros_msg::cdr::Decoder<'a>,
+        ) -> ::core::result::Result<Self::View<'a>, ::pteros_msg::cdr::DecodeError> {
+            let scope = input.begin_struct()?;
+            let value = view::Goals {
+                header: <super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::view(input)?,
+                goals: input.sequence_with(1, usize::MAX, <super::super::geometry_msgs::msg::PoseStamped as ::pteros_msg::Viewable>::view)?,
+            };
+            input.end_struct(scope);
+            Ok(value)
+        }
+
+        #[inline]
+        fn as_view(&self) -> Self::View<'_> {
+            view::Goals {
+                header: ::pteros_msg::Viewable::as_view(&self.header),
+                goals: self.goals.iter().map(::pteros_msg::Viewable::as_view).collect(),
+            }
+        }
+    }
+
     /// The occupied or free cells of a grid, without the others.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct GridCells {
@@ -424,6 +501,15 @@ pub mod msg {
 
     /// Views of the messages of `nav_msgs`.
     pub mod view {
+        /// View of `nav_msgs/msg/Goals`.
+        #[derive(Clone, Debug)]
+        pub struct Goals<'a> {
+            /// `std_msgs/Header`
+            pub header: <super::super::super::std_msgs::msg::Header as ::pteros_msg::Viewable>::View<'a>,
+            /// `geometry_msgs/PoseStamped[]`
+            pub goals: ::std::vec::Vec<<super::super::super::geometry_msgs::msg::PoseStamped as ::pteros_msg::Viewable>::View<'a>>,
+        }
+
         /// View of `nav_msgs/msg/GridCells`.
         #[derive(Clone, Debug)]
         pub struct GridCells<'a> {

@@ -117,6 +117,13 @@ impl LogOutputs {
         }
     }
 
+    /// Lists the publisher on `/rosout` as one of the node, unless it is off.
+    pub(crate) fn announce_rosout(&self, node: &RosoutNode<'_>) {
+        if let Some(rosout) = &self.rosout {
+            rosout.announce(node);
+        }
+    }
+
     fn write_console_and_rosout(&self, record: &LogRecord<'_>, node: Option<&RosoutNode<'_>>) {
         if self.console {
             self.print(record);

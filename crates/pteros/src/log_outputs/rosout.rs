@@ -1,7 +1,8 @@
 //! `/rosout`: publishes log messages as `rcl_interfaces/msg/Log`.
 //!
 //! One writer per process, created with the first message and listed as an endpoint
-//! of every node that logs; ROS 2 has one writer per node. QoS as in rcl: reliable,
+//! of every node that logs; ROS 2 has one writer per node. Nodes of rclpy list it from
+//! their start, since programs wait for it. QoS as in rcl: reliable,
 //! transient local, keep last 1000, lifespan 10 s.
 
 use std::sync::Arc;
@@ -52,6 +53,11 @@ struct State {
 }
 
 impl RosoutPublisher {
+    /// Creates the publisher and lists it as one of the node, before the first message.
+    pub(super) fn announce(&self, node: &RosoutNode<'_>) {
+        self.state.lock().writer(node);
+    }
+
     pub(super) fn publish(&self, node: &RosoutNode<'_>, record: &LogRecord<'_>) {
         let mut state = self.state.lock();
         let Some(writer) = state.writer(node) else {

@@ -66,7 +66,7 @@ impl TopicStatistics {
         let platform = node.core().platform.clone();
         let measured = Arc::new(Mutex::new(Window::begin(platform.wall_clock())));
         let settings = TimerSettings {
-            period_nanos: u64::try_from(period.as_nanos()).unwrap_or(u64::MAX),
+            period_nanos: i64::try_from(period.as_nanos()).unwrap_or(i64::MAX),
             repeats: true,
             on_ros_time: false,
         };

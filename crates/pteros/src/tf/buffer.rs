@@ -207,6 +207,36 @@ impl TransformBuffer {
         }
     }
 
+    /// The latest time for which all frames between the two are known, as tf2's
+    /// `getLatestCommonTime`; zero if they are all static.
+    ///
+    /// # Errors
+    /// See [`LookupError`].
+    pub fn latest_common_time(&self, target: &str, source: &str) -> Result<Time, LookupError> {
+        let tree = self.inner.tree.read();
+        let (Some(to), Some(from)) = (tree.id_of(target), tree.id_of(source)) else {
+            return Err(self.reporter(&tree).unknown_frame(target, source));
+        };
+        match tree.latest_common_time(to, from) {
+            Ok(time) => Ok(Time::from_nanos(time.unwrap_or(0))),
+            Err(miss) => Err(self.reporter(&tree).lookup_error(to, from, miss)),
+        }
+    }
+
+    /// Whether a transform has named the frame.
+    pub fn has_frame(&self, name: &str) -> bool {
+        self.inner.tree.read().id_of(name).is_some()
+    }
+
+    /// The names of all frames, in the order in which transforms named them first.
+    pub fn frame_names(&self) -> Vec<String> {
+        let tree = self.inner.tree.read();
+        tree.frames()
+            .iter()
+            .map(|frame| frame.name.to_string())
+            .collect()
+    }
+
     /// Whether [`TransformBuffer::lookup_transform`] would succeed.
     ///
     /// Gives no reason and costs less if it would not.

@@ -143,13 +143,6 @@ impl Isometry {
     pub fn yaw(&self) -> f64 {
         self.rpy()[2]
     }
-
-    /// Normalizes a rotation of nearly unit length.
-    pub(super) fn normalized(mut self) -> Self {
-        let length = length_squared(self.rotation).sqrt();
-        self.rotation = self.rotation.map(|part| part / length);
-        self
-    }
 }
 
 /// `a * b` maps by `b` first, then by `a`.

@@ -74,14 +74,31 @@ impl TreeReporter<'_> {
         };
         let needed = |path: &[FrameId]| edges(path.split_last().map_or(&[], |(_, rest)| rest));
         match miss {
-            LookupMiss::NoTransformAt { frame, time } if connected => LookupError::Extrapolation {
-                target: target_name,
-                source_frame,
-                time: Time::from_nanos(time),
-                missing: Box::new(self.edge_by_id(frame)),
-                source_chain: needed(&from_source),
-                target_chain: needed(&from_target),
-            },
+            LookupMiss::NoTransformAt {
+                above_source,
+                above_target,
+                time,
+            } if connected => {
+                // Only transforms below the common ancestor are needed.
+                let on_path = |end: Option<FrameId>, path: &[FrameId]| {
+                    end.filter(|end| {
+                        path.split_last()
+                            .is_some_and(|(_, below)| below.contains(end))
+                    })
+                };
+                let missing = on_path(above_target, &from_target)
+                    .or_else(|| on_path(above_source, &from_source))
+                    .or(above_target)
+                    .or(above_source);
+                LookupError::Extrapolation {
+                    target: target_name,
+                    source_frame,
+                    time: Time::from_nanos(time),
+                    missing: Box::new(self.edge_by_id(missing.unwrap_or(source))),
+                    source_chain: needed(&from_source),
+                    target_chain: needed(&from_target),
+                }
+            }
             LookupMiss::Cycle => LookupError::Cycle {
                 target: target_name,
                 source_frame,

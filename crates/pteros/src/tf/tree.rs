@@ -42,9 +42,11 @@ pub(super) struct FrameTree {
 pub(super) enum LookupMiss {
     NotConnected,
     Cycle,
-    /// No transform of a frame at that time.
+    /// No transform at that time, where the path up from the source ends, the one up
+    /// from the target, or both.
     NoTransformAt {
-        frame: FrameId,
+        above_source: Option<FrameId>,
+        above_target: Option<FrameId>,
         time: i64,
     },
 }
@@ -144,7 +146,8 @@ impl FrameTree {
         let entry = TransformEntry {
             stamp: Time::from(&transform.header.stamp).as_nanos(),
             parent,
-            isometry: Isometry::from(&transform.transform).normalized(),
+            // As in tf2: within the tolerance, as it came.
+            isometry: Isometry::from(&transform.transform),
         };
         self.store(child, entry, is_static, options)?;
         let frame = &mut self.frames[child as usize];
@@ -313,7 +316,7 @@ impl FrameTree {
             }
             match self.frame_by_id(frame).history.at(time) {
                 Ok(entry) => (frame, isometry) = (entry.parent, entry.isometry * isometry),
-                Err(gap) => return Err(lookup_miss(time, [end_of_source, (frame, gap)])),
+                Err(gap) => return Err(lookup_miss(time, end_of_source, (frame, gap))),
             }
         }
         Err(LookupMiss::Cycle)
@@ -322,12 +325,20 @@ impl FrameTree {
 
 /// The two paths do not meet: one of them ends at a frame without a transform at
 /// that time, or both end at a root.
-fn lookup_miss(time: i64, ends: [(FrameId, HistoryMiss); 2]) -> LookupMiss {
-    let gap = ends.iter().find(|(_, gap)| *gap != HistoryMiss::NoParent);
-    gap.map_or(LookupMiss::NotConnected, |(frame, _)| {
-        LookupMiss::NoTransformAt {
-            frame: *frame,
-            time,
-        }
-    })
+fn lookup_miss(
+    time: i64,
+    (source_end, source_miss): (FrameId, HistoryMiss),
+    (target_end, target_miss): (FrameId, HistoryMiss),
+) -> LookupMiss {
+    let has_gap = |miss| miss != HistoryMiss::NoParent;
+    let above_source = has_gap(source_miss).then_some(source_end);
+    let above_target = has_gap(target_miss).then_some(target_end);
+    if above_source.or(above_target).is_none() {
+        return LookupMiss::NotConnected;
+    }
+    LookupMiss::NoTransformAt {
+        above_source,
+        above_target,
+        time,
+    }
 }

@@ -111,6 +111,46 @@ fn the_latest_common_time_is_the_oldest_of_the_newest() {
     );
 }
 
+/// Sky, earth (50 s), odom (60 s) and below it two branches: left (70 s), right (75 s).
+#[test]
+fn an_error_names_a_transform_below_the_common_ancestor() {
+    let buffer = TransformBuffer::default();
+    for (parent, child, newest) in [
+        ("sky", "earth", 50_000),
+        ("earth", "odom", 60_000),
+        ("odom", "left", 70_000),
+        ("odom", "right", 75_000),
+    ] {
+        for millis in [newest - 9_900, newest] {
+            let transform = at(millis, parent, child, ahead(1.0));
+            buffer.set_transform(&transform, "x", false).unwrap();
+        }
+    }
+    for (target, source, millis, missing) in [
+        ("left", "odom", 72_000, "\"left\" in \"odom\""),
+        ("odom", "left", 72_000, "\"left\" in \"odom\""),
+        ("left", "right", 72_000, "\"left\" in \"odom\""),
+        ("right", "left", 72_000, "\"left\" in \"odom\""),
+        ("right", "left", 85_000, "\"right\" in \"odom\""),
+        ("sky", "left", 65_000, "\"odom\" in \"earth\""),
+        ("odom", "sky", 55_000, "\"earth\" in \"sky\""),
+        ("left", "right", 44_000, "\"left\" in \"odom\""),
+    ] {
+        let text = error(&buffer, target, source, millis);
+        assert!(text.contains(&format!("{missing} is known")), "{text}");
+    }
+    // Those above it have no data for the latest time, and are not needed.
+    let latest = buffer.lookup_transform("left", "right", LATEST).unwrap();
+    assert_eq!(latest.header.stamp, ms(70_000).into());
+    assert_eq!(buffer.latest_common_time("right", "odom"), Ok(ms(75_000)));
+    assert_eq!(buffer.latest_common_time("sky", "left"), Ok(ms(50_000)));
+    assert!(buffer.latest_common_time("sky", "lfet").is_err());
+    assert_eq!(
+        buffer.frame_names(),
+        ["earth", "sky", "odom", "left", "right"]
+    );
+}
+
 #[test]
 fn a_cycle_is_an_error_and_not_an_endless_look_up() {
     let buffer = TransformBuffer::default();

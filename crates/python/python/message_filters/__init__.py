@@ -66,11 +66,11 @@ class Subscriber(SimpleFilter):
         :param kwargs: Its other parameters; ``qos_profile`` is 10 unless given.
         """
         super().__init__()
-        node, msg_type, self.topic, *rest = args
+        self.node, msg_type, self.topic, *rest = args
         if rest:
             kwargs['qos_profile'] = rest[0]
         kwargs.setdefault('qos_profile', 10)
-        self.sub = node.create_subscription(msg_type, self.topic, self.callback, **kwargs)
+        self.sub = self.node.create_subscription(msg_type, self.topic, self.callback, **kwargs)
 
     def callback(self, msg: Any) -> None:
         """Pass a message on."""
@@ -191,14 +191,22 @@ class TimeSynchronizer(SimpleFilter):
     def add(
         self, msg: Any, my_queue: Dict[int, Any], my_queue_index: Optional[int] = None,
     ) -> None:
-        """Add a message of one filter, and pass the sets on that are complete."""
+        """
+        Add a message of one filter, and pass the set on that it completes.
+
+        Waiting messages that are older than the set are dropped: time never goes back in the
+        output, unless messages of all filters come again.
+        """
+        stamp_ns = Time.from_msg(msg.header.stamp).nanoseconds
         with self.lock:
-            self._push(my_queue, Time.from_msg(msg.header.stamp).nanoseconds, msg)
-            common = set(self.queues[0]).intersection(*self.queues[1:])
-            complete = [
-                [queue.pop(stamp) for queue in self.queues] for stamp in sorted(common)]
-        for messages in complete:
-            self.signalMessage(*messages)
+            self._push(my_queue, stamp_ns, msg)
+            if not all(stamp_ns in queue for queue in self.queues):
+                return
+            messages = [queue[stamp_ns] for queue in self.queues]
+            for queue in self.queues:
+                for old in [each for each in queue if each <= stamp_ns]:
+                    del queue[old]
+        self.signalMessage(*messages)
 
 
 class ApproximateTimeSynchronizer(TimeSynchronizer):
@@ -213,7 +221,7 @@ class ApproximateTimeSynchronizer(TimeSynchronizer):
 
         :param fs: The filters. A callback gets one message of each, in their order.
         :param queue_size: Messages of each filter that wait for the others.
-        :param slop: Longest time in seconds between the messages of a set.
+        :param slop: Time in seconds; the messages of a set are closer together.
         :param allow_headerless: Use messages without header under the time of arrival.
         """
         from rclpy.duration import Duration
@@ -236,12 +244,9 @@ class ApproximateTimeSynchronizer(TimeSynchronizer):
             if now_ns not in my_queue:
                 # The queue is full of later messages.
                 return
-            mine = my_queue_index
-            if mine is None:
-                mine = next(i for i, queue in enumerate(self.queues) if queue is my_queue)
             candidates = []
             for index, queue in enumerate(self.queues):
-                near = [now_ns] if index == mine else sorted(
+                near = [now_ns] if index == my_queue_index else sorted(
                     (each for each in queue if abs(each - now_ns) <= slop_ns),
                     key=lambda each: abs(each - now_ns))
                 if not near:
@@ -249,7 +254,7 @@ class ApproximateTimeSynchronizer(TimeSynchronizer):
                 candidates.append(near)
             # The closest stamps come first in each list, and so in the product.
             for stamps in itertools.product(*candidates):
-                if max(stamps) - min(stamps) <= slop_ns:
+                if max(stamps) - min(stamps) < slop_ns:
                     messages = [
                         queue.pop(each) for queue, each in zip(self.queues, stamps)]
                     break

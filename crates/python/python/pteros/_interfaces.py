@@ -27,6 +27,10 @@ def install(module, space):
         try:
             cls = _native.get_message_class(f'{package}/{kind}/{name}')
         except LookupError as error:
+            if name in names:
+                # `from module import name` hides an AttributeError and its reason.
+                raise ImportError(
+                    f'cannot import name {name!r} from {module!r}: {error}') from None
             raise AttributeError(f'module {module!r} has no attribute {name!r}: {error}') from None
         space[name] = cls
         return cls

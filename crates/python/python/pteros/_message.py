@@ -8,6 +8,8 @@ defaults as read-only class attributes.
 from __future__ import annotations
 
 import array
+import collections
+import collections.abc
 import functools
 import keyword
 import math
@@ -98,11 +100,21 @@ def default_fixed_array(dtype, code, count, value):
 
 
 def same(one, other):
-    """Compare two values of a field, also numpy arrays."""
-    result = one == other
-    if isinstance(result, (bool, type(NotImplemented))):
-        return result is True
-    return len(one) == len(other) and bool(result.all())
+    """Compare two values of a field, also arrays and scalars of numpy."""
+    try:
+        result = one == other
+    except ValueError:
+        # Arrays of numpy whose shapes differ.
+        return False
+    if isinstance(result, bool):
+        return result
+    try:
+        if len(one) != len(other):
+            return False
+    except TypeError:
+        # One of them is a number.
+        pass
+    return bool(result.all() if hasattr(result, 'all') else result)
 
 
 class _Field:
@@ -206,9 +218,9 @@ class _Field:
             return None if isinstance(value, bool) else "of type 'bool'"
         if self.base == 'byte':
             ok = isinstance(value, (bytes, bytearray)) and len(value) == 1
-            return None if ok else "of type 'bytes' and have length 1"
+            return None if ok else "of type 'bytes' or 'ByteString' with length 1"
         if self.base in ('string', 'wstring'):
-            if not isinstance(value, str):
+            if not isinstance(value, (str, collections.UserString)):
                 return "of type 'str'"
             if self.bound is not None and len(value) > self.bound:
                 return f'a string not longer than {self.bound}'
@@ -221,7 +233,7 @@ class _Field:
                 return f'a float in [-{_FLOAT32_MAX}, {_FLOAT32_MAX}]'
             return None
         least, most = _RANGES[self.base]
-        if isinstance(value, bool) or not isinstance(value, int):
+        if not isinstance(value, int):
             return "of type 'int'"
         return None if least <= value <= most else f'an integer in [{least}, {most}]'
 
@@ -233,22 +245,32 @@ class _Field:
                 raise AssertionError(
                     f"The '{self.name}' field must be {fault}, got {value!r}")
             return
-        if self.code is not None and isinstance(value, array.array):
+        length = None
+        if self.code is not None and self.shape != 'array' and isinstance(value, array.array):
             if value.typecode != self.code:
                 raise AssertionError(
                     f"The '{self.name}' array.array() must have the type code of "
                     f"'{self.code}', got '{value.typecode}'")
-        elif isinstance(value, (str, dict)) or not hasattr(value, '__len__'):
+        elif self.code is not None and self.shape == 'array' and hasattr(value, 'dtype'):
+            if value.dtype != self.dtype:
+                raise AssertionError(
+                    f"The '{self.name}' numpy.ndarray() must have the dtype of "
+                    f"'numpy.{self.dtype}', got '{value.dtype}'")
+            length = value.size
+        elif (isinstance(value, (str, collections.UserString)) or not isinstance(
+                value, (collections.abc.Sequence, collections.abc.Set, collections.UserList,
+                        array.array))):
             raise AssertionError(
                 f"The '{self.name}' field must be a set or sequence, got {value!r}")
         else:
-            for element in value.tolist() if hasattr(value, 'tolist') else value:
+            for element in value:
                 fault = self.element_fault(element)
                 if fault is not None:
                     raise AssertionError(
                         f"The '{self.name}' field must be a set or sequence and each value "
                         f'{fault}, got {element!r}')
-        length = len(value)
+        if length is None:
+            length = len(value)
         if self.shape == 'array' and length != self.count:
             raise AssertionError(
                 f"The '{self.name}' field must have exactly {self.count} elements, "
@@ -257,7 +279,6 @@ class _Field:
             raise AssertionError(
                 f"The '{self.name}' field must have at most {self.count} elements, "
                 f'got {length}')
-
 
 
 class _SlotTypes:
@@ -329,7 +350,11 @@ def _init_source(fields):
         else:
             default = f'D[{name!r}]()'
         lines.append(f'    if {name!r} in values:')
-        lines.append(f'        self.{name} = values[{name!r}]')
+        value = f'values[{name!r}]'
+        if field.code is not None and field.shape not in ('single', 'array'):
+            # As in rosidl_python, before the check.
+            value = f'to_array({field.code!r}, {value})'
+        lines.append(f'        self.{name} = {value}')
         lines.append('    else:')
         lines.append(f'        self._{name} = {default}')
     return '\n'.join(lines) + '\n'

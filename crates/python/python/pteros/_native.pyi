@@ -111,11 +111,6 @@ class rmw_qos_profile_t:
         "qos_profile_action_status_default". ValueError for others."""
     def __eq__(self, other: object) -> bool: ...
 
-def qos_check_compatible(
-    publisher: rmw_qos_profile_t, subscription: rmw_qos_profile_t
-) -> tuple[int, str]:
-    """(0 ok, 1 warning, 2 error; the reasons as text)."""
-
 # --- contexts -------------------------------------------------------------------------
 
 class Handle:
@@ -441,6 +436,40 @@ class Clock(Handle):
         """False if the context was shut down, or ROS time was switched on or off,
         before. Releases the GIL; KeyboardInterrupt passes."""
 
+class TransformMiss(Exception):
+    """Why a look-up of transforms failed: kind, requested time, oldest and newest time."""
+
+    args: tuple[str, int, int, int]
+
+class TransformBuffer:
+    """The transform buffer of the Rust library. Times are in nanoseconds; thread-safe."""
+
+    def __init__(self, cache_ns: int, frames_max: int | None = None) -> None: ...
+    def set_transform(
+        self,
+        parent: str,
+        child: str,
+        stamp_ns: int,
+        translation: tuple[float, float, float],
+        rotation: tuple[float, float, float, float],
+        authority: str,
+        is_static: bool,
+    ) -> str | None:
+        """Returns why it was rejected, or None."""
+    def lookup(
+        self, target: str, source: str, stamp_ns: int
+    ) -> tuple[tuple[tuple[float, float, float], tuple[float, float, float, float]], int]:
+        """The pose of the source in the target, and its time. TransformMiss if there is none."""
+    def latest_common_time(self, target: str, source: str) -> int:
+        """0 if all transforms of the path are static. TransformMiss without a path."""
+    def has_frame(self, name: str) -> bool: ...
+    def frame_names(self) -> list[str]:
+        """In the order in which transforms named them first."""
+    def frames(self) -> list[tuple[str, str, bool, int, int, int, str]]:
+        """Name, parent, whether static, oldest and newest time, transforms, broadcaster."""
+    def clear(self) -> None:
+        """Removes all but static transforms."""
+
 class Timer(Handle):
     """A timer as rcl's. Add it to a poller, which sleeps no longer than it allows."""
 
@@ -567,9 +596,6 @@ def remap_topic_name(node: Node, topic: str) -> str:
 def parse_parameter_file(path: str, node_name: str | None = None, use_wildcard: bool = False) -> dict[str, dict[str, Any]]:
     """Node name or pattern → parameters. RCLError names file and line."""
 
-def parse_yaml_value(text: str) -> Any:
-    """A parameter value as on the command line: bool, int, float, str or a list.
-    ValueError."""
 
 # --- logging --------------------------------------------------------------------------
 

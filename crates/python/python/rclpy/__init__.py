@@ -26,7 +26,7 @@ from rclpy.signals import (
 from rclpy.task import Future
 from rclpy.utilities import (
     get_default_context, get_rmw_implementation_identifier, ok, shutdown as _shutdown,
-    try_shutdown,
+    try_shutdown as _try_shutdown,
 )
 
 TYPE_CHECKING = False
@@ -45,11 +45,26 @@ __all__ = [
 ]
 
 
+class InitContextManager:
+    """What :func:`init` returns: it shuts the context down at the end of a ``with`` block."""
+
+    def __init__(self, context: Context, has_signal_handlers: bool) -> None:
+        self.context = context
+        self.installed_signal_handlers = has_signal_handlers
+
+    def __enter__(self) -> InitContextManager:
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        context = None if self.context is get_default_context() else self.context
+        try_shutdown(context=context, uninstall_handlers=self.installed_signal_handlers)
+
+
 def init(
     *, args: Optional[List[str]] = None, context: Optional[Context] = None,
     domain_id: Optional[int] = None,
     signal_handler_options: Optional[SignalHandlerOptions] = None,
-) -> None:
+) -> InitContextManager:
     """
     Initialize a context.
 
@@ -58,6 +73,7 @@ def init(
     :param domain_id: The domain; ``None`` stands for ROS_DOMAIN_ID, else 0.
     :param signal_handler_options: The signals that shut all contexts down. ``None`` stands for
         SIGINT and SIGTERM with the default context, and for none with another one.
+    :returns: a context manager that shuts the context down.
     :raises RuntimeError: if the context is initialized already.
     """
     default = get_default_context()
@@ -68,6 +84,7 @@ def init(
     context.init(args, domain_id=domain_id)
     if signal_handler_options is not SignalHandlerOptions.NO:
         install_signal_handlers(signal_handler_options)
+    return InitContextManager(context, signal_handler_options is not SignalHandlerOptions.NO)
 
 
 def __getattr__(name: str) -> Any:
@@ -124,6 +141,24 @@ def shutdown(
         _shutdown(context=context)
     finally:
         # Also if a callback of the shutdown fails.
+        if uninstall_handlers or (uninstall_handlers is None and is_default):
+            uninstall_signal_handlers()
+
+
+def try_shutdown(
+    *, context: Optional[Context] = None, uninstall_handlers: Optional[bool] = None,
+) -> None:
+    """
+    Shut a context down, unless that has happened.
+
+    :param context: The context; ``None`` stands for the default one.
+    :param uninstall_handlers: Put back the signal handlers that were there before. ``None``
+        stands for "if it is the default context".
+    """
+    is_default = context is None or context is get_default_context()
+    try:
+        _try_shutdown(context=context)
+    finally:
         if uninstall_handlers or (uninstall_handlers is None and is_default):
             uninstall_signal_handlers()
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import weakref
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class CallbackGroup:

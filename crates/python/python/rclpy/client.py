@@ -8,6 +8,7 @@ import time
 from pteros import _native
 from rclpy._imported_names import getter_of
 from rclpy.exceptions import ROSInterruptException
+from rclpy.impl.node_entity import NodeEntity
 from rclpy.task import Future
 from rclpy.timer import SHUTDOWN_POLL_S
 
@@ -27,7 +28,7 @@ _SERVER_POLL_S = 0.02
 """Time between two looks for a server. Discovery itself takes longer."""
 
 
-class Client:
+class Client(NodeEntity):
     """Sends requests to a service."""
 
     def __init__(

@@ -6,9 +6,10 @@ from enum import IntEnum
 
 from pteros import _native
 from rclpy._imported_names import getter_of
-from rclpy.clock_type import ClockType
+from rclpy.clock_type import ClockType, NativeClockType
 from rclpy.duration import Duration
 from rclpy.exceptions import NotInitializedException
+from rclpy.impl.named_enum import NamedEnum
 from rclpy.time import Time
 
 TYPE_CHECKING = False
@@ -33,6 +34,11 @@ class ClockChange(IntEnum):
     ROS_TIME_ACTIVATED = 2
     ROS_TIME_DEACTIVATED = 3
     SYSTEM_TIME_NO_CHANGE = 4
+
+
+# What jumps have: equal to the members above, but with the text of ROS 2's C extension.
+NativeClockChange = NamedEnum(  # type: ignore[misc]
+    'ClockChange', {change.name: change.value for change in ClockChange}, module=__name__)
 
 
 class JumpThreshold:
@@ -65,8 +71,10 @@ class TimeJump:
     """A jump of ROS time."""
 
     def __init__(self, clock_change: ClockChange, delta: Duration) -> None:
-        if not isinstance(clock_change, ClockChange):
-            raise TypeError(f'clock_change must be a ClockChange, got {clock_change!r}')
+        if not isinstance(clock_change, (ClockChange, NativeClockChange)):
+            raise TypeError(
+                'clock_change must be an instance of rclpy.clock.ClockChange, got '
+                f'{clock_change!r}')
         self._clock_change = clock_change
         self._delta = delta
 
@@ -126,7 +134,9 @@ class Clock:
 
         :raises TypeError: if ``clock_type`` is no :class:`ClockType`.
         """
-        if not isinstance(clock_type, ClockType):
+        if isinstance(clock_type, NativeClockType):
+            clock_type = ClockType(clock_type.value)
+        elif not isinstance(clock_type, ClockType):
             raise TypeError(f'Clock type must be a ClockType enum, got {clock_type!r}')
         if clock_type is ClockType.ROS_TIME and not issubclass(cls, ROSClock):
             cls = ROSClock
@@ -170,7 +180,7 @@ class Clock:
 
             def post_callback(jump: TimeJumpDictionary) -> None:  # type: ignore[misc]
                 original(TimeJump(
-                    ClockChange(jump['clock_change']), Duration(nanoseconds=jump['delta'])))
+                    NativeClockChange(jump['clock_change']), Duration(nanoseconds=jump['delta'])))
 
         return JumpHandle(
             clock=self, threshold=threshold, pre_callback=pre_callback,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rclpy._imported_names import getter_of
 from rclpy.constants import S_TO_NS
 
 TYPE_CHECKING = False
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from typing import Union
 
     import builtin_interfaces.msg
+else:
+    __getattr__ = getter_of(__name__)
 
 _INT64_MIN = -(1 << 63)
 _INT64_MAX = (1 << 63) - 1
@@ -55,6 +58,27 @@ class Duration:
     def __ne__(self, other: object) -> bool:
         if isinstance(other, Duration):
             return self._nanoseconds != other._nanoseconds
+        return NotImplemented
+
+    def __add__(self, other: Duration) -> Duration:
+        if isinstance(other, Duration):
+            return Duration(nanoseconds=self._nanoseconds + other._nanoseconds)
+        return NotImplemented
+
+    def __sub__(self, other: Duration) -> Duration:
+        if isinstance(other, Duration):
+            return Duration(nanoseconds=self._nanoseconds - other._nanoseconds)
+        return NotImplemented
+
+    def __mul__(self, other: Union[int, float]) -> Duration:
+        if isinstance(other, int):
+            return Duration(nanoseconds=self._nanoseconds * other)
+        if isinstance(other, float):
+            if other == float('inf'):
+                return Infinite
+            if other - other != 0.0:
+                raise ValueError(f"Can't multiply duration with {other}")
+            return Duration(nanoseconds=int(self._nanoseconds * other))
         return NotImplemented
 
     def __lt__(self, other: object) -> bool:

@@ -9,6 +9,7 @@ import rclpy.logging
 from pteros import _native
 from rclpy._imported_names import getter_of
 from rclpy.impl.errors import UnsupportedEventTypeError
+from rclpy.impl.named_enum import NamedEnum
 from rclpy.qos import qos_policy_name_from_kind
 from rclpy.waitable import NumberOfEntities, StaticWaitable
 
@@ -23,7 +24,7 @@ else:
 _LOGGER_NAME = 'rclpy.event_handler'
 
 
-class QoSPublisherEventType(IntEnum):
+class QoSPublisherEventType(NamedEnum):
     """Events of publishers."""
 
     RCL_PUBLISHER_OFFERED_DEADLINE_MISSED = 0
@@ -33,7 +34,7 @@ class QoSPublisherEventType(IntEnum):
     RCL_PUBLISHER_MATCHED = 4
 
 
-class QoSSubscriptionEventType(IntEnum):
+class QoSSubscriptionEventType(NamedEnum):
     """Events of subscriptions."""
 
     RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED = 0
@@ -42,6 +43,11 @@ class QoSSubscriptionEventType(IntEnum):
     RCL_SUBSCRIPTION_MESSAGE_LOST = 3
     RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE = 4
     RCL_SUBSCRIPTION_MATCHED = 5
+
+
+# As the classes of ROS 2's C extension are called.
+QoSPublisherEventType._shown_as = 'rcl_publisher_event_type_t'  # type: ignore[attr-defined]
+QoSSubscriptionEventType._shown_as = 'rcl_subscription_event_type_t'  # type: ignore[attr-defined]
 
 
 class _Status:

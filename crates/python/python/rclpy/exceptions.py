@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rclpy._imported_names import getter_of
 from rclpy.impl.errors import InvalidHandle
 
 TYPE_CHECKING = False
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from typing import List, Optional, Union
 
     from rclpy.parameter import Parameter
+else:
+    __getattr__ = getter_of(__name__)
 
 __all__ = [
     'InvalidHandle', 'InvalidNamespaceException', 'InvalidNodeNameException',
@@ -139,6 +142,10 @@ class ParameterImmutableException(ParameterException):
 
     def __init__(self, parameter_name: str) -> None:
         super().__init__('Attempted to modify read-only parameter', parameter_name)
+
+
+class TimerCancelledError(Exception):
+    """A timer is cancelled. Later releases raise it."""
 
 
 class ROSInterruptException(Exception):

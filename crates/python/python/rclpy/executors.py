@@ -17,7 +17,7 @@ from time import monotonic
 from pteros import _native
 from rclpy._imported_names import getter_of
 from rclpy.exceptions import InvalidHandle, NotInitializedException
-from rclpy.impl.executor_entry import Entry, HandleTaker, apply
+from rclpy.impl.executor_entry import Entry, HandleTaker, OwnTaker, apply, execute_taken
 from rclpy.task import Future, Task
 from rclpy.utilities import get_default_context
 
@@ -37,6 +37,13 @@ async def await_or_execute(callback: Any, *args: Any) -> Any:
     if _is_coroutine(result):
         return await result
     return result
+
+
+# The members that take from timers, subscriptions, guard conditions, clients, services and
+# waitables, in the order in which a turn looks at them.
+_TAKERS = (
+    '_take_timer', '_take_subscription', '_take_guard_condition', '_take_client', '_take_service',
+    '_take_waitable')
 
 
 class TimeoutException(Exception):
@@ -134,6 +141,16 @@ class Executor:
         self._waiters: set = set()
         # Whether tasks were queued last; then it is the entities' turn.
         self._tasks_ran = False
+        # The members that an own executor may override. Then no callback runs without them.
+        overridden = {
+            name for name in (
+                '_make_handler', '_wait_for_ready_callbacks', 'can_execute',
+                'wait_for_ready_callbacks', *_TAKERS)
+            if getattr(type(self), name) is not getattr(Executor, name)}
+        self._is_customized = bool(overridden)
+        self._own_takers = overridden.intersection(_TAKERS)
+        self._has_own_iterator = '_wait_for_ready_callbacks' in overridden
+        self._own_iterator: Any = None
         self._context.on_shutdown(self.wake)
 
     @property
@@ -153,6 +170,10 @@ class Executor:
         self._add_task(task)
         self.wake()
         return task
+
+    def create_future(self) -> Future:
+        """Create a future whose done callbacks the executor runs, as later releases do."""
+        return Future(executor=self)
 
     def _add_task(self, task: _ExecutorTask) -> None:
         with self._tasks_lock:
@@ -302,13 +323,66 @@ class Executor:
         :raises ExternalShutdownException: if the context is shut down.
         :raises ConditionReachedException: if ``condition`` is true.
         """
+        if not self._has_own_iterator:
+            return self._next_task(timeout_sec, nodes, condition)
+        while True:
+            if self._own_iterator is None:
+                self._own_iterator = self._wait_for_ready_callbacks(timeout_sec, nodes, condition)
+            try:
+                return next(self._own_iterator)
+            except StopIteration:
+                self._own_iterator = None
+
+    def _next_task(
+        self, timeout_sec: Optional[float], nodes: Optional[List[Node]],
+        condition: Optional[Callable[[], bool]],
+    ) -> Tuple[Task, Any, Optional[Node]]:
         item = self._next(timeout_sec, condition, nodes)
         if type(item) is not tuple:
             return item, None, item._node
         entry, args = item
-        return (
-            _ExecutorTask(self._invoke, (entry, args), None, self, entry.node), entry.entity,
-            entry.node)
+
+        async def execute() -> None:
+            result = self._invoke(entry, args)
+            if result is not None and _is_coroutine(result):
+                await result
+
+        handler = self._make_handler(entry.entity, entry.node, lambda entity: execute)
+        return handler, entry.entity, entry.node
+
+    def _make_handler(
+        self, entity: Any, node: Optional[Node], take_from_wait_list: Callable[[Any], Any],
+    ) -> Task:
+        """
+        Make the task of a ready entity; an own executor may override it.
+
+        :param take_from_wait_list: Gets the entity and returns a function of a coroutine, which
+            calls back with the data that was taken, or ``None``.
+        """
+        async def handle() -> None:
+            execute = take_from_wait_list(entity)
+            if execute is not None:
+                await execute()
+
+        return _ExecutorTask(handle, (), None, self, node)
+
+    def _take_ready(self, entity: Any) -> Any:
+        """
+        Take what is ready at an entity; an own executor may override it by kind of entity.
+
+        :returns: a function of a coroutine, which calls back, or ``None`` if nothing is ready.
+        """
+        args = entity._executor_take(self)
+        if args is None:
+            return None
+
+        async def execute() -> None:
+            await await_or_execute(entity._executor_call, *args)
+
+        return execute
+
+    _take_timer = _take_subscription = _take_guard_condition = _take_ready
+    _take_client = _take_service = _take_waitable = _take_ready
 
     def _wait_for_ready_callbacks(
         self, timeout_sec: Optional[float] = None, nodes: Optional[List[Node]] = None,
@@ -317,8 +391,10 @@ class Executor:
         """Yield what :meth:`wait_for_ready_callbacks` returns, until the time-out."""
         while True:
             try:
-                yield self.wait_for_ready_callbacks(timeout_sec, nodes, condition)
+                yield self._next_task(timeout_sec, nodes, condition)
             except TimeoutException:
+                if self._has_own_iterator:
+                    raise
                 return
 
     # --- one turn
@@ -411,7 +487,9 @@ class Executor:
         """Take an entry's data, with its group counting it as running; ``None`` if not."""
         group = entry.group
         entity = entry.entity
-        if entry.acquire is not None:
+        if self._is_customized and not self.can_execute(entity):
+            may_run = False
+        elif entry.acquire is not None:
             may_run = entry.acquire()
             if may_run:
                 group._active_entity = entity
@@ -508,7 +586,7 @@ class Executor:
     def _unblock(self) -> None:
         still_blocked = []
         for entry in self._blocked:
-            if entry.group.can_execute(entry.entity):  # type: ignore[union-attr]
+            if self.can_execute(entry.entity):
                 self._ready.append(entry)
                 if entry.handle is not None and entry.handle in self._entries:
                     try:
@@ -568,14 +646,20 @@ class Executor:
                     if not handle.is_destroyed:
                         entries[handle] = Entry(
                             handle, waitable, node, HandleTaker(waitable, handle), apply)
-            for entities in (
+            for taker, entities in zip(_TAKERS, (
                     node._timers, node._subscriptions, node._guards, node._clients,
-                    node._services):
+                    node._services)):
+                is_own = taker in self._own_takers
                 for entity in list(entities):
                     handle = entity.handle
-                    if not handle.is_destroyed:
-                        entries[handle] = Entry(
-                            handle, entity, node, entity._executor_take, entity._executor_call)
+                    if handle.is_destroyed:
+                        continue
+                    if is_own:
+                        take: Any = OwnTaker(getattr(self, taker), entity)
+                        call: Any = execute_taken
+                    else:
+                        take, call = entity._executor_take, entity._executor_call
+                    entries[handle] = Entry(handle, entity, node, take, call)
         # Entries that are kept go on in the queues.
         for handle, entry in self._entries.items():
             if handle in entries and entries[handle].node is entry.node:
@@ -622,6 +706,15 @@ class SingleThreadedExecutor(Executor):
         self, timeout_sec: Optional[float] = None,
         wait_condition: Optional[Callable[[], bool]] = None,
     ) -> None:
+        if self._is_customized:
+            try:
+                handler, _, _ = self.wait_for_ready_callbacks(timeout_sec, None, wait_condition)
+            except (ShutdownException, TimeoutException, ConditionReachedException):
+                return
+            handler()
+            if handler.done():
+                handler.result()
+            return
         if not (self._ready or self._is_stale or self._tasks or self._tasks_ran or self._blocked
                 or self._dynamic or self._is_shutdown):
             if wait_condition is not None and self._is_context_ok() and wait_condition():
@@ -668,7 +761,8 @@ class SingleThreadedExecutor(Executor):
 
         :raises ExternalShutdownException: if the context is shut down while it waits.
         """
-        if (type(self).spin_once is not SingleThreadedExecutor.spin_once
+        if (self._is_customized
+                or type(self).spin_once is not SingleThreadedExecutor.spin_once
                 or type(self)._spin_once_impl is not SingleThreadedExecutor._spin_once_impl):
             super().spin()
             return
@@ -823,7 +917,10 @@ class MultiThreadedExecutor(Executor):
             return bool(failures) or (wait_condition is not None and wait_condition())
 
         try:
-            item = self._next(timeout_sec, stop)
+            if self._is_customized:
+                item, _, _ = self.wait_for_ready_callbacks(timeout_sec, None, stop)
+            else:
+                item = self._next(timeout_sec, stop)
         except (ExternalShutdownException, ShutdownException, TimeoutException,
                 ConditionReachedException):
             pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
     from rclpy.callback_groups import CallbackGroup
     from rclpy.context import Context
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class GuardCondition:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 
+from rclpy._imported_names import getter_of
 import rclpy.logging
 from rcl_interfaces.msg import LoggerLevel, SetLoggerLevelsResult
 from rcl_interfaces.srv import GetLoggerLevels, SetLoggerLevels
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class LoggingService:

@@ -169,6 +169,12 @@ class Node(NodeParameters):
 
     # --- the node itself
 
+    def __enter__(self) -> Node:
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        self.destroy_node()
+
     @property
     def publishers(self) -> Iterator[Publisher]:
         """The publishers."""
@@ -359,6 +365,7 @@ class Node(NodeParameters):
         except BaseException:
             implementation.destroy_when_not_in_use()
             raise
+        publisher._logger_name = self._logger.name
         with self._entities_lock:
             self._publishers.append(publisher)
             self._waitables.extend(publisher.event_handlers)
@@ -414,6 +421,7 @@ class Node(NodeParameters):
         except BaseException:
             implementation.destroy_when_not_in_use()
             raise
+        subscription._logger_name = self._logger.name
         callback_group.add_entity(subscription)
         with self._entities_lock:
             self._subscriptions.append(subscription)
@@ -457,6 +465,7 @@ class Node(NodeParameters):
             raise
         client = self._client_class(
             self._context, implementation, srv_type, srv_name, qos_profile, callback_group)
+        client._logger_name = self._logger.name
         callback_group.add_entity(client)
         with self._entities_lock:
             self._clients.append(client)
@@ -489,6 +498,7 @@ class Node(NodeParameters):
             raise
         service = self._service_class(
             implementation, srv_type, srv_name, callback, callback_group, qos_profile)
+        service._logger_name = self._logger.name
         callback_group.add_entity(service)
         with self._entities_lock:
             self._services.append(service)
@@ -504,7 +514,8 @@ class Node(NodeParameters):
         Create a timer.
 
         :param timer_period_sec: The period in seconds.
-        :param callback: Called once a period.
+        :param callback: Called once a period, with a :class:`rclpy.timer.TimerInfo` if a
+            parameter is annotated so.
         :param callback_group: The group of the callback.
         :param clock: The clock; ``None`` stands for the node's.
         :param autostart: Start now, not at the first ``reset``.

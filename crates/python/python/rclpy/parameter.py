@@ -7,6 +7,7 @@ from enum import Enum
 
 from pteros import _native
 from rclpy._imported_names import getter_of
+from rclpy.impl.node_entity import Generic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _ARRAY_FIELDS = (
     'bool_array_value', 'integer_array_value', 'double_array_value', 'string_array_value')
 
 
-class Parameter:
+class Parameter(Generic):
     """A parameter: a name, a type and a value."""
 
     class Type(Enum):
@@ -163,12 +164,15 @@ def get_parameter_value(string_value: str) -> ParameterValue:
     """
     Return the value that a text stands for on a command line, such as ``[1, 2]``.
 
-    A text that is no YAML, and a list of mixed elements, is a string.
+    A text that is no YAML, and a list of mixed elements, is a string. As in ROS 2, ``1e3`` and
+    ``nan`` are strings too: YAML 1.1 writes ``1.0e+3`` and ``.nan``.
     """
+    from launch.utilities.yaml_reader import load_yaml
     from rcl_interfaces.msg import ParameterValue
     try:
-        value = _native.parse_yaml_value(string_value) if string_value.strip() else string_value
-        kind = Parameter.Type.from_parameter_value(value)
+        value = load_yaml(string_value) if string_value.strip() else string_value
+        kind = (Parameter.Type.BOOL_ARRAY if value == []
+                else Parameter.Type.from_parameter_value(value))
     except (ValueError, TypeError):
         value = string_value
         kind = Parameter.Type.STRING

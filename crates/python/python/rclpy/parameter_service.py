@@ -9,6 +9,7 @@ from rcl_interfaces.srv import (
     DescribeParameters, GetParameters, GetParameterTypes, ListParameters, SetParameters,
     SetParametersAtomically,
 )
+from rclpy._imported_names import getter_of
 from rclpy.exceptions import ParameterNotDeclaredException, ParameterUninitializedException
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_parameters
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class ParameterService:

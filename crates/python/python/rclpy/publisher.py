@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rclpy._imported_names import getter_of
 from rclpy.duration import Duration
+from rclpy.impl.node_entity import NodeEntity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ else:
     __getattr__ = getter_of(__name__)
 
 
-class Publisher:
+class Publisher(NodeEntity):
     """Publishes messages of one type on one topic. All methods are thread-safe."""
 
     def __init__(

@@ -5,11 +5,15 @@ from __future__ import annotations
 import warnings
 from enum import Enum, IntEnum
 
+from rclpy._imported_names import getter_of
 from rclpy.duration import Duration
+from rclpy.impl.named_enum import NamedEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, List, Tuple, Union
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class QoSPolicyKind(IntEnum):
@@ -356,6 +360,9 @@ qos_profile_best_available = _preset(
 """The strictest policies that match the endpoints that are there."""
 qos_profile_action_status_default = _preset(1, 1, 1, 1)
 """For the status topic of actions: keep the last, reliable, transient local."""
+qos_profile_rosout_default = _preset(1, 1000, 1, 1)
+"""For the log messages on ``/rosout``: keep the last 1000 for 10 s, reliable, transient local."""
+qos_profile_rosout_default.lifespan = Duration(seconds=10)
 
 
 class QoSPresetProfiles(Enum):
@@ -386,7 +393,7 @@ class QoSPresetProfiles(Enum):
         return cls[name.upper()].value
 
 
-class QoSCompatibility(IntEnum):
+class QoSCompatibility(NamedEnum):
     """Result of :func:`qos_check_compatible`."""
 
     OK = 0
@@ -403,82 +410,50 @@ def qos_check_compatible(
     :returns: the compatibility, and the reasons if it is not ``OK``. A policy whose value is
         left to the middleware gives a warning.
     """
-    errors = []
-    warned = []
-    offered, requested = publisher_qos, subscription_qos
-    open_reliability = (ReliabilityPolicy.SYSTEM_DEFAULT, ReliabilityPolicy.UNKNOWN)
-    open_durability = (DurabilityPolicy.SYSTEM_DEFAULT, DurabilityPolicy.UNKNOWN)
-    open_liveliness = (LivelinessPolicy.SYSTEM_DEFAULT, LivelinessPolicy.UNKNOWN)
+    def open_values(policy: Any) -> Tuple[Any, Any]:
+        return policy.SYSTEM_DEFAULT, policy.UNKNOWN
 
-    if (offered.reliability == ReliabilityPolicy.BEST_EFFORT
-            and requested.reliability == ReliabilityPolicy.RELIABLE):
-        errors.append('ERROR: Best effort publisher and reliable subscription;')
-    elif (requested.reliability in open_reliability
-            and offered.reliability == ReliabilityPolicy.BEST_EFFORT):
-        warned.append(
-            'WARNING: Best effort publisher, but subscription reliability is '
-            f'{requested.reliability.short_key};')
-    elif (offered.reliability in open_reliability
-            and requested.reliability == ReliabilityPolicy.RELIABLE):
-        warned.append(
-            'WARNING: Reliable subscription, but publisher reliability is '
-            f'{offered.reliability.short_key};')
-    elif offered.reliability in open_reliability and requested.reliability in open_reliability:
-        warned.append('WARNING: Publisher and subscription reliability are not both known;')
-
-    if (offered.durability == DurabilityPolicy.VOLATILE
-            and requested.durability == DurabilityPolicy.TRANSIENT_LOCAL):
-        errors.append('ERROR: Volatile publisher and transient local subscription;')
-    elif (requested.durability in open_durability
-            and offered.durability == DurabilityPolicy.VOLATILE):
-        warned.append(
-            'WARNING: Volatile publisher, but subscription durability is '
-            f'{requested.durability.short_key};')
-    elif (offered.durability in open_durability
-            and requested.durability == DurabilityPolicy.TRANSIENT_LOCAL):
-        warned.append(
-            'WARNING: Transient local subscription, but publisher durability is '
-            f'{offered.durability.short_key};')
-    elif offered.durability in open_durability and requested.durability in open_durability:
-        warned.append('WARNING: Publisher and subscription durability are not both known;')
-
-    unlimited = (0, (1 << 63) - 1, _BEST_AVAILABLE_NS)
-    offered_deadline = offered.deadline.nanoseconds
-    requested_deadline = requested.deadline.nanoseconds
-    if requested_deadline not in unlimited:
-        if offered_deadline in unlimited[:2]:
-            errors.append('ERROR: Subscription has a deadline, but publisher does not;')
-        elif offered_deadline not in unlimited and offered_deadline > requested_deadline:
-            errors.append('ERROR: Subscription deadline is less than publisher deadline;')
-
-    if (offered.liveliness == LivelinessPolicy.AUTOMATIC
-            and requested.liveliness == LivelinessPolicy.MANUAL_BY_TOPIC):
-        errors.append(
-            "ERROR: Publisher's liveliness is automatic and subscription's is manual by topic;")
-    elif (requested.liveliness in open_liveliness
-            and offered.liveliness == LivelinessPolicy.AUTOMATIC):
-        if requested.liveliness == LivelinessPolicy.UNKNOWN:
+    errors, warned = [], []
+    # A weak offer does not give what a strong request wants. 'durabilty' is ROS 2's spelling.
+    for name, weak, strong, error, of_weak, of_strong in (
+            ('reliability', ReliabilityPolicy.BEST_EFFORT, ReliabilityPolicy.RELIABLE,
+             'Best effort publisher and reliable subscription',
+             'Best effort publisher, but subscription is',
+             'Reliable subscription, but publisher is'),
+            ('durability', DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL,
+             'Volatile publisher and transient local subscription',
+             'Volatile publisher, but subscription is',
+             'Transient local subscription, but publisher is'),
+            ('liveliness', LivelinessPolicy.AUTOMATIC, LivelinessPolicy.MANUAL_BY_TOPIC,
+             "Publisher's liveliness is automatic and subscription's is manual by topic",
+             "Publisher's liveliness is automatic, but subscription's is",
+             "Subscription's liveliness is manual by topic, but publisher's is")):
+        offered, requested = getattr(publisher_qos, name), getattr(subscription_qos, name)
+        undecided = open_values(type(weak))
+        if offered == weak and requested == strong:
+            errors.append(error)
+        elif offered == weak and requested in undecided:
+            warned.append(f'{of_weak} {requested.short_key}')
+        elif offered in undecided and requested == strong:
+            warned.append(f'{of_strong} {offered.short_key}')
+        elif offered in undecided and requested in undecided:
+            spelled = 'durabilty' if name == 'durability' else name
             warned.append(
-                "WARNING: Publisher's liveliness is automatic, but subscription's is unknown;")
-    elif (offered.liveliness in open_liveliness
-            and requested.liveliness == LivelinessPolicy.MANUAL_BY_TOPIC):
-        warned.append(
-            "WARNING: Subscription's liveliness is manual by topic, but publisher's is "
-            f'{offered.liveliness.short_key};')
-    elif LivelinessPolicy.UNKNOWN in (offered.liveliness, requested.liveliness):
-        warned.append('WARNING: Publisher and subscription liveliness are not both known;')
-
-    offered_lease = offered.liveliness_lease_duration.nanoseconds
-    requested_lease = requested.liveliness_lease_duration.nanoseconds
-    if requested_lease not in unlimited:
-        if offered_lease in unlimited[:2]:
-            errors.append('ERROR: Subscription has a liveliness lease, but publisher does not;')
-        elif offered_lease not in unlimited and offered_lease > requested_lease:
-            errors.append(
-                'ERROR: Subscription liveliness lease is less than publisher lease;')
-
+                f'Publisher {spelled} is {offered.short_key} and subscription {name} is '
+                f'{requested.short_key}')
+    # 0 stands for a span that is not given.
+    for name, absent, less in (
+            ('deadline', 'deadline', 'deadline is less than publisher deadline'),
+            ('liveliness_lease_duration', 'liveliness lease duration',
+             'liveliness lease duration is less than publisher')):
+        offered_ns = getattr(publisher_qos, name).nanoseconds
+        requested_ns = getattr(subscription_qos, name).nanoseconds
+        if requested_ns and not offered_ns:
+            errors.append(f'Subscription has a {absent}, but publisher does not')
+        elif requested_ns and requested_ns < offered_ns:
+            errors.append(f'Subscription {less}')
     if errors:
-        return QoSCompatibility.ERROR, ' '.join(errors + warned)
+        return QoSCompatibility.ERROR, ''.join(f'ERROR: {one};' for one in errors)
     if warned:
-        return QoSCompatibility.WARNING, ' '.join(warned)
+        return QoSCompatibility.WARNING, ''.join(f'WARNING: {one};' for one in warned)
     return QoSCompatibility.OK, ''

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+else:
+    __getattr__ = getter_of(__name__)
 
 
 def serialize_message(message: Any) -> bytes:

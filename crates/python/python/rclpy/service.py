@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pteros import _native
 from rclpy._imported_names import getter_of
+from rclpy.impl.node_entity import NodeEntity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ else:
     __getattr__ = getter_of(__name__)
 
 
-class Service:
+class Service(NodeEntity):
     """Answers the requests of a service by a callback."""
 
     def __init__(

@@ -1,9 +1,9 @@
 """States of service introspection."""
 
-from enum import IntEnum
+from rclpy.impl.named_enum import NamedEnum
 
 
-class ServiceIntrospectionState(IntEnum):
+class ServiceIntrospectionState(NamedEnum):
     """What the events of a client or server contain."""
 
     OFF = 0

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.guard_condition import GuardCondition
+from rclpy.impl.named_enum import NamedEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Optional
 
     from rclpy.context import Context
+else:
+    __getattr__ = getter_of(__name__)
 
 
-class SignalHandlerOptions(IntEnum):
+class SignalHandlerOptions(NamedEnum):
     """The signals that shut all contexts down."""
 
     NO = 0

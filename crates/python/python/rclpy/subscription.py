@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from rclpy._imported_names import getter_of
+from rclpy.impl.node_entity import NodeEntity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def _takes_arguments(callback: Callable[..., Any], count: int) -> bool:
     return True
 
 
-class Subscription:
+class Subscription(NodeEntity):
     """Calls back for each message of one topic."""
 
     # Where `src/spin.rs` finds the callback that it calls as `_executor_call` does.

@@ -6,12 +6,18 @@ import sys
 import threading
 import warnings
 import weakref
+from enum import Enum
+
+from rclpy._imported_names import getter_of
+from rclpy.impl.node_entity import Generic
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Generator, Optional
 
     from rclpy.executors import Executor
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class _Waiting:
@@ -74,7 +80,15 @@ def _returns_coroutine(result: Any) -> bool:
     return hasattr(result, 'send') and hasattr(result, '__await__')
 
 
-class Future:
+class FutureState(Enum):
+    """What has become of a future."""
+
+    PENDING = 'PENDING'
+    CANCELLED = 'CANCELLED'
+    FINISHED = 'FINISHED'
+
+
+class Future(Generic):
     """
     The result of something that has not finished yet.
 
@@ -161,6 +175,12 @@ class Future:
             self._cancelled = False
         self._schedule_or_invoke_done_callbacks()
 
+    @property
+    def _state(self) -> FutureState:
+        if self._done:
+            return FutureState.FINISHED
+        return FutureState.CANCELLED if self._cancelled else FutureState.PENDING
+
     def _schedule_or_invoke_done_callbacks(self) -> None:
         with self._lock:
             callbacks = self._callbacks
@@ -216,12 +236,12 @@ class Future:
 
     def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
         """
-        Add a callback that gets this future when it is done.
+        Add a callback that gets this future when it is done or cancelled.
 
-        It is called at once if the future is done already.
+        It is called at once if that is so already.
         """
         with self._lock:
-            if not self._done:
+            if not self._done and not self._cancelled:
                 if self._callbacks is None:
                     self._callbacks = [callback]
                 else:
@@ -232,6 +252,18 @@ class Future:
             executor.create_task(callback, self)
         else:
             self._invoke_done_callback(callback)
+
+    def remove_done_callback(self, callback: Callable[[Future], Any]) -> bool:
+        """
+        Remove a callback that :meth:`add_done_callback` has added, once.
+
+        :returns: whether it was there.
+        """
+        with self._lock:
+            if self._callbacks is None or callback not in self._callbacks:
+                return False
+            self._callbacks.remove(callback)
+            return True
 
 
 class Task(Future):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from rclpy.clock_type import ClockType
+from rclpy._imported_names import getter_of
+from rclpy.clock_type import NATIVE_CLOCK_TYPES, ClockType, NativeClockType
 from rclpy.constants import S_TO_NS
 from rclpy.duration import Duration
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from typing import Tuple, Union
 
     import builtin_interfaces.msg
+else:
+    __getattr__ = getter_of(__name__)
 
 _INT64_MAX = (1 << 63) - 1
 
@@ -40,7 +43,9 @@ class Time:
         :raises ValueError: if an argument is negative.
         :raises OverflowError: if the sum does not fit 63 bits.
         """
-        if not isinstance(clock_type, ClockType):
+        if isinstance(clock_type, NativeClockType):
+            clock_type = ClockType(clock_type.value)
+        elif not isinstance(clock_type, ClockType):
             raise TypeError(f'clock_type must be a ClockType, got {clock_type!r}')
         if seconds < 0:
             raise ValueError(f'seconds must not be negative, got {seconds}')
@@ -65,7 +70,7 @@ class Time:
     @property
     def clock_type(self) -> ClockType:
         """The kind of clock that the time belongs to."""
-        return self._clock_type
+        return NATIVE_CLOCK_TYPES[self._clock_type]
 
     def __repr__(self) -> str:
         return f'Time(nanoseconds={self._nanoseconds}, clock_type={self._clock_type.name})'

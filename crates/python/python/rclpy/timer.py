@@ -6,7 +6,10 @@ import threading
 
 from pteros import _native
 from rclpy._imported_names import getter_of
+from rclpy.clock_type import ClockType
 from rclpy.exceptions import ROSInterruptException
+from rclpy.impl.node_entity import NodeEntity
+from rclpy.time import Time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +25,55 @@ SHUTDOWN_POLL_S = 0.5
 """Time between two looks for a shutdown by Ctrl-C, which wakes executors but no other waits."""
 
 
-class Timer:
+class TimerInfo:
+    """When a timer was due and when it was called: the argument of a callback that asks for it."""
+
+    def __init__(
+        self, *, expected_call_time: int = 0, actual_call_time: int = 0,
+        clock_type: ClockType = ClockType.SYSTEM_TIME,
+    ) -> None:
+        """
+        Create an info; the times are nanoseconds of the timer's clock.
+
+        :raises TypeError: if ``clock_type`` is no :class:`ClockType`.
+        :raises ValueError: if a time is negative.
+        """
+        if not isinstance(clock_type, ClockType):
+            raise TypeError(f'Clock type must be a ClockType enum, got {clock_type!r}')
+        if expected_call_time < 0 or actual_call_time < 0:
+            raise ValueError(
+                'call time values must not be negative, got '
+                f'{min(expected_call_time, actual_call_time)}')
+        self._expected_call_time = Time(nanoseconds=expected_call_time, clock_type=clock_type)
+        self._actual_call_time = Time(nanoseconds=actual_call_time, clock_type=clock_type)
+
+    @property
+    def expected_call_time(self) -> Time:
+        """The time for which the call was due."""
+        return self._expected_call_time
+
+    @property
+    def actual_call_time(self) -> Time:
+        """The time of the call."""
+        return self._actual_call_time
+
+
+def _asks_for_info(callback: Any) -> bool:
+    """Return whether a callback has a parameter that is annotated as :class:`TimerInfo`."""
+    # Most callbacks take nothing; they need no look at their signature.
+    code = getattr(callback, '__code__', None)
+    arguments = getattr(callback, '__annotations__', None)
+    if code is not None and not arguments:
+        return False
+    import inspect
+    try:
+        parameters = inspect.signature(callback).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(parameter.annotation in (TimerInfo, 'TimerInfo') for parameter in parameters)
+
+
+class Timer(NodeEntity):
     """A callback that an executor runs periodically."""
 
     # Where `src/spin.rs` finds the callback that it calls as `_executor_call` does.
@@ -33,7 +84,12 @@ class Timer:
         timer_period_ns: int, clock: Clock, *, context: Optional[Context] = None,
         autostart: bool = True,
     ) -> None:
-        """Create a timer; use :meth:`rclpy.node.Node.create_timer`."""
+        """
+        Create a timer; use :meth:`rclpy.node.Node.create_timer`.
+
+        :param callback: Called without arguments, or with a :class:`TimerInfo` if a parameter
+            is annotated so, as later releases do.
+        """
         if context is None:
             from rclpy.utilities import get_default_context
             context = get_default_context()
@@ -42,7 +98,9 @@ class Timer:
         self.__timer = _native.Timer(
             clock.handle, context._require_handle(), int(timer_period_ns), autostart)
         # Takes a call that is due, without a call of Python code.
-        self._executor_take = self.__timer.take_due
+        self._executor_take: Any = self.__timer.take_due
+        if callback is not None and _asks_for_info(callback):
+            self._executor_take = self._take_info
         self.callback = callback
         self.callback_group = callback_group
         self._executor_event = False
@@ -94,8 +152,16 @@ class Timer:
         """Return the nanoseconds until the next call, or ``None`` if it is cancelled."""
         return self.__timer.time_until_next_call()
 
-    def _executor_call(self) -> Any:
-        return self.callback() if self.callback is not None else None
+    def _take_info(self, executor: Any) -> Any:
+        if not self.__timer.is_ready():
+            return None
+        expected, actual = self.__timer.call_timer_with_info()
+        return (TimerInfo(
+            expected_call_time=expected, actual_call_time=actual,
+            clock_type=self._clock.clock_type),)
+
+    def _executor_call(self, *info: TimerInfo) -> Any:
+        return self.callback(*info) if self.callback is not None else None
 
 
 class Rate:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from rclpy._imported_names import getter_of
 from rclpy.qos import QoSProfile, qos_profile_unknown
 from rclpy.type_hash import TypeHash
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, List
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class TopicEndpointTypeEnum(IntEnum):

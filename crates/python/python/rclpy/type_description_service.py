@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rcl_interfaces.msg import ParameterDescriptor
 from rclpy.parameter import Parameter
 from rclpy.validate_topic_name import TOPIC_SEPARATOR_STRING
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 START_TYPE_DESCRIPTION_SERVICE_PARAM = 'start_type_description_service'
 

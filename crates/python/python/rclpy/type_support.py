@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.exceptions import NoTypeSupportImportedException
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
+else:
+    __getattr__ = getter_of(__name__)
 
 
 def check_for_type_support(msg_or_srv_type: Any) -> None:

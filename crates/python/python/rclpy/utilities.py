@@ -6,12 +6,15 @@ import sys
 import threading
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.constants import S_TO_NS
 from rclpy.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import List, Optional, Sequence, Set
+else:
+    __getattr__ = getter_of(__name__)
 
 g_default_context: Optional[Context] = None
 g_context_lock = threading.Lock()

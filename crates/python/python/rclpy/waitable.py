@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from rclpy._imported_names import getter_of
+from rclpy.impl.node_entity import Generic
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from rclpy.callback_groups import CallbackGroup
     from rclpy.task import Future
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class NumberOfEntities:
@@ -42,7 +47,7 @@ class NumberOfEntities:
         return f'<{type(self).__name__}({", ".join(str(getattr(self, s)) for s in self.__slots__)})>'
 
 
-class Waitable:
+class Waitable(Generic):
     """
     Base of waitables.
 

@@ -119,14 +119,25 @@ def get_interface_path(interface_name: str) -> str:
     if len(parts) < 2 or not all(parts):
         raise ValueError(
             f"Invalid name '{interface_name}'. Expected at least two parts separated by '/'")
+    if '..' in parts:
+        raise ValueError(f"Invalid name '{interface_name}'. Must not contain '..'")
     package = parts[0]
     try:
         prefix = has_resource('packages', package)
     except EnvironmentError:
         prefix = False
-    if not prefix:
-        raise LookupError(f"Unknown package '{package}', or its interfaces are no files")
-    path = os.path.join(prefix, 'share', *parts)
+    if prefix:
+        folder = os.path.join(prefix, 'share', package)
+    else:
+        # One that only the search for definitions finds.
+        from _pteros_import_hook import package_folder
+        found = package_folder(package, with_python_packages=True)
+        if found is None:
+            raise LookupError(f"Unknown package '{package}', or its interfaces are no files")
+        folder = found
+        if len(parts) == 2:
+            parts.insert(1, 'msg')
+    path = os.path.join(folder, *parts[1:])
     if os.path.splitext(interface_name)[1] in _SUFFIXES and os.path.exists(path):
         return path
     kind = parts[1] if len(parts) > 2 else 'msg'

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 IDENTITY = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
 """The transform that changes nothing."""
 
-_SLERP_LINEAR_DOT = 1.0 - 1e-9
-"""Cosine of an angle below which a spherical interpolation divides by almost zero."""
-
 
 def multiply(a: Quaternion, b: Quaternion) -> Quaternion:
     """Return the rotation ``b`` followed by ``a``."""
@@ -73,28 +70,6 @@ def inverse(a: Rigid) -> Rigid:
     rotation = (-x, -y, -z, w)
     tx, ty, tz = rotate(rotation, a[0])
     return (-tx, -ty, -tz), rotation
-
-
-def interpolate(a: Rigid, b: Rigid, ratio: float) -> Rigid:
-    """Return the transform between two: linear, and spherical for the rotation (slerp)."""
-    (ax, ay, az), qa = a
-    (bx, by, bz), qb = b
-    translation = (ax + (bx - ax) * ratio, ay + (by - ay) * ratio, az + (bz - az) * ratio)
-    dot = qa[0] * qb[0] + qa[1] * qb[1] + qa[2] * qb[2] + qa[3] * qb[3]
-    sign = 1.0
-    if dot < 0.0:
-        # Both signs are the same rotation; this one is the shorter way.
-        dot, sign = -dot, -1.0
-    if dot > _SLERP_LINEAR_DOT:
-        left, right = 1.0 - ratio, ratio * sign
-    else:
-        angle = math.acos(dot)
-        sine = math.sin(angle)
-        left = math.sin((1.0 - ratio) * angle) / sine
-        right = math.sin(ratio * angle) / sine * sign
-    x, y, z, w = (left * qa[i] + right * qb[i] for i in range(4))
-    norm = math.sqrt(x * x + y * y + z * z + w * w)
-    return translation, (x / norm, y / norm, z / norm, w / norm)
 
 
 def from_msg(transform: Any) -> Rigid:

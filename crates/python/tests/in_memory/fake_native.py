@@ -650,15 +650,6 @@ def remap_topic_name(node, topic):
     return topic
 
 
-def parse_yaml_value(text):
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return {'true': True, 'false': False}.get(text.lower(), text)
-
-
 def parse_parameter_file(path, node_name=None, use_wildcard=False):
     return {}
 

@@ -11,10 +11,7 @@ import rclpy.logging
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration, Infinite
 from rclpy.impl.errors import RCLError
-from rclpy.qos import (
-    DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSCompatibility, QoSPresetProfiles,
-    QoSProfile, ReliabilityPolicy, qos_check_compatible,
-)
+from rclpy.qos import HistoryPolicy, QoSPresetProfiles, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import _takes_arguments
 from rclpy.task import Future, Task
 from rclpy.time import Time
@@ -116,24 +113,6 @@ def test_the_old_names_of_policies_warn():
     with pytest.warns(UserWarning, match='deprecated'):
         value = ReliabilityPolicy.RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT
     assert value is ReliabilityPolicy.BEST_EFFORT
-
-
-@pytest.mark.parametrize('offered, requested, result, reason', [
-    ({}, {}, QoSCompatibility.OK, ''),
-    ({'reliability': ReliabilityPolicy.BEST_EFFORT}, {}, QoSCompatibility.ERROR, 'Best effort'),
-    ({}, {'durability': DurabilityPolicy.TRANSIENT_LOCAL}, QoSCompatibility.ERROR, 'Volatile'),
-    ({}, {'deadline': Duration(seconds=1)}, QoSCompatibility.ERROR, 'deadline'),
-    ({'deadline': Duration(seconds=2)}, {'deadline': Duration(seconds=1)},
-     QoSCompatibility.ERROR, 'deadline'),
-    ({'liveliness': LivelinessPolicy.AUTOMATIC},
-     {'liveliness': LivelinessPolicy.MANUAL_BY_TOPIC}, QoSCompatibility.ERROR, 'manual by topic'),
-    ({'reliability': ReliabilityPolicy.SYSTEM_DEFAULT}, {}, QoSCompatibility.WARNING,
-     'reliability'),
-])
-def test_compatibility(offered, requested, result, reason):
-    found, text = qos_check_compatible(
-        QoSProfile(depth=1, **offered), QoSProfile(depth=1, **requested))
-    assert found is result and reason in text
 
 
 def test_a_call_site_logs_once():

@@ -13,6 +13,7 @@ from action_msgs.srv import CancelGoal
 from pteros import _native
 from rclpy._imported_names import getter_of
 from rclpy.impl.errors import InvalidHandle, RCLError
+from rclpy.impl.node_entity import Generic
 from rclpy.qos import (
     QoSProfile, qos_profile_action_status_default, qos_profile_services_default,
 )
@@ -36,7 +37,7 @@ _SERVER_POLL_S = 0.02
 """Time between two looks for a server. Discovery itself takes longer."""
 
 
-class ClientGoalHandle:
+class ClientGoalHandle(Generic):
     """A goal that was sent."""
 
     def __init__(self, action_client: ActionClient, goal_id: UUID, goal_response: Any) -> None:

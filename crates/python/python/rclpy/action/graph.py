@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from rclpy._imported_names import getter_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import List, Tuple
 
     from rclpy.node import Node
+else:
+    __getattr__ = getter_of(__name__)
 
 
 def get_action_client_names_and_types_by_node(

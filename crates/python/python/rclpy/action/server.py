@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import traceback
 import weakref
-from enum import Enum, IntEnum
+from enum import Enum
 
 from action_msgs.msg import GoalInfo, GoalStatus, GoalStatusArray
 from action_msgs.srv import CancelGoal
@@ -15,6 +15,8 @@ from rclpy.action.client import _c_qos, creation_errors
 from rclpy.constants import S_TO_NS
 from rclpy.executors import await_or_execute
 from rclpy.impl.errors import RCLError
+from rclpy.impl.named_enum import NamedEnum
+from rclpy.impl.node_entity import Generic
 from rclpy.qos import (
     QoSProfile, qos_profile_action_status_default, qos_profile_services_default,
 )
@@ -46,14 +48,14 @@ class CancelResponse(Enum):
     ACCEPT = 2
 
 
-class GoalEvent(IntEnum):
+class GoalEvent(NamedEnum):
     """What changes the state of a goal."""
 
-    EXECUTE = 1
-    CANCEL_GOAL = 2
-    SUCCEED = 3
-    ABORT = 4
-    CANCELED = 5
+    EXECUTE = 0
+    CANCEL_GOAL = 1
+    SUCCEED = 2
+    ABORT = 3
+    CANCELED = 4
 
 
 _ACCEPTED = GoalStatus.STATUS_ACCEPTED
@@ -77,7 +79,7 @@ _STATUS_NAMES = {
     6: 'aborted'}
 
 
-class ServerGoalHandle:
+class ServerGoalHandle(Generic):
     """A goal that was accepted."""
 
     def __init__(self, action_server: ActionServer, goal_info: GoalInfo, goal_request: Any) -> None:

@@ -49,6 +49,25 @@ class Entry:
         self.call = call
 
 
+def execute_taken(execute: Callable[[], Any]) -> Any:
+    """Call what an executor's own member has taken: a function of a coroutine."""
+    return execute()
+
+
+class OwnTaker:
+    """Takes by the member of an own executor."""
+
+    __slots__ = ('take', 'entity')
+
+    def __init__(self, take: Callable[[Any], Any], entity: Any) -> None:
+        self.take = take
+        self.entity = entity
+
+    def __call__(self, executor: Executor) -> Any:
+        execute = self.take(self.entity)
+        return None if execute is None else (execute,)
+
+
 class HandleTaker:
     """Takes from one handle of a waitable whose handles never change."""
 

@@ -8,7 +8,7 @@ module directly.
 from __future__ import annotations
 
 from pteros import _native
-from rclpy.clock import ClockChange
+from rclpy.clock import NativeClockChange
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.event_handler import (
@@ -137,7 +137,7 @@ class rclpy_implementation:
     UnsupportedEventTypeError = errors.UnsupportedEventTypeError
     rmw_qos_profile_t = rmw_qos_profile_t
     ClockType = ClockType
-    ClockChange = ClockChange
+    ClockChange = NativeClockChange
     QoSCompatibility = QoSCompatibility
     SignalHandlerOptions = SignalHandlerOptions
     service_introspection = _Introspection

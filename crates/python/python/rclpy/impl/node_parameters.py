@@ -454,8 +454,8 @@ class NodeParameters:
             return _rejected(f'Parameter {parameter.name} out of range. {text}')
         if limits.step != 0 and (value - low) % limits.step != 0:
             return _rejected(
-                f'The parameter value for {parameter.name} is not a valid step. {text}, '
-                f'step: {limits.step}')
+                f'The parameter value for {parameter.name} is not a valid step. Min: {low}, '
+                f'max: {high}, value: {value}, step: {limits.step}')
         return _accepted()
 
     def _apply_floating_point_range(
@@ -477,7 +477,7 @@ class NodeParameters:
             if not is_close(low + steps * limits.step, value):
                 return _rejected(
                     f'The parameter value for {parameter.name} is not close enough to a valid '
-                    f'step. {text}, step: {limits.step}')
+                    f'step. Min: {low}, max: {high}, value: {value}, step: {limits.step}')
         return _accepted()
 
     def describe_parameter(self, name: str) -> ParameterDescriptor:

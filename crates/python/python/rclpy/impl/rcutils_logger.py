@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from pteros import _native
+from rclpy._imported_names import getter_of
 from rclpy.impl.logging_severity import LoggingSeverity
 
 TYPE_CHECKING = False
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from rclpy.clock import Clock
 
     SeverityArgument = Union[LoggingSeverity, int]
+else:
+    __getattr__ = getter_of(__name__)
 
 _THIS_FILE = __file__
 _MAX_CALL_SITES = 100_000

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from functools import wraps
+
+from rclpy._imported_names import getter_of
+from rclpy.impl.named_enum import NamedEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Optional
+else:
+    __getattr__ = getter_of(__name__)
 
 
-class TransitionCallbackReturn(IntEnum):
+class TransitionCallbackReturn(NamedEnum):
     """What a transition callback returns."""
 
     SUCCESS = 97
@@ -20,6 +24,10 @@ class TransitionCallbackReturn(IntEnum):
     def to_label(self) -> str:
         """Return the label of the transition that follows."""
         return f'transition_{self.name.lower()}'
+
+
+# As the class of ROS 2's C extension is called.
+TransitionCallbackReturn._shown_as = 'TransitionCallbackReturnType'  # type: ignore[attr-defined]
 
 
 class ManagedEntity:

@@ -130,7 +130,14 @@ class LifecycleNodeMixin(ManagedEntity):
     # --- managed entities
 
     def add_managed_entity(self, entity: ManagedEntity) -> None:
-        """Let an entity follow the transitions of the node."""
+        """
+        Let an entity follow the transitions of the node.
+
+        :raises TypeError: if it is no :class:`ManagedEntity`.
+        """
+        if not isinstance(entity, ManagedEntity):
+            raise TypeError(
+                f'Expected a rclpy.lifecycle.ManagedEntity instance, got {entity!r}')
         self._managed_entities[entity] = None
 
     def __call_entities(self, callback_name: str, state: Any) -> TransitionCallbackReturn:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from rclpy._imported_names import getter_of
 from rclpy.lifecycle.managed_entity import SimpleManagedEntity
 from rclpy.publisher import Publisher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Union
+else:
+    __getattr__ = getter_of(__name__)
 
 
 class LifecyclePublisher(SimpleManagedEntity, Publisher):

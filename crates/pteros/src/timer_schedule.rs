@@ -1,0 +1,154 @@
+//! Timer schedule: when a timer is due next, and what a jump of its clock changes
+//! (the rule of rcl's `rcl_timer_call` and of its jump callback).
+//!
+//! Plain numbers, in nanoseconds of the timer's clock. The timers of this library and
+//! those of client libraries in other languages share it. It never reads a clock.
+
+use pteros_runtime::rtps::fault;
+
+use crate::time_source::ClockChange;
+
+/// When a timer was called last, and when it is due next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimerSchedule {
+    /// Period in nanoseconds, not negative. A timer of period 0 is always due.
+    ///
+    /// A new value counts from the next call or restart.
+    pub period: i64,
+    last_call: i64,
+    next_call: i64,
+}
+
+impl TimerSchedule {
+    /// The first call is one period from `now`.
+    pub fn starting_at(now: i64, period: i64) -> Self {
+        Self {
+            period,
+            last_call: now,
+            next_call: now.saturating_add(period),
+        }
+    }
+
+    /// When the timer was called last; before that, when it was created.
+    pub fn last_call(&self) -> i64 {
+        self.last_call
+    }
+
+    /// When the timer is due next.
+    pub fn next_call(&self) -> i64 {
+        self.next_call
+    }
+
+    /// Starts the period again.
+    pub fn restart(&mut self, now: i64) {
+        self.next_call = now.saturating_add(self.period);
+    }
+
+    /// Notes a call and returns the time for which it was due.
+    ///
+    /// The next call is behind `now`: calls that were missed are skipped, and the
+    /// phase is kept.
+    pub fn call(&mut self, now: i64) -> i64 {
+        let due = self.next_call;
+        self.last_call = now;
+        let behind = now.saturating_sub(due).max(0);
+        let missed = behind.checked_div(self.period).unwrap_or(0);
+        let periods = missed.saturating_add(1 + i64::from(fault!("timer-skips-a-tick")));
+        self.next_call = match self.period {
+            0 => due.max(now),
+            period => due.saturating_add(periods.saturating_mul(period)),
+        };
+        due
+    }
+
+    /// The clock was set to `now`, or changed its source and shows `now`. Returns
+    /// whether the next call is at another time.
+    ///
+    /// The period starts again with another source, and when time has gone back behind
+    /// the last call. A new source that shows 0 has no time yet: its first time changes
+    /// the schedule, not the switch.
+    pub fn handle_jump(&mut self, change: ClockChange, now: i64) -> bool {
+        let starts_again = match change {
+            ClockChange::Activated | ClockChange::Deactivated => now != 0,
+            ClockChange::RosTimeNoChange => now < self.last_call,
+        };
+        if starts_again {
+            *self = Self::starting_at(now, self.period);
+        }
+        starts_again
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    fn at(last: i64, next: i64) -> TimerSchedule {
+        TimerSchedule {
+            period: S,
+            last_call: last,
+            next_call: next,
+        }
+    }
+
+    #[test]
+    fn missed_calls_are_skipped_and_the_phase_is_kept() {
+        for (now, next) in [
+            (11 * S, 12 * S),
+            (11 * S + 1, 12 * S),
+            (12 * S - 1, 12 * S),
+            // Whole periods: one call, not two.
+            (12 * S, 13 * S),
+            (20 * S, 21 * S),
+            (20 * S + S / 2, 21 * S),
+        ] {
+            let mut schedule = TimerSchedule::starting_at(10 * S, S);
+            assert_eq!(schedule.call(now), 11 * S);
+            assert_eq!(schedule, at(now, next), "called at {now}");
+        }
+        let mut always = TimerSchedule::starting_at(10, 0);
+        assert_eq!((always.call(15), always.next_call()), (10, 15));
+    }
+
+    #[test]
+    fn a_jump_behind_the_last_call_or_another_source_starts_the_period_again() {
+        let running = at(11 * S, 12 * S);
+        let same = ClockChange::RosTimeNoChange;
+        for (change, now, next) in [
+            (same, 5 * S, Some(6 * S)),
+            (same, 0, Some(S)),
+            (same, 11 * S - 1, Some(12 * S - 1)),
+            // Back, but not behind the last call; forward, by any span.
+            (same, 11 * S, None),
+            (same, 11 * S + 1, None),
+            (same, 100 * S, None),
+            (ClockChange::Deactivated, 1_700 * S, Some(1_701 * S)),
+            (ClockChange::Activated, 3 * S, Some(4 * S)),
+            (ClockChange::Activated, 0, None),
+        ] {
+            let mut schedule = running;
+            assert_eq!(schedule.handle_jump(change, now), next.is_some());
+            assert_eq!(
+                schedule.next_call(),
+                next.unwrap_or(12 * S),
+                "{change:?} {now}"
+            );
+        }
+        // A source without a time is switched on, and then tells its first one.
+        let mut schedule = at(1_700 * S, 1_701 * S);
+        assert!(!schedule.handle_jump(ClockChange::Activated, 0));
+        assert!(schedule.handle_jump(same, 5 * S));
+        assert_eq!(schedule.next_call(), 6 * S);
+    }
+
+    #[test]
+    fn extreme_values_saturate() {
+        let mut schedule = TimerSchedule::starting_at(i64::MAX - 5, i64::MAX);
+        assert_eq!(schedule.next_call(), i64::MAX);
+        schedule.call(i64::MAX);
+        assert_eq!(schedule.next_call(), i64::MAX);
+        assert!(schedule.handle_jump(ClockChange::RosTimeNoChange, i64::MIN));
+    }
+}

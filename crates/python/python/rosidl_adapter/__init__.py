@@ -1,0 +1,1 @@
+"""Reads definition files of interfaces: `rosidl_adapter.parser`."""
