@@ -291,7 +291,7 @@ impl EventState {
             .get(kind as usize)
             .ok_or_else(|| unknown(kind))?;
         if function.is_none() {
-            callback.set(None, user_data, 0, 0);
+            callback.set(None, user_data, 0);
             return Ok(());
         }
         let queue = self.context.callback_queue()?;
@@ -302,7 +302,7 @@ impl EventState {
             .untold
             .get_mut(kind as usize)
             .map(std::mem::take);
-        callback.set(function, user_data, untold.unwrap_or(0), 0);
+        callback.set(function, user_data, untold.unwrap_or(0));
         self.events
             .slot
             .attach(Some(queue), || !self.events.is_empty());

@@ -159,17 +159,40 @@ impl Listener {
 /// more once another one is set.
 #[derive(Default)]
 pub(crate) struct Callback {
-    place: Mutex<Option<Registered>>,
+    place: Mutex<Place>,
     /// Written under the lock of `place`. A wait asks for each entity, and has no time for
     /// the lock.
     is_set: AtomicBool,
 }
 
+/// The unread count outlives a callback: what one was told of, the next is not.
+#[derive(Default)]
+struct Place {
+    registered: Option<Registered>,
+    /// Items that some callback was told of, or that came before.
+    told: u64,
+}
+
 struct Registered {
     function: unsafe extern "C" fn(*const c_void, usize),
     user_data: *const c_void,
-    /// Items that it was told of.
-    told: u64,
+}
+
+impl Place {
+    /// Calls the callback with a count above 0.
+    fn call(&self, count: usize) {
+        if let Some(callback) = self.registered.as_ref().filter(|_| count > 0) {
+            // SAFETY: the user's function with the user's data.
+            unsafe { (callback.function)(callback.user_data, count) };
+        }
+    }
+
+    /// Marks all items up to `total` as told. Returns how many were not.
+    fn mark_told(&mut self, total: u64) -> usize {
+        let new = total.saturating_sub(self.told);
+        self.told = self.told.max(total);
+        usize::try_from(new).unwrap_or(usize::MAX)
+    }
 }
 
 // SAFETY: rmw's contract lets any thread call the callback with its user data.
@@ -180,51 +203,61 @@ impl Callback {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Sets it. `unread` items are told at once, later ones beyond `total`.
-    pub(crate) fn set(
+    /// Sets it, or removes it. `unread` items are told at once.
+    pub(crate) fn set(&self, function: EventCallback, user_data: *const c_void, unread: usize) {
+        self.set_with(function, user_data, |_| unread);
+    }
+
+    /// As [`Self::set`], for items that are counted. `total` have ever arrived, and
+    /// `queued` of them can be taken. Those that no callback was told of are told now.
+    fn set_counted(
         &self,
         function: EventCallback,
         user_data: *const c_void,
-        unread: usize,
         total: u64,
+        queued: usize,
+    ) {
+        self.set_with(function, user_data, |place| {
+            place.mark_told(total).min(queued)
+        });
+    }
+
+    fn set_with(
+        &self,
+        function: EventCallback,
+        user_data: *const c_void,
+        unread: impl FnOnce(&mut Place) -> usize,
     ) {
         let mut place = self.place.lock();
         self.is_set.store(function.is_some(), Ordering::Release);
-        *place = function.map(|function| Registered {
+        place.registered = function.map(|function| Registered {
             function,
             user_data,
-            told: total,
         });
-        if let Some(callback) = &*place
-            && unread > 0
-        {
-            // SAFETY: the user's function with the user's data.
-            unsafe { (callback.function)(callback.user_data, unread) };
+        if place.registered.is_some() {
+            let unread = unread(&mut place);
+            place.call(unread);
         }
     }
 
     /// Its place, to call it. `None` for a publisher while another thread calls it, which
     /// may wait for a lock of that publisher.
-    fn lock(&self) -> Option<MutexGuard<'_, Option<Registered>>> {
+    fn lock(&self) -> Option<MutexGuard<'_, Place>> {
         match ROLE.get() {
             Role::Publisher => self.place.try_lock(),
             Role::None | Role::CallbackThread => Some(self.place.lock()),
         }
     }
 
-    /// Tells of the items beyond those it was told of; `total` have ever arrived. Returns
+    /// Tells of the items beyond those that were told; `total` have ever arrived. Returns
     /// whether it could: otherwise the callback thread must.
     fn tell(&self, total: u64) -> bool {
         let Some(mut place) = self.lock() else {
             return false;
         };
-        if let Some(callback) = &mut *place {
-            let new = total.saturating_sub(callback.told);
-            callback.told = callback.told.max(total);
-            if let Ok(new @ 1..) = usize::try_from(new) {
-                // SAFETY: as above.
-                unsafe { (callback.function)(callback.user_data, new) };
-            }
+        if place.registered.is_some() {
+            let new = place.mark_told(total);
+            place.call(new);
         }
         true
     }
@@ -234,12 +267,8 @@ impl Callback {
         let Some(place) = self.lock() else {
             return false;
         };
-        if let Some(callback) = &*place {
-            let new = take();
-            if new > 0 {
-                // SAFETY: as above.
-                unsafe { (callback.function)(callback.user_data, new) };
-            }
+        if place.registered.is_some() {
+            place.call(take());
         }
         true
     }
@@ -324,7 +353,7 @@ impl DataWaiter {
         user_data: *const c_void,
     ) -> Outcome {
         if function.is_none() {
-            self.callback.set(None, user_data, 0, 0);
+            self.callback.set(None, user_data, 0);
             self.reader.slot.attach(None, || false);
             if let Some(replies) = &self.replies {
                 replies.detach(&context.listener.queue);
@@ -335,9 +364,11 @@ impl DataWaiter {
         if let Some(replies) = &self.replies {
             replies.attach(&queue);
         }
-        let unread = self.reader.queued_count();
+        // In this order: a sample that comes between the two is told of later, not never.
         let total = self.reader.received_count();
-        self.callback.set(function, user_data, unread, total);
+        let queued = self.reader.queued_count();
+        self.callback
+            .set_counted(function, user_data, total, queued);
         let reader = &self.reader;
         reader
             .slot

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::service::{RequestId, ServiceServer};
 
 use crate::abi::{self, EventCallback, Node, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport};
@@ -26,13 +27,17 @@ use crate::user_message::UserMessage;
 /// the limit the oldest is forgotten and its answer is dropped.
 const OPEN_REQUESTS_MAX: usize = 4096;
 
+/// Answered requests that can be answered again, 3 kB a server. Other middlewares send
+/// every response; a second one usually follows the first, and its client ignores it.
+const ANSWERED_REQUESTS_MAX: usize = 64;
+
 /// A server.
 pub(crate) struct ServiceState {
     node: Arc<NodeState>,
     server: Arc<ServiceServer>,
     waiter: Arc<DataWaiter>,
     ty: ServiceType,
-    open: Mutex<VecDeque<RequestId>>,
+    taken: Mutex<TakenRequests>,
     avoids_conventions: bool,
 }
 
@@ -72,7 +77,7 @@ pub unsafe extern "C" fn rmw_create_service(
             waiter: DataWaiter::of_server(core, &server),
             server,
             ty,
-            open: Mutex::default(),
+            taken: Mutex::default(),
             avoids_conventions: profile.avoid_ros_namespace_conventions,
         });
         let data = Arc::as_ptr(&state.waiter).cast_mut().cast();
@@ -129,11 +134,7 @@ pub unsafe extern "C" fn rmw_take_request(
                 info.received_timestamp = meta.reception.as_nanos();
                 info.request_id.writer_guid = received.id.client.to_bytes();
                 info.request_id.sequence_number = received.id.sequence;
-                let mut open = state.open.lock();
-                if open.len() >= OPEN_REQUESTS_MAX {
-                    open.pop_front();
-                }
-                open.push_back(received.id);
+                push_bounded(&mut state.taken.lock().open, received.id, OPEN_REQUESTS_MAX);
                 *taken = true;
                 break;
             }
@@ -142,16 +143,34 @@ pub unsafe extern "C" fn rmw_take_request(
     })
 }
 
-impl ServiceState {
-    /// The open request with that id, which is not open any more afterwards.
-    fn close(&self, id: &abi::RequestId) -> Option<RequestId> {
-        let mut open = self.open.lock();
+/// The requests that were taken: rmw names them by client and number alone.
+#[derive(Default)]
+struct TakenRequests {
+    open: VecDeque<RequestId>,
+    answered: VecDeque<RequestId>,
+}
+
+impl TakenRequests {
+    /// The request with that id, which counts as answered afterwards.
+    fn answer(&mut self, id: &abi::RequestId) -> Option<RequestId> {
         let is_asked = |one: &RequestId| {
             one.sequence == id.sequence_number && one.client.to_bytes() == id.writer_guid
         };
-        let at = open.iter().position(is_asked)?;
-        open.remove(at)
+        if let Some(at) = self.open.iter().position(is_asked) {
+            let id = self.open.remove(at)?;
+            push_bounded(&mut self.answered, id, ANSWERED_REQUESTS_MAX);
+            return Some(id);
+        }
+        self.answered.iter().rev().copied().find(is_asked)
     }
+}
+
+/// Appends to a queue of at most `max`; the oldest goes.
+fn push_bounded(queue: &mut VecDeque<RequestId>, id: RequestId, max: usize) {
+    if queue.len() >= max {
+        queue.pop_front();
+    }
+    queue.push_back(id);
 }
 
 /// `rmw_send_response`.
@@ -170,14 +189,17 @@ pub unsafe extern "C" fn rmw_send_response(
                 return Err(Failure::argument("argument ros_response is null"));
             }
             let mut message = UserMessage::new(&state.ty.response.program, response)?;
-            let Some(id) = state.close(request_id) else {
-                return Err(Failure::error(format!(
-                    "request {} is not open: it was answered already, or {OPEN_REQUESTS_MAX} \
-                     later requests came first",
-                    request_id.sequence_number
-                )));
-            };
             let context = &state.node.context;
+            let known = state.taken.lock().answer(request_id);
+            // A request that was forgotten, or never taken: others send the response, too.
+            let by_name = || {
+                let client = Guid::from_bytes(request_id.writer_guid);
+                let number = request_id.sequence_number;
+                state.server.request_by_name(&context.core, client, number)
+            };
+            let Some(id) = known.or_else(by_name) else {
+                return Ok(());
+            };
             let reply = || state.server.reply(&context.core, &id, &mut message);
             let listener = &context.listener;
             listener.call_back_after(&state.server.replies, reply)?;

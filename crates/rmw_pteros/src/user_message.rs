@@ -45,7 +45,7 @@ impl<'m> UserMessage<'m> {
     /// while this value exists.
     ///
     /// # Errors
-    /// A string or sequence exceeds its bound or was not initialized.
+    /// A sequence exceeds its bound, or a string was not initialized.
     pub(crate) unsafe fn new(program: &'m Arc<Program>, message: *const c_void) -> Outcome<Self> {
         Ok(Self {
             program,

@@ -119,6 +119,7 @@ fn readers_beyond_the_limit_get_everything() {
                 expects_inline_qos: false,
                 vendor: VendorId::PTEROS,
                 content_filter: Some(filter("n = 1")),
+                payload_form: None,
             },
         ));
     }

@@ -37,6 +37,7 @@ fn writer() -> Writer {
         expects_inline_qos: false,
         vendor: VendorId::CYCLONE,
         content_filter: None,
+        payload_form: None,
     };
     assert!(writer.match_reader(Instant::ZERO, reader));
     writer

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
-use pteros_msg::cdr::{DecodeError, Decoder};
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::memory_budget::{MemoryAccount, RecordCharge};
@@ -21,6 +20,7 @@ use pteros_rtps::time::Duration;
 use crate::lock::{Mutex, rank};
 use crate::names::node_path;
 pub use crate::node_key::NodeKey;
+use crate::node_list::{GidLayout, NODES_MAX, NodeList, NodeRecord, decode_nodes};
 use crate::user_data::user_data_value;
 use crate::wire::RemoteEndpointRecord;
 use crate::wire::wires::Wires;
@@ -30,13 +30,6 @@ pub const DISCOVERY_TOPIC: &str = "ros_discovery_info";
 
 /// How long changes are collected before they are announced.
 pub(crate) const ANNOUNCE_DELAY: Duration = Duration::from_millis(1);
-
-/// Nodes, and endpoints per node, that are accepted from one participant.
-const NODES_MAX: usize = 1024;
-const ENDPOINTS_PER_NODE_MAX: usize = 4096;
-
-/// Longest node name or namespace of the type (rmw_dds_common).
-const NAME_BYTES_MAX: usize = 256;
 
 /// A node, local or remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,11 +76,31 @@ struct GraphState {
     /// Participants that have left, at most [`DEPARTED_MAX`]; the oldest goes.
     departed: VecDeque<(GuidPrefix, VendorId)>,
     nodes: HashMap<GuidPrefix, Vec<NodeRecord>>,
+    /// How the node lists of each participant of others are laid out, at most
+    /// [`NODES_MAX`].
+    gid_layouts: HashMap<GuidPrefix, ListLayout>,
     /// The charge of each participant's node list to its receive memory.
     node_charges: HashMap<GuidPrefix, RecordCharge>,
     /// A list without memory was logged.
     told_no_memory: bool,
     own_endpoints: HashMap<Guid, Arc<EndpointData>>,
+}
+
+/// What is known of the layout of a participant's node lists.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ListLayout {
+    /// A reader without a type hash waits for its first list.
+    Awaited,
+    Known(GidLayout),
+}
+
+/// What came of a received node list.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ListOutcome {
+    /// The graph changed.
+    pub(crate) is_accepted: bool,
+    /// The sender's readers waited for its layout.
+    pub(crate) releases_readers: bool,
 }
 
 /// Participants that have left and whose vendor is known, 1 kB.
@@ -96,6 +109,7 @@ const DEPARTED_MAX: usize = 64;
 impl GraphState {
     fn remove_participant(&mut self, prefix: GuidPrefix) {
         self.nodes.remove(&prefix);
+        self.gid_layouts.remove(&prefix);
         self.node_charges.remove(&prefix);
         if let Some(data) = self.participants.remove(&prefix) {
             self.departed.retain(|(departed, _)| *departed != prefix);
@@ -113,14 +127,6 @@ impl GraphState {
         let departed = self.departed.iter().find(|(one, _)| *one == prefix);
         departed.map(|(_, vendor)| *vendor)
     }
-}
-
-#[derive(Clone, Default)]
-struct NodeRecord {
-    name: String,
-    namespace: String,
-    readers: Vec<Guid>,
-    writers: Vec<Guid>,
 }
 
 impl Graph {
@@ -412,33 +418,55 @@ impl Graph {
         }
     }
 
+    /// The layout of node lists for a reader of them: the one in which its participant
+    /// writes its own. `None` until the first of those arrives.
+    ///
+    /// A type hash says that the type is today's. Distributions without hashes, and
+    /// bridges that serve several, only show their layout.
+    pub(crate) fn layout_for(&self, reader: &EndpointData, vendor: VendorId) -> Option<GidLayout> {
+        let has_hash = user_data_value(&reader.qos.user_data, "typehash").is_some();
+        if has_hash || vendor == VendorId::PTEROS {
+            return Some(GidLayout::Bytes16);
+        }
+        let mut state = self.state.lock();
+        match state.note_layout(reader.guid.prefix, ListLayout::Awaited) {
+            Some(ListLayout::Known(layout)) => Some(layout),
+            _ => None,
+        }
+    }
+
     /// Handles a remote node list. No participant may announce for another one.
-    /// Returns false if nothing was accepted.
     pub(crate) fn handle_node_list(
         &self,
         sender: GuidPrefix,
         payload: &[u8],
         account: &Arc<MemoryAccount>,
-    ) -> bool {
+    ) -> ListOutcome {
+        let mut outcome = ListOutcome::default();
         match decode_nodes(payload) {
-            Ok(info) if info.participant == sender => {
+            Ok((info, layout)) => {
+                let mut state = self.state.lock();
+                // The readers of Pteros need none.
+                if state.vendor_of(sender) != Some(VendorId::PTEROS) {
+                    let before = state.note_layout(sender, ListLayout::Known(layout));
+                    outcome.releases_readers = before == Some(ListLayout::Awaited);
+                }
+                drop(state);
+                if info.participant != sender {
+                    let claimed = info.participant;
+                    tracing::debug!(%claimed, %sender, "node list of another participant ignored");
+                    return outcome;
+                }
                 let Some(charge) = account.reserve_record(info.memory_bytes()) else {
                     self.tell_no_memory(sender);
-                    return false;
+                    return outcome;
                 };
                 self.store_node_list(info, charge);
-                true
+                outcome.is_accepted = true;
             }
-            Ok(info) => {
-                let claimed = info.participant;
-                tracing::debug!(%claimed, %sender, "node list of another participant ignored");
-                false
-            }
-            Err(error) => {
-                tracing::debug!(%error, %sender, "node list");
-                false
-            }
+            Err(error) => tracing::debug!(%error, %sender, "node list"),
         }
+        outcome
     }
 
     /// Stores a node list that a further wire reports.
@@ -487,6 +515,17 @@ impl Graph {
 }
 
 impl GraphState {
+    /// Notes what is known of a participant's layout, and returns what was known. The
+    /// first list decides: nobody can turn a reader to the wrong layout later.
+    fn note_layout(&mut self, of: GuidPrefix, layout: ListLayout) -> Option<ListLayout> {
+        let before = self.gid_layouts.get(&of).copied();
+        let has_place = before.is_some() || self.gid_layouts.len() < NODES_MAX;
+        if has_place && !matches!(before, Some(ListLayout::Known(_))) {
+            self.gid_layouts.insert(of, layout);
+        }
+        before
+    }
+
     /// Names of a participant's nodes, except those it had `before`, that local
     /// nodes have too.
     fn new_duplicate_names(&self, participant: GuidPrefix, before: &[NodeRecord]) -> Vec<String> {
@@ -526,10 +565,6 @@ pub(crate) fn warn_duplicate_name(path: &str, whose: &str) {
 }
 
 impl NodeRecord {
-    fn is_named_as(&self, other: &NodeRecord) -> bool {
-        self.name == other.name && self.namespace == other.namespace
-    }
-
     fn to_graph(&self, participant: GuidPrefix, enclave: Option<String>) -> GraphNode {
         GraphNode {
             name: self.name.clone(),
@@ -542,80 +577,6 @@ impl NodeRecord {
     }
 }
 
-/// A participant's decoded node list.
-struct NodeList {
-    participant: GuidPrefix,
-    nodes: Vec<NodeRecord>,
-}
-
-impl NodeList {
-    fn memory_bytes(&self) -> usize {
-        let of_node = |node: &NodeRecord| {
-            let guids = node.readers.len() + node.writers.len();
-            size_of::<NodeRecord>()
-                + node.name.len()
-                + node.namespace.len()
-                + guids * size_of::<Guid>()
-        };
-        self.nodes.iter().map(of_node).sum()
-    }
-}
-
-/// Decodes a node list with gids of 16 bytes (Iron and later) or 24 bytes (Humble).
-/// The wrong size does not end at the end of the message.
-fn decode_nodes(payload: &[u8]) -> Result<NodeList, DecodeError> {
-    let modern = decode_with_gid(payload, 16);
-    if let Ok((nodes, left)) = modern {
-        if left < 4 {
-            return Ok(nodes);
-        }
-        return match decode_with_gid(payload, 24) {
-            Ok((old, left)) if left < 4 => Ok(old),
-            _ => Ok(nodes),
-        };
-    }
-    decode_with_gid(payload, 24).map(|(nodes, _)| nodes)
-}
-
-fn decode_with_gid(payload: &[u8], gid_bytes: usize) -> Result<(NodeList, usize), DecodeError> {
-    let mut input = Decoder::from_payload(payload)?;
-    let participant = gid(&mut input, gid_bytes)?.prefix;
-    let count = input.sequence_len(16, NODES_MAX)?;
-    let mut nodes = Vec::new();
-    for _ in 0..count {
-        let namespace = input.string(NAME_BYTES_MAX)?;
-        let name = input.string(NAME_BYTES_MAX)?;
-        let readers = gids(&mut input, gid_bytes)?;
-        let writers = gids(&mut input, gid_bytes)?;
-        nodes.push(NodeRecord {
-            name,
-            namespace,
-            readers,
-            writers,
-        });
-    }
-    nodes.shrink_to_fit();
-    Ok((NodeList { participant, nodes }, input.remaining()))
-}
-
-fn gids(input: &mut Decoder<'_>, gid_bytes: usize) -> Result<Vec<Guid>, DecodeError> {
-    let count = input.sequence_len(gid_bytes, ENDPOINTS_PER_NODE_MAX)?;
-    let mut list = Vec::new();
-    for _ in 0..count {
-        list.push(gid(input, gid_bytes)?);
-    }
-    list.shrink_to_fit();
-    Ok(list)
-}
-
-fn gid(input: &mut Decoder<'_>, gid_bytes: usize) -> Result<Guid, DecodeError> {
-    let bytes = input.primitive_array::<u8, 16>()?;
-    for _ in 16..gid_bytes {
-        input.u8()?;
-    }
-    Ok(Guid::from_bytes(bytes))
-}
-
 /// The enclave in a participant's USER_DATA `enclave=/path;`. Fast DDS adds a
 /// NUL.
 pub fn enclave_of(participant: &ParticipantData) -> Option<String> {
@@ -624,48 +585,7 @@ pub fn enclave_of(participant: &ParticipantData) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use pteros_msg::cdr::{Representation, to_payload};
-
     use super::*;
-
-    fn list() -> ParticipantEntitiesInfo {
-        let gid = |n: u8| Gid { data: [n; 16] };
-        ParticipantEntitiesInfo {
-            gid: gid(7),
-            node_entities_info_seq: vec![NodeEntitiesInfo {
-                node_namespace: "/".into(),
-                node_name: "talker".into(),
-                reader_gid_seq: vec![gid(1), gid(2)],
-                writer_gid_seq: vec![gid(3)],
-            }],
-        }
-    }
-
-    /// The same list as Humble writes it: 24-byte gids, the last 8 zero.
-    fn humble(list: &ParticipantEntitiesInfo) -> Vec<u8> {
-        let mut bytes = vec![];
-        let mut out = pteros_msg::cdr::Encoder::to_vec(
-            &mut bytes,
-            Representation::Xcdr1,
-            pteros_msg::cdr::Endian::Little,
-        );
-        let put = |gid: &Gid, out: &mut pteros_msg::cdr::Encoder<'_>| {
-            out.primitive_array(&gid.data);
-            out.primitive_array(&[0_u8; 8]);
-        };
-        put(&list.gid, &mut out);
-        out.sequence_len(list.node_entities_info_seq.len());
-        for node in &list.node_entities_info_seq {
-            out.string(&node.node_namespace);
-            out.string(&node.node_name);
-            for gids in [&node.reader_gid_seq, &node.writer_gid_seq] {
-                out.sequence_len(gids.len());
-                gids.iter().for_each(|g| put(g, &mut out));
-            }
-        }
-        out.finish().unwrap();
-        [vec![0, 1, 0, 0], bytes].concat()
-    }
 
     /// A request of a Cyclone DDS client that has left must still be read with its
     /// header: without it the header becomes the request.
@@ -692,54 +612,5 @@ mod tests {
         assert_eq!(state.departed.len(), DEPARTED_MAX);
         assert_eq!(state.vendor_of(prefix(5)), None);
         assert_eq!(state.vendor_of(prefix(6)), Some(VendorId::CYCLONE));
-    }
-
-    #[test]
-    fn node_lists_of_iron_and_of_humble_decode_alike() {
-        let modern = to_payload(&list(), Representation::Xcdr1);
-        for payload in [modern, humble(&list())] {
-            let info = decode_nodes(&payload).unwrap();
-            assert_eq!(info.participant, GuidPrefix([7; 12]));
-            assert_eq!(info.nodes.len(), 1);
-            assert_eq!(info.nodes[0].name, "talker");
-            assert_eq!(info.nodes[0].readers.len(), 2);
-            assert_eq!(info.nodes[0].writers, [Guid::from_bytes([3; 16])]);
-        }
-    }
-
-    #[test]
-    fn a_huge_length_is_refused_without_allocating() {
-        let mut payload = to_payload(&list(), Representation::Xcdr1);
-        payload[20..24].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(decode_nodes(&payload).is_err());
-        for len in 0..payload.len() {
-            let _ = decode_nodes(&payload[..len]);
-        }
-    }
-
-    /// rmw_fastrtps #828 and ros2/ros2 #1690: a count in this message was trusted,
-    /// and one packet ended every ROS 2 node that received it. Each length of the
-    /// message, in both versions, takes each extreme.
-    #[test]
-    fn no_length_in_a_node_list_is_trusted() {
-        for good in [to_payload(&list(), Representation::Xcdr1), humble(&list())] {
-            for at in (4..good.len() - 3).step_by(4) {
-                for lie in [0, 1, 5, 0x0fff_ffff, 0x1000_0001, 0x8000_0000, u32::MAX] {
-                    let mut payload = good.clone();
-                    payload[at..at + 4].copy_from_slice(&lie.to_le_bytes());
-                    let Ok(info) = decode_nodes(&payload) else {
-                        continue;
-                    };
-                    let endpoints = |n: &NodeRecord| n.readers.len() + n.writers.len();
-                    let names = |n: &NodeRecord| n.name.len() + n.namespace.len();
-                    let bytes: usize = info
-                        .nodes
-                        .iter()
-                        .map(|n| 16 * endpoints(n) + names(n) + 16)
-                        .sum();
-                    assert!(bytes <= payload.len(), "{bytes} at {at}");
-                }
-            }
-        }
     }
 }

@@ -33,6 +33,7 @@ mod interfaces;
 pub mod lock;
 mod log_limiter;
 mod node_key;
+mod node_list;
 pub mod outbound;
 pub mod platform;
 mod same_host;

@@ -27,8 +27,8 @@ impl Program {
     /// `from` is initialized. So is `to`, except for numbers and booleans.
     ///
     /// # Errors
-    /// A string or sequence exceeds its bound, has more elements than CDR can count or
-    /// was not initialized; or there is no memory.
+    /// A sequence exceeds its bound; a string or sequence has more elements than CDR can
+    /// count, or was not initialized; or there is no memory.
     pub(crate) unsafe fn copy(&self, from: *const c_void, to: *mut c_void) -> Outcome {
         let (from, to) = (from.cast::<u8>(), to.cast::<u8>());
         if let Some(bytes) = self.copyable_bytes() {
@@ -80,13 +80,12 @@ impl Program {
                     offset,
                     count,
                     wide,
-                    bound,
                     ..
                 } => {
                     for at in 0..*count {
                         let place = offset + at * strings::stride(self.language);
                         let (from, to) = (from.add(place).cast(), to.add(place).cast());
-                        self.copy_string(from, to, *wide, *bound)?;
+                        self.copy_string(from, to, *wide)?;
                     }
                 }
                 Op::NumberSequence {
@@ -109,13 +108,13 @@ impl Program {
                 Op::StringSequence {
                     offset,
                     wide,
-                    bound,
                     sequence,
+                    ..
                 } => {
                     let (from, to) = (from.add(*offset).cast(), to.add(*offset).cast());
                     for at in 0..resize_like(sequence, from, to)? {
                         let from = sequence.element(from, at)?;
-                        self.copy_string(from, sequence.element_mut(to, at)?, *wide, *bound)?;
+                        self.copy_string(from, sequence.element_mut(to, at)?, *wide)?;
                     }
                 }
                 Op::MessageArray {
@@ -198,24 +197,17 @@ impl Program {
         }
     }
 
-    unsafe fn copy_string(
-        &self,
-        from: *const c_void,
-        to: *mut c_void,
-        wide: bool,
-        bound: usize,
-    ) -> Outcome {
+    unsafe fn copy_string(&self, from: *const c_void, to: *mut c_void, wide: bool) -> Outcome {
         // SAFETY: as for `copy_op`.
         unsafe {
             if wide {
                 let units: &[u16] = strings::read(self.language, from)?;
-                countable(units.len(), bound)?;
+                countable(units.len(), UNBOUNDED)?;
                 return strings::write(self.language, to, units);
             }
             let text: &[u8] = strings::read(self.language, from)?;
             // CDR counts the final zero.
             countable(text.len().saturating_add(1), UNBOUNDED)?;
-            checked(text.len(), bound)?;
             strings::write(self.language, to, text)
         }
     }

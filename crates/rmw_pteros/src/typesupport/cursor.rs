@@ -198,7 +198,7 @@ impl<'p> Reader<'p> {
         let count = self.u32()? as usize;
         if count > bound {
             return Err(Failure::error(format!(
-                "a sequence or string has {count} elements, more than its bound of {bound}"
+                "a sequence has {count} elements, more than its bound of {bound}"
             )));
         }
         if count.saturating_mul(element_bytes_min) > self.remaining() {

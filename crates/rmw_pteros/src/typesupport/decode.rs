@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::cursor::Reader;
-use super::program::{Op, Program};
+use super::program::{Op, Program, UNBOUNDED};
 use super::strings;
 use crate::error::{Failure, Outcome};
 
@@ -47,14 +47,14 @@ impl Program {
                     count,
                     is_array,
                     wide,
-                    bound,
+                    ..
                 } => {
                     if *is_array {
                         from.begin_collection()?;
                     }
                     for at in 0..*count {
                         let string = message.add(offset + at * strings::stride(self.language));
-                        self.read_string(string.cast(), *wide, *bound, from)?;
+                        self.read_string(string.cast(), *wide, from)?;
                     }
                     Ok(())
                 }
@@ -87,15 +87,15 @@ impl Program {
                 Op::StringSequence {
                     offset,
                     wide,
-                    bound,
                     sequence,
+                    ..
                 } => {
                     let member: *mut c_void = message.add(*offset).cast();
                     from.begin_collection()?;
                     let len = from.count(4, sequence.bound)?;
                     sequence.resize(member, len)?;
                     for at in 0..len {
-                        self.read_string(sequence.element_mut(member, at)?, *wide, *bound, from)?;
+                        self.read_string(sequence.element_mut(member, at)?, *wide, from)?;
                     }
                     Ok(())
                 }
@@ -132,11 +132,10 @@ impl Program {
         &self,
         string: *mut c_void,
         wide: bool,
-        bound: usize,
         from: &mut Reader<'_>,
     ) -> Outcome {
         if wide {
-            let len = from.count(4, bound)?;
+            let len = from.count(4, UNBOUNDED)?;
             let mut units = Vec::with_capacity(len);
             for _ in 0..len {
                 let unit = from.u32()?;
@@ -149,16 +148,9 @@ impl Program {
             // SAFETY: as for `read_op`.
             return unsafe { strings::write(self.language, string, &units) };
         }
-        // The bound does not count the final zero.
-        let len = from.count(1, bound.saturating_add(1))?;
+        let len = from.count(1, UNBOUNDED)?;
         let bytes = from.bytes(len)?;
         let text = bytes.strip_suffix(&[0]).unwrap_or(bytes);
-        if text.len() > bound {
-            return Err(Failure::error(format!(
-                "a string has {} bytes, more than its bound of {bound}",
-                text.len()
-            )));
-        }
         // SAFETY: as for `read_op`.
         unsafe { strings::write(self.language, string, text) }
     }

@@ -98,6 +98,59 @@ fn a_callback_is_told_of_every_message_while_nobody_waits() {
     there.destroy_subscription(far);
 }
 
+/// rclcpp replaces a callback by clearing it and setting another. What the first was told
+/// of is unread for nobody, although it was not taken.
+fn each_message_is_told_once(here: &Party, there: &Party) {
+    let ty = Text::type_support();
+    let publisher = here.publisher(ty);
+    let subscription = there.subscription(ty, null_mut());
+    here.await_match(publisher, 1);
+    let told = [const { AtomicUsize::new(0) }; 4];
+    let counts = || told.each_ref().map(|told| told.load(Ordering::SeqCst));
+    let publish = |count| {
+        for id in 0..count {
+            publish(publisher, &Text::new(id, "told once"));
+        }
+    };
+    let mut received = Text::new(0, "");
+    set_callback(subscription, Some(&told[0]));
+    publish(1);
+    there.await_condition(|| counts()[0] == 1);
+    // Another replaces it at once, and then after an end.
+    set_callback(subscription, Some(&told[1]));
+    publish(2);
+    there.await_condition(|| counts()[1] == 2);
+    set_callback(subscription, None);
+    set_callback(subscription, Some(&told[2]));
+    assert_eq!(counts(), [1, 2, 0, 0]);
+    // Three come while there is none. Of the six, the first four are taken.
+    set_callback(subscription, None);
+    publish(3);
+    let mut taken = 0;
+    there.await_condition(|| {
+        taken += usize::from(take(subscription, &mut received));
+        taken == 4
+    });
+    set_callback(subscription, Some(&told[3]));
+    there.await_condition(|| counts()[3] == 2);
+    set_callback(subscription, None);
+    assert_eq!(counts(), [1, 2, 0, 2]);
+    here.destroy_publisher(publisher);
+    there.destroy_subscription(subscription);
+}
+
+#[test]
+fn a_second_callback_is_not_told_again_within_a_context() {
+    let party = Party::new(unused_domain());
+    each_message_is_told_once(&party, &party);
+}
+
+#[test]
+fn a_second_callback_is_not_told_again_in_two_contexts() {
+    let domain = unused_domain();
+    each_message_is_told_once(&Party::new(domain), &Party::new(domain));
+}
+
 /// Notes the thread that it runs on.
 unsafe extern "C" fn note_thread(threads: *const c_void, _count: usize) {
     // SAFETY: the list outlives the callbacks.

@@ -79,6 +79,15 @@ fn take(
     taken.then_some((message.id, info))
 }
 
+fn answer(service: *const ServiceHandle, request: &mut ServiceInfo, id: u32) -> Ret {
+    let mut answer = Text::new(id, "answer");
+    // SAFETY: the name of a request, and a response of the type.
+    unsafe {
+        let request = &raw mut request.request_id;
+        rmw_send_response(service, request, (&raw mut answer).cast())
+    }
+}
+
 /// Two clients `here` and a server `there`: each request has one name on both sides.
 fn names_agree(here: &Party, there: &Party) {
     let ty = service_type_support(Text::type_support());
@@ -104,13 +113,7 @@ fn names_agree(here: &Party, there: &Party) {
         assert_eq!(number, id);
         assert_eq!(request.request_id.writer_guid, gid(client));
         assert_eq!(request.request_id.sequence_number, sequence);
-        let mut answer = Text::new(id + 100, "answer");
-        // SAFETY: an open request, and a response of the type.
-        let code = unsafe {
-            let id = &raw mut request.request_id;
-            rmw_send_response(service, id, (&raw mut answer).cast())
-        };
-        assert_eq!(code, ret::OK);
+        assert_eq!(answer(service, &mut request, id + 100), ret::OK);
         let mut answered = None;
         here.await_condition(|| {
             answered = take(rmw_take_response, client);
@@ -137,4 +140,73 @@ fn a_request_has_one_name_within_a_context() {
 fn a_request_has_one_name_in_two_contexts() {
     let domain = unused_domain();
     names_agree(&Party::new(domain), &Party::new(domain));
+}
+
+/// Cyclone DDS and Fast DDS send each response. The client takes the first and ignores
+/// what follows it.
+fn every_response_is_accepted(here: &Party, there: &Party) {
+    let ty = service_type_support(Text::type_support());
+    let (client, service) = (here.client(ty), there.service(ty));
+    here.await_condition(|| {
+        there.poll();
+        is_available(here, client)
+    });
+    let mut requests = Vec::new();
+    for id in 0..100 {
+        ask(client, id);
+        there.await_condition(|| {
+            requests.extend(take(rmw_take_request, service).map(|(_, info)| info));
+            requests.len() > id as usize
+        });
+    }
+    let take_answer = || {
+        let mut answered = None;
+        here.await_condition(|| {
+            answered = take(rmw_take_response, client);
+            answered.is_some()
+        });
+        answered.unwrap().0
+    };
+    for (id, request) in (0..).zip(&mut requests) {
+        assert_eq!(answer(service, request, id), ret::OK);
+        assert_eq!(
+            answer(service, request, id + 1_000),
+            ret::OK,
+            "a second one"
+        );
+        assert_eq!(take_answer(), id);
+    }
+    // Long after it was answered, and of clients that never asked or never were.
+    assert_eq!(answer(service, &mut requests[0], 2_000), ret::OK);
+    let mut never_sent = zeroed::<ServiceInfo>();
+    never_sent.request_id.writer_guid = gid(client);
+    never_sent.request_id.sequence_number = 5_000;
+    assert_eq!(answer(service, &mut never_sent, 3_000), ret::OK);
+    never_sent.request_id.writer_guid = [0xab; 16];
+    assert_eq!(answer(service, &mut never_sent, 4_000), ret::OK);
+    // A server that is asked meanwhile answers as before.
+    ask(client, 101);
+    let mut request = None;
+    there.await_condition(|| {
+        request = take(rmw_take_request, service);
+        request.is_some()
+    });
+    let (_, mut request) = request.unwrap();
+    assert_eq!(answer(service, &mut request, 101), ret::OK);
+    assert_eq!(take_answer(), 101);
+    assert!(take(rmw_take_response, client).is_none());
+    here.destroy_client(client);
+    there.destroy_service(service);
+}
+
+#[test]
+fn a_second_response_is_sent_and_ignored_within_a_context() {
+    let party = Party::new(unused_domain());
+    every_response_is_accepted(&party, &party);
+}
+
+#[test]
+fn a_second_response_is_sent_and_ignored_in_two_contexts() {
+    let domain = unused_domain();
+    every_response_is_accepted(&Party::new(domain), &Party::new(domain));
 }

@@ -139,6 +139,7 @@ impl BuiltinTopic {
                     route: route.clone(),
                     expects_inline_qos: peer.expects_inline_qos,
                     content_filter: None,
+                    payload_form: None,
                     vendor: peer.vendor,
                 },
             );

@@ -324,6 +324,34 @@ impl Participant {
         }
     }
 
+    /// Reports the matches of a local endpoint with a participant's endpoints once more.
+    /// For an owner that did not apply them when they were reported first.
+    pub fn report_matches_again(&mut self, local: Guid, prefix: GuidPrefix) {
+        let outcomes = self.matches.of_local(local);
+        let matched = outcomes.filter(|(remote, outcome)| {
+            remote.prefix == prefix && **outcome == MatchOutcome::Matched
+        });
+        let remotes = matched.filter_map(|(remote, _)| self.remotes.find(remote));
+        let remotes: Vec<_> = remotes.map(|remote| Arc::new(remote.data())).collect();
+        for remote in remotes {
+            self.report_match(local, remote);
+        }
+    }
+
+    fn report_match(&mut self, local: Guid, remote: Arc<EndpointData>) {
+        let Some((route, vendor)) = self.route_to_remote(&remote) else {
+            return;
+        };
+        // A path with user traffic is asked sooner.
+        self.paths.look_at(Instant::ZERO);
+        self.events.push_back(ParticipantEvent::Matched {
+            local,
+            remote,
+            route,
+            vendor,
+        });
+    }
+
     /// Evaluates a pair and reports a changed outcome.
     fn update_match(&mut self, local: &Arc<EndpointData>, remote: &Arc<EndpointData>) {
         let outcome = if local.guid.entity.is_writer() {
@@ -342,19 +370,7 @@ impl Participant {
             });
         }
         let event = match outcome {
-            MatchOutcome::Matched => {
-                let Some((route, vendor)) = self.route_to_remote(&remote) else {
-                    return;
-                };
-                // A path with user traffic is asked sooner.
-                self.paths.look_at(Instant::ZERO);
-                ParticipantEvent::Matched {
-                    local,
-                    remote,
-                    route,
-                    vendor,
-                }
-            }
+            MatchOutcome::Matched => return self.report_match(local, remote),
             MatchOutcome::IncompatibleQos(policies) => ParticipantEvent::IncompatibleQos {
                 local,
                 remote,

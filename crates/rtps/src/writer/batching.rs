@@ -72,6 +72,9 @@ impl Writer {
         budget: &mut BurstBudget,
     ) -> Option<bool> {
         self.batch.as_ref()?;
+        if self.destinations.iter().any(|of| of.payload_form.is_some()) {
+            return None;
+        }
         if self.cursor.batch == 0 {
             self.cursor.batch = self.end_of_batch(number)?;
             let all = number..=self.cursor.batch;

@@ -295,4 +295,20 @@ pub struct ReaderProxyConfig {
     /// Its content filter; `None` accepts everything. See
     /// [`Writer::set_content_filter`](super::Writer::set_content_filter).
     pub content_filter: Option<Arc<ContentFilter>>,
+    /// Converts each payload for it; `None` sends what was written.
+    pub payload_form: Option<PayloadForm>,
+}
+
+/// Converts a serialized sample for readers of another version of its type, which has
+/// another layout under the same name. Called at each transmission; it may allocate.
+///
+/// The history keeps the sample as it was written. Samples for such readers are not
+/// batched (LATENCY_BUDGET).
+#[derive(Clone, Copy, Debug)]
+pub struct PayloadForm(pub fn(&Bytes) -> Bytes);
+
+impl PartialEq for PayloadForm {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::fn_addr_eq(self.0, other.0)
+    }
 }

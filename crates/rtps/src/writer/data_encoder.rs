@@ -5,6 +5,8 @@
 //! timestamp share the datagrams. The payload is shared, not copied. On a
 //! shared-memory connection every change goes whole, whatever its size.
 
+use bytes::Bytes;
+
 use super::config::Burst;
 use super::proxy::Destination;
 use crate::change::{ChangeKind, WriterChange};
@@ -92,6 +94,8 @@ pub(super) struct DataEncoder<'a> {
     pub heartbeat: Option<Heartbeat>,
     /// INFO_DST may be omitted in datagrams without other submessages.
     pub may_omit_info_dst: bool,
+    /// The payload in the form of the destination, see [`Destination::converted`].
+    pub converted: Option<Bytes>,
 }
 
 impl DataEncoder<'_> {
@@ -131,8 +135,19 @@ impl DataEncoder<'_> {
     pub fn datagram_count(&self, change: &WriterChange) -> u32 {
         match self.destination.route.kind {
             RouteKind::SharedMemory => 1,
-            RouteKind::SameHost | RouteKind::Network => fragments_total(change),
+            RouteKind::SameHost | RouteKind::Network => self.fragments_total(change),
         }
+    }
+
+    /// The number of fragments of the change.
+    pub fn fragments_total(&self, change: &WriterChange) -> u32 {
+        let size = usize::from(change.fragment_size).max(1);
+        let fragments = self.payload(change).len().div_ceil(size);
+        u32::try_from(fragments).unwrap_or(u32::MAX)
+    }
+
+    fn payload<'c>(&'c self, change: &'c WriterChange) -> &'c Bytes {
+        self.converted.as_ref().unwrap_or(&change.payload)
     }
 
     fn begin<'o>(
@@ -205,7 +220,8 @@ impl DataEncoder<'_> {
         stats: &mut WriterStats,
     ) {
         let mut message = self.begin(out, change, 0);
-        add_data(&mut message, self.writer.entity, self.reader, change);
+        let head = data_head(self.writer.entity, self.reader, change);
+        message.data(&head, self.payload(change));
         self.finish(message, budget, stats);
     }
 
@@ -222,7 +238,8 @@ impl DataEncoder<'_> {
         let start = usize::try_from(index)
             .unwrap_or(usize::MAX)
             .saturating_mul(size);
-        let end = start.saturating_add(size).min(change.payload.len());
+        let payload = self.payload(change);
+        let end = start.saturating_add(size).min(payload.len());
         if start >= end {
             return;
         }
@@ -234,7 +251,7 @@ impl DataEncoder<'_> {
             first_fragment: FragmentNumber(index.saturating_add(1)),
             fragment_count: 1,
             fragment_size: change.fragment_size,
-            sample_size: u32::try_from(change.payload.len()).unwrap_or(u32::MAX),
+            sample_size: u32::try_from(payload.len()).unwrap_or(u32::MAX),
             inline_qos: InlineQosHead {
                 // Once per sample is enough.
                 filter_info: if index == 0 { filter_info(change) } else { &[] },
@@ -242,7 +259,7 @@ impl DataEncoder<'_> {
             },
             key_only: change.kind != ChangeKind::Alive,
         };
-        message.data_frag(&head, change.payload.slice(start..end));
+        message.data_frag(&head, payload.slice(start..end));
         if is_last {
             self.finish(message, budget, stats);
         } else {
@@ -276,11 +293,6 @@ fn data_head(writer: EntityId, reader: EntityId, change: &WriterChange) -> DataH
         inline_qos: inline_qos(change),
         key_only: change.kind != ChangeKind::Alive,
     }
-}
-
-pub(super) fn fragments_total(change: &WriterChange) -> u32 {
-    let size = usize::from(change.fragment_size).max(1);
-    u32::try_from(change.payload.len().div_ceil(size)).unwrap_or(u32::MAX)
 }
 
 fn filter_info(change: &WriterChange) -> &[u8] {

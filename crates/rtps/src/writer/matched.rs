@@ -6,7 +6,7 @@
 use alloc::sync::Arc;
 
 use super::Writer;
-use super::config::ReaderProxyConfig;
+use super::config::{PayloadForm, ReaderProxyConfig};
 use super::proxy::{Destination, ReaderProxy};
 use super::send_cursor::SendCursor;
 use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
@@ -72,7 +72,8 @@ impl Writer {
         let (start, last_passing) = kept.unwrap_or((next_number, 0));
         let reliable = self.config.qos.reliability == Reliability::Reliable
             && config.qos.reliability == Reliability::Reliable;
-        let destination = self.join_destination(config.guid.prefix, &config.route);
+        let form = config.payload_form;
+        let destination = self.join_destination(config.guid.prefix, &config.route, form);
         if let Some(destination) = self.destinations.get_mut(destination) {
             destination.is_pteros = config.vendor == VendorId::PTEROS;
         }
@@ -150,7 +151,8 @@ impl Writer {
         let Some(old) = self.reader_mut(guid).map(|reader| reader.destination) else {
             return;
         };
-        let destination = self.join_destination(guid.prefix, &route);
+        let form = self.destinations.get(old).and_then(|old| old.payload_form);
+        let destination = self.join_destination(guid.prefix, &route, form);
         let old = self.destinations.get(old);
         let known = old.map(|old| (old.pending_gap, old.is_pteros));
         if let Some(new) = self
@@ -171,15 +173,24 @@ impl Writer {
         }
     }
 
-    /// The destination with this route, added if necessary.
-    pub(super) fn join_destination(&mut self, prefix: GuidPrefix, route: &Route) -> usize {
-        let same =
-            |destination: &Destination| destination.prefix == prefix && destination.route == *route;
+    /// The destination with this route and payload form, added if necessary.
+    pub(super) fn join_destination(
+        &mut self,
+        prefix: GuidPrefix,
+        route: &Route,
+        form: Option<PayloadForm>,
+    ) -> usize {
+        let same = |destination: &Destination| {
+            destination.prefix == prefix
+                && destination.route == *route
+                && destination.payload_form == form
+        };
         if let Some(at) = self.destinations.iter().position(same) {
             self.distribute_pending_gap(at);
             return at;
         }
-        let mut destination = Destination::new(prefix, route.clone(), &self.config.heartbeat);
+        let heartbeat = &self.config.heartbeat;
+        let mut destination = Destination::new(prefix, route.clone(), form, heartbeat);
         let mut others = self.destinations.iter();
         let known = others.find(|other| other.prefix == prefix);
         let known = known.map(|other| other.credit.clone());

@@ -59,8 +59,8 @@ use core::fmt;
 use bytes::Bytes;
 
 pub use config::{
-    Burst, FragmentSize, HeartbeatConfig, NewChange, ReaderProxyConfig, RestoredSample,
-    WriterConfig, WriterLimits,
+    Burst, FragmentSize, HeartbeatConfig, NewChange, PayloadForm, ReaderProxyConfig,
+    RestoredSample, WriterConfig, WriterLimits,
 };
 pub use event::WriterEvent;
 
@@ -263,6 +263,11 @@ impl Writer {
     /// The matched readers.
     pub fn matched(&self) -> impl Iterator<Item = Guid> + '_ {
         self.readers.iter().map(|reader| reader.guid)
+    }
+
+    /// Whether this reader is matched.
+    pub fn is_matched_with(&self, reader: Guid) -> bool {
+        self.readers.find(reader).is_some()
     }
 
     /// The number of matched readers reached by a shared-memory connection.

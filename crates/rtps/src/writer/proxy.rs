@@ -7,17 +7,19 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use bytes::Bytes;
+
 use super::ack_answer::AckAnswer;
 use super::ack_doubt::{AckDoubt, Claim};
 use super::ack_progress::AckProgress;
-use super::config::{HeartbeatConfig, ReaderProxyConfig};
+use super::config::{HeartbeatConfig, PayloadForm, ReaderProxyConfig};
 use super::fragment_requests::FragmentRequests;
 use super::heartbeat_schedule::HeartbeatSchedule;
 use super::reader_reset::ReaderResetDetector;
 use super::retransmission_credit::{
     AckRoundTrip, RecentlyServed, RetransmissionCredit, RetransmissionProof,
 };
-use crate::change::WriterChange;
+use crate::change::{ChangeKind, WriterChange};
 use crate::content_filter::ContentFilter;
 use crate::heartbeat_counts::is_count_jump;
 use crate::id::{EntityId, Guid, GuidPrefix};
@@ -375,12 +377,14 @@ fn accept_count(now: Instant, count: u32, last: &mut Option<u32>, at: &mut Insta
     true
 }
 
-/// One destination: readers of one participant with the same route. Each new change
-/// is sent to it once.
+/// One destination: readers of one participant with the same route and payload form.
+/// Each new change is sent to it once.
 #[derive(Debug)]
 pub(super) struct Destination {
     pub prefix: GuidPrefix,
     pub route: Route,
+    /// Converts payloads for its readers.
+    pub payload_form: Option<PayloadForm>,
     /// Its readers; a destination without readers is a free slot.
     pub readers: usize,
     /// Its reliable readers.
@@ -415,10 +419,16 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    pub fn new(prefix: GuidPrefix, route: Route, heartbeat: &HeartbeatConfig) -> Self {
+    pub fn new(
+        prefix: GuidPrefix,
+        route: Route,
+        payload_form: Option<PayloadForm>,
+        heartbeat: &HeartbeatConfig,
+    ) -> Self {
         Self {
             prefix,
             route,
+            payload_form,
             readers: 0,
             reliable: 0,
             unconfirmed: 0,
@@ -486,6 +496,13 @@ impl Destination {
         reader.proof.limit_known(ahead, sample_bytes_mean);
         self.credit
             .earn(again.saturating_add(bytes), sample_bytes_mean);
+    }
+
+    /// The payload of a change in the form that its readers read; `None` if that is
+    /// the form in which it was written.
+    pub fn converted(&self, change: &WriterChange) -> Option<Bytes> {
+        let form = self.payload_form?;
+        (change.kind == ChangeKind::Alive).then(|| form.0(&change.payload))
     }
 
     /// Notes a number as irrelevant to this destination.

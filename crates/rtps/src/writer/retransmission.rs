@@ -3,7 +3,7 @@
 //! `writer/retransmission_credit.rs` limits how much a destination is sent again.
 
 use super::Writer;
-use super::data_encoder::{BurstBudget, DataEncoder, fragments_total};
+use super::data_encoder::{BurstBudget, DataEncoder};
 use super::proxy::{PartlySentSample, ReaderProxy};
 use crate::interval::NumberRun;
 use crate::outbox::Outbox;
@@ -242,6 +242,7 @@ impl Writer {
             gap,
             heartbeat: None,
             may_omit_info_dst: false,
+            converted: destination.converted(change),
         };
         let partly_sent = reader.partly_sent;
         let from = if partly_sent.sequence == sequence {
@@ -279,6 +280,11 @@ impl Writer {
         let Some(destination) = self.destinations.get(reader.destination) else {
             return true;
         };
+        let change = self
+            .history
+            .find(sequence)
+            .filter(|change| change.fragment_size > 0 && reader.is_relevant(change));
+        let Some(change) = change else { return true };
         let encoder = DataEncoder {
             writer: self.config.guid,
             destination,
@@ -287,12 +293,8 @@ impl Writer {
             gap: None,
             heartbeat: None,
             may_omit_info_dst: false,
+            converted: destination.converted(change),
         };
-        let change = self
-            .history
-            .find(sequence)
-            .filter(|change| change.fragment_size > 0 && reader.is_relevant(change));
-        let Some(change) = change else { return true };
         if reader.fragments.first_mut(sequence).is_none() {
             return true;
         }
@@ -306,7 +308,7 @@ impl Writer {
             self.stats.samples_retransmitted.tally();
             return true;
         }
-        let total = fragments_total(change);
+        let total = encoder.fragments_total(change);
         while let Some(set) = reader.fragments.first_mut(sequence) {
             let mut rest = set.iter().filter(|number| (1..=total).contains(&number.0));
             while let Some(number) = rest.next() {

@@ -221,6 +221,7 @@ impl Writer {
                 && destination.route.kind == RouteKind::Network
                 && change.directed_to.is_none()
                 && change.filter_outcome.is_none(),
+            converted: destination.converted(change),
         };
         let next = encoder.send(change, from, out, budget, &mut self.stats);
         let total = encoder.datagram_count(change);

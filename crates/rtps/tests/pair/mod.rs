@@ -25,7 +25,7 @@ use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::Submessage;
 use pteros_rtps::writer::{
-    Burst, NewChange, ReaderProxyConfig, WriteError, Writer, WriterConfig, WriterEvent,
+    Burst, NewChange, PayloadForm, ReaderProxyConfig, WriteError, Writer, WriterConfig, WriterEvent,
 };
 
 /// Names a writer of a [`Pair`].
@@ -207,6 +207,16 @@ impl Pair {
     }
 
     pub fn match_reader_with(&mut self, w: W, r: R, vendor: VendorId) {
+        self.match_reader_in_form(w, r, vendor, None);
+    }
+
+    pub fn match_reader_in_form(
+        &mut self,
+        w: W,
+        r: R,
+        vendor: VendorId,
+        payload_form: Option<PayloadForm>,
+    ) {
         let reader = &self.readers[r.0];
         let config = ReaderProxyConfig {
             guid: reader.machine.guid(),
@@ -215,6 +225,7 @@ impl Pair {
             expects_inline_qos: false,
             vendor,
             content_filter: reader.machine.content_filter().cloned(),
+            payload_form,
         };
         let now = self.now();
         let (prefix, to) = (config.guid.prefix, reader.node);

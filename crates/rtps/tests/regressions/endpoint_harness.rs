@@ -65,6 +65,7 @@ impl EndpointHarness {
                 expects_inline_qos: false,
                 vendor: VendorId::FAST_DDS,
                 content_filter: None,
+                payload_form: None,
             }
         ));
         assert!(pair.readers[r.0].machine.match_writer(

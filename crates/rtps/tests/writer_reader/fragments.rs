@@ -46,6 +46,7 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
         expects_inline_qos: false,
         vendor: VendorId::PTEROS,
         content_filter: None,
+        payload_form: None,
     };
     let now = pair.now();
     let config = near(&pair, r);
@@ -69,6 +70,46 @@ fn on_one_host_fragments_are_63_kb_and_the_size_is_fixed_per_sample() {
     );
 }
 
+/// `ros_discovery_info` has another layout in Humble under the same type name.
+#[test]
+fn each_reader_gets_the_payload_in_the_form_that_it_reads() {
+    fn three_times(payload: &Bytes) -> Bytes {
+        payload.repeat(3).into()
+    }
+    // Whole in both forms, fragmented in one of them, and in both.
+    for size in [100, 1_000, 10_000] {
+        for budget in [Duration::ZERO, Duration::from_millis(2)] {
+            let qos = EndpointQos {
+                latency_budget: budget,
+                ..transient_local(1)
+            };
+            let mut pair = Pair::new();
+            let w = pair.writer(0, qos.clone());
+            let [plain, other] = [1, 2].map(|node| pair.reader(node, qos.clone()));
+            pair.join(w, plain);
+            pair.write(w, &vec![1; size]);
+            let form = Some(PayloadForm(three_times));
+            pair.match_reader_in_form(w, other, VendorId::FAST_DDS, form);
+            pair.match_writer_only(other, w);
+            pair.run_ms(50);
+            pair.net.drop_next(2, |s| {
+                matches!(
+                    s,
+                    SubmessageSummary::Frag(2, 3) | SubmessageSummary::Data(2)
+                )
+            });
+            pair.write(w, &vec![2; size]);
+            pair.run_ms(500);
+            for (reader, times) in [(plain, 1), (other, 3)] {
+                let received = &pair.readers[reader.0].received;
+                let received: Vec<_> = received.iter().map(|one| one.payload.to_vec()).collect();
+                assert_eq!(received, [vec![1; size * times], vec![2; size * times]]);
+            }
+            assert!(pair.writers[w.0].machine.is_acked_by_all());
+        }
+    }
+}
+
 /// Bytes sent while `send` runs, by a writer that omits INFO_DST, or not.
 fn bytes_of(
     spares: bool,
@@ -90,6 +131,7 @@ fn bytes_of(
         expects_inline_qos: false,
         vendor,
         content_filter: None,
+        payload_form: None,
     };
     let now = pair.now();
     pair.writers[w.0].machine.match_reader(now, config);

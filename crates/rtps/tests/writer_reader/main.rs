@@ -33,7 +33,9 @@ use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::seq::SequenceNumber;
 use pteros_rtps::time::{Duration, Timestamp};
 use pteros_rtps::wire::{AckNack, Gap, Header, Heartbeat, SequenceSet, Submessage};
-use pteros_rtps::writer::{Burst, NewChange, ReaderProxyConfig, WriteError, WriterEvent};
+use pteros_rtps::writer::{
+    Burst, NewChange, PayloadForm, ReaderProxyConfig, WriteError, WriterEvent,
+};
 
 fn reliable() -> EndpointQos {
     EndpointQos::default()

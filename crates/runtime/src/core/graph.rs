@@ -8,15 +8,18 @@ use pteros_msg::cdr::{Representation, payload_len, to_payload};
 use pteros_msg::message::Message;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::fault;
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Instant;
+use pteros_rtps::writer::PayloadForm;
 
 use crate::core::Core;
 use crate::core::matching::EndpointSpec;
 use crate::endpoints::reader::{DeliveryForm, ReaderEndpoint};
+use crate::endpoints::writer::WriterEndpoint;
 use crate::graph::{ANNOUNCE_DELAY, DISCOVERY_TOPIC, NodeKey, warn_duplicate_name};
 use crate::names::node_path;
+use crate::node_list::GidLayout;
 use crate::outbound::OutboundMessage;
 use crate::sample::{SampleBody, SharedValue};
 use crate::scheduler::timeout_queue::TimeoutOwner;
@@ -123,6 +126,7 @@ impl Core {
     /// Handles the node lists of remote peers.
     pub(crate) fn handle_graph_samples(&self, reader: &ReaderEndpoint) {
         let mut any = false;
+        let mut senders = Vec::new();
         while let Some(item) = self.take(reader) {
             let SampleBody::Serialized(payload) = item.body else {
                 continue;
@@ -135,11 +139,54 @@ impl Core {
                 let account = participant.memory_account(sender);
                 (participant.is_same_host_peer(sender), account)
             };
-            any |= !is_same_host_peer && self.graph.handle_node_list(sender, &payload, &account);
+            if is_same_host_peer {
+                continue;
+            }
+            let outcome = self.graph.handle_node_list(sender, &payload, &account);
+            any |= outcome.is_accepted;
+            senders.extend(outcome.releases_readers.then_some(sender));
+        }
+        if !senders.is_empty() {
+            self.match_graph_readers(&senders);
         }
         if any {
             self.scheduler.wake_waiters();
         }
+    }
+
+    /// Matches the readers of node lists that waited for the layout of these participants.
+    fn match_graph_readers(&self, participants: &[GuidPrefix]) {
+        let Some(writer) = self.graph_writer.get() else {
+            return;
+        };
+        let mut participant = self.participant().lock();
+        for prefix in participants {
+            participant.report_matches_again(writer.guid(), *prefix);
+        }
+        drop(participant);
+        self.serve_participant(self.platform.now());
+    }
+
+    /// Whether this writer of node lists may match a reader now, and in which form that
+    /// reads them. `None` while the layout of its participant is unknown, and for one
+    /// that is matched.
+    pub(crate) fn node_list_form(
+        &self,
+        writer: &WriterEndpoint,
+        reader: &EndpointData,
+        vendor: VendorId,
+    ) -> Option<Option<PayloadForm>> {
+        if writer.is_matched_with(reader.guid) {
+            return None;
+        }
+        let layout = self.graph.layout_for(reader, vendor);
+        if layout.is_none() {
+            tracing::debug!(
+                reader = %reader.guid,
+                "no type hash: node lists go to it after the first one of its participant"
+            );
+        }
+        layout.map(GidLayout::payload_form)
     }
 }
 
@@ -166,9 +213,66 @@ impl OutboundMessage for NodeListMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_rtps::id::EntityId;
+
     use crate::CoreOptions;
     use crate::platform::SystemPlatform;
     use crate::user_data::user_data_value;
+
+    /// Humble hangs with lists of 16-byte gids. A bridge for Jazzy announces no hash
+    /// either, and reads nothing else.
+    #[test]
+    fn node_lists_go_out_in_the_layout_in_which_the_receiver_writes_its_own() {
+        let options = CoreOptions {
+            domain_id: 185,
+            local_only: true,
+            multicast: false,
+            ..CoreOptions::default()
+        };
+        let core = Core::open(Arc::new(SystemPlatform::new()), options).expect("open");
+        let graph = &core.graph;
+        let reader = |n: u8, user_data: &[u8]| {
+            let guid =
+                GuidPrefix([n; 12]).with(EntityId::new([0, 0, 1], EntityId::KIND_READER_NO_KEY));
+            let qos = EndpointQos {
+                user_data: user_data.to_vec(),
+                ..EndpointQos::default()
+            };
+            EndpointData::new(guid, DISCOVERY_TOPIC, "ParticipantEntitiesInfo_", qos)
+        };
+        let list = |n: u8, layout: GidLayout| {
+            let info = ParticipantEntitiesInfo {
+                gid: pteros_interfaces::rmw_dds_common::msg::Gid { data: [n; 16] },
+                ..ParticipantEntitiesInfo::default()
+            };
+            let payload = bytes::Bytes::from(to_payload(&info, Representation::Xcdr1));
+            layout
+                .payload_form()
+                .map_or(payload.clone(), |form| form.0(&payload))
+        };
+        let layout_for = |reader: &EndpointData| graph.layout_for(reader, VendorId::FAST_DDS);
+        let hashed = reader(1, b"typehash=RIHS01_ab;");
+        assert_eq!(layout_for(&hashed), Some(GidLayout::Bytes16));
+        let own = graph.layout_for(&reader(1, b";"), VendorId::PTEROS);
+        assert_eq!(own, Some(GidLayout::Bytes16));
+        for (n, layout) in [(2, GidLayout::Bytes24), (3, GidLayout::Bytes16)] {
+            let handle = |n: u8, layout| {
+                let (sender, payload) = (GuidPrefix([n; 12]), list(n, layout));
+                let account = core.participant().lock().memory_account(sender);
+                graph.handle_node_list(sender, &payload, &account)
+            };
+            assert_eq!(layout_for(&reader(n, b"")), None);
+            assert!(handle(n, layout).releases_readers);
+            assert_eq!(layout_for(&reader(n, b"")), Some(layout));
+            // The first list decides, and one before the reader does.
+            for later in [GidLayout::Bytes16, GidLayout::Bytes24] {
+                assert!(!handle(n, later).releases_readers);
+            }
+            assert_eq!(layout_for(&reader(n, b"")), Some(layout));
+            handle(n + 10, layout);
+            assert_eq!(layout_for(&reader(n + 10, b"")), Some(layout));
+        }
+    }
 
     /// rmw_cyclonedds and rmw_fastrtps print a warning for an endpoint without it.
     #[test]

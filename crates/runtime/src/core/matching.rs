@@ -513,6 +513,14 @@ impl Core {
                 .request_connection(now, remote.guid.prefix, vendor);
         }
         if let Some(writer) = self.endpoints.writer(local.entity) {
+            let payload_form = if remote.topic == DISCOVERY_TOPIC {
+                let Some(form) = self.node_list_form(&writer, remote, vendor) else {
+                    return;
+                };
+                form
+            } else {
+                None
+            };
             let proxy = ReaderProxyConfig {
                 guid: remote.guid,
                 qos: remote.qos.clone(),
@@ -520,6 +528,7 @@ impl Core {
                 expects_inline_qos: remote.expects_inline_qos,
                 vendor,
                 content_filter: writer.filter_of(remote),
+                payload_form,
             };
             let is_mutually_known = self.is_mutually_known(remote.guid);
             let prefix = remote.guid.prefix;
@@ -582,6 +591,10 @@ impl Core {
 
     pub(crate) fn apply_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
         if let Some(writer) = self.endpoints.writer(local.entity) {
+            if writer.data.topic == DISCOVERY_TOPIC && !writer.is_matched_with(remote) {
+                // It waited for the layout of its participant.
+                return;
+            }
             let mut state = writer.state.lock();
             state.machine.unmatch_reader(remote);
             writer.update_connected_count(&state.machine);

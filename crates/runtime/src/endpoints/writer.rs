@@ -265,6 +265,11 @@ impl WriterEndpoint {
             .store(machine.shared_memory_readers(), Ordering::Relaxed);
     }
 
+    /// Whether a reader of another participant is matched by RTPS.
+    pub(crate) fn is_matched_with(&self, reader: Guid) -> bool {
+        self.state.lock().machine.is_matched_with(reader)
+    }
+
     /// The counters.
     pub fn counts(&self) -> WriterCounts {
         let state = self.state.lock();

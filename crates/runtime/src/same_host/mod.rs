@@ -334,7 +334,11 @@ impl SameHostPeers {
             }
             PeerLogEvent::Nodes(peer, list) => {
                 let account = self.participant.lock().memory_account(peer);
-                if self.graph.handle_node_list(peer, &list, &account) {
+                if self
+                    .graph
+                    .handle_node_list(peer, &list, &account)
+                    .is_accepted
+                {
                     self.scheduler.wake_waiters();
                 }
             }

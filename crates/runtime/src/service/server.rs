@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
-use pteros_dcps::correlation::{RequestHeader, decode_request_header};
+use pteros_dcps::correlation::{CorrelationStyle, RequestHeader, decode_request_header};
 use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -149,6 +149,21 @@ impl ServiceServer {
             };
             return Some(ReceivedRequest { id, item });
         }
+    }
+
+    /// The id of a request that was not taken here, by its client and number. The reply
+    /// then names the client's writer. `None`, counted as unanswerable, for a client that
+    /// is named by a number which only its request shows.
+    pub fn request_by_name(&self, core: &Core, client: Guid, sequence: i64) -> Option<RequestId> {
+        if core.correlation_style_of(client.prefix) == CorrelationStyle::PayloadHeader {
+            self.unanswerable.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(RequestId {
+            client,
+            sequence,
+            reply_to: ReplyTo::Named(client),
+        })
     }
 
     /// Sends the reply to a request. Blocks as [`Core::publish`] does.
