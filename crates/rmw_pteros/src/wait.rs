@@ -2,8 +2,12 @@
 //!
 //! Each wait set has a ready queue. Entities that are waited for wake it, as they
 //! would wake an executor. No other thread is part of the path of a message.
+//!
+//! A wait lasts until an entity is ready or its timeout has passed, also after signals and
+//! after `rmw_shutdown`: rcl and rclcpp end waits with guard conditions.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pteros_runtime::Core;
 use pteros_runtime::ready_queue::ReadyQueue;
@@ -23,6 +27,8 @@ use crate::listener::DataWaiter;
 pub(crate) struct WaitSetState {
     context: Arc<ContextState>,
     queue: Arc<ReadyQueue>,
+    /// Whether the last wait reported guard conditions alone, although others were ready.
+    holds_back: AtomicBool,
 }
 
 /// When a timeout of rmw ends; `None` never does.
@@ -53,6 +59,7 @@ pub unsafe extern "C" fn rmw_create_wait_set(
         let state = Arc::new(WaitSetState {
             queue: context.core.ready_queue(),
             context,
+            holds_back: AtomicBool::new(false),
         });
         let abi = WaitSet {
             implementation_identifier: IDENTIFIER.as_ptr(),
@@ -159,16 +166,16 @@ impl WaitSetState {
             if timeout.is_some_and(|timeout| timeout.sec == 0 && timeout.nsec == 0) {
                 core.drive(&self.queue, core.platform.now());
             } else {
-                core.drive_until(&self.queue, until, || {
-                    is_ready(&set) || self.context.is_shut_down()
-                });
+                core.drive_until(&self.queue, until, || is_ready(&set));
             }
             is_ready(&set);
             self.context.note_polled();
         }
         // SAFETY: as for this function.
-        if unsafe { set.keep_ready() } {
+        if unsafe { set.keep_ready(&self.holds_back) } {
             Ok(())
+        } else if timeout.is_none() {
+            Err(Failure::error("the context was finalized during the wait"))
         } else {
             Err(Failure::new(ret::TIMEOUT, "nothing is ready"))
         }
@@ -196,26 +203,50 @@ impl Waited<'_> {
     unsafe fn is_any_ready(&self) -> bool {
         // SAFETY: as for `WaitSetState::wait`; `attach` has checked for null.
         unsafe {
+            let mut guards = self.guards.iter();
+            guards.any(|guard| (**guard).is_triggered()) || self.is_other_ready()
+        }
+    }
+
+    /// Whether a message or an event is ready.
+    unsafe fn is_other_ready(&self) -> bool {
+        // SAFETY: as for `is_any_ready`.
+        unsafe {
             let mut data = self.data.iter().flat_map(|list| list.iter());
             data.any(|waiter| (**waiter).is_ready())
-                || self.guards.iter().any(|guard| (**guard).is_triggered())
                 || self.events.iter().any(|event| is_event_ready(*event))
         }
     }
 
     /// Sets the entries that are not ready to null. Returns whether one is ready.
-    unsafe fn keep_ready(&mut self) -> bool {
+    ///
+    /// A triggered guard condition goes before messages and events. rclcpp triggers one when a
+    /// node leaves an executor, whose wait still has the node's subscriptions. With messages
+    /// that come meanwhile, the executor would call back into the node while it is destroyed.
+    /// The next wait reports what `holds_back` notes, so guard conditions starve nothing.
+    unsafe fn keep_ready(&mut self, holds_back: &AtomicBool) -> bool {
         let mut any = false;
         // SAFETY: as for `WaitSetState::wait`.
         unsafe {
-            for waiter in self.data.iter_mut().flat_map(|list| list.iter_mut()) {
-                keep(waiter, |waiter| (*waiter).is_ready(), &mut any);
-            }
             for guard in &mut *self.guards {
                 keep(guard, |guard| (*guard).consume(), &mut any);
             }
+            let is_first = any && !holds_back.load(Ordering::Relaxed);
+            let is_reported = !(is_first && self.is_other_ready());
+            holds_back.store(!is_reported, Ordering::Relaxed);
+            for waiter in self.data.iter_mut().flat_map(|list| list.iter_mut()) {
+                keep(
+                    waiter,
+                    |waiter| is_reported && (*waiter).is_ready(),
+                    &mut any,
+                );
+            }
             for event in &mut *self.events {
-                keep(event, |event| is_event_ready(event), &mut any);
+                keep(
+                    event,
+                    |event| is_reported && is_event_ready(event),
+                    &mut any,
+                );
             }
         }
         any

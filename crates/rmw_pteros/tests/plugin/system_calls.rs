@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros_runtime::error::OpenError;
 use pteros_runtime::platform::{
-    Instant, Locator, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, SystemPlatform,
-    Timestamp, Transport,
+    Instant, Locator, OpenedTransports, Platform, ReceivedDatagram, SignalHandling, SocketPlan,
+    SystemPlatform, Timestamp, Transport,
 };
 
 /// System calls of a context so far.
@@ -73,7 +73,7 @@ pub struct CountingPlatform {
 impl CountingPlatform {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            system: SystemPlatform::new(),
+            system: SystemPlatform::with_signals(SignalHandling::Ignore),
             counters: Arc::default(),
         })
     }
