@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use rmw_pteros_cpp::abi::{
     GuardCondition, MatchedStatus, Ret, Subscription, Time, WaitArray, WaitSet, ret,
 };
+use rmw_pteros_cpp::platform::with_platform;
 
 use crate::harness::*;
+use crate::system_calls::CountingPlatform;
 
 const AT_ONCE: Duration = Duration::ZERO;
 
@@ -131,36 +133,51 @@ fn wait_for_both(
 /// of the executor's thread that began before all this must not end with that message: its
 /// callback is of the destroyed node.
 #[test]
-fn a_guard_condition_is_reported_before_messages_which_it_does_not_starve() {
-    const ROUNDS: u32 = 4;
-    let party = Party::new(unused_domain());
+fn a_guard_condition_that_interrupts_a_wait_goes_before_messages() {
+    const ROUNDS: u32 = 10;
+    let platform = CountingPlatform::new();
+    let party = with_platform(platform.clone(), || Party::new(unused_domain()));
     let ty = Text::type_support();
     let (publisher, subscription) = (party.publisher(ty), party.subscription(ty, null_mut()));
     party.await_match(publisher, 1);
     // SAFETY: a context.
     let guard = unsafe { rmw_create_guard_condition(party.context()) };
-    let wait = || wait_for_both(party.wait_set(), guard, subscription, Some(AT_ONCE));
-    // SAFETY: a guard condition.
-    let trigger = || assert_eq!(unsafe { rmw_trigger_guard_condition(guard) }, ret::OK);
-
-    trigger();
-    publish(publisher, &Text::new(1, "after the trigger"));
-    assert_eq!(wait(), (ret::OK, [true, false]));
-    assert_eq!(wait(), (ret::OK, [false, true]));
-    assert_eq!(wait(), (ret::OK, [false, true]), "it was not taken");
-
-    // One that is triggered again and again.
-    for _ in 0..ROUNDS {
-        trigger();
-        assert_eq!(wait(), (ret::OK, [true, false]));
-        trigger();
-        assert_eq!(wait(), (ret::OK, [true, true]));
-    }
+    let trigger = |guard: *const GuardCondition| {
+        // SAFETY: a guard condition, which is destroyed after its last use.
+        assert_eq!(unsafe { rmw_trigger_guard_condition(guard) }, ret::OK);
+    };
+    let wait = |timeout| wait_for_both(party.wait_set(), guard, subscription, timeout);
     let mut received = Text::new(0, "");
+    for id in 1..=ROUNDS {
+        let addresses = (guard as usize, publisher as usize);
+        platform.before_next_sleep(move || {
+            trigger(addresses.0 as *const _);
+            publish(addresses.1 as *mut _, &Text::new(id, "text"));
+        });
+        assert_eq!(wait(None), (ret::OK, [true, false]));
+        // The next wait reports it, even if the guard condition is triggered again.
+        trigger(guard);
+        assert_eq!(wait(Some(TIMEOUT)), (ret::OK, [true, true]));
+        assert_eq!(wait(Some(AT_ONCE)), (ret::OK, [false, true]));
+        assert!(take(subscription, &mut received));
+        assert_eq!(received.id, id);
+        assert_eq!(wait(Some(AT_ONCE)), (ret::TIMEOUT, [false, false]));
+    }
+    // A trigger of another thread goes before messages that wait already, once.
+    publish(publisher, &Text::new(0, "text"));
+    let address = guard as usize;
+    for _ in 0..ROUNDS {
+        for guard_alone in [true, false] {
+            let triggering = std::thread::spawn(move || trigger(address as *const _));
+            triggering.join().unwrap();
+            assert_eq!(wait(None), (ret::OK, [true, !guard_alone]));
+        }
+    }
+    // A look shows everything.
+    let triggering = std::thread::spawn(move || trigger(address as *const _));
+    triggering.join().unwrap();
+    assert_eq!(wait(Some(AT_ONCE)), (ret::OK, [true, true]));
     assert!(take(subscription, &mut received));
-    trigger();
-    assert_eq!(wait(), (ret::OK, [true, false]));
-    assert_eq!(wait(), (ret::TIMEOUT, [false, false]));
     // SAFETY: made above.
     assert_eq!(unsafe { rmw_destroy_guard_condition(guard) }, ret::OK);
     party.destroy_publisher(publisher);
