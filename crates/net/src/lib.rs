@@ -39,7 +39,9 @@ pub use limits::{
     report_file_size_errors, scarce_descriptors,
 };
 pub use poll::{EVENTS_DEFAULT, Event, Events, Poller};
-pub use shutdown::{ShutdownSignal, shutdown_signal};
+pub use shutdown::{
+    ShutdownSignal, ShutdownSignals, handle_shutdown_signals, shutdown_request, shutdown_signal,
+};
 pub use timer::Timer;
 pub use udp::{DATAGRAM_BYTES_MAX, Received, SEGMENTS_MAX, UdpSocket};
 pub use wake::Waker;

@@ -8,7 +8,7 @@ use std::mem;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use nix::libc;
 
@@ -171,7 +171,6 @@ static PREVIOUS: [AtomicPtr<libc::sigaction>; 2] = [
     AtomicPtr::new(ptr::null_mut()),
     AtomicPtr::new(ptr::null_mut()),
 ];
-static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// Signals seen since the start or the last [`forget_signals`].
 pub(crate) fn signal_count() -> u32 {
@@ -188,56 +187,69 @@ pub(crate) fn forget_signals() {
     SIGNAL_COUNT.store(0, Ordering::Release);
 }
 
-/// Installs the handler for SIGINT and SIGTERM. `fd` is an eventfd to write and
-/// stays open for the life of the process. The caller calls this once.
-///
-/// A signal that was ignored when the process started (a script's background job
-/// inherits that) counts as one that had its default action: as with rclcpp,
-/// `kill -INT` ends a node however it was started.
-pub(crate) fn install_signal_handlers(fd: OwnedFd) -> io::Result<()> {
-    assert!(
-        !INSTALLED.swap(true, Ordering::AcqRel),
-        "installed once per process"
-    );
+/// Lets the handlers write to an eventfd, which stays open for the life of the process.
+pub(crate) fn notify_of_signals(fd: OwnedFd) {
     NOTIFY_FD.store(fd.as_raw_fd(), Ordering::Release);
     mem::forget(fd);
-    for (slot, signal) in SIGNALS.into_iter().enumerate() {
-        // SAFETY: sigaction is plain data for which all zeroes is valid.
-        let mut old: libc::sigaction = unsafe { mem::zeroed() };
-        // SAFETY: a null new action only queries; `old` is ours.
-        if unsafe { libc::sigaction(signal, ptr::null(), &mut old) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if old.sa_sigaction == libc::SIG_IGN {
-            old.sa_sigaction = libc::SIG_DFL;
-        }
+}
+
+/// Installs our handler for the signal of a slot: 0 is SIGINT, 1 is SIGTERM.
+///
+/// It calls the handler that is installed now. The caller has called
+/// [`notify_of_signals`], and calls this one thread at a time, and not again before
+/// [`restore_signal_handler`].
+pub(crate) fn install_signal_handler(slot: usize) -> io::Result<()> {
+    let old = signal_handler(SIGNALS[slot])?;
+    let known = PREVIOUS[slot].load(Ordering::Acquire);
+    // SAFETY: either null or a leaked box that nobody changes.
+    if !unsafe { known.as_ref() }.is_some_and(|known| is_same_handler(known, &old)) {
         PREVIOUS[slot].store(Box::into_raw(Box::new(old)), Ordering::Release);
-        // SAFETY: as above.
-        let mut new: libc::sigaction = unsafe { mem::zeroed() };
-        new.sa_sigaction = on_signal as extern "C" fn(_, _, _) as usize;
-        new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-        // SAFETY: `new` names a handler that is async-signal-safe (see there)
-        // and PREVIOUS is set before it can run.
-        if unsafe { libc::sigaction(signal, &new, ptr::null_mut()) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
     }
-    Ok(())
+    // SAFETY: sigaction is plain data for which all zeroes is valid.
+    let mut new: libc::sigaction = unsafe { mem::zeroed() };
+    new.sa_sigaction = on_signal as extern "C" fn(_, _, _) as usize;
+    new.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+    // SAFETY: `new` names a handler that is async-signal-safe (see there) and PREVIOUS
+    // is set before it can run.
+    match unsafe { libc::sigaction(SIGNALS[slot], &new, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Puts the handler back that [`install_signal_handler`] found.
+pub(crate) fn restore_signal_handler(slot: usize) -> io::Result<()> {
+    let previous = PREVIOUS[slot].load(Ordering::Acquire);
+    // SAFETY: null, or a leaked box with an action that this process had for the signal.
+    match unsafe { libc::sigaction(SIGNALS[slot], previous, ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn signal_handler(signal: libc::c_int) -> io::Result<libc::sigaction> {
+    // SAFETY: sigaction is plain data for which all zeroes is valid.
+    let mut handler: libc::sigaction = unsafe { mem::zeroed() };
+    // SAFETY: a null new action only queries; `handler` is ours.
+    match unsafe { libc::sigaction(signal, ptr::null(), &mut handler) } {
+        0 => Ok(handler),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn is_same_handler(one: &libc::sigaction, other: &libc::sigaction) -> bool {
+    one.sa_sigaction == other.sa_sigaction
+        && one.sa_flags == other.sa_flags
+        && one.sa_mask == other.sa_mask
 }
 
 /// Gives SIGXFSZ an empty handler, if it has its default action.
 pub(crate) fn handle_file_size_signal() -> io::Result<()> {
     extern "C" fn on_file_size(_: libc::c_int) {}
-    // SAFETY: sigaction is plain data for which all zeroes is valid.
-    let mut old: libc::sigaction = unsafe { mem::zeroed() };
-    // SAFETY: a null new action only queries; `old` is ours.
-    if unsafe { libc::sigaction(libc::SIGXFSZ, ptr::null(), &mut old) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    if old.sa_sigaction != libc::SIG_DFL {
+    if signal_handler(libc::SIGXFSZ)?.sa_sigaction != libc::SIG_DFL {
         return Ok(());
     }
-    // SAFETY: as above.
+    // SAFETY: sigaction is plain data for which all zeroes is valid.
     let mut new: libc::sigaction = unsafe { mem::zeroed() };
     new.sa_sigaction = on_file_size as extern "C" fn(_) as usize;
     new.sa_flags = libc::SA_RESTART | libc::SA_ONSTACK;
@@ -295,6 +307,9 @@ extern "C" fn on_signal(
 
 /// Calls the previous handler. Without one, the first signal is handled here alone
 /// and the second kills the process as usual.
+///
+/// A signal that was ignored (a script's background job inherits that) counts as one that
+/// had its default action: as with rclcpp, `kill -INT` ends a node however it was started.
 fn forward_to_previous(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -303,15 +318,16 @@ fn forward_to_previous(
     again: bool,
 ) {
     match previous.sa_sigaction {
-        libc::SIG_DFL if again => {
-            // SAFETY: puts the default action back; the raised signal stays
-            // pending until this handler returns, then ends the process.
+        libc::SIG_DFL | libc::SIG_IGN if again => {
+            // SAFETY: puts the default action back, which is all zeroes; the raised
+            // signal stays pending until this handler returns, then ends the process.
             unsafe {
-                libc::sigaction(signal, previous, ptr::null_mut());
+                let default: libc::sigaction = mem::zeroed();
+                libc::sigaction(signal, &default, ptr::null_mut());
                 libc::raise(signal);
             }
         }
-        libc::SIG_DFL => {}
+        libc::SIG_DFL | libc::SIG_IGN => {}
         handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: the kernel would have called it with these arguments;
             // SA_SIGINFO says that it has this type.

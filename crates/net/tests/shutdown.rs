@@ -6,7 +6,9 @@ use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use pteros_net::{Events, Poller, shutdown_signal};
+use pteros_net::{
+    Events, Poller, ShutdownSignals, handle_shutdown_signals, shutdown_request, shutdown_signal,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 const PART: &str = "PTEROS_TEST_SHUTDOWN_PART";
@@ -17,6 +19,10 @@ fn child() {
     let Ok(part) = std::env::var(PART) else {
         return;
     };
+    if part == "by choice" {
+        handle_by_choice();
+        return;
+    }
     let signal = shutdown_signal().expect("install");
     assert!(std::ptr::eq(signal, shutdown_signal().expect("again")));
     let poller = Poller::new().expect("epoll");
@@ -45,6 +51,39 @@ fn child() {
         poller.wait(&mut Events::default(), timeout).expect("wait");
     }
     println!("asked again");
+}
+
+/// Handles one signal, then the other, then none.
+fn handle_by_choice() {
+    use nix::sys::signal::{Signal, raise};
+    let request = shutdown_request().expect("a descriptor");
+    for (interrupt, terminate) in [(false, false), (true, false), (false, true), (false, false)] {
+        let signals = ShutdownSignals {
+            interrupt,
+            terminate,
+        };
+        // Twice is once.
+        for _ in 0..2 {
+            handle_shutdown_signals(signals).expect("handle");
+        }
+        for (signal, is_chosen) in [(Signal::SIGINT, interrupt), (Signal::SIGTERM, terminate)] {
+            assert_eq!(is_handled(signal as u32), is_chosen, "{signal}");
+            if is_chosen {
+                raise(signal).expect("raise");
+                assert!(request.is_requested());
+                request.clear();
+            }
+        }
+    }
+    println!("handled by choice");
+}
+
+/// Whether this process has a handler of the signal.
+fn is_handled(number: u32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").expect("read");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = u64::from_str_radix(mask.expect("a mask").trim(), 16).expect("a number");
+    mask >> (number - 1) & 1 == 1
 }
 
 fn start(part: &str) -> (Child, Lines<BufReader<ChildStdout>>) {
@@ -99,5 +138,12 @@ fn after_a_clear_the_next_signal_requests_shutdown_again() {
     expect(&mut lines, "cleared false");
     terminate(&child);
     expect(&mut lines, "asked again");
+    assert!(child.wait().expect("wait").success());
+}
+
+#[test]
+fn only_the_chosen_signals_request_shutdown_and_the_others_have_their_handlers_back() {
+    let (mut child, mut lines) = start("by choice");
+    expect(&mut lines, "handled by choice");
     assert!(child.wait().expect("wait").success());
 }

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use pteros::args::Arguments;
 use pteros::config::DOMAIN_ID_MAX;
 use pteros_runtime::Core;
+use pteros_runtime::platform::{SignalHandling, SystemPlatform};
 use pteros_runtime::rtps::time::{Duration, Instant};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -209,8 +210,8 @@ impl Context {
             ..pteros::ContextOptions::default()
         };
         signals::before_open();
-        let opened = py.detach(|| pteros::Context::with_options(options));
-        signals::after_open();
+        let platform = Arc::new(SystemPlatform::with_signals(SignalHandling::Follow));
+        let opened = py.detach(|| pteros::Context::with_platform(platform, options));
         let context = opened.map_err(rcl)?;
         let core = context.runtime().clone();
         let state = Arc::new(ContextState {

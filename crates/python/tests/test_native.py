@@ -351,6 +351,48 @@ except KeyboardInterrupt:
         assert (output.strip(), child.returncode) == (expected, 0)
 
 
+def test_signal_handlers_are_the_programs_until_it_asks_for_ours():
+    program = '''
+import os, signal, sys
+from pteros import _native
+
+
+def handled():
+    with open('/proc/self/status') as status:
+        mask = next(int(line.split()[1], 16) for line in status if line.startswith('SigCgt'))
+    return [number for number in (signal.SIGINT, signal.SIGTERM) if mask >> (number - 1) & 1]
+
+
+first = _native.Context()
+print(handled() == [signal.SIGINT], _native.get_current_signal_handlers_options())
+_native.install_signal_handlers(_native.SIGNAL_HANDLERS_SIGTERM)
+print(handled() == [signal.SIGINT, signal.SIGTERM])
+os.kill(os.getpid(), signal.SIGTERM)
+print(first.ok(), first.shutdown_reason)
+_native.uninstall_signal_handlers()
+print(handled() == [signal.SIGINT])
+
+# A handler that the program installs later is called, and is there again at the end.
+calls = []
+signal.signal(signal.SIGTERM, lambda *_: calls.append('called'))
+second = _native.Context()
+os.kill(os.getpid(), signal.SIGTERM)
+print(second.ok(), calls)
+_native.install_signal_handlers(_native.SIGNAL_HANDLERS_ALL)
+os.kill(os.getpid(), signal.SIGTERM)
+print(second.ok(), calls)
+_native.uninstall_signal_handlers()
+third = _native.Context()
+os.kill(os.getpid(), signal.SIGTERM)
+print(third.ok(), calls)
+'''
+    output = subprocess.run(
+        [sys.executable, '-c', program], check=True, capture_output=True, text=True).stdout
+    assert output.splitlines() == [
+        'True 0', 'True', 'False signal', 'True', "True ['called']",
+        "False ['called', 'called']", "True ['called', 'called', 'called']"]
+
+
 def test_a_thousand_nodes_leave_no_memory_behind(context):
     def cycle(count):
         for number in range(count):

@@ -181,7 +181,6 @@ pub unsafe extern "C" fn rmw_shutdown(context: *mut Context) -> Ret {
         let state = unsafe { state(context) }?;
         state.is_shut_down.store(true, Ordering::Release);
         state.listener.stop();
-        state.core.wake_waiters();
         Ok(())
     })
 }

@@ -2,7 +2,7 @@
 //! once.
 
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -17,6 +17,8 @@ use crate::handle::Handle;
 #[derive(Default)]
 pub(crate) struct GuardState {
     is_triggered: AtomicBool,
+    /// [`this_thread`] of the last trigger.
+    triggered_by: AtomicUsize,
     /// The wait sets that have waited for it.
     waiters: Mutex<Vec<Weak<ReadyQueue>>>,
 }
@@ -24,6 +26,7 @@ pub(crate) struct GuardState {
 impl GuardState {
     /// Triggers it and wakes its wait sets. Thread-safe, does not block.
     pub(crate) fn trigger(&self) {
+        self.triggered_by.store(this_thread(), Ordering::Relaxed);
         self.is_triggered.store(true, Ordering::Release);
         let mut waiters = self.waiters.lock();
         waiters.retain(|queue| {
@@ -34,6 +37,11 @@ impl GuardState {
 
     pub(crate) fn is_triggered(&self) -> bool {
         self.is_triggered.load(Ordering::Acquire)
+    }
+
+    /// Whether the last trigger was of another thread than the calling one.
+    pub(crate) fn is_of_other_thread(&self) -> bool {
+        self.triggered_by.load(Ordering::Relaxed) != this_thread()
     }
 
     /// Takes the trigger.
@@ -53,6 +61,14 @@ impl GuardState {
             waiters.push(Arc::downgrade(queue));
         }
     }
+}
+
+/// A number that no other living thread has.
+fn this_thread() -> usize {
+    thread_local! {
+        static OF_THREAD: u8 = const { 0 };
+    }
+    OF_THREAD.with(|own| std::ptr::from_ref(own).addr())
 }
 
 /// `rmw_create_guard_condition`.

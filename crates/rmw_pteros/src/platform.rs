@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use pteros_runtime::platform::{Platform, SystemPlatform};
+use pteros_runtime::platform::{Platform, SignalHandling, SystemPlatform};
 
 thread_local! {
     /// Only `rmw_init` and [`with_platform`] touch it: shutdown may run when the
@@ -23,5 +23,7 @@ pub fn with_platform<R>(platform: Arc<dyn Platform>, open: impl FnOnce() -> R) -
 /// The platform of a context that this thread initializes now.
 pub(crate) fn current() -> Arc<dyn Platform> {
     let given = OF_THREAD.with_borrow(Clone::clone);
-    given.unwrap_or_else(|| Arc::new(SystemPlatform::new()))
+    // Signals are rcl's: it shuts contexts down, after callbacks that still wait and publish.
+    let system = || SystemPlatform::with_signals(SignalHandling::Ignore);
+    given.unwrap_or_else(|| Arc::new(system()))
 }

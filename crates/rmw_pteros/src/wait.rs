@@ -2,8 +2,12 @@
 //!
 //! Each wait set has a ready queue. Entities that are waited for wake it, as they
 //! would wake an executor. No other thread is part of the path of a message.
+//!
+//! A wait lasts until an entity is ready or its timeout has passed, also after signals and
+//! after `rmw_shutdown`: rcl and rclcpp end waits with guard conditions.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pteros_runtime::Core;
 use pteros_runtime::ready_queue::ReadyQueue;
@@ -23,6 +27,19 @@ use crate::listener::DataWaiter;
 pub(crate) struct WaitSetState {
     context: Arc<ContextState>,
     queue: Arc<ReadyQueue>,
+    /// Whether the last wait that did not block kept messages for the next one.
+    holds_back: AtomicBool,
+}
+
+/// How a wait came to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waiting {
+    /// It looked once, since its timeout is zero.
+    Look,
+    /// Something was ready when it began.
+    None,
+    /// It was blocked.
+    Blocked,
 }
 
 /// When a timeout of rmw ends; `None` never does.
@@ -53,6 +70,7 @@ pub unsafe extern "C" fn rmw_create_wait_set(
         let state = Arc::new(WaitSetState {
             queue: context.core.ready_queue(),
             context,
+            holds_back: AtomicBool::new(false),
         });
         let abi = WaitSet {
             implementation_identifier: IDENTIFIER.as_ptr(),
@@ -149,6 +167,12 @@ impl WaitSetState {
             // SAFETY: as for this function.
             unsafe { set.is_any_ready() }
         };
+        let is_look = timeout.is_some_and(|timeout| timeout.sec == 0 && timeout.nsec == 0);
+        let mut waiting = if is_look {
+            Waiting::Look
+        } else {
+            Waiting::None
+        };
         if is_ready(&set) {
             // Entities that are always ready must not stop reception.
             if self.context.is_poll_due() {
@@ -156,19 +180,20 @@ impl WaitSetState {
                 is_ready(&set);
             }
         } else {
-            if timeout.is_some_and(|timeout| timeout.sec == 0 && timeout.nsec == 0) {
+            if is_look {
                 core.drive(&self.queue, core.platform.now());
             } else {
-                core.drive_until(&self.queue, until, || {
-                    is_ready(&set) || self.context.is_shut_down()
-                });
+                core.drive_until(&self.queue, until, || is_ready(&set));
+                waiting = Waiting::Blocked;
             }
             is_ready(&set);
             self.context.note_polled();
         }
         // SAFETY: as for this function.
-        if unsafe { set.keep_ready() } {
+        if unsafe { set.keep_ready(waiting, &self.holds_back) } {
             Ok(())
+        } else if timeout.is_none() {
+            Err(Failure::error("the context was finalized during the wait"))
         } else {
             Err(Failure::new(ret::TIMEOUT, "nothing is ready"))
         }
@@ -195,27 +220,56 @@ impl Waited<'_> {
 
     unsafe fn is_any_ready(&self) -> bool {
         // SAFETY: as for `WaitSetState::wait`; `attach` has checked for null.
+        unsafe { self.is_other_ready() || self.guards.iter().any(|guard| (**guard).is_triggered()) }
+    }
+
+    /// Whether a message or an event is ready.
+    unsafe fn is_other_ready(&self) -> bool {
+        // SAFETY: as for `is_any_ready`.
         unsafe {
             let mut data = self.data.iter().flat_map(|list| list.iter());
             data.any(|waiter| (**waiter).is_ready())
-                || self.guards.iter().any(|guard| (**guard).is_triggered())
                 || self.events.iter().any(|event| is_event_ready(*event))
         }
     }
 
     /// Sets the entries that are not ready to null. Returns whether one is ready.
-    unsafe fn keep_ready(&mut self) -> bool {
-        let mut any = false;
+    ///
+    /// A guard condition that interrupts a wait is reported alone, and what came beside it by
+    /// the next wait. rclcpp triggers one when a node leaves an executor, whose wait still has
+    /// the node's subscriptions. With a message that came afterwards, the executor would call
+    /// back into a destroyed node. A trigger interrupts a wait that was blocked. If another
+    /// thread triggered it, it interrupts one that begins now, too, but not twice in a row, so
+    /// that triggers without end do not stop messages.
+    unsafe fn keep_ready(&mut self, waiting: Waiting, holds_back: &AtomicBool) -> bool {
+        let (mut any, mut is_of_others) = (false, false);
+        let mut take = |guard: *mut GuardState| {
+            // SAFETY: as for `WaitSetState::wait`.
+            let guard = unsafe { &*guard };
+            is_of_others |= guard.is_triggered() && guard.is_of_other_thread();
+            guard.consume()
+        };
         // SAFETY: as for `WaitSetState::wait`.
         unsafe {
-            for waiter in self.data.iter_mut().flat_map(|list| list.iter_mut()) {
-                keep(waiter, |waiter| (*waiter).is_ready(), &mut any);
-            }
             for guard in &mut *self.guards {
-                keep(guard, |guard| (*guard).consume(), &mut any);
+                keep(guard, &mut take, &mut any);
+            }
+            let is_interrupted = match waiting {
+                Waiting::Look => false,
+                Waiting::None => {
+                    is_of_others && !holds_back.load(Ordering::Relaxed) && self.is_other_ready()
+                }
+                Waiting::Blocked => any,
+            };
+            let keeps = is_interrupted && waiting == Waiting::None;
+            holds_back.store(keeps, Ordering::Relaxed);
+            for waiter in self.data.iter_mut().flat_map(|list| list.iter_mut()) {
+                let is_ready = |waiter: *mut DataWaiter| !is_interrupted && (*waiter).is_ready();
+                keep(waiter, is_ready, &mut any);
             }
             for event in &mut *self.events {
-                keep(event, |event| is_event_ready(event), &mut any);
+                let is_ready = |event: *mut Event| !is_interrupted && is_event_ready(event);
+                keep(event, is_ready, &mut any);
             }
         }
         any

@@ -20,7 +20,7 @@ pub use pteros_rtps::participant::LocalLinks;
 pub use pteros_rtps::time::{Duration, Instant, Timestamp};
 
 pub use crate::interfaces::InterfaceChange;
-pub use crate::udp::SystemPlatform;
+pub use crate::udp::{SignalHandling, SystemPlatform};
 
 use crate::error::OpenError;
 use crate::scheduler::ready_queue::ReadyQueue;

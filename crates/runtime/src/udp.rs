@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use pteros_net::{
-    Events, Poller, Timer, UdpSocket, Waker, bound_udp_ports, monotonic_nanos, shutdown_signal,
+    Events, Poller, ShutdownSignal, Timer, UdpSocket, Waker, bound_udp_ports, monotonic_nanos,
+    shutdown_request, shutdown_signal,
 };
 use pteros_rtps::locator::Locator;
 use pteros_rtps::time::{Duration, Instant, Timestamp};
@@ -45,6 +46,31 @@ pub struct SystemPlatform {
     start: std::time::Instant,
     /// The host's monotonic clock then.
     origin: u64,
+    signals: SignalHandling,
+}
+
+/// What SIGINT and SIGTERM do to the contexts of a [`SystemPlatform`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SignalHandling {
+    /// They shut the contexts down: the first context installs the process's handlers.
+    #[default]
+    Install,
+    /// A context installs none. It follows those that the program installs
+    /// ([`pteros_net::handle_shutdown_signals`]).
+    Follow,
+    /// The contexts neither install nor follow any. The host of a library decides.
+    Ignore,
+}
+
+impl SignalHandling {
+    /// What contexts follow. `None` if nothing, or if the process has no descriptor left.
+    fn signal(self) -> Option<&'static ShutdownSignal> {
+        match self {
+            Self::Install => shutdown_signal().ok(),
+            Self::Follow => shutdown_request().ok(),
+            Self::Ignore => None,
+        }
+    }
 }
 
 impl Default for SystemPlatform {
@@ -54,12 +80,17 @@ impl Default for SystemPlatform {
 }
 
 impl SystemPlatform {
-    /// The machine's own clocks.
+    /// The machine's own clocks. SIGINT and SIGTERM end its contexts.
+    pub fn new() -> Self {
+        Self::with_signals(SignalHandling::default())
+    }
+
+    /// The same with another effect of SIGINT and SIGTERM.
     #[allow(
         clippy::disallowed_methods,
         reason = "the platform is the only place that reads the clock"
     )]
-    pub fn new() -> Self {
+    pub fn with_signals(signals: SignalHandling) -> Self {
         let look = || {
             let start = std::time::Instant::now();
             let origin = monotonic_nanos();
@@ -70,7 +101,11 @@ impl SystemPlatform {
         let looks = std::iter::repeat_with(look).take(CLOCK_READS);
         let nearest = looks.min_by_key(|(took, ..)| *took);
         let (_, start, origin) = nearest.unwrap_or_else(look);
-        Self { start, origin }
+        Self {
+            start,
+            origin,
+            signals,
+        }
     }
 }
 
@@ -165,7 +200,7 @@ impl Platform for SystemPlatform {
         let interfaces = InterfaceFollower::open(settings, usable, &mut advice)?;
         let links = interfaces.links();
         let multicast = interfaces.group_locator();
-        let mut transport = UdpTransport::new(unicast, interfaces)?;
+        let mut transport = UdpTransport::new(unicast, interfaces, self.signals.signal())?;
         let shm = self.open_shm(plan, &mut transport);
         if plan.shared_memory.enabled && plan.peer_authenticator.is_none() {
             match transport.open_discovery_log(plan) {
@@ -303,13 +338,19 @@ struct UdpTransport {
     discovery_log_changed: AtomicBool,
     /// Notified when one of its descriptors is ready.
     shm: Option<Arc<SystemShmTransport>>,
+    /// Ends the context, and every other one that has it.
+    signal: Option<&'static ShutdownSignal>,
     /// A shutdown signal arrived; its descriptor, readable for good, was removed
     /// from the set.
     shut_down: AtomicBool,
 }
 
 impl UdpTransport {
-    fn new(unicast: UdpSocket, interfaces: InterfaceFollower) -> Result<Self, OpenError> {
+    fn new(
+        unicast: UdpSocket,
+        interfaces: InterfaceFollower,
+        signal: Option<&'static ShutdownSignal>,
+    ) -> Result<Self, OpenError> {
         let failed = |what: &str| {
             let what = what.to_owned();
             move |source| OpenError::Socket { what, source }
@@ -336,7 +377,7 @@ impl UdpTransport {
         poller
             .add(&wake_timer.timer, ALARM)
             .map_err(failed("epoll set"))?;
-        if let Ok(signal) = shutdown_signal() {
+        if let Some(signal) = signal {
             poller.add(signal, SHUTDOWN).map_err(failed("epoll set"))?;
         }
         Ok(Self {
@@ -352,6 +393,7 @@ impl UdpTransport {
             discovery_log: None,
             discovery_log_changed: AtomicBool::new(false),
             shm: None,
+            signal,
             shut_down: AtomicBool::new(false),
         })
     }
@@ -377,7 +419,7 @@ impl UdpTransport {
     /// the background I/O thread, or during an orderly end) would return at once.
     fn note_shutdown(&self) {
         if !self.shut_down.swap(true, Ordering::Relaxed)
-            && let Ok(signal) = shutdown_signal()
+            && let Some(signal) = self.signal
         {
             let _ = self.poller.remove(signal);
         }
@@ -530,7 +572,8 @@ impl Transport for UdpTransport {
 
     fn shutdown_requested(&self) -> bool {
         // Relaxed: a flag that is only ever set.
-        self.shut_down.load(Ordering::Relaxed) || shutdown_signal().is_ok_and(|s| s.is_requested())
+        self.shut_down.load(Ordering::Relaxed)
+            || self.signal.is_some_and(ShutdownSignal::is_requested)
     }
 
     fn discovery_log(&self) -> Option<&DiscoveryLog> {

@@ -38,7 +38,6 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/rmw_pteros/tests/",
     "crates/python/src/ffi.rs",
     "crates/python/src/raw_message.rs",
-    "crates/python/src/signals.rs",
     "crates/pteros/tests/message_cost/allocations.rs",
     "verify/interop/host/iceoryx2/src/main.rs",
 ];

@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rmw_pteros_cpp::abi::{
-    Allocator, ContentFilterOptions, Context, Event, InitOptions, MessageInfo, MessageMember,
-    MessageMembers, MessageTypeSupport, NetworkFlowEndpoints, Node, Publisher, PublisherOptions,
-    QosProfile, Ret, SerializedMessage, ServiceHandle, ServiceMembers, ServiceTypeSupport,
-    StringArray, Subscription, SubscriptionOptions, Time, WaitArray, WaitSet, ret,
+    Allocator, ContentFilterOptions, Context, Event, GuardCondition, InitOptions, MessageInfo,
+    MessageMember, MessageMembers, MessageTypeSupport, NetworkFlowEndpoints, Node, Publisher,
+    PublisherOptions, QosProfile, Ret, SerializedMessage, ServiceHandle, ServiceMembers,
+    ServiceTypeSupport, StringArray, Subscription, SubscriptionOptions, Time, WaitArray, WaitSet,
+    ret,
 };
 
 // Of the C library.
@@ -27,7 +28,7 @@ unsafe extern "C" {
     fn rmw_init_options_init(options: *mut InitOptions, allocator: Allocator) -> Ret;
     fn rmw_init_options_fini(options: *mut InitOptions) -> Ret;
     fn rmw_init(options: *const InitOptions, context: *mut Context) -> Ret;
-    fn rmw_shutdown(context: *mut Context) -> Ret;
+    pub fn rmw_shutdown(context: *mut Context) -> Ret;
     fn rmw_context_fini(context: *mut Context) -> Ret;
     pub fn rmw_create_node(
         context: *mut Context,
@@ -69,6 +70,9 @@ unsafe extern "C" {
 
 // Of the plug-in: events, waits and messages.
 unsafe extern "C" {
+    pub fn rmw_create_guard_condition(context: *mut Context) -> *mut GuardCondition;
+    pub fn rmw_destroy_guard_condition(guard: *mut GuardCondition) -> Ret;
+    pub fn rmw_trigger_guard_condition(guard: *const GuardCondition) -> Ret;
     pub fn rmw_publisher_count_matched_subscriptions(
         publisher: *const Publisher,
         count: *mut usize,

@@ -3,13 +3,13 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pteros_runtime::error::OpenError;
 use pteros_runtime::platform::{
-    Instant, Locator, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, SystemPlatform,
-    Timestamp, Transport,
+    Instant, Locator, OpenedTransports, Platform, ReceivedDatagram, SignalHandling, SocketPlan,
+    SystemPlatform, Timestamp, Transport,
 };
 
 /// System calls of a context so far.
@@ -64,18 +64,29 @@ fn note(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
+/// What happens when a thread is about to sleep.
+type SleepHook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
 /// This machine, with counters.
 pub struct CountingPlatform {
     system: SystemPlatform,
     pub counters: Arc<CallCounters>,
+    before_sleep: SleepHook,
 }
 
 impl CountingPlatform {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
-            system: SystemPlatform::new(),
+            system: SystemPlatform::with_signals(SignalHandling::Ignore),
             counters: Arc::default(),
+            before_sleep: SleepHook::default(),
         })
+    }
+
+    /// Runs `work` on a thread of its own, just before the next sleep in the sockets.
+    pub fn before_next_sleep(&self, work: impl FnOnce() + Send + 'static) {
+        let hook = move || std::thread::spawn(work).join().unwrap();
+        *self.before_sleep.lock().unwrap() = Some(Box::new(hook));
     }
 }
 
@@ -97,6 +108,7 @@ impl Platform for CountingPlatform {
         opened.transport = Box::new(CountingTransport {
             sockets: opened.transport,
             counters: self.counters.clone(),
+            before_sleep: self.before_sleep.clone(),
         });
         Ok(opened)
     }
@@ -105,6 +117,7 @@ impl Platform for CountingPlatform {
 struct CountingTransport {
     sockets: Box<dyn Transport>,
     counters: Arc<CallCounters>,
+    before_sleep: SleepHook,
 }
 
 impl Transport for CountingTransport {
@@ -128,6 +141,10 @@ impl Transport for CountingTransport {
 
     fn sleep(&self, now: Instant, until: Instant) {
         note(&self.counters.waits);
+        let hook = self.before_sleep.lock().unwrap().take();
+        if let Some(hook) = hook {
+            hook();
+        }
         self.sockets.sleep(now, until);
     }
 
