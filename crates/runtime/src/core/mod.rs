@@ -30,7 +30,7 @@ mod linger;
 mod loan;
 pub mod matching;
 mod memory_bound;
-mod peers;
+pub(crate) mod peers;
 mod prefault;
 mod publish;
 mod publisher_group;
