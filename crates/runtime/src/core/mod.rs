@@ -20,6 +20,7 @@ mod descriptor_check;
 pub mod dispatch;
 pub mod driver;
 mod durable_store;
+pub(crate) mod ends;
 pub mod external_event_loop;
 mod flow_controlled_send;
 mod graph;
