@@ -11,6 +11,7 @@ use pteros::NamedQosExt;
 use pteros::args::{Arguments, resolve_name};
 use pteros::interfaces::rcl_interfaces::msg::{Log, ParameterEvent};
 use pteros::names::{NameKind, validate_dds_topic};
+use pteros::network::SilentParticipant;
 use pteros::qos::QosProfile;
 use pteros::{
     Context, ContextOptions, Graph, Node, NodeOptions, Publisher,
@@ -50,6 +51,10 @@ pub struct UnusedGraphFlags {
 /// Discovery is complete when nothing has changed for this long. It is several
 /// times the response time of a busy host and of a Wi-Fi round trip.
 const QUIET_PERIOD: Duration = Duration::from_millis(120);
+/// How long a participant may take to answer before it counts as silent, and how often
+/// that is checked.
+const ANSWER_WAIT: Duration = Duration::from_millis(1_500);
+const ANSWER_CHECK_PERIOD: Duration = Duration::from_millis(100);
 /// Largest wait, so that an empty network is reported within half a second.
 const WAIT_MAX: Duration = Duration::from_millis(400);
 /// The same over another wire, as Zenoh. It waits 0.3 s for RTPS to reach a peer, and its
@@ -194,6 +199,21 @@ impl Session {
             ),
         }
         graph
+    }
+
+    /// The participants that announce themselves and answer nothing. Waits for a second
+    /// while one has not answered.
+    pub fn silent_participants(&self) -> Vec<SilentParticipant> {
+        let graph = self.context.graph();
+        let end = Instant::now() + ANSWER_WAIT;
+        while self.context.unvalidated_participants() > 0
+            && self.context.silent_participants().is_empty()
+            && Instant::now() < end
+            && !self.context.is_shut_down()
+        {
+            graph.wait_for_change(graph.revision(), ANSWER_CHECK_PERIOD);
+        }
+        self.context.silent_participants()
     }
 
     /// Waits until the graph has changed and then not changed for `quiet`; at most

@@ -5,7 +5,7 @@
 
 use std::io::{self, IoSlice};
 use std::mem;
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -17,8 +17,8 @@ use nix::libc;
 pub(crate) enum Control {
     /// Cut into datagrams of this many bytes (UDP_SEGMENT).
     Segments(u16),
-    /// Send from this interface (IP_PKTINFO).
-    Interface(u32),
+    /// Send from this interface and address (IP_PKTINFO).
+    Interface(u32, Ipv4Addr),
     /// Set this differentiated services field (IP_TOS).
     ServiceField(u8),
 }
@@ -64,10 +64,12 @@ pub(crate) fn send_with(
         Control::Segments(bytes) => {
             put_control(&mut message, libc::SOL_UDP, libc::UDP_SEGMENT, bytes)
         }
-        Control::Interface(index) => {
+        Control::Interface(index, source) => {
             let info = libc::in_pktinfo {
                 ipi_ifindex: index as libc::c_int,
-                ipi_spec_dst: libc::in_addr { s_addr: 0 },
+                ipi_spec_dst: libc::in_addr {
+                    s_addr: u32::from_ne_bytes(source.octets()),
+                },
                 ipi_addr: libc::in_addr { s_addr: 0 },
             };
             put_control(&mut message, libc::IPPROTO_IP, libc::IP_PKTINFO, info)

@@ -198,8 +198,7 @@ impl UdpSocket {
 
     /// As [`UdpSocket::send`], from a given interface regardless of the routes.
     ///
-    /// For multicast, which would otherwise use the default route only. Index 0
-    /// leaves the choice to the kernel.
+    /// For multicast, which would otherwise use the default route only.
     ///
     /// # Errors
     /// As [`UdpSocket::send`]; `NetworkUnreachable` or no-such-device when the
@@ -208,13 +207,19 @@ impl UdpSocket {
         &self,
         parts: &[IoSlice<'_>],
         to: SocketAddrV4,
-        interface_index: u32,
+        interface: &Interface,
     ) -> io::Result<usize> {
+        // The kernel has no source address for multicast on loopback, and takes 0.0.0.0.
+        let source = if interface.loopback {
+            interface.address
+        } else {
+            Ipv4Addr::UNSPECIFIED
+        };
         sys::send_with(
             self.as_fd(),
             parts,
             to,
-            sys::Control::Interface(interface_index),
+            sys::Control::Interface(interface.index, source),
         )
     }
 
@@ -461,7 +466,7 @@ mod tests {
         let to = SocketAddrV4::new(group, first.local_port());
         assert_eq!(
             sender
-                .send_via(&[IoSlice::new(b"hello")], to, lo.index)
+                .send_via(&[IoSlice::new(b"hello")], to, &lo)
                 .expect("send"),
             5
         );
@@ -470,16 +475,19 @@ mod tests {
             let received = take(member, &mut buffer);
             assert_eq!(&buffer[..received.len], b"hello");
             assert_eq!(received.interface_index, Some(lo.index));
+            assert_eq!(*received.from.ip(), Ipv4Addr::LOCALHOST);
         }
     }
 
     #[test]
     fn an_interface_that_does_not_exist_is_an_error_not_a_silent_loss() {
         let (a, b) = (open(), open());
-        let lost = a.send_via(&[IoSlice::new(b"x")], b.local_address(), 0x7fff_0000);
+        let mut lo = interfaces().expect("list").pop().expect("loopback");
+        let index = std::mem::replace(&mut lo.index, 0x7fff_0000);
+        let lost = a.send_via(&[IoSlice::new(b"x")], b.local_address(), &lo);
         assert!(lost.is_err(), "{lost:?}");
-        let lo = interfaces().expect("list").pop().expect("loopback");
-        a.send_via(&[IoSlice::new(b"y")], b.local_address(), lo.index)
+        lo.index = index;
+        a.send_via(&[IoSlice::new(b"y")], b.local_address(), &lo)
             .expect("by index");
         let mut buffer = [0u8; 4];
         assert_eq!((take(&b, &mut buffer).len, buffer[0]), (1, b'y'));

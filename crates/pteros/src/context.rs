@@ -27,7 +27,7 @@ use pteros_runtime::udp::SystemPlatform;
 use pteros_runtime::wire::{OpenWire, RtpsReach};
 use pteros_runtime::{
     Core, CoreCounts, CoreOptions, Limits, PeerDelivery, ReceiveMemoryUse, SecurityOptions,
-    SharedMemoryOptions, StoreOptions, TableUse,
+    SharedMemoryOptions, SilentParticipant, StoreOptions, TableUse,
 };
 
 use crate::args::Arguments;
@@ -334,6 +334,20 @@ impl Context {
     /// fills them. Counts all entries: for diagnostics. Locks discovery shortly.
     pub fn table_uses(&self) -> Vec<TableUse> {
         self.inner.core.table_uses()
+    }
+
+    /// The participants that have announced themselves for some seconds and answer
+    /// nothing. Nothing is exchanged with them: the network carries packets in one
+    /// direction only, or they do not understand ours. For diagnostics. Locks discovery
+    /// shortly.
+    pub fn silent_participants(&self) -> Vec<SilentParticipant> {
+        self.inner.core.silent_participants()
+    }
+
+    /// The number of participants that announced themselves and have not answered yet.
+    /// For diagnostics. Locks discovery shortly.
+    pub fn unvalidated_participants(&self) -> usize {
+        self.inner.core.unvalidated_participants()
     }
 
     /// The receive memory that remote participants fill: fragments, samples that were

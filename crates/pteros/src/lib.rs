@@ -131,7 +131,9 @@ pub mod shared_memory {
 pub mod network {
     pub use pteros_runtime::rtps::locator::Locator;
     pub use pteros_runtime::rtps::participant::{PathInfo, PathReason, PathState};
-    pub use pteros_runtime::{CoreCounts, MemoryHolder, ReceiveMemoryUse, TableUse};
+    pub use pteros_runtime::{
+        CoreCounts, MemoryHolder, ReceiveMemoryUse, SilentParticipant, TableUse,
+    };
 }
 
 /// The README's program compiles.

@@ -224,15 +224,29 @@ impl VendorId {
     /// RustDDS.
     pub const RUSTDDS: Self = Self([0x01, 0x12]);
 
-    /// The vendor's name, if we know it.
+    /// The product's name, of the OMG's list of vendor ids.
     pub const fn name(self) -> Option<&'static str> {
         match self.0 {
             [0x01, 0x50] => Some("Pteros"),
             [0x01, 0x01] => Some("RTI Connext"),
+            [0x01, 0x02] => Some("OpenSplice"),
             [0x01, 0x03] => Some("OpenDDS"),
+            [0x01, 0x04] => Some("Mil-DDS"),
+            [0x01, 0x05] => Some("InterCOM DDS"),
+            [0x01, 0x06] => Some("CoreDX DDS"),
+            [0x01, 0x07] => Some("Lakota DDS"),
+            [0x01, 0x08] => Some("ICOUP DDS"),
+            [0x01, 0x09] => Some("Diamond DDS"),
+            [0x01, 0x0a] => Some("RTI Connext Micro"),
+            [0x01, 0x0b] => Some("Vortex Cafe"),
+            [0x01, 0x0c] => Some("PrismTech DDS"),
+            [0x01, 0x0d] => Some("Vortex Lite"),
+            [0x01, 0x0e] => Some("Qeo"),
             [0x01, 0x0f] => Some("Fast DDS"),
             [0x01, 0x10] => Some("Cyclone DDS"),
+            [0x01, 0x11] => Some("GurumDDS"),
             [0x01, 0x12] => Some("RustDDS"),
+            [0x01, 0x13] => Some("ZRDDS"),
             [0x01, 0x14] => Some("Dust DDS"),
             _ => None,
         }

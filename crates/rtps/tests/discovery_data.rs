@@ -231,6 +231,85 @@ fn omitted_policies_have_the_dds_defaults() {
     assert_eq!(reader.topic, "rt/chatter");
 }
 
+/// As Cyclone DDS does. Dust DDS misreads an infinite duration.
+#[test]
+fn policies_with_the_defaults_of_dds_are_not_announced() {
+    let policies = [
+        pid::RELIABILITY,
+        pid::DURABILITY,
+        pid::DEADLINE,
+        pid::LATENCY_BUDGET,
+        pid::LIVELINESS,
+        pid::OWNERSHIP,
+        pid::OWNERSHIP_STRENGTH,
+        pid::DESTINATION_ORDER,
+        pid::PRESENTATION,
+        pid::LIFESPAN,
+        pid::HISTORY,
+        pid::TIME_BASED_FILTER,
+        pid::PARTITION,
+        pid::TRANSPORT_PRIORITY,
+    ];
+    let announced = |guid: Guid, qos: EndpointQos| {
+        let data = EndpointData::new(guid, "rt/chatter", "T", qos);
+        let payload = data.encode();
+        assert_eq!(EndpointData::parse(&payload), Ok(data));
+        let mut found: Vec<u16> = Vec::new();
+        let mut list = &payload[4..];
+        while let [a, b, c, d, rest @ ..] = list {
+            let id = u16::from_le_bytes([*a, *b]);
+            found.extend(policies.iter().copied().find(|policy| *policy == id));
+            list = &rest[usize::from(u16::from_le_bytes([*c, *d]))..];
+        }
+        found
+    };
+    let defaults = |reliability| EndpointQos {
+        reliability,
+        history: History::KeepLast(1),
+        ..EndpointQos::default()
+    };
+    // Fast DDS takes a writer without durability for transient-local.
+    let writer = announced(WRITER, defaults(Reliability::Reliable));
+    assert_eq!(writer, [pid::DURABILITY]);
+    let reader = announced(READER, defaults(Reliability::BestEffort));
+    assert_eq!(reader, [pid::DURABILITY]);
+    // Those of a reader are not those of a writer.
+    let other_kind = [pid::RELIABILITY, pid::DURABILITY];
+    let writer = announced(WRITER, defaults(Reliability::BestEffort));
+    assert_eq!(writer, other_kind);
+    let reader = announced(READER, defaults(Reliability::Reliable));
+    assert_eq!(reader, other_kind);
+    let short = Duration::from_secs(1);
+    let others = EndpointQos {
+        max_blocking_time: short,
+        deadline: short,
+        latency_budget: short,
+        lease_duration: short,
+        lifespan: short,
+        ownership: Ownership::Exclusive,
+        destination_order: DestinationOrder::BySource,
+        presentation: Presentation {
+            access_scope: 0,
+            coherent: false,
+            ordered: true,
+        },
+        ..EndpointQos::default()
+    };
+    assert_eq!(announced(WRITER, others).len(), 10);
+    // A usual publisher of ROS 2.
+    let usual = EndpointData::new(
+        WRITER,
+        "rt/chatter",
+        "std_msgs::msg::dds_::String_",
+        EndpointQos {
+            user_data: [b"typehash=RIHS01_".as_slice(), &[b'0'; 64], b";"].concat(),
+            representation: vec![0],
+            ..EndpointQos::default()
+        },
+    );
+    assert_eq!(usual.encode().len(), 268);
+}
+
 #[test]
 fn both_byte_orders_parse_to_the_same() {
     let list = |big| {

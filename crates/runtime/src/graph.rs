@@ -320,6 +320,7 @@ impl Graph {
             | ParticipantEvent::EndpointChanged { .. }
             | ParticipantEvent::EndpointLost(_)
             | ParticipantEvent::SourceRefused { .. }
+            | ParticipantEvent::ParticipantSilent { .. }
             | ParticipantEvent::ParticipantReturned { .. }
             | ParticipantEvent::TypeObjectsReceived => {}
             _ => return,

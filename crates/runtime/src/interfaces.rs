@@ -89,7 +89,7 @@ struct FollowerState {
     /// One entry per interface that joined the group.
     joined: Vec<Interface>,
     /// Indices of those that can send.
-    multicast: Vec<u32>,
+    multicast: Vec<Interface>,
     /// What the participant knows.
     told: LocalLinks,
 }
@@ -166,9 +166,9 @@ impl InterfaceFollower {
         self.changed.load(Ordering::Relaxed) && self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Calls `send` with the index of each interface that sends multicast.
-    pub(crate) fn for_each_multicast(&self, send: impl FnMut(u32)) {
-        self.state.read().multicast.iter().copied().for_each(send);
+    /// Calls `send` with each interface that sends multicast.
+    pub(crate) fn for_each_multicast(&self, send: impl FnMut(&Interface)) {
+        self.state.read().multicast.iter().for_each(send);
     }
 
     /// Lists the interfaces again. `None` if nothing that matters has changed.
@@ -230,7 +230,7 @@ impl InterfaceFollower {
             }
         }
         let runs = |joined: &&Interface| list.iter().any(|i| i.index == joined.index && i.running);
-        state.multicast = state.joined.iter().filter(runs).map(|i| i.index).collect();
+        state.multicast = state.joined.iter().filter(runs).cloned().collect();
     }
 
     fn links_of(&self, list: &[Interface], state: &FollowerState) -> LocalLinks {

@@ -506,8 +506,8 @@ impl Transport for UdpTransport {
             return self.unicast.send(parts, address).map(drop);
         }
         let mut outcome = Ok(());
-        self.interfaces.for_each_multicast(|index| {
-            if let Err(e) = self.unicast.send_via(parts, address, index) {
+        self.interfaces.for_each_multicast(|interface| {
+            if let Err(e) = self.unicast.send_via(parts, address, interface) {
                 outcome = Err(e);
             }
         });

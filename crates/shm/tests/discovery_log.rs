@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 use pteros_shm::{
     DiscoveryLog, DiscoveryLogEvent, DiscoveryLogFull, DiscoveryLogOptions, PeerName,
 };
@@ -182,6 +184,27 @@ fn a_closing_peer_is_lost_after_its_last_records() {
     again.connect_to_all(now);
     settle(&[(1, &again), (2, &b)], &mut now, &mut heard);
     assert_eq!(heard.take(2), ["1 reset", "1 caught up"]);
+}
+
+/// A process that was stopped wakes its peers, although it has no new record.
+#[test]
+fn peers_are_woken_without_a_record() {
+    let (a, b, mut now, mut heard) = (open(13, 1), open(13, 2), 0, Heard::default());
+    assert_eq!(b.connect_to_all(now), 1);
+    settle(&[(1, &a), (2, &b)], &mut now, &mut heard);
+    heard.take(2);
+    let is_woken = || {
+        let mut waits = [PollFd::from_borrowed_fd(b.descriptor(), PollFlags::IN)];
+        poll(&mut waits, Some(&Timespec::default())).expect("poll") == 1
+    };
+    a.assert_liveliness();
+    assert!(!is_woken(), "a usual assertion wakes nobody");
+    a.wake_peers(now + 1_000_000_000);
+    assert!(is_woken());
+    b.poll(now, &mut |event| heard.note(2, event));
+    b.poll_liveliness(&mut |event| heard.note(2, event));
+    assert_eq!(heard.take(2), ["1 beat"]);
+    assert!(!is_woken());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::node::list::node_names;
 use crate::session::Session;
 use crate::topic::info::stalled_pairs;
 use crate::topic::lookup::shown_topics;
-use pteros::network::{CoreCounts, ReceiveMemoryUse};
+use pteros::network::{CoreCounts, ReceiveMemoryUse, SilentParticipant};
 use pteros::{Graph, graph::MatchOutcome};
 use std::collections::BTreeSet;
 
@@ -46,6 +46,7 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
         }
     }
     check_forgery(session, &mut found);
+    check_silent(&session.silent_participants(), &mut found);
     stacks::check(graph, &mut found);
     paths::check(session, graph, &mut found);
     check_tables(session, &mut found);
@@ -119,6 +120,16 @@ fn check_rate_limits(counts: &CoreCounts, found: &mut Findings) {
         ),
         "stop what floods the network with discovery messages",
     );
+}
+
+/// Participants that announce themselves and answer nothing.
+fn check_silent(silent: &[SilentParticipant], found: &mut Findings) {
+    for one in silent {
+        found.warn(
+            format!("{one} announces itself and never answers; nothing is exchanged with it"),
+            "see whether the network carries packets in both directions: pteros doctor hello",
+        );
+    }
 }
 
 /// Packets in the name of a participant that came from elsewhere.

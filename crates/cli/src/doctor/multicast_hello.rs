@@ -115,7 +115,7 @@ impl Hello {
                         sent_on.push(interface.index);
                         // A send error shows as a missing greeting.
                         let parts = [IoSlice::new(greeting.as_bytes())];
-                        let _ = sender.send_via(&parts, GROUP, interface.index);
+                        let _ = sender.send_via(&parts, GROUP, interface);
                     }
                 }
             }

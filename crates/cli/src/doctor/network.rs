@@ -113,7 +113,7 @@ fn check_multicast(list: &[Interface], found: &mut Findings) {
             .and_then(|()| UdpSocket::bind_unicast(interface.address, 0))
             .and_then(|socket| {
                 socket.set_multicast(0, true)?;
-                socket.send_via(&[IoSlice::new(b"pteros doctor")], to, interface.index)
+                socket.send_via(&[IoSlice::new(b"pteros doctor")], to, interface)
             });
         match sent {
             Ok(_) => waiting.push(interface),

@@ -33,7 +33,7 @@ impl Send {
         socket.set_multicast(self.ttl, true)?;
         let (mut sent_on, mut errors) = (Vec::new(), Vec::new());
         for interface in multicast_interfaces()? {
-            match socket.send_via(&[IoSlice::new(PAYLOAD)], to, interface.index) {
+            match socket.send_via(&[IoSlice::new(PAYLOAD)], to, &interface) {
                 Ok(_) => sent_on.push(interface.name),
                 Err(error) => errors.push(format!("{}: {error}", interface.name)),
             }

@@ -34,6 +34,7 @@ impl Why {
         let subscription_count = graph.subscriptions(&name).len();
         let pairs = graph.match_reports(&name);
         let not_carried = not_carried(&graph, &name);
+        let silent = session.silent_participants();
         if cli.console.json {
             cli.console.json(&json!({
                 "name": topic.name,
@@ -42,6 +43,7 @@ impl Why {
                 "subscription_count": subscription_count,
                 "pairs": pairs.iter().map(pair_json).collect::<Vec<_>>(),
                 "not_carried": not_carried.iter().map(NotCarried::json).collect::<Vec<_>>(),
+                "silent_participants": silent.iter().map(ToString::to_string).collect::<Vec<_>>(),
             }))?;
         } else {
             let mut text = format!(
@@ -54,6 +56,11 @@ impl Why {
             }
             text.extend(not_carried.iter().map(NotCarried::line));
             text += missing_side_hint(publisher_count, subscription_count);
+            for silent in &silent {
+                text += &format!(
+                    "  {silent} announces itself and never answers; its endpoints are unknown\n"
+                );
+            }
             cli.console.styled(&text)?;
         }
         let all_match = pairs

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::change::{CacheChange, ChangeKind};
 use crate::discovery::data::ParticipantData;
-use crate::id::{EntityId, GuidPrefix};
+use crate::id::{EntityId, GuidPrefix, VendorId};
 use crate::locator::Route;
 use crate::memory_budget::MemoryAccount;
 use crate::outbox::Outbox;
@@ -347,6 +347,12 @@ impl BuiltinTopic {
         self.writer.probe()
     }
 
+    /// An ACKNACK that requests a HEARTBEAT of a peer's writer, to probe it.
+    pub(crate) fn probe_writer(&mut self, prefix: GuidPrefix, vendor: VendorId) -> AckNack {
+        let writer = prefix.with(self.endpoints.writer);
+        self.reader.probe(writer, vendor)
+    }
+
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.writer.handle_timeout(now);
         self.reader.handle_timeout(now);
@@ -485,7 +491,6 @@ fn qos() -> EndpointQos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::VendorId;
     use crate::locator::Locator;
     use crate::receiver::MessageReader;
 

@@ -5,6 +5,7 @@ pub(crate) mod builtin_topic;
 pub mod data;
 pub(crate) mod lease;
 pub(crate) mod liveliness;
+pub(crate) mod question;
 pub(crate) mod sedp;
 pub mod spdp;
 pub(crate) mod stateless;

@@ -10,12 +10,13 @@ use alloc::boxed::Box;
 use crate::change::{CacheChange, ChangeKind};
 use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, TopicReset, earliest};
 use crate::discovery::data::{DataLimits, EndpointData, ParticipantData};
+use crate::discovery::question::{AskedEndpoints, Question};
 use crate::discovery::spdp;
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::locator::Route;
 use crate::receiver::Source;
 use crate::time::Instant;
-use crate::wire::{AckNack, Heartbeat, Submessage};
+use crate::wire::{AckNack, Submessage};
 
 /// The content of one received change.
 pub(crate) enum SedpChange {
@@ -71,7 +72,7 @@ const TOPICS: [ReceivedVia; 4] = [
 /// The SEDP topics: publications and subscriptions, and both again for
 /// authenticated participants only.
 pub(crate) struct Sedp {
-    pub(crate) publications: BuiltinTopic,
+    publications: BuiltinTopic,
     subscriptions: BuiltinTopic,
     secured: Option<Box<[BuiltinTopic; 2]>>,
 }
@@ -176,15 +177,34 @@ impl Sedp {
         open.any(|topic| topic.is_acknowledged_by(acknack))
     }
 
-    /// A heartbeat that requests an answer, of a topic of which a participant has
-    /// acknowledged something, if there is one.
-    pub(crate) fn probe_of_acknowledged(&mut self, prefix: GuidPrefix) -> Heartbeat {
-        if self.subscriptions.has_acknowledged(prefix)
-            && !self.publications.has_acknowledged(prefix)
-        {
-            return self.subscriptions.probe();
+    /// Asks endpoints of a participant to answer. A reader is asked on a topic of which it
+    /// has acknowledged something, if there is one.
+    pub(crate) fn question(&mut self, peer: &ParticipantData, asked: AskedEndpoints) -> Question {
+        let (prefix, vendor) = (peer.prefix, peer.vendor);
+        let has_only_subscriptions_reader = peer.builtin_endpoints & spdp::PUBLICATIONS_DETECTOR
+            == 0
+            && peer.builtin_endpoints & spdp::SUBSCRIPTIONS_DETECTOR != 0;
+        let acknowledges_subscriptions_only = self.subscriptions.has_acknowledged(prefix)
+            && !self.publications.has_acknowledged(prefix);
+        let asked_topic = if has_only_subscriptions_reader || acknowledges_subscriptions_only {
+            &mut self.subscriptions
+        } else {
+            &mut self.publications
+        };
+        let heartbeat = asked.reader.then(|| asked_topic.probe());
+        let publications = &mut self.publications;
+        let subscriptions = &mut self.subscriptions;
+        Question {
+            heartbeat,
+            acknacks: [
+                asked
+                    .publications_writer
+                    .then(|| publications.probe_writer(prefix, vendor)),
+                asked
+                    .subscriptions_writer
+                    .then(|| subscriptions.probe_writer(prefix, vendor)),
+            ],
         }
-        self.publications.probe()
     }
 
     /// Requests the open announcements of a participant again.

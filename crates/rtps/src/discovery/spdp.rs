@@ -326,7 +326,7 @@ pub(crate) fn dispose_head(sequence: SequenceNumber, participant: Guid) -> DataH
 }
 
 /// Whether an SPDP change is a dispose.
-pub(crate) fn is_dispose(data: &Data) -> bool {
+pub fn is_dispose(data: &Data) -> bool {
     let ends = |status: StatusInfo| status.is_disposed() || status.is_unregistered();
     data.key_only || data.inline_qos.status_info().is_some_and(ends)
 }

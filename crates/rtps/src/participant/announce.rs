@@ -5,13 +5,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
+use crate::discovery::question::{AskedEndpoints, Question};
 use crate::discovery::spdp::{self, AnnouncementScope};
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Locator;
 use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::time::{Duration, Instant};
-use crate::wire::{Data, Heartbeat};
+use crate::wire::{AckNack, Data, Submessage};
 
 use super::peer::Peer;
 use super::unvalidated_participant::{
@@ -33,6 +34,8 @@ const COPIES_SPAN: Duration = Duration::from_millis(500);
 const HEADER_BYTES: usize = 20;
 const INFO_DST_BYTES: usize = 16;
 const DATA_HEAD_BYTES: usize = 24;
+/// A question to a discovered participant: a HEARTBEAT, or two ACKNACKs.
+const QUESTION_BYTES_MAX: usize = 2 * AckNack::EMPTY_SIZE_BYTES;
 
 impl Participant {
     /// Handles an SPDP change.
@@ -340,6 +343,21 @@ impl Participant {
         self.add_participant(now, participant.data, source_check);
     }
 
+    /// Reports a participant that announces itself and never answers.
+    pub(super) fn report_silent_participant(&mut self, now: Instant) {
+        if self.secured.is_some() {
+            return;
+        }
+        let Some(silent) = self.unvalidated.take_silent(now) else {
+            return;
+        };
+        let (data, from) = (silent.data.clone(), silent.from);
+        if !self.peers.contains(data.prefix) {
+            self.events
+                .push_back(ParticipantEvent::ParticipantSilent { data, from });
+        }
+    }
+
     /// Sends the periodic announcement, when due, to the configured locators and to
     /// those participants that do not listen there.
     pub(super) fn transmit_announcements(&mut self, now: Instant, out: &mut Outbox) {
@@ -427,37 +445,37 @@ impl Participant {
     }
 
     /// Answers unvalidated participants directly, so that they need not wait for
-    /// our period. A heartbeat in the same datagram requests an answer even if they
+    /// our period. A question in the same datagram requests an answer even if they
     /// have known us for long.
     pub(super) fn transmit_participant_probes(&mut self, now: Instant, out: &mut Outbox) {
-        let heartbeat_only = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
-        let with_announcement =
-            (heartbeat_only + DATA_HEAD_BYTES).saturating_add(self.announcer.change().0.len());
+        let with_announcement = (HEADER_BYTES + INFO_DST_BYTES + DATA_HEAD_BYTES)
+            .saturating_add(self.announcer.change().0.len());
         let sizes = ProbeSizes {
             with_announcement,
-            heartbeat_only: match self.secured {
-                None => heartbeat_only,
+            question_only: match self.secured {
+                None => HEADER_BYTES + INFO_DST_BYTES,
                 Some(_) => with_announcement,
             },
         };
         let limits = self.config.limits;
         while !out.is_full()
-            && let Some((prefix, route, probe_kind)) =
+            && let Some(probe) =
                 self.unvalidated
                     .next_probe(now, &limits, sizes, &mut self.stats.probes_withheld)
         {
+            let (to, prefix) = (&probe.route.locators, probe.data.prefix);
             if self.secured.is_some() {
-                // The heartbeat belongs to a topic closed to unauthenticated peers.
+                // The question belongs to a topic closed to unauthenticated peers.
                 self.stats.announcements_sent.tally();
-                self.write_announcement(&route.locators, Some(prefix), None, out);
+                self.write_announcement(to, Some(prefix), None, out);
                 continue;
             }
-            let probe = self.sedp.publications.probe();
-            if probe_kind == ParticipantProbe::WithAnnouncement {
+            let question = self.sedp.question(&probe.data, probe.asked);
+            if probe.kind == ParticipantProbe::WithAnnouncement {
                 self.stats.announcements_sent.tally();
-                self.write_announcement(&route.locators, Some(prefix), Some(probe), out);
+                self.write_announcement(to, Some(prefix), Some(question), out);
             } else {
-                self.write_probe(&route.locators, prefix, &probe, out);
+                self.write_question(to, prefix, &question, out);
             }
         }
     }
@@ -466,7 +484,7 @@ impl Participant {
         &self,
         to: &Arc<[Locator]>,
         destination: Option<GuidPrefix>,
-        probe: Option<Heartbeat>,
+        question: Option<Question>,
         out: &mut Outbox,
     ) {
         let (payload, sequence) = self.announcer.change();
@@ -475,10 +493,34 @@ impl Participant {
             message.info_destination(prefix);
         }
         message.data(&spdp::data_head(sequence), payload);
-        if let Some(probe) = probe {
-            message.heartbeat(&probe);
+        if let Some(question) = question {
+            question.write(&mut message);
         }
         message.finish();
+    }
+
+    /// What a discovered participant is asked to show that it receives what we send.
+    pub(super) fn question_to(&mut self, prefix: GuidPrefix) -> Question {
+        let Some(data) = self.peers.data(prefix) else {
+            return Question::default();
+        };
+        self.sedp.question(data, AskedEndpoints::of(data, 0))
+    }
+
+    /// Whether a submessage shows that its sender receives what we send: it is addressed
+    /// to us, or it answers what its sender was asked. Some stacks send no INFO_DST.
+    pub(super) fn proves_reception(&self, source: &Source, message: &Submessage) -> bool {
+        if source.destination == self.config.prefix {
+            return true;
+        }
+        if self.secured.is_some() {
+            return false;
+        }
+        if let Some(newcomer) = self.unvalidated.find(source.prefix) {
+            return newcomer.asked.is_answered_by(message);
+        }
+        let peer = self.peers.data(source.prefix);
+        peer.is_some_and(|peer| AskedEndpoints::of(peer, 0).is_answered_by(message))
     }
 
     /// Probes participants whose address another one took over.
@@ -486,8 +528,8 @@ impl Participant {
         while !out.is_full()
             && let Some((prefix, route)) = self.peers.next_probe(now)
         {
-            let probe = self.sedp.publications.probe();
-            self.write_probe(&route.locators, prefix, &probe, out);
+            let question = self.question_to(prefix);
+            self.write_question(&route.locators, prefix, &question, out);
         }
     }
 
@@ -497,34 +539,34 @@ impl Participant {
         while !out.is_full()
             && let Some((prefix, route)) = self.challenges.next_probe(now)
         {
-            let probe = self.sedp.probe_of_acknowledged(prefix);
-            self.write_probe(&route.locators, prefix, &probe, out);
+            let question = self.question_to(prefix);
+            self.write_question(&route.locators, prefix, &question, out);
         }
     }
 
     /// Probes the addresses that participants announce for their endpoints.
     pub(super) fn transmit_locator_probes(&mut self, now: Instant, out: &mut Outbox) {
-        let bytes = HEADER_BYTES + INFO_DST_BYTES + Heartbeat::SIZE_BYTES;
+        let bytes = HEADER_BYTES + INFO_DST_BYTES + QUESTION_BYTES_MAX;
         let limits = self.config.limits;
         while !out.is_full()
             && let Some((prefix, at)) = self.unvalidated_locators.next_probe(now, &limits, bytes)
         {
-            let probe = self.sedp.publications.probe();
+            let question = self.question_to(prefix);
             let route = self.config.network.choose_route(&[at]);
-            self.write_probe(&route.locators, prefix, &probe, out);
+            self.write_question(&route.locators, prefix, &question, out);
         }
     }
 
-    pub(super) fn write_probe(
+    pub(super) fn write_question(
         &self,
         to: &Arc<[Locator]>,
         prefix: GuidPrefix,
-        probe: &Heartbeat,
+        question: &Question,
         out: &mut Outbox,
     ) {
         let mut message = out.begin(self.config.prefix, to, DATAGRAM_BYTES);
         message.info_destination(prefix);
-        message.heartbeat(probe);
+        question.write(&mut message);
         message.finish();
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::id::{Guid, GuidPrefix, VendorId};
-use crate::locator::Route;
+use crate::locator::{Locator, Route};
 use crate::qos::{Liveliness, PolicyId};
 
 use super::path_evidence::PathReason;
@@ -95,6 +95,14 @@ pub enum ParticipantEvent {
         prefix: GuidPrefix,
         /// The IPv4 address.
         from: [u8; 4],
+    },
+    /// A participant announces itself, but answers nothing, so it is not discovered. Told
+    /// once, and at most one of them in a minute.
+    ParticipantSilent {
+        /// The participant.
+        data: Arc<ParticipantData>,
+        /// The source address of its announcements.
+        from: Option<Locator>,
     },
     /// A participant answers after it was lost by a claim in its name.
     /// `ParticipantDiscovered` follows.

@@ -219,7 +219,7 @@ impl Participant {
         {
             self.handle_spdp(now, from, source, data);
         }
-        if source.destination == self.config.prefix {
+        if self.proves_reception(source, message) {
             self.promote(now, from, source.prefix);
             self.note_reachable(from, source.prefix);
             self.note_locator_validated(from, source.prefix);
@@ -290,6 +290,7 @@ impl Participant {
         }
         let silent = self.unvalidated.expire(now, &self.config.limits);
         self.stats.unvalidated_expired.tally_by(silent as u64);
+        self.report_silent_participant(now);
         self.unvalidated_locators.expire(now, &self.config.limits);
         self.wlp.handle_timeout(now);
         self.queue_liveliness_assertions();
@@ -305,6 +306,19 @@ impl Participant {
         self.types.requests.handle_timeout(now);
         self.types.replies.handle_timeout(now);
         self.take_path_turn(now);
+    }
+
+    /// Whether [`handle_timeout`](Self::handle_timeout) may find that a participant is
+    /// lost because it was not heard. Handle what has arrived first.
+    pub fn may_lose_peers(&self, now: Instant) -> bool {
+        [
+            self.leases.next_timeout(),
+            self.peers.next_timeout(),
+            self.challenges.next_timeout(),
+        ]
+        .into_iter()
+        .flatten()
+        .any(|at| at <= now)
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and
@@ -573,6 +587,16 @@ impl Participant {
     /// The announcement of a discovered participant.
     pub fn participant(&self, prefix: GuidPrefix) -> Option<&Arc<ParticipantData>> {
         self.peers.data(prefix)
+    }
+
+    /// The participants that have announced themselves for some seconds and answer
+    /// nothing: they do not receive what we send, or do not understand it. Nothing is
+    /// exchanged with them.
+    pub fn silent_participants(&self) -> impl Iterator<Item = &Arc<ParticipantData>> {
+        let silent = self.unvalidated.silent(self.clock);
+        silent
+            .map(|newcomer| &newcomer.data)
+            .filter(|data| !self.peers.contains(data.prefix))
     }
 
     /// The number of participants that announced themselves but have not answered.

@@ -49,7 +49,7 @@ const VALIDATION_MAX: Duration = Duration::from_secs(30);
 /// that it causes at most (`amplification_factor`).
 pub(super) const BUDGET_FIRST: usize = 600;
 pub(super) const BUDGET_MAX: usize = 8 << 10;
-/// The size of a question: RTPS header, INFO_DST, HEARTBEAT.
+/// The size of a question: RTPS header, INFO_DST, HEARTBEAT or the shorter ACKNACK.
 pub(super) const QUESTION_BYTES: usize = 20 + 16 + 32;
 
 /// Addresses of one participant that are considered.

@@ -606,12 +606,16 @@ impl Participant {
                 let Some((prefix, at)) = queue.pop() else {
                     break;
                 };
-                let mut probe = self.sedp.publications.probe();
-                probe.is_final = is_answer;
-                // Other heartbeats of this topic never assert liveliness.
-                probe.liveliness = true;
+                let mut question = self.question_to(prefix);
+                let [first, second] = question.acknacks;
+                question.acknacks = [first.or(second), None];
+                if let Some(heartbeat) = &mut question.heartbeat {
+                    heartbeat.is_final = is_answer;
+                    // Other heartbeats of these topics never assert liveliness.
+                    heartbeat.liveliness = true;
+                }
                 let to: Arc<[Locator]> = Arc::from([at].as_slice());
-                self.write_probe(&to, prefix, &probe, out);
+                self.write_question(&to, prefix, &question, out);
             }
         }
     }

@@ -27,6 +27,7 @@
 use alloc::sync::Arc;
 
 use crate::discovery::data::ParticipantData;
+use crate::discovery::question::AskedEndpoints;
 use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Locator;
 use crate::receiver::Source;
@@ -102,19 +103,31 @@ impl Participant {
         }
         let accepted = self.accepts_source(now, source.prefix, from);
         self.stats.foreign_sources.tally_by(u64::from(!accepted));
-        if accepted
-            && source.destination == self.config.prefix
-            && let Submessage::AckNack(acknack) = message
-        {
+        if accepted && self.answers_challenge(source, message) {
             let believed = self.peers.data(source.prefix);
             let is_believed = believed.is_some_and(|data| names_source(data, from));
-            let has_all = self.sedp.is_acknowledged_by(acknack);
+            let has_all = match message {
+                Submessage::AckNack(acknack) => self.sedp.is_acknowledged_by(acknack),
+                _ => false,
+            };
             let open = &mut self.challenges;
             if open.note_answer(source.prefix, from, is_believed, has_all) {
                 self.sedp.reread(now, source.prefix);
             }
         }
         accepted
+    }
+
+    /// Whether a submessage may answer the question of a challenge.
+    fn answers_challenge(&self, source: &Source, message: &Submessage) -> bool {
+        if self.challenges.list.is_empty() {
+            return false;
+        }
+        let is_directed = source.destination == self.config.prefix;
+        (is_directed && matches!(message, Submessage::AckNack(_)))
+            || self.peers.data(source.prefix).is_some_and(|peer| {
+                self.secured.is_none() && AskedEndpoints::of(peer, 0).is_answered_by(message)
+            })
     }
 
     /// Probes a participant where it was proven, since something in its name claims

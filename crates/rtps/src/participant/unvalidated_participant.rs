@@ -15,6 +15,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
+use crate::discovery::question::AskedEndpoints;
 use crate::id::GuidPrefix;
 use crate::locator::{Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
@@ -38,6 +39,13 @@ const RETURN_PATIENCE: Duration = Duration::from_millis(800);
 /// The bytes that count as received from it: enough for six small probes.
 const RETURN_BYTES: usize = 200;
 
+/// A participant that announces itself for so long and answers none of so many probes
+/// is silent: it does not receive what we send, or does not understand it.
+const SILENT_AFTER: Duration = Duration::from_secs(1);
+const SILENT_PROBES: u32 = 3;
+/// A silent participant is told once, and one of them in this time.
+const SILENT_TELL_PERIOD: Duration = Duration::from_secs(60);
+
 /// One unvalidated participant.
 pub(super) struct UnvalidatedParticipant {
     pub(super) data: Arc<ParticipantData>,
@@ -47,8 +55,13 @@ pub(super) struct UnvalidatedParticipant {
     sent_bytes: usize,
     /// When it last announced itself.
     last_announced: Instant,
+    /// When it was noted.
+    since: Instant,
     probes_sent: u32,
     next_probe_at: Instant,
+    /// What the probes asked.
+    pub(super) asked: AskedEndpoints,
+    is_told: bool,
     /// It was lost by a claim in its name, and was proven at `route`.
     awaited: Option<Awaited>,
     /// So many answers are needed. One of an awaited participant may be late.
@@ -95,6 +108,12 @@ impl UnvalidatedParticipant {
         }
     }
 
+    /// Whether it announces itself and answers nothing.
+    fn is_silent(&self, now: Instant) -> bool {
+        let is_old = now.since(self.since) >= SILENT_AFTER;
+        is_old && self.probes_sent >= SILENT_PROBES && !self.is_awaited()
+    }
+
     /// The bytes that may still be sent to it.
     pub(super) fn budget_bytes(&self, limits: &ParticipantLimits) -> usize {
         let budget = self
@@ -107,23 +126,33 @@ impl UnvalidatedParticipant {
 /// The content of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ParticipantProbe {
-    /// Our announcement and a heartbeat.
+    /// Our announcement and a question.
     WithAnnouncement,
-    /// A heartbeat only.
-    HeartbeatOnly,
+    /// A question only.
+    QuestionOnly,
 }
 
-/// Bytes of probe datagrams.
+/// Bytes of probe datagrams without the question.
 #[derive(Clone, Copy)]
 pub(super) struct ProbeSizes {
     pub(super) with_announcement: usize,
-    pub(super) heartbeat_only: usize,
+    pub(super) question_only: usize,
+}
+
+/// A probe to send.
+pub(super) struct DueProbe {
+    pub(super) data: Arc<ParticipantData>,
+    pub(super) route: Route,
+    pub(super) kind: ParticipantProbe,
+    pub(super) asked: AskedEndpoints,
 }
 
 /// All of them, at most `limits.unvalidated_participants`.
 #[derive(Default)]
 pub(super) struct UnvalidatedParticipants {
     list: Vec<UnvalidatedParticipant>,
+    /// When a silent one was told.
+    silent_told_at: Option<Instant>,
 }
 
 impl UnvalidatedParticipants {
@@ -148,6 +177,7 @@ impl UnvalidatedParticipants {
             if known.route != route {
                 // Probes that went elsewhere say nothing about this route.
                 known.probes_sent = 0;
+                known.asked = AskedEndpoints::default();
             }
             known.data = data;
             known.from = from;
@@ -172,8 +202,11 @@ impl UnvalidatedParticipants {
             received_bytes: bytes,
             sent_bytes: 0,
             last_announced: now,
+            since: now,
             probes_sent: 0,
             next_probe_at: now,
+            asked: AskedEndpoints::default(),
+            is_told: false,
             awaited: None,
             answers_needed: 1,
         });
@@ -265,8 +298,26 @@ impl UnvalidatedParticipants {
         Some(self.list.remove(index))
     }
 
+    /// The participants that announce themselves and answer nothing.
+    pub(super) fn silent(&self, now: Instant) -> impl Iterator<Item = &UnvalidatedParticipant> {
+        self.list.iter().filter(move |c| c.is_silent(now))
+    }
+
+    /// A silent participant that was not told yet, at most one in a while.
+    pub(super) fn take_silent(&mut self, now: Instant) -> Option<&UnvalidatedParticipant> {
+        let told_at = self.silent_told_at;
+        if told_at.is_some_and(|at| now.since(at) < SILENT_TELL_PERIOD) {
+            return None;
+        }
+        let mut untold = self.list.iter_mut().filter(|c| !c.is_told);
+        let found = untold.find(|c| c.is_silent(now))?;
+        found.is_told = true;
+        self.silent_told_at = Some(now);
+        Some(found)
+    }
+
     /// The next due probe within the byte budget. Probes alternate between
-    /// announcement and heartbeat only, which is enough for a participant that
+    /// announcement and question only, which is enough for a participant that
     /// knows us already. Counts it as sent. `withheld` counts entries without
     /// budget.
     pub(super) fn next_probe(
@@ -275,7 +326,7 @@ impl UnvalidatedParticipants {
         limits: &ParticipantLimits,
         sizes: ProbeSizes,
         withheld: &mut u64,
-    ) -> Option<(GuidPrefix, Route, ParticipantProbe)> {
+    ) -> Option<DueProbe> {
         for participant in self.list.iter_mut().filter(|c| c.next_probe_at <= now) {
             let budget = participant
                 .received_bytes
@@ -285,12 +336,15 @@ impl UnvalidatedParticipants {
             } else {
                 budget.saturating_sub(participant.sent_bytes)
             };
-            let (answer, bytes) =
-                if participant.probes_sent % 2 == 0 && sizes.with_announcement <= left {
-                    (ParticipantProbe::WithAnnouncement, sizes.with_announcement)
-                } else {
-                    (ParticipantProbe::HeartbeatOnly, sizes.heartbeat_only)
-                };
+            let asked = AskedEndpoints::of(&participant.data, participant.probes_sent);
+            let question = asked.size_bytes();
+            let with_announcement = sizes.with_announcement.saturating_add(question);
+            let (kind, bytes) = if participant.probes_sent % 2 == 0 && with_announcement <= left {
+                (ParticipantProbe::WithAnnouncement, with_announcement)
+            } else {
+                let bytes = sizes.question_only.saturating_add(question);
+                (ParticipantProbe::QuestionOnly, bytes)
+            };
             if bytes > left {
                 withheld.tally();
                 participant.next_probe_at = Instant::FAR_FUTURE;
@@ -299,8 +353,13 @@ impl UnvalidatedParticipants {
             participant.sent_bytes = participant.sent_bytes.saturating_add(bytes);
             participant.next_probe_at = now + participant.probe_period();
             participant.probes_sent = participant.probes_sent.saturating_add(1);
-            let route = participant.route.clone();
-            return Some((participant.data.prefix, route, answer));
+            participant.asked = participant.asked.or(asked);
+            return Some(DueProbe {
+                data: participant.data.clone(),
+                route: participant.route.clone(),
+                kind,
+                asked,
+            });
         }
         None
     }
@@ -368,9 +427,10 @@ pub(super) fn check_source(
 }
 
 /// Whether an address is one of ours. A link without a carrier keeps its address, at
-/// which processes of this host still reach each other.
+/// which processes of this host still reach each other. Multicast on loopback may come
+/// from 0.0.0.0, which the kernel accepts from no network.
 pub(super) fn is_of_this_host(ip: [u8; 4], network: &NetworkScope) -> bool {
-    ip[0] == 127 || network.has_address(ip)
+    matches!(ip, [0 | 127, ..]) || network.has_address(ip)
 }
 
 /// The route to a peer: the announced address that it sends from, else the best
@@ -440,6 +500,16 @@ mod tests {
             check_source(from, &[there], &network()),
             SourceCheck::Mismatch
         );
+        // As other stacks send by multicast on loopback.
+        let nowhere = Some(Locator::udp_v4([0, 0, 0, 0], 40_000));
+        assert_eq!(
+            check_source(nowhere, &[here], &network()),
+            SourceCheck::SameHost
+        );
+        assert_eq!(
+            check_source(nowhere, &[there], &network()),
+            SourceCheck::Mismatch
+        );
         let authenticating_peer = Some(Locator::udp_v4([10, 0, 0, 66], 1));
         assert_eq!(
             check_source(authenticating_peer, &[here], &network()),
@@ -494,14 +564,15 @@ mod tests {
         let data = Arc::new(ParticipantData::new(prefix));
         let now = Instant::from_nanos(1);
         unvalidated.note(now, &limits, data, Some(from), route, 100);
+        let question = 32;
         let sizes = ProbeSizes {
-            with_announcement: 100 * limits.amplification_factor + 1,
-            heartbeat_only: 100 * limits.amplification_factor,
+            with_announcement: 100 * limits.amplification_factor + 1 - question,
+            question_only: 100 * limits.amplification_factor - question,
         };
         let mut withheld = 0;
         let probe = unvalidated.next_probe(now, &limits, sizes, &mut withheld);
-        let probe = probe.map(|(to, _, kind)| (to, kind));
-        assert_eq!(probe, Some((prefix, ParticipantProbe::HeartbeatOnly)));
+        let probe = probe.map(|probe| (probe.data.prefix, probe.kind));
+        assert_eq!(probe, Some((prefix, ParticipantProbe::QuestionOnly)));
         let later = now.after(Duration::from_secs(1));
         let next = unvalidated.next_probe(later, &limits, sizes, &mut withheld);
         assert!(next.is_none());
@@ -522,8 +593,8 @@ mod tests {
         let route = || network().choose_route(&[from]);
         unvalidated.await_return(lost_at, &limits, data.clone(), route(), false);
         let sizes = ProbeSizes {
-            with_announcement: 300,
-            heartbeat_only: 60,
+            with_announcement: 268,
+            question_only: 28,
         };
         let mut returned_at = None;
         for millis in 0..1_000 {

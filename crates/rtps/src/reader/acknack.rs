@@ -8,7 +8,8 @@
 use super::Reader;
 use super::config::NackConfig;
 use super::proxy::WriterProxy;
-use crate::id::EntityId;
+use super::writer_habits::answers_base_zero_only;
+use crate::id::{EntityId, Guid, VendorId};
 use crate::outbox::{MessageBuilder, Outbox};
 use crate::retry_backoff::RetryBackoff;
 use crate::seq::{FragmentNumber, SequenceNumber};
@@ -133,6 +134,16 @@ impl WriterProxy {
         self.synced && !is_request
     }
 
+    /// The base of an ACKNACK: all numbers below are acknowledged.
+    fn ack_base(&self) -> i64 {
+        if !self.synced && self.habits.preemptive_base_zero {
+            return 0;
+        }
+        self.first_missing()
+            .min(self.doubt.ack_base_max())
+            .saturating_add(fault!("acknowledges-one-too-many").into())
+    }
+
     /// Builds the ACKNACK of the present state and sets the timer for the next one.
     /// Also returns whether it requests missing samples.
     fn acknack(
@@ -142,13 +153,7 @@ impl WriterProxy {
         full: bool,
         config: &NackConfig,
     ) -> (AckNack, bool) {
-        let base = if !self.synced && self.habits.preemptive_base_zero {
-            0
-        } else {
-            self.first_missing()
-                .min(self.doubt.ack_base_max())
-                .saturating_add(fault!("acknowledges-one-too-many").into())
-        };
+        let base = self.ack_base();
         let mut state = SequenceSet::empty(SequenceNumber(base));
         let mut requested = self.acks.nack.requested;
         let timer_due = self.acks.nack.at <= now;
@@ -296,6 +301,28 @@ impl WriterProxy {
 }
 
 impl Reader {
+    /// An ACKNACK that asks a writer, matched or not, for a HEARTBEAT and nothing else.
+    pub(crate) fn probe(&mut self, writer: Guid, vendor: VendorId) -> AckNack {
+        let (base, count) = match self.writers.get_mut(&writer) {
+            Some(proxy) => {
+                proxy.acks.acknack_count = proxy.acks.acknack_count.wrapping_add(1);
+                (proxy.ack_base(), proxy.acks.acknack_count)
+            }
+            None => {
+                self.last_count = self.last_count.wrapping_add(1);
+                let base = i64::from(!answers_base_zero_only(vendor));
+                (base, self.last_count)
+            }
+        };
+        AckNack {
+            reader: self.config.guid.entity,
+            writer: writer.entity,
+            state: SequenceSet::empty(SequenceNumber(base)),
+            count,
+            is_final: false,
+        }
+    }
+
     /// Whether there are only positive ACKNACKs to send, which may wait a moment.
     pub fn has_only_positive_acks(&self) -> bool {
         let mut queued_writers = self.writers_to_answer.iter();

@@ -30,7 +30,7 @@ impl WriterHabits {
         Self {
             heartbeats_name_all,
             begins_at_match: writer.vendor == VendorId::PTEROS && !heartbeats_name_all,
-            preemptive_base_zero: writer.vendor == VendorId::FAST_DDS,
+            preemptive_base_zero: answers_base_zero_only(writer.vendor),
             heartbeat_follows_sample: writer.vendor == VendorId::PTEROS,
             filters_silently: false,
         }
@@ -40,6 +40,12 @@ impl WriterHabits {
     pub fn note_writer_filters(&mut self) {
         self.filters_silently = !self.heartbeat_follows_sample;
     }
+}
+
+/// Whether writers of this stack answer an ACKNACK before their first heartbeat only if
+/// its base is 0.
+pub(super) fn answers_base_zero_only(vendor: VendorId) -> bool {
+    vendor == VendorId::FAST_DDS
 }
 
 #[cfg(test)]

@@ -38,6 +38,8 @@ pub struct AckNack {
 
 impl AckNack {
     const FLAG_FINAL: u8 = 0x02;
+    /// The size of a submessage whose set is empty.
+    pub const EMPTY_SIZE_BYTES: usize = 28;
 
     /// Reads the body.
     pub fn parse(flags: u8, body: &[u8]) -> Result<Self, WireError> {

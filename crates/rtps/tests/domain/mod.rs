@@ -51,6 +51,8 @@ pub struct Domain {
     pub cuts: Vec<(usize, usize)>,
     /// Datagrams and bytes sent to each unicast address.
     pub sent: std::collections::BTreeMap<Locator, (usize, usize)>,
+    /// Datagrams that arrived where no participant is.
+    pub undelivered: Vec<(Locator, Vec<u8>)>,
     /// All datagrams sent, counted once per destination.
     pub datagrams: usize,
 }
@@ -98,6 +100,7 @@ impl Domain {
             duplication: 0,
             cuts: Vec::new(),
             sent: Default::default(),
+            undelivered: Vec::new(),
             datagrams: 0,
         }
     }
@@ -287,6 +290,9 @@ impl Domain {
 
     fn arrive(&mut self, flight: Flight) {
         let sender = self.nodes.iter().rposition(|n| n.address == flight.from);
+        if self.nodes.iter().all(|n| n.address != flight.to) {
+            self.undelivered.push((flight.to, flight.bytes.clone()));
+        }
         for node in 0..self.nodes.len() {
             let cut = sender.is_some_and(|sender| self.cuts.contains(&(sender, node)));
             if self.nodes[node].dead || self.nodes[node].address != flight.to || cut {

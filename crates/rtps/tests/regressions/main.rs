@@ -26,6 +26,7 @@ mod participants;
 mod readme_table;
 mod requests;
 mod sequences;
+mod silent;
 mod submessages;
 mod tables;
 mod times;

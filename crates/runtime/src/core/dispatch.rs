@@ -19,6 +19,7 @@ use pteros_rtps::wire::Submessage;
 use pteros_rtps::writer::Writer;
 
 use crate::core::Core;
+use crate::core::ends::DeferredEnds;
 use crate::core::rate_limiter::DiscoveryRateLimiter;
 use crate::core::source_check::{SourceCheck, SourceChecks};
 use crate::endpoints::reader::ReaderEndpoint;
@@ -46,6 +47,7 @@ pub struct ReceiveBuffers {
     writers: Vec<Arc<WriterEndpoint>>,
     sources: SourceChecks,
     rate_limiter: DiscoveryRateLimiter,
+    pub(crate) ends: DeferredEnds,
     /// Buffer for decoding, in a secured context that has received something.
     decode_buffer: Option<Box<DecodeBuffer>>,
 }
@@ -59,6 +61,7 @@ impl ReceiveBuffers {
             writers: Vec::new(),
             sources: SourceChecks::default(),
             rate_limiter: DiscoveryRateLimiter::new(),
+            ends: DeferredEnds::default(),
             decode_buffer: None,
         }
     }
@@ -79,6 +82,7 @@ impl Core {
             writers,
             sources,
             rate_limiter,
+            ends,
             decode_buffer: opening,
             ..
         } = inbox;
@@ -113,6 +117,9 @@ impl Core {
                 if is_first && !rate_limiter.admits(now, address) {
                     self.note_rate_limited(now, address, rate_limiter);
                     break;
+                }
+                if ends.defer_dispose(now, received.from, &submessage, bytes) {
+                    continue;
                 }
                 builtin = true;
                 let mut participant = self.participant().lock();

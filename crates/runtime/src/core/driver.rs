@@ -142,7 +142,7 @@ impl Core {
     ) -> (bool, Instant) {
         let now = self.platform.now();
         let answers = self.receive_shm_before_timeouts(state, now, queue);
-        self.fire_timeouts(now);
+        self.fire_timeouts(state, now);
         let handled = answers + self.receive(state, now, queue);
         if handled > 0 || !queue.is_empty() {
             state.vain_sleeps = 0;
@@ -174,7 +174,7 @@ impl Core {
             state.busy_poll.note_slept(span);
         }
         let answers = self.receive_shm_before_timeouts(state, now, queue);
-        self.fire_timeouts(now);
+        self.fire_timeouts(state, now);
         let handled = answers + self.receive(state, now, queue);
         state.vain_sleeps = match handled {
             0 => state.vain_sleeps.saturating_add(u32::from(slept)),
@@ -207,7 +207,7 @@ impl Core {
         let now = self.platform.now();
         state.sockets_checked_at = now;
         let answers = self.receive_shm_before_timeouts(state, now, &self.idle_queue);
-        self.fire_timeouts(now);
+        self.fire_timeouts(state, now);
         let handled = answers + self.receive(state, now, &self.idle_queue);
         self.handle_shutdown_signal();
         handled
@@ -346,16 +346,20 @@ impl Core {
         if self.transport.interfaces_changed() {
             self.note_interfaces_changed();
         }
-        let mut looked_for_ends = false;
+        // The ends that waited when the sockets were last checked.
+        let mut checked_for = 0;
+        let mut is_drained = false;
         while handled < DATAGRAMS_PER_POLL {
             if !self.receive_one(state, now, handled) {
-                if self.same_host.has_deferred_removals() && !looked_for_ends {
-                    // Receives first what they sent before.
-                    self.transport.check_readable();
-                    looked_for_ends = true;
-                    continue;
+                let ends = self.deferred_ends(state);
+                is_drained = ends == checked_for;
+                if is_drained {
+                    break;
                 }
-                break;
+                // Receives first what was sent before them.
+                self.transport.check_readable();
+                checked_for = ends;
+                continue;
             }
             handled += 1;
             // Work for user code goes first; the rest waits in the socket.
@@ -363,14 +367,12 @@ impl Core {
                 break;
             }
         }
-        if self.same_host.apply_deferred_removals(now, looked_for_ends) {
-            self.serve_participant(now);
-        }
+        self.apply_deferred_ends(state, now, is_drained);
         if handled > 0 {
             self.scheduler.wake_waiters();
             if queue.is_empty() {
                 // No callback runs before a mere acknowledgement.
-                self.fire_timeouts(now);
+                self.fire_timeouts(state, now);
             }
         }
         handled
@@ -378,7 +380,12 @@ impl Core {
 
     /// Handles one message of a connection or a socket. Returns false if there is
     /// none.
-    fn receive_one(&self, state: &mut DriverState, now: Instant, handled: usize) -> bool {
+    pub(crate) fn receive_one(
+        &self,
+        state: &mut DriverState,
+        now: Instant,
+        handled: usize,
+    ) -> bool {
         let Some(shm) = self.shm_connections.get() else {
             return self.receive_datagram(state, now);
         };
@@ -445,9 +452,9 @@ impl Core {
         true
     }
 
-    fn fire_timeouts(&self, now: Instant) {
+    fn fire_timeouts(&self, state: &mut DriverState, now: Instant) {
         if fault!("spurious-wake-up") {
-            self.fire(now, TimeoutOwner::Participant);
+            self.fire(state, now, TimeoutOwner::Participant);
         }
         if self.scheduler.next_timeout() > now {
             return;
@@ -459,13 +466,13 @@ impl Core {
             let Some(machine) = self.scheduler.pop_due(now) else {
                 break;
             };
-            self.fire(now, machine);
+            self.fire(state, now, machine);
             budget -= 1;
         }
         self.scheduler.wake_waiters();
     }
 
-    fn fire(&self, now: Instant, machine: TimeoutOwner) {
+    fn fire(&self, state: &mut DriverState, now: Instant, machine: TimeoutOwner) {
         match machine {
             TimeoutOwner::Participant => {
                 let clock = if fault!("lease-on-the-wrong-clock") {
@@ -474,8 +481,7 @@ impl Core {
                     now
                 };
                 self.descriptor_check.run(now, &*self.platform);
-                self.participant().lock().handle_timeout(clock);
-                self.serve_participant(now);
+                self.fire_participant_timeouts(state, now, clock);
             }
             TimeoutOwner::ShmConnections => self.poll_shm_connections(now),
             TimeoutOwner::Wire(index) => {

@@ -18,6 +18,7 @@ use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{FragmentSize, ReaderProxyConfig, Writer, WriterConfig};
 
 use crate::core::Core;
+use crate::core::peers::SilentParticipant;
 use crate::core::table_fill::warn_about_full_table;
 use crate::endpoints::coherent_delivery::changes_publishers;
 use crate::endpoints::content_filter::{
@@ -450,6 +451,15 @@ impl Core {
                 tracing::warn!(
                     "datagrams in the name of participant {prefix} come from {at}, where it is \
                      not; they are dropped (counted, not logged again)"
+                );
+            }
+            ParticipantEvent::ParticipantSilent { data, from } => {
+                let silent = SilentParticipant::new(&data);
+                let from = from.map_or_else(String::new, |from| format!(" from {from}"));
+                tracing::warn!(
+                    "{silent} announces itself{from} and never answers, so nothing is exchanged \
+                     with it; see whether the network carries packets in both directions \
+                     (pteros doctor hello), and whether it announces its endpoints (SEDP)"
                 );
             }
             ParticipantEvent::ParticipantReturned {

@@ -1,8 +1,11 @@
 //! Peers of this host, as the driver and users of a context see them: discovery logs
 //! before messages, and how samples travel to whom.
 
-use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
+use std::fmt;
+use std::net::Ipv4Addr;
+
+use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
+use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
@@ -14,7 +17,55 @@ use crate::shm_transport::{ConnectionCounts, ConnectionTotals};
 /// a log of the usual size.
 const CATCH_UPS_MAX: usize = 1024;
 
+/// A participant that announces itself and answers nothing, so that nothing is exchanged
+/// with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SilentParticipant {
+    /// Its GUID prefix.
+    pub prefix: GuidPrefix,
+    /// Its stack.
+    pub vendor: VendorId,
+    /// The first address that it announces.
+    pub address: Option<Ipv4Addr>,
+}
+
+impl SilentParticipant {
+    pub(crate) fn new(data: &ParticipantData) -> Self {
+        let mut announced = data.metatraffic_unicast.iter();
+        let address = announced.find_map(|at| at.to_udp_v4());
+        Self {
+            prefix: data.prefix,
+            vendor: data.vendor,
+            address: address.map(|(ip, _)| Ipv4Addr::from(ip)),
+        }
+    }
+}
+
+impl fmt::Display for SilentParticipant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "participant {} ({:?})", self.prefix, self.vendor)?;
+        match self.address {
+            Some(address) => write!(f, " of {address}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Core {
+    /// The participants that have announced themselves for some seconds and answer
+    /// nothing. For diagnostics. Locks the participant.
+    pub fn silent_participants(&self) -> Vec<SilentParticipant> {
+        let participant = self.participant().lock();
+        let silent = participant.silent_participants();
+        silent.map(|data| SilentParticipant::new(data)).collect()
+    }
+
+    /// The number of participants that announced themselves and have not answered yet.
+    pub fn unvalidated_participants(&self) -> usize {
+        self.participant().lock().unvalidated_count()
+    }
+
     /// Reads the logs of same-host peers.
     pub(crate) fn poll_same_host_peers(&self, now: Instant) {
         let totals = || {

@@ -41,9 +41,6 @@ const ASSERTIONS_PER_LEASE: i64 = 5;
 const REPLY_WAIT_PER_PEER: Duration = Duration::from_millis(2);
 const REPLY_WAIT_MAX: Duration = Duration::from_millis(500);
 
-/// How long a removal waits for a socket that is never empty.
-const REMOVAL_DELAY_MAX: Duration = Duration::from_millis(100);
-
 /// The same-host peers of a context. Thread-safe.
 ///
 /// The driver polls them and serves the participant afterwards. They read and write
@@ -205,15 +202,23 @@ impl SameHostPeers {
         let mut events = Vec::new();
         let mut note =
             |event: DiscoveryLogEvent<'_>| events.extend(PeerLogEvent::from_log_event(event));
-        let mut next = discovery_log.poll(now.as_nanos(), &mut note);
         if now >= state.next_assertion_at {
-            state.next_assertion_at = now.after(self.assertion_period());
+            let period = self.assertion_period();
+            let was_stopped = state.next_assertion_at != Instant::ZERO
+                && now.since(state.next_assertion_at) > period;
+            state.next_assertion_at = now.after(period);
             if let Some(totals) = totals() {
                 discovery_log.publish_totals(&totals.to_words());
             }
             discovery_log.assert_liveliness();
-            discovery_log.poll_liveliness(&mut note);
+            if was_stopped {
+                // Peers that lost this process notice its liveliness at once.
+                discovery_log.wake_peers(now.as_nanos());
+            }
         }
+        let mut next = discovery_log.poll(now.as_nanos(), &mut note);
+        // Each time: a peer that was stopped for longer than its lease is back.
+        discovery_log.poll_liveliness(&mut note);
         if !events.is_empty() {
             self.handle_log_events(now, discovery_log, &mut state, events);
             // A replay that was requested.
@@ -265,19 +270,23 @@ impl SameHostPeers {
         self.has_deferred_removals.load(Ordering::Relaxed)
     }
 
-    /// Applies removals once earlier messages were received (`is_received`), or
-    /// after [`REMOVAL_DELAY_MAX`] if messages never cease. Returns whether it did;
-    /// then serve the participant.
-    pub(crate) fn apply_deferred_removals(&self, now: Instant, is_received: bool) -> bool {
+    /// Since when the oldest of them waits.
+    pub(crate) fn oldest_deferred_removal(&self) -> Option<Instant> {
         if !self.has_deferred_removals() {
-            return false;
+            return None;
+        }
+        let state = self.state.lock();
+        state.deferred_removals.first().map(|(at, _)| *at)
+    }
+
+    /// Applies removals, when earlier messages were received. Serve the participant
+    /// afterwards.
+    pub(crate) fn apply_deferred_removals(&self, now: Instant) {
+        if !self.has_deferred_removals() {
+            return;
         }
         let removals = {
             let mut state = self.state.lock();
-            let first = state.deferred_removals.first().map(|(at, _)| *at);
-            if !is_received && first.is_some_and(|at| now.since(at) < REMOVAL_DELAY_MAX) {
-                return false;
-            }
             self.has_deferred_removals.store(false, Ordering::Relaxed);
             std::mem::take(&mut state.deferred_removals)
         };
@@ -292,7 +301,6 @@ impl SameHostPeers {
                 }
             }
         }
-        true
     }
 
     fn defer_removal(&self, now: Instant, state: &mut SameHostState, end: DeferredRemoval) {

@@ -16,7 +16,7 @@ use pteros_runtime::platform::{
 };
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
-use pteros_runtime::rtps::id::GuidPrefix;
+use pteros_runtime::rtps::id::{EntityId, GuidPrefix};
 use pteros_runtime::rtps::locator::{Locator, OwnAddress};
 use pteros_runtime::rtps::outbox::Datagram;
 use pteros_runtime::rtps::qos::EndpointQos;
@@ -41,6 +41,9 @@ pub struct Network {
     arrived: [Vec<(usize, Vec<u8>)>; 2],
     /// Time, sender and size of each sent datagram.
     pub sent: Vec<(u64, usize, usize)>,
+    /// Announcements of participants are read before all other datagrams, as those that
+    /// come in the socket of the multicast group.
+    pub group_first: bool,
     /// Every n-th datagram is lost; 0: none.
     pub lose_every: u64,
     /// The publishing context's socket, if its send buffer is bounded.
@@ -303,11 +306,16 @@ impl Transport for Place {
 
     fn receive(&self, buffer: &mut [u8]) -> Option<ReceivedDatagram> {
         let mut network = self.network.lock().unwrap();
+        let group_first = network.group_first;
         let arrived = &mut network.arrived[self.index];
         if arrived.is_empty() {
             return None;
         }
-        let (from, bytes) = arrived.remove(0);
+        let spdp_writer = EntityId::SPDP_WRITER.to_bytes();
+        let is_of_group =
+            |(_, bytes): &(usize, Vec<u8>)| bytes.windows(4).any(|w| w == spdp_writer);
+        let of_group = arrived.iter().position(is_of_group).filter(|_| group_first);
+        let (from, bytes) = arrived.remove(of_group.unwrap_or(0));
         buffer[..bytes.len()].copy_from_slice(&bytes);
         Some(ReceivedDatagram {
             len: bytes.len(),
@@ -470,6 +478,45 @@ impl ContextPair {
     pub fn run_ms(&mut self, millis: u64) {
         let end = self.network().now + millis * 1_000_000;
         self.run_until(end, |_| false);
+    }
+
+    /// Stops the listening process for so long, while the other one goes on.
+    pub fn stop_listener_ms(&mut self, millis: u64) {
+        let end = self.network().now + millis * 1_000_000;
+        loop {
+            let (core, state) = (&self.cores[TALKER], &mut self.states[TALKER]);
+            while core.poll_now(state) > 0 || core.next_deadline() <= core.platform.now() {}
+            let mut network = self.network.lock().unwrap();
+            let next = core.next_deadline().as_nanos();
+            let next = next.min(network.next_arrival().unwrap_or(u64::MAX));
+            network.advance_to(next.min(end));
+            if next > end {
+                return;
+            }
+        }
+    }
+
+    /// Runs the listening process at one instant, as an executor does: callbacks take
+    /// samples before the next datagram is read, and each takes `callback_ms`.
+    pub fn spin_listener(
+        &mut self,
+        reader: &Arc<ReaderEndpoint>,
+        queue: &ReadyQueue,
+        callback_ms: u64,
+    ) -> Vec<u8> {
+        let mut taken = Vec::new();
+        for _ in 0..100 {
+            let (core, state) = (&self.cores[LISTENER], &mut self.states[LISTENER]);
+            core.poll(state, queue, core.platform.now());
+            while queue.pop().is_some() {
+                reader.slot.begin_take();
+                taken.extend(self.taken(reader));
+                let mut network = self.network.lock().unwrap();
+                let now = network.now + callback_ms * 1_000_000;
+                network.advance_to(now);
+            }
+        }
+        taken
     }
 
     /// Advances time until `done` returns true, or to `end`.

@@ -11,7 +11,7 @@ use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
 use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::rtps::qos::{Durability, EndpointQos, History, Presentation, XCDR1, XCDR2};
 use pteros_runtime::sample::{SampleBody, SharedValue};
-use pteros_runtime::writer::OutboundMessage;
+use pteros_runtime::writer::{OutboundMessage, WriterEndpoint};
 
 use crate::harness::{Callback, ContextPair, queue_of, spec};
 use crate::{best_effort, last, message};
@@ -86,6 +86,86 @@ fn a_message_by_shared_memory_waits_for_the_announcement_of_its_writer() {
     pair.fill_sockets();
     pair.run_ms(10);
     assert_eq!(pair.taken(&reader), [7]);
+}
+
+/// Three messages wait in the sockets of a stopped process, and what ends their writer
+/// afterwards. Returns the messages that its callbacks get.
+fn heard_after_stop(
+    mut pair: ContextPair,
+    qos: &EndpointQos,
+    (stopped_ms, callback_ms): (u64, u64),
+    end: impl FnOnce(&ContextPair, &WriterEndpoint),
+) -> Vec<u8> {
+    pair.network().group_first = true;
+    let writer = pair.plain_writer("t", qos.clone());
+    let reader = pair.reader("t", qos.clone());
+    // The connection by shared memory has settled.
+    pair.run_ms(500);
+    let task = Arc::new(Callback);
+    let queue = queue_of(&reader.slot, &task);
+    (1..=3).for_each(|mark| pair.publish(&writer, message(100, mark)));
+    pair.stop_listener_ms(stopped_ms);
+    end(&pair, &writer);
+    pair.fill_sockets();
+    pair.spin_listener(&reader, &queue, callback_ms)
+}
+
+#[test]
+fn what_arrived_before_an_end_is_delivered_before_it() {
+    let reliable = last(10);
+    for qos in [best_effort(10), reliable] {
+        // A stop for a moment, with fast callbacks and with slower ones than an end may
+        // wait, and one for longer than the lease of the writer's participant.
+        for times in [(0, 0), (0, 60), (0, 250), (25_000, 0)] {
+            for new in [|| ContextPair::new(Vec::new()), ContextPair::of_one_host] {
+                let heard = heard_after_stop(new(), &qos, times, |pair, _| {
+                    pair.talker().close();
+                });
+                assert_eq!(heard, [1, 2, 3], "its process ended: {times:?}");
+                let heard = heard_after_stop(new(), &qos, times, |pair, writer| {
+                    pair.talker().remove_writer(writer);
+                });
+                assert_eq!(heard, [1, 2, 3], "it was deleted: {times:?}");
+            }
+        }
+        let heard = heard_after_stop(ContextPair::of_one_host(), &qos, (25_000, 0), |_, _| {});
+        assert_eq!(heard, [1, 2, 3], "nothing ended");
+    }
+}
+
+/// The writer's process was killed, and its lease expired while the reader was stopped.
+#[test]
+fn a_lease_that_expired_during_a_stop_ends_after_the_messages() {
+    for new in [|| ContextPair::new(Vec::new()), ContextPair::of_one_host] {
+        let mut pair = new();
+        let writer = pair.plain_writer("t", best_effort(10));
+        let reader = pair.reader("t", best_effort(10));
+        pair.run_ms(500);
+        let task = Arc::new(Callback);
+        let queue = queue_of(&reader.slot, &task);
+        (1..=3).for_each(|mark| pair.publish(&writer, message(100, mark)));
+        pair.fill_sockets();
+        pair.network().now += 60_000_000_000;
+        assert_eq!(pair.spin_listener(&reader, &queue, 1), [1, 2, 3]);
+        // They were the last sign of it.
+        pair.network().now += 60_000_000_000;
+        pair.spin_listener(&reader, &queue, 0);
+        assert_eq!(reader.matched().len(), 0);
+    }
+}
+
+/// A participant that was heard while this process was stopped is not lost.
+#[test]
+fn a_stop_longer_than_the_lease_loses_no_living_participant() {
+    let mut pair = ContextPair::new(Vec::new());
+    let writer = pair.plain_writer("t", best_effort(10));
+    let reader = pair.reader("t", best_effort(10));
+    pair.run_ms(500);
+    pair.stop_listener_ms(25_000);
+    let task = Arc::new(Callback);
+    let queue = queue_of(&reader.slot, &task);
+    pair.spin_listener(&reader, &queue, 0);
+    assert_eq!(reader.matched(), [writer.guid()]);
 }
 
 #[test]

@@ -318,6 +318,12 @@ impl DiscoveryLog {
         self.state.lock().log.assert_liveliness();
     }
 
+    /// Wakes the peers soon, as new records do. They notice then that this process asserts
+    /// its liveliness.
+    pub fn wake_peers(&self, now: u64) {
+        self.state.lock().schedule_wake(now);
+    }
+
     /// Publishes these numbers to the peers, without waking them.
     pub fn publish_totals(&self, totals: &Totals) {
         self.state.lock().log.publish_totals(totals);

@@ -177,19 +177,22 @@ fn representation(parameter: Parameter<'_>, at: &mut Cursor<'_>) -> Result<Vec<i
     (0..count).map(|_| at.i16()).collect()
 }
 
-/// Appends the policies of an endpoint. Policies that decide matching are always
-/// written, since peers assume different defaults. The others are written if they
-/// differ from the default.
+/// Appends the policies of an endpoint that differ from the defaults of DDS, and
+/// DURABILITY: Fast DDS takes a writer without it for transient-local. Cyclone DDS
+/// leaves out defaults, too. Dust DDS 0.15 misreads an infinite duration.
 pub(super) fn write_policies(out: &mut Vec<u8>, qos: &EndpointQos, is_writer: bool) {
-    write_matching_policies(out, qos);
+    let defaults = dds_defaults(is_writer);
+    write_matching_policies(out, qos, &defaults);
     if is_writer {
         write_writer_policies(out, qos);
     } else if qos.time_based_filter != Duration::ZERO {
         write_duration(out, pid::TIME_BASED_FILTER, qos.time_based_filter);
     }
-    let at = begin_parameter(out, pid::HISTORY);
-    put_history(out, qos.history);
-    end_parameter(out, at);
+    if qos.history != defaults.history {
+        let at = begin_parameter(out, pid::HISTORY);
+        put_history(out, qos.history);
+        end_parameter(out, at);
+    }
     if qos.resource_limits != ResourceLimits::default() {
         let at = begin_parameter(out, pid::RESOURCE_LIMITS);
         put_resource_limits(out, qos.resource_limits);
@@ -206,25 +209,41 @@ pub(super) fn write_policies(out: &mut Vec<u8>, qos: &EndpointQos, is_writer: bo
     }
 }
 
-fn write_matching_policies(out: &mut Vec<u8>, qos: &EndpointQos) {
-    let kind = match qos.reliability {
-        Reliability::BestEffort => 1,
-        Reliability::Reliable => 2,
-    };
-    write_kind_and_duration(out, pid::RELIABILITY, kind, qos.max_blocking_time);
+fn write_matching_policies(out: &mut Vec<u8>, qos: &EndpointQos, defaults: &EndpointQos) {
+    let reliability = |of: &EndpointQos| (of.reliability, of.max_blocking_time);
+    if reliability(qos) != reliability(defaults) {
+        let kind = match qos.reliability {
+            Reliability::BestEffort => 1,
+            Reliability::Reliable => 2,
+        };
+        write_kind_and_duration(out, pid::RELIABILITY, kind, qos.max_blocking_time);
+    }
     write_u32(out, pid::DURABILITY, qos.durability as u32);
-    write_duration(out, pid::DEADLINE, qos.deadline);
-    write_duration(out, pid::LATENCY_BUDGET, qos.latency_budget);
-    let kind = qos.liveliness as u32;
-    write_kind_and_duration(out, pid::LIVELINESS, kind, qos.lease_duration);
-    write_u32(out, pid::OWNERSHIP, qos.ownership as u32);
-    write_u32(out, pid::DESTINATION_ORDER, qos.destination_order as u32);
-    let scope = u32::from(qos.presentation.access_scope).to_le_bytes();
-    let [a, b, c, d] = scope;
-    let coherent = u8::from(qos.presentation.coherent);
-    let ordered = u8::from(qos.presentation.ordered);
-    let presentation = [a, b, c, d, coherent, ordered, 0, 0];
-    write_parameter(out, pid::PRESENTATION, &presentation);
+    if qos.deadline != defaults.deadline {
+        write_duration(out, pid::DEADLINE, qos.deadline);
+    }
+    if qos.latency_budget != defaults.latency_budget {
+        write_duration(out, pid::LATENCY_BUDGET, qos.latency_budget);
+    }
+    let liveliness = |of: &EndpointQos| (of.liveliness, of.lease_duration);
+    if liveliness(qos) != liveliness(defaults) {
+        let kind = qos.liveliness as u32;
+        write_kind_and_duration(out, pid::LIVELINESS, kind, qos.lease_duration);
+    }
+    if qos.ownership != defaults.ownership {
+        write_u32(out, pid::OWNERSHIP, qos.ownership as u32);
+    }
+    if qos.destination_order != defaults.destination_order {
+        write_u32(out, pid::DESTINATION_ORDER, qos.destination_order as u32);
+    }
+    if qos.presentation != defaults.presentation {
+        let scope = u32::from(qos.presentation.access_scope).to_le_bytes();
+        let [a, b, c, d] = scope;
+        let coherent = u8::from(qos.presentation.coherent);
+        let ordered = u8::from(qos.presentation.ordered);
+        let presentation = [a, b, c, d, coherent, ordered, 0, 0];
+        write_parameter(out, pid::PRESENTATION, &presentation);
+    }
     if !qos.partition.is_empty() {
         let at = begin_parameter(out, pid::PARTITION);
         put_u32(out, qos.partition.len() as u32);
@@ -247,7 +266,9 @@ fn write_matching_policies(out: &mut Vec<u8>, qos: &EndpointQos) {
 }
 
 fn write_writer_policies(out: &mut Vec<u8>, qos: &EndpointQos) {
-    write_duration(out, pid::LIFESPAN, qos.lifespan);
+    if qos.lifespan != Duration::INFINITE {
+        write_duration(out, pid::LIFESPAN, qos.lifespan);
+    }
     if qos.ownership_strength != 0 {
         write_u32(out, pid::OWNERSHIP_STRENGTH, qos.ownership_strength as u32);
     }
