@@ -1,7 +1,6 @@
 //! Parameter files and parameter values of the command line.
 
 use pteros::parameter::{ParameterFile, ParameterValue};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 

@@ -10,7 +10,7 @@ from pteros import _native
 from rclpy._imported_names import getter_of
 from rclpy.impl.errors import UnsupportedEventTypeError
 from rclpy.impl.named_enum import NamedEnum
-from rclpy.qos import qos_policy_name_from_kind
+from rclpy.qos import QoSPolicyKind, qos_policy_name_from_kind
 from rclpy.waitable import NumberOfEntities, StaticWaitable
 
 TYPE_CHECKING = False
@@ -100,13 +100,20 @@ class QoSMessageLostInfo(_Status):
     __slots__ = _fields = ('total_count', 'total_count_change')
 
 
+# Equal to :class:`QoSPolicyKind`, but with the text of ROS 2's C extension.
+_PolicyKind = NamedEnum(  # type: ignore[misc]
+    'rmw_qos_policy_kind_t',
+    {f'RMW_QOS_POLICY_{kind.name}': kind.value for kind in QoSPolicyKind}, module=__name__)
+
+
 class QoSRequestedIncompatibleQoSInfo(_Status):
     """Endpoints that do not match because of their QoS, and the last policy at fault."""
 
     __slots__ = _fields = ('total_count', 'total_count_change', 'last_policy_kind')
 
     def __init__(self, *values: Any) -> None:
-        super().__init__(*(values or (0, 0, 1)))
+        count, change, kind = values or (0, 0, 1)
+        super().__init__(count, change, _PolicyKind(kind))
 
 
 QoSOfferedIncompatibleQoSInfo = QoSRequestedIncompatibleQoSInfo

@@ -847,6 +847,7 @@ class MultiThreadedExecutor(Executor):
         from concurrent.futures import ThreadPoolExecutor
         self._executor = ThreadPoolExecutor(num_threads)
         self._num_threads = num_threads
+        self._waits_for_threads = True
         self._slots = threading.Condition()
         self._running = 0
         self._woken = False
@@ -952,6 +953,18 @@ class MultiThreadedExecutor(Executor):
         self._wake_when_done(future)
         self._spin_once_impl(timeout_sec, lambda: future.done() or future.cancelled())
 
+    def shutdown(
+        self, timeout_sec: Optional[float] = None, *, wait_for_threads: bool = True,
+    ) -> bool:
+        """
+        Stop the executor; see :meth:`Executor.shutdown`.
+
+        :param wait_for_threads: Return when the threads of the pool have ended, too, as later
+            releases offer it.
+        """
+        self._waits_for_threads = wait_for_threads
+        return super().shutdown(timeout_sec)
+
     def _wait_for_callbacks(self, timeout_sec: Optional[float]) -> bool:
         # A callback may shut its own executor down; it does not wait for itself.
         in_worker = threading.get_ident() in self._worker_threads
@@ -962,5 +975,5 @@ class MultiThreadedExecutor(Executor):
                         lambda: self._running == 0,
                         None if timeout_sec is None or timeout_sec < 0 else timeout_sec):
                     return False
-        self._executor.shutdown(wait=not in_worker)
+        self._executor.shutdown(wait=self._waits_for_threads and not in_worker)
         return True
