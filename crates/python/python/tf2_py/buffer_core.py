@@ -10,6 +10,7 @@ import math
 import threading
 from bisect import bisect_left, bisect_right
 
+from rosidl_runtime_py import yaml_text
 from tf2_py import rigid
 from tf2_py.exceptions import (
     ConnectivityException, ExtrapolationException, InvalidArgumentException, LookupException,
@@ -125,6 +126,13 @@ class _Frame:
 
 def _seconds(nanoseconds: int) -> str:
     return f'{nanoseconds // 1_000_000_000}.{nanoseconds % 1_000_000_000:09}'
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML in single quotes, as tf2 writes it, if they can carry it."""
+    if not text.isprintable():
+        return yaml_text.string(text)
+    return "'" + text.replace("'", "''") + "'"
 
 
 class BufferCore:
@@ -445,9 +453,10 @@ class BufferCore:
                 first, last = frame.stamps[0], frame.stamps[-1]
                 span_s = max((last - first) / 1e9, 1e-4)
                 rate = 10000.0 if frame.is_static else len(frame.stamps) / span_s
+                parent = _quoted(frame.latest()[1])
                 lines.append(
-                    f"{name}: \n  parent: '{frame.latest()[1]}'\n"
-                    f"  broadcaster: '{frame.authority}'\n  rate: {rate:.3f}\n"
+                    f'{yaml_text.string(name)}: \n  parent: {parent}\n'
+                    f'  broadcaster: {_quoted(frame.authority)}\n  rate: {rate:.3f}\n'
                     f'  most_recent_transform: {last / 1e9:.6f}\n'
                     f'  oldest_transform: {first / 1e9:.6f}\n'
                     f'  buffer_length: {(last - first) / 1e9:.3f}\n')
