@@ -39,7 +39,12 @@ struct PythonPeer {
 }
 
 /// The tested PyPI releases of libraries that read and write bags.
-const PYTHON_BAGS: [&str; 3] = ["mcap==1.6.0", "mcap-ros2-support==0.6.0", "rosbags==0.11.9"];
+const PYTHON_BAGS: [&str; 4] = [
+    "mcap==1.6.0",
+    "mcap-ros2-support==0.6.0",
+    "rosbags==0.11.9",
+    "PyYAML==6.0.4",
+];
 
 /// Further source files of the node programs.
 const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node.h"];
@@ -137,7 +142,7 @@ pub fn prepare() -> Result<Peers> {
                 name: "bag-python",
                 venv: "venv-bag",
                 packages: &PYTHON_BAGS,
-                import: "import mcap, mcap_ros2.decoder, rosbags.highlevel",
+                import: "import mcap, mcap_ros2.decoder, rosbags.highlevel, ruamel.yaml, yaml",
                 script: None,
             }),
         ),
