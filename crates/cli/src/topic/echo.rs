@@ -14,7 +14,7 @@ use crate::value_parsers::count;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::NamedQosExt;
-use pteros::log::escape_line;
+use pteros::log::escape_row;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, MessageField, Value, YamlOptions};
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
 use pteros::subscription::SerializedMessage;
@@ -404,7 +404,7 @@ impl<'a> Printer<'a> {
             Some(Value::Message(message)) if self.echo.flags.csv => {
                 // A line break of a text would begin another record.
                 let fields = message.to_csv(&self.options);
-                let fields = escape_line(&fields);
+                let fields = escape_row(&fields);
                 if with_info {
                     format!("{},{fields}\n", info.csv())
                 } else {
