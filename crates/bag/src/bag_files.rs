@@ -1,11 +1,17 @@
 //! The files of a bag: those that `metadata.yaml` names, or all in the folder.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::error::BagError;
 use crate::file_compression::COMPRESSED_ENDING;
 use crate::metadata::{BagMetadata, METADATA_FILE};
+use crate::source::open_regular;
+
+/// Bytes of `metadata.yaml` that are read. A thousand topics take one megabyte.
+const METADATA_BYTES_MAX: u64 = 64 << 20;
 
 /// The files of a bag, and its metadata.
 pub(crate) fn find_files(
@@ -19,45 +25,39 @@ pub(crate) fn find_files(
     if path.is_file() {
         return Ok((None, vec![path.to_owned()]));
     }
+    if path.exists() && !path.is_dir() {
+        return Err(not_a_bag(
+            "is a FIFO, socket or device; a bag's files are regular files: copy it into one",
+        ));
+    }
     if !path.is_dir() {
         return Err(not_a_bag(
             "no such bag; name a folder that pteros bag record made, or an .mcap, .db3 or .bag file",
         ));
     }
-    let yaml = path.join(METADATA_FILE);
-    let metadata = match std::fs::read_to_string(&yaml) {
-        Ok(text) => match BagMetadata::read(&text) {
-            Ok(metadata) => Some(metadata),
-            // The files themselves say as much.
-            Err(problem) => {
-                problems.push(format!("{}: {problem}", yaml.display()));
-                None
-            }
-        },
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            problems.push(format!(
-                "{}: missing, its recorder was stopped; write it with: pteros bag reindex {}",
-                yaml.display(),
-                path.display()
-            ));
-            None
-        }
-        Err(error) => return Err(BagError::io("reading", &yaml)(error)),
-    };
-    if let Some(known) = &metadata {
-        let files = known.files.iter();
-        let named: Vec<PathBuf> = files.map(|file| named_file(path, &file.path)).collect();
-        if !named.is_empty() {
-            return Ok((metadata, named));
-        }
+    let metadata = read_metadata(path, problems);
+    let known = metadata.iter().flat_map(|known| &known.files);
+    let mut found: Vec<PathBuf> = known.map(|file| named_file(path, &file.path)).collect();
+    if !found.is_empty() && found.iter().all(|file| file.exists()) {
+        return Ok((metadata, found));
     }
+    // The files that are named and missing may be there under other names.
     let listed = std::fs::read_dir(path).map_err(BagError::io("reading", path))?;
-    let mut found: Vec<PathBuf> = listed
+    let mut listed: Vec<PathBuf> = listed
         .filter_map(Result::ok)
         .map(|entry| entry.path())
         .filter(|file| is_bag_file(file))
         .collect();
-    leave_out_copies(&mut found, problems);
+    leave_out_copies(&mut listed, problems);
+    for missing in found.iter().filter(|file| !file.exists()) {
+        problems.push(format!(
+            "{}: missing, and {METADATA_FILE} names it",
+            missing.display()
+        ));
+    }
+    found.retain(|file| file.exists());
+    listed.retain(|file| !found.contains(file));
+    found.append(&mut listed);
     if found.is_empty() {
         return Err(not_a_bag(
             "a folder without .mcap, .db3 or .bag files is no bag",
@@ -74,6 +74,39 @@ pub(crate) fn find_files(
         (number, stem)
     });
     Ok((metadata, found))
+}
+
+/// The metadata of a folder. Without a readable one, the files themselves say as much.
+fn read_metadata(folder: &Path, problems: &mut Vec<String>) -> Option<BagMetadata> {
+    let yaml = folder.join(METADATA_FILE);
+    let shown = yaml.display();
+    let mut content = Vec::new();
+    let read = open_regular(&yaml)
+        .and_then(|file| file.take(METADATA_BYTES_MAX).read_to_end(&mut content));
+    if let Err(error) = read {
+        problems.push(if error.kind() == std::io::ErrorKind::NotFound {
+            format!(
+                "{shown}: missing, its recorder was stopped; write it with: pteros bag reindex {}",
+                folder.display()
+            )
+        } else {
+            format!("{shown}: {error}; the files are read without it")
+        });
+        return None;
+    }
+    let text = String::from_utf8_lossy(&content);
+    if let Cow::Owned(_) = &text {
+        problems.push(format!(
+            "{shown}: it is not UTF-8; wrong bytes are replaced"
+        ));
+    }
+    match BagMetadata::read(&text) {
+        Ok(metadata) => Some(metadata),
+        Err(problem) => {
+            problems.push(format!("{shown}: {problem}"));
+            None
+        }
+    }
 }
 
 /// Where a file lies that `metadata.yaml` names. Before version 4 the names begin with

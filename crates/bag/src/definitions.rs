@@ -7,6 +7,10 @@ use pteros::msg::library::{InterfaceLibrary, split_full_name};
 use pteros::msg::schema::is_idl;
 use pteros::type_description::definition_text_of;
 
+use crate::topic::BagTopic;
+
+/// The serialization format of ROS 2.
+pub(crate) const CDR: &str = "cdr";
 /// Width of the line between two definitions.
 const SEPARATOR_WIDTH: usize = 80;
 
@@ -41,6 +45,37 @@ fn text_of(ty: &IndividualTypeDescription, library: &InterfaceLibrary) -> String
         (described.type_description == *ty).then(|| text.to_owned())
     };
     known().unwrap_or_else(|| definition_text_of(ty))
+}
+
+/// The type of a topic's messages, by its own definition. Messages of other formats than
+/// CDR have none: nothing here decodes or publishes them.
+///
+/// # Errors
+/// The messages are no CDR, or nobody describes the type: with the way out.
+pub fn message_type(topic: &BagTopic, library: &InterfaceLibrary) -> Result<DynamicType, String> {
+    let format = topic.serialization_format.as_str();
+    if !["", CDR].contains(&format) {
+        return Err(format!(
+            "its messages are {format}, and Pteros decodes and publishes {CDR} alone; convert them with the tool that recorded them"
+        ));
+    }
+    let ty = type_of(&topic.type_name, &topic.definition, library)?;
+    // A hash says that the recorder had another definition, which the bag does not have.
+    let recorded = topic.type_hash.as_str();
+    if topic.definition.is_empty() && is_type_hash(recorded) && ty.hash().to_string() != recorded {
+        return Err(format!(
+            "the bag has no definition of {}, and the known one has the hash {} instead of {recorded}; give the recorded package with --interfaces DIR",
+            topic.type_name,
+            ty.hash()
+        ));
+    }
+    Ok(ty)
+}
+
+/// Whether a text is a whole RIHS01 hash.
+fn is_type_hash(text: &str) -> bool {
+    let digits = text.strip_prefix("RIHS01_").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Builds the type from a definition in a bag, or from `library` where the bag has

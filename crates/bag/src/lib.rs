@@ -46,6 +46,7 @@ mod storage;
 mod storage_options;
 mod sync_queue;
 mod topic;
+mod topic_table;
 mod unpublished_events;
 mod writer;
 
@@ -60,12 +61,12 @@ pub use player::{
     RequestSource, StepOptions,
 };
 pub use qos_text::read_overrides;
-pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder, RecordedTopic};
+pub use reader::{BagMessage, BagReader, MessageFilter, MessageOrder};
 pub use recorder::{
     RECORDER_LATENCY_BUDGET, Recorder, RecorderOptions, RecordingSummary, WriterThread,
 };
 pub use storage_options::{StoragePreset, read_storage_config};
-pub use topic::BagTopic;
+pub use topic::{BagTopic, RecordedTopic};
 pub use topic_filter::TopicFilter;
 pub use topic_remap::TopicRemap;
 pub use writer::{BagOptions, BagWriter, CHUNK_BYTES, Split};

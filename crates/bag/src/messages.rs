@@ -4,12 +4,13 @@ use std::cmp::Reverse;
 
 use bytes::Bytes;
 
+use crate::mcap::growth_limit;
 use crate::reader::{BagMessage, BagReader, MessageFilter, time_of};
 use crate::storage::{BlockMessage, LoadedBlock};
 
-/// Overlapping chunks are held together up to this size; beyond it the order of
-/// messages is that of the chunks.
-const LOADED_BYTES_MAX: usize = 1 << 30;
+/// Overlapping chunks are held together up to this size, and up to a multiple of the
+/// bag's. Beyond it, the order of messages is that of the chunks.
+const LOADED_BYTES_MAX: u64 = 1 << 30;
 
 /// A block that is not loaded yet.
 struct WaitingBlock {
@@ -34,7 +35,8 @@ pub struct Messages<'a> {
     wanted: Option<Vec<bool>>,
     waiting: Vec<WaitingBlock>,
     loaded: Vec<OpenBlock>,
-    loaded_bytes: usize,
+    loaded_bytes: u64,
+    loaded_max: u64,
 }
 
 impl<'a> Messages<'a> {
@@ -50,6 +52,7 @@ impl<'a> Messages<'a> {
             wanted
         });
         let mut messages = Self {
+            loaded_max: growth_limit(reader.bytes()).min(LOADED_BYTES_MAX),
             reader,
             filter,
             wanted,
@@ -124,7 +127,7 @@ impl<'a> Messages<'a> {
         // Stable: equal times keep the order of the file.
         messages.sort_by_key(|message| self.time(message));
         messages.reverse();
-        self.loaded_bytes += data.len();
+        self.loaded_bytes += data.len() as u64;
         self.loaded.push(OpenBlock {
             file: block.file,
             at: block.at,
@@ -140,7 +143,7 @@ impl<'a> Messages<'a> {
         let stored = block.data.slice(message.payload.clone());
         let file = block.file;
         if block.messages.is_empty() {
-            self.loaded_bytes -= self.loaded.remove(at).data.len();
+            self.loaded_bytes -= self.loaded.remove(at).data.len() as u64;
         }
         Some((file, message, stored))
     }
@@ -152,7 +155,7 @@ impl Iterator for Messages<'_> {
     fn next(&mut self) -> Option<BagMessage> {
         loop {
             let earliest = self.earliest();
-            let has_room = self.loaded_bytes < LOADED_BYTES_MAX;
+            let has_room = self.loaded_bytes < self.loaded_max;
             let is_due = self.waiting.last().is_some_and(|block| {
                 earliest.is_none_or(|(_, time)| block.start <= time && has_room)
             });

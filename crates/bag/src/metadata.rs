@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use pteros::msg::dynamic::yaml_string;
 use pteros::msg::yaml::{YamlContent, YamlEntry, YamlNode};
 use pteros::qos::QosProfile;
 
@@ -311,33 +312,12 @@ fn none_if(is_empty: bool) -> &'static str {
     if is_empty { " []" } else { "" }
 }
 
-/// A text in quotes, unless it cannot be taken for anything else.
+/// A text as rosbag2 writes it.
 fn quoted(text: &str) -> String {
-    let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/')
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_/.-".contains(c))
-        && !["true", "false", "yes", "no", "on", "off", "null"]
-            .contains(&text.to_ascii_lowercase().as_str())
-        && text.len() > 1;
-    if is_plain {
-        return text.to_owned();
+    if text.is_empty() {
+        return "\"\"".to_owned();
     }
-    let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    yaml_string(text)
 }
 
 #[cfg(test)]

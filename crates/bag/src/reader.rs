@@ -18,17 +18,9 @@ use crate::messages::Messages;
 use crate::metadata::{BagMetadata, FileMetadata, TopicMetadata};
 use crate::storage::open::{OpenFile, open_bytes, open_file};
 use crate::storage::{Block, Format, LoadedBlock, StorageFile, decompress_message};
-use crate::topic::BagTopic;
+use crate::topic::RecordedTopic;
+use crate::topic_table::TopicTable;
 use crate::writer::write_metadata;
-
-/// A topic of a bag that is read, with its messages.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct RecordedTopic {
-    /// Name, type, definition and QoS.
-    pub topic: BagTopic,
-    /// Its messages in all files.
-    pub message_count: u64,
-}
 
 /// A message of a bag.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +80,7 @@ pub struct BagReader {
     files: Vec<Box<dyn StorageFile>>,
     /// Per file: the index of each channel's topic.
     channels: Vec<BTreeMap<u16, usize>>,
-    topics: Vec<RecordedTopic>,
+    topics: TopicTable,
     metadata: Option<BagMetadata>,
     /// Blocks by publish times, once they were asked for.
     sent: Option<Vec<Vec<Block>>>,
@@ -125,7 +117,7 @@ impl BagReader {
         let count = paths.len();
         for file in paths {
             match open_file(&file, library) {
-                Ok(open) => reader.add_file(open)?,
+                Ok(open) => reader.add_file(open, library)?,
                 // A bag of several files is read without those that are missing.
                 Err(error) if count > 1 => reader.problems.push(error.to_string()),
                 Err(error) => return Err(error),
@@ -142,7 +134,7 @@ impl BagReader {
         let mut reader = Self::empty();
         reader.path = PathBuf::from("(memory)");
         let library = pteros::interfaces::library();
-        reader.add_file(open_bytes(content, &reader.path, library)?)?;
+        reader.add_file(open_bytes(content, &reader.path, library)?, library)?;
         Ok(reader)
     }
 
@@ -159,7 +151,7 @@ impl BagReader {
             merged.format = merged.format.or(one.format);
             merged.problems.extend(one.problems);
             for (file, is_compressed) in one.files.into_iter().zip(one.are_compressed) {
-                merged.add_topics(&*file);
+                merged.add_topics(&*file, library);
                 merged.files.push(file);
                 merged.are_compressed.push(is_compressed);
             }
@@ -173,7 +165,7 @@ impl BagReader {
             path: PathBuf::new(),
             files: Vec::new(),
             channels: Vec::new(),
-            topics: Vec::new(),
+            topics: TopicTable::default(),
             metadata: None,
             sent: None,
             format: None,
@@ -183,7 +175,7 @@ impl BagReader {
         }
     }
 
-    fn add_file(&mut self, open: OpenFile) -> Result<(), BagError> {
+    fn add_file(&mut self, open: OpenFile, library: &InterfaceLibrary) -> Result<(), BagError> {
         let OpenFile { mut file, format } = open;
         let shown = file.path().display().to_string();
         let prefixed = |problem: String| {
@@ -198,7 +190,7 @@ impl BagReader {
             .extend(file.take_problems().into_iter().map(prefixed));
         let is_compressed = self.messages_are_compressed(&*file)?;
         self.format = self.format.or(Some(format));
-        self.add_topics(&*file);
+        self.add_topics(&*file, library);
         self.files.push(file);
         self.are_compressed.push(is_compressed);
         Ok(())
@@ -223,28 +215,21 @@ impl BagReader {
         Ok(known.compression_mode.eq_ignore_ascii_case("message"))
     }
 
-    fn add_topics(&mut self, file: &dyn StorageFile) {
+    fn add_topics(&mut self, file: &dyn StorageFile, library: &InterfaceLibrary) {
         let mut channels = BTreeMap::new();
         for stored in file.topics() {
-            if let Some(problem) = stored.problem {
-                self.problems
-                    .push(format!("{}: {problem}", file.path().display()));
+            let shown = file.path().display();
+            let added = self.topics.add(stored.topic, stored.message_count, library);
+            if let Ok(index) = &added {
+                channels.insert(stored.channel, *index);
             }
-            let known = self.topics.iter().position(|known| {
-                known.topic.name == stored.topic.name
-                    && known.topic.type_name == stored.topic.type_name
-            });
-            let index = known.unwrap_or_else(|| {
-                self.topics.push(RecordedTopic {
-                    topic: stored.topic,
-                    message_count: 0,
-                });
-                self.topics.len() - 1
-            });
-            if let Some(topic) = self.topics.get_mut(index) {
-                topic.message_count += stored.message_count;
+            for problem in stored.problem.into_iter().chain(added.err()) {
+                let problem = format!("{shown}: {problem}");
+                // A merged bag has said so when it was opened.
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
             }
-            channels.insert(stored.channel, index);
         }
         self.channels.push(channels);
     }
@@ -254,9 +239,11 @@ impl BagReader {
         &self.path
     }
 
-    /// The topics, in the order of their channels.
+    /// The topics, in the order of their channels. A topic that was recorded with several
+    /// definitions of its type is there once for each, so that each message is decoded by
+    /// its own.
     pub fn topics(&self) -> &[RecordedTopic] {
-        &self.topics
+        self.topics.all()
     }
 
     /// Log times of the first and the last message; `None` without messages.
@@ -437,7 +424,7 @@ impl BagReader {
         let distro = files
             .clone()
             .find_map(|file| file.texts("rosbag2")?.get("ROS_DISTRO").cloned());
-        let topics = self.topics.iter().map(|recorded| TopicMetadata {
+        let topics = self.topics().iter().map(|recorded| TopicMetadata {
             name: recorded.topic.name.clone(),
             type_name: recorded.topic.type_name.clone(),
             serialization_format: recorded.topic.serialization_format.clone(),

@@ -24,6 +24,15 @@ pub struct BagTopic {
     pub type_hash: String,
 }
 
+/// A topic of a bag that is read, with its messages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecordedTopic {
+    /// Name, type, definition and QoS.
+    pub topic: BagTopic,
+    /// Its messages in all files.
+    pub message_count: u64,
+}
+
 impl BagTopic {
     /// Whether every publisher serves late joiners (a latched topic).
     pub fn is_latched(&self) -> bool {

@@ -29,6 +29,12 @@ use crate::topic::BagTopic;
 /// Chunk size by default, as rosbag2's.
 pub const CHUNK_BYTES: usize = 768 * 1024;
 
+/// Bytes for the digits of numbers in the embedded metadata that become larger.
+const METADATA_SPARE_BYTES: u64 = 256;
+
+/// Bytes of a message's record and of its index, beside its payload.
+const MESSAGE_BYTES: u64 = 31 + 16;
+
 /// How a bag is written.
 #[derive(Clone, Debug)]
 pub struct BagOptions {
@@ -43,7 +49,8 @@ pub struct BagOptions {
     /// Whether each file is compressed with Zstandard when it is complete. Its name ends
     /// in `.mcap.zstd`. A recorder has threads for it; else the thread that writes does it.
     pub compress_files: bool,
-    /// A file begins before this size is exceeded.
+    /// A file begins before this size is exceeded. A larger file has one message, and those
+    /// of transient local topics that it begins with.
     pub split_bytes: Option<u64>,
     /// A file begins when its messages span this time.
     pub split_duration: Option<Duration>,
@@ -107,6 +114,17 @@ struct Channel {
 }
 
 impl Channel {
+    fn metadata(&self) -> TopicMetadata {
+        TopicMetadata {
+            name: self.topic.name.clone(),
+            type_name: self.topic.type_name.clone(),
+            serialization_format: self.topic.serialization_format.clone(),
+            offered_qos: self.topic.offered_qos.clone(),
+            type_hash: self.topic.type_hash.clone(),
+            message_count: self.count,
+        }
+    }
+
     fn record(&self) -> ChannelRecord {
         let profiles = write_profiles(&self.topic.offered_qos, "");
         ChannelRecord {
@@ -155,6 +173,8 @@ pub struct BagWriter {
     chunk: ChunkBuilder,
     latched: LatchedMessages,
     split_asked: bool,
+    /// Whether the file has messages beside those that it began with.
+    has_new: bool,
     splits: Vec<Split>,
     /// Where threads compress complete files.
     compressor: Option<Arc<CompressionQueue>>,
@@ -190,6 +210,7 @@ impl BagWriter {
             files: Vec::new(),
             latched: LatchedMessages::default(),
             split_asked: false,
+            has_new: false,
             splits: Vec::new(),
             compressor: None,
         };
@@ -431,37 +452,18 @@ impl BagWriter {
         if span == 0 || chunk.end() < border {
             return None;
         }
-        let (mut before, mut after) = (ChunkBuilder::default(), ChunkBuilder::default());
-        let mut latched = chunk.latched().iter().peekable();
-        for message in parse_chunk(chunk.records()).messages {
-            let latched = latched.next_if(|latched| latched.payload == message.payload);
-            let part = if message.log_time < border {
-                &mut before
-            } else {
-                &mut after
-            };
-            let (channel, log_time) = (message.channel, message.log_time);
-            let payload = chunk.records().get(message.payload).unwrap_or_default();
-            match latched {
-                Some(latched) => {
-                    let (publisher, time) = (latched.publisher, latched.publish_time);
-                    part.add_latched(publisher, channel, log_time, time, payload);
-                }
-                None => part.add(channel, log_time, message.publish_time, payload),
-            }
-        }
-        Some((before, after))
+        Some(cut(chunk, |_, log_time| log_time < border))
     }
 
     fn is_split_due(&self, chunk: &ChunkBuilder) -> bool {
         let Some(file) = &self.file else {
             return false;
         };
-        let statistics = file.statistics();
-        if statistics.message_count == 0 {
+        if !self.has_new {
             return false;
         }
-        let by_size = |limit| file.position() + chunk.len() as u64 > limit;
+        let statistics = file.statistics();
+        let by_size = |limit| self.size_with(file, chunk) > limit;
         let by_time = |span: Duration| {
             let span = u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
             let age = chunk.start().saturating_sub(statistics.start);
@@ -479,7 +481,35 @@ impl BagWriter {
         if self.is_split_due(chunk) {
             self.begin_file(chunk.start())?;
         }
+        let messages: u64 = chunk.counts().map(|(_, count)| count).sum();
+        let is_too_large = self.options.split_bytes.zip(self.file.as_ref());
+        let is_too_large =
+            is_too_large.is_some_and(|(limit, file)| self.size_with(file, chunk) > limit);
+        if is_too_large && messages > 1 {
+            let half = usize::try_from(messages / 2).unwrap_or(1);
+            let (before, after) = cut(chunk, |number, _| number < half);
+            self.put(&before)?;
+            return self.put(&after);
+        }
+        self.has_new = true;
         self.append(chunk)
+    }
+
+    /// The most bytes that a file has once a chunk is in it and it is closed.
+    fn size_with(&self, file: &McapWriter, chunk: &ChunkBuilder) -> u64 {
+        let known = |id: u16| self.channels.get(usize::from(id).wrapping_sub(1));
+        let mut size = file.size_with(chunk);
+        for (id, _) in chunk.counts() {
+            if let Some(channel) = known(id).filter(|_| !file.has_channel(id)) {
+                size += file.channel_bytes(&channel.schema, &channel.record());
+            }
+        }
+        let name = self.file_name();
+        let mut of_file = self.metadata_of_file(file, &name, &BTreeMap::new());
+        let new = chunk.counts().filter(|(id, _)| !file.has_channel(*id));
+        let new = new.filter_map(|(id, _)| known(id)).map(Channel::metadata);
+        of_file.topics.extend(new);
+        size + of_file.to_yaml_body().len() as u64 + METADATA_SPARE_BYTES
     }
 
     fn append(&mut self, chunk: &ChunkBuilder) -> Result<(), BagError> {
@@ -507,6 +537,7 @@ impl BagWriter {
 
     fn begin_file(&mut self, time: u64) -> Result<(), BagError> {
         self.split_asked = false;
+        self.has_new = false;
         let closed = self.close_file(&BTreeMap::new())?;
         let file = self.open_file()?;
         if let Some(closed) = closed {
@@ -518,7 +549,19 @@ impl BagWriter {
         self.file = Some(file);
         // The state before the chunk that comes next: later messages are not in it yet.
         let mut repeated = ChunkBuilder::default();
-        for (channel, publish_time, payload) in self.latched.in_order() {
+        let mut room = self
+            .options
+            .split_bytes
+            .map_or(u64::MAX, |limit| limit / 4 * 3);
+        let mut latest: Vec<_> = self.latched.in_order().collect();
+        // Without the oldest, where the limit has no room for all.
+        let fits = latest.iter().rev().take_while(|(_, _, payload)| {
+            let left = room.checked_sub(payload.len() as u64 + MESSAGE_BYTES);
+            room = left.unwrap_or(0);
+            left.is_some()
+        });
+        let fitting = fits.count();
+        for (channel, publish_time, payload) in latest.drain(latest.len() - fitting..) {
             repeated.add(channel, time, publish_time, payload);
         }
         if repeated.is_empty() {
@@ -536,22 +579,13 @@ impl BagWriter {
         let Some(mut file) = self.file.take() else {
             return Ok(None);
         };
-        let statistics = file.statistics().clone();
-        self.files.push(FileMetadata {
-            path: if self.options.compress_files {
-                format!("{name}.{COMPRESSED_ENDING}")
-            } else {
-                name
-            },
-            start: statistics.start,
-            duration: statistics.end.saturating_sub(statistics.start),
-            message_count: statistics.message_count,
-        });
+        let of_file = self.metadata_of_file(&file, &name, accounts);
+        self.files.extend(of_file.files.iter().cloned());
         let texts = to_texts(accounts);
         if !texts.is_empty() {
             file.write_metadata(LOSS_RECORD, texts)?;
         }
-        let body = self.metadata(accounts).to_yaml_body();
+        let body = of_file.to_yaml_body();
         let embedded = BTreeMap::from([("serialized_metadata".to_owned(), body)]);
         file.write_metadata("rosbag2", embedded)?;
         let path = file.path().to_owned();
@@ -564,21 +598,60 @@ impl BagWriter {
         Ok(Some(path))
     }
 
+    /// The metadata that is embedded in a file: that of the bag with this file alone. With
+    /// all files before, the last of many would be large. A file with a limit has its own
+    /// topics alone.
+    fn metadata_of_file(
+        &self,
+        file: &McapWriter,
+        name: &str,
+        accounts: &BTreeMap<String, TopicAccount>,
+    ) -> BagMetadata {
+        let statistics = file.statistics();
+        let duration = statistics.end.saturating_sub(statistics.start);
+        let path = if self.options.compress_files {
+            format!("{name}.{COMPRESSED_ENDING}")
+        } else {
+            name.to_owned()
+        };
+        let channels = self.channels.iter();
+        let has_room = self.options.split_bytes.is_none();
+        let channels = channels.filter(|channel| has_room || file.has_channel(channel.id));
+        let topics = channels.map(|channel| TopicMetadata {
+            message_count: statistics.by_channel.get(&channel.id).copied().unwrap_or(0),
+            ..channel.metadata()
+        });
+        BagMetadata {
+            start: statistics.start,
+            duration,
+            message_count: statistics.message_count,
+            topics: topics.collect(),
+            files: vec![FileMetadata {
+                path,
+                start: statistics.start,
+                duration,
+                message_count: statistics.message_count,
+            }],
+            ..self.metadata_of(accounts, Vec::new())
+        }
+    }
+
     fn metadata(&self, accounts: &BTreeMap<String, TopicAccount>) -> BagMetadata {
+        let topics = self.channels.iter().map(Channel::metadata).collect();
+        self.metadata_of(accounts, topics)
+    }
+
+    fn metadata_of(
+        &self,
+        accounts: &BTreeMap<String, TopicAccount>,
+        topics: Vec<TopicMetadata>,
+    ) -> BagMetadata {
         let filled = self.files.iter().filter(|file| file.message_count > 0);
         let start = filled.clone().map(|file| file.start).min().unwrap_or(0);
         let end = filled
             .map(|file| file.start + file.duration)
             .max()
             .unwrap_or(0);
-        let topics = self.channels.iter().map(|channel| TopicMetadata {
-            name: channel.topic.name.clone(),
-            type_name: channel.topic.type_name.clone(),
-            serialization_format: channel.topic.serialization_format.clone(),
-            offered_qos: channel.topic.offered_qos.clone(),
-            type_hash: channel.topic.type_hash.clone(),
-            message_count: channel.count,
-        });
         let mut custom_data = self.options.custom_data.clone();
         custom_data.extend(to_texts(accounts));
         let compressed = |word: &str| {
@@ -594,7 +667,7 @@ impl BagWriter {
             start,
             duration: end.saturating_sub(start),
             message_count: self.channels.iter().map(|channel| channel.count).sum(),
-            topics: topics.collect(),
+            topics,
             files: self.files.clone(),
             custom_data,
             ros_distro: self.options.ros_distro.clone(),
@@ -621,6 +694,38 @@ impl BagWriter {
         write_metadata(&*self.options.store, &self.folder, &metadata)?;
         Ok(metadata)
     }
+}
+
+/// The parts of a chunk: the messages of which `is_before` is true, by number and log time,
+/// and the others.
+fn cut(
+    chunk: &ChunkBuilder,
+    is_before: impl Fn(usize, u64) -> bool,
+) -> (ChunkBuilder, ChunkBuilder) {
+    let (mut before, mut after) = (ChunkBuilder::default(), ChunkBuilder::default());
+    let mut latched = chunk.latched().iter().peekable();
+    for (number, message) in parse_chunk(chunk.records())
+        .messages
+        .into_iter()
+        .enumerate()
+    {
+        let latched = latched.next_if(|latched| latched.payload == message.payload);
+        let (channel, log_time) = (message.channel, message.log_time);
+        let part = if is_before(number, log_time) {
+            &mut before
+        } else {
+            &mut after
+        };
+        let payload = chunk.records().get(message.payload).unwrap_or_default();
+        match latched {
+            Some(latched) => {
+                let (publisher, time) = (latched.publisher, latched.publish_time);
+                part.add_latched(publisher, channel, log_time, time, payload);
+            }
+            None => part.add(channel, log_time, message.publish_time, payload),
+        }
+    }
+    (before, after)
 }
 
 /// Whether the clock has jumped back: a chunk lies before its file, by the span of a file.

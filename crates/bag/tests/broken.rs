@@ -129,6 +129,9 @@ fn cases() -> Vec<(String, Vec<u8>)> {
         }
         cases.push((format!("no {name}"), with_chunk(name, 100, &[7; 80])));
     }
+    // 500 MiB of zeros in some kilobytes: no ratio of a recording. LZ4 has no such ratio.
+    let bomb = with_chunk("zstd", 500 << 20, &compressed_zeros(500 << 20));
+    cases.push(("zstd chunk of zeros".into(), bomb));
     cases.push(("gzip".into(), with_chunk("gzip", 5, &[1, 2, 3])));
     cases.push(("long name".into(), with_chunk(&"x".repeat(5000), 5, &[1])));
     cases
@@ -141,6 +144,12 @@ fn compressed(data: &[u8], is_zstd: bool) -> Vec<u8> {
     let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
     std::io::Write::write_all(&mut encoder, data).unwrap();
     encoder.finish().unwrap()
+}
+
+/// Compresses zeros without having them.
+fn compressed_zeros(count: u64) -> Vec<u8> {
+    let zeros = std::io::Read::take(std::io::repeat(0), count);
+    zstd::stream::encode_all(zeros, 1).unwrap()
 }
 
 fn all(reader: &mut BagReader) -> Vec<BagMessage> {

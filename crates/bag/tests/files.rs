@@ -133,6 +133,243 @@ fn files_are_split_by_size_and_no_file_is_larger() {
     );
 }
 
+/// Log of kinds: the size of a file. No file of several messages exceeds the limit, with
+/// definitions, indexes and metadata that are larger than the messages.
+#[test]
+fn no_file_exceeds_its_size_whatever_it_holds() {
+    let long = format!("# {}\nstring data\n", "comment ".repeat(150));
+    for (case, limit, topics, payload_bytes, compression) in [
+        (0, 3_000, 1, 40, Compression::None),
+        (1, 20_000, 1, 40, Compression::None),
+        (2, 20_000, 12, 10, Compression::None),
+        (3, 20_000, 12, 900, Compression::Zstd),
+        (4, 50_000, 12, 3_000, Compression::Lz4),
+        (5, 6_000, 3, 0, Compression::None),
+    ] {
+        let folder = folder(&format!("limit-{case}"));
+        let options = BagOptions {
+            split_bytes: Some(limit),
+            compression,
+            ..BagOptions::default()
+        };
+        let mut writer = BagWriter::create(&folder, options).unwrap();
+        let mut state = 7u32;
+        for number in 0..topics {
+            let definition = format!("{long}# {number}\n");
+            let topic = BagTopic {
+                definition: if case == 5 {
+                    "string data\n".into()
+                } else {
+                    definition
+                },
+                ..topic(&format!("/topic{number}"))
+            };
+            writer.add_topic(topic).unwrap();
+        }
+        for n in 0..600u64 {
+            let noise = std::iter::repeat_with(|| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (state >> 24) as u8
+            });
+            let payload: Vec<u8> = noise.take(payload_bytes).collect();
+            let channel = u16::try_from(1 + n % topics).unwrap();
+            writer.write(channel, n, n, &payload).unwrap();
+        }
+        let metadata = writer.finish(&Default::default()).unwrap();
+        assert_eq!(metadata.message_count, 600);
+        assert!(metadata.files.len() > 1, "{case}");
+        for file in &metadata.files {
+            let bytes = std::fs::metadata(folder.join(&file.path)).unwrap().len();
+            assert!(
+                bytes <= limit || file.message_count == 1,
+                "{case}: {} has {bytes} bytes and {} messages",
+                file.path,
+                file.message_count
+            );
+        }
+        let mut reader = BagReader::open(&folder).unwrap();
+        assert_eq!(reader.problems(), [""; 0]);
+        assert_eq!(all(&mut reader).len(), 600);
+        let count = metadata.files.len();
+        let least = std::fs::metadata(folder.join(&metadata.files[count / 2].path)).unwrap();
+        let room = if case == 0 { 4 } else { 3 };
+        assert!(
+            least.len() * room > limit,
+            "{case}: {} of {limit}",
+            least.len()
+        );
+    }
+}
+
+/// The state that a file begins with leaves room for its messages.
+#[test]
+fn latched_messages_leave_room_in_a_small_file() {
+    let folder = folder("limit-latched");
+    let options = BagOptions {
+        split_bytes: Some(20_000),
+        ..BagOptions::default()
+    };
+    let mut writer = BagWriter::create(&folder, options).unwrap();
+    let map = writer.add_topic(latched("/map", 1)).unwrap();
+    let small = writer.add_topic(latched("/small", 1)).unwrap();
+    let scan = writer.add_topic(topic("/scan")).unwrap();
+    writer
+        .write_latched(map, Some(1), 1, 1, &[1; 18_000])
+        .unwrap();
+    writer
+        .write_latched(small, Some(2), 2, 2, &[2; 9_000])
+        .unwrap();
+    for n in 0..40 {
+        writer.write(scan, 10 + n, 10 + n, &[3; 1000]).unwrap();
+    }
+    let metadata = writer.finish(&Default::default()).unwrap();
+    for file in metadata.files.iter().skip(2) {
+        let bytes = std::fs::metadata(folder.join(&file.path)).unwrap().len();
+        assert!(bytes <= 20_000, "{bytes}");
+        let names: Vec<String> = read_names(&folder.join(&file.path));
+        assert_eq!(
+            (&*names[0], &*names[1]),
+            ("/small", "/scan"),
+            "{}",
+            file.path
+        );
+    }
+    let scans = read_names(&folder)
+        .iter()
+        .filter(|name| *name == "/scan")
+        .count();
+    assert_eq!(scans, 40);
+}
+
+/// The topics of all messages, in order.
+fn read_names(path: &Path) -> Vec<String> {
+    let mut reader = BagReader::open(path).unwrap();
+    let messages = all(&mut reader);
+    let names = messages
+        .iter()
+        .map(|m| reader.topics()[m.topic].topic.name.clone());
+    names.collect()
+}
+
+/// Log of kinds: a metadata.yaml that cannot be read, or is wrong. The files themselves
+/// say as much.
+#[test]
+fn a_bag_is_read_whatever_its_metadata_is() {
+    let folder = folder("metadata");
+    write(&folder, BagOptions::default(), 10);
+    let yaml = folder.join("metadata.yaml");
+    let text = std::fs::read(&yaml).unwrap();
+    let replaced = |from: &str, to: &[u8]| {
+        let mut out = Vec::new();
+        let mut rest = &text[..];
+        while let Some(at) = rest.windows(from.len()).position(|w| w == from.as_bytes()) {
+            out.extend(&rest[..at]);
+            out.extend(to);
+            rest = &rest[at + from.len()..];
+        }
+        out.extend(rest);
+        out
+    };
+    let cases: [(&str, Vec<u8>, &str); 5] = [
+        (
+            "a byte in a topic",
+            replaced("name: /a", b"name: /a\xff"),
+            "it is not UTF-8",
+        ),
+        (
+            "a byte in a path",
+            replaced("bag-metadata_0", b"bag\xfe"),
+            "names it",
+        ),
+        ("no YAML", b"{[\xc3(".to_vec(), "it is not UTF-8"),
+        (
+            "another file",
+            replaced("bag-metadata_0", b"renamed_0"),
+            "names it",
+        ),
+        (
+            "no number",
+            replaced("message_count: 10", b"message_count: x"),
+            "whole number",
+        ),
+    ];
+    for (name, content, problem) in cases {
+        std::fs::write(&yaml, content).unwrap();
+        let mut reader = BagReader::open(&folder).unwrap();
+        let problems = reader.problems().join("\n");
+        assert!(problems.contains(problem), "{name}: {problems}");
+        assert_eq!(all(&mut reader).len(), 10, "{name}");
+        let new = self::folder("metadata-recovered");
+        let options = BagOptions::default();
+        let copied = copy(&mut reader, MessageFilter::default(), &new, options).unwrap();
+        assert_eq!(copied.message_count, 10, "{name}");
+    }
+    std::fs::remove_file(&yaml).unwrap();
+    std::fs::create_dir(&yaml).unwrap();
+    let mut reader = BagReader::open(&folder).unwrap();
+    assert!(
+        reader.problems()[0].contains("it is a folder"),
+        "{:?}",
+        reader.problems()
+    );
+    assert_eq!(all(&mut reader).len(), 10);
+}
+
+/// Log of kinds: FIFOs, which block who opens them, in every place of a bag.
+#[test]
+fn a_fifo_in_a_bag_is_named_and_blocks_nobody() {
+    let folder = folder("fifo");
+    write(&folder, BagOptions::default(), 10);
+    let fifo = |path: &Path| {
+        let made = std::process::Command::new("mkfifo")
+            .arg(path)
+            .status()
+            .unwrap();
+        assert!(made.success());
+    };
+    let yaml = folder.join("metadata.yaml");
+    std::fs::remove_file(&yaml).unwrap();
+    fifo(&yaml);
+    fifo(&folder.join("bag-fifo_1.mcap"));
+    let mut reader = BagReader::open(&folder).unwrap();
+    let problems = reader.problems().join("\n");
+    assert_eq!(
+        problems.matches("a FIFO, socket or device").count(),
+        2,
+        "{problems}"
+    );
+    assert_eq!(all(&mut reader).len(), 10);
+    let error = BagReader::open(&folder.join("bag-fifo_1.mcap"))
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("is a FIFO"), "{error}");
+    // Beside a database: its log and its journal.
+    let database = folder.join("version1.db3");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    std::fs::copy(fixtures.join("version1.db3"), &database).unwrap();
+    fifo(&folder.join("version1.db3-wal"));
+    fifo(&folder.join("version1.db3-journal"));
+    assert_eq!(all(&mut BagReader::open(&database).unwrap()).len(), 30);
+}
+
+/// A chunk that a reader would take for a bomb is not compressed.
+#[test]
+fn a_large_message_of_zeros_is_read_again() {
+    let folder = folder("zeros");
+    let options = BagOptions {
+        compression: Compression::Zstd,
+        ..BagOptions::default()
+    };
+    let mut writer = BagWriter::create(&folder, options).unwrap();
+    let channel = writer.add_topic(topic("/a")).unwrap();
+    writer.write(channel, 1, 1, &vec![0; 80 << 20]).unwrap();
+    writer.write(channel, 2, 2, &[0; 100]).unwrap();
+    writer.finish(&Default::default()).unwrap();
+    let mut reader = BagReader::open(&folder).unwrap();
+    let sizes: Vec<usize> = all(&mut reader).iter().map(|m| m.payload.len()).collect();
+    assert_eq!(sizes, [80 << 20, 100]);
+}
+
 #[test]
 fn files_are_split_at_the_exact_time_and_latched_messages_repeated() {
     let folder = folder("split-time");

@@ -1,11 +1,16 @@
 //! Bags of other formats: databases of rosbag2's sqlite3 storage, bags of ROS 1, and
 //! compressed files. `fixtures/make.py` wrote them with SQLite and rosbags.
 
+#[path = "formats/conformance.rs"]
+mod conformance;
+
 use std::path::{Path, PathBuf};
 
 use pteros::msg::dynamic::DynamicMessage;
-use pteros_bag::definitions::type_of;
-use pteros_bag::{BagMessage, BagOptions, BagReader, BagWriter, MessageFilter, MessageOrder, copy};
+use pteros_bag::definitions::message_type;
+use pteros_bag::{
+    BagMessage, BagOptions, BagReader, BagTopic, BagWriter, MessageFilter, MessageOrder, copy,
+};
 
 /// The first message's time in every fixture.
 const START: u64 = 1_700_000_000_000_000_000;
@@ -29,7 +34,7 @@ fn all(reader: &mut BagReader) -> Vec<BagMessage> {
 fn json(reader: &BagReader, message: &BagMessage) -> String {
     let topic = &reader.topics()[message.topic].topic;
     let library = pteros::interfaces::library();
-    let ty = type_of(&topic.type_name, &topic.definition, library).unwrap();
+    let ty = message_type(topic, library).unwrap();
     DynamicMessage::from_payload(&ty, &message.payload)
         .unwrap()
         .to_json()
@@ -195,6 +200,444 @@ fn a_torn_bag_of_ros_1_is_read_as_far_as_it_goes() {
         most = count;
     }
     assert_eq!(most, 29);
+}
+
+/// A field of a ROS 1 record's header.
+fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
+    out.extend(
+        u32::try_from(name.len() + 1 + value.len())
+            .unwrap()
+            .to_le_bytes(),
+    );
+    out.extend(name.as_bytes());
+    out.push(b'=');
+    out.extend(value);
+}
+
+/// A record of ROS 1.
+fn record(fields: &[(&str, &[u8])], data: &[u8]) -> Vec<u8> {
+    let mut header = Vec::new();
+    fields
+        .iter()
+        .for_each(|(name, value)| field(&mut header, name, value));
+    let mut out = u32::try_from(header.len()).unwrap().to_le_bytes().to_vec();
+    out.extend(header);
+    out.extend(u32::try_from(data.len()).unwrap().to_le_bytes());
+    out.extend(data);
+    out
+}
+
+/// A connection of ROS 1: topic, type, definition.
+type Ros1Connection<'a> = (&'a str, &'a str, &'a str);
+
+/// A bag of ROS 1 without an index: connections, and a message of each connection's
+/// number, one a microsecond.
+fn ros1_bag(connections: &[Ros1Connection], messages: &[(u32, &[u8])]) -> Vec<u8> {
+    let mut chunk = Vec::new();
+    for (number, (topic, kind, definition)) in (0u32..).zip(connections) {
+        let mut more = Vec::new();
+        field(&mut more, "type", kind.as_bytes());
+        field(&mut more, "message_definition", definition.as_bytes());
+        let number = number.to_le_bytes();
+        let head: [(&str, &[u8]); 3] =
+            [("op", &[7]), ("conn", &number), ("topic", topic.as_bytes())];
+        chunk.extend(record(&head, &more));
+    }
+    for (nanos, (connection, data)) in (1u64..).zip(messages) {
+        let (number, time) = (connection.to_le_bytes(), (nanos * 1000 << 32).to_le_bytes());
+        let head: [(&str, &[u8]); 3] = [("op", &[2]), ("conn", &number), ("time", &time)];
+        chunk.extend(record(&head, data));
+    }
+    let mut bag = b"#ROSBAG V2.0\n".to_vec();
+    bag.extend(record(&[("op", &[3]), ("index_pos", &[0; 8])], &[b' '; 64]));
+    let size = u32::try_from(chunk.len()).unwrap().to_le_bytes();
+    let head: [(&str, &[u8]); 3] = [("op", &[5]), ("compression", b"none"), ("size", &size)];
+    bag.extend(record(&head, &chunk));
+    bag
+}
+
+const WIDTH_FIRST: &str = "uint32 width\nuint32 height\n";
+const HEIGHT_FIRST: &str = "uint32 height\nuint32 width\n";
+
+/// A topic of a type of this definition.
+fn size_topic(definition: &str) -> BagTopic {
+    BagTopic {
+        name: "/size".into(),
+        type_name: "my_msgs/msg/Size".into(),
+        definition: definition.into(),
+        serialization_format: "cdr".into(),
+        ..BagTopic::default()
+    }
+}
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+fn cdr(values: &[u32]) -> Vec<u8> {
+    [vec![0, 1, 0, 0], words(values)].concat()
+}
+
+/// A bag of one topic for each definition: each message has its width and its height where
+/// its own definition says.
+fn size_bag(folder: &Path, definitions: &[&str]) {
+    let mut writer = BagWriter::create(folder, BagOptions::default()).unwrap();
+    for (time, definition) in (1..).zip(definitions) {
+        let channel = writer.add_topic(size_topic(definition)).unwrap();
+        let mut fields = definition.lines().filter(|line| line.starts_with("uint32"));
+        let first = fields.next().unwrap();
+        let values = if first.contains("width") {
+            [640, 480]
+        } else {
+            [480, 640]
+        };
+        writer.write(channel, time, time, &cdr(&values)).unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+}
+
+/// Width and height of each message, by its own definition.
+fn sizes(reader: &mut BagReader) -> Vec<(i128, i128)> {
+    let messages = all(reader);
+    let value = |message: &BagMessage, field: &str| {
+        let topic = &reader.topics()[message.topic].topic;
+        let ty = message_type(topic, pteros::interfaces::library()).unwrap();
+        let decoded = DynamicMessage::from_payload(&ty, &message.payload).unwrap();
+        decoded.get(field).unwrap().as_integer().unwrap()
+    };
+    let sizes = messages
+        .iter()
+        .map(|message| (value(message, "width"), value(message, "height")));
+    sizes.collect()
+}
+
+/// Log of kinds: one topic and type with several definitions. Each message is decoded by
+/// its own, in every storage, in merged bags and after a copy.
+#[test]
+fn each_message_is_decoded_by_its_own_definition() {
+    let right = (640, 480);
+    let two = folder("two-channels");
+    size_bag(&two, &[WIDTH_FIRST, HEIGHT_FIRST, WIDTH_FIRST]);
+    let ones = [folder("one-1"), folder("one-2")];
+    size_bag(&ones[0], &[WIDTH_FIRST]);
+    size_bag(&ones[1], &[HEIGHT_FIRST]);
+    let library = pteros::interfaces::library();
+    let ros1 = ros1_bag(
+        &[
+            ("/size", "my_msgs/Size", WIDTH_FIRST),
+            ("/size", "my_msgs/Size", HEIGHT_FIRST),
+            // A type around the other one, whose text says which it is.
+            (
+                "/size",
+                "my_msgs/Size",
+                "uint32 width # of it\nuint32 height\n",
+            ),
+        ],
+        &[
+            (0, &words(&[640, 480])),
+            (1, &words(&[480, 640])),
+            (2, &words(&[640, 480])),
+        ],
+    );
+    let cases: [(&str, BagReader, usize); 4] = [
+        ("channels", BagReader::open(&two).unwrap(), 3),
+        ("merged", BagReader::open_all(&ones, library).unwrap(), 2),
+        (
+            "sqlite3",
+            BagReader::open(&fixture("two_definitions.db3")).unwrap(),
+            2,
+        ),
+        ("ROS 1", BagReader::from_bytes(ros1).unwrap(), 3),
+    ];
+    for (name, mut reader, count) in cases {
+        let types: Vec<&str> = reader
+            .topics()
+            .iter()
+            .map(|t| t.topic.type_name.as_str())
+            .collect();
+        assert_eq!(types, ["my_msgs/msg/Size"; 2], "{name}");
+        assert_eq!(sizes(&mut reader), vec![right; count], "{name}");
+        let new = folder(&format!("own-{}", name.replace(' ', "-")));
+        copy(
+            &mut reader,
+            MessageFilter::default(),
+            &new,
+            BagOptions::default(),
+        )
+        .unwrap();
+        let mut copied = BagReader::open(&new).unwrap();
+        assert_eq!(sizes(&mut copied), vec![right; count], "{name}, copied");
+        assert_eq!(copied.topics().len(), 2, "{name}, copied");
+    }
+}
+
+/// Log of kinds: definitions that nest others of the same name, and those that only differ
+/// in their text.
+#[test]
+fn nested_types_are_those_of_their_own_definition() {
+    let line = "=".repeat(80);
+    let outer = |inner: &str| format!("Inner size\n{line}\nMSG: my_msgs/Inner\n{inner}");
+    let (one, other) = (outer(WIDTH_FIRST), outer(HEIGHT_FIRST));
+    let bag = ros1_bag(
+        &[
+            ("/a", "my_msgs/Outer", &one),
+            ("/b", "my_msgs/Other", &other),
+        ],
+        &[(0, &words(&[640, 480])), (1, &words(&[480, 640]))],
+    );
+    let mut reader = BagReader::from_bytes(bag).unwrap();
+    let texts: Vec<String> = all(&mut reader).iter().map(|m| json(&reader, m)).collect();
+    assert_eq!(
+        texts,
+        [
+            r#"{"size":{"width":640,"height":480}}"#,
+            r#"{"size":{"height":480,"width":640}}"#
+        ]
+    );
+    // Other comments are the same type, and so is none where the hash is known.
+    let new = folder("comments");
+    let mut writer = BagWriter::create(&new, BagOptions::default()).unwrap();
+    for definition in [
+        WIDTH_FIRST,
+        "# pixels\nuint32 width\n\nuint32 height # of rows\n",
+    ] {
+        let channel = writer.add_topic(size_topic(definition)).unwrap();
+        writer.write(channel, 1, 1, &cdr(&[640, 480])).unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+    let mut reader = BagReader::open(&new).unwrap();
+    assert_eq!(reader.topics().len(), 1);
+    assert_eq!(
+        (reader.topics()[0].message_count, sizes(&mut reader).len()),
+        (2, 2)
+    );
+}
+
+/// A hash without its definition: the known one may be another version.
+#[test]
+fn a_known_type_with_another_hash_is_not_taken_for_the_recorded_one() {
+    let library = pteros::interfaces::library();
+    let mut topic = BagTopic {
+        type_name: "std_msgs/msg/String".into(),
+        type_hash: format!("RIHS01_{}", "0".repeat(64)),
+        ..BagTopic::default()
+    };
+    let error = message_type(&topic, library).unwrap_err();
+    assert!(
+        error.contains("has the hash RIHS01_df668c") && error.contains("--interfaces"),
+        "{error}"
+    );
+    topic.type_hash = library
+        .type_hash("std_msgs/msg/String")
+        .unwrap()
+        .to_string();
+    message_type(&topic, library).unwrap();
+    topic.serialization_format = "json".into();
+    let error = message_type(&topic, library).unwrap_err();
+    assert!(error.contains("its messages are json"), "{error}");
+}
+
+/// Log of kinds: a bag of ROS 1 that ends anywhere. All messages that are whole are read,
+/// and something says that it ends early.
+#[test]
+fn a_bag_of_ros_1_that_ends_anywhere_is_read_up_to_there() {
+    for (name, step) in [("plain.bag", 3), ("bz2.bag", 11), ("lz4.bag", 7)] {
+        let whole = std::fs::read(fixture(name)).unwrap();
+        let expected = all(&mut BagReader::from_bytes(whole.clone()).unwrap());
+        let at = whole.windows(10).position(|w| w == b"index_pos=").unwrap() + 10;
+        let index = u64::from_le_bytes(whole[at..at + 8].try_into().unwrap());
+        let index = usize::try_from(index).unwrap();
+        let mut most = 0;
+        for length in (4200..whole.len()).step_by(step) {
+            let mut reader = BagReader::from_bytes(whole[..length].to_vec()).unwrap();
+            let read = all(&mut reader);
+            assert!(
+                read.len() >= most,
+                "{name} {length}: {} after {most}",
+                read.len()
+            );
+            assert!(
+                read.iter().all(|message| expected.contains(message)),
+                "{name} {length}"
+            );
+            assert_eq!(reader.message_count(), read.len() as u64, "{name} {length}");
+            assert!(!reader.problems().is_empty(), "{name} {length}");
+            assert!(!reader.is_complete());
+            if length >= index {
+                assert_eq!(
+                    read.len(),
+                    expected.len(),
+                    "{name}, cut in its index at {length}"
+                );
+            }
+            most = read.len();
+        }
+        assert_eq!(most, expected.len());
+        // The front of an uncompressed chunk is read, message by message.
+        if name == "plain.bag" {
+            let half = BagReader::from_bytes(whole[..(4200 + index) / 2].to_vec()).unwrap();
+            assert!(half.message_count() > 5, "{}", half.message_count());
+        }
+    }
+}
+
+/// Log of kinds: a connection of ROS 1 without a definition. It has that of another
+/// connection, or of the standard type; else it is named, and the others are read.
+#[test]
+fn connections_of_ros_1_without_a_definition_are_read_where_their_type_is_known() {
+    let text = |text: &str| [words(&[text.len() as u32]), text.as_bytes().to_vec()].concat();
+    let stamped = [words(&[7, 12, 34]), text("map"), vec![0; 56]].concat();
+    let bag = ros1_bag(
+        &[
+            ("/text", "std_msgs/String", ""),
+            ("/pose", "geometry_msgs/PoseStamped", "\n"),
+            ("/size", "my_msgs/Size", HEIGHT_FIRST),
+            ("/size2", "my_msgs/Size", ""),
+            ("/lost", "my_msgs/Unknown", ""),
+        ],
+        &[
+            (0, &text("hello")),
+            (1, &stamped),
+            (2, &words(&[480, 640])),
+            (3, &words(&[480, 640])),
+            (4, &words(&[1])),
+        ],
+    );
+    let mut reader = BagReader::from_bytes(bag).unwrap();
+    let read: Vec<(String, String)> = all(&mut reader)
+        .iter()
+        .map(|m| (topic_of(&reader, m).to_owned(), json(&reader, m)))
+        .collect();
+    let names: Vec<&str> = read.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["/text", "/pose", "/size", "/size2"]);
+    assert_eq!(read[0].1, r#"{"data":"hello"}"#);
+    assert!(
+        read[1]
+            .1
+            .contains(r#""stamp":{"sec":12,"nanosec":34},"frame_id":"map""#),
+        "{}",
+        read[1].1
+    );
+    assert_eq!(read[3].1, r#"{"height":480,"width":640}"#);
+    let problems = reader.problems().join("\n");
+    for expected in [
+        "topic /text: the bag has no definition of std_msgs/String; it is read as std_msgs/msg/String",
+        "topic /lost of type my_msgs/Unknown is left out: the bag has no definition of my_msgs/Unknown",
+    ] {
+        assert!(problems.contains(expected), "{problems}");
+    }
+}
+
+/// An MCAP file with one message on each channel: topic, encoding, and a schema's name,
+/// encoding and text.
+fn foreign_mcap(channels: &[(&str, &str, (&str, &str, &str), &[u8])]) -> Vec<u8> {
+    fn put(out: &mut Vec<u8>, op: u8, content: &[u8]) {
+        out.push(op);
+        out.extend((content.len() as u64).to_le_bytes());
+        out.extend(content);
+    }
+    fn text(out: &mut Vec<u8>, text: &str) {
+        out.extend((text.len() as u32).to_le_bytes());
+        out.extend(text.as_bytes());
+    }
+    let mut file = b"\x89MCAP0\r\n".to_vec();
+    put(&mut file, 1, &[0; 8]);
+    for (id, (topic, encoding, schema, message)) in (1u16..).zip(channels) {
+        let mut content = id.to_le_bytes().to_vec();
+        for part in [schema.0, schema.1, schema.2] {
+            text(&mut content, part);
+        }
+        put(&mut file, 3, &content);
+        let mut content = [id.to_le_bytes(), id.to_le_bytes()].concat();
+        for part in [topic, encoding] {
+            text(&mut content, part);
+        }
+        content.extend([0; 4]);
+        put(&mut file, 4, &content);
+        let mut content = id.to_le_bytes().to_vec();
+        content.extend([0; 4]);
+        for time in [u64::from(id), 5] {
+            content.extend(time.to_le_bytes());
+        }
+        content.extend(*message);
+        put(&mut file, 5, &content);
+    }
+    put(&mut file, 0x0f, &[0; 4]);
+    put(&mut file, 2, &[0; 20]);
+    file.extend(b"\x89MCAP0\r\n");
+    file
+}
+
+/// Log of kinds: MCAP files of other tools. Messages of ROS 1 are converted, other formats
+/// are named and never taken for CDR, and a whole file without an index is whole.
+#[test]
+fn foreign_messages_in_mcap_are_converted_or_named() {
+    let hello = [words(&[5]), b"hello".to_vec()].concat();
+    let file = foreign_mcap(&[
+        (
+            "text",
+            "ros1",
+            ("std_msgs/String", "ros1msg", "string data\n"),
+            &hello,
+        ),
+        (
+            "/size",
+            "ros1",
+            ("my_msgs/Size", "ros1msg", WIDTH_FIRST),
+            &words(&[640, 480]),
+        ),
+        ("/odd", "ros1", ("my_msgs/Odd", "protobuf", "?"), &[1]),
+        (
+            "/json",
+            "json",
+            ("my_msgs/msg/J", "jsonschema", "{}"),
+            b"{}",
+        ),
+        (
+            "/size",
+            "cdr",
+            ("my_msgs/msg/Size", "ros2msg", HEIGHT_FIRST),
+            &cdr(&[480, 640]),
+        ),
+    ]);
+    let mut reader = BagReader::from_bytes(file).unwrap();
+    assert!(reader.is_complete(), "{:?}", reader.problems());
+    let library = pteros::interfaces::library();
+    let read: Vec<(String, Result<String, String>)> = all(&mut reader)
+        .iter()
+        .map(|message| {
+            let topic = &reader.topics()[message.topic].topic;
+            let ty = message_type(topic, library);
+            let decoded = ty.map(|ty| {
+                DynamicMessage::from_payload(&ty, &message.payload)
+                    .unwrap()
+                    .to_json()
+            });
+            (topic.name.clone(), decoded)
+        })
+        .collect();
+    let expect = |at: usize, name: &str, text: &str| {
+        let (found, decoded) = &read[at];
+        let decoded = decoded.clone().unwrap_or_else(|problem| problem);
+        assert!(
+            found == name && decoded.contains(text),
+            "{found}: {decoded}"
+        );
+    };
+    expect(0, "/text", r#"{"data":"hello"}"#);
+    expect(1, "/size", r#"{"width":640,"height":480}"#);
+    expect(2, "/odd", "its messages are ros1");
+    expect(3, "/json", "its messages are json");
+    expect(4, "/size", r#"{"height":480,"width":640}"#);
+    let problems = reader.problems().join("\n");
+    assert!(
+        problems.contains("topic /odd: its messages of ROS 1 are not converted"),
+        "{problems}"
+    );
+    assert_eq!(reader.problems().len(), 1, "{problems}");
 }
 
 /// A page that is its own child, a cell beyond its page, a row without an end.

@@ -725,3 +725,65 @@ fn no_span_and_no_rate_is_too_large() {
     graph.spin_until(|| player.summary().is_some());
     assert_eq!(player.summary().unwrap().published, 2);
 }
+
+/// Log of kinds: topics that cannot be played. Each is named, and the others are played.
+#[test]
+fn topics_that_cannot_be_published_are_named_and_the_others_played() {
+    let graph = Graph::new();
+    let bag = folder("refused");
+    let foreign = |format: &str| BagTopic {
+        serialization_format: format.into(),
+        ..topic(&format!("/{format}"))
+    };
+    let unknown = BagTopic {
+        definition: String::new(),
+        type_name: "no_such/msg/Type".into(),
+        ..topic("/unknown")
+    };
+    let other = BagTopic {
+        definition: "int32 other\n".into(),
+        ..topic("/a")
+    };
+    let topics = [
+        topic("/a"),
+        topic("/camera-left/1st image"),
+        topic("/two//slashes"),
+        foreign("ros1"),
+        foreign("json"),
+        unknown,
+        other,
+    ];
+    let messages: Vec<(u16, u64)> = (1..=7)
+        .map(|channel| (channel, u64::from(channel)))
+        .collect();
+    write(&bag, &topics, &messages);
+    let (heard, _subscriptions) = graph.listen(&["/a"]);
+    let options = PlayerOptions {
+        wait_for_matched: Some(Duration::from_secs(5)),
+        ..PlayerOptions::default()
+    };
+    let player = graph.play(&bag, options);
+    let skipped = player.skipped().join("\n");
+    for name in [
+        "/camera-left/1st image",
+        "/two//slashes",
+        "/ros1",
+        "/json",
+        "/unknown",
+    ] {
+        let line = format!("topic {name} is not played: ");
+        assert!(skipped.contains(&line), "{skipped}");
+    }
+    assert_eq!(player.skipped().len(), 5, "{skipped}");
+    graph.spin_until(|| player.summary().is_some());
+    let summary = player.summary().unwrap();
+    assert_eq!(
+        (summary.published, summary.failed),
+        (2, 0),
+        "{:?}",
+        summary.problems
+    );
+    graph.spin_until(|| !heard.all().is_empty());
+    // The other definition has another hash, so this subscription may refuse it.
+    assert_eq!(heard.all()[0], ("/a", 0));
+}

@@ -30,6 +30,7 @@ use crate::trace::TraceVerb;
 use anyhow::Result;
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pteros::log::Severity;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// ROS 2 command line: inspect, run and debug a graph of nodes
@@ -53,7 +54,7 @@ pub struct CommandLine {
 impl CommandLine {
     /// Parses the words without `--ros-args`. A negative number after a flag is
     /// parsed as its value, so that the error is about the number.
-    pub fn read(words: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let command = with_short_help(with_negative_numbers(Self::command()));
         let words = with_long_forms(words.into_iter().collect());
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
@@ -70,11 +71,16 @@ pub const SHORT_FORMS: [(bool, &str, &str); 5] = [
     (true, "-pp", "--print-period"),
 ];
 
+/// Whether a word begins with a dash.
+pub fn is_flag(word: &OsStr) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
+}
+
 /// Replaces the short forms of two letters of `doctor` by the long forms, since
 /// `clap` has none.
-fn with_long_forms(mut words: Vec<String>) -> Vec<String> {
-    let is_noun = |word: &String| word == "doctor" || word == "wtf";
-    let mut nouns = words.iter().skip(1).filter(|word| !word.starts_with('-'));
+fn with_long_forms(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_noun = |word: &OsString| word == "doctor" || word == "wtf";
+    let mut nouns = words.iter().skip(1).filter(|word| !is_flag(word));
     if !nouns.next().is_some_and(is_noun) {
         return words;
     }
@@ -82,7 +88,7 @@ fn with_long_forms(mut words: Vec<String>) -> Vec<String> {
     for word in &mut words {
         let long = SHORT_FORMS
             .iter()
-            .find(|(of_hello, short, _)| *of_hello == is_hello && word == short);
+            .find(|(of_hello, short, _)| *of_hello == is_hello && *word == **short);
         if let Some((.., long)) = long {
             *word = (*long).into();
         }
@@ -265,8 +271,8 @@ impl Noun {
 mod tests {
     use super::*;
 
-    fn words(line: &str) -> Vec<String> {
-        line.split(' ').map(String::from).collect()
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
     }
 
     #[test]

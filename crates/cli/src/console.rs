@@ -5,7 +5,7 @@
 //! goes up to `main`, which exits quietly. Colour codes are always written;
 //! `anstream` removes them if the output is not a terminal or `NO_COLOR` is set.
 
-use pteros::log::{escape_json, escape_line, escape_lines};
+use pteros::log::{escape_json, escape_line, escape_lines, escape_row};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 
@@ -17,6 +17,12 @@ pub struct Console {
 }
 
 impl Console {
+    /// Writes exactly one line: line breaks, control and invisible characters in names
+    /// are escaped. For every line with names from outside.
+    pub fn row(self, text: impl AsRef<str>) -> io::Result<()> {
+        self.styled(&format!("{}\n", escape_row(text.as_ref())))
+    }
+
     /// Writes one line, or several if `text` contains line breaks.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
         let mut text = text.as_ref().to_string();
@@ -89,6 +95,11 @@ impl Console {
     pub fn note(self, text: impl AsRef<str>) {
         // A closed standard error must not stop the verb.
         let _ = writeln!(anstream::stderr().lock(), "{}", escape_lines(text.as_ref()));
+    }
+
+    /// As [`note`](Self::note), exactly one line, as [`row`](Self::row) writes it.
+    pub fn note_row(self, text: impl AsRef<str>) {
+        self.note(escape_row(text.as_ref()));
     }
 
     /// Whether standard output is a terminal that supports redrawing.

@@ -6,6 +6,7 @@
 use crate::cli_context::CliContext;
 use anyhow::{Context as _, Error, Result, bail};
 use clap::Args;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -23,7 +24,7 @@ pub struct Lab {
         allow_hyphen_values = true,
         value_name = "ARGUMENT"
     )]
-    arguments: Vec<String>,
+    arguments: Vec<OsString>,
 }
 
 impl Lab {

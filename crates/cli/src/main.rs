@@ -69,17 +69,17 @@ use pteros::args::Arguments;
 use pteros::log::{escape_json, escape_lines};
 use pteros::msg::suggest;
 use pteros_launch::run::{WATCHDOG_ARGUMENT, run_watchdog};
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+    // Paths need not be UTF-8.
+    let words: Vec<OsString> = std::env::args_os().collect();
     if let [_, word, launch_id] = words.as_slice()
         && word == WATCHDOG_ARGUMENT
     {
-        run_watchdog(launch_id, std::io::stdin());
+        run_watchdog(&launch_id.to_string_lossy(), std::io::stdin());
         return ExitCode::SUCCESS;
     }
     completion::answer_shell();
@@ -89,11 +89,12 @@ fn main() -> ExitCode {
     }
     // The arguments after `run`, `lab` and `trace record` are for another program, so
     // they are not checked here.
-    let noun = words.iter().skip(1).find(|word| !word.starts_with('-'));
-    let parsed = if noun.is_some_and(|noun| ["run", "lab", "trace"].contains(&noun.as_str())) {
+    let of_others = ["run", "lab", "trace"];
+    let noun = words.iter().skip(1).find(|word| !arguments::is_flag(word));
+    let parsed = if noun.is_some_and(|noun| of_others.iter().any(|other| noun == other)) {
         Ok((Arguments::default(), words))
     } else {
-        Arguments::parse(words)
+        Arguments::parse_os(words)
     };
     let (mut arguments, rest) = match parsed {
         Ok(parsed) => parsed,

@@ -8,7 +8,9 @@
 //! Fixed-size arrays of numbers are printed as lists; numpy's format with line
 //! breaks is not reproduced.
 
-use pteros::msg::dynamic::{DynamicMessage, Element, MessageField, Shape, Value, is_bidi_control};
+use pteros::msg::dynamic::{
+    DynamicMessage, Element, MessageField, Shape, Value, is_invisible, is_joiner,
+};
 use std::fmt::Write;
 
 /// Origin of a message, which decides the digits of its `float32` values.
@@ -44,24 +46,55 @@ fn message_of(message: &DynamicMessage, origin: Origin) -> String {
 }
 
 /// One received value as `print()` shows it: strings without quotes, nothing
-/// truncated.
-pub fn value(value: &Value) -> String {
+/// truncated. Its field says whether numbers are bytes, and a sequence of others an
+/// `array`.
+pub fn value(value: &Value, field: Option<&MessageField>) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::WString(text) => text.to_string(),
         Value::Message(inner) => received_message(inner),
-        other => value_of(other, None, Origin::Received),
+        other => {
+            let shown = value_of(other, field, Origin::Received);
+            let is_sequence = |field: &&MessageField| matches!(field.shape, Shape::Sequence { .. });
+            let field = field.filter(is_sequence);
+            match field.and_then(|field| array_code(&field.element)) {
+                Some(code) if other.len() == Some(0) => format!("array('{code}')"),
+                Some(code) => format!("array('{code}', {shown})"),
+                None => shown,
+            }
+        }
     }
+}
+
+/// The type code of Python's `array` for elements of this type; `None` where rclpy has a
+/// list.
+fn array_code(element: &Element) -> Option<char> {
+    Some(match element {
+        Element::I8 => 'b',
+        Element::U8 => 'B',
+        Element::I16 => 'h',
+        Element::U16 => 'H',
+        Element::I32 => 'i',
+        Element::U32 => 'I',
+        Element::I64 => 'q',
+        Element::U64 => 'Q',
+        Element::F32 => 'f',
+        Element::F64 => 'd',
+        _ => return None,
+    })
 }
 
 /// Bytes as a Python literal, `b'\x00\x01a'`.
 pub fn bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() * 4 + 3);
-    out.push_str("b'");
+    let has = |byte: u8| bytes.contains(&byte);
+    let quote = if has(b'\'') && !has(b'"') { '"' } else { '\'' };
+    out.push('b');
+    out.push(quote);
     for byte in bytes {
         match byte {
             b'\\' => out.push_str("\\\\"),
-            b'\'' => out.push_str("\\'"),
+            b'\'' if quote == '\'' => out.push_str("\\'"),
             b'\n' => out.push_str("\\n"),
             b'\r' => out.push_str("\\r"),
             b'\t' => out.push_str("\\t"),
@@ -71,7 +104,7 @@ pub fn bytes(bytes: &[u8]) -> String {
             }
         }
     }
-    out.push('\'');
+    out.push(quote);
     out
 }
 
@@ -138,8 +171,13 @@ fn text(value: &str) -> String {
             c if c.is_control() && u32::from(c) < 0x100 => {
                 let _ = write!(out, "\\x{:02x}", u32::from(c));
             }
-            c if is_bidi_control(c) => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            c if is_invisible(c) || is_joiner(c) => {
+                let code = u32::from(c);
+                let _ = if code < 0x1_0000 {
+                    write!(out, "\\u{code:04x}")
+                } else {
+                    write!(out, "\\U{code:08x}")
+                };
             }
             c => out.push(c),
         }
@@ -244,13 +282,64 @@ mod tests {
             "std_msgs.msg.Float32(data=0.10000000149011612)"
         );
         let data = number.get("data").unwrap();
-        assert_eq!(value(&data), "0.10000000149011612");
+        assert_eq!(value(&data, None), "0.10000000149011612");
         let text = message(&made("sensor_msgs/msg/LaserScan", "ranges: [0.1, 0.5]"));
         assert!(text.contains("ranges=[0.10000000149011612, 0.5]"), "{text}");
     }
 
     #[test]
     fn bytes_are_a_python_literal() {
-        assert_eq!(bytes(b"\x00\x01a'\xff"), r"b'\x00\x01a\'\xff'");
+        assert_eq!(bytes(b"\x00\x01a'\xff"), r#"b"\x00\x01a'\xff""#);
+        assert_eq!(bytes(b"'\""), r#"b'\'"'"#);
+    }
+
+    /// What `print()` of a field shows in rclpy: measured with Jazzy.
+    #[test]
+    fn a_field_is_printed_as_rclpy_prints_it() {
+        for (type_name, yaml, path, printed) in [
+            ("std_msgs/msg/Byte", "data: 65", "data", "b'A'"),
+            ("std_msgs/msg/Byte", "data: 39", "data", "b\"'\""),
+            ("std_msgs/msg/UInt8", "data: 65", "data", "65"),
+            (
+                "std_msgs/msg/ByteMultiArray",
+                "data: [1, 97]",
+                "data",
+                r"[b'\x01', b'a']",
+            ),
+            (
+                "std_msgs/msg/ByteMultiArray",
+                "data: [1, 97]",
+                "data[1]",
+                "b'a'",
+            ),
+            (
+                "std_msgs/msg/UInt8MultiArray",
+                "data: [1, 2]",
+                "data",
+                "array('B', [1, 2])",
+            ),
+            (
+                "std_msgs/msg/Int64MultiArray",
+                "data: []",
+                "data",
+                "array('q')",
+            ),
+            (
+                "sensor_msgs/msg/JointState",
+                "{name: [a], position: [0.5]}",
+                "name",
+                "['a']",
+            ),
+            (
+                "sensor_msgs/msg/JointState",
+                "position: [0.5]",
+                "position",
+                "array('d', [0.5])",
+            ),
+        ] {
+            let message = made(type_name, yaml);
+            let field = message.field_at(path).unwrap();
+            assert_eq!(value(&message.get(path).unwrap(), Some(&field)), printed);
+        }
     }
 }

@@ -25,7 +25,7 @@ pub struct Run {
         allow_hyphen_values = true,
         value_name = "ARGUMENT"
     )]
-    arguments: Vec<String>,
+    arguments: Vec<OsString>,
 }
 
 impl Run {
@@ -37,7 +37,7 @@ impl Run {
         let prefix = self.prefix.as_deref().unwrap_or("");
         let mut words: Vec<OsString> = prefix.split_whitespace().map(Into::into).collect();
         words.push(program.into());
-        words.extend(self.arguments.into_iter().map(Into::into));
+        words.extend(self.arguments);
         let error = Command::new(&words[0]).args(&words[1..]).exec();
         Err(Error::new(error)).with_context(|| format!("start {}", words[0].display()))
     }

@@ -185,6 +185,105 @@ fn bags_of_sqlite3_and_ros_1_are_shown_printed_checked_and_converted() {
     }
 }
 
+/// Log of kinds: what the command says of names, dates and paths from outside.
+#[test]
+fn names_dates_and_paths_are_shown_as_they_are() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = folder("outside").join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
+    for (number, name) in (1u16..).zip(["/a\nb", "/zero\u{200b}width", "/tag\u{e0041}"]) {
+        let topic = BagTopic {
+            name: name.into(),
+            type_name: "std_msgs/msg/String\u{feff}\x1b[2J".into(),
+            definition: "string data\n".into(),
+            serialization_format: "cdr".into(),
+            ..BagTopic::default()
+        };
+        let channel = writer.add_topic(topic).unwrap();
+        let time = 1_709_210_096_000_000_000 + u64::from(number);
+        writer.write(channel, time, time, &[0, 1, 0, 0]).unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+    assert_eq!(
+        bag("topics", &folder).ok(),
+        "/a\\nb [std_msgs/msg/String\\u{feff}\\x1b[2J] 1\n/zero\\u{200b}width [std_msgs/msg/String\\u{feff}\\x1b[2J] 1\n/tag\\u{e0041} [std_msgs/msg/String\\u{feff}\\x1b[2J] 1\n"
+    );
+    let mut command = pteros();
+    command.env("TZ", "CET-1CEST,M3.5.0,M10.5.0/3");
+    command.args(["bag", "info"]).arg(&folder);
+    let shown = finish(command).ok();
+    assert_contains(
+        &shown,
+        "Start:             Feb 29 2024 13:34:56.000000001 (1709210096.000000001)\n",
+    );
+    assert_contains(
+        &shown,
+        "Topic: /a\\nb | Type: std_msgs/msg/String\\u{feff}\\x1b[2J | ",
+    );
+    for answer in [
+        shown,
+        bag("cat", &folder).ok(),
+        bag("info --json", &folder).ok(),
+    ] {
+        let is_raw = |c: char| "\u{200b}\u{feff}\u{e0041}\x1b".contains(c);
+        assert!(!answer.contains(is_raw), "{answer:?}");
+    }
+}
+
+/// Log of kinds: what a copy says. A whole file without an index is no failure; a cut one
+/// is, with its reason.
+#[test]
+fn a_failed_copy_says_why_and_a_whole_one_does_not_fail() {
+    let folder = folder("why");
+    std::fs::create_dir_all(&folder).unwrap();
+    let whole = folder.join("whole.mcap");
+    // Header, channel without schema, a message, end of data, footer without a summary.
+    let mut file = b"\x89MCAP0\r\n".to_vec();
+    let mut put = |op: u8, content: &[u8]| {
+        file.push(op);
+        file.extend((content.len() as u64).to_le_bytes());
+        file.extend(content);
+    };
+    put(1, &[0; 8]);
+    put(
+        3,
+        b"\x01\0\x13\0\0\0std_msgs/msg/String\x07\0\0\0ros2msg\x0b\0\0\0string data",
+    );
+    put(4, b"\x01\0\x01\0\x02\0\0\0/a\x03\0\0\0cdr\0\0\0\0");
+    put(
+        5,
+        b"\x01\0\0\0\0\0\x05\0\0\0\0\0\0\0\x05\0\0\0\0\0\0\0\0\x01\0\0\x02\0\0\0b\0",
+    );
+    put(0x0f, &[0; 4]);
+    put(2, &[0; 20]);
+    file.extend(b"\x89MCAP0\r\n");
+    std::fs::write(&whole, &file).unwrap();
+    assert_eq!(bag("check", &whole).ok(), "1 messages read, no problems\n");
+    assert_contains(
+        &copy("convert -i", &whole, &folder.join("new")).ok(),
+        "1 messages",
+    );
+    let bags = std::fs::read(fixture("plain.bag")).unwrap();
+    for length in [bags.len() - 1, bags.len() - 400, 8000] {
+        let cut = folder.join("cut.bag");
+        std::fs::write(&cut, &bags[..length]).unwrap();
+        let answer = bag("check", &cut);
+        assert_eq!(answer.code, Some(1), "{length}: {}", answer.out);
+        assert_contains(&answer.out, "the file ends");
+        let new = folder.join(format!("cut-{length}"));
+        let answer = copy("convert -i", &cut, &new);
+        assert_eq!(answer.code, Some(1), "{}", answer.out);
+        assert_contains(&answer.err, "WARNING: ");
+        let recovered = folder.join(format!("recovered-{length}"));
+        assert!(
+            !copy("recover", &cut, &recovered)
+                .ok()
+                .contains(": 0 messages"),
+            "{length}"
+        );
+    }
+}
+
 #[test]
 fn bags_are_filtered_split_and_merged() {
     let source = fixture("version4.db3");
@@ -649,15 +748,164 @@ fn a_full_disk_ends_the_recording_with_what_fits() {
 /// Checks our bag with the PyPI packages `mcap`, `mcap-ros2-support` and `rosbags`, and
 /// one of theirs with ours. `cargo xtask peers` installs them, and `PTEROS_PEERS` names
 /// the folder with `bag-python`; or `PTEROS_BAG_PYTHON` names a Python that has them.
-#[test]
-fn bags_are_exchanged_with_other_libraries() {
+/// The Python with the libraries of others; without it, a sentence says so.
+fn python_of_others() -> Option<std::ffi::OsString> {
     let peers = std::env::var_os("PTEROS_PEERS").map(PathBuf::from);
     let peer = peers.map(|folder| folder.join("bag-python").into_os_string());
     let peer = peer.filter(|program| Path::new(program).exists());
-    let Some(python) = std::env::var_os("PTEROS_BAG_PYTHON").or(peer) else {
+    let python = std::env::var_os("PTEROS_BAG_PYTHON").or(peer);
+    if python.is_none() {
         eprintln!(
-            "skipped: neither PTEROS_PEERS nor PTEROS_BAG_PYTHON leads to mcap-ros2-support and rosbags"
+            "skipped: neither PTEROS_PEERS nor PTEROS_BAG_PYTHON leads to mcap-ros2-support, rosbags and PyYAML"
         );
+    }
+    python
+}
+
+/// Texts that some reader of YAML takes for something else, or that need quotes.
+const AMBIGUOUS: &[&str] = &[
+    "y",
+    "N",
+    "0483",
+    "123E5",
+    "1e3",
+    "1e-7",
+    "null",
+    "~",
+    "1_000",
+    "0o7",
+    "0x1F",
+    "0b11",
+    "12:30:45",
+    "1:30",
+    ".inf",
+    "-.INF",
+    "nan",
+    ".NaN",
+    "2024-01-02",
+    "2024-01-02 03:04:05",
+    "yes",
+    "Off",
+    "TRUE",
+    "+1",
+    "-0",
+    ".5",
+    "1.",
+    "1.e5",
+    "=",
+    "<<",
+    "",
+    " ",
+    "a ",
+    "a: b",
+    "a #b",
+    "- a",
+    "-",
+    "?",
+    "[a]",
+    "{a}",
+    "it's",
+    "\"q\"",
+    "a\nb",
+    "a\\nb",
+    "\tx",
+    "%a",
+    "@a",
+    "`a`",
+    "!t",
+    "&a",
+    "*a",
+    "|",
+    ">",
+    "é",
+    "\u{200b}",
+    "\u{feff}x",
+    "\u{e0041}",
+    "\u{85}",
+    "\u{2028}",
+    "\u{1f600}",
+    "\x1b[2J",
+    "--- x",
+    "...",
+    "a,b",
+    "true ",
+    "0.1.2",
+    "1e3.5",
+    "٣",
+];
+
+/// Log of kinds: texts that look like something else in YAML. Readers of YAML 1.1 (PyYAML)
+/// and 1.2 (ruamel.yaml) read what was written.
+#[test]
+fn yaml_is_read_as_the_same_values_by_other_libraries() {
+    let Some(python) = python_of_others() else {
+        return;
+    };
+    let folder = folder("yaml");
+    let options = BagOptions {
+        custom_data: AMBIGUOUS
+            .iter()
+            .map(|text| ((*text).into(), (*text).into()))
+            .collect(),
+        ..BagOptions::default()
+    };
+    let mut writer = BagWriter::create(&folder, options).unwrap();
+    let topic = |name: &str, kind: &str, definition: &str| BagTopic {
+        name: name.into(),
+        type_name: format!("std_msgs/msg/{kind}"),
+        definition: definition.into(),
+        serialization_format: "cdr".into(),
+        ..BagTopic::default()
+    };
+    let text_topic = writer
+        .add_topic(topic("/0483", "String", "string data\n"))
+        .unwrap();
+    let numbers = writer
+        .add_topic(topic("/1e3", "Float64", "float64 data\n"))
+        .unwrap();
+    let mut time = 0;
+    for text in AMBIGUOUS {
+        let mut payload = vec![0, 1, 0, 0];
+        payload.extend(u32::try_from(text.len() + 1).unwrap().to_le_bytes());
+        payload.extend(text.as_bytes());
+        payload.push(0);
+        time += 1;
+        writer.write(text_topic, time, time, &payload).unwrap();
+    }
+    let floats: [f64; 9] = [
+        1e-7,
+        1e16,
+        0.1,
+        -0.0,
+        1e300,
+        5e-324,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        100.0,
+    ];
+    for float in floats {
+        time += 1;
+        let payload = [&[0, 1, 0, 0][..], &float.to_le_bytes()].concat();
+        writer.write(numbers, time, time, &payload).unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+    let printed = folder.join("printed.yaml");
+    std::fs::write(&printed, bag("cat", &folder).ok()).unwrap();
+    let values = serde_json::json!({
+        "texts": AMBIGUOUS,
+        "floats": floats.map(|float| format!("{:016x}", float.to_bits())),
+    });
+    let expected = folder.join("expected.json");
+    std::fs::write(&expected, values.to_string()).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/yaml_libraries.py");
+    let mut command = Command::new(&python);
+    command.arg(script).arg(&folder);
+    assert_contains(&finish(command).ok(), "all values are the same");
+}
+
+#[test]
+fn bags_are_exchanged_with_other_libraries() {
+    let Some(python) = python_of_others() else {
         return;
     };
     let domain = Domain::new();

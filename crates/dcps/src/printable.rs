@@ -9,10 +9,10 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::Write as _;
 
-use pteros_msg::dynamic::is_bidi_control;
+use pteros_msg::dynamic::{is_invisible, is_joiner};
 
-/// One line of text: control characters, line breaks included, and bidirectional
-/// controls as `\n`, `\t`, `\r`, `\x1b` or `\u{202e}`. Borrows text without any.
+/// One line of text: control characters, line breaks included, and invisible characters
+/// as `\n`, `\t`, `\r`, `\x1b` or `\u{202e}`. Borrows text without any.
 ///
 /// A backslash that would read as the begin of such an escape is doubled, so the text
 /// can be told from its escaped form: `\n` of the text becomes `\\n`. `C:\dir` stays.
@@ -20,10 +20,18 @@ pub fn escape_line(text: &str) -> Cow<'_, str> {
     escape(text, |_| false, begins_escape)
 }
 
-/// As [`escape_line`], for a text of several lines: line feeds and tabs stay.
-/// Backslashes stay too, since the lines may be escaped already.
+/// As [`escape_line`], for a text of several lines: line feeds and tabs stay, and so do
+/// joiners, which belong to the text of some languages. Backslashes stay too, since the
+/// lines may be escaped already.
 pub fn escape_lines(text: &str) -> Cow<'_, str> {
-    escape(text, |c| matches!(c, '\n' | '\t'), |_| false)
+    let stays = |c: char| matches!(c, '\n' | '\t') || is_joiner(c);
+    escape(text, stays, |_| false)
+}
+
+/// As [`escape_line`], for a line in which names may be escaped already: tabs and
+/// backslashes stay.
+pub fn escape_row(text: &str) -> Cow<'_, str> {
+    escape(text, |c| c == '\t', |_| false)
 }
 
 /// Whether a backslash before this character is doubled: it would read as an escape.
@@ -71,18 +79,21 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(json.len().saturating_add(16));
     for c in json.chars() {
-        // All of them are in the basic plane, so one escape is enough.
-        let _ = match c {
-            c if is_unsafe(c) => write!(out, "\\u{:04x}", u32::from(c)),
-            c => out.write_char(c),
-        };
+        if !is_unsafe(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a String does not fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
     }
     Cow::Owned(out)
 }
 
-/// Controls (C0, DEL, C1), separators that end a line, bidirectional controls.
+/// Controls (C0, DEL, C1), separators that end a line, invisible characters.
 fn is_unprintable(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_bidi_control(c)
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_invisible(c) || is_joiner(c)
 }
 
 #[cfg(test)]
@@ -98,6 +109,22 @@ mod tests {
         );
         assert!(matches!(escape_line("grüße"), Cow::Borrowed(_)));
         assert_eq!(escape_lines("a\n\tb\x1b"), "a\n\tb\\x1b");
+    }
+
+    /// Log of kinds: characters that show nothing. A name has none of them; a text of
+    /// several lines keeps those that join letters.
+    #[test]
+    fn invisible_characters_are_shown() {
+        for c in "\u{200b}\u{feff}\u{e0041}\u{2060}\u{ad}\u{180e}\u{3164}\u{fff9}".chars() {
+            let text = alloc::format!("/a{c}b");
+            let shown = alloc::format!("/a\\u{{{:x}}}b", u32::from(c));
+            assert_eq!(escape_line(&text), shown);
+            assert_eq!(escape_lines(&text), shown);
+        }
+        assert_eq!(escape_line("a\u{200d}b\u{fe0f}"), r"a\u{200d}b\u{fe0f}");
+        assert_eq!(escape_lines("a\u{200d}b\n"), "a\u{200d}b\n");
+        assert_eq!(escape_row("a\nb\t\\n\u{200d}"), "a\\nb\t\\n\\u{200d}");
+        assert_eq!(escape_json("\"\u{e0041}\""), r#""\udb40\udc41""#);
     }
 
     /// Reads the escapes of a line as a person does.

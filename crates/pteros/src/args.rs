@@ -9,6 +9,7 @@
 
 mod remap;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -88,16 +89,37 @@ impl Arguments {
     pub fn parse<S: Into<String>>(
         words: impl IntoIterator<Item = S>,
     ) -> Result<(Arguments, Vec<String>), ArgumentsError> {
+        let words = words.into_iter().map(|word| {
+            let word: String = word.into();
+            OsString::from(word)
+        });
+        let (arguments, rest) = Self::parse_os(words)?;
+        let texts = rest.into_iter().map(|word| match word.into_string() {
+            Ok(text) => text,
+            Err(word) => word.to_string_lossy().into_owned(),
+        });
+        Ok((arguments, texts.collect()))
+    }
+
+    /// As [`parse`](Self::parse), and keeps words that are not UTF-8, such as paths. In
+    /// ROS arguments, replacement characters stand for what is not UTF-8.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_os(
+        words: impl IntoIterator<Item = OsString>,
+    ) -> Result<(Arguments, Vec<OsString>), ArgumentsError> {
         let mut arguments = Arguments::default();
         let mut rest = Vec::new();
-        let mut words = words.into_iter().map(Into::into);
+        let mut words = words.into_iter();
+        let text = |word: OsString| word.to_string_lossy().into_owned();
         let mut inside = false;
         while let Some(word) = words.next() {
-            match (inside, word.as_str()) {
-                (_, "--ros-args") => inside = true,
+            match (inside, word.to_str()) {
+                (_, Some("--ros-args")) => inside = true,
                 (false, _) => rest.push(word),
-                (true, "--") => inside = false,
-                (true, _) => arguments.take_flag(&word, || words.next())?,
+                (true, Some("--")) => inside = false,
+                (true, _) => arguments.take_flag(&text(word), || words.next().map(text))?,
             }
         }
         Ok((arguments, rest))

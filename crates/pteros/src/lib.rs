@@ -53,6 +53,7 @@ pub mod instance;
 mod known_types;
 pub mod lifecycle;
 mod loan;
+pub mod local_time;
 pub mod log;
 mod log_outputs;
 mod logger;

@@ -15,7 +15,7 @@ mod file_options;
 
 pub(crate) use file_options::LogFileSettings;
 pub use file_options::{LogFileFormat, LogFileOptions};
-pub use pteros_runtime::printable::{escape_json, escape_line, escape_lines};
+pub use pteros_runtime::printable::{escape_json, escape_line, escape_lines, escape_row};
 
 /// Severity of a log message, with the numbers of `rcl_interfaces/msg/Log`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]

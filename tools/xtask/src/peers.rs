@@ -39,7 +39,12 @@ struct PythonPeer {
 }
 
 /// The tested PyPI releases of libraries that read and write bags.
-const PYTHON_BAGS: [&str; 3] = ["mcap==1.6.0", "mcap-ros2-support==0.6.0", "rosbags==0.11.9"];
+const PYTHON_BAGS: [&str; 4] = [
+    "mcap==1.6.0",
+    "mcap-ros2-support==0.6.0",
+    "rosbags==0.11.9",
+    "PyYAML==6.0.4",
+];
 
 /// ROS 2's own rclpy, over Fast DDS: the tested PyPI releases of Jazzy and Kilted.
 const RCLPY_JAZZY: [&str; 5] = [
@@ -152,7 +157,7 @@ pub fn prepare() -> Result<Peers> {
                 name: "bag-python",
                 venv: "venv-bag",
                 packages: &PYTHON_BAGS,
-                import: "import mcap, mcap_ros2.decoder, rosbags.highlevel",
+                import: "import mcap, mcap_ros2.decoder, rosbags.highlevel, ruamel.yaml, yaml",
                 script: None,
             }),
         ),

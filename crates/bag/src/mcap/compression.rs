@@ -15,6 +15,10 @@ use zstd::stream::{read::Decoder, write::Encoder};
 /// The largest chunk that is read: 512 MiB. Writers use some megabytes, and one message
 /// may be larger than a chunk.
 pub(crate) const CHUNK_BYTES_MAX: u64 = 512 << 20;
+/// Compressed data may become this many times larger, and [`SPARE_BYTES`] more: one black
+/// image has a far higher ratio. Larger data is taken for a bomb.
+const GROWTH_MAX: u64 = 500;
+const SPARE_BYTES: u64 = 64 << 20;
 /// Bytes that are reserved before the first byte is there.
 const RESERVED_MAX: u64 = 8 << 20;
 
@@ -101,6 +105,7 @@ impl Compression {
                 "a chunk that announces {size} bytes; at most {CHUNK_BYTES_MAX} are read"
             ));
         }
+        check_growth(data.len() as u64, size)?;
         let out = match self {
             Self::None => data,
             Self::Lz4 => read_limited(FrameDecoder::new(data.as_slice()), size)?,
@@ -123,6 +128,24 @@ impl Compression {
             }
         ))
     }
+}
+
+/// The most bytes that data of `stored` bytes may have when it is decompressed.
+pub(crate) fn growth_limit(stored: u64) -> u64 {
+    stored
+        .saturating_mul(GROWTH_MAX)
+        .saturating_add(SPARE_BYTES)
+}
+
+/// Refuses data that would become far larger than it is.
+pub(crate) fn check_growth(stored: u64, size: u64) -> Result<(), String> {
+    let limit = growth_limit(stored);
+    if size <= limit {
+        return Ok(());
+    }
+    Err(format!(
+        "{stored} bytes that announce {size} decompressed; at most {limit} are read, {GROWTH_MAX} times as many and {SPARE_BYTES}"
+    ))
 }
 
 /// Reads at most one byte more than `size`.

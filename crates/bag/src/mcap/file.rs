@@ -35,8 +35,8 @@ pub(crate) struct ChunkLocation {
     pub stored: u64,
     pub uncompressed: u64,
     pub compression: Compression,
-    /// 0 is not checked.
-    pub crc: u32,
+    /// 0 is not checked; `None` is in the chunk's own head.
+    pub crc: Option<u32>,
     /// The channels of its messages; `None` without an index.
     pub channels: Option<Arc<[u16]>>,
 }
@@ -190,11 +190,15 @@ impl McapFile {
             return Ok(false);
         };
         let counted: u64 = statistics.by_channel.values().sum();
-        let is_indexed = !chunks.is_empty() || statistics.message_count == 0;
-        let are_known = statistics
-            .by_channel
-            .keys()
-            .all(|id| self.channels.contains_key(id));
+        let has_chunks = !chunks.is_empty() && chunks.len() as u64 >= statistics.chunk_count.into();
+        let is_indexed = has_chunks || statistics.message_count == 0;
+        // A writer may leave out the channels, or their schemas.
+        let mut counted_channels = statistics.by_channel.keys();
+        let has_schema = |channel: &ChannelRecord| {
+            channel.schema_id == 0 || self.schemas.contains_key(&channel.schema_id)
+        };
+        let are_known = counted_channels.all(|id| self.channels.contains_key(id))
+            && self.channels.values().all(has_schema);
         if !is_indexed || !are_known || counted != statistics.message_count {
             self.forget();
             return Ok(false);
@@ -238,8 +242,7 @@ impl McapFile {
             stored: index.compressed,
             uncompressed: index.uncompressed,
             compression: Compression::of_name(&index.compression)?,
-            // Known once the chunk's own head is read.
-            crc: 0,
+            crc: None,
             channels,
         });
         Ok(())
@@ -306,6 +309,9 @@ impl McapFile {
                         at,
                         "the file ends within its summary: its writer was stopped",
                     );
+                } else {
+                    // Its writer left out the index.
+                    self.is_complete |= self.problems.is_empty();
                 }
                 break;
             }
@@ -376,7 +382,7 @@ impl McapFile {
             stored: bytes,
             uncompressed: bytes,
             compression: Compression::None,
-            crc: 0,
+            crc: Some(0),
             channels: None,
         };
         if let Some(full) = run.replace(new) {
@@ -451,7 +457,7 @@ impl McapFile {
             stored: head.stored,
             uncompressed: head.uncompressed,
             compression,
-            crc: head.crc,
+            crc: Some(head.crc),
             channels: None,
         };
         if !whole {
@@ -461,7 +467,7 @@ impl McapFile {
             }
             location.stored = there.saturating_sub(head.bytes);
             location.uncompressed = location.stored;
-            location.crc = 0;
+            location.crc = Some(0);
         }
         self.keep_scanned(location);
         Ok(())
@@ -525,7 +531,8 @@ impl McapFile {
             .compression
             .decompress(stored, location.uncompressed);
         let records = records.map_err(|problem| damaged(&self.path, problem))?;
-        if location.crc != 0 && crc32fast::hash(&records) != location.crc {
+        let crc = location.crc.filter(|crc| *crc != 0);
+        if crc.is_some_and(|crc| crc32fast::hash(&records) != crc) {
             return Err(damaged(
                 &self.path,
                 "the checksum of a chunk is wrong".to_owned(),
@@ -542,12 +549,11 @@ impl McapFile {
             .offset
             .checked_sub(head_bytes)
             .map(|head| head + 24);
-        if found.crc == 0
-            && self.is_complete
+        if found.crc.is_none()
             && let Some(crc_at) = crc_at
             && let Ok(bytes) = self.read_at(crc_at, 4)
         {
-            found.crc = Cursor::new(&bytes).u32().unwrap_or(0);
+            found.crc = Cursor::new(&bytes).u32().ok();
         }
         found
     }

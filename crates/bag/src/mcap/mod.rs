@@ -12,7 +12,9 @@ mod writer;
 
 pub use chunk::ChunkBuilder;
 pub(crate) use chunk::parse_chunk;
-pub(crate) use compression::{CHUNK_BYTES_MAX, compress_stream, read_limited};
+pub(crate) use compression::{
+    CHUNK_BYTES_MAX, check_growth, compress_stream, growth_limit, read_limited,
+};
 pub use compression::{Compression, CompressionLevel};
 pub(crate) use file::McapFile;
 pub(crate) use records::MAGIC;

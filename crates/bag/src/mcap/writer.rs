@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::chunk::ChunkBuilder;
-use super::compression::{Compression, CompressionLevel};
+use super::compression::{Compression, CompressionLevel, check_growth};
 use super::records::{
     ChannelRecord, ChunkHead, ChunkIndex, MAGIC, MetadataRecord, SchemaRecord, Statistics, opcode,
     put_bytes, put_len, record,
@@ -18,6 +18,14 @@ use crate::file_store::{BagFile, FileStore};
 
 /// The library name in the header.
 const LIBRARY: &str = concat!("pteros ", env!("CARGO_PKG_VERSION"));
+
+/// Bytes of a message index and of a chunk index without their entries.
+const INDEX_BYTES: u64 = 16;
+const CHUNK_INDEX_BYTES: u64 = 80;
+/// Bytes of the other records of a file's end, and of a chunk's head: 375.
+const SUMMARY_BYTES: u64 = 512;
+/// Bytes that compression may add to a short chunk.
+const SPARE_BYTES: u64 = 64;
 
 /// Writes one file, which did not exist before.
 #[derive(Debug)]
@@ -33,6 +41,8 @@ pub(crate) struct McapWriter {
     schemas: BTreeMap<u16, SchemaRecord>,
     channels: BTreeMap<u16, ChannelRecord>,
     statistics: Statistics,
+    /// Bytes of the records of schemas and channels.
+    channel_bytes: u64,
     buffer: Vec<u8>,
 }
 
@@ -63,6 +73,7 @@ impl McapWriter {
             schemas: BTreeMap::new(),
             channels: BTreeMap::new(),
             statistics: Statistics::default(),
+            channel_bytes: 0,
             buffer: Vec::new(),
         };
         writer.buffer.extend(MAGIC);
@@ -72,11 +83,6 @@ impl McapWriter {
         });
         writer.flush()?;
         Ok(writer)
-    }
-
-    /// Bytes written so far.
-    pub(crate) fn position(&self) -> u64 {
-        self.position
     }
 
     /// The file, for a thread that syncs it.
@@ -97,32 +103,66 @@ impl McapWriter {
     }
 
     pub(crate) fn add_channel(&mut self, schema: &SchemaRecord, channel: &ChannelRecord) {
+        let start = self.buffer.len();
         if schema.id != 0 && self.schemas.insert(schema.id, schema.clone()).is_none() {
             schema.write(&mut self.buffer);
         }
         if self.channels.insert(channel.id, channel.clone()).is_none() {
             channel.write(&mut self.buffer);
         }
+        self.channel_bytes += (self.buffer.len() - start) as u64;
+    }
+
+    /// The most bytes that the file has when it ends with this chunk and its summary. New
+    /// channels and metadata are not counted.
+    pub(crate) fn size_with(&self, chunk: &ChunkBuilder) -> u64 {
+        // Compression may add some bytes.
+        let stored = chunk.len() as u64 + chunk.len() as u64 / 128 + SPARE_BYTES;
+        let indexes = chunk.counts().map(|(_, count)| INDEX_BYTES + 16 * count);
+        let channels = chunk.counts().count() as u64;
+        let listed = self
+            .chunks
+            .iter()
+            .map(|index| index.message_indexes.len() as u64);
+        let chunk_indexes = |channels: u64| CHUNK_INDEX_BYTES + 10 * channels;
+        let summary = self.channel_bytes
+            + listed.map(chunk_indexes).sum::<u64>()
+            + chunk_indexes(channels)
+            + 10 * (self.statistics.by_channel.len() as u64 + channels)
+            + SUMMARY_BYTES;
+        self.position + self.buffer.len() as u64 + stored + indexes.sum::<u64>() + summary
+    }
+
+    /// The bytes that a channel adds to the file: in the data and in the summary.
+    pub(crate) fn channel_bytes(&self, schema: &SchemaRecord, channel: &ChannelRecord) -> u64 {
+        let mut records = Vec::new();
+        if !self.schemas.contains_key(&schema.id) {
+            schema.write(&mut records);
+        }
+        channel.write(&mut records);
+        2 * records.len() as u64
     }
 
     pub(crate) fn write_chunk(&mut self, chunk: &ChunkBuilder) -> Result<(), BagError> {
         if chunk.is_empty() {
             return self.flush();
         }
-        let packed;
-        let stored: &[u8] = if self.compression == Compression::None {
-            chunk.records()
-        } else {
-            packed = self
-                .compression
-                .compress(chunk.records(), self.level)
-                .map_err(|problem| {
-                    BagError::Invalid(format!(
-                        "{}: compressing a chunk: {problem}",
-                        self.path.display()
-                    ))
-                })?;
-            &packed
+        let packed = match self.compression {
+            Compression::None => None,
+            kind => Some(
+                kind.compress(chunk.records(), self.level)
+                    .map_err(|problem| {
+                        let path = self.path.display();
+                        BagError::Invalid(format!("{path}: compressing a chunk: {problem}"))
+                    })?,
+            ),
+        };
+        // A reader would take a far smaller chunk for a bomb.
+        let size = chunk.len() as u64;
+        let packed = packed.filter(|packed| check_growth(packed.len() as u64, size).is_ok());
+        let (stored, compression) = match &packed {
+            Some(packed) => (packed.as_slice(), self.compression),
+            None => (chunk.records(), Compression::None),
         };
         let head = ChunkHead {
             start: chunk.start(),
@@ -134,7 +174,7 @@ impl McapWriter {
             } else {
                 0
             },
-            compression: self.compression.name().to_owned(),
+            compression: compression.name().to_owned(),
             stored: stored.len() as u64,
             bytes: 0,
         };

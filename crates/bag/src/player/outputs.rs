@@ -9,7 +9,7 @@ use pteros::service::{CallError, ResponseFuture};
 use pteros::{Client, ClientOptions, NamedQosExt, Node, Publisher, PublisherOptions};
 
 use super::options::{PlayerOptions, RequestSource};
-use crate::definitions::type_of;
+use crate::definitions::message_type;
 use crate::error::BagError;
 use crate::reader::BagReader;
 use crate::topic::BagTopic;
@@ -62,7 +62,7 @@ impl Outputs {
             let output = if is_clock || !is_chosen {
                 Output::None
             } else {
-                create_output(node, topic, options)?.unwrap_or_else(|problem| {
+                create_output(node, topic, options).unwrap_or_else(|problem| {
                     let name = &topic.name;
                     outputs
                         .skipped
@@ -100,48 +100,38 @@ impl Outputs {
     }
 }
 
-/// The outer error ends the player, the inner one leaves out the topic.
-fn create_output(
-    node: &Node,
-    topic: &BagTopic,
-    options: &PlayerOptions,
-) -> Result<Result<Output, String>, BagError> {
-    let ty = match type_of(&topic.type_name, &topic.definition, &options.library) {
-        Ok(ty) => ty,
-        Err(problem) => return Ok(Err(problem)),
-    };
-    let name = match options.remap.name_of(&topic.name) {
-        Ok(name) => name,
-        Err(problem) => return Ok(Err(problem.to_string())),
-    };
+/// Creates the publisher or the client of a topic.
+///
+/// # Errors
+/// Its type, its name or its QoS cannot be used: the topic is left out.
+fn create_output(node: &Node, topic: &BagTopic, options: &PlayerOptions) -> Result<Output, String> {
+    let ty = message_type(topic, &options.library)?;
+    let name = options.remap.name_of(&topic.name);
+    let name = name.map_err(|problem| problem.to_string())?;
     if let (Some(source), Some(service)) = (options.requests, name.strip_suffix(EVENT_SUFFIX)) {
-        let Some(service_type) = topic.type_name.strip_suffix(EVENT_TYPE_SUFFIX) else {
-            let problem = format!("{} is no type of service events", topic.type_name);
-            return Ok(Err(problem));
-        };
-        let support = match DynamicService::new(&options.library, service_type) {
-            Ok(support) => support,
-            Err(error) => return Ok(Err(error.to_string())),
-        };
-        return Ok(Ok(Output::Requests(RequestReplay {
-            client: node.create_client(ClientOptions::of_type(&support, service))?,
+        let service_type = topic.type_name.strip_suffix(EVENT_TYPE_SUFFIX);
+        let service_type = service_type
+            .ok_or_else(|| format!("{} is no type of service events", topic.type_name))?;
+        let support = DynamicService::new(&options.library, service_type);
+        let support = support.map_err(|error| error.to_string())?;
+        let client = node.create_client(ClientOptions::of_type(&support, service));
+        return Ok(Output::Requests(RequestReplay {
+            client: client.map_err(|error| error.to_string())?,
             event: ty,
             request: support.request().clone(),
             wanted: match source {
                 RequestSource::Service => ServiceEventInfo::REQUEST_RECEIVED,
                 RequestSource::Client => ServiceEventInfo::REQUEST_SENT,
             },
-        })));
+        }));
     }
     let qos = match options.qos_overrides.get(&topic.name) {
         Some(profile) => profile.clone(),
         None => offered(topic),
     };
-    let publisher = node.create_publisher(PublisherOptions::<DynamicMessage>::of_type(
-        &ty,
-        name.as_str().qos(qos),
-    ))?;
-    Ok(Ok(Output::Topic(publisher)))
+    let publisher = PublisherOptions::<DynamicMessage>::of_type(&ty, name.as_str().qos(qos));
+    let publisher = node.create_publisher(publisher);
+    Ok(Output::Topic(publisher.map_err(|error| error.to_string())?))
 }
 
 /// The recorded profile if all publishers agreed, history apart; else the default. The

@@ -3,11 +3,12 @@
 //!
 //! A bag whose recorder was stopped has no index. It is read record by record.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::MAGIC;
 use crate::error::BagError;
-use crate::mcap::{CHUNK_BYTES_MAX, read_limited};
+use crate::mcap::{CHUNK_BYTES_MAX, check_growth, growth_limit, read_limited};
 use crate::source::{self, Source};
 
 /// The longest header of a record, and the longest data beside chunks.
@@ -31,6 +32,8 @@ pub(crate) struct Connection {
     /// For example `sensor_msgs/Image`.
     pub type_name: String,
     pub definition: String,
+    /// The hash of the definition, as digits; empty or `*` if unknown.
+    pub md5: String,
     pub is_latching: bool,
 }
 
@@ -123,6 +126,7 @@ impl Connection {
             topic: fields.text("topic"),
             type_name: more.text("type"),
             definition: more.text("message_definition"),
+            md5: more.text("md5sum"),
             is_latching: more.value("latching") == Some(b"1"),
         })
     }
@@ -221,9 +225,11 @@ impl Container {
             return Err(self.damaged(start, problem));
         }
         let index_at = fields.u64("index_pos").unwrap_or(0);
+        let announced = |name: &str| fields.u32(name).ok().and_then(|n| usize::try_from(n).ok());
+        let announced = (announced("conn_count"), announced("chunk_count"));
         let first = head.data_at.saturating_add(head.data_bytes);
         if index_at > 0 {
-            match self.read_index(index_at) {
+            match self.read_index(index_at, first, announced) {
                 Ok(contents) => return Ok(contents),
                 Err(error) => {
                     let mut contents = self.scan(first);
@@ -237,7 +243,16 @@ impl Container {
         Ok(contents)
     }
 
-    fn read_index(&mut self, mut at: u64) -> Result<Contents, BagError> {
+    /// Reads the index behind the chunks. It has as many connections and chunks as the
+    /// bag's header announces: a file that was cut before it, or between its records, has
+    /// fewer.
+    fn read_index(
+        &mut self,
+        mut at: u64,
+        first: u64,
+        announced: (Option<usize>, Option<usize>),
+    ) -> Result<Contents, BagError> {
+        let start = at;
         let mut contents = Contents {
             is_complete: true,
             ..Contents::default()
@@ -264,6 +279,19 @@ impl Container {
             }
             at = head.data_at + head.data_bytes;
         }
+        let found = (contents.connections.len(), contents.chunks.len());
+        let (connections, chunks) = announced;
+        let is_short = start > self.bytes
+            || (start == self.bytes && first < start)
+            || connections.is_some_and(|announced| found.0 < announced)
+            || chunks.is_some_and(|announced| found.1 < announced);
+        if is_short {
+            let problem = format!(
+                "the file ends before its index does: it has {} connections and {} chunks",
+                found.0, found.1
+            );
+            return Err(self.damaged(start.min(self.bytes), problem));
+        }
         Ok(contents)
     }
 
@@ -271,12 +299,17 @@ impl Container {
     fn scan(&mut self, mut at: u64) -> Contents {
         let mut contents = Contents::default();
         while at < self.bytes {
-            let head = match self.head(at) {
-                Ok(head) if head.data_at + head.data_bytes <= self.bytes => head,
-                _ => {
-                    contents.note(format!("byte {at}: the file ends within a record"));
-                    break;
+            let head = self.head(at).ok();
+            let end = head.as_ref().map(|head| head.data_at + head.data_bytes);
+            let is_whole = end.is_some_and(|end| end <= self.bytes);
+            let Some(head) = head.as_ref().filter(|_| is_whole) else {
+                let op = head.and_then(|head| Fields(&head.fields).op());
+                if op == Some(OP_CHUNK) {
+                    // The messages at its front may be whole.
+                    self.scan_chunk(at, &mut contents);
                 }
+                contents.note(format!("byte {at}: the file ends within a record"));
+                break;
             };
             match Fields(&head.fields).op() {
                 Some(OP_CHUNK) => self.scan_chunk(at, &mut contents),
@@ -302,12 +335,12 @@ impl Container {
     }
 
     fn scan_chunk(&mut self, at: u64, contents: &mut Contents) {
-        let records = match self.load(at) {
-            Ok(records) => records,
+        let (records, is_torn) = match self.load(at) {
+            Ok(loaded) => loaded,
             Err(error) => return contents.note(error.to_string()),
         };
         let parsed = parse_records(&records);
-        if let Some(problem) = parsed.problem {
+        if let Some(problem) = parsed.problem.filter(|_| !is_torn) {
             contents.note(format!("chunk at byte {at}: {problem}"));
         }
         for connection in parsed.connections {
@@ -328,11 +361,12 @@ impl Container {
         }
     }
 
-    /// Reads and decompresses the chunk at an offset.
+    /// Reads and decompresses the chunk at an offset. Of a chunk that the file's end cuts,
+    /// it reads as much as is there, and says so.
     ///
     /// # Errors
     /// The system's; or the chunk is damaged.
-    pub(crate) fn load(&mut self, offset: u64) -> Result<Vec<u8>, BagError> {
+    pub(crate) fn load(&mut self, offset: u64) -> Result<(Vec<u8>, bool), BagError> {
         let head = self.head(offset)?;
         let fields = Fields(&head.fields);
         if fields.op() != Some(OP_CHUNK) {
@@ -341,33 +375,49 @@ impl Container {
         }
         let size = fields.u32("size").map_err(|p| self.damaged(offset, p))?;
         let size = u64::from(size);
-        if size > CHUNK_BYTES_MAX || head.data_bytes > CHUNK_BYTES_MAX {
+        let there = self.bytes.saturating_sub(head.data_at);
+        let is_torn = there < head.data_bytes;
+        let stored = head.data_bytes.min(there);
+        if size > CHUNK_BYTES_MAX || stored > CHUNK_BYTES_MAX {
             let problem =
                 format!("a chunk that announces {size} bytes; at most {CHUNK_BYTES_MAX} are read");
             return Err(self.damaged(offset, problem));
         }
-        let stored = self.read_at(head.data_at, head.data_bytes)?;
+        let stored = self.read_at(head.data_at, stored)?;
+        let grown = check_growth(stored.len() as u64, size);
+        if !is_torn {
+            grown.map_err(|problem| self.damaged(offset, problem))?;
+        }
+        let packed = stored.as_slice();
+        let read = |reader: &mut dyn Read| {
+            if !is_torn {
+                return read_limited(reader, size);
+            }
+            let mut front = Vec::new();
+            // The error is the end, which is known.
+            let _ = reader
+                .take(growth_limit(packed.len() as u64).min(size))
+                .read_to_end(&mut front);
+            Ok(front)
+        };
         let records = match fields.value("compression") {
             Some(b"none") => Ok(stored),
-            Some(b"bz2") => read_limited(bzip2::read::BzDecoder::new(stored.as_slice()), size),
-            Some(b"lz4") => {
-                let decoder = lz4_flex::frame::FrameDecoder::new(stored.as_slice());
-                read_limited(decoder, size)
-            }
+            Some(b"bz2") => read(&mut bzip2::read::BzDecoder::new(packed)),
+            Some(b"lz4") => read(&mut lz4_flex::frame::FrameDecoder::new(packed)),
             other => Err(format!(
                 "a chunk with compression {:?}; Pteros reads none, bz2 and lz4",
                 String::from_utf8_lossy(other.unwrap_or_default())
             )),
         };
         let records = records.map_err(|problem| self.damaged(offset, problem))?;
-        if records.len() as u64 != size {
+        if records.len() as u64 != size && !is_torn {
             let problem = format!(
                 "a chunk that announces {size} bytes and has {}",
                 records.len()
             );
             return Err(self.damaged(offset, problem));
         }
-        Ok(records)
+        Ok((records, is_torn))
     }
 }
 

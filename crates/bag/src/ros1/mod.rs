@@ -5,6 +5,7 @@ mod container;
 mod convert;
 mod definition;
 mod plan;
+mod standard_definition;
 mod type_pairs;
 
 pub(crate) use container::{ChunkInfo, Connection, Container, parse_records};

@@ -14,7 +14,7 @@ use super::definition::{Count, Definitions, Ros1Field, Ros1Type};
 /// Nested messages in each other. Interfaces of robots have five.
 const DEPTH_MAX: usize = 32;
 /// The only field of a message without fields.
-const PLACEHOLDER: &str = "structure_needs_at_least_one_member";
+pub(super) const PLACEHOLDER: &str = "structure_needs_at_least_one_member";
 
 /// The messages of a pair; the first is the outermost.
 #[derive(Debug, Default)]
@@ -370,7 +370,8 @@ pub(super) fn ros2_field_name(name: &str) -> String {
     words.join("_")
 }
 
-fn element_and_count(target: &FieldType) -> (u8, TargetCount) {
+/// The type of a field's elements, and how many it has.
+pub(super) fn element_and_count(target: &FieldType) -> (u8, TargetCount) {
     let capacity = usize::try_from(target.capacity).unwrap_or(usize::MAX);
     let (kind, count) = match target.type_id {
         id if id > type_id::UNBOUNDED_SEQUENCE => {

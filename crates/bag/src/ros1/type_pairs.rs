@@ -5,13 +5,16 @@
 //! `time` as `builtin_interfaces/Time`, nested standard types as those of ROS 2.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use pteros::msg::library::{InterfaceLibrary, split_full_name};
 
 use super::convert::convert;
 use super::definition::{Count, Definitions, Ros1Type};
 use super::plan::{Plan, ros2_field_name};
+use super::standard_definition::standard_definition;
 use crate::definitions::definition_text;
+use crate::mcap::CHUNK_BYTES_MAX;
 
 /// Types that a definition may nest before it counts as wrong.
 const DEPTH_MAX: usize = 32;
@@ -29,40 +32,71 @@ pub(crate) struct Converter {
 }
 
 impl Converter {
-    /// Appends a message as CDR with its encapsulation header.
+    /// Appends a message as CDR with its encapsulation header, and returns its place.
     ///
     /// # Errors
-    /// The message does not fit its definition. What was appended is to be removed.
-    pub(crate) fn convert(&self, message: &[u8], out: &mut Vec<u8>) -> Result<(), String> {
-        convert(&self.plan, message, out)
+    /// The message does not fit its definition, or the output has the size of the largest
+    /// chunk already. Nothing is appended then.
+    pub(crate) fn append(&self, message: &[u8], out: &mut Vec<u8>) -> Result<Range<usize>, String> {
+        let start = out.len();
+        let converted = if start as u64 > CHUNK_BYTES_MAX {
+            Err("the chunk would be too large in ROS 2".to_owned())
+        } else {
+            convert(&self.plan, message, out)
+        };
+        if let Err(problem) = converted {
+            out.truncate(start);
+            return Err(problem);
+        }
+        Ok(start..out.len())
     }
 }
 
-/// Finds the types of ROS 2, and remembers those that it translated.
+/// Finds the types of ROS 2 for one definition, and remembers those that it translated.
+/// Another definition may have other nested types of the same names.
 pub(crate) struct TypePairs {
     library: InterfaceLibrary,
 }
 
 impl TypePairs {
-    pub(crate) fn new(library: InterfaceLibrary) -> Self {
-        Self { library }
-    }
-
-    /// The conversion of a type with this definition.
+    /// The conversion of a type with this definition. Without one, that of the standard
+    /// type of this name is assumed and noted.
     ///
     /// # Errors
-    /// The definition is incomplete, or has names that ROS 2 does not allow.
+    /// The definition is missing or incomplete, or has names that ROS 2 does not allow.
     pub(crate) fn converter(
-        &mut self,
+        library: &InterfaceLibrary,
         type_name: &str,
-        definition: &str,
+        definition: Option<&str>,
     ) -> Result<Converter, String> {
-        let definitions = Definitions::parse(type_name, definition)?;
+        let mut pairs = Self {
+            library: library.clone(),
+        };
+        if let Some(text) = definition {
+            return pairs.pair(type_name, &Definitions::parse(type_name, text)?);
+        }
+        for candidate in candidates(type_name) {
+            let Ok(described) = pairs.library.describe(&candidate) else {
+                continue;
+            };
+            let definitions = standard_definition(type_name, &described)?;
+            let mut converter = pairs.pair(type_name, &definitions)?;
+            converter.note = Some(format!(
+                "the bag has no definition of {type_name}; it is read as {candidate}"
+            ));
+            return Ok(converter);
+        }
+        Err(format!(
+            "the bag has no definition of {type_name}, and no standard type has this name"
+        ))
+    }
+
+    fn pair(&mut self, type_name: &str, definitions: &Definitions) -> Result<Converter, String> {
         let mut note = None;
-        let target = match self.standard_type(&definitions, type_name) {
+        let target = match self.standard_type(definitions, type_name) {
             Ok(known) => known,
             Err(reason) => {
-                let translated = self.translate(&definitions, type_name, 0)?;
+                let translated = self.translate(definitions, type_name, 0)?;
                 note = reason.map(|reason| {
                     format!(
                         "{type_name} is no pair of ROS 2's type ({reason}); it becomes {translated}"
@@ -73,7 +107,7 @@ impl TypePairs {
         };
         let described = self.library.describe(&target).map_err(|e| e.to_string())?;
         Ok(Converter {
-            plan: Plan::new(&definitions, type_name, &described)?,
+            plan: Plan::new(definitions, type_name, &described)?,
             definition: definition_text(&described, &self.library),
             type_hash: pteros::msg::hash::rihs01(&described).to_string(),
             type_name: target,
@@ -192,19 +226,22 @@ fn candidates(type_name: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pteros::msg::dynamic::{DynamicMessage, DynamicType};
+    use crate::definitions::type_of;
+    use pteros::msg::dynamic::DynamicMessage;
 
     const SEPARATOR: &str =
         "================================================================================\n";
 
+    fn converter(type_name: &str, definition: &str) -> Result<Converter, String> {
+        TypePairs::converter(pteros::interfaces::library(), type_name, Some(definition))
+    }
+
     fn converted(type_name: &str, definition: &str, message: &[u8]) -> (Converter, String) {
-        let library = pteros::interfaces::library();
-        let mut pairs = TypePairs::new(library.clone());
-        let converter = pairs.converter(type_name, definition).unwrap();
+        let converter = converter(type_name, definition).unwrap();
         let mut out = Vec::new();
-        converter.convert(message, &mut out).unwrap();
-        let described = pairs.library.describe(&converter.type_name).unwrap();
-        let ty = DynamicType::new(&described).unwrap();
+        converter.append(message, &mut out).unwrap();
+        let (name, nobody) = (&converter.type_name, InterfaceLibrary::new());
+        let ty = type_of(name, &converter.definition, &nobody).unwrap();
         let json = DynamicMessage::from_payload(&ty, &out).unwrap().to_json();
         (converter, json)
     }
@@ -320,32 +357,28 @@ mod tests {
         let definition = format!("my/Inner[] extra\nstring data\n{inner}");
         let (_, json) = converted("std_msgs/String", &definition, &message);
         assert_eq!(json, r#"{"data":"x"}"#);
-        let mut pairs = TypePairs::new(pteros::interfaces::library().clone());
         let definition = format!("Nothing[] all\n{SEPARATOR}MSG: my/Nothing\n");
-        let converter = pairs.converter("my/Bomb", &definition).unwrap();
-        let error = converter.convert(&[255; 4], &mut Vec::new()).unwrap_err();
+        let converter = self::converter("my/Bomb", &definition).unwrap();
+        let error = converter.append(&[255; 4], &mut Vec::new()).unwrap_err();
         assert_eq!(error, "it has far more elements than bytes");
     }
 
     #[test]
     fn a_message_that_does_not_fit_is_an_error_and_takes_no_memory() {
-        let mut pairs = TypePairs::new(pteros::interfaces::library().clone());
-        let converter = pairs.converter("std_msgs/String", "string data\n").unwrap();
+        let text = converter("std_msgs/String", "string data\n").unwrap();
         let mut out = Vec::new();
-        let huge = converter.convert(&[255; 8], &mut out).unwrap_err();
+        let huge = text.append(&[255; 8], &mut out).unwrap_err();
         assert_eq!(huge, "it ends before its definition does");
-        let long = converter.convert(&[0; 5], &mut out).unwrap_err();
+        let long = text.append(&[0; 5], &mut out).unwrap_err();
         assert_eq!(long, "1 bytes more than its definition says");
         // A sequence of messages that have fields in ROS 2 alone.
         let definition = format!("Pose[] poses\n{SEPARATOR}MSG: geometry_msgs/Pose\n");
-        let converter = pairs
-            .converter("geometry_msgs/PoseArray", &definition)
-            .unwrap();
-        let error = converter.convert(&[255; 4], &mut out).unwrap_err();
+        let poses = converter("geometry_msgs/PoseArray", &definition).unwrap();
+        let error = poses.append(&[255; 4], &mut out).unwrap_err();
         assert_eq!(error, "it would be too large in ROS 2");
-        let own = pairs.converter("my/Loop", "Loop[] next\n").unwrap_err();
+        let own = converter("my/Loop", "Loop[] next\n").unwrap_err();
         assert!(own.contains("nested more than"), "{own}");
-        let error = pairs.converter("my/Lost", "Other x\n").unwrap_err();
+        let error = converter("my/Lost", "Other x\n").unwrap_err();
         assert_eq!(error, "the bag has no definition of my/Other");
     }
 }

@@ -131,9 +131,12 @@ impl Database {
     }
 
     fn read_log(&mut self, path: &Path) -> Result<(), BagError> {
-        let mut file = match File::open(path) {
+        let mut file = match source::open_regular(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            // A FIFO of that name is no log either.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
+                return Ok(());
+            }
             Err(error) => return Err(BagError::io("opening", path)(error)),
         };
         let bytes = file.metadata().map_err(BagError::io("reading", path))?;

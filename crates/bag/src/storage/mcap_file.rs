@@ -1,35 +1,122 @@
 //! MCAP files as storage: channels with their schemas are topics, chunks are blocks.
+//! Messages of ROS 1 become CDR of ROS 2's types as they are read.
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
+
+use pteros::msg::library::InterfaceLibrary;
+use pteros::qos::QosProfile;
 
 use super::{Block, BlockMessage, LoadedBlock, StorageFile, StoredTopic};
+use crate::definitions::CDR;
 use crate::error::BagError;
 use crate::mcap::{ChannelRecord, McapFile, SchemaRecord, parse_chunk};
 use crate::qos_text::parse_profiles;
+use crate::ros1::{Converter, TypePairs};
 use crate::topic::BagTopic;
 
-impl StorageFile for McapFile {
+/// An open file, with the conversions of its messages of ROS 1.
+pub(super) struct McapStorage {
+    file: McapFile,
+    /// By channel, or why there is none. Channels of one schema share theirs.
+    ros1: BTreeMap<u16, Result<Arc<Converter>, String>>,
+}
+
+/// The encoding of messages of ROS 1, and that of their schemas.
+const ROS1: &str = "ros1";
+const ROS1_SCHEMA: &str = "ros1msg";
+
+impl McapStorage {
+    pub(super) fn new(file: McapFile, library: &InterfaceLibrary) -> Self {
+        let mut by_schema = BTreeMap::new();
+        let channels = file.channels.iter();
+        let channels = channels.filter(|(_, channel)| channel.message_encoding == ROS1);
+        let ros1 = channels.map(|(id, channel)| {
+            let schema = file.schemas.get(&channel.schema_id);
+            let converter = by_schema
+                .entry(channel.schema_id)
+                .or_insert_with(|| ros1_converter(schema, library).map(Arc::new));
+            (*id, converter.clone())
+        });
+        let ros1 = ros1.collect();
+        Self { file, ros1 }
+    }
+
+    fn stored_topic(&self, id: u16, channel: &ChannelRecord) -> StoredTopic {
+        let schema = self.file.schemas.get(&channel.schema_id);
+        let count = self.file.counts.get(&id).copied().unwrap_or(0);
+        let mut stored = stored_topic(channel, schema, count);
+        match self.ros1.get(&id) {
+            Some(Ok(converter)) => become_ros2(&mut stored, channel, converter),
+            Some(Err(problem)) => stored.note(format!(
+                "topic {}: its messages of ROS 1 are not converted: {problem}",
+                channel.topic
+            )),
+            None => {}
+        }
+        stored
+    }
+}
+
+fn ros1_converter(
+    schema: Option<&SchemaRecord>,
+    library: &InterfaceLibrary,
+) -> Result<Converter, String> {
+    let schema = schema.ok_or("its channel has no schema")?;
+    if ![ROS1_SCHEMA, ""].contains(&schema.encoding.as_str()) {
+        return Err(format!(
+            "its schema is {}, and messages of ROS 1 need {ROS1_SCHEMA}",
+            schema.encoding
+        ));
+    }
+    let text = String::from_utf8_lossy(&schema.data);
+    let text = Some(&*text).filter(|text| schema.encoding == ROS1_SCHEMA && !text.is_empty());
+    TypePairs::converter(library, &schema.name, text)
+}
+
+/// Describes a topic of ROS 1 as that which its messages become.
+fn become_ros2(stored: &mut StoredTopic, channel: &ChannelRecord, converter: &Converter) {
+    let name = format!("/{}", channel.topic.trim_start_matches('/'));
+    if let Some(note) = &converter.note {
+        stored.note(format!("topic {name}: {note}"));
+    }
+    let is_latching = channel
+        .metadata
+        .get("latching")
+        .is_some_and(|word| word == "1");
+    stored.topic = BagTopic {
+        name,
+        type_name: converter.type_name.clone(),
+        definition: converter.definition.clone(),
+        serialization_format: CDR.into(),
+        offered_qos: if is_latching {
+            vec![QosProfile::default().keep_last(1).transient_local()]
+        } else {
+            std::mem::take(&mut stored.topic.offered_qos)
+        },
+        type_hash: converter.type_hash.clone(),
+    };
+}
+
+impl StorageFile for McapStorage {
     fn path(&self) -> &Path {
-        Self::path(self)
+        self.file.path()
     }
 
     fn bytes(&self) -> u64 {
-        Self::bytes(self)
+        self.file.bytes()
     }
 
     fn topics(&self) -> Vec<StoredTopic> {
-        let channels = self.channels.iter();
-        let stored = channels.map(|(id, channel)| {
-            let schema = self.schemas.get(&channel.schema_id);
-            let count = self.counts.get(id).copied().unwrap_or(0);
-            stored_topic(channel, schema, count)
-        });
-        stored.collect()
+        let channels = self.file.channels.iter();
+        channels
+            .map(|(id, channel)| self.stored_topic(*id, channel))
+            .collect()
     }
 
     fn blocks(&self) -> Vec<Block> {
-        let chunks = self.chunks.iter();
+        let chunks = self.file.chunks.iter();
         chunks
             .map(|chunk| Block {
                 start: chunk.start,
@@ -40,47 +127,79 @@ impl StorageFile for McapFile {
     }
 
     fn span(&self) -> Option<(u64, u64)> {
-        self.span
+        self.file.span
     }
 
     fn message_count(&self) -> u64 {
-        Self::message_count(self)
+        self.file.message_count()
     }
 
     fn is_complete(&self) -> bool {
-        self.is_complete
+        self.file.is_complete
     }
 
     fn texts(&self, name: &str) -> Option<&BTreeMap<String, String>> {
-        self.metadata.get(name)
+        self.file.metadata.get(name)
     }
 
     fn take_problems(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.problems)
+        std::mem::take(&mut self.file.problems)
     }
 
     fn load(&mut self, block: usize) -> Result<LoadedBlock, BagError> {
-        let Some(location) = self.chunks.get(block).cloned() else {
+        let Some(location) = self.file.chunks.get(block).cloned() else {
             return Ok(LoadedBlock::default());
         };
-        let location = self.with_checksum(&location);
-        let records = Self::load(self, &location)?;
+        let location = self.file.with_checksum(&location);
+        let mut records = self.file.load(&location)?;
         let parsed = parse_chunk(&records);
+        let at = format!(
+            "{}, chunk at byte {}",
+            self.file.path().display(),
+            location.offset
+        );
         // A torn file has said so when it was opened.
-        let problem = parsed.problem.filter(|_| self.is_complete);
-        let problem = problem.map(|problem| {
-            let path = Self::path(self).display();
-            format!("{path}, chunk at byte {}: {problem}", location.offset)
-        });
-        let messages = parsed.messages.into_iter();
-        let messages = messages.map(|message| BlockMessage {
-            channel: message.channel,
-            log_time: message.log_time,
-            publish_time: message.publish_time,
-            payload: message.payload,
-        });
+        let problem = parsed.problem.filter(|_| self.file.is_complete);
+        let mut problem = problem.map(|problem| format!("{at}: {problem}"));
+        let mut unknown = 0u64;
+        let mut messages = Vec::with_capacity(parsed.messages.len());
+        // Converted messages lie behind the records.
+        let mut converted = Vec::new();
+        for message in parsed.messages {
+            let Some(known) = self.file.channels.get(&message.channel) else {
+                unknown += 1;
+                continue;
+            };
+            let mut payload = message.payload;
+            if let Some(Ok(converter)) = self.ros1.get(&message.channel) {
+                let content = records.get(payload).unwrap_or_default();
+                match converter.append(content, &mut converted) {
+                    Ok(place) => {
+                        payload = records.len() + place.start..records.len() + place.end;
+                    }
+                    Err(reason) => {
+                        problem.get_or_insert_with(|| {
+                            format!("{at}: a message of {}: {reason}", known.topic)
+                        });
+                        continue;
+                    }
+                }
+            }
+            messages.push(BlockMessage {
+                channel: message.channel,
+                log_time: message.log_time,
+                publish_time: message.publish_time,
+                payload,
+            });
+        }
+        if unknown > 0 {
+            problem.get_or_insert_with(|| {
+                format!("{at}: {unknown} messages of channels that the file does not describe are left out")
+            });
+        }
+        records.append(&mut converted);
         Ok(LoadedBlock {
-            messages: messages.collect(),
+            messages,
             data: records.into(),
             problem,
         })

@@ -23,6 +23,7 @@ use crate::error::BagError;
 use crate::topic::BagTopic;
 
 /// A topic of one file.
+#[derive(Clone)]
 pub(crate) struct StoredTopic {
     /// Its number in the file.
     pub channel: u16,
@@ -30,6 +31,16 @@ pub(crate) struct StoredTopic {
     pub message_count: u64,
     /// A sentence about the part of it that could not be read.
     pub problem: Option<String>,
+}
+
+impl StoredTopic {
+    /// Adds a sentence about the part of it that could not be read.
+    fn note(&mut self, problem: String) {
+        self.problem = Some(match self.problem.take() {
+            Some(known) => format!("{known}; {problem}"),
+            None => problem,
+        });
+    }
 }
 
 /// The unit of reading, with the log times of its messages.

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use pteros::msg::library::InterfaceLibrary;
 
+use super::mcap_file::McapStorage;
 use super::ros1_file::Ros1File;
 use super::sqlite_file::SqliteFile;
 use super::whole_compression::{ZSTD_MAGIC, decompress_file};
 use super::{Format, StorageFile};
 use crate::error::BagError;
 use crate::mcap::McapFile;
-use crate::source::Source;
+use crate::source::{Source, open_regular};
 
 /// SQLite's mark is the longest.
 const HEAD_BYTES: u64 = 16;
@@ -28,7 +29,7 @@ pub(crate) struct OpenFile {
 /// # Errors
 /// The system's, or the file is no bag. Damage is no error where something can be read.
 pub(crate) fn open_file(path: &Path, library: &InterfaceLibrary) -> Result<OpenFile, BagError> {
-    let mut file = File::open(path).map_err(BagError::io("opening", path))?;
+    let mut file = open_regular(path).map_err(BagError::io("opening", path))?;
     let mut bytes = length(&file, path)?;
     let mut head = read_head(&mut file, path)?;
     let mut is_on_disk = true;
@@ -76,7 +77,10 @@ fn open_source(
         });
     };
     let file: Box<dyn StorageFile> = match format {
-        Format::Mcap => Box::new(McapFile::open(file, bytes, path)?),
+        Format::Mcap => {
+            let file = McapFile::open(file, bytes, path)?;
+            Box::new(McapStorage::new(file, library))
+        }
         Format::Sqlite => Box::new(SqliteFile::open(file, bytes, path, is_on_disk)?),
         Format::Ros1 => Box::new(Ros1File::open(file, bytes, path, library)?),
     };

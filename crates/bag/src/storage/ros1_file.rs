@@ -1,19 +1,21 @@
 //! Bags of ROS 1 as storage: their messages become CDR of ROS 2's types as they are
 //! read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pteros::msg::library::InterfaceLibrary;
 use pteros::qos::QosProfile;
 
 use super::{Block, BlockMessage, LoadedBlock, StorageFile, StoredTopic};
+use crate::definitions::CDR;
 use crate::error::BagError;
-use crate::mcap::CHUNK_BYTES_MAX;
 use crate::ros1::{ChunkInfo, Connection, Container, Converter, TypePairs, parse_records};
 use crate::source::{PROBLEMS_MAX, Source};
 use crate::topic::BagTopic;
 
+/// The hash of a message without fields.
+const MD5_OF_NOTHING: &str = "d41d8cd98f00b204e9800998ecf8427e";
 /// The QoS of a publisher in ROS 1 is a queue alone.
 const DEPTH: usize = 10;
 
@@ -23,6 +25,8 @@ pub(super) struct Ros1File {
     topics: Vec<Ros1Topic>,
     /// Channels by connection.
     channels: BTreeMap<u32, u16>,
+    /// Connections whose messages cannot be converted, which is noted.
+    left_out: BTreeSet<u32>,
     chunks: Vec<ChunkInfo>,
     problems: Vec<String>,
     is_complete: bool,
@@ -34,8 +38,9 @@ struct Ros1Topic {
     count: u64,
     /// Latching publishers.
     latching: usize,
-    /// The type in ROS 1.
+    /// The type in ROS 1, and its definition there.
     ros1_type: String,
+    ros1_definition: Option<String>,
 }
 
 impl Ros1File {
@@ -52,13 +57,14 @@ impl Ros1File {
             container,
             topics: Vec::new(),
             channels: BTreeMap::new(),
+            left_out: BTreeSet::new(),
             chunks: contents.chunks,
             problems: contents.problems,
             is_complete: contents.is_complete,
         };
-        let mut pairs = TypePairs::new(library.clone());
         for connection in &contents.connections {
-            open.add_connection(connection, &mut pairs);
+            let definition = definition_of(connection, &contents.connections);
+            open.add_connection(connection, definition, library);
         }
         for chunk in &open.chunks {
             for (connection, count) in &chunk.counts {
@@ -85,12 +91,19 @@ impl Ros1File {
         }
     }
 
-    fn add_connection(&mut self, connection: &Connection, pairs: &mut TypePairs) {
+    fn add_connection(
+        &mut self,
+        connection: &Connection,
+        definition: Option<&str>,
+        library: &InterfaceLibrary,
+    ) {
         let name = format!("/{}", connection.topic.trim_start_matches('/'));
-        let known =
-            self.topics.iter_mut().zip(0..).find(|(known, _)| {
-                known.topic.name == name && known.ros1_type == connection.type_name
-            });
+        let type_name = &connection.type_name;
+        let known = self.topics.iter_mut().zip(0..).find(|(known, _)| {
+            known.topic.name == name
+                && known.ros1_type == *type_name
+                && known.ros1_definition.as_deref() == definition
+        });
         if let Some((known, channel)) = known {
             known.latching += usize::from(connection.is_latching);
             self.channels.insert(connection.id, channel);
@@ -101,8 +114,7 @@ impl Ros1File {
                 "topic {name} is left out: at most 65535 topics are read"
             ));
         };
-        let type_name = &connection.type_name;
-        match pairs.converter(type_name, &connection.definition) {
+        match TypePairs::converter(library, type_name, definition) {
             Ok(converter) => {
                 if let Some(note) = &converter.note {
                     self.note(format!("topic {name}: {note}"));
@@ -112,7 +124,7 @@ impl Ros1File {
                         name,
                         type_name: converter.type_name.clone(),
                         definition: converter.definition.clone(),
-                        serialization_format: "cdr".into(),
+                        serialization_format: CDR.into(),
                         offered_qos: Vec::new(),
                         type_hash: converter.type_hash.clone(),
                     },
@@ -120,14 +132,34 @@ impl Ros1File {
                     count: 0,
                     latching: usize::from(connection.is_latching),
                     ros1_type: type_name.clone(),
+                    ros1_definition: definition.map(str::to_owned),
                 });
                 self.channels.insert(connection.id, channel);
             }
-            Err(problem) => self.note(format!(
-                "topic {name} of type {type_name} is left out: {problem}"
-            )),
+            Err(problem) => {
+                self.left_out.insert(connection.id);
+                self.note(format!(
+                    "topic {name} of type {type_name} is left out: {problem}"
+                ));
+            }
         }
     }
+}
+
+/// The definition of a connection, or of another one with the same type; `None` if the bag
+/// has none.
+fn definition_of<'a>(connection: &'a Connection, all: &'a [Connection]) -> Option<&'a str> {
+    let has_text = |other: &&Connection| !other.definition.trim().is_empty();
+    if has_text(&connection) || connection.md5 == MD5_OF_NOTHING {
+        return Some(&connection.definition);
+    }
+    let is_known = |md5: &str| !["", "*"].contains(&md5);
+    let is_same = |other: &&Connection| {
+        other.type_name == connection.type_name
+            && (!is_known(&connection.md5) || connection.md5 == other.md5)
+    };
+    let found = all.iter().filter(is_same).find(has_text);
+    found.map(|other| other.definition.as_str())
 }
 
 impl StorageFile for Ros1File {
@@ -191,44 +223,43 @@ impl StorageFile for Ros1File {
             return Ok(LoadedBlock::default());
         };
         let offset = chunk.offset;
-        let records = self.container.load(offset)?;
+        let (records, is_torn) = self.container.load(offset)?;
         let parsed = parse_records(&records);
         let shown = self.container.path().display();
-        let mut problem = parsed
-            .problem
-            .filter(|_| self.is_complete)
-            .map(|problem| format!("{shown}, chunk at byte {offset}: {problem}"));
+        let at = format!("{shown}, chunk at byte {offset}");
+        // A torn chunk was noted when the file was opened.
+        let problem = parsed.problem.filter(|_| !is_torn);
+        let mut problem = problem.map(|problem| format!("{at}: {problem}"));
+        let mut unknown = 0u64;
         let mut data = Vec::with_capacity(records.len());
         let mut messages = Vec::with_capacity(parsed.messages.len());
         for message in parsed.messages {
-            let Some(channel) = self.channels.get(&message.connection) else {
+            let channel = self.channels.get(&message.connection);
+            let topic = channel.and_then(|channel| self.topics.get(usize::from(*channel)));
+            let (Some(channel), Some(topic)) = (channel, topic) else {
+                unknown += u64::from(!self.left_out.contains(&message.connection));
                 continue;
             };
-            let Some(topic) = self.topics.get(usize::from(*channel)) else {
-                continue;
-            };
-            let start = data.len();
             let content = records.get(message.data).unwrap_or_default();
-            let converted = if start as u64 > CHUNK_BYTES_MAX {
-                Err("the chunk would be too large in ROS 2".to_owned())
-            } else {
-                topic.converter.convert(content, &mut data)
+            let payload = match topic.converter.append(content, &mut data) {
+                Ok(payload) => payload,
+                Err(reason) => {
+                    problem.get_or_insert_with(|| {
+                        format!("{at}: a message of {}: {reason}", topic.topic.name)
+                    });
+                    continue;
+                }
             };
-            if let Err(reason) = converted {
-                data.truncate(start);
-                problem.get_or_insert_with(|| {
-                    format!(
-                        "{shown}, chunk at byte {offset}: a message of {}: {reason}",
-                        topic.topic.name
-                    )
-                });
-                continue;
-            }
             messages.push(BlockMessage {
                 channel: *channel,
                 log_time: message.time,
                 publish_time: message.time,
-                payload: start..data.len(),
+                payload,
+            });
+        }
+        if unknown > 0 {
+            problem.get_or_insert_with(|| {
+                format!("{at}: {unknown} messages of connections that the bag does not describe are left out")
             });
         }
         Ok(LoadedBlock {

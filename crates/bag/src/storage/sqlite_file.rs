@@ -8,10 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use pteros::msg::library::InterfaceLibrary;
+
 use super::{Block, BlockMessage, LoadedBlock, StorageFile, StoredTopic};
+use crate::definitions::type_of;
 use crate::error::BagError;
 use crate::qos_text::parse_profiles;
-use crate::source::{PROBLEMS_MAX, Source};
+use crate::source::{PROBLEMS_MAX, Source, open_regular};
 use crate::sqlite::{Database, Table, Value};
 use crate::topic::BagTopic;
 
@@ -31,7 +34,7 @@ const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 /// An open database of a bag.
 pub(super) struct SqliteFile {
     database: Database,
-    topics: Vec<SqliteTopic>,
+    topics: Vec<StoredTopic>,
     /// Channels by the topic's id in the database.
     channels: BTreeMap<i64, u16>,
     columns: MessageColumns,
@@ -44,10 +47,51 @@ pub(super) struct SqliteFile {
     is_complete: bool,
 }
 
-struct SqliteTopic {
-    topic: BagTopic,
-    count: u64,
-    problem: Option<String>,
+/// The definitions of a database by type: each with its hash. A merged database has
+/// several of one type.
+#[derive(Default)]
+struct TypeDefinitions(BTreeMap<String, Vec<(String, String)>>);
+
+impl TypeDefinitions {
+    /// Gives a topic the definition with its hash. Without a hash, it gets the only one of
+    /// its type.
+    ///
+    /// # Errors
+    /// There are others, and none is the topic's own.
+    fn define(&self, topic: &mut BagTopic) -> Result<(), String> {
+        let Some(of_type) = self.0.get(&topic.type_name) else {
+            return Ok(());
+        };
+        let wanted = topic.type_hash.as_str();
+        let describes = |text: &str| {
+            let nobody = InterfaceLibrary::new();
+            let ty = type_of(&topic.type_name, text, &nobody);
+            ty.is_ok_and(|ty| ty.hash().to_string() == wanted)
+        };
+        let by_hash = of_type.iter().find(|(hash, _)| hash == wanted);
+        let mut own = by_hash.filter(|_| !wanted.is_empty());
+        if own.is_none() && !wanted.is_empty() {
+            own = of_type.iter().find(|(_, text)| describes(text));
+        }
+        let mut texts = of_type.iter().map(|(_, text)| text);
+        let are_equal = texts
+            .next()
+            .is_none_or(|first| texts.all(|text| text == first));
+        let tells_nothing = wanted.is_empty() || of_type.iter().all(|(hash, _)| hash.is_empty());
+        if own.is_none() && are_equal && tells_nothing {
+            own = of_type.first();
+        }
+        let Some((_, text)) = own else {
+            return Err(format!(
+                "topic {}: none of the {} definitions of {} is that of its type hash {wanted:?}; it is read without a definition",
+                topic.name,
+                of_type.len(),
+                topic.type_name
+            ));
+        };
+        topic.definition.clone_from(text);
+        Ok(())
+    }
 }
 
 /// Some pages of `messages`.
@@ -117,7 +161,7 @@ impl SqliteFile {
 
     /// A journal in use belongs to a transaction that was cut short.
     fn look_for_journal(&mut self, path: &Path) {
-        let is_in_use = std::fs::File::open(path).is_ok_and(|mut file| {
+        let is_in_use = open_regular(path).is_ok_and(|mut file| {
             let mut head = [0; JOURNAL_MAGIC.len()];
             std::io::Read::read_exact(&mut file, &mut head).is_ok() && head == JOURNAL_MAGIC
         });
@@ -168,39 +212,39 @@ impl SqliteFile {
                 self.note("it has more than 65535 topics; the rest is left out".into());
                 break;
             };
-            let type_name = text("type");
             let name = text("name");
-            let (offered_qos, problem) = match parse_profiles(&text("offered_qos_profiles")) {
-                Ok(profiles) => (profiles, None),
-                Err(problem) => {
-                    let problem = format!("topic {name}: its QoS profiles: {problem}");
-                    (Vec::new(), Some(problem))
-                }
+            let mut stored = StoredTopic {
+                channel,
+                topic: BagTopic {
+                    name: name.clone(),
+                    type_name: text("type"),
+                    serialization_format: text("serialization_format"),
+                    offered_qos: Vec::new(),
+                    type_hash: text("type_description_hash"),
+                    definition: String::new(),
+                },
+                message_count: 0,
+                problem: None,
             };
-            let topic = BagTopic {
-                definition: definitions.get(&type_name).cloned().unwrap_or_default(),
-                name,
-                type_name,
-                serialization_format: text("serialization_format"),
-                offered_qos,
-                type_hash: text("type_description_hash"),
-            };
-            self.topics.push(SqliteTopic {
-                topic,
-                count: 0,
-                problem,
-            });
+            match parse_profiles(&text("offered_qos_profiles")) {
+                Ok(profiles) => stored.topic.offered_qos = profiles,
+                Err(problem) => stored.note(format!("topic {name}: its QoS profiles: {problem}")),
+            }
+            if let Err(problem) = definitions.define(&mut stored.topic) {
+                stored.note(problem);
+            }
+            self.topics.push(stored);
             self.channels.insert(row_id, channel);
         }
         Ok(())
     }
 
-    /// Definitions by type. Schemas before version 4 have none.
-    fn read_definitions(&mut self) -> Result<BTreeMap<String, String>, BagError> {
+    /// Schemas before version 4 have no definitions.
+    fn read_definitions(&mut self) -> Result<TypeDefinitions, BagError> {
+        let mut definitions = TypeDefinitions::default();
         let Some(table) = self.database.table("message_definitions")? else {
-            return Ok(BTreeMap::new());
+            return Ok(definitions);
         };
-        let mut definitions = BTreeMap::new();
         for (_, values) in self.all_rows("message_definitions", &table)? {
             let text = |name: &str| {
                 let value = table.column(name).and_then(|at| values.get(at));
@@ -212,7 +256,9 @@ impl SqliteFile {
                     "" => "\n",
                     known => known,
                 };
-                definitions.insert(text("topic_type").to_owned(), definition.to_owned());
+                let of_type = definitions.0.entry(text("topic_type").to_owned());
+                let hash = text("type_description_hash").to_owned();
+                of_type.or_default().push((hash, definition.to_owned()));
             }
         }
         Ok(definitions)
@@ -262,7 +308,7 @@ impl SqliteFile {
                             continue;
                         };
                         if let Some(known) = self.topics.get_mut(usize::from(*channel)) {
-                            known.count += 1;
+                            known.message_count += 1;
                         }
                         let (start, end) = run_span.unwrap_or((time, time));
                         run_span = Some((start.min(time), end.max(time)));
@@ -380,14 +426,7 @@ impl StorageFile for SqliteFile {
     }
 
     fn topics(&self) -> Vec<StoredTopic> {
-        let numbered = (0..).zip(&self.topics);
-        let stored = numbered.map(|(channel, known)| StoredTopic {
-            channel,
-            topic: known.topic.clone(),
-            message_count: known.count,
-            problem: known.problem.clone(),
-        });
-        stored.collect()
+        self.topics.clone()
     }
 
     fn blocks(&self) -> Vec<Block> {

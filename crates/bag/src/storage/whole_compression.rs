@@ -8,14 +8,10 @@ use std::path::{Path, PathBuf};
 use zstd::stream::read::Decoder;
 
 use crate::error::BagError;
-use crate::mcap::{CHUNK_BYTES_MAX, read_limited};
+use crate::mcap::{CHUNK_BYTES_MAX, growth_limit, read_limited};
 
 /// Bytes at the start of each Zstandard frame.
 pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
-/// A compressed file may become this many times larger, and [`SPARE_BYTES`] more. A
-/// larger one is taken for a bomb.
-const GROWTH_MAX: u64 = 500;
-const SPARE_BYTES: u64 = 64 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
 
 /// Decompresses a file of a bag into a temporary file without a name, which the system
@@ -31,7 +27,7 @@ pub(super) fn decompress_file(file: File, bytes: u64, path: &Path) -> Result<Fil
     };
     let mut output = unnamed_file()?;
     let mut decoder = Decoder::new(file).map_err(|error| damaged(format!("zstd: {error}")))?;
-    let limit = bytes.saturating_mul(GROWTH_MAX).saturating_add(SPARE_BYTES);
+    let limit = growth_limit(bytes);
     let mut written = 0;
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {
@@ -44,7 +40,7 @@ pub(super) fn decompress_file(file: File, bytes: u64, path: &Path) -> Result<Fil
         written += count as u64;
         if written > limit {
             return Err(damaged(format!(
-                "it would have more than {limit} bytes decompressed, {GROWTH_MAX} times as many as compressed"
+                "it would have more than {limit} bytes decompressed, and has {bytes} compressed"
             )));
         }
         let piece = buffer.get(..count).unwrap_or_default();
@@ -88,10 +84,10 @@ fn unnamed_file() -> Result<File, BagError> {
 /// The bytes are no Zstandard, or the message is too large.
 pub(crate) fn decompress_message(payload: &[u8]) -> Result<Vec<u8>, String> {
     let decoder = Decoder::with_buffer(payload).map_err(|error| format!("zstd: {error}"))?;
-    let message =
-        read_limited(decoder, CHUNK_BYTES_MAX).map_err(|problem| format!("zstd: {problem}"))?;
-    if message.len() as u64 > CHUNK_BYTES_MAX {
-        return Err(format!("more than {CHUNK_BYTES_MAX} bytes"));
+    let limit = growth_limit(payload.len() as u64).min(CHUNK_BYTES_MAX);
+    let message = read_limited(decoder, limit).map_err(|problem| format!("zstd: {problem}"))?;
+    if message.len() as u64 > limit {
+        return Err(format!("more than {limit} bytes"));
     }
     Ok(message)
 }

@@ -4,8 +4,9 @@ use super::selection::{TopicFlags, seconds};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
+use pteros::log::{escape_line, escape_row};
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
-use pteros_bag::definitions::type_of;
+use pteros_bag::definitions::message_type;
 use pteros_bag::{BagReader, MessageFilter};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -37,7 +38,7 @@ impl Cat {
         let chosen: Vec<usize> = chosen.map(|(at, _)| at).collect();
         let types: Vec<Result<DynamicType, String>> = topics
             .iter()
-            .map(|t| type_of(&t.topic.type_name, &t.topic.definition, &library))
+            .map(|t| message_type(&t.topic, &library))
             .collect();
         let options = YamlOptions {
             truncate_length: (!cli.console.json).then_some(TRUNCATE_LENGTH),
@@ -74,17 +75,18 @@ impl Cat {
             } else {
                 let content = decoded.map(|decoded| decoded.to_yaml(&options));
                 let content = content.unwrap_or_else(|problem| {
-                    format!("# {} bytes: {problem}\n", message.payload.len())
+                    let (problem, size) = (escape_row(&problem), message.payload.len());
+                    format!("# {size} bytes: {problem}\n")
                 });
                 cli.console.text(&format!(
                     "# {} at {}\n{content}---\n",
-                    recorded.topic.name,
+                    escape_line(&recorded.topic.name),
                     seconds(message.log_time)
                 ))?;
             }
         }
         for problem in bag.problems() {
-            cli.console.note(format!("WARNING: {problem}"));
+            cli.console.note_row(format!("WARNING: {problem}"));
         }
         Ok(())
     }

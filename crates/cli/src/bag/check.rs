@@ -45,7 +45,7 @@ impl Check {
                 .json(&json!({ "messages": count, "problems": problems }))?;
         } else {
             for problem in &problems {
-                cli.console.line(problem)?;
+                cli.console.row(problem)?;
             }
             let verdict = match problems.len() {
                 0 => "no problems".to_owned(),
@@ -53,7 +53,7 @@ impl Check {
                 n => format!("{n} problems"),
             };
             cli.console
-                .line(format!("{count} messages read, {verdict}"))?;
+                .row(format!("{count} messages read, {verdict}"))?;
         }
         if problems.is_empty() {
             Ok(())

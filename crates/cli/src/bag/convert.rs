@@ -98,7 +98,7 @@ pub fn copy_shown(
 /// Prints the number of copied messages, and what could not be read.
 pub fn report_copy(cli: &CliContext, bag: &BagReader, output: &Path, count: u64) -> Result<()> {
     for problem in bag.problems() {
-        cli.console.note(format!("WARNING: {problem}"));
+        cli.console.note_row(format!("WARNING: {problem}"));
     }
     if cli.console.json {
         cli.console.json(&serde_json::json!({
@@ -108,7 +108,7 @@ pub fn report_copy(cli: &CliContext, bag: &BagReader, output: &Path, count: u64)
         }))?;
     } else {
         cli.console
-            .line(format!("{}: {count} messages", output.display()))?;
+            .row(format!("{}: {count} messages", output.display()))?;
     }
     if bag.is_complete() && bag.problems().is_empty() {
         Ok(())

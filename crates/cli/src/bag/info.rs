@@ -4,6 +4,7 @@ use super::selection::{StorageFlag, date, seconds, size};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_row;
 use pteros_bag::accounting::LOSS_RECORD;
 use pteros_bag::{BagReader, MessageFilter, RecordedTopic};
 use serde_json::{Value, json};
@@ -103,7 +104,7 @@ impl Info {
         };
         if self.topic_name && self.verbose {
             cli.console
-                .note("WARNING: -t has no effect with -v, as with ros2 bag");
+                .note_row("WARNING: -t has no effect with -v, as with ros2 bag");
         } else if self.topic_name {
             // Without services, as with ros2 bag.
             let topics = sorted(&bag, self.sort).into_iter();
@@ -118,7 +119,7 @@ impl Info {
             cli.console.text(&to_text(&bag, self.sort, &services))?;
         }
         for problem in bag.problems() {
-            cli.console.note(format!("WARNING: {problem}"));
+            cli.console.note_row(format!("WARNING: {problem}"));
         }
         Ok(())
     }
@@ -141,7 +142,7 @@ fn to_text(bag: &BagReader, order: SortOrder, counts: &BTreeMap<usize, ServiceCo
     let described = bag.describe();
     let mut out = String::new();
     let mut row = |label: &str, value: String| {
-        out += &format!("{label:<19}{value}\n");
+        out += &format!("{label:<19}{}\n", escape_row(&value));
     };
     let files = bag.files().map(|file| {
         let name = file.file_name().unwrap_or_default();

@@ -302,12 +302,12 @@ pub fn play(
     let bag = BagReader::open_all(bags, &cli.library()?)?;
     StorageFlag::check(flags.storage, &bag)?;
     for problem in bag.problems() {
-        cli.console.note(format!("WARNING: {problem}"));
+        cli.console.note_row(format!("WARNING: {problem}"));
     }
     let session = Session::open_with(cli, Some(&flags.node_name), Ok)?;
     let player = Player::start(&session.node, bag, options)?;
     for skipped in player.skipped() {
-        cli.console.note(format!("WARNING: {skipped}"));
+        cli.console.note_row(format!("WARNING: {skipped}"));
     }
     let mut keyboard = if display.has_controls {
         Keyboard::open()
@@ -315,7 +315,7 @@ pub fn play(
         None
     };
     if keyboard.is_some() {
-        cli.console.note(
+        cli.console.note_row(
             "SPACE pauses and resumes, the right arrow plays the next message, the arrows up and down change the rate",
         );
     }
@@ -329,7 +329,7 @@ pub fn play(
         }
         while let Some(key) = keyboard.as_mut().and_then(Keyboard::poll_key) {
             progress.clear();
-            cli.console.note(press(&player, key));
+            cli.console.note_row(press(&player, key));
         }
         progress.show(Instant::now(), || player.progress());
         session.spin_once(POLL_PERIOD);
@@ -337,7 +337,7 @@ pub fn play(
     drop(keyboard);
     drop(progress);
     for problem in &summary.problems {
-        cli.console.note(format!("WARNING: {problem}"));
+        cli.console.note_row(format!("WARNING: {problem}"));
     }
     if cli.console.json {
         let shown = bags.iter().map(|bag| bag.display().to_string());
@@ -354,7 +354,7 @@ pub fn play(
             count => format!(", {count} not published"),
         };
         cli.console
-            .line(format!("{} messages published{failed}", summary.published))?;
+            .row(format!("{} messages published{failed}", summary.published))?;
     }
     if summary.failed > 0 {
         return Err(Failed.into());

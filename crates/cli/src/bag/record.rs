@@ -8,7 +8,8 @@ use crate::misspelt::refuse_misspelt;
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros::log::Severity;
+use pteros::local_time::LocalTime;
+use pteros::log::{Severity, escape_line};
 use pteros_bag::topic_filter::NamePattern;
 use pteros_bag::{
     FileCompression, RECORDER_LATENCY_BUDGET, Recorder, RecorderOptions, RecordingSummary,
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Arguments of `bag record`.
 #[derive(Debug, Args)]
 pub struct Record {
-    /// Folder of the new bag [default: rosbag2_ with date and time, in UTC]
+    /// Folder of the new bag [default: rosbag2_ with date and time]
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Topics to record
@@ -167,23 +168,23 @@ impl Record {
         self.refuse_misspelt_topics(&session)?;
         let mut recorder = Recorder::start(&session.node, &folder, options)?;
         cli.console
-            .note(format!("Recording to {}; Ctrl-C ends it", folder.display()));
+            .note_row(format!("Recording to {}; Ctrl-C ends it", folder.display()));
         let mut keyboard = if self.disable_keyboard_controls {
             None
         } else {
             Keyboard::open()
         };
         if keyboard.is_some() {
-            cli.console.note("SPACE pauses and resumes");
+            cli.console.note_row("SPACE pauses and resumes");
         }
         let mut has_failed = false;
         while !session.context.is_shut_down() {
             for note in recorder.poll(Instant::now()) {
-                cli.console.note(note);
+                cli.console.note_row(note);
             }
             if let Some(problem) = recorder.problem() {
                 cli.console
-                    .note(format!("ERROR: {problem}; recording ends"));
+                    .note_row(format!("ERROR: {problem}; recording ends"));
                 has_failed = true;
                 break;
             }
@@ -192,7 +193,7 @@ impl Record {
                     let is_paused = !recorder.is_paused();
                     recorder.set_paused(is_paused);
                     cli.console
-                        .note(if is_paused { "Paused" } else { "Resumed" });
+                        .note_row(if is_paused { "Paused" } else { "Resumed" });
                 }
             }
             // In rounds: one callback at a time would cost as much as the message itself.
@@ -303,22 +304,23 @@ fn repeated_topic(text: &str) -> Result<(String, usize), String> {
 }
 
 fn default_folder() -> PathBuf {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let date = super::selection::date(u64::try_from(since.as_nanos()).unwrap_or(0));
-    PathBuf::from(format!("rosbag2_{}", folder_suffix(&date)))
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let nanos = i128::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(0);
+    PathBuf::from(format!("rosbag2_{}", folder_suffix(LocalTime::of(nanos))))
 }
 
-/// `2024_02_29-12_34_56` of `Feb 29 2024 12:34:56.…`.
-fn folder_suffix(date: &str) -> String {
-    let mut words = date.split_whitespace();
-    let mut word = || words.next().unwrap_or_default();
-    let (month, day, year, time) = (word(), word(), word(), word());
-    let months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    let month = months.find(month).map_or(1, |at| at / 3 + 1);
-    let time = time.split('.').next().unwrap_or_default().replace(':', "_");
-    format!("{year}_{month:02}_{day:0>2}-{time}")
+/// `2024_02_29-12_34_56`
+fn folder_suffix(time: LocalTime) -> String {
+    let LocalTime {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+        ..
+    } = time;
+    format!("{year:04}_{month:02}_{day:02}-{hour:02}_{minute:02}_{second:02}")
 }
 
 fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary) -> Result<()> {
@@ -351,9 +353,10 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
         return Ok(());
     }
     if let Some(problem) = &summary.problem {
-        cli.console.note(format!("PROBLEM: {problem}"));
+        cli.console.note_row(format!("PROBLEM: {problem}"));
     }
     for (name, account) in &summary.accounts {
+        let name = escape_line(name);
         let mut line = format!("{name}: {} messages written", account.written);
         if account.not_kept > 0 {
             line += &format!(", {} not kept for a snapshot", account.not_kept);
@@ -371,18 +374,18 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
                 account.lost_writer
             );
         }
-        cli.console.line(line)?;
+        cli.console.row(line)?;
     }
     for (name, reason) in &summary.unrecorded {
-        cli.console
-            .line(format!("{name}: NOT RECORDED: {reason}"))?;
+        let name = escape_line(name);
+        cli.console.row(format!("{name}: NOT RECORDED: {reason}"))?;
     }
     if summary.unpublished_events > 0 {
         let count = summary.unpublished_events;
         cli.console
-            .line(format!("{count} events of the recorder were not published"))?;
+            .row(format!("{count} events of the recorder were not published"))?;
     }
-    cli.console.line(format!(
+    cli.console.row(format!(
         "{}: {} messages, {} lost",
         folder.display(),
         summary.messages(),
@@ -394,6 +397,7 @@ fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros::local_time::TimeZone;
 
     #[test]
     fn a_repeated_topic_may_have_a_depth() {
@@ -407,7 +411,8 @@ mod tests {
 
     #[test]
     fn the_default_folder_has_the_date_in_digits() {
-        let date = super::super::selection::date(1_709_210_096_000_000_007);
-        assert_eq!(folder_suffix(&date), "2024_02_29-12_34_56");
+        let zone = TimeZone::of_rule("NZST-12NZDT,M9.5.0,M4.1.0/3").unwrap();
+        let time = zone.at(1_709_210_096_000_000_007);
+        assert_eq!(folder_suffix(time), "2024_03_01-01_34_56");
     }
 }

@@ -24,7 +24,7 @@ impl Reindex {
         StorageFlag::check(self.storage, &bag)?;
         let metadata = bag.reindex()?;
         if !bag.is_complete() {
-            cli.console.note(format!(
+            cli.console.note_row(format!(
                 "WARNING: not every file is whole; other tools may need a copy: pteros bag recover {} -o NEW",
                 self.bag_path.display()
             ));
@@ -35,7 +35,7 @@ impl Reindex {
                 "messages": metadata.message_count,
             }))?;
         } else {
-            cli.console.line(format!(
+            cli.console.row(format!(
                 "{}: metadata.yaml written, {} messages",
                 self.bag_path.display(),
                 metadata.message_count

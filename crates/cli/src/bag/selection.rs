@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use pteros::QosProfile;
+use pteros::local_time::LocalTime;
 use pteros_bag::mcap::Compression;
 use pteros_bag::topic_filter::NamePattern;
 use pteros_bag::{BagOptions, BagReader, MessageFilter, StoragePreset, TopicFilter};
@@ -261,41 +262,23 @@ pub fn seconds(nanos: u64) -> String {
     format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-/// A point in time as `ros2 bag info` shows it, in UTC.
+/// A point in time as `ros2 bag info` shows it, in local time.
 pub fn date(nanos: u64) -> String {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let total = nanos / 1_000_000_000;
-    let (days, second) = (total / 86_400, total % 86_400);
-    let (year, month, day) = civil(days);
-    let month = usize::try_from(month).unwrap_or(0).saturating_sub(1);
-    format!(
-        "{} {day:2} {year} {:02}:{:02}:{:02}.{:09} ({})",
-        MONTHS.get(month).unwrap_or(&""),
-        second / 3600,
-        second / 60 % 60,
-        second % 60,
-        nanos % 1_000_000_000,
-        seconds(nanos)
-    )
+    shown_date(LocalTime::of(nanos.into()), nanos)
 }
 
-/// Year, month and day of a number of days since 1970: in the calendar that begins in
-/// March, leap days come last.
-fn civil(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    (era * 400 + year + u64::from(month <= 2), month, day)
+fn shown_date(time: LocalTime, nanos: u64) -> String {
+    format!(
+        "{} {:2} {} {:02}:{:02}:{:02}.{:09} ({})",
+        time.month_name(),
+        time.day,
+        time.year,
+        time.hour,
+        time.minute,
+        time.second,
+        time.nanos,
+        seconds(nanos)
+    )
 }
 
 /// A size with one decimal, as `ros2 bag info` shows it.
@@ -316,14 +299,17 @@ pub fn size(bytes: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros::local_time::TimeZone;
 
     #[test]
     fn dates_and_sizes_are_shown_as_ros2_bag_shows_them() {
+        let zone = TimeZone::of_rule("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let shown = |nanos: u64| shown_date(zone.at(nanos.into()), nanos);
         assert_eq!(
-            date(1_709_210_096_000_000_007),
-            "Feb 29 2024 12:34:56.000000007 (1709210096.000000007)"
+            shown(1_709_210_096_000_000_007),
+            "Feb 29 2024 13:34:56.000000007 (1709210096.000000007)"
         );
-        assert_eq!(date(0), "Jan  1 1970 00:00:00.000000000 (0.000000000)");
+        assert_eq!(shown(0), "Jan  1 1970 01:00:00.000000000 (0.000000000)");
         assert_eq!(size(1000), "1000 B");
         assert_eq!(size(1536), "1.5 KiB");
         assert_eq!(size(3 << 30), "3.0 GiB");

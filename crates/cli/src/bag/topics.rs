@@ -30,14 +30,14 @@ impl Topics {
                 .json(&bag.topics().iter().map(row).collect::<Value>())?;
         } else {
             for recorded in bag.topics() {
-                cli.console.line(format!(
+                cli.console.row(format!(
                     "{} [{}] {}",
                     recorded.topic.name, recorded.topic.type_name, recorded.message_count
                 ))?;
             }
         }
         for problem in bag.problems() {
-            cli.console.note(format!("WARNING: {problem}"));
+            cli.console.note_row(format!("WARNING: {problem}"));
         }
         Ok(())
     }

@@ -48,6 +48,6 @@ impl Load {
         } else {
             format!("Loaded component {id} into '{name}' container node as '{node}'")
         };
-        Ok(console.line(text)?)
+        Ok(console.row(text)?)
     }
 }

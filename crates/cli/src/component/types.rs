@@ -34,7 +34,7 @@ impl Types {
         }
         for (package, components) in packages {
             if self.package_name.is_none() {
-                console.line(&package)?;
+                console.row(&package)?;
             }
             let indent = if self.package_name.is_none() {
                 "  "
@@ -46,7 +46,7 @@ impl Types {
                     ComponentOrigin::Pteros => "",
                     ComponentOrigin::Cpp => "  (C++, for rclcpp's containers)",
                 };
-                console.line(format!("{indent}{}{suffix}", one.class))?;
+                console.row(format!("{indent}{}{suffix}", one.class))?;
             }
         }
         Ok(())

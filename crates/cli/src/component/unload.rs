@@ -39,9 +39,9 @@ impl Unload {
             if console.json {
                 rows.push(json!({ "unique_id": unique_id, "success": success, "error": why }));
             } else if success && self.quiet {
-                console.line(unique_id.to_string())?;
+                console.row(unique_id.to_string())?;
             } else if success {
-                console.line(format!(
+                console.row(format!(
                     "Unloaded component {unique_id} from '{name}' container node"
                 ))?;
             } else {

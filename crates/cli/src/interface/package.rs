@@ -37,7 +37,7 @@ impl Package {
             return Ok(cli.console.json(&json!(names))?);
         }
         for name in names {
-            cli.console.line(name)?;
+            cli.console.row(name)?;
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ impl Packages {
             return Ok(cli.console.json(&json!(packages))?);
         }
         for package in packages {
-            cli.console.line(package)?;
+            cli.console.row(package)?;
         }
         Ok(())
     }

@@ -66,7 +66,7 @@ impl Supervise {
                     "text": event.to_string(),
                 }))
             } else {
-                console.line(event.to_string())
+                console.row(event.to_string())
             };
         });
         let (report, aim) = if self.down {

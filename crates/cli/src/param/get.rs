@@ -5,6 +5,7 @@ use super::value_text::{ros2_label, to_json, to_python, type_name};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_row;
 use pteros::parameter::ParameterValue;
 use serde_json::{Map, json};
 
@@ -47,7 +48,7 @@ impl Get {
                 (false, value) => format!("{} {}", ros2_label(value), to_python(value)),
             };
             cli.console.line(if nodes.several {
-                format!("{node}: {shown}")
+                format!("{}: {shown}", escape_row(&node))
             } else {
                 shown
             })?;

@@ -58,7 +58,7 @@ impl Load {
                     Ok(()) if cli.console.json => {}
                     Ok(()) => {
                         let text = format!("{whose}Set parameter {name} successful");
-                        cli.console.line(text)?;
+                        cli.console.row(text)?;
                     }
                     Err(reason) => {
                         let text = format!("Set parameter {name} failed: {reason}");

@@ -69,7 +69,7 @@ pub fn report(
             let row = json!({ "successful": outcome.is_ok(), "reason": reason });
             all.insert(node.clone(), row);
         } else if outcome.is_ok() {
-            cli.console.line(if nodes.several {
+            cli.console.row(if nodes.several {
                 format!("{node}: {done}")
             } else {
                 done.into()

@@ -1,7 +1,7 @@
 //! Parameter values in the formats of ros2, YAML and JSON.
 
 use crate::python_repr;
-use pteros::msg::dynamic::Value;
+use pteros::msg::dynamic::{Value, yaml_float, yaml_string};
 use pteros::parameter::{ParameterType, ParameterValue};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -23,7 +23,7 @@ pub fn to_python(value: &ParameterValue) -> String {
         ParameterValue::DoubleArray(values) => Value::F64s(values.clone()),
         ParameterValue::StringArray(values) => Value::Strings(values.clone()),
     };
-    python_repr::value(&value)
+    python_repr::value(&value, None)
 }
 
 /// The text before the value in ros2's output.
@@ -133,7 +133,7 @@ impl<'p> ParameterGroup<'p> {
 
     fn write(&self, indent: usize, out: &mut String) {
         for (name, branch) in &self.0 {
-            let _ = write!(out, "{:indent$}{}:", "", scalar(name));
+            let _ = write!(out, "{:indent$}{}:", "", yaml_string(name));
             match branch {
                 GroupEntry::Group(group) => {
                     out.push('\n');
@@ -150,13 +150,13 @@ fn write_value(value: &ParameterValue, indent: usize, out: &mut String) {
         ParameterValue::ByteArray(values) => values.iter().map(u8::to_string).collect(),
         ParameterValue::BoolArray(values) => values.iter().map(bool::to_string).collect(),
         ParameterValue::IntegerArray(values) => values.iter().map(i64::to_string).collect(),
-        ParameterValue::DoubleArray(values) => values.iter().map(|v| double(*v)).collect(),
-        ParameterValue::StringArray(values) => values.iter().map(|v| scalar(v)).collect(),
+        ParameterValue::DoubleArray(values) => values.iter().map(|v| yaml_float(*v)).collect(),
+        ParameterValue::StringArray(values) => values.iter().map(|v| yaml_string(v)).collect(),
         ParameterValue::NotSet => return,
         ParameterValue::Bool(value) => return line(out, &value.to_string()),
         ParameterValue::Integer(value) => return line(out, &value.to_string()),
-        ParameterValue::Double(value) => return line(out, &double(*value)),
-        ParameterValue::String(value) => return line(out, &scalar(value)),
+        ParameterValue::Double(value) => return line(out, &yaml_float(*value)),
+        ParameterValue::String(value) => return line(out, &yaml_string(value)),
     };
     if items.is_empty() {
         return line(out, "[]");
@@ -169,44 +169,6 @@ fn write_value(value: &ParameterValue, indent: usize, out: &mut String) {
 
 fn line(out: &mut String, text: &str) {
     let _ = writeln!(out, " {text}");
-}
-
-fn double(value: f64) -> String {
-    match value {
-        _ if value.is_nan() => ".nan".into(),
-        f64::INFINITY => ".inf".into(),
-        f64::NEG_INFINITY => "-.inf".into(),
-        _ => format!("{value:?}"),
-    }
-}
-
-/// A text as a YAML scalar: plain if it is read back unchanged, else quoted.
-fn scalar(text: &str) -> String {
-    let is_plain_char = |c: char| c.is_alphanumeric() || "_-/. ".contains(c);
-    let begins_well = text.starts_with(|c: char| c.is_alphabetic() || "_/".contains(c));
-    let is_plain = begins_well && text.chars().all(is_plain_char) && !text.ends_with(' ');
-    let reads_back = || ParameterValue::from_yaml(text) == Ok(text.into());
-    let is_null = matches!(text, "null" | "Null" | "NULL");
-    if is_plain && !is_null && reads_back() {
-        return text.into();
-    }
-    if !text.contains(|c: char| c.is_control()) {
-        return format!("'{}'", text.replace('\'', "''"));
-    }
-    let mut out = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]
@@ -236,12 +198,26 @@ mod tests {
                     "-",
                     "null",
                     "é",
+                    "y",
+                    "0483",
+                    "1e3",
+                    "~",
+                    "1_000",
+                    "0o7",
+                    "12:30:45",
+                    ".inf",
+                    "nan",
+                    "2024-01-02",
+                    "a, b]",
+                    "\u{200b}\u{feff}",
                 ]
                 .as_slice()
                 .into(),
             ),
             ("word", "plain/word".into()),
             ("zero", 0.0.into()),
+            ("small", 1e-7.into()),
+            ("y", "n".into()),
             ("empty", ParameterValue::StringArray(Vec::new())),
         ];
         let parameters: Vec<(String, ParameterValue)> = parameters
@@ -259,6 +235,9 @@ mod tests {
         wanted.sort_by(|one, other| one.name.cmp(&other.name));
         assert_eq!(found, wanted, "{text}");
         assert!(text.contains("word: plain/word\n"), "{text}");
+        // A point, without which YAML 1.1 takes it for a text.
+        assert!(text.contains("small: 1.0e-07\n"), "{text}");
+        assert!(text.contains("'y': 'n'\n"), "{text}");
         assert_eq!(
             parameter_file_text("/n", &[]),
             "/n:\n  ros__parameters: {}\n"

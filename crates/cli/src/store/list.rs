@@ -36,7 +36,7 @@ impl List {
                 ),
                 Err(error) => format!("{}: {error}", store_file_name(&store.path)?),
             };
-            cli.console.line(text)?;
+            cli.console.row(text)?;
         }
         all_are_readable(&stores)
     }

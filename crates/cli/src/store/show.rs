@@ -4,6 +4,7 @@ use super::folder_flags::StoreFolderFlags;
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_row;
 use pteros::store::{StoredSample, read};
 use serde_json::{Value, json};
 
@@ -32,10 +33,10 @@ impl Show {
         }
         let mut text = format!(
             "Name: {}\nFile: {}\nTopic: {}\nType: {}\nSamples: {}\n",
-            contents.name,
+            escape_row(&contents.name),
             path.display(),
-            contents.topic,
-            contents.type_name,
+            escape_row(&contents.topic),
+            escape_row(&contents.type_name),
             contents.samples.len()
         );
         for sample in &contents.samples {

@@ -45,7 +45,7 @@ impl Bandwidth {
         };
         if !cli.console.json {
             cli.console
-                .line(format!("Subscribed to [{}]", listening.topic))?;
+                .row(format!("Subscribed to [{}]", listening.topic))?;
         }
         let mut flow = BandwidthState {
             samples: listening,

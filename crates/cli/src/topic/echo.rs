@@ -14,8 +14,8 @@ use crate::value_parsers::count;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::NamedQosExt;
-use pteros::log::escape_line;
-use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value, YamlOptions};
+use pteros::log::escape_row;
+use pteros::msg::dynamic::{DynamicMessage, DynamicType, MessageField, Value, YamlOptions};
 use pteros::qos::{DurabilityPolicy, QosProfile, ReliabilityPolicy};
 use pteros::subscription::SerializedMessage;
 use pteros::subscription::SerializedType;
@@ -350,14 +350,17 @@ impl<'a> Printer<'a> {
             self.print_json(sample, message.as_ref(), &info)?;
             return Ok(true);
         }
+        let mut field = None;
         let value = match (message, self.field()) {
             (None, _) => None,
             (Some(message), None) => Some(Value::Message(message)),
-            (Some(message), Some(path)) => Some(message.get(path).context("--field")?.into_owned()),
+            (Some(message), Some(path)) => {
+                field = Some(message.field_at(path).context("--field")?);
+                Some(message.get(path).context("--field")?.into_owned())
+            }
         };
-        self.cli
-            .console
-            .text(&self.text(sample, value.as_ref(), &info))?;
+        let text = self.text(sample, value.as_ref(), field.as_ref(), &info);
+        self.cli.console.text(&text)?;
         Ok(true)
     }
 
@@ -389,13 +392,19 @@ impl<'a> Printer<'a> {
         Ok(console.text(&format!("# instance {key}: {state}\n---\n"))?)
     }
 
-    fn text(&self, bytes: &[u8], value: Option<&Value>, info: &MessageInfo) -> String {
+    fn text(
+        &self,
+        bytes: &[u8],
+        value: Option<&Value>,
+        field: Option<&MessageField>,
+        info: &MessageInfo,
+    ) -> String {
         let with_info = self.echo.flags.include_message_info;
         match value {
             Some(Value::Message(message)) if self.echo.flags.csv => {
                 // A line break of a text would begin another record.
                 let fields = message.to_csv(&self.options);
-                let fields = escape_line(&fields);
+                let fields = escape_row(&fields);
                 if with_info {
                     format!("{},{fields}\n", info.csv())
                 } else {
@@ -419,7 +428,8 @@ impl<'a> Printer<'a> {
                 } else {
                     String::new()
                 };
-                let body = other.map_or_else(|| python_repr::bytes(bytes), python_repr::value);
+                let shown = |value: &Value| python_repr::value(value, field);
+                let body = other.map_or_else(|| python_repr::bytes(bytes), shown);
                 format!("{head}{body}\n---\n")
             }
         }

@@ -12,6 +12,7 @@ use crate::sim_time::SimTimeFlag;
 use crate::value_parsers::positive_count;
 use anyhow::Result;
 use clap::Args;
+use pteros::log::escape_row;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, Value};
 use serde_json::json;
 
@@ -86,7 +87,7 @@ impl Hz {
             };
             if several && !cli.console.json {
                 cli.console
-                    .line(format!("Subscribed to [{}]", listening.topic))?;
+                    .row(format!("Subscribed to [{}]", listening.topic))?;
             }
             let filter = match &self.filter {
                 None => None,
@@ -210,7 +211,7 @@ fn table(rows: &[(&str, Summary)]) -> String {
         .iter()
         .map(|(topic, summary)| {
             [
-                (*topic).to_string(),
+                escape_row(topic).into_owned(),
                 format!("{:.3}", frequency(summary)),
                 format!("{:.3}", summary.min),
                 format!("{:.3}", summary.max),

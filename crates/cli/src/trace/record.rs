@@ -7,6 +7,7 @@ use pteros::trace::{BYTES_MAX, BYTES_MIN, EXTENSION, Trace};
 use pteros_net::shutdown_signal;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -34,7 +35,7 @@ pub struct Record {
     bytes: Option<usize>,
     /// The command, after --; its child processes are recorded too
     #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 impl Record {

@@ -7,6 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pteros::local_time::LocalTime;
+
 use crate::ros_log_folder::ros_log_folder;
 
 /// The log folder of one launch. It is not created yet.
@@ -19,7 +21,8 @@ impl LogFolder {
     /// The path for this environment, the current time, host name and process id.
     pub fn new(environment: &BTreeMap<String, String>, host: &str, process: u32) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let stamp = stamp(now.unwrap_or_default().as_micros());
+        let nanos = i128::try_from(now.unwrap_or_default().as_nanos()).unwrap_or(0);
+        let stamp = stamp(LocalTime::of(nanos));
         Self {
             path: ros_log_folder(environment).join(format!("{stamp}-{host}-{process}")),
         }
@@ -62,44 +65,33 @@ impl LogFolder {
     }
 }
 
-/// A time as `2026-01-31-23-59-59-000000`, UTC.
-fn stamp(micros: u128) -> String {
-    let seconds = i64::try_from(micros / 1_000_000).unwrap_or(0);
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = date(days);
-    format!(
-        "{year:04}-{month:02}-{day:02}-{:02}-{:02}-{:02}-{:06}",
-        of_day / 3600,
-        of_day / 60 % 60,
-        of_day % 60,
-        micros % 1_000_000
-    )
-}
-
-/// The Gregorian date of a day since 1970: the inverse of Hinnant's
-/// days_from_civil.
-fn date(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + i64::from(month <= 2);
-    (year, month, day)
+/// A time as `2026-01-31-23-59-59-000000`.
+fn stamp(time: LocalTime) -> String {
+    let LocalTime {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+        nanos,
+    } = time;
+    let micros = nanos / 1000;
+    format!("{year:04}-{month:02}-{day:02}-{hour:02}-{minute:02}-{second:02}-{micros:06}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros::local_time::TimeZone;
 
     #[test]
     fn log_folders_are_named_by_time() {
-        assert_eq!(stamp(0), "1970-01-01-00-00-00-000000");
+        let zone = TimeZone::of_rule("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let shown = |micros: i128| stamp(zone.at(micros * 1000));
+        assert_eq!(shown(0), "1970-01-01-01-00-00-000000");
         // date -u -d @1709210096 : a leap day.
-        assert_eq!(stamp(1_709_210_096_000_123), "2024-02-29-12-34-56-000123");
+        assert_eq!(shown(1_709_210_096_000_123), "2024-02-29-13-34-56-000123");
     }
 
     #[test]

@@ -31,11 +31,12 @@ mod yaml_scalar;
 pub use action::DynamicAction;
 pub use error::{ValueError, ValueProblem};
 pub use message::DynamicMessage;
+pub use number::yaml_float;
 pub use service::{DynamicService, InterfaceTypeError};
 pub use types::{DynamicType, ELEMENTS_MAX, Element, MessageField, Shape, TypeError};
 pub use value::Value;
 pub use yaml::YamlOptions;
-pub use yaml_scalar::is_bidi_control;
+pub use yaml_scalar::{is_invisible, is_joiner, yaml_string};
 
 #[cfg(test)]
 mod tests;

@@ -42,8 +42,9 @@ pub(super) fn python_float(value: impl Into<f64>) -> String {
     }
 }
 
-/// As PyYAML writes a float: `.nan`, `.inf`, and a point before an exponent.
-pub(super) fn yaml_float(value: impl Into<f64>) -> String {
+/// As PyYAML writes a float: `.nan`, `.inf`, and a point before an exponent, without which
+/// YAML 1.1 takes it for a text.
+pub fn yaml_float(value: impl Into<f64>) -> String {
     let text = python_float(value);
     match text.as_str() {
         "nan" => ".nan".into(),

@@ -20,6 +20,14 @@ impl DynamicMessage {
         get(self, path)
     }
 
+    /// The field at a path; an element of a list is a single field.
+    ///
+    /// # Errors
+    /// The path leads to no field of the type.
+    pub fn field_at(&self, path: &str) -> Result<MessageField, ValueError> {
+        field_at(self.ty(), path)
+    }
+
     /// Replaces the value at a path.
     ///
     /// Numbers convert when the field's type can hold them; sequences and

@@ -4,13 +4,30 @@
 //! and no line width, because ROS 2's tools print with it: scripts that compare
 //! their output keep working. Plain when nothing in the text looks like YAML markup
 //! and it would not parse as a number, bool, null or date; else single quotes;
-//! double quotes for what single quotes cannot represent. Two differences: the line
+//! double quotes for what single quotes cannot represent. Three differences: the line
 //! breaks that YAML 1.1 has and 1.2 does not (U+0085, U+2028, U+2029) are always
-//! escaped, so that parsers of both versions agree. Bidirectional controls are, too: on
-//! a terminal they show other text than a message holds.
+//! escaped, so that parsers of both versions agree. Invisible characters are, too: on
+//! a terminal they show other text than a message holds. Texts that only YAML 1.2
+//! parses as numbers (`0483`, `1e3`, `0o7`) are quoted.
 
 use alloc::string::String;
 use core::fmt::Write;
+
+/// A text as one YAML scalar for a file: every reader of YAML 1.1 and 1.2 reads the same
+/// text. As `topic echo` prints it, and the words of YAML 1.1 for booleans that PyYAML does
+/// not know (`y`, `n`) are quoted. One line.
+pub fn yaml_string(text: &str) -> String {
+    let mut out = String::new();
+    if text.contains('\n') {
+        write_double_quoted(&mut out, text);
+    } else if matches!(text, "y" | "Y" | "n" | "N") {
+        write_single_quoted(&mut out, text, 0);
+    } else {
+        // Within brackets, more is quoted.
+        write_string(&mut out, text, 0, true);
+    }
+    out
+}
 
 /// Appends `text`. Lines after the first begin `indent` columns in.
 pub(super) fn write_string(out: &mut String, text: &str, indent: usize, in_flow: bool) {
@@ -91,13 +108,26 @@ fn is_printable(c: char) -> bool {
     matches!(c,
         '\n' | ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}'
         | '\u{10000}'..='\u{10fffe}')
-        && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
-        && !is_bidi_control(c)
+        && !matches!(c, '\u{2028}' | '\u{2029}')
+        && !is_invisible(c)
 }
 
-/// Whether a character changes the direction of the text around it (UAX #9 §2).
-pub fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a character shows nothing by itself, or changes the direction of the text
+/// around it: Unicode's default ignorable code points (UAX #44) and the bidirectional
+/// controls (UAX #9 §2), among them zero-width spaces, the byte order mark and tags.
+/// [Joiners](is_joiner) belong to the text of some languages, and are not among them.
+pub fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+        && !is_joiner(c)
+}
+
+/// Whether a character joins or parts its neighbours, or chooses between two forms of one:
+/// invisible, and a part of Persian, Hindi and emoji. Names need none.
+pub fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}')
 }
 
 fn write_single_quoted(out: &mut String, text: &str, indent: usize) {
@@ -146,15 +176,7 @@ fn write_double_quoted(out: &mut String, text: &str) {
             '\u{85}' => 'N',
             '\u{2028}' => 'L',
             '\u{2029}' => 'P',
-            c if is_bidi_control(c) => {
-                // Writing to a string cannot fail.
-                let _ = write!(out, "\\u{:04X}", u32::from(c));
-                continue;
-            }
-            ' '..='~'
-            | '\u{a0}'..='\u{d7ff}'
-            | '\u{e000}'..='\u{fefe}'
-            | '\u{ff00}'..='\u{fffd}' => {
+            ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' if !is_invisible(c) => {
                 out.push(c);
                 continue;
             }
@@ -175,7 +197,7 @@ fn write_double_quoted(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// Whether YAML 1.1 parses the plain text as something other than a string.
+/// Whether YAML 1.1 or 1.2 parses the plain text as something other than a string.
 fn reads_as_other_type(text: &str) -> bool {
     let Some(first) = text.bytes().next() else {
         return true;
@@ -210,7 +232,10 @@ fn reads_as_other_type(text: &str) -> bool {
                 | "="
         ),
         b'-' | b'+' | b'.' | b'0'..=b'9' => {
-            reads_as_integer(text) || reads_as_float(text) || reads_as_date(text)
+            reads_as_integer(text)
+                || reads_as_float(text)
+                || reads_as_date(text)
+                || reads_as_core_number(text)
         }
         _ => false,
     }
@@ -284,6 +309,25 @@ fn reads_as_float(text: &str) -> bool {
     }
     let (fraction, exponent) = split_exponent(rest);
     all(whole, decimal) && fraction.bytes().all(decimal) && exponent
+}
+
+/// A number of YAML 1.2's core schema (§10.3.2), with the underscores of its readers.
+fn reads_as_core_number(text: &str) -> bool {
+    let digits = unsigned(text);
+    if let Some(rest) = digits.strip_prefix("0o") {
+        return all(rest, |c| matches!(c, b'0'..=b'7' | b'_'));
+    }
+    let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(unsigned(exponent))),
+        None => (digits, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let is_number = |text: &str| text.bytes().all(decimal);
+    let has_digit = mantissa.bytes().any(|c| c.is_ascii_digit());
+    has_digit
+        && is_number(whole)
+        && is_number(fraction)
+        && exponent.is_none_or(|exponent| all(exponent, decimal))
 }
 
 /// The part before `e`, and whether what follows is no or a valid exponent.

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use pteros_runtime::printable::{escape_line, escape_lines};
 
 use super::record::LogRecord;
+use crate::local_time::LocalTime;
 
 /// rcutils's default format.
 pub(super) const DEFAULT: &str = "[{severity}] [{time}] [{name}]: {message}";
@@ -26,7 +27,7 @@ enum FormatToken {
     Time,
     /// Nanoseconds, whole.
     Nanoseconds,
-    /// `2026-11-21 18:30:00.123`, in UTC.
+    /// `2026-11-21 18:30:00.123`, local time.
     Date,
 }
 
@@ -77,7 +78,10 @@ impl ConsoleFormat {
                 FormatToken::Line => write!(out, "{}", record.line),
                 FormatToken::Time => write!(out, "{}", record.time),
                 FormatToken::Nanoseconds => write!(out, "{}", record.time.as_nanos()),
-                FormatToken::Date => write!(out, "{}", date(record.time.as_nanos())),
+                FormatToken::Date => {
+                    let time = LocalTime::of(record.time.as_nanos().into());
+                    out.write_str(&date(time))
+                }
             };
         }
         out
@@ -105,30 +109,24 @@ fn unescaped(text: &str) -> String {
     replaced.replace("\\r", "\r").replace("\\x1b", "\x1b")
 }
 
-/// Converts days to a date: the civil calendar, counted from 1 March of year 0.
-fn date(nanos: i64) -> String {
-    let (seconds, rest) = (
-        nanos.div_euclid(1_000_000_000),
-        nanos.rem_euclid(1_000_000_000),
-    );
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    let (second, millis) = (second % 60, rest / 1_000_000);
+fn date(time: LocalTime) -> String {
+    let LocalTime {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+        nanos,
+    } = time;
+    let millis = nanos / 1_000_000;
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millis:03}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::local_time::TimeZone;
     use crate::log::Severity;
     use crate::time::Time;
 
@@ -153,7 +151,9 @@ mod tests {
             line("{file_name}:{line_number} {function_name} {what} {"),
             "arm.rs:7 arm::move {what} {"
         );
-        assert_eq!(line("{date_time_with_ms}\\n"), "2000-02-29 00:00:00.123\n");
+        let zone = TimeZone::of_rule("NST3:30NDT").unwrap();
+        let local = zone.at(record.time.as_nanos().into());
+        assert_eq!(date(local), "2000-02-28 20:30:00.123");
         let forged = LogRecord {
             message: "done\x1b[2K\r\n[FATAL] [0.0] [arm]: fire \u{202e}",
             ..record

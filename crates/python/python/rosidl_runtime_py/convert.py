@@ -27,6 +27,9 @@ def _array_summary(value: Any, field_type: Any) -> str:
     name = _type_name(field_type.value_type)
     if type(field_type).__name__ == 'Array':
         return f'<array type: {name}[{field_type.size}]>'
+    bound = getattr(field_type, 'maximum_size', None)
+    if bound is not None:
+        return f'<sequence type: {name}[{bound}], length: {len(value)}>'
     return f'<sequence type: {name}, length: {len(value)}>'
 
 
@@ -75,15 +78,15 @@ def message_to_csv(
             texts = [to_text(each) for each in shown]
             if len(shown) < len(values):
                 texts.append('...')
-            return ','.join(texts)
+            return _joined(texts)
         if isinstance(value, (dict,)):
             return ','.join(to_text(each) for each in value.values())
         if isinstance(value, (bytes, str)):
             if no_str and isinstance(value, str):
                 return f'<string length: <{len(value)}>>'
             if truncate_length is not None and len(value) > truncate_length:
-                value = value[:truncate_length]
-                return str(value) + '...'
+                dots = '...' if isinstance(value, str) else b'...'
+                return str(value[:truncate_length] + dots)
             return str(value)
         if hasattr(value, 'get_fields_and_field_types'):
             return message_to_csv(
@@ -93,7 +96,15 @@ def message_to_csv(
     texts = []
     for name, field_type in zip(_field_names(msg), msg.SLOT_TYPES):
         texts.append(to_text(getattr(msg, name), field_type))
-    return ','.join(texts)
+    return _joined(texts)
+
+
+def _joined(texts: List[str]) -> str:
+    """Return texts with commas between them; none follows empty texts at the start."""
+    result = ''
+    for text in texts:
+        result += f',{text}' if result else text
+    return result
 
 
 def _field_names(msg: Any) -> List[str]:

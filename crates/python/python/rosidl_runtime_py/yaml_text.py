@@ -9,10 +9,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, List
 
-# Plain scalars that YAML 1.1 would read as something other than a string.
+# Plain scalars that YAML 1.1 or 1.2 would read as something other than a string.
 _NOT_A_STRING = re.compile(
     r'''(?:~|null|true|false|yes|no|on|off|y|n|=|<<)?
-    |[-+]?(?:0b[01_]+|0x[0-9a-f_]+|[0-9][0-9_]*(?::[0-5]?[0-9])*)
+    |[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-f_]+|[0-9][0-9_]*(?::[0-5]?[0-9])*)
     |[-+]?(?:[0-9][0-9_]*)?\.?[0-9_]*(?:e[-+]?[0-9]+)?
     |[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*
     |[-+]?\.inf|\.nan

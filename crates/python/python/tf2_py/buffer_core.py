@@ -8,6 +8,7 @@ between two samples and never extrapolate.
 from __future__ import annotations
 
 from pteros import _native
+from rosidl_runtime_py import yaml_text
 from tf2_py import rigid
 from tf2_py.exceptions import (
     ConnectivityException, ExtrapolationException, InvalidArgumentException, LookupException,
@@ -42,6 +43,13 @@ def _nanoseconds(time: Any) -> int:
 
 def _seconds(nanoseconds: int) -> str:
     return f'{nanoseconds // 1_000_000_000}.{nanoseconds // 1_000 % 1_000_000:06}'
+
+
+def _quoted(text: str) -> str:
+    """Return a text as YAML in single quotes, as tf2 writes it, if they can carry it."""
+    if not text.isprintable():
+        return yaml_text.string(text)
+    return "'" + text.replace("'", "''") + "'"
 
 
 class BufferCore:
@@ -272,8 +280,8 @@ class BufferCore:
             span_s = max((last - first) / 1e9, 1e-4)
             rate = 10000.0 if is_static else count / span_s
             lines.append(
-                f"{name}: \n  parent: '{parent}'\n"
-                f"  broadcaster: '{authority}'\n  rate: {rate:.3f}\n"
+                f'{yaml_text.string(name)}: \n  parent: {_quoted(parent)}\n'
+                f'  broadcaster: {_quoted(authority)}\n  rate: {rate:.3f}\n'
                 f'  most_recent_transform: {last / 1e9:.6f}\n'
                 f'  oldest_transform: {first / 1e9:.6f}\n'
                 f'  buffer_length: {(last - first) / 1e9:.3f}\n')

@@ -15,7 +15,8 @@ from rclpy.qos import HistoryPolicy, QoSPresetProfiles, QoSProfile, ReliabilityP
 from rclpy.subscription import _takes_arguments
 from rclpy.task import Future, Task
 from rclpy.time import Time
-from rosidl_runtime_py import yaml_text
+from rosidl_parser.definition import BasicType, BoundedSequence, UnboundedSequence
+from rosidl_runtime_py import convert, yaml_text
 
 
 def test_a_future_calls_back_once_and_in_order():
@@ -173,9 +174,37 @@ def test_the_lifecycle_allows_the_transitions_of_its_state_alone():
     ('plain text', 'plain text'), ('', "''"), ('true', "'true'"), ('1.5', "'1.5'"),
     ('a: b', "'a: b'"), ("it's", "it's"), ('-x', "'-x'"), ('line\nbreak', '"line\\nbreak"'),
     (1e20, '1.0e+20'), (float('inf'), '.inf'), (None, 'null'), (True, 'true'),
+    (1e-7, '1.0e-07'), ('y', "'y'"), ('0483', "'0483'"), ('1e3', "'1e3'"), ('0o7', "'0o7'"),
+    ('12:30:45', "'12:30:45'"), ('nan', 'nan'), ('.nan', "'.nan'"), ('1_000', "'1_000'"),
+    ('a\u200bb', '"a\\u200Bb"'),
 ])
 def test_yaml_scalars(value, text):
     assert yaml_text.block(value) == text + '\n'
+
+
+class _Bounded:
+    """A message with a bounded sequence and bytes, as generated classes are."""
+
+    SLOT_TYPES = (
+        BoundedSequence(BasicType('int32'), 3), UnboundedSequence(BasicType('octet')),
+        BasicType('octet'))
+
+    def __init__(self):
+        self.some, self.bytes, self.byte = [], [b'\x01', b'a'], b"'"
+
+    @staticmethod
+    def get_fields_and_field_types():
+        return {'some': 'sequence<int32, 3>', 'bytes': 'sequence<octet>', 'byte': 'octet'}
+
+
+def test_csv_and_summaries_are_those_of_rosidl_runtime_py():
+    message = _Bounded()
+    assert convert.message_to_csv(message) == "b'\\x01',b'a',b\"'\""
+    some, octets = '<sequence type: int32[3], length: 0>', '<sequence type: octet, length: 2>'
+    assert convert.message_to_csv(message, no_arr=True) == f'{some},{octets},b"\'"'
+    values = convert.message_to_ordereddict(message, no_arr=True)
+    assert list(values.values()) == [some, octets, "'"]
+    assert convert.message_to_csv(message, truncate_length=0).startswith("...,b'...'")
 
 
 def test_yaml_blocks():

@@ -42,7 +42,7 @@ def _written_text(text: str) -> str:
         or text in ('=', '<<', 'y', 'n', 'Y', 'N')
         or _is_date(text) or text.startswith(('...', '---'))
         # rcl's parser takes these for floats, other than YAML 1.1.
-        or re.fullmatch('[-+]?[0-9._]+(?:[eE][-+]?[0-9]+)?', text) is not None
+        or re.fullmatch('[-+]?(?:[0-9._]+(?:[eE][-+]?[0-9]+)?|0o[0-7_]+)', text) is not None
         or any(each in text for each in (': ', ' #', ', ')) or text.endswith(':')
         or any(each in ',[]{}' for each in text))
     return "'" + text.replace("'", "''") + "'" if is_ambiguous else text
