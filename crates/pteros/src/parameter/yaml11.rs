@@ -41,7 +41,7 @@ pub(super) fn double_of(text: &str) -> Option<f64> {
                     .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(is_digit))
             };
             // An integer of more than 64 bits is a double, as for rcl.
-            let is_long = !mantissa.starts_with('0') && exponent.is_none();
+            let is_long = mantissa.len() > 18 && !mantissa.starts_with('0') && exponent.is_none();
             let is_mantissa = (mantissa.contains('.') || is_long)
                 && mantissa.bytes().any(is_digit)
                 && mantissa
