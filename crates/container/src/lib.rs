@@ -14,6 +14,7 @@ mod error;
 mod index;
 mod inspect;
 mod loader;
+mod log_format;
 mod program;
 
 pub use container::{Container, ContainerError, ContainerOptions, ExecutorKind};
@@ -21,4 +22,5 @@ pub use error::{LibraryError, LoadError};
 pub use index::{ComponentEntry, ComponentIndex, ComponentOrigin, PATH_VARIABLE, PREFIX_VARIABLE};
 pub use inspect::{LibraryRecord, inspect};
 pub use loader::Loader;
+pub use log_format::RosLogFormat;
 pub use program::{PROGRAM, main};

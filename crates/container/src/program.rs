@@ -2,21 +2,21 @@
 #![allow(clippy::disallowed_methods, reason = "reads its command line")]
 
 use std::error::Error;
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use pteros::args::Arguments;
 use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
-use pteros::log::{LogSettings, Severity, escape_line};
-use pteros::parameter::ParameterValue;
+use pteros::log::{LogSettings, Severity};
+use pteros::parameter::ParameterText;
 use pteros::{Context, ContextOptions};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::container::{Container, ContainerOptions, ExecutorKind};
+use crate::log_format::RosLogFormat;
 
 /// Name of the container program. It is searched beside the component libraries.
 pub const PROGRAM: &str = "pteros-container";
@@ -146,7 +146,7 @@ impl ContainerArguments {
 fn assignment(flag: &str, text: &str) -> Result<Parameter, String> {
     let parts = text.split_once(":=").filter(|(name, _)| !name.is_empty());
     let (name, value) = parts.ok_or_else(|| format!("{flag} {text}: write NAME:=VALUE"))?;
-    let value = ParameterValue::from_yaml(value).map_err(|e| format!("{flag} {text}: {e}"))?;
+    let value = ParameterText::lenient(value).value().clone();
     Ok(Parameter {
         name: name.into(),
         value: value.into_message(),
@@ -170,8 +170,9 @@ fn count(flag: &str, text: &str) -> Result<usize, String> {
 fn install_log(arguments: &Arguments) {
     let filter = log_filter(&arguments.log);
     let lines = tracing_subscriber::fmt::layer()
-        .with_writer(|| EscapedLines(std::io::stderr()))
-        .with_ansi(false);
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .event_format(RosLogFormat);
     // This fails if another subscriber is installed already. That one is kept.
     let _ = tracing_subscriber::registry()
         .with(lines.with_filter(filter))
@@ -187,23 +188,6 @@ fn log_filter(options: &LogSettings) -> Targets {
     }
     // Directives that Pteros generates are valid.
     directives.parse().unwrap_or_default()
-}
-
-/// Standard error, where one write is one event: names and error texts in it may
-/// come from peers and stay within their line.
-struct EscapedLines(std::io::Stderr);
-
-impl Write for EscapedLines {
-    fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
-        let text = String::from_utf8_lossy(event);
-        let line = escape_line(text.trim_end_matches('\n'));
-        writeln!(self.0.lock(), "{line}")?;
-        Ok(event.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.0.flush()
-    }
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub mod substitution;
 
 mod action;
 mod close_names;
+mod command_output;
 mod ros_log_folder;
 mod scope;
 

@@ -337,3 +337,70 @@ fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
     }
     assert!(fine > 10 && wrong > 500, "{fine} fine, {wrong} wrong");
 }
+
+/// Whatever a launch file names, and does not end, is refused.
+#[test]
+fn commands_fifos_and_attributes_have_limits() {
+    let folder = Folder::new();
+    let fifo = folder.path("fifo.launch.xml");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let many: String = (0..40_000).map(|at| format!(" a{at}='{at}'")).collect();
+    let of_keys = |count: usize| -> String { (0..count).map(|at| format!(" a{at}: 1,")).collect() };
+    for (name, text, says) in [
+        (
+            "a.launch.xml",
+            "<launch><log message=\"$(command yes)\"/></launch>".to_owned(),
+            "\"yes\" has written more than 64 MiB",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><log message=\"$(command 'sh -c \\'yes &gt;&amp;2\\'' ignore)\"/></launch>"
+                .into(),
+            "has written more than 64 MiB",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><let name=\"command_timeout\" value=\"0.05\"/>\
+             <log message=\"$(command 'sleep 1000')\"/></launch>"
+                .into(),
+            "\"sleep 1000\" has not ended within 0.05 s; the argument \"command_timeout\" gives",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><let name=\"command_timeout\" value=\"never\"/>\
+             <log message=\"$(command true)\"/></launch>"
+                .into(),
+            "\"never\"; write seconds above 0",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><include file=\"$(dirname)/fifo.launch.xml\"/></launch>".into(),
+            "it is a FIFO, not a regular file",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><log message=\"$(file-content $(dirname)/fifo.launch.xml)\"/></launch>".into(),
+            "it is a FIFO, not a regular file",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><set_parameters_from_file filename=\"/dev/zero\"/></launch>".into(),
+            "it is a device, not a regular file",
+        ),
+        (
+            "a.launch.xml",
+            format!("<launch><!-- ' --><log{many}/></launch>"),
+            ":1:19: an element has more than 1000 attributes",
+        ),
+        (
+            "a.launch.yaml",
+            format!("launch:\n- log: {{{}}}\n", of_keys(2000)),
+            "an element has more than 1000 attributes",
+        ),
+    ] {
+        folder.write(name, &text);
+        let errors = folder.plan(name, &[]).unwrap_err().to_string();
+        assert!(errors.contains(says), "{says} in {errors}");
+    }
+}

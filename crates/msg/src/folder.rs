@@ -8,12 +8,16 @@
 #![allow(clippy::disallowed_methods, reason = "reads AMENT_PREFIX_PATH")]
 
 use crate::library::InterfaceLibrary;
+use crate::regular_file;
 use crate::schema::{InterfaceKind, is_package_name};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
+
+/// Largest definition or manifest in bytes; the largest of ROS 2 has 40 KB.
+const DEFINITION_BYTES_MAX: u64 = 4 << 20;
 
 /// The variable in which a sourced ROS 2 installation lists its prefixes.
 pub const AMENT_PREFIX_PATH: &str = "AMENT_PREFIX_PATH";
@@ -77,7 +81,7 @@ impl InterfaceLibrary {
                 };
                 if matches {
                     let origin = path.display().to_string();
-                    match fs::read_to_string(&path) {
+                    match regular_file::read_text(&path, DEFINITION_BYTES_MAX) {
                         Ok(text) => self.insert_text(package, kind, name, text, origin),
                         Err(error) => {
                             self.insert_unreadable(package, kind, name, origin, error.to_string());
@@ -142,7 +146,8 @@ impl InterfaceLibrary {
 pub fn package_name_of(folder: &Path) -> String {
     let manifests = [Some(folder), folder.parent()];
     for place in manifests.into_iter().flatten() {
-        if let Ok(xml) = fs::read_to_string(place.join("package.xml"))
+        let manifest = place.join("package.xml");
+        if let Ok(xml) = regular_file::read_text(&manifest, DEFINITION_BYTES_MAX)
             && let Some(name) = name_in_package_xml(&xml)
         {
             return name;

@@ -71,6 +71,8 @@ pub mod library;
 pub mod message;
 #[allow(unsafe_code, reason = "the one file that sees numbers as bytes")]
 pub mod plain;
+#[cfg(feature = "std")]
+pub mod regular_file;
 pub mod schema;
 #[cfg(feature = "std")]
 #[allow(

@@ -20,7 +20,7 @@ use crate::context::Context;
 use crate::error::ContextError;
 use crate::log::{LogFileOptions, LogSettings, Severity};
 use crate::log_outputs::{ConsoleSettings, LogOutputs, LogRecord, RosoutNode};
-use crate::parameter::{Parameter, ParameterFile};
+use crate::parameter::{Parameter, ParameterFile, ParameterType, ParameterValue};
 use crate::time::Time;
 
 pub use crate::timer_schedule::TimerSchedule;
@@ -58,6 +58,26 @@ pub fn parameter_overrides(
                 None => found.push(parameter),
             }
         }
+    }
+    Ok(found)
+}
+
+/// The parameter override for one parameter of a node, as its declared type takes the
+/// text.
+///
+/// # Errors
+/// See [`parameter_overrides`].
+pub fn parameter_override_as(
+    arguments: &[&Arguments],
+    node: &str,
+    name: &str,
+    declared: ParameterType,
+) -> Result<Option<ParameterValue>, ContextError> {
+    let mut found = None;
+    for arguments in arguments {
+        let texts = ParameterFile::from_arguments(arguments)?.texts_of(node, true);
+        let text = texts.into_iter().find(|(known, _)| known == name);
+        found = text.map(|(_, text)| text.value_as(declared)).or(found);
     }
     Ok(found)
 }

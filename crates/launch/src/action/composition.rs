@@ -144,7 +144,7 @@ impl Builder {
         let parts = part.children.iter();
         for extra in parts.filter(|child| child.name == "extra_arg") {
             let name = self.required(extra, "name")?;
-            extra_arguments.push((name, self.value(extra)?));
+            extra_arguments.push((name, self.value(extra)?.value));
         }
         Ok(ComponentSpec {
             package,

@@ -12,6 +12,7 @@ use crate::document::Element;
 use crate::error::{LaunchFileError, LaunchFileErrors};
 use crate::plan::{LaunchTimer, LogLevel, LogMessage, PlanStep, Shutdown, TimerClock};
 use crate::scope::GlobalParameter;
+use pteros::parameter::ParameterValue;
 
 /// Largest number of iterations of a loop.
 const ITERATIONS_MAX: usize = 10_000;
@@ -302,7 +303,7 @@ impl Builder {
             .rev()
             .find_map(|one| match one {
                 GlobalParameter::Value(name, value) if name == "use_sim_time" => {
-                    Some(value == "true")
+                    Some(ParameterValue::from_yaml(value) == Ok(ParameterValue::Bool(true)))
                 }
                 _ => None,
             });

@@ -2,11 +2,14 @@
 //! nodes in scope.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
+use pteros::msg::regular_file;
 use pteros::msg::yaml::{YamlContent, YamlNode};
-use pteros::parameter::{ParameterFile, ParameterValue};
+use pteros::parameter::{
+    PARAMETER_FILE_BYTES_MAX, ParameterFile, ParameterText, ParameterType, ParameterValue,
+    TypingRule,
+};
 
 use super::Builder;
 use crate::close_names::did_you_mean;
@@ -28,9 +31,17 @@ const PARAMETER_TYPES: [&str; 9] = [
     "yaml",
 ];
 
+/// A value of a launch file, and the text that stands for it in YAML.
+pub(super) struct TypedText {
+    pub(super) value: ParameterValue,
+    /// The text as written, if rcl reads it as this value. A node that declares a
+    /// string takes it then; else the value in rcl's form.
+    text: String,
+}
+
 /// A parameter source of a node, from its `param` elements.
 pub(super) enum NodeParameterSource {
-    Value(String, ParameterValue),
+    Value(String, TypedText),
     /// An unchanged file.
     File(PathBuf),
     /// A generated file with evaluated substitutions: path and text.
@@ -56,7 +67,7 @@ impl Builder {
             _ => {
                 let name = self.required(element, "name")?;
                 let value = self.value(element)?;
-                GlobalParameter::Value(name, yaml_text(&value))
+                GlobalParameter::Value(name, value.text)
             }
         };
         self.scope.parameters.push(set);
@@ -92,10 +103,10 @@ impl Builder {
         for given in own {
             match given {
                 NodeParameterSource::Value(name, value) if beside_files => {
-                    let _ = writeln!(values, "    {}: {}", quoted(&name), yaml_text(&value));
+                    let _ = writeln!(values, "    {}: {}", quoted(&name), value.text);
                 }
                 NodeParameterSource::Value(name, value) => {
-                    words.push(("-p", format!("{name}:={}", yaml_text(&value))));
+                    words.push(("-p", format!("{name}:={}", value.text)));
                 }
                 NodeParameterSource::File(path) => {
                     self.write_values(&mut values, node, files, &mut words);
@@ -169,7 +180,7 @@ impl Builder {
         }
         for given in self.parameter_sources(element)? {
             match given {
-                NodeParameterSource::Value(name, value) => set(name, value),
+                NodeParameterSource::Value(name, value) => set(name, value.value),
                 NodeParameterSource::File(path) => {
                     let file = ParameterFile::read(&path);
                     from_file(&file.map_err(|error| wrong(error.to_string()))?, &mut set);
@@ -225,7 +236,7 @@ impl Builder {
         let name = path.display();
         let wrong =
             |message: String| LaunchFileError::at(&from.location, format!("from: {message}"));
-        let text = fs::read_to_string(&path);
+        let text = regular_file::read_text(&path, PARAMETER_FILE_BYTES_MAX);
         let text = text.map_err(|error| wrong(format!("cannot read {name}: {error}")))?;
         let template = Template::parse(&text).map_err(|m| wrong(format!("{name}: {m}")))?;
         let text = self.substituted(&template);
@@ -285,8 +296,8 @@ impl Builder {
         }
     }
 
-    /// The `value`, with the type of `type` or else the type that YAML gives it.
-    pub(super) fn value(&mut self, part: &Element) -> Result<ParameterValue, LaunchFileError> {
+    /// The `value`, with the type of `type` or else the type that YAML 1.1 gives it.
+    pub(super) fn value(&mut self, part: &Element) -> Result<TypedText, LaunchFileError> {
         let Some(attribute) = part.attribute("value") else {
             let message = format!("{} lacks the attribute \"value\"", part.name);
             return Err(LaunchFileError::at(&part.location, message));
@@ -303,7 +314,11 @@ impl Builder {
         let value = match &attribute.value {
             Value::Scalar(scalar) => {
                 let text = self.evaluated_attribute(attribute, &scalar.text)?;
-                typed(&text, kind, is_literal(scalar))
+                let literal = is_literal(scalar);
+                let value = typed(&text, kind, literal);
+                value.map(|value| {
+                    TypedText::new(value, Some(text.as_str()).filter(|_| kind == "yaml"))
+                })
             }
             Value::List(list) => {
                 let mut texts = Vec::new();
@@ -311,12 +326,25 @@ impl Builder {
                     let text = self.evaluated_attribute(attribute, &scalar.text)?;
                     texts.push((text, is_literal(scalar)));
                 }
-                list_of(&texts, kind)
+                list_of(&texts, kind).map(|value| TypedText::new(value, None))
             }
         };
         value.map_err(|message| {
             LaunchFileError::at(&attribute.location, format!("value: {message}"))
         })
+    }
+}
+
+impl TypedText {
+    fn new(value: ParameterValue, written: Option<&str>) -> Self {
+        let is_string = matches!(value, ParameterValue::String(_));
+        let written = written.filter(|text| {
+            !is_string
+                && !text.contains('\n')
+                && ParameterValue::from_yaml(text).as_ref() == Ok(&value)
+        });
+        let text = written.map_or_else(|| yaml_text(&value), |text| text.trim().to_owned());
+        Self { value, text }
     }
 }
 
@@ -334,15 +362,27 @@ fn typed(text: &str, kind: &str, literal: bool) -> Result<ParameterValue, String
     match kind {
         "str" => Ok(ParameterValue::String(text.into())),
         "bool" => crate::substitution::evaluate::truth(plain).map(ParameterValue::Bool),
-        "int" => match ParameterValue::from_yaml(plain) {
-            Ok(value @ ParameterValue::Integer(_)) => Ok(value),
-            _ => Err(wrong("int", "a 64-bit integer, as 42")),
-        },
-        "float" => match ParameterValue::from_yaml(plain) {
-            Ok(value @ ParameterValue::Double(_)) => Ok(value),
-            Ok(ParameterValue::Integer(value)) => Ok(ParameterValue::Double(value as f64)),
-            _ => Err(wrong("float", "a number, as 2.5")),
-        },
+        // Python's `int` and `float` read decimal digits, also `010`.
+        "int" => {
+            let decimal = digits(plain).and_then(|digits| digits.parse().ok());
+            match decimal.map(ParameterValue::Integer) {
+                Some(value) => Ok(value),
+                None => match ParameterText::lenient(plain).value_as(ParameterType::Integer) {
+                    value @ ParameterValue::Integer(_) => Ok(value),
+                    _ => Err(wrong("int", "a 64-bit integer, as 42")),
+                },
+            }
+        }
+        "float" => {
+            let decimal = digits(plain).and_then(|digits| digits.parse().ok());
+            match decimal.map(ParameterValue::Double) {
+                Some(value) => Ok(value),
+                None => match ParameterText::lenient(plain).value_as(ParameterType::Double) {
+                    value @ ParameterValue::Double(_) => Ok(value),
+                    _ => Err(wrong("float", "a number, as 2.5")),
+                },
+            }
+        }
         "yaml" if literal => Ok(ParameterValue::String(text.into())),
         "yaml" => of_yaml(text),
         list => {
@@ -360,7 +400,13 @@ fn typed(text: &str, kind: &str, literal: bool) -> Result<ParameterValue, String
     }
 }
 
-/// Parses a text as YAML. Invalid YAML is a string, as in `coerce_to_type`.
+/// A decimal number without the underscores that Python accepts between digits.
+fn digits(text: &str) -> Option<String> {
+    let is_edge = text.starts_with('_') || text.ends_with('_') || text.contains("__");
+    (!is_edge).then(|| text.replace('_', ""))
+}
+
+/// Parses a text as YAML 1.1. Invalid YAML is a string, as in `coerce_to_type`.
 fn of_yaml(text: &str) -> Result<ParameterValue, String> {
     let Ok(node) = YamlNode::read(text) else {
         return Ok(ParameterValue::String(text.into()));
@@ -370,7 +416,7 @@ fn of_yaml(text: &str) -> Result<ParameterValue, String> {
         YamlContent::Mapping(_) => Err(format!(
             "{text:?} is a mapping; write params in the param, or type=\"str\" for a text"
         )),
-        _ => ParameterValue::from_yaml(text),
+        _ => ParameterText::read(text, TypingRule::Yaml11).map(|text| text.value().clone()),
     }
 }
 
@@ -493,6 +539,23 @@ mod tests {
             ("[1, 2]", "yaml", ParameterValue::IntegerArray(vec![1, 2])),
             ("[1, 2]", "list_of_float", vec![1.0, 2.0].into()),
             ("[]", "list_of_int", ParameterValue::IntegerArray(vec![])),
+            // As ROS 2 Jazzy evaluates them.
+            ("0483", "yaml", "0483".into()),
+            ("123E5", "yaml", "123E5".into()),
+            ("y", "yaml", "y".into()),
+            ("nan", "yaml", "nan".into()),
+            ("1_000", "yaml", ParameterValue::Integer(1000)),
+            (
+                "[0483, y]",
+                "yaml",
+                ParameterValue::StringArray(vec!["0483".into(), "y".into()]),
+            ),
+            ("0483", "int", ParameterValue::Integer(483)),
+            ("010", "int", ParameterValue::Integer(10)),
+            ("010", "float", ParameterValue::Double(10.0)),
+            ("123E5", "float", ParameterValue::Double(123e5)),
+            ("123E5", "str", "123E5".into()),
+            ("[]", "str", "[]".into()),
         ] {
             assert_eq!(typed(text, kind, false), Ok(value), "{text} as {kind}");
         }
@@ -503,6 +566,25 @@ mod tests {
             ("x", "bool"),
         ] {
             assert!(typed(text, kind, false).is_err(), "{text} as {kind}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_passed_on_as_written_if_rcl_reads_it_as_launch_does() {
+        for (written, passed_on) in [
+            ("0x1F", "0x1F"),
+            ("010", "010"),
+            ("[1, 2]", "[1, 2]"),
+            ("yes", "yes"),
+            ("0483", "\"0483\""),
+            ("y", "\"y\""),
+            ("1e-3", "\"1e-3\""),
+            ("1_000", "1000"),
+            ("1:30", "90"),
+            ("'5'", "\"5\""),
+        ] {
+            let value = typed(written, "yaml", false).unwrap();
+            assert_eq!(TypedText::new(value, Some(written)).text, passed_on);
         }
     }
 

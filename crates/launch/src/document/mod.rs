@@ -8,15 +8,18 @@
 mod xml;
 mod yaml;
 
-use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+
+use pteros::msg::regular_file;
 
 use crate::error::{LaunchFileError, LaunchFileErrors, SourceLocation};
 
 /// Largest launch file in bytes.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
+/// Most attributes of an element. The most that an action of ROS 2 takes is 24.
+pub const ATTRIBUTES_MAX: usize = 1000;
 /// Largest nesting depth of elements.
 pub const DEPTH_MAX: usize = 64;
 
@@ -98,14 +101,14 @@ impl Document {
             ))
             .into());
         }
-        let file = fs::File::open(path).map_err(unreadable)?;
-        if file.metadata().map_err(unreadable)?.is_dir() {
+        if path.is_dir() {
             return Err(LaunchFileError::without_location(format!(
                 "{name} is a folder; name the launch file in it"
             ))
             .into());
         }
         let mut bytes = Vec::new();
+        let file = regular_file::open(path).map_err(unreadable)?;
         let mut limited = file.take(FILE_BYTES_MAX + 1);
         limited.read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > FILE_BYTES_MAX {
@@ -153,6 +156,14 @@ impl Document {
         }
         Ok(Self { file, root })
     }
+}
+
+/// The error for an element with too many attributes.
+fn too_many_attributes(location: &SourceLocation) -> LaunchFileError {
+    LaunchFileError::at(
+        location,
+        format!("an element has more than {ATTRIBUTES_MAX} attributes; write elements in it"),
+    )
 }
 
 /// The error for elements that are nested too deep.

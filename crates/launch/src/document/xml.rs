@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use roxmltree::{Node, NodeType, ParsingOptions};
 
-use super::{Attribute, DEPTH_MAX, Element, Scalar, Value, too_deep};
+use super::{
+    ATTRIBUTES_MAX, Attribute, DEPTH_MAX, Element, Scalar, Value, too_deep, too_many_attributes,
+};
 use crate::error::{LaunchFileError, LaunchFileErrors, SourceLocation};
 
 /// Largest number of XML nodes in a file.
@@ -20,6 +22,7 @@ pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, LaunchFileErrors> {
         line_starts: line_starts(text),
     };
     reader.refuse_depth()?;
+    reader.refuse_attributes()?;
     let options = ParsingOptions {
         allow_dtd: false,
         nodes_limit: NODES_MAX,
@@ -77,6 +80,45 @@ impl Reader<'_> {
             }
             if depth > DEPTH_MAX * 4 {
                 return Err(too_deep(&self.location(at)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Limits the attributes of an element before parsing, since the parser compares
+    /// each with all others.
+    fn refuse_attributes(&self) -> Result<(), LaunchFileError> {
+        let (mut at, bytes) = (0, self.text.as_bytes());
+        // Where the text goes on after `end`, or its end.
+        let after = |from: usize, end: &str| {
+            let found = self.text.get(from..).and_then(|rest| rest.find(end));
+            found.map_or(bytes.len(), |found| from + found + end.len())
+        };
+        while let Some(tag) = self.text.get(at..).and_then(|rest| rest.find('<')) {
+            let tag = at + tag;
+            let rest = self.text.get(tag..).unwrap_or("");
+            let ends = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+            if let Some((_, end)) = ends.iter().find(|(begin, _)| rest.starts_with(begin)) {
+                at = after(tag, end);
+                continue;
+            }
+            let (mut quote, mut attributes) = (None, 0);
+            at = bytes.len();
+            for (offset, byte) in rest.bytes().enumerate() {
+                match (quote, byte) {
+                    (Some(open), _) if open == byte => quote = None,
+                    (Some(_), _) => {}
+                    (None, b'"' | b'\'') => quote = Some(byte),
+                    (None, b'=') => attributes += 1,
+                    (None, b'>') => {
+                        at = tag + offset + 1;
+                        break;
+                    }
+                    (None, _) => {}
+                }
+                if attributes > ATTRIBUTES_MAX {
+                    return Err(too_many_attributes(&self.location(tag)));
+                }
             }
         }
         Ok(())

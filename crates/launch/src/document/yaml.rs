@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use pteros::msg::yaml::{self, YamlContent, YamlEntry, YamlNode};
 
-use super::{Attribute, DEPTH_MAX, Element, Scalar, Value, too_deep};
+use super::{
+    ATTRIBUTES_MAX, Attribute, DEPTH_MAX, Element, Scalar, Value, too_deep, too_many_attributes,
+};
 use crate::error::{LaunchFileError, LaunchFileErrors, SourceLocation};
 
 /// Parses the tree.
@@ -71,6 +73,9 @@ impl Reader<'_> {
             return element;
         }
         match &value.content {
+            YamlContent::Mapping(entries) if entries.len() > ATTRIBUTES_MAX => {
+                self.errors.push(too_many_attributes(&element.location));
+            }
             YamlContent::Mapping(entries) => {
                 for entry in entries {
                     self.entry(entry, &mut element, depth);

@@ -1,13 +1,16 @@
 //! Evaluation of substitutions, with the semantics of `launch/launch/substitutions`
 //! and `launch_ros/launch_ros/substitutions`.
 
-use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
+
+use pteros::msg::regular_file;
+use pteros::parameter::ParameterValue;
 
 use super::template::{SubstitutionCall, Template, TemplatePart};
 use crate::close_names::{did_you_mean, listed};
+use crate::command_output::{CommandFailure, CommandLimits, command_output};
 use crate::error::KnownCause;
 use crate::packages::{Packages, is_program};
 use crate::python::{Expression, ExpressionError, Names};
@@ -48,6 +51,15 @@ pub const SUBSTITUTIONS: &[(&str, usize, usize, &str)] = &[
 const MANY: usize = usize::MAX;
 /// Longest text that a substitution may return.
 const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// Most bytes that a command may write, as in Python launch files.
+const COMMAND_BYTES_MAX: usize = 64 << 20;
+/// The argument with the seconds that a command gets.
+const COMMAND_TIMEOUT: &str = "command_timeout";
+/// The time that a command gets: more than those that robots use need.
+const COMMAND_TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
+/// The longest time that can be given, in seconds; eleven days.
+const COMMAND_SECONDS_MAX: f64 = 1e6;
 
 /// Everything that substitutions read besides the scope.
 pub(crate) struct EvaluationContext {
@@ -325,7 +337,13 @@ impl LazyArguments<'_> {
         let name = self.text(0)?;
         let set = self.scope.parameters.iter().rev();
         let found = set.clone().find_map(|one| match one {
-            GlobalParameter::Value(known, value) if *known == name => Some(value.clone()),
+            GlobalParameter::Value(known, value) if *known == name => {
+                // A string without its quotes.
+                Some(match ParameterValue::from_yaml(value) {
+                    Ok(ParameterValue::String(text)) => text,
+                    _ => value.clone(),
+                })
+            }
             _ => None,
         });
         if let Some(value) = found {
@@ -402,13 +420,26 @@ impl LazyArguments<'_> {
         let Some((program, arguments)) = words.split_first() else {
             return Err("the command is empty; write $(command 'PROGRAM ARGUMENT …')".into());
         };
-        let output = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(arguments)
             .env_clear()
-            .envs(&self.scope.environment)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| format!("cannot run {line:?}: {error}"))?;
+            .envs(&self.scope.environment);
+        let limits = CommandLimits {
+            bytes_max: COMMAND_BYTES_MAX,
+            timeout: self.command_timeout()?,
+        };
+        let output = command_output(command, limits).map_err(|failure| match failure {
+            CommandFailure::System(error) => format!("cannot run {line:?}: {error}"),
+            CommandFailure::TooMuch => format!(
+                "{line:?} has written more than {} MiB; let it write to a file, and use the name of the file",
+                COMMAND_BYTES_MAX >> 20
+            ),
+            CommandFailure::TooLong => format!(
+                "{line:?} has not ended within {} s; the argument {COMMAND_TIMEOUT:?} gives it more",
+                limits.timeout.as_secs_f64()
+            ),
+        })?;
         let message = String::from_utf8_lossy(&output.stderr);
         let message = message.trim();
         if !output.status.success() {
@@ -434,6 +465,20 @@ impl LazyArguments<'_> {
         }
         Ok(out)
     }
+
+    /// The time that a command gets.
+    fn command_timeout(&self) -> Result<Duration, String> {
+        let Some(text) = self.scope.configurations.get(COMMAND_TIMEOUT) else {
+            return Ok(COMMAND_TIMEOUT_DEFAULT);
+        };
+        let seconds: Option<f64> = text.trim().parse().ok();
+        let seconds = seconds.filter(|time| *time > 0.0 && *time <= COMMAND_SECONDS_MAX);
+        seconds.map(Duration::from_secs_f64).ok_or_else(|| {
+            format!(
+                "the argument {COMMAND_TIMEOUT:?} is {text:?}; write seconds above 0, at most {COMMAND_SECONDS_MAX}"
+            )
+        })
+    }
 }
 
 /// Finds a program on a search path. A name with a slash is a path.
@@ -450,17 +495,7 @@ pub(crate) fn find_program(name: &str, path: &str) -> Option<PathBuf> {
 fn file_content(path: &Path) -> Result<String, String> {
     let name = path.display();
     let cannot = |error: std::io::Error| format!("cannot read {name}: {error}");
-    let file = fs::File::open(path).map_err(cannot)?;
-    let mut bytes = Vec::new();
-    let mut limited = file.take(TEXT_BYTES_MAX as u64 + 1);
-    limited.read_to_end(&mut bytes).map_err(cannot)?;
-    if bytes.len() > TEXT_BYTES_MAX {
-        return Err(format!(
-            "{name} is larger than {} MiB",
-            TEXT_BYTES_MAX >> 20
-        ));
-    }
-    String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8 text"))
+    regular_file::read_text(path, TEXT_BYTES_MAX as u64).map_err(cannot)
 }
 
 /// Compares booleans by value, numbers with a tolerance, and other texts exactly,

@@ -107,8 +107,23 @@ impl Parser {
         self.letters.get(self.at).copied()
     }
 
+    /// Whether a substitution begins here. As in ROS 2, a backslash in front of it
+    /// makes it text, even if another backslash escapes that one.
     fn is_call(&self) -> bool {
-        self.letters.get(self.at..self.at + 2) == Some(&['$', '('])
+        let before = self.at.checked_sub(1).map(|at| self.letters[at]);
+        self.letters.get(self.at..self.at + 2) == Some(&['$', '(']) && before != Some('\\')
+    }
+
+    /// Takes the character of an escape; the backslash itself before a line end.
+    fn take_letter(&mut self, letter: char) -> char {
+        self.at += 1;
+        match (letter, self.peek()) {
+            ('\\', Some(next)) if next != '\n' => {
+                self.at += 1;
+                next
+            }
+            _ => letter,
+        }
     }
 
     /// Parses up to one of `ends` or the end of the text.
@@ -123,14 +138,7 @@ impl Parser {
                 template.parts.push(TemplatePart::Call(call));
                 continue;
             }
-            self.at += 1;
-            match (letter, self.peek()) {
-                ('\\', Some(next)) => {
-                    self.at += 1;
-                    template.push(next);
-                }
-                _ => template.push(letter),
-            }
+            template.push(self.take_letter(letter));
         }
         Ok(template)
     }
@@ -190,7 +198,7 @@ impl Parser {
                 template.parts.push(TemplatePart::Call(call));
                 continue;
             }
-            if letter.is_whitespace() || letter == ')' || ends.contains(&letter) {
+            if matches!(letter, ' ' | '\n' | ')') || ends.contains(&letter) {
                 break;
             }
             if letter == '(' {
@@ -198,14 +206,7 @@ impl Parser {
                     "in $({name} …) there is a bracket; put the argument into quotes, or write \\("
                 ));
             }
-            self.at += 1;
-            match (letter, self.peek()) {
-                ('\\', Some(next)) => {
-                    self.at += 1;
-                    template.push(next);
-                }
-                _ => template.push(letter),
-            }
+            template.push(self.take_letter(letter));
         }
         Ok(template)
     }
@@ -271,8 +272,14 @@ impl WordSplitter {
                 (Some(quote), _) if letter == quote => self.quote = None,
                 (None, _) if letter.is_whitespace() => self.end_word(),
                 (None | Some('"'), '\\') => {
-                    let next = letters.next().unwrap_or('\\');
                     self.is_open = true;
+                    let next = letters.next().ok_or(
+                        "a backslash at the end escapes nothing; write \\\\\\\\ for the character",
+                    )?;
+                    // Within double quotes, it escapes only a quote and itself.
+                    if self.quote.is_some() && !matches!(next, '"' | '\\') {
+                        self.word.push('\\');
+                    }
                     self.word.push(next);
                 }
                 _ => {
@@ -349,6 +356,52 @@ mod tests {
         }
         let deep = "$(not ".repeat(40) + "1" + &")".repeat(40);
         assert!(Template::parse(&deep).unwrap_err().contains("32 deep"));
+    }
+
+    /// Texts and words as ROS 2 Jazzy's `parse_substitution` and `_parse_cmdline`
+    /// return them.
+    #[test]
+    fn escapes_and_quotes_are_those_of_ros2() {
+        for (written, whole, split) in [
+            (r#""a\\nb""#, r#""a\nb""#, &[r"a\nb"][..]),
+            (r#""a\nb""#, r#""anb""#, &["anb"]),
+            (r"'a\\nb'", r"'a\nb'", &[r"a\nb"]),
+            (r"a\\nb", r"a\nb", &["anb"]),
+            (r"a\\\\nb", r"a\\nb", &[r"a\nb"]),
+            (r#""a\\\\b""#, r#""a\\b""#, &[r"a\b"]),
+            (r#""a\\"b""#, r#""a\"b""#, &[r#"a"b"#]),
+            (r#"\"a b\""#, r#""a b""#, &["a b"]),
+            (r#"\\"a b\\""#, r#"\"a b\""#, &[r#""a"#, r#"b""#]),
+            ("a\\\nb", "a\\\nb", &["a\nb"]),
+            ("\"a\\\nb\"", "\"a\\\nb\"", &["a\\\nb"]),
+            (r"\$(var x)", "$(var x)", &["$(var", "x)"]),
+            (r"\\$(var x)", r"\$(var x)", &["$(var", "x)"]),
+            (r"\\\$(var x)", r"\$(var x)", &["$(var", "x)"]),
+            ("a$b $c", "a$b $c", &["a$b", "$c"]),
+            (r#""a\$b""#, r#""a$b""#, &["a$b"]),
+            ("a\tb\nc", "a\tb\nc", &["a", "b", "c"]),
+            ("''  b", "''  b", &["", "b"]),
+        ] {
+            let template = Template::parse(written).unwrap();
+            assert_eq!(template.as_text(), Some(whole), "{written}");
+            let words = template.words().unwrap();
+            let words: Vec<_> = words.iter().filter_map(Template::as_text).collect();
+            assert_eq!(words, split, "{written}");
+        }
+        let end = Template::parse("a\\").unwrap().words().unwrap_err();
+        assert!(end.contains("a backslash at the end"), "{end}");
+        for (written, argument) in [
+            (r#"$(var "a\\nb")"#, r"a\nb"),
+            (r#"$(var "a\nb")"#, "anb"),
+            (r"$(var 'a\'b')", "a'b"),
+            (r"$(var a\)b)", "a)b"),
+            ("$(var a\tb)", "a\tb"),
+            (r#"$(var "\$(var x)")"#, "$(var x)"),
+            (r#"$(var "\\\$(var x)")"#, r"\$(var x)"),
+        ] {
+            let expected = of([call("var", [of([text(argument)])])]);
+            assert_eq!(Template::parse(written).unwrap(), expected, "{written}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use super::{
     StructSpec, TypeSpec, annotation, idl, is_constant_name, is_field_name, is_idl,
     is_interface_name, is_package_name,
 };
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -103,6 +104,8 @@ fn missing_separator(kind: InterfaceKind) -> String {
 #[derive(Default)]
 struct PartReader {
     part: StructSpec,
+    /// Line of each name.
+    lines: BTreeMap<String, u32>,
     /// Comment lines not yet given to an element.
     waiting: Vec<String>,
     last: LastElement,
@@ -164,7 +167,7 @@ impl PartReader {
             comment.map_or(Ok(()), annotation::refuse_on_constant)?;
             comments.extend(comment.map(str::to_string));
             let constant = read_constant(name, ty, value.trim(), line, comments)?;
-            self.check_new_name(name)?;
+            self.check_new_name(name, line)?;
             self.part.constants.push(constant);
             self.last = LastElement::Constant;
             return Ok(());
@@ -172,7 +175,7 @@ impl PartReader {
         if !is_field_name(name) {
             return Err(bad_field_name(name));
         }
-        self.check_new_name(name)?;
+        self.check_new_name(name, line)?;
         let default = match after {
             "" => None,
             text => Some(read_default(&ty, text).map_err(|why| format!("field {name}: {why}"))?),
@@ -193,11 +196,9 @@ impl PartReader {
         Ok(())
     }
 
-    fn check_new_name(&self, name: &str) -> Result<(), String> {
-        let fields = self.part.fields.iter().map(|f| (&f.name, f.line));
-        let constants = self.part.constants.iter().map(|c| (&c.name, c.line));
-        match fields.chain(constants).find(|(known, _)| *known == name) {
-            Some((_, line)) => Err(format!(
+    fn check_new_name(&mut self, name: &str, line: u32) -> Result<(), String> {
+        match self.lines.insert(name.to_string(), line) {
+            Some(line) => Err(format!(
                 "{name} is already defined in line {line}; give one of them another name"
             )),
             None => Ok(()),

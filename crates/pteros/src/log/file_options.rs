@@ -17,6 +17,9 @@ use pteros_msg::yaml::{YamlContent, YamlNode, YamlPosition};
 
 use crate::arguments_error::ArgumentsError;
 
+/// Largest file of `--log-config-file` in bytes.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
+
 /// How log files are written.
 ///
 /// Unset fields take the value of the `--log-config-file` file, else the default
@@ -117,11 +120,14 @@ impl LogFileOptions {
 
     /// Reads the file of `--log-config-file`. Blocks for the disk.
     fn read(path: &Path) -> Result<Self, ArgumentsError> {
-        let text = std::fs::read_to_string(path).map_err(|error| ArgumentsError::Invalid {
-            location: format!("--log-config-file {path:?}"),
-            problem: format!("cannot be read: {error}"),
-            hint: "name a file that exists, or leave the flag out",
-        })?;
+        let text =
+            pteros_msg::regular_file::read_text(path, CONFIG_BYTES_MAX).map_err(|error| {
+                ArgumentsError::Invalid {
+                    location: format!("--log-config-file {path:?}"),
+                    problem: format!("cannot be read: {error}"),
+                    hint: "name a file that exists, or leave the flag out",
+                }
+            })?;
         Self::parse(path, &text)
     }
 

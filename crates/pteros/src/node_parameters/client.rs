@@ -12,6 +12,7 @@ use crate::named_qos::NamedQosExt;
 use crate::node::Node;
 use crate::parameter::parameter_file::ParameterFile;
 use crate::parameter::parameter_store::Parameter;
+use crate::parameter::parameter_text::ParameterText;
 use crate::parameter::value::{ParameterType, ParameterValue};
 use crate::qos::QosProfile;
 use crate::sample::Sample;
@@ -171,6 +172,42 @@ impl ParameterClient {
         Ok(response.results.iter().map(outcome).collect())
     }
 
+    /// Sets parameters from texts, one by one. If the node refuses a value, its
+    /// declared type decides how the text is read. Returns the result of each.
+    ///
+    /// # Errors
+    /// See [`CallError`].
+    pub fn set_texts(
+        &self,
+        texts: &[(String, ParameterText)],
+        timeout: Duration,
+    ) -> Result<Vec<SetParameterResult>, CallError> {
+        let parameters = texts.iter();
+        let parameters = parameters.map(|(name, text)| Parameter::new(name, text.value().clone()));
+        let mut results = self.set(parameters.collect(), timeout)?;
+        for ((name, text), result) in texts.iter().zip(&mut results) {
+            if result.is_ok() {
+                continue;
+            }
+            // The node is there, so these calls take no longer than the first.
+            let Ok(descriptors) = self.describe(&[name.as_str()], timeout) else {
+                continue;
+            };
+            let declared = descriptors.first();
+            let declared = declared.filter(|descriptor| !descriptor.dynamic_typing);
+            let declared = declared.and_then(|found| ParameterType::from_number(found.r#type));
+            let value = text.value_as(declared.unwrap_or_default());
+            if value == *text.value() {
+                continue;
+            }
+            let again = self.set(vec![Parameter::new(name, value)], timeout)?;
+            if let Some(again) = again.into_iter().next() {
+                *result = again;
+            }
+        }
+        Ok(results)
+    }
+
     /// Sets all of these parameters or none.
     ///
     /// # Errors
@@ -212,13 +249,13 @@ impl ParameterClient {
         wildcards: bool,
         timeout: Duration,
     ) -> Result<Vec<(String, SetParameterResult)>, CallError> {
-        let parameters = file.parameters_of(&self.remote, wildcards);
-        if parameters.is_empty() {
+        let texts = file.texts_of(&self.remote, wildcards);
+        if texts.is_empty() {
             return Ok(Vec::new());
         }
-        let names: Vec<_> = parameters.iter().map(|p| p.name.clone()).collect();
-        let outcomes = self.set(parameters, timeout)?;
-        Ok(names.into_iter().zip(outcomes).collect())
+        let outcomes = self.set_texts(&texts, timeout)?;
+        let names = texts.into_iter().map(|(name, _)| name);
+        Ok(names.zip(outcomes).collect())
     }
 
     /// Subscribes to the parameter events of the remote node on

@@ -16,9 +16,11 @@ mod node_pattern;
 mod options;
 pub(crate) mod parameter_file;
 pub(crate) mod parameter_store;
+pub(crate) mod parameter_text;
 mod thread_parameters;
 pub(crate) mod value;
 mod yaml;
+mod yaml11;
 
 pub use crate::node_parameters::{ParameterClient, SetParameterResult};
 pub use crate::qos_overrides::{QosOverridingOptions, QosPolicyKind};
@@ -26,9 +28,11 @@ pub use callbacks::ParameterCallbackHandle;
 pub use descriptor::ParameterDescriptor;
 pub use error::{ParameterError, SetParameterError};
 pub use handle::ParameterHandle;
-pub use parameter_file::ParameterFile;
+pub use parameter_file::{PARAMETER_FILE_BYTES_MAX, ParameterFile};
 pub use parameter_store::Parameter;
+pub use parameter_text::ParameterText;
 pub use value::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
+pub use yaml::TypingRule;
 
 pub(crate) use options::NodeParameterOptions;
 pub(crate) use parameter_store::ParameterStore;

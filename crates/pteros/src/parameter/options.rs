@@ -37,7 +37,7 @@ impl NodeParameterOptions {
         }
         for Parameter { name, value } in &self.overrides {
             let override_value = ParameterOverride {
-                value: value.clone(),
+                text: value.clone().into(),
                 origin: "the node's options".into(),
             };
             overrides.insert(name.clone(), override_value);

@@ -15,16 +15,16 @@
 //! documents, which apply in their order.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use pteros_msg::regular_file;
 use pteros_msg::yaml::{YamlContent, YamlEntry, YamlNode, YamlPosition};
 
 use super::node_pattern::NodePattern;
 use super::parameter_store::{Parameter, ParameterOverride, ParameterOverrides};
-use super::value::ParameterValue;
-use super::yaml::{self, YamlValueError};
+use super::parameter_text::ParameterText;
+use super::yaml::{TypingRule, YamlValueError};
 use crate::args::{Arguments, ParameterArgument, ParameterSetting};
 use crate::arguments_error::ArgumentsError;
 
@@ -49,7 +49,8 @@ impl ParameterFile {
     /// See [`ArgumentsError`], which names the line.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ArgumentsError> {
         let file = path.as_ref().display().to_string();
-        let text = fs::read_to_string(path).map_err(|error| ArgumentsError::Invalid {
+        let text = regular_file::read_text(path.as_ref(), PARAMETER_FILE_BYTES_MAX);
+        let text = text.map_err(|error| ArgumentsError::Invalid {
             location: format!("parameter file {file}"),
             problem: error.to_string(),
             hint: "check its path",
@@ -111,15 +112,25 @@ impl ParameterFile {
     /// If a parameter has several values, the last one counts. Without `wildcards`,
     /// only entries without `*` apply.
     pub fn parameters_of(&self, node: &str, wildcards: bool) -> Vec<Parameter> {
-        let mut found: Vec<Parameter> = Vec::new();
+        let texts = self.texts_of(node, wildcards).into_iter();
+        texts
+            .map(|(name, text)| Parameter::new(name, text.value().clone()))
+            .collect()
+    }
+
+    /// As [`Self::parameters_of`], with the texts, whose types the declarations decide.
+    pub fn texts_of(&self, node: &str, wildcards: bool) -> Vec<(String, ParameterText)> {
+        let mut found: Vec<(String, ParameterText)> = Vec::new();
+        let mut places = BTreeMap::new();
         for rule in &self.rules {
             if !rule.nodes.matches(node) || (!wildcards && rule.nodes.has_wildcards()) {
                 continue;
             }
-            let value = rule.override_value.value.clone();
-            match found.iter_mut().find(|known| known.name == rule.name) {
-                Some(known) => known.value = value,
-                None => found.push(Parameter::new(rule.name.clone(), value)),
+            let text = rule.override_value.text.clone();
+            let place = *places.entry(rule.name.as_str()).or_insert(found.len());
+            match found.get_mut(place) {
+                Some(known) => known.1 = text,
+                None => found.push((rule.name.clone(), text)),
             }
         }
         found
@@ -129,7 +140,7 @@ impl ParameterFile {
     pub fn parameters_by_node(&self) -> Vec<(String, Vec<Parameter>)> {
         let mut nodes: Vec<(String, Vec<Parameter>)> = Vec::new();
         for rule in &self.rules {
-            let (name, value) = (rule.name.clone(), rule.override_value.value.clone());
+            let (name, value) = (rule.name.clone(), rule.override_value.text.value().clone());
             let node = rule.nodes.to_string();
             let parameter = Parameter::new(name, value);
             match nodes.iter_mut().find(|(known, _)| *known == node) {
@@ -160,7 +171,7 @@ impl ParameterRule {
             let hint = "put strings with special characters into quotes of their own";
             invalid(format!("not valid YAML: {error}"), hint)
         })?;
-        let read = yaml::value(&node);
+        let read = ParameterText::of_node(&node, TypingRule::Rcl);
         let read = read.map_err(|YamlValueError { problem, hint }| invalid(problem, hint))?;
         Ok(Self {
             nodes: match &setting.node {
@@ -169,13 +180,15 @@ impl ParameterRule {
             },
             name: name.clone(),
             override_value: ParameterOverride {
-                value: read,
+                text: read,
                 origin: format!("-p {name}:={value}").into(),
             },
         })
     }
 }
 
+/// Largest parameter file in bytes.
+pub const PARAMETER_FILE_BYTES_MAX: u64 = 16 << 20;
 const PARAMETERS: &str = "ros__parameters";
 const SHAPE: &str = "write NODE: {ros__parameters: {NAME: VALUE}}";
 
@@ -294,16 +307,16 @@ impl FileParser<'_> {
                     );
                     continue;
                 }
-                _ => yaml::value(&entry.value),
+                _ => ParameterText::of_node(&entry.value, TypingRule::Rcl),
             };
-            let value: ParameterValue = value.map_err(|YamlValueError { problem, hint }| {
+            let text = value.map_err(|YamlValueError { problem, hint }| {
                 self.error_at(entry.value.place, message(&problem), hint)
             })?;
             let origin: Arc<str> = format!("{}:{}", self.file, entry.place.line).into();
             self.rules.push(ParameterRule {
                 nodes: pattern.clone(),
                 name,
-                override_value: ParameterOverride { value, origin },
+                override_value: ParameterOverride { text, origin },
             });
         }
         Ok(())
@@ -330,6 +343,8 @@ fn has_mapping(node: &YamlNode) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameter::ParameterValue;
+    use std::fs;
 
     fn file(text: &str) -> ParameterFile {
         ParameterFile::parse("robot.yaml", text).unwrap()

@@ -15,6 +15,7 @@ use pteros_runtime::rtps::fault;
 use super::callbacks::ParameterCallbacks;
 use super::descriptor::ParameterDescriptor;
 use super::error::{ParameterError, SetParameterError};
+use super::parameter_text::ParameterText;
 use super::value::{ParameterType, ParameterValue};
 
 /// A parameter name with a value, as in rclcpp.
@@ -55,7 +56,7 @@ impl Parameter {
 /// Parameter override: an initial value from outside the program.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ParameterOverride {
-    pub(crate) value: ParameterValue,
+    pub(crate) text: ParameterText,
     /// Where it came from: a line of a file, the command line or the program.
     pub(crate) origin: Arc<str>,
 }
@@ -141,7 +142,7 @@ impl ParameterStore {
                 ParameterDeclaration {
                     name: name.clone(),
                     type_of: ParameterType::NotSet,
-                    default: override_value.value.clone(),
+                    default: override_value.text.value().clone(),
                     descriptor: ParameterDescriptor::new().dynamic_typing(),
                     ignore_override: true,
                 },
@@ -174,9 +175,10 @@ impl ParameterStore {
         }
         let override_value = self.overrides.get(&name);
         let override_value = override_value.filter(|_| !declaration.ignore_override);
-        let value =
-            override_value.map_or(&declaration.default, |override_value| &override_value.value);
-        let value = value.clone().coerced(declaration.type_of);
+        let value = match override_value {
+            Some(override_value) => override_value.text.value_as(declaration.type_of),
+            None => declaration.default.clone().coerced(declaration.type_of),
+        };
         let mut event = self.event();
         let mut entry = ParameterEntry {
             value: ParameterValue::NotSet,

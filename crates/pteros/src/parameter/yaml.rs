@@ -1,14 +1,35 @@
-//! Parameter values from YAML, typed as by libyaml and rcl's parser.
+//! The typing rule: the type of a parameter value that was written as text.
 //!
-//! A plain scalar is, in this order: a boolean (`yes`, `On`, `n` …), an integer in
-//! C notation (`0777` is octal, `0x1F` hexadecimal), a double (`.inf`, `1e3`), a
-//! string. A quoted scalar, or one with the tag `!!str`, is a string. The tags
-//! `!!bool`, `!!int` and `!!float` require a type. Source: rcl_yaml_param_parser,
-//! `parse.c`.
+//! The declared type wins, wherever one is known (`parameter_text.rs`).
+//! Without one, ROS 2 has two rules for a plain scalar, and so has [`TypingRule`]:
+//! rcl's parser reads parameter files and `-p`, YAML 1.1 is for all that ROS 2 does
+//! in Python. A quoted scalar, or one with the tag `!!str`, is a string. The tags
+//! `!!bool`, `!!int` and `!!float` require a type. Sources: rcl_yaml_param_parser,
+//! `parse.c`; PyYAML, `resolver.py`.
 
 use pteros_msg::yaml::{YamlContent, YamlNode};
 
 use super::value::{ParameterType, ParameterValue};
+use super::yaml11;
+
+/// How a plain scalar without a declared type is typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypingRule {
+    /// As rcl: a boolean (`yes`, `On`, `n` …), an integer in C notation (`0777` is
+    /// octal, `0x1F` hexadecimal), a double (`.inf`, `nan`, `1e3`), a string. For
+    /// parameter files and `-p`.
+    Rcl,
+    /// As YAML 1.1, which launch files, `param set` and rclpy follow: `y`, `nan`,
+    /// `1e3` and `08` are strings, `1_000` and `1:30` are integers.
+    Yaml11,
+}
+
+impl TypingRule {
+    /// The value of a scalar without quotes. An empty one is an empty string.
+    pub fn value_of(self, plain_text: &str) -> ParameterValue {
+        plain(plain_text, self)
+    }
+}
 
 /// Error in a YAML value: the problem, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,35 +43,12 @@ fn invalid<T>(problem: impl Into<String>, hint: &'static str) -> Result<T, YamlV
     Err(YamlValueError { problem, hint })
 }
 
-impl ParameterValue {
-    /// Parses a value as `-p` and `pteros param set` do: one line of YAML, typed as
-    /// in ROS 2. Invalid YAML is an error.
-    ///
-    /// ```
-    /// use pteros::parameter::ParameterValue;
-    ///
-    /// assert_eq!(ParameterValue::from_yaml("yes"), Ok(ParameterValue::Bool(true)));
-    /// assert_eq!(ParameterValue::from_yaml("0777"), Ok(ParameterValue::Integer(511)));
-    /// assert_eq!(ParameterValue::from_yaml("[1.5, 2.0]"), Ok(vec![1.5, 2.0].into()));
-    /// assert_eq!(ParameterValue::from_yaml("'5'"), Ok("5".into()));
-    /// assert!(ParameterValue::from_yaml("[1, two]").is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// The problem, and what to write instead.
-    pub fn from_yaml(text: &str) -> Result<Self, String> {
-        let node =
-            YamlNode::read(text).map_err(|error| format!("{text:?} is not valid YAML: {error}"))?;
-        value(&node).map_err(|error| format!("{}; {}", error.problem, error.hint))
-    }
-}
-
 /// Value of a YAML node.
-pub(super) fn value(node: &YamlNode) -> Result<ParameterValue, YamlValueError> {
+pub(super) fn value(node: &YamlNode, rule: TypingRule) -> Result<ParameterValue, YamlValueError> {
     let tag = node.tag.as_deref().and_then(|tag| tag.strip_prefix(CORE));
     match &node.content {
-        YamlContent::Scalar { text, quoted } => scalar(text, *quoted, tag),
-        YamlContent::List(items) => list(items),
+        YamlContent::Scalar { text, quoted } => scalar(text, *quoted, tag, rule),
+        YamlContent::List(items) => list(items, rule),
         YamlContent::Mapping(_) => invalid(
             "a mapping is not a parameter value",
             "write a scalar or an array; groups of parameters go into files",
@@ -61,7 +59,12 @@ pub(super) fn value(node: &YamlNode) -> Result<ParameterValue, YamlValueError> {
 /// Namespace of YAML's core tags.
 const CORE: &str = "tag:yaml.org,2002:";
 
-fn scalar(text: &str, quoted: bool, tag: Option<&str>) -> Result<ParameterValue, YamlValueError> {
+fn scalar(
+    text: &str,
+    quoted: bool,
+    tag: Option<&str>,
+    rule: TypingRule,
+) -> Result<ParameterValue, YamlValueError> {
     let tagged = |value: Option<ParameterValue>| match value {
         Some(value) => Ok(value),
         None => invalid(
@@ -82,18 +85,40 @@ fn scalar(text: &str, quoted: bool, tag: Option<&str>) -> Result<ParameterValue,
     if text.is_empty() {
         return invalid("no value", "write '' for an empty string");
     }
-    let value = bool_of(text).map(ParameterValue::Bool);
-    let value = value.or_else(|| integer_of(text).map(ParameterValue::Integer));
-    let value = value.or_else(|| double_of(text).map(ParameterValue::Double));
-    Ok(value.unwrap_or_else(|| ParameterValue::String(text.into())))
+    Ok(plain(text, rule))
+}
+
+/// A scalar without quotes and tag.
+pub(super) fn plain(text: &str, rule: TypingRule) -> ParameterValue {
+    let is_rcl = rule == TypingRule::Rcl;
+    let value = bool_of(text)
+        .filter(|_| is_rcl || text.len() > 1)
+        .map(ParameterValue::Bool);
+    let value = value.or_else(|| {
+        let integer = if is_rcl {
+            integer_of(text)
+        } else {
+            yaml11::integer_of(text)
+        };
+        integer.map(ParameterValue::Integer)
+    });
+    let value = value.or_else(|| {
+        let double = if is_rcl {
+            double_of(text)
+        } else {
+            yaml11::double_of(text)
+        };
+        double.map(ParameterValue::Double)
+    });
+    value.unwrap_or_else(|| ParameterValue::String(text.into()))
 }
 
 /// Array of one type. As in rcl, mixed integers and doubles are an error. An empty
 /// array is one of strings until a declared type decides.
-fn list(items: &[YamlNode]) -> Result<ParameterValue, YamlValueError> {
+fn list(items: &[YamlNode], rule: TypingRule) -> Result<ParameterValue, YamlValueError> {
     let mut values = Vec::with_capacity(items.len());
     for item in items {
-        let value = value(item)?;
+        let value = value(item, rule)?;
         if value.parameter_type().is_array() {
             return invalid("a list in a list", "parameters have lists of scalars only");
         }
@@ -110,7 +135,12 @@ fn list(items: &[YamlNode]) -> Result<ParameterValue, YamlValueError> {
             "use one type: [1.0, 2.5], not [1, 2.5]",
         );
     }
-    Ok(match first {
+    Ok(array(values, first))
+}
+
+/// The array of values that are all of one type.
+pub(super) fn array(values: Vec<ParameterValue>, of: ParameterType) -> ParameterValue {
+    match of {
         ParameterType::Bool => {
             collect_array(values, ParameterValue::BoolArray, |value| match value {
                 ParameterValue::Bool(value) => Some(value),
@@ -133,7 +163,7 @@ fn list(items: &[YamlNode]) -> Result<ParameterValue, YamlValueError> {
             ParameterValue::String(value) => Some(value),
             _ => None,
         }),
-    })
+    }
 }
 
 fn collect_array<T>(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from launch._error_text import note_place, place_of_caller
 from launch.launch_description_entity import LaunchDescriptionEntity
 
 TYPE_CHECKING = False
@@ -18,6 +19,7 @@ class Action(LaunchDescriptionEntity):
 
     def __init__(self, *, condition: Optional[Condition] = None) -> None:
         self.__condition = condition
+        self._place = place_of_caller()
 
     @staticmethod
     def parse(entity: Entity, parser: Parser) -> Tuple[Type[Action], Dict[str, Any]]:
@@ -52,12 +54,16 @@ class Action(LaunchDescriptionEntity):
 
     def visit(self, context: LaunchContext) -> Optional[List[LaunchDescriptionEntity]]:
         """Carry the action out if its condition holds."""
-        if self.__condition is not None and not self.__condition.evaluate(context):
-            return None
         try:
-            return self.execute(context)
-        finally:
-            self.__report_completion(context)
+            if self.__condition is not None and not self.__condition.evaluate(context):
+                return None
+            try:
+                return self.execute(context)
+            finally:
+                self.__report_completion(context)
+        except Exception as error:
+            note_place(error, self._place, context)
+            raise
 
     def __report_completion(self, context: LaunchContext) -> None:
         from launch.events import ExecutionComplete

@@ -12,6 +12,7 @@ import threading
 import traceback
 
 import launch.logging
+from launch._error_text import describe_error
 from launch.event_handlers import OnIncludeLaunchDescription, OnShutdown
 from launch.event_queue import EventQueue
 from launch.events import IncludeLaunchDescription, Shutdown
@@ -320,7 +321,9 @@ class LaunchService:
                 except Exception as error:
                     return_code = 1
                     self.__logger.debug(traceback.format_exc())
-                    text = f'Caught exception in launch (see debug for traceback): {error}'
+                    text = (
+                        'Caught exception in launch (see debug for traceback): '
+                        f'{describe_error(error)}')
                     self.__logger.error(text)
                     shutdown = self._shutdown(reason=text, due_to_sigint=False)
                     if shutdown is not None:
@@ -341,7 +344,7 @@ class LaunchService:
             future.exception() for future in done
             if not future.cancelled() and future.exception() is not None]
         for error in errors[1:]:
-            self.__logger.error(error)
+            self.__logger.error(describe_error(error))
         if errors:
             raise errors[0]
 

@@ -8,6 +8,7 @@ import pathlib
 from launch.frontend.parse_substitution import parse_substitution
 from launch.launch_guard import write_temporary_file
 from launch.plan import plan_of
+from launch._regular_file import read_regular
 from launch.some_substitutions_type import SomeSubstitutionsType_types_tuple
 from launch.substitutions import SubstitutionFailure
 from launch.utilities import (
@@ -170,7 +171,7 @@ class ParameterFile:
     def __with_substitutions(
         self, context: LaunchContext, path: pathlib.Path,
     ) -> pathlib.Path:
-        text = perform_substitutions(context, parse_substitution(path.read_text()))
+        text = perform_substitutions(context, parse_substitution(read_regular(path)))
         try:
             load_yaml(text)
         except YamlError as error:

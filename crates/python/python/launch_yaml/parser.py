@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from launch import frontend
+from launch._regular_file import open_regular
 from launch.utilities.yaml_reader import load_yaml
 from launch_yaml.entity import Entity
 
@@ -22,7 +23,7 @@ class Parser(frontend.Parser):
     def load(cls, file: Union[FilePath, TextIO]) -> Tuple[Entity, Parser]:
         """Return the root element of a file, and a parser."""
         if isinstance(file, (str, bytes, os.PathLike)):
-            with open(file) as opened:
+            with open_regular(file) as opened:
                 tree = load_yaml(opened.read())
         else:
             tree = load_yaml(file.read())

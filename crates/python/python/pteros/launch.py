@@ -126,36 +126,6 @@ def _split_words(words: List[str]) -> Tuple[str, List[Tuple[str, str]]]:
     return os.path.abspath(places[0]), arguments
 
 
-# --- errors ---------------------------------------------------------------------------------
-
-def _place(error: BaseException) -> str:
-    """Return file and line of an error, if it comes from code outside of this package."""
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    library = os.path.dirname(os.path.abspath(logging.__file__ or ''))
-    library = os.path.dirname(library)
-    place = ''
-    for frame in traceback.extract_tb(error.__traceback__):
-        path = os.path.abspath(frame.filename)
-        is_other = not path.startswith((own + os.sep, library + os.sep))
-        if os.path.isfile(path) and (is_other or path.endswith('.launch.py')):
-            place = f'{frame.filename}:{frame.lineno}: '
-    if isinstance(error, SyntaxError) and error.filename:
-        place = f'{error.filename}:{error.lineno}: '
-    return place
-
-
-def describe_error(error: BaseException) -> str:
-    """Return an error in one line: its place in a launch file, its kind and its text."""
-    text = error.args[0] if isinstance(error, KeyError) and error.args else error
-    kind = type(error).__name__
-    cause = error.__cause__
-    if kind == 'InvalidLaunchFileError' and cause is not None:
-        return describe_error(cause)
-    if isinstance(error, SyntaxError):
-        text = error.msg
-    return f'{_place(error)}{kind}: {text}'
-
-
 # --- modes ----------------------------------------------------------------------------------
 
 def _description(path: str, arguments: List[Tuple[str, str]]) -> LaunchDescription:
@@ -331,6 +301,7 @@ def main(words: Optional[List[str]] = None) -> int:
 
 
 def _fail(path: str, error: Exception, options: argparse.Namespace) -> int:
+    from launch._error_text import describe_error
     text = describe_error(error)
     if options.debug:
         traceback.print_exception(type(error), error, error.__traceback__)

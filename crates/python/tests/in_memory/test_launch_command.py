@@ -21,6 +21,7 @@ from launch.launch_description_sources import *
 from launch.substitutions import *
 from launch_ros.actions import *
 from launch_ros.descriptions import *
+from launch_ros.parameter_descriptions import *
 from launch_ros.substitutions import *
 
 
@@ -102,6 +103,34 @@ def test_a_check_names_what_is_missing_and_fails(folder):  # noqa: F811
     result = folder.run('b.launch.py', '--check')
     assert (result.returncode, result.stderr) == (0, '')
     assert result.stdout.endswith('b.launch.py: no errors; 1 processes, 1 files\n')
+
+
+@pytest.mark.parametrize('action, words', [
+    ("Node(package='demo', executable='no_such')", ["executable 'no_such'", "package 'demo'"]),
+    ("Node(package='no_such', executable='talker')", ["package 'no_such'"]),
+    ("ExecuteProcess(cmd=['./no_such_program', '\\x1b[2J'])", ['no_such_program']),
+    ("LogInfo(msg=LaunchConfiguration('\\x1b[31mred'))", ['red']),
+    ("IncludeLaunchDescription('inner.launch.py')", ['inner.launch.py:2', '\\x1b[7m']),
+    ("IncludeLaunchDescription('fifo.launch.xml')", ['fifo.launch.xml', 'not a regular file']),
+    ("Node(package='demo', executable='talker', parameters=[ParameterFile('fifo.launch.xml', "
+     'allow_substs=True)])', ['fifo.launch.xml']),
+])
+@pytest.mark.parametrize('mode', [[], ['--check']])
+def test_an_error_names_its_line_and_has_no_raw_escape(folder, action, words, mode):  # noqa: F811
+    folder.package('demo', 'talker')
+    os.mkfifo(folder.path / 'fifo.launch.xml')
+    folder.write(
+        'inner.launch.py', "def generate_launch_description():\n    raise ValueError('\\x1b[7m')\n")
+    path = folder.write('a.launch.py', file_of("LogInfo(msg='first')", action))
+    line = HEAD.count('\n') + 2
+    result = folder.run('a.launch.py', *mode)
+    text = result.stdout + result.stderr
+    assert '\x1b' not in text
+    assert result.returncode == 1, text
+    if not mode or 'Configuration' in action:
+        place = [] if 'inner' in action else [f'{path}:{line}']
+        for word in (*place, *(each.replace('\\x1b', '\\x1b') for each in words)):
+            assert word in text
 
 
 def test_errors_name_the_line_of_the_launch_file(folder):  # noqa: F811

@@ -1,10 +1,9 @@
 //! Parameters of a process as JSON: those of the command line, of files, and of
 //! files that the launch writes before it starts the process.
 
-use std::fs;
-
+use pteros::msg::regular_file;
 use pteros::msg::yaml::{YamlContent, YamlNode};
-use pteros::parameter::ParameterValue;
+use pteros::parameter::{PARAMETER_FILE_BYTES_MAX, ParameterValue};
 use serde_json::{Map, Value, json};
 
 use super::json as value_json;
@@ -52,7 +51,8 @@ fn file(process: &ProcessSpec, path: &str) -> Value {
     };
     let text = match written {
         Some((_, text)) => Ok(text.clone()),
-        None => fs::read_to_string(path).map_err(|error| error.to_string()),
+        None => regular_file::read_text(path.as_ref(), PARAMETER_FILE_BYTES_MAX)
+            .map_err(|error| error.to_string()),
     };
     // The plan has read the file. It may have changed since.
     let documents =

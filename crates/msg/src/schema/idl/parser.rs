@@ -1,7 +1,7 @@
 //! Parser of IDL tokens: modules, constants, type definitions and structures.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -135,8 +135,9 @@ impl<'t> Parser<'t> {
             extensibility: annotations.extensibility,
             ..StructSpec::default()
         };
+        let mut names = BTreeSet::new();
         while !self.take_mark("}") {
-            self.members(&mut structure)?;
+            self.members(&mut structure, &mut names)?;
         }
         self.expect(";")?;
         match self.structures.insert(full, structure) {
@@ -149,13 +150,17 @@ impl<'t> Parser<'t> {
     }
 
     /// `@key long a, b[3];`
-    fn members(&mut self, structure: &mut StructSpec) -> Result<(), Failed> {
+    fn members(
+        &mut self,
+        structure: &mut StructSpec,
+        names: &mut BTreeSet<String>,
+    ) -> Result<(), Failed> {
         let annotations = self.annotations()?;
         let ty = self.type_spec()?;
         loop {
             let line = self.line();
             let name = self.word("the member's name")?;
-            if structure.fields.iter().any(|field| field.name == name) {
+            if !names.insert(name.clone()) {
                 return Err((
                     line,
                     format!("{name} is defined twice; give one another name"),

@@ -16,6 +16,7 @@ from launch.actions.opaque_function import UninterruptedFunction
 from launch.actions.timer_action import TimerAction
 from launch.child_process import ChildProcess
 from launch.conditions import evaluate_condition_expression
+from launch._error_text import describe_error, escape_controls, note_place
 from launch.event_handler import EventHandler
 from launch.event_handlers import OnProcessExit, OnProcessIO, OnProcessStart, OnShutdown
 from launch.events import matches_action
@@ -330,17 +331,20 @@ class ExecuteLocal(Action):
     async def __run_once(self, context: LaunchContext) -> bool:
         """Run the process to its end, and return whether it is to start again."""
         details = self.__process_event_args
-        command = ' '.join(part for part in details['cmd'] if part.strip())
+        command = escape_controls(' '.join(part for part in details['cmd'] if part.strip()))
         if self.__log_cmd:
             self.__logger.info(
                 f"process details: cmd='{command}', cwd='{details['cwd']}', "
                 f"custom_env?={details['env'] is not None}")
         try:
             process = self.__start_process(context)
-        except Exception:
+        except Exception as error:
             context._set_is_failed()
+            note_place(error, self._place, context)
             self.__logger.error(
-                f'exception occurred while executing process:\n{traceback.format_exc()}')
+                f"exception occurred while executing process '{command}' (see debug for "
+                f'traceback): {describe_error(error)}')
+            self.__logger.debug(traceback.format_exc())
             return False
         pid = process.get_pid()
         self.__logger.info(f'process started with pid [{pid}]')

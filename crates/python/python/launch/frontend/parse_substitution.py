@@ -46,7 +46,10 @@ class _Parser:
             f'{reason} at column {self.position + 1} of {self.text!r}')
 
     def is_substitution(self) -> bool:
-        return self.text.startswith('$(', self.position)
+        # As in ROS 2, a backslash in front makes it text, even one that is escaped itself.
+        return (
+            self.text.startswith('$(', self.position)
+            and self.text[self.position - 1:self.position] != '\\')
 
     def template(self) -> List[Substitution]:
         """Read the whole text."""

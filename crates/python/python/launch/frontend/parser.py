@@ -13,6 +13,7 @@ from launch.frontend.parse_substitution import (
     parse_if_substitutions, parse_substitution, replace_escaped_characters,
 )
 from launch.invalid_launch_file_error import InvalidLaunchFileError
+from launch._regular_file import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class Parser:
         :raises InvalidFrontendLaunchFileError: if no format can read it.
         """
         if isinstance(file, (str, bytes, os.PathLike)):
-            with open(file) as opened:
+            with open_regular(file) as opened:
                 return cls.__load(opened)
         return cls.__load(file)
 

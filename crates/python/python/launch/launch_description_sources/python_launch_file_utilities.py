@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.machinery
 import importlib.util
 
+from launch._regular_file import open_regular
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
@@ -18,6 +20,7 @@ class InvalidPythonLaunchFileError(Exception):
 
 def load_python_launch_file_as_module(python_launch_file_path: str) -> ModuleType:
     """Run a Python launch file, whatever its ending, and return it as a module."""
+    open_regular(python_launch_file_path).close()
     loader = importlib.machinery.SourceFileLoader(
         'python_launch_file', python_launch_file_path)
     spec = importlib.util.spec_from_loader(loader.name, loader)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from launch.frontend.expose import expose_substitution
+from launch._regular_file import read_regular
 from launch.substitution import Substitution
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
@@ -45,7 +46,6 @@ class FileContent(Substitution):
         """Return the text."""
         path = perform_substitutions(context, self.__path)
         try:
-            with open(path) as file:
-                return file.read()
+            return read_regular(path)
         except FileNotFoundError:
             raise SubstitutionFailure(f'File not found: {path}') from None

@@ -62,7 +62,9 @@ class ExecutableInPackage(FindPackagePrefix):
             return path
         folder = libexec_folder(package)
         if os.path.isdir(folder):
-            reason = f"executable '{executable}' not found on the libexec directory '{folder}'"
+            reason = (
+                f"executable '{executable}' not found on the libexec directory '{folder}' of "
+                f"package '{package}'")
         else:
             reason = (
                 f"package '{package}' found at '{os.path.dirname(os.path.dirname(folder))}', "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import warnings
 
+from launch._regular_file import read_regular
 from launch.utilities.yaml_reader import YamlError, load_yaml
 
 from launch_ros.utilities.evaluate_parameters import evaluate_parameter_dict
@@ -40,7 +41,7 @@ def read_parameter_file(path: pathlib.Path, full_name: str) -> Dict[str, Any]:
     :raises RuntimeError: if it is not valid YAML.
     """
     try:
-        document = load_yaml(path.read_text()) or {}
+        document = load_yaml(read_regular(path)) or {}
     except YamlError as error:
         raise RuntimeError(f"parameter file '{path}': {error}") from error
     by_node = _by_node(document, [], {})
