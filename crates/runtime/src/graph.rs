@@ -414,31 +414,27 @@ impl Graph {
 
     /// Handles a remote node list. No participant may announce for another one.
     /// Returns false if nothing was accepted.
+    ///
+    /// # Errors
+    /// It is no node list.
     pub(crate) fn handle_node_list(
         &self,
         sender: GuidPrefix,
         payload: &[u8],
         account: &Arc<MemoryAccount>,
-    ) -> bool {
-        match decode_nodes(payload) {
-            Ok(info) if info.participant == sender => {
-                let Some(charge) = account.reserve_record(info.memory_bytes()) else {
-                    self.tell_no_memory(sender);
-                    return false;
-                };
-                self.store_node_list(info, charge);
-                true
-            }
-            Ok(info) => {
-                let claimed = info.participant;
-                tracing::debug!(%claimed, %sender, "node list of another participant ignored");
-                false
-            }
-            Err(error) => {
-                tracing::debug!(%error, %sender, "node list");
-                false
-            }
+    ) -> Result<bool, DecodeError> {
+        let info = decode_nodes(payload)?;
+        if info.participant != sender {
+            let claimed = info.participant;
+            tracing::debug!(%claimed, %sender, "node list of another participant ignored");
+            return Ok(false);
         }
+        let Some(charge) = account.reserve_record(info.memory_bytes()) else {
+            self.tell_no_memory(sender);
+            return Ok(false);
+        };
+        self.store_node_list(info, charge);
+        Ok(true)
     }
 
     /// Stores a node list that a further wire reports.

@@ -11,6 +11,7 @@ use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Instant;
+use pteros_rtps::user_data::{ANY_TYPE_HASH, type_hash_entry};
 
 use crate::core::Core;
 use crate::core::matching::EndpointSpec;
@@ -29,7 +30,7 @@ impl Core {
             reliability: Reliability::Reliable,
             durability: Durability::TransientLocal,
             history: History::KeepLast(1),
-            user_data: format!("typehash={hash};").into_bytes(),
+            user_data: type_hash_entry(hash),
             ..EndpointQos::default()
         };
         let spec = |qos: EndpointQos| EndpointSpec {
@@ -40,6 +41,8 @@ impl Core {
         };
         let reader_qos = EndpointQos {
             history: History::KeepAll,
+            // It knows the layouts of all distributions.
+            user_data: [&qos.user_data, ANY_TYPE_HASH.as_bytes()].concat(),
             ..qos.clone()
         };
         let form = DeliveryForm::Bytes;
@@ -135,7 +138,13 @@ impl Core {
                 let account = participant.memory_account(sender);
                 (participant.is_same_host_peer(sender), account)
             };
-            any |= !is_same_host_peer && self.graph.handle_node_list(sender, &payload, &account);
+            if is_same_host_peer {
+                continue;
+            }
+            match self.graph.handle_node_list(sender, &payload, &account) {
+                Ok(is_accepted) => any |= is_accepted,
+                Err(error) => self.note_undecodable(reader, item.meta.publisher, &error),
+            }
         }
         if any {
             self.scheduler.wake_waiters();

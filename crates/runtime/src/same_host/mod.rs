@@ -334,8 +334,10 @@ impl SameHostPeers {
             }
             PeerLogEvent::Nodes(peer, list) => {
                 let account = self.participant.lock().memory_account(peer);
-                if self.graph.handle_node_list(peer, &list, &account) {
-                    self.scheduler.wake_waiters();
+                match self.graph.handle_node_list(peer, &list, &account) {
+                    Ok(true) => self.scheduler.wake_waiters(),
+                    Ok(false) => {}
+                    Err(error) => tracing::debug!(%error, %peer, "node list"),
                 }
             }
             PeerLogEvent::Told(peer) => {
