@@ -65,4 +65,4 @@ pub mod printable;
 pub mod qos;
 pub mod sample;
 pub mod timeout_table;
-pub mod user_data;
+pub use pteros_rtps::user_data;

@@ -7,7 +7,7 @@
 //! [`DynamicType`], for [`DynamicService`] and [`DynamicAction`] the type's messages.
 
 use crate::cdr::{DecodeError, Representation, from_payload};
-use crate::describe::{TypeDescription, describe_service};
+use crate::describe::{Extensibility, TypeDescription, describe_service};
 use crate::dynamic::{DynamicAction, DynamicMessage, DynamicService, DynamicType};
 use crate::hash::TypeHash;
 use crate::key::{KeyHash, KeyReader, from_key_payload, key_hash, key_payload, key_reader};
@@ -28,6 +28,8 @@ pub struct TypeProperties<'a> {
     pub dds_name: String,
     /// The RIHS01 type hash.
     pub hash: TypeHash,
+    /// Whether later versions may have more fields.
+    pub extensibility: Extensibility,
     /// The reader of its keys; `None` for a type without.
     pub key_reader: Option<Arc<dyn KeyReader>>,
     /// The fields of the type.
@@ -105,6 +107,7 @@ impl<M: Message> MessageTypeSupport for M {
             name: M::TYPE_NAME,
             dds_name: M::dds_type_name(),
             hash: M::TYPE_HASH,
+            extensibility: M::EXTENSIBILITY,
             key_reader: key_reader::<M>(),
             description: DescriptionOf::Generated {
                 describe: M::type_description,
@@ -158,6 +161,7 @@ impl MessageTypeSupport for DynamicMessage {
                 ty.dds_name().unwrap_or(ty.name()).into()
             },
             hash: ty.hash(),
+            extensibility: ty.extensibility(),
             key_reader: ty.key_reader(),
             description: DescriptionOf::Dynamic(ty),
             definitions: || None,

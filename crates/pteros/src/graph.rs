@@ -23,7 +23,7 @@ use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::content_filter::ContentFilterProperty;
 use pteros_runtime::rtps::discovery::data::EndpointData;
 
-use pteros_runtime::user_data::{free_user_data, user_data_value};
+use pteros_runtime::user_data::{free_user_data, has_other_version, user_data_value};
 
 pub use pteros_runtime::rtps::discovery::data::ProductVersion;
 pub use pteros_runtime::rtps::id::{Guid, VendorId};
@@ -132,6 +132,10 @@ pub struct EndpointInfo {
     /// publisher for 2 s although messages are outstanding, at most 16. Publishers of
     /// Pteros announce them.
     pub stalled_subscriptions: Vec<Guid>,
+    /// The gids of publishers whose messages this subscription has dropped, because they
+    /// do not decode as its type, and how many of each; at most 16, some seconds old.
+    /// Subscriptions of Pteros announce them.
+    pub undecodable: Vec<(Guid, u32)>,
     /// Whether it belongs to this context.
     pub local: bool,
     data: Arc<EndpointData>,
@@ -185,6 +189,14 @@ impl MatchReport {
     pub fn is_stalled(&self) -> bool {
         let stalled = &self.publisher.stalled_subscriptions;
         stalled.contains(&self.subscription.gid)
+    }
+
+    /// How many messages of the publisher the subscription has dropped, because they do
+    /// not decode as its type, as it announces.
+    pub fn undecodable_count(&self) -> u32 {
+        let mut counts = self.subscription.undecodable.iter();
+        let of_publisher = counts.find(|(publisher, _)| *publisher == self.publisher.gid);
+        of_publisher.map_or(0, |(_, count)| *count)
     }
 }
 
@@ -351,6 +363,7 @@ impl Graph {
             enclave,
             content_filter: data.content_filter.clone(),
             stalled_subscriptions: data.stalled_readers.clone(),
+            undecodable: data.undecodable.clone(),
             local: endpoint.local,
             data,
         }
@@ -444,6 +457,20 @@ impl Graph {
                 hint: "give both the same type, or one of the topics another name".into(),
             }];
         }
+        let (offered, requested) = (&publisher.data.qos, &subscription.data.qos);
+        if has_other_version(&offered.user_data, &requested.user_data) {
+            let name = &publisher.topic_type;
+            let version = |info: &EndpointInfo| {
+                let hash = info.type_hash.map(|hash| hash.to_string());
+                format!("{name} with type hash {}", hash.unwrap_or_default())
+            };
+            return vec![MatchOutcome::Incompatible {
+                policy: "type".into(),
+                offered: version(publisher),
+                requested: version(subscription),
+                hint: format!("build both from the same definition of {name}"),
+            }];
+        }
         let blocked: Vec<MatchOutcome> = mismatches(&publisher.data.qos, &subscription.data.qos)
             .into_iter()
             .map(|m| MatchOutcome::Incompatible {
@@ -456,18 +483,7 @@ impl Graph {
         if !blocked.is_empty() {
             return blocked;
         }
-        let mut outcomes = vec![self.match_outcome(publisher, subscription)];
-        if let (Some(ours), Some(theirs)) = (publisher.type_hash, subscription.type_hash)
-            && ours != theirs
-        {
-            outcomes.push(MatchOutcome::Pending {
-                    reason: format!(
-                        "the type hashes differ ({ours} and {theirs}): the two were built from different definitions of {}",
-                        publisher.topic_type
-                    ),
-                });
-        }
-        outcomes
+        vec![self.match_outcome(publisher, subscription)]
     }
 
     fn match_outcome(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> MatchOutcome {

@@ -1,12 +1,14 @@
 //! Message type of an endpoint: name, RIHS01 type hash, key and definitions, and the
 //! endpoint's announcement (SEDP) made from them.
 
+use pteros_msg::describe::Extensibility;
 use pteros_msg::hash::TypeHash;
 use pteros_msg::type_support::{DescriptionOf, MessageTypeSupport};
 use pteros_runtime::EndpointSpec;
 use pteros_runtime::content_filter::MessageType;
 use pteros_runtime::instance::TopicKey;
 use pteros_runtime::names::dds_topic;
+use pteros_runtime::user_data::{ANY_TYPE_HASH, type_hash_entry};
 
 use crate::error::CreateError;
 use crate::known_types::{DefinitionsFn, KnownTypes, TypeDescriptionSource};
@@ -18,6 +20,9 @@ pub struct MessageTypeInfo<'a> {
     /// The DDS type name, as announced by SEDP.
     pub(crate) dds_name: String,
     pub(crate) hash: Option<TypeHash>,
+    /// A subscription takes every version of the type, whatever the hash: it decodes
+    /// none, or the type is appendable.
+    pub(crate) takes_any_version: bool,
     pub(crate) keying: TopicKey,
     pub(crate) message_type: MessageType,
     pub(crate) definitions: DefinitionsFn,
@@ -30,6 +35,7 @@ impl<'a> MessageTypeInfo<'a> {
             name: of.name,
             dds_name: of.dds_name,
             hash: Some(of.hash),
+            takes_any_version: of.extensibility == Extensibility::Appendable,
             keying: of.key_reader.map_or(TopicKey::NoKey, TopicKey::WithKey),
             message_type: match of.description {
                 DescriptionOf::Generated {
@@ -71,8 +77,11 @@ pub(crate) fn endpoint_spec(
     })?;
     let mut endpoint_qos = announced(qos);
     if let Some(hash) = ty.hash {
-        let entry = format!("typehash={hash};");
-        endpoint_qos.user_data.splice(0..0, entry.into_bytes());
+        let mut entries = type_hash_entry(hash);
+        if ty.takes_any_version {
+            entries.extend_from_slice(ANY_TYPE_HASH.as_bytes());
+        }
+        endpoint_qos.user_data.splice(0..0, entries);
     }
     Ok(EndpointSpec {
         topic: dds_topic(topic, qos.avoid_ros_namespace_conventions),

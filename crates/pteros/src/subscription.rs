@@ -14,7 +14,6 @@ mod topic_statistics;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -204,8 +203,8 @@ impl<T: 'static> Subscription<T> {
     }
 
     /// Decodes a sample that its subscription group has taken for it.
-    pub(crate) fn decode(&self, item: QueuedSample) -> Option<ReceivedChange<T>> {
-        self.core.decode(item)
+    pub(crate) fn decode_member(&self, item: QueuedSample) -> Option<ReceivedChange<T>> {
+        self.core.decode_member(item)
     }
 
     /// The topic's fully qualified name, after remapping.
@@ -313,9 +312,9 @@ impl<T: 'static> Subscription<T> {
     }
 
     /// Messages that could not be decoded: their publisher has another definition
-    /// of the type.
+    /// of the type. They were dropped; the log names the publisher.
     pub fn undecodable_count(&self) -> u64 {
-        self.core.undecodable.load(Ordering::Relaxed)
+        self.counts().undecodable
     }
 }
 
@@ -356,7 +355,6 @@ pub(crate) struct SubscriptionCore<T> {
     pub(crate) wait_lock: Mutex<()>,
     /// Threads and futures that wait for a message; only without a callback.
     pub(crate) waiters: Mutex<MessageWaiters>,
-    pub(crate) undecodable: AtomicU64,
     pub(crate) group: Option<Arc<SubscriptionGroupCore>>,
     pub(crate) topic_statistics: Option<TopicStatistics>,
 }
@@ -382,17 +380,20 @@ impl<T: 'static> SubscriptionCore<T> {
     }
 
     fn take_change(&self) -> Option<ReceivedChange<T>> {
-        loop {
-            let item = self.node.core().take(&self.endpoint)?;
-            let change = self.decode(item);
-            if change.is_some() {
-                return change;
-            }
-        }
+        let decode = |item| self.decode(item);
+        self.node.core().take_decoded(&self.endpoint, decode)
     }
 
-    /// `None` if the sample cannot be decoded, which is counted.
-    fn decode(&self, item: QueuedSample) -> Option<ReceivedChange<T>> {
+    /// Decodes a sample that its group has taken. `None` if that fails, which is counted.
+    fn decode_member(&self, item: QueuedSample) -> Option<ReceivedChange<T>> {
+        let publisher = item.meta.publisher;
+        let decoded = self.decode(item);
+        decoded
+            .inspect_err(|error| self.note_undecodable(publisher, error))
+            .ok()
+    }
+
+    fn decode(&self, item: QueuedSample) -> Result<ReceivedChange<T>, DecodeError> {
         let is_end = item.is_end();
         let QueuedSample {
             body,
@@ -405,24 +406,14 @@ impl<T: 'static> SubscriptionCore<T> {
         }
         let info = SampleInfo::new(meta, instance.as_deref());
         if let Some(keyed) = instance.filter(|_| is_end) {
-            return match (self.decode_key)(&keyed.key) {
-                Ok(key) => Some(ReceivedChange::End(EndedInstance::new(
-                    key, info, keyed.info,
-                ))),
-                Err(error) => {
-                    self.note_undecodable(&info, &error);
-                    None
-                }
-            };
+            let key = (self.decode_key)(&keyed.key)?;
+            let end = EndedInstance::new(key, info, keyed.info);
+            return Ok(ReceivedChange::End(end));
         }
-        match (self.decode)(body) {
-            Ok(Decoded::Shared(value)) => Some(ReceivedChange::Sample(Sample::shared(value, info))),
-            Ok(Decoded::Owned(value)) => Some(ReceivedChange::Sample(Sample::owned(value, info))),
-            Err(error) => {
-                self.note_undecodable(&info, &error);
-                None
-            }
-        }
+        Ok(ReceivedChange::Sample(match (self.decode)(body)? {
+            Decoded::Shared(value) => Sample::shared(value, info),
+            Decoded::Owned(value) => Sample::owned(value, info),
+        }))
     }
 
     fn take_timeout(&self, timeout: Duration) -> Option<Sample<T>> {
@@ -482,20 +473,14 @@ impl<T: 'static> SubscriptionCore<T> {
 
     fn report_undecodable(&self, outcome: Result<(), UndecodableSample>) {
         if let Err(unreadable) = outcome {
-            self.note_undecodable(&unreadable.0, &unreadable.1);
+            let (info, error) = *unreadable;
+            self.note_undecodable(info.publisher_gid, &error);
         }
     }
 
-    /// Logged once per subscription: an incompatible type does not become
-    /// compatible.
-    fn note_undecodable(&self, info: &SampleInfo, error: &DecodeError) {
-        if self.undecodable.fetch_add(1, Ordering::Relaxed) == 0 {
-            tracing::warn!(
-                topic = %self.topic, publisher = %info.publisher_gid,
-                "received a message that does not decode as {}: {error}; compare the type hashes with `pteros topic info -v {}`",
-                self.endpoint.data.type_name, self.topic
-            );
-        }
+    fn note_undecodable(&self, publisher: Guid, error: &DecodeError) {
+        let core = self.node.core();
+        core.note_undecodable(&self.endpoint, publisher, error);
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use pteros_interfaces::rosgraph_msgs::msg::Clock as ClockMessage;
+use pteros_msg::cdr::DecodeError;
 use pteros_msg::from_payload;
 use pteros_runtime::Core;
 use pteros_runtime::graph::NodeKey;
@@ -68,10 +69,11 @@ impl SimTime {
             let (sim, waiters) = (Arc::downgrade(self), Arc::downgrade(core));
             let listener = move |item: &QueuedSample| {
                 let (Some(sim), Some(core)) = (sim.upgrade(), waiters.upgrade()) else {
-                    return;
+                    return Ok(());
                 };
-                sim.handle_clock_message(&item.body);
+                sim.handle_clock_message(&item.body)?;
                 core.wake_waiters();
+                Ok(())
             };
             let created = endpoint_spec("/clock", ty, &qos, |qos| qos.to_reader())
                 .map_err(|error| error.to_string())
@@ -98,14 +100,12 @@ impl SimTime {
         }
     }
 
-    fn handle_clock_message(&self, body: &SampleBody) {
-        let SampleBody::Serialized(payload) = body else {
-            return;
-        };
-        match from_payload::<ClockMessage>(payload) {
-            Ok(message) => self.set(Time::from(&message.clock)),
-            Err(error) => tracing::debug!("/clock: {error}"),
+    fn handle_clock_message(&self, body: &SampleBody) -> Result<(), DecodeError> {
+        if let SampleBody::Serialized(payload) = body {
+            let message = from_payload::<ClockMessage>(payload)?;
+            self.set(Time::from(&message.clock));
         }
+        Ok(())
     }
 
     fn set(&self, now: Time) {

@@ -133,7 +133,9 @@ fn incompatible_endpoints_are_warned_of_once_per_pair_on_each_end() {
         ))
         .unwrap();
     let text = wait_for_warnings(&b, "\"/made\"", 2);
-    assert!(text.contains("their definitions differ"), "{text}");
+    assert!(text.contains("of different versions"), "{text}");
+
+    undecodable_messages_are_warned_of(&talker, &listener);
 
     // The same name twice, in another process and in this one.
     let _twin = b.create_node("talker").unwrap();
@@ -181,6 +183,34 @@ fn incompatible_endpoints_are_warned_of_once_per_pair_on_each_end() {
     assert_eq!(shown.counts().lost, 3);
     let text = wait_for_warnings(&b, "\"/picture\"", 1);
     assert!(text.contains("subscription lost"), "{text}");
+}
+
+/// Messages that are not of the type, of two publishers: one line each, on both ends.
+fn undecodable_messages_are_warned_of(talker: &Node, listener: &Node) {
+    let (a, b) = (talker.context(), listener.context());
+    let mouths = [(); 2].map(|()| {
+        talker
+            .create_publisher::<Text>("garbled".keep_last(10))
+            .unwrap()
+    });
+    let ear = listener
+        .create_polled_subscription::<Text>("garbled".keep_last(10))
+        .unwrap();
+    assert!(ear.wait_for_matched(2, TIMEOUT));
+    for mouth in &mouths {
+        assert!(mouth.wait_for_matched(1, TIMEOUT));
+        for _ in 0..3 {
+            mouth.publish_serialized(vec![0, 1, 0, 0].into()).unwrap();
+        }
+    }
+    let all_taken = || ear.take().is_none() && ear.undecodable_count() == 6;
+    assert!(b.graph().wait_until(TIMEOUT, all_taken));
+    let text = wait_for_warnings(b, "our subscription dropped a message", 2);
+    assert!(
+        text.contains("\"/garbled\"") && text.contains("std_msgs/msg/String: payload ends early"),
+        "{text}"
+    );
+    wait_for_warnings(a, "messages of our publisher", 2);
 }
 
 /// The child process of the test below.

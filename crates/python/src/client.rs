@@ -9,13 +9,15 @@ use pteros_runtime::names::{NameKind, dds_reply_topic, dds_request_topic};
 use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::qos::QosProfile;
 use pteros_runtime::reader::DeliveryForm;
-use pteros_runtime::sample::SampleMeta;
+use pteros_runtime::sample::{QueuedSample, SampleMeta};
 use pteros_runtime::service::{CALLS_MAX, CallId, SendRequestError, ServiceClient, ServiceSpec};
+use pteros_runtime::user_data::type_hash_entry;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::clock::Clock;
-use crate::endpoint::{DataWaiter, payload, topic_name, type_hash_entry};
+use crate::decode::{Undecodable, unbound};
+use crate::endpoint::{DataWaiter, payload, topic_name};
 use crate::error::{self, rcl};
 use crate::handle::{Handle, Lifetime};
 use crate::introspection::{Introspection, Step};
@@ -75,7 +77,7 @@ pub(crate) fn service_spec(
     let avoid = profile.avoid_ros_namespace_conventions;
     // As rmw_cyclonedds and rmw_fastrtps, both topics carry the hash of the service.
     let type_hash = types::type_hash(&ty.name)?;
-    let user_data = type_hash_entry(&type_hash);
+    let user_data = type_hash_entry(type_hash);
     let spec = |topic: String, program: &Program| {
         let mut qos = profile.to_endpoint();
         qos.user_data = user_data.clone();
@@ -189,16 +191,27 @@ impl Client {
         py: Python<'py>,
     ) -> PyResult<Option<(RequestId, Bound<'py, PyAny>)>> {
         self.life.check()?;
-        while let Some(reply) = py.detach(|| self.client.take_reply(&self.node.context.core)) {
+        let decode = |item: QueuedSample| {
+            let Some(payload) = payload(&item) else {
+                return Ok(None);
+            };
+            let ty = &self.ty.response;
+            let response = Python::attach(|py| unbound(ty.decode_received(py, payload)))?;
+            Ok::<_, Undecodable>(Some((response, item.meta)))
+        };
+        let core = &self.node.context.core;
+        while let Some(reply) = py.detach(|| self.client.take_decoded_reply(core, decode)) {
             let number = py.detach(|| self.numbers.lock().open.remove(&reply.call));
-            let (Some(number), Some(payload)) = (number, payload(&reply.item)) else {
+            // As with other middlewares, the future of a call stays pending whose response
+            // is dropped.
+            let (Some(number), Ok(Some((response, meta)))) = (number, reply.message) else {
                 continue;
             };
-            let response = self.ty.response.decode(py, payload)?;
+            let response = response?.into_bound(py);
             let gid = self.client.requests.guid().to_bytes();
             self.introspection
                 .note(py, Step::ResponseReceived, (gid, number), &response)?;
-            let header = RequestId::new(py, gid, number, &reply.item.meta);
+            let header = RequestId::new(py, gid, number, &meta);
             return Ok(Some((header, response)));
         }
         Ok(None)

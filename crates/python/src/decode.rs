@@ -25,8 +25,18 @@ struct Input<'a> {
     is_native: bool,
 }
 
+/// A payload that is not of its type, and why.
+pub(crate) type Undecodable = String;
+
+/// A received message for code that does not hold the GIL.
+pub(crate) fn unbound(
+    received: Result<PyResult<Bound<'_, PyAny>>, Undecodable>,
+) -> Result<PyResult<Py<PyAny>>, Undecodable> {
+    received.map(|message| message.map(Bound::unbind))
+}
+
 impl Program {
-    /// Decodes a payload with its header.
+    /// Decodes a payload with its header, which the program itself brought.
     ///
     /// # Errors
     /// RCLError: the payload is not of this type.
@@ -35,20 +45,48 @@ impl Program {
         py: Python<'py>,
         payload: &[u8],
     ) -> PyResult<Bound<'py, PyAny>> {
-        let refused = |error: &dyn std::fmt::Display| {
-            rcl(format!("a message is not of type {}: {error}", self.name))
-        };
-        let header = Encapsulation::read(payload).map_err(|error| refused(&error))?;
-        let decoder = Decoder::from_payload(payload).map_err(|error| refused(&error))?;
+        self.decode_received(py, payload).unwrap_or_else(|reason| {
+            let name = &self.name;
+            Err(rcl(format!("a message is not of type {name}: {reason}")))
+        })
+    }
+
+    /// Decodes a received payload with its header. The inner error is one of Python
+    /// itself.
+    ///
+    /// # Errors
+    /// The payload is not of this type: its sender is wrong, not this program.
+    pub(crate) fn decode_received<'py>(
+        &self,
+        py: Python<'py>,
+        payload: &[u8],
+    ) -> Result<PyResult<Bound<'py, PyAny>>, Undecodable> {
+        match self.read_payload(py, payload) {
+            Ok(message) => Ok(Ok(message)),
+            Err(ReadError::Python(error)) => Ok(Err(error)),
+            Err(ReadError::Undecodable(reason)) => Err(reason),
+        }
+    }
+
+    fn read_payload<'py>(
+        &self,
+        py: Python<'py>,
+        payload: &[u8],
+    ) -> Result<Bound<'py, PyAny>, ReadError> {
+        let header = Encapsulation::read(payload)?;
         let mut input = Input {
-            decoder,
+            decoder: Decoder::from_payload(payload)?,
             body: payload.get(4..).unwrap_or_default(),
             is_native: header.endian == Endian::NATIVE,
         };
         self.read(py, &mut input)
     }
 
-    fn read<'py>(&self, py: Python<'py>, input: &mut Input<'_>) -> PyResult<Bound<'py, PyAny>> {
+    fn read<'py>(
+        &self,
+        py: Python<'py>,
+        input: &mut Input<'_>,
+    ) -> Result<Bound<'py, PyAny>, ReadError> {
         let message = ffi::allocate(self.class.bind(py))?;
         let decoder = &mut input.decoder;
         let scope = if self.is_appendable {
@@ -56,27 +94,17 @@ impl Program {
         } else {
             decoder.begin_struct()
         };
-        let scope = scope.map_err(|error| self.refuse(&error))?;
+        let scope = scope?;
         for field in &self.fields {
-            if self.is_appendable
-                && !input
-                    .decoder
-                    .has_more(1)
-                    .map_err(|error| self.refuse(&error))?
-            {
+            if self.is_appendable && !input.decoder.has_more(1)? {
                 // A sender with fewer fields: the rest has its defaults.
                 let default = self.class.bind(py).call0()?;
                 let slot = field.slot.bind(py);
                 message.setattr(slot, default.getattr(slot)?)?;
                 continue;
             }
-            let value = field.read(py, input).map_err(|error| match error {
-                ReadError::Python(error) => error,
-                ReadError::Cdr(error) => rcl(format!(
-                    "a message is not of type {}: {}: {error}",
-                    self.name, field.name
-                )),
-            })?;
+            let value = field.read(py, input);
+            let value = value.map_err(|error| error.in_field(&field.name))?;
             if let Some(value) = value {
                 message.setattr(field.slot.bind(py), value)?;
             }
@@ -84,10 +112,6 @@ impl Program {
         input.decoder.end_struct(scope);
         message.setattr(pyo3::intern!(py, "_check_fields"), checks_fields(py)?)?;
         Ok(message)
-    }
-
-    fn refuse(&self, error: &dyn std::fmt::Display) -> PyErr {
-        rcl(format!("a message is not of type {}: {error}", self.name))
     }
 }
 
@@ -101,9 +125,19 @@ fn checks_fields(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(checks.bind(py))
 }
 
+/// Why a value was not read.
 enum ReadError {
     Python(PyErr),
-    Cdr(pteros_msg::cdr::DecodeError),
+    Undecodable(Undecodable),
+}
+
+impl ReadError {
+    fn in_field(self, name: &str) -> Self {
+        match self {
+            Self::Undecodable(reason) => Self::Undecodable(format!("{name}: {reason}")),
+            Self::Python(_) => self,
+        }
+    }
 }
 
 impl From<PyErr> for ReadError {
@@ -114,7 +148,7 @@ impl From<PyErr> for ReadError {
 
 impl From<pteros_msg::cdr::DecodeError> for ReadError {
     fn from(error: pteros_msg::cdr::DecodeError) -> Self {
-        Self::Cdr(error)
+        Self::Undecodable(error.to_string())
     }
 }
 

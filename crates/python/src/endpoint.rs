@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use pteros_msg::hash::TypeHash;
 use pteros_runtime::Core;
 use pteros_runtime::content_filter::MessageType;
 use pteros_runtime::names::NameKind;
@@ -82,11 +81,6 @@ pub(crate) fn payload(item: &QueuedSample) -> Option<&Bytes> {
         SampleBody::Serialized(payload) if item.is_data() => Some(payload),
         _ => None,
     }
-}
-
-/// `typehash=RIHS01_…;` as USER_DATA.
-pub(crate) fn type_hash_entry(hash: &TypeHash) -> Vec<u8> {
-    format!("typehash={hash};").into_bytes()
 }
 
 /// The type of an endpoint, for content filters.

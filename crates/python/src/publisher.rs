@@ -6,13 +6,14 @@ use pteros_runtime::names::{NameKind, dds_topic};
 use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::rtps::time::{Duration, Instant};
 use pteros_runtime::shm_transport::CHUNK_MIN_BYTES;
+use pteros_runtime::user_data::type_hash_entry;
 use pteros_runtime::writer::WriterEndpoint;
 use pteros_runtime::{Core, EndpointSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::context::Owner;
-use crate::endpoint::{filterable, given_payload, topic_name, type_hash_entry};
+use crate::endpoint::{filterable, given_payload, topic_name};
 use crate::error::{self, rcl};
 use crate::event::EventState;
 use crate::handle::{Handle, Lifetime};
@@ -72,7 +73,7 @@ pub(crate) fn create_writer(
     profile: &pteros_runtime::qos::QosProfile,
 ) -> PyResult<Arc<WriterEndpoint>> {
     let mut qos = profile.to_endpoint();
-    qos.user_data = type_hash_entry(&types::type_hash(&program.name)?);
+    qos.user_data = type_hash_entry(types::type_hash(&program.name)?);
     let spec = EndpointSpec {
         topic: dds_topic(name, profile.avoid_ros_namespace_conventions),
         type_name: program.ty.dds_type_name(),

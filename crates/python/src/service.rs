@@ -7,11 +7,12 @@ use parking_lot::Mutex;
 use pteros_runtime::names::NameKind;
 use pteros_runtime::outbound::SerializedPayload;
 use pteros_runtime::reader::DeliveryForm;
-use pteros_runtime::service::{RequestId as ServerRequestId, ServiceServer};
+use pteros_runtime::service::{ReceivedRequest, RequestId as ServerRequestId, ServiceServer};
 use pyo3::prelude::*;
 
 use crate::client::{RequestId, service_spec};
 use crate::clock::Clock;
+use crate::decode::{Undecodable, unbound};
 use crate::endpoint::{DataWaiter, payload, topic_name};
 use crate::error::{self, rcl};
 use crate::handle::{Handle, Lifetime};
@@ -95,12 +96,19 @@ impl Service {
     ) -> PyResult<Option<(Bound<'py, PyAny>, RequestId)>> {
         self.life.check()?;
         let core = &self.node.context.core;
-        let take = || self.server.take_request(core);
-        while let Some(received) = py.detach(take) {
+        let decode = |received: ReceivedRequest| {
             let Some(payload) = payload(&received.item) else {
+                return Ok(None);
+            };
+            let ty = &self.ty.request;
+            let request = Python::attach(|py| unbound(ty.decode_received(py, payload)))?;
+            Ok::<_, Undecodable>(Some((request, received)))
+        };
+        while let Some(taken) = py.detach(|| self.server.take_decoded_request(core, decode)) {
+            let Some((request, received)) = taken else {
                 continue;
             };
-            let request = self.ty.request.decode(py, payload)?;
+            let request = request?.into_bound(py);
             let gid = received.id.client.to_bytes();
             let number = received.id.sequence;
             let header = RequestId::new(py, gid, number, &received.item.meta);

@@ -7,10 +7,12 @@ use pteros_runtime::EndpointSpec;
 use pteros_runtime::content_filter::FilterSpec;
 use pteros_runtime::names::{NameKind, dds_topic};
 use pteros_runtime::reader::DeliveryForm;
-use pteros_runtime::sample::{SampleBody, SampleMeta};
+use pteros_runtime::sample::{QueuedSample, SampleBody, SampleMeta};
+use pteros_runtime::user_data::{ANY_TYPE_HASH, type_hash_entry};
 use pyo3::prelude::*;
 
-use crate::endpoint::{DataWaiter, MessageInfo, filterable, topic_name, type_hash_entry};
+use crate::decode::Undecodable;
+use crate::endpoint::{DataWaiter, MessageInfo, filterable, topic_name};
 use crate::error::{self, rcl};
 use crate::event::EventState;
 use crate::handle::{Handle, Lifetime};
@@ -35,20 +37,25 @@ impl Subscription {
     /// The oldest message as an object.
     pub(crate) fn take_message<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.life.check()?;
-        let Some((payload, _)) = self.next() else {
-            return Ok(None);
-        };
-        self.program.decode(py, &payload).map(Some)
+        let taken = self.next(|payload, _| self.program.decode_received(py, &payload));
+        taken.transpose()
     }
 
-    /// The oldest message.
-    fn next(&self) -> Option<(Bytes, SampleMeta)> {
+    /// The oldest message that `decode` accepts. Others are dropped and counted: they are
+    /// no error of the program that receives them.
+    fn next<T>(
+        &self,
+        mut decode: impl FnMut(Bytes, SampleMeta) -> Result<T, Undecodable>,
+    ) -> Option<T> {
+        let core = &self.node.context.core;
+        let mut decode_data = |item: QueuedSample| match (item.is_data(), item.body) {
+            (true, SampleBody::Serialized(payload)) => decode(payload, item.meta).map(Some),
+            _ => Ok(None),
+        };
         loop {
-            let item = self.node.context.core.take(&self.waiter.reader)?;
-            if item.is_data()
-                && let SampleBody::Serialized(payload) = item.body
-            {
-                return Some((payload, item.meta));
+            let taken = core.take_decoded(&self.waiter.reader, &mut decode_data)?;
+            if taken.is_some() {
+                return taken;
             }
         }
     }
@@ -82,7 +89,11 @@ impl Subscription {
             .filter(|one| one.data.guid.entity.is_writer());
         let profile = profile.resolved_for_publishers(offers.map(|one| &*one.data.qos));
         let mut endpoint_qos = profile.to_reader();
-        endpoint_qos.user_data = type_hash_entry(&types::type_hash(&program.name)?);
+        endpoint_qos.user_data = type_hash_entry(types::type_hash(&program.name)?);
+        if program.is_appendable {
+            let entry = ANY_TYPE_HASH.as_bytes();
+            endpoint_qos.user_data.extend_from_slice(entry);
+        }
         let spec = EndpointSpec {
             topic: on_topic,
             type_name: program.ty.dds_type_name(),
@@ -127,11 +138,11 @@ impl Subscription {
     /// The oldest message and its meta data, or None.
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, MessageInfo)>> {
         self.life.check()?;
-        let Some((payload, meta)) = self.next() else {
-            return Ok(None);
-        };
-        let message = self.program.decode(py, &payload)?;
-        Ok(Some((message, MessageInfo::of(py, &meta))))
+        let taken = self.next(|payload, meta| {
+            let message = self.program.decode_received(py, &payload)?;
+            Ok(message.map(|message| (message, MessageInfo::of(py, &meta))))
+        });
+        taken.transpose()
     }
 
     /// As an executor takes it: the arguments of a callback that gets the oldest message
@@ -147,7 +158,7 @@ impl Subscription {
     /// The oldest message as it was received, or None.
     fn take_raw<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyAny>, MessageInfo)>> {
         self.life.check()?;
-        let Some((payload, meta)) = self.next() else {
+        let Some((payload, meta)) = self.next(|payload, meta| Ok((payload, meta))) else {
             return Ok(None);
         };
         let message = raw_message::new(py, payload)?;

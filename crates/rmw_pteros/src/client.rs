@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pteros_runtime::names::{NameKind, dds_reply_topic, dds_request_topic, validate_full};
 use pteros_runtime::reader::DeliveryForm;
+use pteros_runtime::sample::QueuedSample;
 use pteros_runtime::service::{SendRequestError, ServiceClient, ServiceSpec};
 use pteros_runtime::{EndpointSpec, qos::QosProfile};
 
@@ -12,8 +13,8 @@ use crate::abi::{
     self, EventCallback, Gid, Node, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport,
 };
 use crate::error::{
-    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, run_end,
-    run_set_callback, text,
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, received, run,
+    run_end, run_set_callback, text,
 };
 use crate::handle::{Handle, c_name};
 use crate::listener::DataWaiter;
@@ -227,12 +228,21 @@ pub unsafe extern "C" fn rmw_take_response(
             }
             let taken = non_null_mut(taken, "taken")?;
             *taken = false;
-            while let Some(reply) = state.client.take_reply(&state.node.context.core) {
-                let Some(payload) = payload(&reply.item) else {
+            let program = &state.ty.response.program;
+            let mut decode = |item: QueuedSample| {
+                let Some(payload) = payload(&item) else {
+                    return Ok(None);
+                };
+                let decoded = received(program.decode(payload, response))?;
+                Ok::<_, String>(Some(decoded.map(|()| item.meta)))
+            };
+            let core = &state.node.context.core;
+            while let Some(reply) = state.client.take_decoded_reply(core, &mut decode) {
+                // rmw has no error for one call: one whose response is dropped stays open.
+                let Ok(Some(meta)) = reply.message else {
                     continue;
                 };
-                state.ty.response.program.decode(payload, response)?;
-                let meta = &reply.item.meta;
+                let meta = meta?;
                 info.source_timestamp = meta.source.unwrap_or(meta.reception).as_nanos();
                 info.received_timestamp = meta.reception.as_nanos();
                 info.request_id.sequence_number = reply.call.number();

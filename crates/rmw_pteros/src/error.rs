@@ -15,8 +15,17 @@ pub(crate) static IDENTIFIER: &CStr = c"rmw_pteros_cpp";
 pub(crate) struct Failure {
     pub(crate) code: Ret,
     pub(crate) text: String,
+    cause: Cause,
+}
+
+/// Whose fault it is, where that matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Caller,
     /// The entity belongs to the process that forked this one.
-    is_of_parent: bool,
+    Parent,
+    /// A payload is not of its type.
+    Payload,
 }
 
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
@@ -26,7 +35,7 @@ impl Failure {
         Self {
             code,
             text: text.into(),
-            is_of_parent: false,
+            cause: Cause::Caller,
         }
     }
 
@@ -38,13 +47,21 @@ impl Failure {
         Self::new(ret::ERROR, text.to_string())
     }
 
+    /// A payload is not of its type.
+    pub(crate) fn undecodable(text: impl Display) -> Self {
+        Self {
+            cause: Cause::Payload,
+            ..Self::error(text)
+        }
+    }
+
     pub(crate) fn unsupported(what: &str) -> Self {
         Self::new(ret::UNSUPPORTED, format!("{what} is not supported"))
     }
 
     pub(crate) fn of_parent() -> Self {
         Self {
-            is_of_parent: true,
+            cause: Cause::Parent,
             ..Self::error(
                 "the context belongs to the process that forked this one; initialize another \
                  one here (rclcpp::init, rclpy.init)",
@@ -54,6 +71,16 @@ impl Failure {
 
     pub(crate) fn bad_alloc() -> Self {
         Self::new(ret::BAD_ALLOC, "the allocator returned no memory")
+    }
+}
+
+/// The outcome of decoding a received sample: a sample that is not of its type is its
+/// sender's fault and is dropped ([`pteros_runtime::Core::take_decoded`]). Another failure
+/// is the taker's result.
+pub(crate) fn received<T>(decoded: Outcome<T>) -> Result<Outcome<T>, String> {
+    match decoded {
+        Err(failure) if failure.cause == Cause::Payload => Err(failure.text),
+        outcome => Ok(outcome),
     }
 }
 
@@ -70,7 +97,7 @@ pub(crate) fn run(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
 /// the entity to the parent, so that a child can exit as programs do.
 pub(crate) fn run_end(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
     run(name, || match body() {
-        Err(failure) if failure.is_of_parent => Ok(()),
+        Err(failure) if failure.cause == Cause::Parent => Ok(()),
         outcome => outcome,
     })
 }

@@ -63,7 +63,7 @@ pub(crate) fn check_topic(name: &str, avoids_conventions: bool) -> Outcome {
 
 /// `typehash=RIHS01_…;` as USER_DATA.
 pub(crate) fn type_hash_entry(hash: Option<&pteros_msg::hash::TypeHash>) -> Vec<u8> {
-    hash.map(|hash| format!("typehash={hash};").into_bytes())
+    hash.map(pteros_runtime::user_data::type_hash_entry)
         .unwrap_or_default()
 }
 

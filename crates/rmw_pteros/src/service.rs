@@ -7,12 +7,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::rtps::id::Guid;
-use pteros_runtime::service::{RequestId, ServiceServer};
+use pteros_runtime::service::{ReceivedRequest, RequestId, ServiceServer};
 
 use crate::abi::{self, EventCallback, Node, Ret, ServiceHandle, ServiceInfo, ServiceTypeSupport};
 use crate::client::{check_service, service_handle, service_spec};
 use crate::error::{
-    Failure, Outcome, check_identifier, create, non_null, non_null_mut, run, run_end,
+    Failure, Outcome, check_identifier, create, non_null, non_null_mut, received, run, run_end,
     run_set_callback,
 };
 use crate::handle::Handle;
@@ -124,17 +124,24 @@ pub unsafe extern "C" fn rmw_take_request(
             let taken = non_null_mut(taken, "taken")?;
             *taken = false;
             let core = &state.node.context.core;
-            while let Some(received) = state.server.take_request(core) {
-                let Some(payload) = payload(&received.item) else {
+            let program = &state.ty.request.program;
+            let mut decode = |arrived: ReceivedRequest| {
+                let Some(payload) = payload(&arrived.item) else {
+                    return Ok(None);
+                };
+                let decoded = received(program.decode(payload, request))?;
+                Ok::<_, String>(Some(decoded.map(|()| (arrived.id, arrived.item.meta))))
+            };
+            while let Some(arrived) = state.server.take_decoded_request(core, &mut decode) {
+                let Some(arrived) = arrived else {
                     continue;
                 };
-                state.ty.request.program.decode(payload, request)?;
-                let meta = &received.item.meta;
+                let (id, meta) = arrived?;
                 info.source_timestamp = meta.source.unwrap_or(meta.reception).as_nanos();
                 info.received_timestamp = meta.reception.as_nanos();
-                info.request_id.writer_guid = received.id.client.to_bytes();
-                info.request_id.sequence_number = received.id.sequence;
-                push_bounded(&mut state.taken.lock().open, received.id, OPEN_REQUESTS_MAX);
+                info.request_id.writer_guid = id.client.to_bytes();
+                info.request_id.sequence_number = id.sequence;
+                push_bounded(&mut state.taken.lock().open, id, OPEN_REQUESTS_MAX);
                 *taken = true;
                 break;
             }

@@ -14,8 +14,8 @@ use crate::abi::{
     SerializedMessage, Subscription, SubscriptionOptions,
 };
 use crate::error::{
-    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, run, run_end,
-    run_set_callback, text,
+    Failure, IDENTIFIER, Outcome, check_identifier, create, non_null, non_null_mut, received, run,
+    run_end, run_set_callback, text,
 };
 use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
@@ -216,10 +216,10 @@ impl SubscriptionState {
     unsafe fn take_loan(&self, info: *mut MessageInfo) -> Outcome<Option<*mut c_void>> {
         let (loans, layout) = self.loans()?;
         loans.check_space()?;
-        let Some((body, meta)) = self.take() else {
+        let Some(taken) = self.take(|body| loan::receive(&self.ty.program, layout, body)) else {
             return Ok(None);
         };
-        let (at, loan) = loan::receive(&self.ty.program, layout, body)?;
+        let ((at, loan), meta) = taken?;
         // SAFETY: as for this function.
         if let Some(info) = unsafe { info.as_mut() } {
             *info = MessageInfo::of(&meta);
@@ -227,12 +227,25 @@ impl SubscriptionState {
         Ok(Some(loans.add(at, loan)))
     }
 
-    /// The oldest message.
-    fn take(&self) -> Option<(SampleBody, SampleMeta)> {
+    /// The oldest message that `decode` accepts. One that is not of the type is dropped
+    /// and counted, as by other middlewares: its sender is wrong, not this program.
+    fn take<T>(
+        &self,
+        mut decode: impl FnMut(SampleBody) -> Outcome<T>,
+    ) -> Option<Outcome<(T, SampleMeta)>> {
+        let mut decode_data = |item: QueuedSample| {
+            if !item.is_data() {
+                return Ok(None);
+            }
+            let meta = item.meta;
+            let decoded = received(decode(item.body))?;
+            Ok::<_, String>(Some(decoded.map(|message| (message, meta))))
+        };
         loop {
-            let item = self.node.context.core.take(&self.waiter.reader)?;
-            if item.is_data() {
-                return Some((item.body, item.meta));
+            let core = &self.node.context.core;
+            let taken = core.take_decoded(&self.waiter.reader, &mut decode_data)?;
+            if taken.is_some() {
+                return taken;
             }
         }
     }
@@ -243,15 +256,15 @@ impl SubscriptionState {
     /// `message` points to an initialized struct of the type; `info` is null or a
     /// message info.
     unsafe fn take_into(&self, message: *mut c_void, info: *mut MessageInfo) -> Outcome<bool> {
-        let Some((body, meta)) = self.take() else {
+        // SAFETY: as for this function.
+        let decode = |body| unsafe { shared_message::take_into(body, &self.ty.program, message) };
+        let Some(taken) = self.take(decode) else {
             return Ok(false);
         };
+        let ((), meta) = taken?;
         // SAFETY: as for this function.
-        unsafe {
-            shared_message::take_into(body, &self.ty.program, message)?;
-            if let Some(info) = info.as_mut() {
-                *info = MessageInfo::of(&meta);
-            }
+        if let Some(info) = unsafe { info.as_mut() } {
+            *info = MessageInfo::of(&meta);
         }
         Ok(true)
     }
@@ -437,7 +450,8 @@ unsafe fn take_serialized(
         let message = non_null_mut(message, "serialized_message")?;
         let taken = non_null_mut(taken, "taken")?;
         *taken = false;
-        if let Some((body, meta)) = state.take() {
+        if let Some(body) = state.take(Ok) {
+            let (body, meta) = body?;
             serialized::assign(message, &shared_message::into_payload(body))?;
             if let Some(info) = info.as_mut() {
                 *info = MessageInfo::of(&meta);

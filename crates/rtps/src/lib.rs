@@ -59,5 +59,6 @@ pub mod shared_qos;
 pub mod stats;
 pub mod time;
 pub mod timer;
+pub mod user_data;
 pub mod wire;
 pub mod writer;

@@ -1,8 +1,8 @@
 //! Endpoint matching: whether a local and a remote endpoint match (RTPS 2.5
 //! §8.5.2).
 //!
-//! They need the same topic, type compatibility (the same type name), and QoS
-//! compatibility: the policies that the writer offers cover those that the reader
+//! They need the same topic, type compatibility (the same type name, and the same RIHS01
+//! type hash where both announce one), and QoS compatibility: the policies that the writer offers cover those that the reader
 //! requests (request/offered, DDS 1.4 §2.2.3).
 //!
 //! The match table stores the last outcome of each pair, so that each change is
@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 use crate::discovery::data::{EndpointData, has_same_protection};
 use crate::id::{EntityId, Guid};
 use crate::qos::{PolicyId, incompatibilities};
+use crate::user_data::has_other_version;
 
 /// The outcome of matching two endpoints on one topic.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +27,8 @@ pub enum MatchOutcome {
     Matched,
     /// The writer offers less than the reader requests, in these policies.
     IncompatibleQos(Vec<PolicyId>),
-    /// Same topic name, another type name.
+    /// Same topic name, another type name; or another version of the type
+    /// ([`has_other_version`]).
     InconsistentType,
     /// No partition in common. This is no error in DDS, so it is never reported.
     NoCommonPartition,
@@ -44,7 +46,9 @@ pub fn evaluate_match(writer: &EndpointData, reader: &EndpointData) -> MatchOutc
     if !has_same_protection(writer, reader) {
         return MatchOutcome::DifferentProtection;
     }
-    if writer.type_name != reader.type_name {
+    if writer.type_name != reader.type_name
+        || has_other_version(&writer.qos.user_data, &reader.qos.user_data)
+    {
         return MatchOutcome::InconsistentType;
     }
     if !policies.is_empty() {
@@ -116,6 +120,35 @@ mod tests {
     fn endpoint(kind: u8, type_name: &str, qos: EndpointQos) -> EndpointData {
         let guid = GuidPrefix([1; 12]).with(EntityId::new([0, 0, 1], kind));
         EndpointData::new(guid, "rt/a", type_name, qos)
+    }
+
+    #[test]
+    fn another_version_of_the_type_does_not_match() {
+        let with = |kind, user_data: &str| {
+            let qos = EndpointQos {
+                user_data: user_data.into(),
+                ..EndpointQos::default()
+            };
+            endpoint(kind, "T", qos)
+        };
+        let hash = |digit: &str| alloc::format!("typehash=RIHS01_{};", digit.repeat(64));
+        let outcome = |offered: &str, requested: &str| {
+            let writer = with(EntityId::KIND_WRITER_NO_KEY, offered);
+            evaluate_match(&writer, &with(EntityId::KIND_READER_NO_KEY, requested))
+        };
+        let (one, other) = (hash("1"), hash("2"));
+        assert_eq!(outcome(&one, &other), MatchOutcome::InconsistentType);
+        let service = alloc::format!("serviceid= 1.2.3;{other}");
+        assert_eq!(outcome(&one, &service), MatchOutcome::InconsistentType);
+        let raw = alloc::format!("{other}{}", crate::user_data::ANY_TYPE_HASH);
+        for (offered, requested) in [
+            (&one, &one),
+            (&one, &";".into()),
+            (&"".into(), &one),
+            (&one, &raw),
+        ] {
+            assert_eq!(outcome(offered, requested), MatchOutcome::Matched);
+        }
     }
 
     #[test]

@@ -183,6 +183,7 @@ fn every_policy_survives() {
             "data LIKE %0 AND data <> 'it''s'",
             &["'Hello%'".into(), "7".into()],
         )),
+        undecodable: vec![(WRITER, 3), (READER, u32::MAX)],
         qos: EndpointQos {
             time_based_filter: Duration::from_millis(100),
             lifespan: Duration::INFINITE,
@@ -217,6 +218,23 @@ fn stalled_readers_are_read_from_our_announcements_alone() {
         .raw(pid::PTEROS_STALLED_READERS, &many);
     let data = EndpointData::parse(&list.end()).unwrap();
     assert_eq!(data.stalled_readers.len(), limits::STALLED_READERS);
+}
+
+#[test]
+fn counts_of_undecodable_samples_are_read_from_our_announcements_alone() {
+    let of_writer = [&WRITER.to_bytes()[..], &3u32.to_le_bytes()].concat();
+    let list = |vendor: [u8; 2], value: &[u8]| {
+        let list = smallest(READER, false)
+            .raw(pid::VENDOR_ID, &vendor)
+            .raw(pid::PTEROS_UNDECODABLE, value);
+        EndpointData::parse(&list.end())
+    };
+    let ours = VendorId::PTEROS.0;
+    assert_eq!(list(ours, &of_writer).unwrap().undecodable, [(WRITER, 3)]);
+    assert_eq!(list([1, 0x10], &of_writer).unwrap().undecodable, []);
+    assert!(list(ours, &of_writer[..16]).is_err());
+    let many = list(ours, &of_writer.repeat(40)).unwrap();
+    assert_eq!(many.undecodable.len(), limits::UNDECODABLE_WRITERS);
 }
 
 #[test]

@@ -437,37 +437,36 @@ impl Graph {
     }
 
     /// Handles a remote node list. No participant may announce for another one.
+    ///
+    /// # Errors
+    /// It is no node list.
     pub(crate) fn handle_node_list(
         &self,
         sender: GuidPrefix,
         payload: &[u8],
         account: &Arc<MemoryAccount>,
-    ) -> ListOutcome {
+    ) -> Result<ListOutcome, DecodeError> {
         let mut outcome = ListOutcome::default();
-        match decode_nodes(payload) {
-            Ok((info, layout)) => {
-                let mut state = self.state.lock();
-                // The readers of Pteros need none.
-                if state.vendor_of(sender) != Some(VendorId::PTEROS) {
-                    let before = state.note_layout(sender, ListLayout::Known(layout));
-                    outcome.releases_readers = before == Some(ListLayout::Awaited);
-                }
-                drop(state);
-                if info.participant != sender {
-                    let claimed = info.participant;
-                    tracing::debug!(%claimed, %sender, "node list of another participant ignored");
-                    return outcome;
-                }
-                let Some(charge) = account.reserve_record(info.memory_bytes()) else {
-                    self.tell_no_memory(sender);
-                    return outcome;
-                };
-                self.store_node_list(info, charge);
-                outcome.is_accepted = true;
-            }
-            Err(error) => tracing::debug!(%error, %sender, "node list"),
+        let (info, layout) = decode_nodes(payload)?;
+        let mut state = self.state.lock();
+        // The readers of Pteros need none.
+        if state.vendor_of(sender) != Some(VendorId::PTEROS) {
+            let before = state.note_layout(sender, ListLayout::Known(layout));
+            outcome.releases_readers = before == Some(ListLayout::Awaited);
         }
-        outcome
+        drop(state);
+        if info.participant != sender {
+            let claimed = info.participant;
+            tracing::debug!(%claimed, %sender, "node list of another participant ignored");
+            return Ok(outcome);
+        }
+        let Some(charge) = account.reserve_record(info.memory_bytes()) else {
+            self.tell_no_memory(sender);
+            return Ok(outcome);
+        };
+        self.store_node_list(info, charge);
+        outcome.is_accepted = true;
+        Ok(outcome)
     }
 
     /// Stores a node list that a further wire reports.

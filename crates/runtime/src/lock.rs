@@ -103,6 +103,8 @@ lock_ranks! {
     ReaderCache,
     /// Publishers that lost liveliness and whose instances were not updated yet.
     NotAliveWriters,
+    /// Samples of a reader that were not of its type.
+    UndecodableSamples,
     /// What an endpoint announces.
     AnnouncedData,
     /// A reader's content filter, for publishers of its process.

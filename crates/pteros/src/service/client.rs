@@ -15,7 +15,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pteros_msg::cdr::Representation;
+use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_msg::message::Encode;
 use pteros_msg::type_support::{MessageTypeSupport, ServiceTypeSupport};
 use pteros_runtime::error::PublishError;
@@ -26,7 +26,7 @@ use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
 use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
-use pteros_runtime::sample::SampleMeta;
+use pteros_runtime::sample::{QueuedSample, SampleMeta};
 use pteros_runtime::service::{CallId, ReceivedReply, SendRequestError, ServiceClient};
 use pteros_runtime::writer::OutboundMessage;
 
@@ -512,17 +512,28 @@ impl<R: 'static> ClientCore<R> {
 
     /// Takes all responses from the reader and completes their calls.
     pub(super) fn drain(&self) {
-        while let Some(ReceivedReply { call, item }) = self.runtime.take_reply(self.node.core()) {
-            let sample = Some((item.meta, item.weight()));
+        let decode = |item: QueuedSample| {
+            let sample = (item.meta, item.weight());
             let info = SampleInfo::new(item.meta, None);
-            let answer = match (self.decode)(item.body) {
-                Ok(Decoded::Shared(value)) => Ok(Sample::shared(value, info)),
-                Ok(Decoded::Owned(value)) => Ok(Sample::owned(value, info)),
-                Err(error) => Err(CallError::Undecodable {
-                    service: self.service.clone(),
-                    service_type: self.service_type.clone(),
-                    reason: error.to_string(),
-                }),
+            let response = match (self.decode)(item.body)? {
+                Decoded::Shared(value) => Sample::shared(value, info),
+                Decoded::Owned(value) => Sample::owned(value, info),
+            };
+            Ok::<_, DecodeError>((response, sample))
+        };
+        let core = self.node.core();
+        while let Some(reply) = self.runtime.take_decoded_reply(core, decode) {
+            let ReceivedReply { call, message } = reply;
+            let (answer, sample) = match message {
+                Ok((response, sample)) => (Ok(response), Some(sample)),
+                Err(error) => {
+                    let error = CallError::Undecodable {
+                        service: self.service.clone(),
+                        service_type: self.service_type.clone(),
+                        reason: error.to_string(),
+                    };
+                    (Err(error), None)
+                }
             };
             let client_gid = self.runtime.requests.guid();
             let event = answer.as_ref().ok().and_then(|response| {

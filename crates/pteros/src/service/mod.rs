@@ -162,9 +162,10 @@ impl Node {
         request.register_in(known);
         response.register_in(known);
         let type_hash = S::type_hash(support);
-        // As rmw_cyclonedds and rmw_fastrtps, both topics carry the hash of the service.
-        request.hash = type_hash.or(request.hash);
-        response.hash = type_hash.or(response.hash);
+        // As rmw_cyclonedds and rmw_fastrtps, both topics carry the hash of the service,
+        // or none: with that of a message they would not match.
+        request.hash = type_hash;
+        response.hash = type_hash;
         if let Some(of) = S::description(support) {
             known.register(Some(of.hash), || {
                 TypeDescriptionSource::Service(of.describe, of.definitions)

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use pteros_msg::cdr::Representation;
+use pteros_msg::cdr::{DecodeError, Representation};
 use pteros_msg::type_support::ServiceTypeSupport;
 use pteros_runtime::error::PublishError;
 use pteros_runtime::graph::NodeKey;
@@ -141,9 +141,10 @@ impl<S: ServiceTypeSupport> Service<S> {
         self.core.runtime.client_count(self.core.node.core())
     }
 
-    /// Requests that could not be decoded.
+    /// Requests that could not be decoded. They were dropped, and get no response; the log
+    /// names their clients.
     pub fn undecodable_count(&self) -> u64 {
-        self.core.undecodable.load(Ordering::Relaxed)
+        self.core.runtime.requests.counts().undecodable
     }
 
     /// Totals since it was created.
@@ -363,7 +364,6 @@ pub(crate) struct ServerCore<Q: 'static, R: 'static> {
     handler: Mutex<RequestHandler<Q, R>>,
     /// The running futures of an async callback.
     async_slots: Option<Arc<AsyncSlots>>,
-    undecodable: AtomicU64,
     refuse: Option<RequestLimit<R>>,
     /// Requests that were too large to be decoded.
     refused: AtomicU64,
@@ -421,7 +421,6 @@ impl<Q: Send + 'static, R: Send + 'static> ServerCore<Q, R> {
                 memory: PayloadMemory::default(),
                 handler: Mutex::new(handler),
                 async_slots,
-                undecodable: AtomicU64::new(0),
                 refuse: codec.refuse,
                 refused: AtomicU64::new(0),
                 introspection: Introspection::default(),
@@ -476,40 +475,40 @@ impl<Q: 'static, R: 'static> ServerCore<Q, R> {
 
     fn take_request(&self) -> Option<(RequestId, Sample<Q>)> {
         loop {
-            let ReceivedRequest { id, item } = self.runtime.take_request(self.node.core())?;
-            let info = SampleInfo::new(item.meta, None);
-            if let (Some(refuse), SampleBody::Serialized(bytes)) = (&self.refuse, &item.body)
-                && let Some(response) = refuse(bytes)
-            {
-                self.respond_with_refusal(&id, bytes.len(), response);
+            let decode = |received| self.decode_or_refuse(received);
+            let core = self.node.core();
+            let Some((id, request)) = self.runtime.take_decoded_request(core, decode)? else {
                 continue;
+            };
+            let kind = EventKind::RequestReceived;
+            let event = self
+                .introspection
+                .of_request(kind, id.client, id.sequence, &request);
+            if let Some(event) = event {
+                event.publish_event();
             }
-            match (self.decode)(item.body) {
-                Ok(decoded) => {
-                    let request = match decoded {
-                        Decoded::Shared(value) => Sample::shared(value, info),
-                        Decoded::Owned(value) => Sample::owned(value, info),
-                    };
-                    let kind = EventKind::RequestReceived;
-                    let event =
-                        self.introspection
-                            .of_request(kind, id.client, id.sequence, &request);
-                    if let Some(event) = event {
-                        event.publish_event();
-                    }
-                    return Some((id, request));
-                }
-                Err(error) => {
-                    if self.undecodable.fetch_add(1, Ordering::Relaxed) == 0 {
-                        tracing::warn!(
-                            service = %self.service, client = %id.client,
-                            "received a request that does not decode as {}: {error}; compare the client's interface with ours",
-                            self.runtime.requests.data.type_name
-                        );
-                    }
-                }
-            }
+            return Some((id, request));
         }
+    }
+
+    /// Decodes a request. `None` for one that asks for too much, which is answered so.
+    fn decode_or_refuse(
+        &self,
+        received: ReceivedRequest,
+    ) -> Result<Option<(RequestId, Sample<Q>)>, DecodeError> {
+        let ReceivedRequest { id, item } = received;
+        let info = SampleInfo::new(item.meta, None);
+        if let (Some(refuse), SampleBody::Serialized(bytes)) = (&self.refuse, &item.body)
+            && let Some(response) = refuse(bytes)
+        {
+            self.respond_with_refusal(&id, bytes.len(), response);
+            return Ok(None);
+        }
+        let request = match (self.decode)(item.body)? {
+            Decoded::Shared(value) => Sample::shared(value, info),
+            Decoded::Owned(value) => Sample::owned(value, info),
+        };
+        Ok(Some((id, request)))
     }
 }
 

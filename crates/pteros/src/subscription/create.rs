@@ -1,6 +1,5 @@
 //! Options and creation of subscriptions, by a node or a subscription group.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -404,7 +403,6 @@ impl NodeCore {
             wait_queue: runtime.ready_queue(),
             wait_lock: Mutex::new(()),
             waiters: Mutex::new(MessageWaiters::default()),
-            undecodable: AtomicU64::new(0),
             group: options.group,
             topic_statistics,
         });

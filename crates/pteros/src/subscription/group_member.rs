@@ -74,7 +74,7 @@ impl GroupChange {
         if subscription.gid() != self.gid() {
             return None;
         }
-        subscription.decode(self.item.clone())
+        subscription.decode_member(self.item.clone())
     }
 }
 
@@ -96,7 +96,7 @@ impl<T: Send + 'static> GroupMember for SubscriptionCore<T> {
         if let Some((_, tracer)) = &calling {
             tracer.note_taken(reader, &item.meta, item.weight());
         }
-        if let (Some(mut callback), Some(change)) = (callback, self.decode(item)) {
+        if let (Some(mut callback), Some(change)) = (callback, self.decode_member(item)) {
             if let Some((calling, _)) = &calling {
                 calling.note_user_code_start();
             }

@@ -116,6 +116,7 @@ pub struct SerializedType {
     hash: Option<TypeHash>,
     key_reader: Option<Arc<dyn KeyReader>>,
     message_type: MessageType,
+    takes_any_version: bool,
 }
 
 impl SerializedType {
@@ -126,7 +127,15 @@ impl SerializedType {
             hash,
             key_reader: None,
             message_type: MessageType::Unknown,
+            takes_any_version: false,
         }
+    }
+
+    /// Takes messages of every version of the type, as recorders do. Without it, a
+    /// publisher with another type hash does not match.
+    pub fn any_version(mut self) -> Self {
+        self.takes_any_version = true;
+        self
     }
 
     /// Distinguishes instances by the keys that `reader` extracts.
@@ -157,6 +166,7 @@ impl SubscriptionMessage for SerializedMessage {
                     ty.name.clone()
                 },
                 hash: ty.hash,
+                takes_any_version: ty.takes_any_version,
                 keying: match &ty.key_reader {
                     Some(reader) => TopicKey::WithKey(reader.clone()),
                     None => TopicKey::NoKey,

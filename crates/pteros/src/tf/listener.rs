@@ -13,6 +13,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use pteros_interfaces::geometry_msgs::msg::TransformStamped;
 use pteros_interfaces::tf2_msgs::msg::TFMessage;
+use pteros_msg::cdr::DecodeError;
 use pteros_msg::from_payload;
 use pteros_runtime::Core;
 use pteros_runtime::graph::NodeKey;
@@ -370,24 +371,18 @@ struct TfTopicListener {
 const REJECTION_LOG_PERIOD: Duration = Duration::from_secs(10);
 
 impl TfTopicListener {
-    fn handle_sample(&self, item: &QueuedSample) {
+    fn handle_sample(&self, item: &QueuedSample) -> Result<(), DecodeError> {
         let authority = Authority::Publisher(item.meta.publisher);
         let decoded;
         let message = match &item.body {
             SampleBody::Shared(value) => value.downcast_ref::<TFMessage>(),
             SampleBody::Serialized(payload) => {
-                decoded = from_payload::<TFMessage>(payload);
-                match &decoded {
-                    Ok(message) => Some(message),
-                    Err(error) => {
-                        tracing::debug!("{}: {error}", self.topic);
-                        None
-                    }
-                }
+                decoded = from_payload::<TFMessage>(payload)?;
+                Some(&decoded)
             }
         };
         let (Some(message), Some(core)) = (message, self.core.upgrade()) else {
-            return;
+            return Ok(());
         };
         let rejected = self
             .buffer
@@ -406,5 +401,6 @@ impl TfTopicListener {
             }
         }
         core.wake_waiters();
+        Ok(())
     }
 }

@@ -3,8 +3,14 @@
 use std::time::Duration;
 
 use pteros::event_handler::{EndpointEvent as Event, PolicyId};
+use pteros::graph::MatchOutcome;
+use pteros::msg::dynamic::{DynamicMessage, DynamicType};
+use pteros::msg::library::InterfaceLibrary;
+use pteros::msg::schema::InterfaceKind;
 use pteros::prelude::*;
 use pteros::qos::LivelinessPolicy;
+use pteros::subscription::{SerializedMessage, SerializedType};
+use pteros::{PublisherOptions, SubscriptionOptions};
 
 use crate::harness::{EventLog, Harness, TIMEOUT, text};
 
@@ -92,6 +98,81 @@ pub fn a_type_mismatch_is_reported_on_both_ends(harness: &Harness) {
     };
     harness.wait_until("reported to both", || {
         ours.any(|e| named(e, "Int8")) && theirs.any(|e| named(e, "String"))
+    });
+}
+
+/// A type of one name, by its definition.
+fn defined(text: &'static str) -> DynamicType {
+    let mut library = InterfaceLibrary::new();
+    library.insert_text("made", InterfaceKind::Message, "Up", text, "here");
+    DynamicType::new(&library.describe("made/msg/Up").unwrap()).unwrap()
+}
+
+pub fn another_version_of_the_type_is_reported_on_both_ends(harness: &Harness) {
+    let publisher = |text| {
+        let options = PublisherOptions::of_type(&defined(text), "made");
+        let created = harness
+            .publishing
+            .create_publisher::<DynamicMessage>(options);
+        created.unwrap()
+    };
+    let subscription = |text| {
+        let options = SubscriptionOptions::of_type(&defined(text), "made");
+        let subscribing = &harness.subscribing;
+        let created = subscribing.create_polled_subscription::<DynamicMessage>(options);
+        created.unwrap()
+    };
+    // Renamed alone, another order, another width, one more: each is another version.
+    let versions = [
+        "int64 b\n",
+        "float64 a\n",
+        "int32 a\n",
+        "int64 a\nint64 more\n",
+    ];
+    let written = publisher("int64 a\n");
+    let mut ours = EventLog::by(|| written.take_event());
+    for (total, version) in (1..).zip(versions) {
+        let read = subscription(version);
+        let mut theirs = EventLog::by(|| read.take_event());
+        let is_total = |event: &Event, wanted: u64| matches!(event, Event::IncompatibleType { total, .. } if *total == wanted);
+        harness.wait_until("reported to both", || {
+            ours.any(|e| is_total(e, total)) && theirs.any(|e| is_total(e, 1))
+        });
+        assert_eq!(
+            (written.matched_count(), read.matched_count()),
+            (0, 0),
+            "{version}"
+        );
+        let graph = harness.subscribing.context().graph();
+        let reports = graph.match_reports("/made");
+        let of_pair = reports
+            .iter()
+            .find(|pair| pair.subscription.gid == read.gid());
+        let outcomes = &of_pair.unwrap().outcomes;
+        assert!(
+            matches!(&outcomes[..], [MatchOutcome::Incompatible { policy, offered, requested, .. }]
+                if policy == "type" && offered.contains("RIHS01_") && offered != requested),
+            "{outcomes:?}"
+        );
+    }
+    // Comments and blank lines make no version.
+    let same = subscription("# A number.\n\nint64 a # of things\n");
+    assert!(same.wait_for_matched(1, TIMEOUT));
+    // Nor does a subscription that never decodes, as a recorder's, ask for one.
+    let hash = defined("int32 a\n").hash();
+    let ty = SerializedType::new("made/msg/Up", Some(hash));
+    let recorder = |ty: SerializedType| {
+        let options = SubscriptionOptions::of_type(&ty, "made");
+        let subscribing = &harness.subscribing;
+        let created = subscribing.create_polled_subscription::<SerializedMessage>(options);
+        created.unwrap()
+    };
+    assert!(recorder(SerializedType::new("made/msg/Up", None)).wait_for_matched(1, TIMEOUT));
+    assert!(recorder(ty.clone().any_version()).wait_for_matched(1, TIMEOUT));
+    let strict = recorder(ty);
+    let mut theirs = EventLog::by(|| strict.take_event());
+    harness.wait_until("reported", || {
+        theirs.any(|e| matches!(e, Event::IncompatibleType { .. }))
     });
 }
 

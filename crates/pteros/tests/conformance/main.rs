@@ -32,6 +32,7 @@ mod serialize_only;
 mod services;
 mod set_qos;
 mod subscription_groups;
+mod undecodable;
 
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
@@ -233,6 +234,10 @@ on_every_transport!(
     set_qos::reader_data_lifecycle_may_change,
     set_qos::immutable_policies_are_named_and_nothing_changes,
     set_qos::a_group_changes_partition_as_a_whole,
+    undecodable::a_message_that_does_not_decode_is_dropped_and_counted,
+    undecodable::every_form_of_subscription_survives_what_does_not_decode,
+    undecodable::bounds_and_booleans_are_judged_on_arrival,
+    events::another_version_of_the_type_is_reported_on_both_ends,
     in_place::a_view_shows_what_a_copy_has,
     in_place::loaned_messages_reach_views_and_typed_subscriptions,
     in_place::a_message_of_fixed_layout_is_written_where_it_is_read,

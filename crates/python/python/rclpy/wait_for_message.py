@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from pteros import _native
 from rclpy._imported_names import getter_of
 from rclpy.utilities import timeout_sec_to_nsec
@@ -36,10 +38,16 @@ def wait_for_message(
         msg_type, topic, lambda _: None, qos_profile=qos_profile)
     try:
         poller.add(subscription.handle)
-        if subscription.handle not in poller.wait(timeout_sec_to_nsec(time_to_wait)):
-            return False, None
-        taken = subscription.handle.take()
-        return (False, None) if taken is None else (True, taken[0])
+        wait = timeout_sec_to_nsec(time_to_wait)
+        end = None if wait is None or wait < 0 else time.monotonic_ns() + wait
+        while subscription.handle in poller.wait(wait):
+            taken = subscription.handle.take()
+            if taken is not None:
+                return True, taken[0]
+            # What had come was not of the type, and was dropped.
+            if end is not None:
+                wait = max(0, end - time.monotonic_ns())
+        return False, None
     finally:
         poller.close()
         node.destroy_subscription(subscription)

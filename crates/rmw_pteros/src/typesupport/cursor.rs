@@ -111,7 +111,7 @@ impl<'p> Reader<'p> {
             Some([0, 7, ..]) => (true, false),
             Some([0, 6, ..]) => (true, true),
             _ => {
-                return Err(Failure::error(format!(
+                return Err(Failure::undecodable(format!(
                     "a message of {} bytes has no CDR header that ROS 2 uses",
                     payload.len()
                 )));
@@ -145,7 +145,7 @@ impl<'p> Reader<'p> {
             .checked_add(bytes)
             .filter(|end| *end <= self.payload.len());
         let Some(end) = end else {
-            return Err(Failure::error(format!(
+            return Err(Failure::undecodable(format!(
                 "a message ends at byte {}, where {bytes} more were expected",
                 self.payload.len()
             )));
@@ -178,6 +178,17 @@ impl<'p> Reader<'p> {
         Ok(self.next(1, 1)?.first().copied().unwrap_or(0))
     }
 
+    pub(super) fn bool(&mut self) -> Outcome<bool> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            value => Err(Failure::undecodable(format!(
+                "the boolean before byte {} is {value}, not 0 or 1",
+                self.position
+            ))),
+        }
+    }
+
     pub(super) fn u32(&mut self) -> Outcome<u32> {
         let bytes = self.next(4, 4)?;
         let bytes = bytes.first_chunk().copied().unwrap_or_default();
@@ -197,12 +208,12 @@ impl<'p> Reader<'p> {
     pub(super) fn count(&mut self, element_bytes_min: usize, bound: usize) -> Outcome<usize> {
         let count = self.u32()? as usize;
         if count > bound {
-            return Err(Failure::error(format!(
+            return Err(Failure::undecodable(format!(
                 "a sequence has {count} elements, more than its bound of {bound}"
             )));
         }
         if count.saturating_mul(element_bytes_min) > self.remaining() {
-            return Err(Failure::error(format!(
+            return Err(Failure::undecodable(format!(
                 "a sequence claims {count} elements, but {} bytes are left",
                 self.remaining()
             )));

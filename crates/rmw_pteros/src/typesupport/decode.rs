@@ -38,7 +38,7 @@ impl Program {
                 } => from.numbers(message.add(*offset), *width, *count),
                 Op::Bools { offset, count } => {
                     for at in 0..*count {
-                        *message.add(offset + at) = u8::from(from.u8()? != 0);
+                        *message.add(offset + at) = u8::from(from.bool()?);
                     }
                     Ok(())
                 }
@@ -80,7 +80,7 @@ impl Program {
                     let len = from.count(1, sequence.bound)?;
                     sequence.resize(member, len)?;
                     for at in 0..len {
-                        sequence.assign_bool(member, at, from.u8()? != 0)?;
+                        sequence.assign_bool(member, at, from.bool()?)?;
                     }
                     Ok(())
                 }
@@ -140,7 +140,7 @@ impl Program {
             for _ in 0..len {
                 let unit = from.u32()?;
                 units.push(u16::try_from(unit).map_err(|_| {
-                    Failure::error(format!(
+                    Failure::undecodable(format!(
                         "a wide string holds {unit:#x}, which is no UTF-16 unit"
                     ))
                 })?);

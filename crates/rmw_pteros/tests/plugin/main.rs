@@ -18,6 +18,7 @@ mod message_cost;
 mod over_zenoh;
 mod service_identity;
 mod system_calls;
+mod undecodable;
 mod waits;
 mod within_context;
 

@@ -244,5 +244,8 @@ fn endpoint_bytes(data: &EndpointData) -> usize {
         data.qos.group_data.len(),
         data.qos.representation.len().saturating_mul(2),
         data.stalled_readers.len().saturating_mul(size_of::<Guid>()),
+        data.undecodable
+            .len()
+            .saturating_mul(size_of::<(Guid, u32)>()),
     ])
 }

@@ -144,6 +144,9 @@ pub mod pid {
 
     /// Pteros: readers that acknowledge nothing, in the announcement of a writer.
     pub const PTEROS_STALLED_READERS: u16 = 0x8050;
+    /// Pteros: writers whose samples do not decode, with their number, in the
+    /// announcement of a reader.
+    pub const PTEROS_UNDECODABLE: u16 = 0x8051;
 
     pub const PAD: u16 = 0x0000;
     pub const SENTINEL: u16 = 0x0001;

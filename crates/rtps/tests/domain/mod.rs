@@ -353,5 +353,6 @@ pub fn endpoint(guid: Guid, topic: &str, type_name: &str, qos: EndpointQos) -> E
         group: None,
         security_info: None,
         stalled_readers: Vec::new(),
+        undecodable: Vec::new(),
     }
 }

@@ -430,9 +430,8 @@ impl Core {
         }
         if let Some(listener) = &reader.listener {
             let _apart = reader.tracer.as_ref().map(|_| SpanGuard::detached());
-            while let Some(item) = self.take(reader) {
-                listener(&item);
-            }
+            let listen = |item: QueuedSample| listener(&item);
+            while self.take_decoded(reader, listen).is_some() {}
         }
     }
 }

@@ -510,6 +510,7 @@ impl Core {
                 if let Some(reader) = self.endpoints.reader(id) {
                     reader.machine.lock().handle_timeout(now);
                     self.serve_reader(now, &reader);
+                    self.announce_undecodable(now, &reader);
                 }
             }
         }

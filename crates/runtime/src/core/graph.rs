@@ -11,6 +11,7 @@ use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Instant;
+use pteros_rtps::user_data::{ANY_TYPE_HASH, type_hash_entry};
 use pteros_rtps::writer::PayloadForm;
 
 use crate::core::Core;
@@ -32,7 +33,7 @@ impl Core {
             reliability: Reliability::Reliable,
             durability: Durability::TransientLocal,
             history: History::KeepLast(1),
-            user_data: format!("typehash={hash};").into_bytes(),
+            user_data: type_hash_entry(hash),
             ..EndpointQos::default()
         };
         let spec = |qos: EndpointQos| EndpointSpec {
@@ -43,6 +44,8 @@ impl Core {
         };
         let reader_qos = EndpointQos {
             history: History::KeepAll,
+            // It knows the layouts of all distributions.
+            user_data: [&qos.user_data, ANY_TYPE_HASH.as_bytes()].concat(),
             ..qos.clone()
         };
         let form = DeliveryForm::Bytes;
@@ -142,9 +145,13 @@ impl Core {
             if is_same_host_peer {
                 continue;
             }
-            let outcome = self.graph.handle_node_list(sender, &payload, &account);
-            any |= outcome.is_accepted;
-            senders.extend(outcome.releases_readers.then_some(sender));
+            match self.graph.handle_node_list(sender, &payload, &account) {
+                Ok(outcome) => {
+                    any |= outcome.is_accepted;
+                    senders.extend(outcome.releases_readers.then_some(sender));
+                }
+                Err(error) => self.note_undecodable(reader, item.meta.publisher, &error),
+            }
         }
         if !senders.is_empty() {
             self.match_graph_readers(&senders);

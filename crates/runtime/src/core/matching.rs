@@ -433,6 +433,7 @@ impl Core {
                 from, to, reason, ..
             } => self.tell_move(now, from, to, reason),
             ParticipantEvent::EndpointChanged { remote, route } => {
+                self.tell_refused(&remote);
                 self.apply_route(&remote, &route);
             }
             ParticipantEvent::ParticipantLost { prefix, reason } => {

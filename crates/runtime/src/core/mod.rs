@@ -44,6 +44,7 @@ pub(crate) mod table_fill;
 mod trace_writing;
 mod traced_publish;
 mod type_objects;
+mod undecodable;
 mod wire;
 
 use std::os::fd::BorrowedFd;

@@ -25,6 +25,7 @@ use pteros_rtps::time::{Duration, Instant};
 use crate::endpoints::local_route::IntraProcessRoute;
 use crate::endpoints::publisher_group::GroupWriteGuard;
 use crate::endpoints::reader::{DeliveryForm, ReaderEndpoint};
+use crate::endpoints::undecodable::describe;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
 use crate::instance::{KeyHash, SampleInstance};
 use crate::outbound::OutboundMessage;
@@ -280,7 +281,14 @@ impl IntraProcess {
             tracer.note_arrived(reader.data.guid.entity, &item.meta, item.weight());
         }
         if let Some(listener) = &reader.listener {
-            listener(&item);
+            if let Err(reason) = listener(&item) {
+                let publisher = item.meta.publisher;
+                if reader.undecodable.note(now, publisher) {
+                    let line = describe(&reader.data, publisher, &reason);
+                    reader.undecodable.tell_later(line);
+                }
+                reader.schedule(&self.scheduler, &reader.machine.lock());
+            }
             return;
         }
         if !route.needs_assertions {

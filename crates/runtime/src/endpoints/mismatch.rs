@@ -8,6 +8,7 @@ use pteros_dcps::mismatch::{has_different_members, is_unmatched_by_key};
 use pteros_dcps::names::ros_topic;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{GuidPrefix, VendorId};
+use pteros_rtps::user_data::type_hash;
 
 use crate::qos::report::mismatches;
 
@@ -24,15 +25,35 @@ pub(crate) fn warn_about_qos(own: GuidPrefix, offered: &EndpointData, requested:
     }
 }
 
-/// Warns of two types on one topic.
+/// Warns of two types on one topic, or of two versions of one type.
 pub(crate) fn warn_about_types(own: GuidPrefix, writer: &EndpointData, reader: &EndpointData) {
-    let topic = ros_topic(&writer.topic);
     tracing::warn!(
         publisher = %writer.guid, subscription = %reader.guid,
-        "topic \"{topic}\": {} subscription do not match. Type: published {}, subscribed {}; \
-         give both the same type, or one of the topics another name",
-        both_sides(own, writer), writer.type_name, reader.type_name
+        "{}", type_line(own, writer, reader)
     );
+}
+
+fn type_line(own: GuidPrefix, writer: &EndpointData, reader: &EndpointData) -> String {
+    let topic = ros_topic(&writer.topic);
+    let start = format!(
+        "topic \"{topic}\": {} subscription do not match. Type: ",
+        both_sides(own, writer)
+    );
+    let (offered, requested) = (&writer.type_name, &reader.type_name);
+    let hash = |data: &EndpointData| type_hash(&data.qos.user_data).unwrap_or("none").to_owned();
+    if offered == requested {
+        format!(
+            "{start}both are {offered}, but of different versions (type hash published {}, \
+             subscribed {}); build both from the same definition",
+            hash(writer),
+            hash(reader)
+        )
+    } else {
+        format!(
+            "{start}published {offered}, subscribed {requested}; give both the same type, or one \
+             of the topics another name"
+        )
+    }
 }
 
 /// Warns of two types with one name and different members. They match all the
@@ -86,6 +107,27 @@ mod tests {
     use pteros_rtps::qos::EndpointQos;
 
     use super::*;
+
+    #[test]
+    fn a_warning_names_both_types_or_both_versions() {
+        let data = |type_name: &str, digit: &str| {
+            let qos = EndpointQos {
+                user_data: format!("typehash=RIHS01_{};", digit.repeat(64)).into(),
+                ..EndpointQos::default()
+            };
+            EndpointData::new(Guid::from_bytes([1; 16]), "rt/a", type_name, qos)
+        };
+        let line = |reader: &EndpointData| {
+            type_line(GuidPrefix([1; 12]), &data("p::msg::dds_::T_", "1"), reader)
+        };
+        let version = line(&data("p::msg::dds_::T_", "2"));
+        assert!(
+            version.contains("RIHS01_11") && version.contains("RIHS01_22"),
+            "{version}"
+        );
+        let other = line(&data("p::msg::dds_::U_", "1"));
+        assert!(other.contains("subscribed p::msg::dds_::U_;"), "{other}");
+    }
 
     #[test]
     fn a_warning_says_whose_publisher_it_is() {

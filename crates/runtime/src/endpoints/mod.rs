@@ -23,6 +23,7 @@ mod reader_queue_stats;
 pub(crate) mod serialize_only;
 pub(crate) mod stall_report;
 pub mod subscription_group;
+pub(crate) mod undecodable;
 pub mod writer;
 
 use std::collections::BTreeMap;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 pub use pteros_dcps::sample::DeliveryForm;
+use pteros_msg::cdr::DecodeError;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix};
@@ -23,6 +24,7 @@ use crate::endpoints::loss_report::{
     LossReport, warn_about_loss, warn_about_rejection, warn_about_resynchronisation,
 };
 use crate::endpoints::subscription_group::{GroupMembership, SubscriptionGroup};
+use crate::endpoints::undecodable::UndecodableSamples;
 use crate::instance::{InstanceCache, KeyHash, KeyReader, TopicKey, identify};
 use crate::lock::{Mutex, MutexGuard, rank};
 use crate::names::ros_topic;
@@ -76,11 +78,15 @@ pub struct ReaderCounts {
     pub incomplete_sets: u64,
     /// Duplicates: samples that a durable publisher sent again after a restart.
     pub duplicates: u64,
+    /// Taken samples that were not of the subscription's type, and were dropped. They
+    /// count as received, too.
+    pub undecodable: u64,
 }
 
 /// Receives samples as they arrive, on the thread that delivers them, under
-/// internal locks. It must store what it needs and return.
-pub type InlineListener = Box<dyn Fn(&QueuedSample) + Send + Sync>;
+/// internal locks. It must store what it needs and return. An error means that the
+/// sample is not of the type.
+pub type InlineListener = Box<dyn Fn(&QueuedSample) -> Result<(), DecodeError> + Send + Sync>;
 
 /// A reader as the runtime knows it.
 pub struct ReaderEndpoint {
@@ -112,6 +118,8 @@ pub struct ReaderEndpoint {
     rejected_by_machine: AtomicU64,
     rejected_reported: AtomicU64,
     rejection_report: LossReport,
+    /// Samples that were not of its type.
+    pub(crate) undecodable: UndecodableSamples,
     /// A resynchronisation was logged.
     told_resynchronised: AtomicBool,
     graph: AtomicBool,
@@ -170,6 +178,7 @@ impl ReaderEndpoint {
             rejected_by_machine: AtomicU64::new(0),
             rejected_reported: AtomicU64::new(0),
             rejection_report: LossReport::default(),
+            undecodable: UndecodableSamples::default(),
             told_resynchronised: AtomicBool::new(false),
             graph: AtomicBool::new(false),
             listener: None,
@@ -289,6 +298,7 @@ impl ReaderEndpoint {
             purged: totals.purged,
             incomplete_sets: sets.incomplete,
             duplicates: cache.duplicate_count(),
+            undecodable: self.undecodable.total(),
         }
     }
 
@@ -456,6 +466,7 @@ impl ReaderEndpoint {
             owners.forget(writer);
         }
         let lost = cache.remove_blocked_of(writer);
+        self.undecodable.forget_writer(writer);
         let ends = self.end_writer_instances(&mut cache, now, writer, wall);
         drop(cache);
         if lost > 0 {
@@ -503,7 +514,8 @@ impl ReaderEndpoint {
         let group = self.group.as_ref().and_then(|m| m.group.wakes_at());
         let loss = self.loss_report.due_at();
         let rejection = self.rejection_report.due_at();
-        [next, held, group, loss, rejection]
+        let undecodable = self.undecodable.due_at();
+        [next, held, group, loss, rejection, undecodable]
             .into_iter()
             .flatten()
             .min()

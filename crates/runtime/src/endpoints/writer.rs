@@ -63,6 +63,8 @@ pub struct WriterEndpoint {
     pub data: Arc<EndpointData>,
     pub(crate) policies: ChangeableWriterQos,
     pub(crate) stall_report: StallReport,
+    /// The log has told that a subscription drops its messages as undecodable.
+    pub(crate) told_undecodable: AtomicBool,
     /// The largest serialized message, bytes.
     pub(crate) sample_bytes_max: usize,
     /// Whether its topic has a key.
@@ -156,6 +158,7 @@ impl WriterEndpoint {
         Self {
             policies: ChangeableWriterQos::new(&data, lifecycle, always_needs_clock),
             stall_report: StallReport::default(),
+            told_undecodable: AtomicBool::new(false),
             data,
             sample_bytes_max,
             is_keyed: key.is_some(),

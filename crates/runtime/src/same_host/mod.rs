@@ -342,12 +342,10 @@ impl SameHostPeers {
             }
             PeerLogEvent::Nodes(peer, list) => {
                 let account = self.participant.lock().memory_account(peer);
-                if self
-                    .graph
-                    .handle_node_list(peer, &list, &account)
-                    .is_accepted
-                {
-                    self.scheduler.wake_waiters();
+                match self.graph.handle_node_list(peer, &list, &account) {
+                    Ok(outcome) if outcome.is_accepted => self.scheduler.wake_waiters(),
+                    Ok(_) => {}
+                    Err(error) => tracing::debug!(%error, %peer, "node list"),
                 }
             }
             PeerLogEvent::Told(peer) => {

@@ -3,6 +3,8 @@
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,12 +45,13 @@ impl CallId {
     }
 }
 
-/// A reply to an open call.
-pub struct ReceivedReply {
+/// A reply to an open call, which is closed.
+pub struct ReceivedReply<T> {
     /// The answered call.
     pub call: CallId,
-    /// The message and its metadata.
-    pub item: QueuedSample,
+    /// The decoded message; or why the reply of the last server that could give one did
+    /// not decode.
+    pub message: T,
 }
 
 /// Why a request was not sent.
@@ -263,8 +266,24 @@ impl ServiceClient {
     ///
     /// A trace contains it once its receiver has noted it
     /// ([`crate::trace::Tracer::note_taken`]).
-    pub fn take_reply(&self, core: &Core) -> Option<ReceivedReply> {
+    pub fn take_reply(&self, core: &Core) -> Option<ReceivedReply<QueuedSample>> {
+        let ReceivedReply { call, message } = self.take_decoded_reply(core, Ok)?;
+        let Ok(message): Result<_, Infallible> = message;
+        Some(ReceivedReply { call, message })
+    }
+
+    /// As [`ServiceClient::take_reply`], with a decoder, which runs under no lock.
+    ///
+    /// A reply that it refuses is dropped ([`Core::note_undecodable`]), and the call
+    /// waits for the other servers that got the request. Without another one it is
+    /// closed, and the reason is returned.
+    pub fn take_decoded_reply<T, E: Display>(
+        &self,
+        core: &Core,
+        mut decode: impl FnMut(QueuedSample) -> Result<T, E>,
+    ) -> Option<ReceivedReply<Result<T, E>>> {
         while let Some(mut item) = core.take_untraced(&self.replies) {
+            let server = item.meta.publisher;
             let style = core.correlation_style_of(item.meta.publisher.prefix);
             let sequence = match decode_request_header(style, &mut item) {
                 Some(Some(header))
@@ -278,14 +297,43 @@ impl ServiceClient {
                     // Replies to other clients, which some servers send to all.
                     _ => continue,
                 },
-                Some(Some(_)) | None => continue,
+                Some(Some(_)) => continue,
+                None => {
+                    let reason = "it is too short for the header that replies of this vendor have";
+                    core.note_undecodable(&self.replies, server, &reason);
+                    continue;
+                }
             };
-            match self.calls.lock().close(&SentRequest { style, sequence }) {
-                Some(call) => return Some(ReceivedReply { call, item }),
+            let request = SentRequest { style, sequence };
+            if !self.calls.lock().is_open(&request) {
+                self.unmatched_replies.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            let message = decode(item);
+            if let Err(reason) = &message {
+                core.note_undecodable(&self.replies, server, reason);
+                if self.may_others_reply(core, &request, server) {
+                    continue;
+                }
+            }
+            // Another thread may have taken another reply meanwhile.
+            match self.calls.lock().close(&request) {
+                Some(call) => return Some(ReceivedReply { call, message }),
                 None => self.unmatched_replies.fetch_add(1, Ordering::Relaxed),
             };
         }
         None
+    }
+
+    /// Whether servers other than this one got a request. This one will not reply again.
+    fn may_others_reply(&self, core: &Core, request: &SentRequest, server: Guid) -> bool {
+        let mut calls = self.calls.lock();
+        let Some(open) = calls.find(request) else {
+            return false;
+        };
+        open.servers
+            .retain(|asked| !core.are_pair(SERVICE_ID, *asked, server));
+        !open.servers.is_empty()
     }
 
     fn is_ours(&self, endpoint: Guid) -> bool {
@@ -363,6 +411,15 @@ fn client_number_of(reader: Guid) -> u64 {
 }
 
 impl CallTable {
+    fn is_open(&self, request: &SentRequest) -> bool {
+        self.by_sent_request.contains_key(request)
+    }
+
+    fn find(&mut self, request: &SentRequest) -> Option<&mut OpenCall> {
+        let call = self.by_sent_request.get(request)?;
+        self.open.get_mut(call)
+    }
+
     fn close(&mut self, request: &SentRequest) -> Option<CallId> {
         let call = self.by_sent_request.get(request).copied()?;
         self.forget(call);

@@ -106,7 +106,133 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use pteros_rtps::time::{Duration, Instant};
+
     use super::*;
+    use crate::CoreOptions;
+    use crate::endpoints::reader::DeliveryForm;
+    use crate::outbound::SerializedPayload;
+    use crate::platform::SystemPlatform;
+    use crate::sample::{QueuedSample, SampleBody};
+
+    /// What the tests' decoder refuses.
+    const WRONG: &[u8] = &[0, 1, 0, 0, 0xff, 0xff];
+    const RIGHT: &[u8] = &[0, 1, 0, 0, 1, 0, 0, 0];
+
+    fn message(bytes: &'static [u8]) -> SerializedPayload {
+        SerializedPayload::new(Bytes::from_static(bytes))
+    }
+
+    fn decode(item: QueuedSample) -> Result<(), &'static str> {
+        match item.body {
+            SampleBody::Serialized(bytes) if bytes == RIGHT => Ok(()),
+            _ => Err("wrong"),
+        }
+    }
+
+    fn open() -> Arc<Core> {
+        let options = CoreOptions {
+            domain_id: 188,
+            local_only: true,
+            multicast: false,
+            ..CoreOptions::default()
+        };
+        Core::open(Arc::new(SystemPlatform::new()), options).expect("open")
+    }
+
+    fn service(name: &str) -> ServiceSpec {
+        let spec = |topic: String| EndpointSpec {
+            topic,
+            type_name: "Anything".into(),
+            ..EndpointSpec::default()
+        };
+        ServiceSpec {
+            requests: spec(format!("rq/{name}Request")),
+            replies: spec(format!("rr/{name}Reply")),
+            type_hash: None,
+        }
+    }
+
+    fn soon(core: &Core) -> Instant {
+        core.platform.now() + Duration::from_secs(20)
+    }
+
+    #[test]
+    fn a_request_that_does_not_decode_is_dropped_and_the_next_one_taken() {
+        let core = open();
+        let form = DeliveryForm::Bytes;
+        let server = core
+            .create_service_server(service("one"), form)
+            .expect("a server");
+        let client = core
+            .create_service_client(service("one"), form)
+            .expect("a client");
+        let now = core.platform.wall_clock();
+        for bytes in [WRONG, RIGHT, WRONG] {
+            client.send(&core, &mut message(bytes), now).expect("sent");
+        }
+        let take = || {
+            server.take_decoded_request(&core, |request| decode(request.item).map(|()| request.id))
+        };
+        let id = take().expect("the second");
+        assert_eq!(id.sequence, 2);
+        assert_eq!(server.requests.counts().undecodable, 1);
+        assert_eq!(take(), None);
+        assert_eq!(server.requests.counts().undecodable, 2);
+        // The only server's reply ends the call, with the reason.
+        server
+            .reply(&core, &id, &mut message(WRONG))
+            .expect("replied");
+        let reply = client.take_decoded_reply(&core, decode).expect("a reply");
+        assert_eq!((reply.call.number(), reply.message), (2, Err("wrong")));
+        assert_eq!(client.replies.counts().undecodable, 1);
+        assert_eq!(client.open_count(), 2, "those without a reply");
+        server
+            .reply(&core, &id, &mut message(RIGHT))
+            .expect("replied");
+        assert!(client.take_decoded_reply(&core, decode).is_none());
+        assert_eq!(client.unmatched_reply_count(), 1);
+    }
+
+    #[test]
+    fn a_reply_that_does_not_decode_leaves_the_call_to_the_other_server() {
+        let [at_client, first, second] = [(); 3].map(|()| open());
+        let form = DeliveryForm::Bytes;
+        let servers = [&first, &second].map(|core| {
+            let server = core.create_service_server(service("two"), form);
+            (core, server.expect("a server"))
+        });
+        let client = at_client.create_service_client(service("two"), form);
+        let client = client.expect("a client");
+        let are_there = || client.server_count(&at_client) == 2;
+        assert!(at_client.wait_until(soon(&at_client), are_there));
+        let now = at_client.platform.wall_clock();
+        let call = client
+            .send(&at_client, &mut message(RIGHT), now)
+            .expect("sent");
+        for ((core, server), answer) in servers.iter().zip([WRONG, RIGHT]) {
+            let mut request = None;
+            core.wait_until(soon(core), || {
+                request = server.take_request(core);
+                request.is_some()
+            });
+            let id = request.expect("the request").id;
+            server
+                .reply(core, &id, &mut message(answer))
+                .expect("replied");
+        }
+        let mut reply = None;
+        at_client.wait_until(soon(&at_client), || {
+            reply = client.take_decoded_reply(&at_client, decode);
+            reply.is_some()
+        });
+        let reply = reply.expect("of the second server");
+        assert_eq!((reply.call, reply.message), (call, Ok(())));
+        assert_eq!(client.open_count(), 0);
+    }
 
     #[test]
     fn a_pair_id_has_the_format_of_cyclone() {

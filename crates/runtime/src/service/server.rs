@@ -1,6 +1,8 @@
 //! Service server: receives requests and sends each reply to its client.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,6 +11,7 @@ use pteros_dcps::correlation::{CorrelationStyle, RequestHeader, decode_request_h
 use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
+use thiserror::Error;
 
 use super::client::DirectedMessage;
 use super::{CLIENT_ID, SERVICE_ID, ServiceSpec};
@@ -52,8 +55,6 @@ pub struct ReceivedRequest {
 /// The counters of a server. Totals since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceServerCounts {
-    /// Requests that were invalid in their correlation style.
-    pub malformed: u64,
     /// Replies dropped because their client was never discovered, or was gone.
     pub unanswerable: u64,
 }
@@ -65,7 +66,6 @@ pub struct ServiceServer {
     /// Writes replies.
     pub replies: Arc<WriterEndpoint>,
     pending_replies: Mutex<VecDeque<PendingReply>, rank::PendingReplies>,
-    malformed: AtomicU64,
     unanswerable: AtomicU64,
 }
 
@@ -111,7 +111,6 @@ impl Core {
             requests,
             replies,
             pending_replies: Mutex::default(),
-            malformed: AtomicU64::new(0),
             unanswerable: AtomicU64::new(0),
         })
     }
@@ -126,14 +125,24 @@ impl Core {
 impl ServiceServer {
     /// Takes the oldest request. Never blocks.
     pub fn take_request(&self, core: &Core) -> Option<ReceivedRequest> {
-        loop {
-            let mut item = core.take(&self.requests)?;
+        self.take_decoded_request(core, Ok::<_, Infallible>)
+    }
+
+    /// Takes the oldest request that `decode` accepts. Never blocks.
+    ///
+    /// One that it refuses is dropped, see [`Core::take_decoded`]. Its client gets no
+    /// response: ROS 2 has none that tells an error, and another server may answer. A
+    /// client of Pteros tells it in its log.
+    pub fn take_decoded_request<T, E: Display>(
+        &self,
+        core: &Core,
+        mut decode: impl FnMut(ReceivedRequest) -> Result<T, E>,
+    ) -> Option<T> {
+        core.take_decoded(&self.requests, |mut item| {
             let client = item.meta.publisher;
-            let Some(header) =
-                decode_request_header(core.correlation_style_of(client.prefix), &mut item)
-            else {
-                self.malformed.fetch_add(1, Ordering::Relaxed);
-                continue;
+            let style = core.correlation_style_of(client.prefix);
+            let Some(header) = decode_request_header(style, &mut item) else {
+                return Err(UndecodableRequest::NoHeader);
             };
             let id = match header {
                 Some(header) => RequestId {
@@ -147,8 +156,8 @@ impl ServiceServer {
                     reply_to: ReplyTo::Named(item.related().map_or(client, |to| to.writer)),
                 },
             };
-            return Some(ReceivedRequest { id, item });
-        }
+            decode(ReceivedRequest { id, item }).map_err(UndecodableRequest::Message)
+        })
     }
 
     /// The id of a request that was not taken here, by its client and number. The reply
@@ -313,10 +322,18 @@ impl ServiceServer {
     /// The counters.
     pub fn counts(&self) -> ServiceServerCounts {
         ServiceServerCounts {
-            malformed: self.malformed.load(Ordering::Relaxed),
             unanswerable: self.unanswerable.load(Ordering::Relaxed),
         }
     }
+}
+
+/// Why a request is dropped.
+#[derive(Debug, Error)]
+enum UndecodableRequest<E> {
+    #[error("it is too short for the header that requests of this vendor have")]
+    NoHeader,
+    #[error("{0}")]
+    Message(E),
 }
 
 /// A kept reply.

@@ -312,7 +312,7 @@ impl ReplyTask {
         let Some(call) = self.calls.open.lock().remove(&reply.call) else {
             return true;
         };
-        let SampleBody::Serialized(payload) = reply.item.body else {
+        let SampleBody::Serialized(payload) = reply.message.body else {
             return true;
         };
         let mut message = SerializedPayload::new(payload);

@@ -53,6 +53,9 @@ pub struct EndpointData {
     /// The matched readers that acknowledge nothing, at most
     /// [`limits::STALLED_READERS`]; announced by writers of Pteros alone.
     pub stalled_readers: Vec<Guid>,
+    /// How many samples of matched writers did not decode as the reader's type, at most
+    /// [`limits::UNDECODABLE_WRITERS`]; announced by readers of Pteros alone.
+    pub undecodable: Vec<(Guid, u32)>,
 }
 
 impl EndpointData {
@@ -72,6 +75,7 @@ impl EndpointData {
             group: None,
             security_info: None,
             stalled_readers: Vec::new(),
+            undecodable: Vec::new(),
         }
     }
 
@@ -102,10 +106,14 @@ impl EndpointData {
         let vendor = parameters.find(pid::VENDOR_ID).map(|of| of.rest());
         let is_ours = vendor.is_some_and(|vendor| vendor.starts_with(&VendorId::PTEROS.0));
         for parameter in parameters.iter() {
+            // Another vendor may use these ids for something else.
             if parameter.id == pid::PTEROS_STALLED_READERS {
-                // Another vendor may use this id for something else.
                 if is_ours {
                     data.stalled_readers = read(parameter, guids)?;
+                }
+            } else if parameter.id == pid::PTEROS_UNDECODABLE {
+                if is_ours {
+                    data.undecodable = read(parameter, counts)?;
                 }
             } else if !parse_policy(&mut data.qos, parameter, within)? {
                 data.apply_parameter(parameter, within)?;
@@ -205,6 +213,14 @@ impl EndpointData {
             }
             end_parameter(o, at);
         }
+        if !self.undecodable.is_empty() {
+            let at = begin_parameter(o, pid::PTEROS_UNDECODABLE);
+            for (writer, count) in self.undecodable.iter().take(limits::UNDECODABLE_WRITERS) {
+                o.extend_from_slice(&writer.to_bytes());
+                o.extend_from_slice(&count.to_le_bytes());
+            }
+            end_parameter(o, at);
+        }
         write_sentinel(o);
         // Exact size: it lives as long as the endpoint, and there are many.
         Bytes::from(out.into_boxed_slice())
@@ -264,6 +280,15 @@ fn guids(at: &mut Cursor<'_>) -> Result<Vec<Guid>, WireError> {
         guids.push(at.guid()?);
     }
     Ok(guids)
+}
+
+/// GUIDs with a count each; the first ones are kept.
+fn counts(at: &mut Cursor<'_>) -> Result<Vec<(Guid, u32)>, WireError> {
+    let mut counts = Vec::new();
+    while !at.rest().is_empty() && counts.len() < limits::UNDECODABLE_WRITERS {
+        counts.push((at.guid()?, at.u32()?));
+    }
+    Ok(counts)
 }
 
 fn opaque(parameter: Parameter<'_>) -> Option<Bytes> {

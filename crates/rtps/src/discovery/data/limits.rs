@@ -44,5 +44,7 @@ pub const LOCATORS: usize = 32;
 pub const OPAQUE_BYTES: usize = 16 * 1024;
 /// Stalled readers of one writer; the first ones are kept.
 pub const STALLED_READERS: usize = 16;
+/// Writers of one reader that sent undecodable samples; the first ones are kept.
+pub const UNDECODABLE_WRITERS: usize = 16;
 /// Security tokens of one participant; the first ones are kept.
 pub const SECURITY_TOKENS: usize = 8;

@@ -174,7 +174,7 @@ impl ClientEnd {
         match self {
             Self::Engine(client) => {
                 let reply = client.take_reply(core)?;
-                Some((CallKey::Engine(reply.call), reply.item))
+                Some((CallKey::Engine(reply.call), reply.message))
             }
             Self::Cyclone(client) => {
                 let (sequence, item) = client.take(core)?;

@@ -1,0 +1,99 @@
+//! Decoding of received samples: the one place where a sample that is not of its
+//! reader's type ends.
+//!
+//! Whoever sends is matched, but nothing else is known of what it sends. So a sample
+//! that does not decode is no error of the program that receives it: it is dropped and
+//! counted, and the next one is taken. The layers above only bring the decoder of their
+//! type.
+
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use pteros_rtps::discovery::data::EndpointData;
+use pteros_rtps::id::Guid;
+use pteros_rtps::time::Instant;
+
+use crate::core::Core;
+use crate::endpoints::reader::ReaderEndpoint;
+use crate::endpoints::undecodable::{describe, describe_refused};
+use crate::sample::QueuedSample;
+
+impl Core {
+    /// Takes a reader's oldest sample that `decode` accepts. Never blocks on I/O.
+    ///
+    /// A sample that it refuses is dropped, see [`Core::note_undecodable`]. `decode`
+    /// runs under no lock. It returns errors of its own as a part of `T`.
+    pub fn take_decoded<T, E: Display>(
+        &self,
+        reader: &ReaderEndpoint,
+        mut decode: impl FnMut(QueuedSample) -> Result<T, E>,
+    ) -> Option<T> {
+        loop {
+            let item = self.take(reader)?;
+            let publisher = item.meta.publisher;
+            match decode(item) {
+                Ok(decoded) => return Some(decoded),
+                Err(reason) => self.note_undecodable(reader, publisher, &reason),
+            }
+        }
+    }
+
+    /// Counts a sample that is not of its reader's type
+    /// ([`ReaderCounts::undecodable`](crate::reader::ReaderCounts::undecodable)). The
+    /// log tells the first one of each publisher, and the reader announces the counts.
+    /// For a sample that was not decoded by [`Core::take_decoded`].
+    pub fn note_undecodable(&self, reader: &ReaderEndpoint, publisher: Guid, reason: &dyn Display) {
+        let now = self.platform.now();
+        if reader.undecodable.note(now, publisher) {
+            tracing::warn!(
+                subscription = %reader.data.guid,
+                "{}", describe(&reader.data, publisher, reason)
+            );
+        }
+        // The driver announces it: a caller may hold locks of its own.
+        reader.schedule(&self.scheduler, &reader.machine.lock());
+    }
+
+    /// Announces the counts of undecodable samples when they are due, and logs what could
+    /// not be logged before. Call it without a lock.
+    pub(crate) fn announce_undecodable(&self, now: Instant, reader: &ReaderEndpoint) {
+        let Some(counts) = reader.undecodable.take_due(now) else {
+            return;
+        };
+        for line in reader.undecodable.take_untold() {
+            tracing::warn!(subscription = %reader.data.guid, "{line}");
+        }
+        let order = self.endpoints.begin_match();
+        let before = reader.announced();
+        if before.undecodable == counts || self.endpoints.reader(before.guid.entity).is_none() {
+            return;
+        }
+        let after = Arc::new(EndpointData {
+            undecodable: counts,
+            ..EndpointData::clone(&before)
+        });
+        reader.set_announced(after.clone());
+        self.graph.change_own_endpoint(&after);
+        self.announce_endpoint(now, &after);
+        drop(order);
+        self.serve_participant(now);
+    }
+
+    /// Tells in the log that a reader of another process drops what a writer here sends:
+    /// the publisher's side of [`Core::note_undecodable`]. Once for each writer.
+    pub(crate) fn tell_refused(&self, remote: &EndpointData) {
+        for (writer, count) in &remote.undecodable {
+            if writer.prefix == self.prefix
+                && let Some(writer) = self.endpoints.writer(writer.entity)
+                && writer.data.topic == remote.topic
+                && !writer.told_undecodable.swap(true, Ordering::Relaxed)
+            {
+                tracing::warn!(
+                    publisher = %writer.data.guid,
+                    "{}", describe_refused(&writer.data, remote.guid, *count)
+                );
+            }
+        }
+    }
+}
