@@ -43,6 +43,7 @@ mod heartbeat_counts;
 pub mod history;
 pub mod id;
 pub mod interval;
+pub mod late_samples;
 pub mod locator;
 pub mod matching;
 pub mod memory_budget;

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use pteros_net::Descriptors;
 use pteros_runtime::config::ZenohSettings;
 use pteros_runtime::wire::RtpsReach;
 use zenoh::{Config, Session, Wait};
@@ -95,8 +96,14 @@ pub const TLS_FILES: [(&str, [&str; 3]); 2] = [
 /// a forked one has none of them: a session would wait for them for ever.
 static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Refuses a process that was forked from one with a session.
+/// Descriptors that Zenoh's runtime and a session open at once. It panics without them.
+const DESCRIPTORS_MIN: usize = 32;
+
+/// Refuses a process with too few descriptors, or that was forked from one with a session.
 fn check_process() -> Result<(), String> {
+    if let Some(held) = pteros_net::descriptors() {
+        check_descriptors(held)?;
+    }
     let own = std::process::id();
     if *FIRST_PROCESS.get_or_init(|| own) == own {
         return Ok(());
@@ -107,6 +114,16 @@ fn check_process() -> Result<(), String> {
          (in Python: multiprocessing.set_start_method('spawn'))"
             .into(),
     )
+}
+
+fn check_descriptors(held: Descriptors) -> Result<(), String> {
+    let Descriptors { open, limit } = held;
+    if limit.saturating_sub(open) >= DESCRIPTORS_MIN {
+        return Ok(());
+    }
+    Err(format!(
+        "open a Zenoh session: {open} of {limit} descriptors are in use, and Zenoh needs {DESCRIPTORS_MIN} more; raise the limit: ulimit -n 1024, or LimitNOFILE=1024 in its unit"
+    ))
 }
 
 /// Opens the session of a context.
@@ -500,6 +517,21 @@ fn check_router(session: &Session, attempts: Option<i64>) -> Result<(), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Zenoh's runtime panicked at `ulimit -n 10`.
+    #[test]
+    fn too_few_descriptors_are_an_error_with_the_way_out() {
+        for (open, limit) in [(4, 10), (1_000, 1_024), (70, 64)] {
+            let error = check_descriptors(Descriptors { open, limit }).unwrap_err();
+            assert!(error.contains(&format!("{open} of {limit}")), "{error}");
+            assert!(error.contains("ulimit -n"), "{error}");
+        }
+        let plenty = Descriptors {
+            open: 9,
+            limit: 1_024,
+        };
+        assert_eq!(check_descriptors(plenty), Ok(()));
+    }
 
     #[test]
     fn every_default_is_a_setting_that_zenoh_knows() {

@@ -18,6 +18,7 @@ use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, Carrier, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix};
+use pteros_rtps::late_samples::LateSamples;
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::Liveliness;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -80,7 +81,7 @@ pub struct ZenohWire {
 struct State {
     peers: Peers,
     /// By remote writer and local reader that match: the number of the last sample.
-    last: BTreeMap<(Guid, Guid), Option<i64>>,
+    last: BTreeMap<(Guid, Guid), Position>,
     held: BTreeMap<Guid, Held>,
     held_bytes: usize,
     /// Arrivals that were early or held, to be handled before the inbox.
@@ -240,7 +241,7 @@ impl ZenohWire {
             Arrival::Sample { attachment, .. } => {
                 let gid = attachment.gid;
                 match state.peers.remote(gid) {
-                    Some(remote) => state.deliver(remote.main, arrival, events),
+                    Some(remote) => state.deliver(now, remote.main, arrival, events),
                     None if self.local.lock().is_own(gid) => false,
                     None if state.peers.is_on_rtps(gid) => false,
                     None => state.keep_early(now, arrival),
@@ -363,7 +364,7 @@ impl State {
         for event in events.iter().skip(before) {
             match event {
                 WireEvent::Discovery(ParticipantEvent::Matched { local, remote, .. }) => {
-                    self.last.insert((remote.guid, *local), None);
+                    self.last.insert((remote.guid, *local), Position::default());
                 }
                 WireEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
                     self.last.remove(&(*remote, *local));
@@ -443,7 +444,13 @@ impl State {
         self.ready.extend(token);
     }
 
-    fn deliver(&mut self, writer: Guid, arrival: Arrival, events: &mut Vec<WireEvent>) -> bool {
+    fn deliver(
+        &mut self,
+        now: Instant,
+        writer: Guid,
+        arrival: Arrival,
+        events: &mut Vec<WireEvent>,
+    ) -> bool {
         if let Some(held) = self.held.get_mut(&writer) {
             let bytes = self.held_bytes.saturating_add(arrival.bytes());
             if held.waiting.len() >= HELD_MAX || bytes > HELD_BYTES_MAX {
@@ -465,17 +472,15 @@ impl State {
         // hiroz numbers samples from 0, RTPS from 1.
         let first = i64::from(self.peers.is_of_hiroz(attachment.gid));
         let sequence = attachment.sequence.saturating_add(first);
-        if let Some(known) = self.last.get_mut(&(writer, reader)) {
-            let last = known.unwrap_or(sequence);
-            let lost = sequence.saturating_sub(last).saturating_sub(1);
-            if let Ok(count @ 1..) = u64::try_from(lost) {
+        if let Some(position) = self.last.get_mut(&(writer, reader)) {
+            let count = position.take(now, sequence);
+            if count > 0 {
                 events.push(WireEvent::SamplesLost {
                     writer,
                     reader: Some(reader),
                     count,
                 });
             }
-            *known = Some(last.max(sequence));
         }
         let change = received(writer, sequence, attachment.source_timestamp, payload);
         events.push(sample(change, vec![reader]));
@@ -628,6 +633,28 @@ impl State {
                 self.early.push_back((until, arrival));
             }
         }
+    }
+}
+
+/// Where a reader is in a writer's numbers.
+#[derive(Default)]
+struct Position {
+    last: Option<i64>,
+    late: LateSamples,
+}
+
+impl Position {
+    /// Takes a sample's number and returns how many before it are lost. As the reader does,
+    /// it goes back to lower numbers that go on after a forged one.
+    fn take(&mut self, now: Instant, sequence: i64) -> u64 {
+        let last = self.last.unwrap_or(sequence);
+        if sequence < last && !self.late.follows(now, sequence) {
+            return 0;
+        }
+        self.late.note_in_order(now);
+        self.last = Some(sequence);
+        let lost = sequence.saturating_sub(last).saturating_sub(1);
+        u64::try_from(lost).unwrap_or(0)
     }
 }
 
@@ -971,7 +998,7 @@ mod tests {
                     attachment,
                     payload,
                 };
-                assert!(state.deliver(writer, arrival, &mut events));
+                assert!(state.deliver(Instant::ZERO, writer, arrival, &mut events));
             }
         }
         let lost: Vec<_> = events
@@ -1050,7 +1077,12 @@ mod tests {
         state.take_discovery(&mut Vec::new());
         state.hold(writer, true);
         for sequence in 1..=3 {
-            assert!(!state.deliver(writer, from(&token, sequence), &mut Vec::new()));
+            assert!(!state.deliver(
+                Instant::ZERO,
+                writer,
+                from(&token, sequence),
+                &mut Vec::new()
+            ));
         }
         state.note_rtps_participant(Instant::ZERO, prefix, true);
         let mut events = Vec::new();
@@ -1107,7 +1139,10 @@ mod tests {
         while let Some(arrival) = state.ready.pop_front() {
             match arrival {
                 Arrival::Token { key, is_alive } => state.note_token(Instant::ZERO, key, is_alive),
-                sample => delivered += usize::from(state.deliver(writer, sample, &mut events)),
+                sample => {
+                    delivered +=
+                        usize::from(state.deliver(Instant::ZERO, writer, sample, &mut events))
+                }
             }
         }
         delivered
@@ -1117,7 +1152,7 @@ mod tests {
     fn a_held_writer_whose_token_comes_back_stays() {
         let (mut state, writer) = state();
         state.hold(writer, true);
-        assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
+        assert!(!state.deliver(Instant::ZERO, writer, sample(1, 8), &mut Vec::new()));
         for _ in 0..100 {
             state.note_token(Instant::ZERO, TOKEN.into(), false);
             state.note_token(Instant::ZERO, TOKEN.into(), true);
@@ -1133,7 +1168,7 @@ mod tests {
         let (mut state, writer) = state();
         state.hold(writer, true);
         state.note_token(Instant::ZERO, TOKEN.into(), false);
-        assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
+        assert!(!state.deliver(Instant::ZERO, writer, sample(1, 8), &mut Vec::new()));
         assert!(state.peers.remote_of_token(TOKEN).is_some());
         state.hold(writer, false);
         assert_eq!(go_on(&mut state, writer), 1);
@@ -1148,13 +1183,30 @@ mod tests {
         let (mut state, writer) = state();
         state.note_token(Instant::ZERO, TOKEN.into(), false);
         state.hold(writer, true);
-        assert!(!state.deliver(writer, sample(1, 8), &mut Vec::new()));
+        assert!(!state.deliver(Instant::ZERO, writer, sample(1, 8), &mut Vec::new()));
         state.end_leaving(Instant::ZERO.after(LEAVING_WAIT), Duration::ZERO);
         assert!(state.peers.remote_of_token(TOKEN).is_some());
         state.hold(writer, false);
         assert_eq!(go_on(&mut state, writer), 1);
         state.end_leaving(Instant::FAR_FUTURE, Duration::ZERO);
         assert!(state.peers.remote_of_token(TOKEN).is_none());
+    }
+
+    /// One sample in the name of a living publisher made its losses unseen for good.
+    #[test]
+    fn a_forged_number_ends_after_the_publisher_has_gone_on_for_two_seconds() {
+        for forged in [301, 60_000, i64::MAX] {
+            let at = |millis: i64| Instant::ZERO.after(Duration::from_millis(millis));
+            let mut position = Position::default();
+            for number in 1..=9 {
+                assert_eq!(position.take(at(100 * number), number), 0);
+            }
+            position.take(at(950), forged);
+            for number in 10..=30 {
+                assert_eq!(position.take(at(100 * number), number), 0);
+            }
+            assert_eq!(position.take(at(3_100), 33), 2, "{forged}: counted again");
+        }
     }
 
     /// Found by reading: early data of unknown publishers ended all that were leaving.
@@ -1184,7 +1236,12 @@ mod tests {
         state.hold(writer, true);
         let bytes = HELD_BYTES_MAX / 4;
         for sequence in 1..=9 {
-            state.deliver(writer, sample(sequence, bytes), &mut Vec::new());
+            state.deliver(
+                Instant::ZERO,
+                writer,
+                sample(sequence, bytes),
+                &mut Vec::new(),
+            );
         }
         assert_eq!(state.held_bytes, HELD_BYTES_MAX);
         state.hold(writer, false);

@@ -19,6 +19,7 @@
 
 use super::config::NackConfig;
 use super::proxy::WriterProxy;
+use crate::late_samples::LateSamples;
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
 use crate::wire::Heartbeat;
@@ -37,9 +38,6 @@ const HEARTBEAT_DELAY: Duration = Duration::from_millis(100);
 const PROBE_PERIOD: Duration = Duration::from_millis(100);
 /// A jump that nobody confirms is forgotten after this many requests.
 const PROBES_MAX: u32 = 15;
-/// A best-effort sample below the expected number is late up to this time after one in
-/// order. After that the expected number is wrong.
-const LATE_MAX: Duration = Duration::from_millis(1_100);
 /// A lower number than was delivered is returned to the delivered one if the writer
 /// names that again within this time.
 const RETURN_MAX: Duration = Duration::from_secs(3);
@@ -95,10 +93,8 @@ pub(super) struct Doubt {
     before_leap: i64,
     /// The delivered number that was given up, and when.
     given_up: (i64, Instant),
-    /// Best effort: when a sample came in order.
-    in_order_at: Instant,
-    /// And the lowest late sample since then: its number, and when it came.
-    late: Option<(i64, Instant)>,
+    /// Best effort: what came below the expected number.
+    late: LateSamples,
 }
 
 impl Doubt {
@@ -111,8 +107,7 @@ impl Doubt {
         delivered: 0,
         before_leap: i64::MAX,
         given_up: (0, Instant::ZERO),
-        in_order_at: Instant::ZERO,
-        late: None,
+        late: LateSamples::NONE,
     };
 
     /// When to request a HEARTBEAT; far future without doubts.
@@ -354,28 +349,18 @@ impl WriterProxy {
 
     /// Notes a best-effort sample in order.
     pub(super) fn note_in_order(&mut self, now: Instant) {
-        self.doubt.in_order_at = now;
-        self.doubt.late = None;
+        self.doubt.late.note_in_order(now);
     }
 
-    /// Whether late best-effort samples show that the expected number is wrong: none came
-    /// in order for a while, and they have advanced for [`OBSERVATION_TIME`]. Then this
-    /// one is expected. A duplicate does not advance, and a history that a writer sends
-    /// again after it had lost us comes at once.
+    /// Whether late best-effort samples show that the expected number is wrong
+    /// ([`LateSamples`]). Then this one is expected.
     pub(super) fn follows_late_samples(&mut self, now: Instant, sequence: SequenceNumber) -> bool {
-        let is_late = !self.reliable && now.since(self.doubt.in_order_at) >= LATE_MAX;
-        if !is_late || fault!("best-effort-jump-is-final") {
-            return false;
+        let follows = !self.reliable
+            && !fault!("best-effort-jump-is-final")
+            && self.doubt.late.follows(now, sequence.0);
+        if follows {
+            self.restart_at(sequence.0, sequence.previous().0);
         }
-        // From the lowest on: a forged number may be above all that will come.
-        let lowest = self.doubt.late.filter(|(first, _)| *first <= sequence.0);
-        let (first, since) = lowest.unwrap_or((sequence.0, now));
-        self.doubt.late = Some((first, since));
-        if sequence.0 == first || now.since(since) < OBSERVATION_TIME {
-            return false;
-        }
-        self.restart_at(sequence.0, sequence.previous().0);
-        self.note_in_order(now);
-        true
+        follows
     }
 }

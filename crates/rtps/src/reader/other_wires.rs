@@ -26,7 +26,9 @@ impl Reader {
     /// Takes a sample that another wire has received whole, from a matched best-effort
     /// writer. Content filter, queue limit and DEADLINE apply as to any other.
     ///
-    /// Numbers must not run back; a lower one is a duplicate. Missing numbers are not
+    /// Numbers must not run back; a lower one is a duplicate, unless lower ones go on
+    /// ([`LateSamples`](crate::late_samples::LateSamples)): then a higher one was forged.
+    /// Missing numbers are not
     /// counted as lost, because a directed write leaves some out: the wire reports its
     /// losses by [`Reader::note_samples_lost`]. `expires_at` is computed here.
     pub fn handle_whole_sample(&mut self, now: Instant, sample: CacheChange) {
@@ -37,11 +39,15 @@ impl Reader {
         let Some(proxy) = self.writers.get_mut(&guid) else {
             return;
         };
-        if proxy.is_known(sample.sequence) {
+        if proxy.is_known(sample.sequence) && !self.follows_late_samples(guid, sample.sequence) {
             self.stats.duplicates.tally();
             return;
         }
+        let Some(proxy) = self.writers.get_mut(&guid) else {
+            return;
+        };
         proxy.skip_to(sample.sequence);
+        proxy.note_in_order(now);
         let head = SampleHead {
             sequence: sample.sequence,
             kind: sample.kind,

@@ -186,6 +186,55 @@ fn a_history_that_came_by_another_wire_is_not_delivered_again() {
     }
 }
 
+/// One sample in the name of a living writer silenced its readers for good: its number
+/// was believed whatever came later.
+#[test]
+fn a_forged_sample_by_another_wire_silences_its_writer_for_two_seconds_at_most() {
+    for forged in [310, 70_000, i64::MAX] {
+        let mut pair = Pair::new();
+        let r = pair.reader(1, best_effort());
+        let w = pair.writer(0, best_effort());
+        let writer = pair.writer_guid(w);
+        let proxy = WriterProxyConfig {
+            guid: writer,
+            qos: best_effort().into(),
+            route: Route::by_socket(&[], false),
+            vendor: VendorId::PTEROS,
+        };
+        let now = pair.now();
+        assert!(pair.readers[r.0].machine.match_writer(now, proxy));
+        let take = |pair: &mut Pair, number: i64| {
+            let payload = Bytes::from_static(b"\0\x01\0\0data");
+            let change = CacheChange::new(writer, SequenceNumber(number), payload);
+            let now = pair.now();
+            pair.readers[r.0].machine.handle_whole_sample(now, change);
+            pair.run_ms(100);
+        };
+        for number in 1..=10 {
+            take(&mut pair, number);
+        }
+        take(&mut pair, forged);
+        for number in 11..=40 {
+            take(&mut pair, number);
+        }
+        let numbers = pair.numbers(r);
+        let back: Vec<i64> = numbers
+            .iter()
+            .copied()
+            .filter(|n| (11..=40).contains(n))
+            .collect();
+        assert!(
+            back.starts_with(&[back[0], back[0] + 1]) && back[0] <= 30,
+            "{numbers:?}"
+        );
+        assert_eq!(back.last(), Some(&40));
+        // A repetition is still one.
+        take(&mut pair, 40);
+        take(&mut pair, 12);
+        assert_eq!(pair.numbers(r), numbers);
+    }
+}
+
 #[test]
 fn samples_by_another_wire_keep_their_writer_alive() {
     let manual = EndpointQos {

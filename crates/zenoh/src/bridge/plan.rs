@@ -16,17 +16,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use pteros_msg::hash::TypeHash;
 use pteros_msg::message::ros_type_name;
 use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::id::{Guid, VendorId};
+use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::qos::{
     Durability, DurabilityService, EndpointQos, History, Liveliness, Ownership, Reliability, XCDR1,
     XCDR2,
 };
+use pteros_runtime::names::{NameKind, validate_full};
 use pteros_runtime::user_data::user_data_value;
 
 use super::rules::Rules;
 use super::view::{SeenEndpoint, Side, SideView};
 use crate::bridge_path::{BridgeId, BridgePath, HOPS_MAX};
-use crate::key::Role;
+use crate::key::{Place, Role};
 
 /// Depth of a transient-local publisher whose stack does not announce it (Fast DDS).
 const DEPTH_UNKNOWN: u32 = 10;
@@ -39,6 +40,13 @@ const DEPTH_MAX: u32 = 1_000;
 const QUEUE_DEPTH: u32 = 100;
 /// Depth of requests and replies.
 const SERVICE_DEPTH: u32 = 1_000;
+
+/// Publishers of one participant that are routed: half of all, so that others have space.
+pub const PEER_ROUTES_MAX: usize = 4_096;
+/// Refusals above that share that a plan lists.
+const SHARE_REFUSALS_MAX: usize = 16;
+/// The largest type name.
+const TYPE_BYTES_MAX: usize = 255;
 
 /// A publisher that the bridge announces on the other side.
 #[derive(Clone, PartialEq, Debug)]
@@ -168,6 +176,10 @@ impl Planner<'_> {
         let [rtps, zenoh] = [rtps, zenoh].map(Indexed::new);
         for (side, here, there) in [(Side::Rtps, &rtps, &zenoh), (Side::Zenoh, &zenoh, &rtps)] {
             for seen in &here.view.endpoints {
+                if let Err(reason) = check_names(&seen.place) {
+                    self.refuse_names(&mut plan, side, seen, reason);
+                    continue;
+                }
                 match seen.place.role {
                     Role::Publisher => self.plan_topic(&mut plan, side, seen, there),
                     Role::Server => self.plan_service(&mut plan, side, seen, here, there),
@@ -175,7 +187,20 @@ impl Planner<'_> {
                 }
             }
         }
+        limit_shares(&mut plan);
         plan
+    }
+
+    /// Refuses an endpoint whose names are none of ROS, if the rules may mean it.
+    fn refuse_names(&self, plan: &mut Plan, side: Side, seen: &SeenEndpoint, reason: String) {
+        if matches!(seen.place.role, Role::Publisher | Role::Server) {
+            plan.refused.insert(Refusal {
+                side,
+                name: seen.place.name.clone(),
+                type_name: seen.place.type_name.clone(),
+                reason,
+            });
+        }
     }
 
     fn plan_topic(&self, plan: &mut Plan, side: Side, seen: &SeenEndpoint, there: &Indexed<'_>) {
@@ -352,6 +377,45 @@ impl Planner<'_> {
 struct Names {
     there: String,
     rtps: String,
+}
+
+/// Checks the names of an endpoint before they become a key: Zenoh reads `*`, `$`, `#` and
+/// `?` in keys as wildcards, and the rules compare names of ROS.
+fn check_names(place: &Place) -> Result<(), String> {
+    if validate_full(NameKind::Topic, &place.name).is_err() {
+        return Err("its name is not one of ROS 2, so rules and keys do not fit it".into());
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let type_name = &place.type_name;
+    if type_name.is_empty() || type_name.len() > TYPE_BYTES_MAX || !type_name.chars().all(is_plain)
+    {
+        return Err("its type name is not one of DDS or ROS 2".into());
+    }
+    Ok(())
+}
+
+/// Refuses the publishers of a participant above [`PEER_ROUTES_MAX`].
+fn limit_shares(plan: &mut Plan) {
+    let mut counts: BTreeMap<(Side, GuidPrefix), usize> = BTreeMap::new();
+    // All of them go. Only some are listed.
+    let over: Vec<_> = plan
+        .topics
+        .extract_if(.., |(side, guid), _| {
+            let count = counts.entry((*side, guid.prefix)).or_default();
+            *count += 1;
+            *count > PEER_ROUTES_MAX
+        })
+        .collect();
+    let refused = over.into_iter().map(|((side, guid), wanted)| Refusal {
+        side,
+        name: wanted.rtps_name,
+        type_name: wanted.type_name,
+        reason: format!(
+            "participant {} has more than {PEER_ROUTES_MAX} publishers, the limit of one; allow fewer of its names",
+            guid.prefix
+        ),
+    });
+    plan.refused.extend(refused.take(SHARE_REFUSALS_MAX));
 }
 
 fn refusal(side: Side, seen: &SeenEndpoint, names: &Names, reason: String) -> Refusal {

@@ -80,6 +80,48 @@ fn plan(rtps: &SideView, zenoh: &SideView) -> Plan {
     plan_of(OWN, &RuleOptions::default(), rtps, zenoh)
 }
 
+/// `rt/x$*` became a wildcard, which rules for `/x` do not mean.
+#[test]
+fn names_that_are_none_of_ros_become_no_keys() {
+    for name in [
+        "/x$*", "/**", "/a/*/b", "/a//b", "/a#", "/a?b", "/\u{e9}", "/a/",
+    ] {
+        for side in Side::BOTH {
+            let here = view(vec![publisher(1, name, &[]), server(2, name, &[])], &[]);
+            let empty = view(Vec::new(), &[]);
+            let plan = match side {
+                Side::Rtps => plan(&here, &empty),
+                Side::Zenoh => plan(&empty, &here),
+            };
+            assert!(plan.topics.is_empty() && plan.services.is_empty(), "{name}");
+            assert_eq!(plan.refused.len(), 2, "{name}");
+        }
+    }
+    let odd_type = seen(
+        guid(1, 1, EntityId::KIND_WRITER_NO_KEY),
+        topic_names("/x", "a/**"),
+        &[],
+    );
+    let found = plan(&view(vec![odd_type], &[]), &view(Vec::new(), &[]));
+    assert!(found.topics.is_empty() && found.refused.len() == 1);
+}
+
+#[test]
+fn one_participant_takes_half_of_the_routes_at_most() {
+    let number = |at: usize| {
+        let [high, low] = u16::try_from(at).unwrap().to_be_bytes();
+        GuidPrefix([9; 12]).with(EntityId::new([1, high, low], EntityId::KIND_WRITER_NO_KEY))
+    };
+    let many = (0..8_300).map(|at| seen(number(at), topic_names("/many", TEXT), &[]));
+    let mut endpoints: Vec<SeenEndpoint> = many.collect();
+    endpoints.push(publisher(10, "/one", &[]));
+    let plan = plan(&view(Vec::new(), &[]), &view(endpoints, &[]));
+    assert_eq!(plan.topics.len(), PEER_ROUTES_MAX + 1);
+    assert!(plan.topics.values().any(|wanted| wanted.name == "/one"));
+    let reason = &plan.refused.first().unwrap().reason;
+    assert!(reason.contains("the limit of one"), "{reason}");
+}
+
 #[test]
 fn publishers_and_servers_of_each_side_are_wanted_on_the_other() {
     let rtps = view(

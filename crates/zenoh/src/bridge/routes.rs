@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use pteros_msg::message::ros_type_name;
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::time::{Duration, Instant};
 use pteros_runtime::error::EndpointError;
 
@@ -20,6 +20,8 @@ use crate::bridge_path::{BridgeId, BridgePath};
 /// Publishers and services that a bridge routes. When it is full, further ones are
 /// refused with a report until others have gone.
 pub const ROUTES_MAX: usize = 8_192;
+/// Topics, and services, that begin at one look. Each costs an endpoint on both sides.
+const BEGUN_PER_LOOK: usize = 128;
 /// Refusals that are reported. Later ones are not.
 const REFUSALS_MAX: usize = 1_024;
 /// Bridges of each side that are remembered when they have gone. Endpoints of later ones
@@ -171,7 +173,7 @@ impl Routes {
     }
 
     /// Looks at both graphs and makes the routes as the plan says. Returns whether it has
-    /// something to do when others have had the time to.
+    /// something left to do: soon, or when others have had the time to.
     pub fn reconcile(&mut self) -> bool {
         let now = self.networks[0].core.platform.now();
         let mut views = Side::BOTH.map(|side| SideView::of(&self.network(side).core));
@@ -188,13 +190,13 @@ impl Routes {
             self.refuse(refusal.clone());
         }
         self.end_routes(&plan);
-        self.begin_routes(&plan);
+        let are_left = self.begin_routes(&plan);
         let present = Side::BOTH.map(|side| publishers(&views[index(side)]));
         for (class, group) in &self.groups {
             group.note_publishers(&present[index(class.side)]);
         }
         self.update();
-        plan.is_waiting
+        plan.is_waiting || are_left
     }
 
     fn plan(&self, now: Instant, views: &[SideView; 2]) -> Plan {
@@ -272,23 +274,40 @@ impl Routes {
         }
     }
 
-    fn begin_routes(&mut self, plan: &Plan) {
-        for ((side, origin), wanted) in &plan.topics {
-            if self.topics.contains_key(&(*side, *origin)) {
-                continue;
+    /// Begins up to [`BEGUN_PER_LOOK`] topics and as many services that the plan has anew.
+    /// Participants take turns, so that one with thousands delays no other. Returns whether
+    /// some are left for the next look.
+    fn begin_routes(&mut self, plan: &Plan) -> bool {
+        let mut ranks: HashMap<(Side, GuidPrefix), usize> = HashMap::new();
+        let new = plan
+            .topics
+            .keys()
+            .filter(|key| !self.topics.contains_key(key));
+        let mut new: Vec<(usize, (Side, Guid))> = new
+            .map(|key| {
+                let rank = ranks.entry((key.0, key.1.prefix)).or_default();
+                *rank += 1;
+                (*rank, *key)
+            })
+            .collect();
+        new.sort_unstable();
+        let services = plan.services.iter();
+        let services = services.filter(|(key, _)| !self.services.contains_key(key));
+        let services: Vec<_> = services.collect();
+        let are_left = new.len() > BEGUN_PER_LOOK || services.len() > BEGUN_PER_LOOK;
+        for (_, (side, origin)) in new.into_iter().take(BEGUN_PER_LOOK) {
+            if let Some(wanted) = plan.topics.get(&(side, origin)) {
+                let name = RouteName::of_topic(side, wanted);
+                let outcome = self.begin_topic(side, origin, wanted, &name);
+                self.note_begin(name, outcome);
             }
-            let name = RouteName::of_topic(*side, wanted);
-            let outcome = self.begin_topic(*side, *origin, wanted, &name);
-            self.note_begin(name, outcome);
         }
-        for (key, wanted) in &plan.services {
-            if self.services.contains_key(key) {
-                continue;
-            }
+        for (key, wanted) in services.into_iter().take(BEGUN_PER_LOOK) {
             let name = RouteName::of_service(key, wanted);
             let outcome = self.begin_service(key, wanted, &name);
             self.note_begin(name, outcome);
         }
+        are_left
     }
 
     fn begin_topic(

@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use pteros_rtps::id::Guid;
+use pteros_rtps::late_samples::LateSamples;
 use pteros_rtps::qos::{Durability, Reliability};
 use pteros_runtime::EndpointSpec;
 use pteros_runtime::error::EndpointError;
@@ -78,6 +79,7 @@ struct Progress {
     limiter: Option<RateLimiter>,
     /// The sequence number of the last message that was taken.
     last: i64,
+    late: LateSamples,
 }
 
 impl Counterpart {
@@ -109,6 +111,7 @@ impl Counterpart {
             progress: Mutex::new(Progress {
                 limiter: wanted.hertz.map(RateLimiter::new),
                 last: i64::MIN,
+                late: LateSamples::NONE,
             }),
             is_latched: wanted.qos.durability != Durability::Volatile,
             _watch: watch,
@@ -131,10 +134,12 @@ impl Counterpart {
             let mut progress = self.progress.lock();
             if self.is_latched {
                 // A subscription that was made anew gets the history again.
-                if sample.meta.sequence <= progress.last {
+                let (now, number) = (core.platform.now(), sample.meta.sequence);
+                if number <= progress.last && !progress.late.follows(now, number) {
                     return;
                 }
-                progress.last = sample.meta.sequence;
+                progress.last = number;
+                progress.late.note_in_order(now);
             }
             let limiter = progress.limiter.as_mut();
             limiter.is_none_or(|limiter| limiter.passes(core.platform.now()))
