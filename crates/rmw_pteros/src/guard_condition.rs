@@ -28,11 +28,20 @@ impl GuardState {
     pub(crate) fn trigger(&self) {
         self.triggered_by.store(this_thread(), Ordering::Relaxed);
         self.is_triggered.store(true, Ordering::Release);
-        let mut waiters = self.waiters.lock();
-        waiters.retain(|queue| {
+        let mut last = None;
+        self.waiters.lock().retain(|queue| {
             let queue = queue.upgrade();
-            queue.inspect(|queue| queue.wake()).is_some()
+            let is_alive = queue.is_some();
+            if let Some(before) = queue.and_then(|queue| last.replace(queue)) {
+                before.wake();
+            }
+            is_alive
         });
+        // Most have one wait set. It is woken without the lock, which its next wait needs: a
+        // thread that finds it taken gives up its CPU, for milliseconds on a busy machine.
+        if let Some(last) = last {
+            last.wake();
+        }
     }
 
     pub(crate) fn is_triggered(&self) -> bool {

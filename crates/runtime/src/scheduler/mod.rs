@@ -154,9 +154,11 @@ impl Scheduler {
 
     /// Wakes a follower other than `own`, to take the driver role.
     pub(crate) fn wake_follower(&self, own: Option<&Arc<ReadyQueue>>) {
-        let followers = self.followers.lock();
         let is_other = |f: &&Arc<ReadyQueue>| own.is_none_or(|own| !Arc::ptr_eq(f, own));
-        if let Some(next) = followers.iter().find(is_other) {
+        let next = self.followers.lock().iter().find(is_other).cloned();
+        // Without the lock, which the follower needs as soon as it is awake. A thread that
+        // finds it taken gives up its CPU, for milliseconds on a busy machine.
+        if let Some(next) = next {
             next.wake();
         }
     }
