@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use pteros_dcps::correlation::{RequestHeader, decode_request_header};
@@ -67,6 +67,8 @@ pub struct ServiceServer {
     pending_replies: Mutex<VecDeque<PendingReply>, rank::PendingReplies>,
     malformed: AtomicU64,
     unanswerable: AtomicU64,
+    /// A client of another dialect was told.
+    is_dialect_told: AtomicBool,
 }
 
 /// A reply that waits for its client's reader.
@@ -113,6 +115,7 @@ impl Core {
             pending_replies: Mutex::default(),
             malformed: AtomicU64::new(0),
             unanswerable: AtomicU64::new(0),
+            is_dialect_told: AtomicBool::new(false),
         })
     }
 
@@ -135,6 +138,7 @@ impl ServiceServer {
                 self.malformed.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
+            self.tell_dialect(core, &item, client);
             let id = match header {
                 Some(header) => RequestId {
                     client,
@@ -148,6 +152,23 @@ impl ServiceServer {
                 },
             };
             return Some(ReceivedRequest { id, item });
+        }
+    }
+
+    /// Names a client whose requests have no id in the inline QoS, and whose stack has no
+    /// correlation style of its own, once. It may not get replies.
+    fn tell_dialect(&self, core: &Core, request: &QueuedSample, client: Guid) {
+        if request.related().is_none()
+            && let Some(vendor) = core.vendor_of_unknown_style(client.prefix)
+            && !self.is_dialect_told.swap(true, Ordering::Relaxed)
+        {
+            let topic = &self.requests.data.topic;
+            tracing::warn!(
+                "the client {client} ({vendor:?}) on {topic} sends requests without an id in the \
+                 inline QoS: they may begin with a header (basic mapping of DDS-RPC), which is \
+                 read as part of the request; set its request and reply mapping to the extended \
+                 one"
+            );
         }
     }
 
