@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use bytes::Bytes;
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, VendorId};
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 
 use crate::sample::queued_sample::{QueuedSample, SampleBody};
@@ -26,6 +26,18 @@ pub enum CorrelationStyle {
     /// The first 16 bytes of the payload: the client's number and the request's
     /// (rmw_cyclonedds).
     PayloadHeader,
+}
+
+impl CorrelationStyle {
+    /// The style of a stack's services; `None` if it has none of its own: its services
+    /// may use this one, the other one, or the basic mapping of DDS-RPC.
+    pub const fn of_vendor(vendor: VendorId) -> Option<Self> {
+        match vendor {
+            VendorId::CYCLONE => Some(Self::PayloadHeader),
+            VendorId::PTEROS | VendorId::FAST_DDS => Some(Self::InlineQos),
+            _ => None,
+        }
+    }
 }
 
 /// The header of [`CorrelationStyle::PayloadHeader`].
@@ -118,6 +130,18 @@ pub fn reply_reader_identity(reader: Guid) -> SampleIdentity {
 mod tests {
     use super::*;
     use alloc::vec;
+
+    #[test]
+    fn a_stack_without_a_style_of_its_own_has_none() {
+        let of = CorrelationStyle::of_vendor;
+        assert_eq!(of(VendorId::CYCLONE), Some(CorrelationStyle::PayloadHeader));
+        for vendor in [VendorId::PTEROS, VendorId::FAST_DDS] {
+            assert_eq!(of(vendor), Some(CorrelationStyle::InlineQos));
+        }
+        for vendor in [VendorId::RTI, VendorId::OPENDDS, VendorId::RUSTDDS] {
+            assert_eq!(of(vendor), None);
+        }
+    }
 
     const HEAD: RequestHeader = RequestHeader {
         client: 0x0102_0304_0506_0708,

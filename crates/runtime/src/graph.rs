@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros_interfaces::rmw_dds_common::msg::{Gid, NodeEntitiesInfo, ParticipantEntitiesInfo};
+use pteros_msg::cdr::DecodeError;
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::memory_budget::{MemoryAccount, RecordCharge};

@@ -11,10 +11,12 @@
 use std::sync::Arc;
 
 use pteros_rtps::fault;
+use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::core::Core;
 use crate::core::dispatch::ReceiveBuffers;
+use crate::core::ends::{DeferredDispose, is_participant_dispose};
 use crate::platform::ReceivedDatagram;
 use crate::scheduler::busy_poll::BusyPoll;
 use crate::scheduler::ready_queue::ReadyQueue;
@@ -45,6 +47,13 @@ const VAIN_SLEEPS_MAX: u32 = 20;
 /// thread each time that it is not needed. One or two system calls per wake-up then
 /// save a wake-up of another thread.
 const LONG_SLEEP: Duration = Duration::from_millis(10);
+
+/// How long an end waits for callbacks and a socket that is never empty. Then the rest
+/// is received at once.
+const END_DELAY_MAX: Duration = Duration::from_millis(100);
+
+/// Datagrams and messages received at once then: more than a socket holds.
+const RECEIVED_AT_ONCE_MAX: usize = 16_384;
 
 /// State that only the driver uses.
 pub struct DriverState {
@@ -582,6 +591,71 @@ impl Core {
             return None;
         }
         until.since(self.platform.now()).to_std()
+    }
+}
+
+impl Core {
+    /// Handles the participant's timeouts. They wait if one may end a peer that was not
+    /// heard.
+    fn fire_participant_timeouts(&self, state: &mut DriverState, now: Instant, clock: Instant) {
+        if self.participant().lock().may_lose_peers(clock) {
+            state.inbox.ends.defer_timeouts(now, clock);
+            // Nobody sleeps until they are handled. They are not due again in this poll.
+            let soon = now.after(Duration::from_nanos(1));
+            self.scheduler
+                .schedule(TimeoutOwner::Participant, Some(soon));
+            return;
+        }
+        self.participant().lock().handle_timeout(clock);
+        self.serve_participant(now);
+    }
+
+    /// How many ends wait.
+    fn deferred_ends(&self, state: &DriverState) -> usize {
+        state.inbox.ends.len() + usize::from(self.same_host.has_deferred_removals())
+    }
+
+    /// Applies the ends that wait, if everything was received that had arrived
+    /// (`is_drained`). After [`END_DELAY_MAX`] it receives that first.
+    fn apply_deferred_ends(&self, state: &mut DriverState, now: Instant, is_drained: bool) {
+        if self.deferred_ends(state) == 0 {
+            return;
+        }
+        if !is_drained {
+            let oldest = state.inbox.ends.oldest();
+            let oldest = oldest
+                .into_iter()
+                .chain(self.same_host.oldest_deferred_removal());
+            if oldest.min().is_some_and(|at| now.since(at) < END_DELAY_MAX) {
+                return;
+            }
+            self.transport.check_readable();
+            let mut received = 0;
+            while received < RECEIVED_AT_ONCE_MAX && self.receive_one(state, now, received) {
+                received += 1;
+            }
+        }
+        let ends = std::mem::take(&mut state.inbox.ends);
+        self.same_host.apply_deferred_removals(now);
+        for dispose in &ends.disposes {
+            self.apply_dispose(now, dispose);
+        }
+        if let Some(clock) = ends.timeouts_clock() {
+            self.participant().lock().handle_timeout(clock);
+        }
+        self.serve_participant(now);
+    }
+
+    fn apply_dispose(&self, now: Instant, dispose: &DeferredDispose) {
+        let Ok(message) = MessageReader::new(&dispose.datagram, self.prefix) else {
+            return;
+        };
+        let mut participant = self.participant().lock();
+        for (source, submessage) in message {
+            if source.prefix != self.prefix && is_participant_dispose(&submessage) {
+                participant.handle_submessage(now, Some(dispose.from), &source, &submessage);
+            }
+        }
     }
 }
 

@@ -455,13 +455,7 @@ impl Core {
                 );
             }
             ParticipantEvent::ParticipantSilent { data, from } => {
-                let silent = SilentParticipant::new(&data);
-                let from = from.map_or_else(String::new, |from| format!(" from {from}"));
-                tracing::warn!(
-                    "{silent} announces itself{from} and never answers, so nothing is exchanged \
-                     with it; see whether the network carries packets in both directions \
-                     (pteros doctor hello), and whether it announces its endpoints (SEDP)"
-                );
+                SilentParticipant::new(&data).warn(from);
             }
             ParticipantEvent::ParticipantReturned {
                 prefix,

@@ -6,6 +6,7 @@ use std::net::Ipv4Addr;
 
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
+use pteros_rtps::locator::Locator;
 use pteros_rtps::time::Instant;
 
 use crate::core::Core;
@@ -39,6 +40,16 @@ impl SilentParticipant {
             vendor: data.vendor,
             address: address.map(|(ip, _)| Ipv4Addr::from(ip)),
         }
+    }
+
+    /// Logs that it never answers what it announces from this address.
+    pub(crate) fn warn(&self, from: Option<Locator>) {
+        let from = from.map_or_else(String::new, |from| format!(" from {from}"));
+        tracing::warn!(
+            "{self} announces itself{from} and never answers, so nothing is exchanged with it; \
+             see whether the network carries packets in both directions (pteros doctor hello), \
+             and whether it announces its endpoints (SEDP)"
+        );
     }
 }
 

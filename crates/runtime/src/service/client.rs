@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use pteros_dcps::correlation::{
     CorrelationStyle, RequestHeader, decode_request_header, reply_reader_identity,
 };
 use pteros_rtps::fault;
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, VendorId};
 use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::Timestamp;
 use thiserror::Error;
@@ -83,6 +83,8 @@ pub struct ServiceClient {
     client_number: u64,
     calls: Mutex<CallTable, rank::OpenCalls>,
     unmatched_replies: AtomicU64,
+    /// A server of another dialect was told.
+    is_dialect_told: AtomicBool,
 }
 
 #[derive(Default)]
@@ -137,6 +139,7 @@ impl Core {
             replies,
             calls: Mutex::default(),
             unmatched_replies: AtomicU64::new(0),
+            is_dialect_told: AtomicBool::new(false),
         })
     }
 
@@ -200,6 +203,7 @@ impl ServiceClient {
             return Err(SendRequestError::NoServer);
         }
         let servers = self.requests.matched();
+        self.tell_unknown_dialect(core, &servers);
         let is_headed = |server: &Guid| {
             core.correlation_style_of(server.prefix) == CorrelationStyle::PayloadHeader
         };
@@ -295,7 +299,14 @@ impl ServiceClient {
                 Some(None) => match item.related() {
                     Some(related) if self.is_ours(related.writer) => related.sequence.0,
                     // Replies to other clients, which some servers send to all.
-                    _ => continue,
+                    Some(_) => continue,
+                    None => {
+                        if let Some(vendor) = core.vendor_of_unknown_style(server.prefix) {
+                            let what = "sends replies without the id of their request";
+                            self.tell_dialect(server, vendor, what);
+                        }
+                        continue;
+                    }
                 },
                 Some(Some(_)) => continue,
                 None => {
@@ -334,6 +345,28 @@ impl ServiceClient {
         open.servers
             .retain(|asked| !core.are_pair(SERVICE_ID, *asked, server));
         !open.servers.is_empty()
+    }
+
+    /// Names a server whose stack has no correlation style of its own, once, so that the
+    /// reason is known if it never answers.
+    fn tell_unknown_dialect(&self, core: &Core, servers: &[Guid]) {
+        let mut servers = servers.iter();
+        let foreign = servers.find_map(|of| Some((*of, core.vendor_of_unknown_style(of.prefix)?)));
+        if let Some((server, vendor)) = foreign {
+            self.tell_dialect(server, vendor, "may not answer");
+        }
+    }
+
+    fn tell_dialect(&self, server: Guid, vendor: VendorId, what: &str) {
+        if !self.is_dialect_told.swap(true, Ordering::Relaxed) {
+            let topic = &self.requests.data.topic;
+            tracing::warn!(
+                "the server {server} ({vendor:?}) on {topic} {what}: its requests and replies \
+                 may begin with a header (basic mapping of DDS-RPC), where ours have their ids \
+                 in the inline QoS as those of Fast DDS; set its request and reply mapping to \
+                 the extended one"
+            );
+        }
     }
 
     fn is_ours(&self, endpoint: Guid) -> bool {

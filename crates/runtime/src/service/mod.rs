@@ -76,12 +76,22 @@ impl Core {
         if prefix == self.prefix {
             return CorrelationStyle::InlineQos;
         }
-        match self.graph.vendor_of(prefix) {
-            Some(VendorId::CYCLONE) if !fault!("service-mapping-not-checked") => {
-                CorrelationStyle::PayloadHeader
-            }
-            _ => CorrelationStyle::InlineQos,
+        if fault!("service-mapping-not-checked") {
+            return CorrelationStyle::InlineQos;
         }
+        let vendor = self.graph.vendor_of(prefix);
+        let style = vendor.and_then(CorrelationStyle::of_vendor);
+        style.unwrap_or(CorrelationStyle::InlineQos)
+    }
+
+    /// The vendor of a participant whose stack has no correlation style of its own. Peers
+    /// of other wires have no vendor.
+    fn vendor_of_unknown_style(&self, prefix: GuidPrefix) -> Option<VendorId> {
+        let vendor = self.graph.vendor_of(prefix)?;
+        let is_known = prefix == self.prefix
+            || vendor == VendorId::default()
+            || CorrelationStyle::of_vendor(vendor).is_some();
+        (!is_known).then_some(vendor)
     }
 
     /// Whether two endpoints of another participant belong to one client or server:

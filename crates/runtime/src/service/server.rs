@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use pteros_dcps::correlation::{CorrelationStyle, RequestHeader, decode_request_header};
@@ -67,6 +67,8 @@ pub struct ServiceServer {
     pub replies: Arc<WriterEndpoint>,
     pending_replies: Mutex<VecDeque<PendingReply>, rank::PendingReplies>,
     unanswerable: AtomicU64,
+    /// A client of another dialect was told.
+    is_dialect_told: AtomicBool,
 }
 
 /// A reply that waits for its client's reader.
@@ -112,6 +114,7 @@ impl Core {
             replies,
             pending_replies: Mutex::default(),
             unanswerable: AtomicU64::new(0),
+            is_dialect_told: AtomicBool::new(false),
         })
     }
 
@@ -144,6 +147,7 @@ impl ServiceServer {
             let Some(header) = decode_request_header(style, &mut item) else {
                 return Err(UndecodableRequest::NoHeader);
             };
+            self.tell_dialect(core, &item, client);
             let id = match header {
                 Some(header) => RequestId {
                     client,
@@ -173,6 +177,23 @@ impl ServiceServer {
             sequence,
             reply_to: ReplyTo::Named(client),
         })
+    }
+
+    /// Names a client whose requests have no id in the inline QoS, and whose stack has no
+    /// correlation style of its own, once. It may not get replies.
+    fn tell_dialect(&self, core: &Core, request: &QueuedSample, client: Guid) {
+        if request.related().is_none()
+            && let Some(vendor) = core.vendor_of_unknown_style(client.prefix)
+            && !self.is_dialect_told.swap(true, Ordering::Relaxed)
+        {
+            let topic = &self.requests.data.topic;
+            tracing::warn!(
+                "the client {client} ({vendor:?}) on {topic} sends requests without an id in the \
+                 inline QoS: they may begin with a header (basic mapping of DDS-RPC), which is \
+                 read as part of the request; set its request and reply mapping to the extended \
+                 one"
+            );
+        }
     }
 
     /// Sends the reply to a request. Blocks as [`Core::publish`] does.
