@@ -1,5 +1,5 @@
 //! Heartbeat counts of a writer: detection of repeats, and of a restarted writer
-//! with the same GUID.
+//! with the same GUID. [`CountLeap`] also serves the counts of ACKNACKs.
 //!
 //! A count only grows (RTPS 2.5 §8.3.8.6). A lower count has three causes: a
 //! delayed heartbeat, a writer that lost its state, or another process with the
@@ -36,7 +36,7 @@ const LEAP_MIN: i32 = 3;
 const CONTINUED_MAX: i32 = 1 << 12;
 /// So many counts that continue below a leap prove that it was forged, and so many above
 /// it that it was not.
-const PROOFS: u32 = 3;
+const PROOFS: u8 = 3;
 
 /// Whether `count` is so far above the last one that a second message must confirm
 /// it.
@@ -51,10 +51,14 @@ pub(crate) struct HeartbeatCounts {
     last: Option<u32>,
     at: Instant,
     suspected: Option<SuspectedReset>,
-    leap: Option<Leap>,
+    leap: CountLeap,
 }
 
-/// A step of more than [`LEAP_MIN`], until later counts tell whether it is true.
+/// A step of more than [`LEAP_MIN`], until later counts tell whether it is true. Of the
+/// counts of HEARTBEATs, and of ACKNACKs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CountLeap(Option<Leap>);
+
 #[derive(Clone, Copy, Debug)]
 struct Leap {
     /// The count before it.
@@ -63,8 +67,62 @@ struct Leap {
     before: u32,
     /// The highest count.
     top: u32,
-    continued: u32,
-    above: u32,
+    continued: u8,
+    above: u8,
+}
+
+impl CountLeap {
+    /// Whether the sender has continued to count where it was before a leap. Then the
+    /// leap was forged. A sender that restarted counts from zero. `last`: the last count
+    /// that was believed.
+    pub fn ends_with(&mut self, last: Option<u32>, count: u32) -> bool {
+        let Some(leap) = &mut self.0 else {
+            return false;
+        };
+        let step = |from: u32| count.wrapping_sub(from).cast_signed();
+        if step(leap.from) <= 0 && last != Some(leap.top) {
+            // It was believed after a silence, and is no continuation.
+            self.0 = None;
+            return false;
+        }
+        if step(leap.top) >= 0 || !(1..=CONTINUED_MAX).contains(&step(leap.before)) {
+            return false;
+        }
+        leap.before = count;
+        leap.continued = leap.continued.saturating_add(1);
+        let is_forged = leap.continued >= PROOFS && !fault!("forged-count-is-restart");
+        if is_forged {
+            self.0 = None;
+        }
+        is_forged
+    }
+
+    /// Notes a count that is believed after `last`.
+    pub fn note(&mut self, last: Option<u32>, count: u32) {
+        let Some(last) = last else {
+            return;
+        };
+        let step = count.wrapping_sub(last).cast_signed();
+        match &mut self.0 {
+            None if step > LEAP_MIN => {
+                self.0 = Some(Leap {
+                    from: last,
+                    before: last,
+                    top: count,
+                    continued: 0,
+                    above: 0,
+                });
+            }
+            Some(leap) if count.wrapping_sub(leap.top).cast_signed() > 0 => {
+                leap.top = count;
+                leap.above = leap.above.saturating_add(1);
+                if leap.above >= PROOFS {
+                    self.0 = None;
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The suspicion of a reset: a lower count or range.
@@ -83,7 +141,7 @@ impl HeartbeatCounts {
     /// Whether a heartbeat with this count is new. `has_less`: it names a lower
     /// last number than an earlier one.
     pub fn accept(&mut self, now: Instant, count: u32, has_less: bool) -> bool {
-        if self.ends_leap(count) {
+        if self.leap.ends_with(self.last, count) {
             self.last = Some(count);
             self.at = now;
             self.suspected = None;
@@ -111,60 +169,10 @@ impl HeartbeatCounts {
             }),
             None => None,
         };
-        self.note_leap(count);
+        self.leap.note(self.last, count);
         self.last = Some(count);
         self.at = now;
         true
-    }
-
-    /// Whether the writer has continued to count where it was before a leap. Then the
-    /// leap was forged. A writer that restarted counts from zero.
-    fn ends_leap(&mut self, count: u32) -> bool {
-        let Some(leap) = &mut self.leap else {
-            return false;
-        };
-        let step = |from: u32| count.wrapping_sub(from).cast_signed();
-        if step(leap.from) <= 0 && self.last != Some(leap.top) {
-            // It was believed after a silence, and is no continuation.
-            self.leap = None;
-            return false;
-        }
-        if step(leap.top) >= 0 || !(1..=CONTINUED_MAX).contains(&step(leap.before)) {
-            return false;
-        }
-        leap.before = count;
-        leap.continued = leap.continued.saturating_add(1);
-        let is_forged = leap.continued >= PROOFS && !fault!("forged-count-is-restart");
-        if is_forged {
-            self.leap = None;
-        }
-        is_forged
-    }
-
-    fn note_leap(&mut self, count: u32) {
-        let Some(last) = self.last else {
-            return;
-        };
-        let step = count.wrapping_sub(last).cast_signed();
-        match &mut self.leap {
-            None if step > LEAP_MIN => {
-                self.leap = Some(Leap {
-                    from: last,
-                    before: last,
-                    top: count,
-                    continued: 0,
-                    above: 0,
-                });
-            }
-            Some(leap) if count.wrapping_sub(leap.top).cast_signed() > 0 => {
-                leap.top = count;
-                leap.above = leap.above.saturating_add(1);
-                if leap.above >= PROOFS {
-                    self.leap = None;
-                }
-            }
-            _ => {}
-        }
     }
 
     /// Whether this count is too far above the last one to be believed at once.

@@ -7,7 +7,7 @@ use pair::net::SubmessageSummary;
 use pair::{Pair, R, W};
 use pteros_rtps::id::EntityId;
 use pteros_rtps::outbox::Outbox;
-use pteros_rtps::qos::{EndpointQos, History, Liveliness, Reliability, ResourceLimits};
+use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, ResourceLimits};
 use pteros_rtps::reader::ReaderEvent;
 use pteros_rtps::time::Duration;
 use pteros_rtps::writer::{NewChange, WriteError, WriterEvent};
@@ -166,6 +166,63 @@ fn a_partly_sent_instance_is_not_replaced_either() {
     assert_eq!(got.len(), 10 + 2, "{got:?}");
     assert!(got.is_sorted(), "{got:?}");
     assert_eq!(got[10..], [20, 20], "the newest of both");
+}
+
+/// Found by the simulator (seed 88025907): the last write came while an older sample was
+/// partly sent, so a late joiner got one sample more than the history depth.
+#[test]
+fn what_a_partly_sent_sample_kept_beyond_the_depth_is_dropped_when_it_is_sent() {
+    let is_late = [false, true];
+    for (depth, keyed, is_late) in [1, 3, 6]
+        .into_iter()
+        .flat_map(|depth| [(depth, false), (depth, true)])
+        .flat_map(|(depth, keyed)| is_late.map(|is_late| (depth, keyed, is_late)))
+    {
+        let qos = EndpointQos {
+            durability: Durability::TransientLocal,
+            ..last(depth)
+        };
+        let mut pair = Pair::new();
+        let (writer, reader) = match keyed {
+            true => (
+                EntityId::KIND_WRITER_WITH_KEY,
+                EntityId::KIND_READER_WITH_KEY,
+            ),
+            false => (EntityId::KIND_WRITER_NO_KEY, EntityId::KIND_READER_NO_KEY),
+        };
+        let w = pair.writer_with(0, qos.clone(), |config| {
+            config.flow_controlled = true;
+            config.guid.entity = EntityId::new([0, 1, 0], writer);
+        });
+        let r = pair.reader_with(1, last(100), |config| {
+            config.guid.entity = EntityId::new([0, 2, 0], reader);
+        });
+        pair.join(w, r);
+        let write = |pair: &mut Pair, n| {
+            let change = NewChange {
+                payload: Bytes::from(image(n)),
+                key_hash: keyed.then_some([1; 16]),
+                ..NewChange::default()
+            };
+            pair.try_write(w, change).unwrap();
+        };
+        write(&mut pair, 1);
+        pair.send(w, 5);
+        let depth = u8::try_from(depth).unwrap();
+        (2..=depth + 1).for_each(|n| write(&mut pair, n));
+        let kept = |pair: &Pair| pair.writers[w.0].machine.cached_samples();
+        assert_eq!(kept(&pair), usize::from(depth) + 1, "one is partly sent");
+        if is_late {
+            // Nobody waits for the rest of it.
+            let reader = pair.readers[r.0].machine.guid();
+            pair.writers[w.0].machine.unmatch_reader(reader);
+        } else {
+            while pair.send(w, 20) {}
+            pair.run_ms(50);
+            assert_eq!(first_fragments(&pair, r), Vec::from_iter(1..=depth + 1));
+        }
+        assert_eq!(kept(&pair), usize::from(depth), "keyed {keyed}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::id::{EntityId, GuidPrefix};
+use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
 use pteros_rtps::locator::{Locator, NetworkScope, OwnAddress};
 use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{
@@ -55,6 +55,8 @@ struct Internet {
     dead: BTreeSet<u8>,
     /// (network, sender) whose datagrams are lost.
     mute: BTreeSet<(u8, usize)>,
+    /// Hosts whose datagrams bear the vendor id of Cyclone DDS.
+    foreign: BTreeSet<usize>,
     /// Datagrams per sender.
     sent: Vec<usize>,
     /// Unicast datagrams by destination.
@@ -78,6 +80,17 @@ fn links(host: usize, up: &[u8], down: &[u8]) -> LocalLinks {
     }
 }
 
+/// Writes the vendor id of Cyclone DDS into the header and the announcement.
+fn name_another_vendor(bytes: &mut [u8]) {
+    let (ours, theirs) = (VendorId::PTEROS.0, VendorId::CYCLONE.0);
+    bytes[6..8].copy_from_slice(&theirs);
+    let parameter = [0x16, 0x00, 0x04, 0x00, ours[0], ours[1]];
+    let mut found = bytes.windows(parameter.len());
+    if let Some(at) = found.position(|word| word == parameter) {
+        bytes[at + 4..at + 6].copy_from_slice(&theirs);
+    }
+}
+
 fn prefix(host: usize) -> GuidPrefix {
     GuidPrefix([host as u8 + 1; 12])
 }
@@ -91,6 +104,7 @@ impl Internet {
             flights: Vec::new(),
             dead: BTreeSet::new(),
             mute: BTreeSet::new(),
+            foreign: BTreeSet::new(),
             sent: vec![0; networks.len()],
             sent_to: Default::default(),
         };
@@ -218,11 +232,15 @@ impl Internet {
     fn fly(&mut self, host: usize, from: [u8; 4], to: [u8; 4], bytes: &[u8]) {
         self.sent[host] += 1;
         if !self.dead.contains(&from[1]) && !self.mute.contains(&(from[1], host)) {
+            let mut bytes = bytes.to_vec();
+            if self.foreign.contains(&host) {
+                name_another_vendor(&mut bytes);
+            }
             self.flights.push(Flight {
                 at: self.now + LATENCY,
                 from,
                 to,
-                bytes: bytes.to_vec(),
+                bytes,
             });
         }
     }
@@ -455,6 +473,19 @@ fn a_network_that_fails_in_one_direction_is_left_by_both_sides() {
         net.both_use(2),
         "and neither returns while one direction is dead"
     );
+}
+
+#[test]
+fn a_network_that_fails_in_one_direction_to_another_stack_is_left() {
+    let mut net = Internet::of(&[&[1, 2], &[1, 2]]);
+    net.foreign.insert(1);
+    net.run_for(millis(3000));
+    assert_eq!(net.in_use(0), ip(1, 1));
+    net.mute.insert((1, 0));
+    net.run_for(millis(6000));
+    assert_eq!(net.in_use(0), ip(2, 1));
+    net.run_for(millis(20_000));
+    assert_eq!(net.in_use(0), ip(2, 1));
 }
 
 #[test]

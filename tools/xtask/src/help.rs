@@ -79,7 +79,7 @@ pub const GROUPS: [(&str, &[Task]); 5] = [
             ),
             task(
                 "nightly",
-                "[--hours N] [--part NAME …]",
+                "[--hours N] [--part NAME …] [--start SEED]",
                 "all searches, for hours",
             ),
             task(

@@ -224,3 +224,51 @@ fn a_forged_count_a_little_ahead_is_no_restart_8124() {
 fn a_dead_writer_may_delay_its_ordered_group_70714() {
     assert_sound(&Graphs, 70_714, &Options::default());
 }
+
+/// The last write replaced nothing, because an older large sample was partly sent. So the
+/// writer kept one sample more than its history depth.
+#[test]
+fn a_late_joiner_gets_no_more_than_the_depth_88025907() {
+    assert_sound(&Graphs, 88_025_907, &Options::default());
+}
+
+/// The losses of a long history pushed the first match out of the events of a reader.
+#[test]
+fn a_burst_of_losses_hides_no_match_88029542() {
+    assert_sound(&Graphs, 88_029_542, &Options::default());
+}
+
+/// A request of only the newly missing numbers counted as receipt of all before them. The
+/// true receipts earned no credit then, so each retransmission waited for a probe.
+#[test]
+fn retransmissions_follow_the_receipts_of_a_reader_88018775() {
+    assert_sound(&Graphs, 88_018_775, &Options::default());
+}
+
+/// The network in use failed in one direction. Questions of a peer of another stack, which
+/// came on it, counted as proof that the peer hears us there.
+#[test]
+fn a_question_does_not_prove_a_path_to_another_stack_88010462() {
+    assert_sound(&Graphs, 88_010_462, &Options::default());
+}
+
+/// A best-effort reader got a coherent set without the part of a writer that discovery had
+/// not shown yet, after a second.
+#[test]
+fn a_best_effort_reader_gets_no_part_of_a_set_88001722() {
+    assert_sound(&Graphs, 88_001_722, &Options::default());
+}
+
+/// A forged ACKNACK made the true counts behind it look like those of a reader that had
+/// restarted, which took more than a second to confirm.
+#[test]
+fn a_forged_count_of_acknowledgements_is_no_restart_88006255() {
+    assert_sound(&Graphs, 88_006_255, &Options::default());
+}
+
+/// The rule expected one of ten messages of 74 fragments each, of which one in fifty is
+/// lost. Four of five such messages are incomplete.
+#[test]
+fn large_best_effort_messages_may_be_incomplete_for_long_88002030() {
+    assert_sound(&Graphs, 88_002_030, &Options::default());
+}

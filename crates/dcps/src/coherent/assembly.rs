@@ -9,7 +9,7 @@ use pteros_rtps::id::Guid;
 use pteros_rtps::qos::Presentation;
 use pteros_rtps::time::Instant;
 
-use super::batch::{DroppedByReader, MatchKey, ReadyBatch};
+use super::batch::{DroppedByReader, GroupDialect, MatchKey, ReadyBatch};
 use super::group_merge::GroupMerge;
 use super::writer_stream::{ReceivedChange, StreamOutput, WriterStream};
 use crate::sample::queued_sample::QueuedSample;
@@ -23,8 +23,8 @@ pub(crate) struct CoherentMatch {
     pub writer: Guid,
     /// The publisher it belongs to; the writer itself if it has none.
     pub publisher: Guid,
-    /// The writer announces its position even when it is idle.
-    pub sends_group_info: bool,
+    /// How the writer speaks of its publisher.
+    pub dialect: GroupDialect,
 }
 
 /// Holds samples back until they may be taken.
@@ -107,7 +107,7 @@ impl SetAssembly {
             let (ordered, is_open) = (self.presentation.ordered, self.is_open);
             let merge = self.publishers.entry(new.publisher);
             let merge = merge.or_insert_with(|| GroupMerge::new(ordered, is_open));
-            merge.add_writer(key, new.sends_group_info);
+            merge.add_writer(key, new.dialect);
         }
     }
 

@@ -63,3 +63,12 @@ pub struct MatchKey {
     /// The writer.
     pub writer: Guid,
 }
+
+/// What is known of how a writer speaks of its publisher, from the match on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GroupDialect {
+    /// It announces its position even when it is idle.
+    pub sends_group_info: bool,
+    /// It is one of ours, so its sets name the writers of the publisher as we do.
+    pub names_writers: bool,
+}

@@ -13,14 +13,14 @@ use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
 
-use super::batch::{DroppedByReader, MatchKey, ReadyBatch};
+use super::batch::{DroppedByReader, GroupDialect, MatchKey, ReadyBatch};
 use super::writer_stream::{SET_BYTES_MAX, SetPart, StreamOutput};
 use crate::sample::queued_sample::QueuedSample;
 
 /// How long a complete set waits for writers that it names and discovery does not
 /// show. Then it counts as complete, because a stack may name its writers in another
-/// way. One whose writers announce their position names them as we do: its set waits
-/// for [`WRITER_TIMEOUT`] and is dropped then.
+/// way. Our writers name them as we do, also those of best effort: their set waits for
+/// [`WRITER_TIMEOUT`] and is dropped then.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long an ordered sample waits for writers that do not announce their
@@ -81,8 +81,8 @@ struct WriterProgress {
     passed_through: i64,
     /// The writer announces its position even when it is idle.
     sends_group_info: bool,
-    /// It is known to do so from the match on, because it is one of ours.
-    is_own: bool,
+    /// Its sets name the writers of the publisher as we do.
+    names_writers: bool,
 }
 
 #[derive(Default)]
@@ -140,14 +140,12 @@ impl GroupMerge {
         }
     }
 
-    /// Adds a writer matched with a reader. `sends_group_info`: it is known to send
-    /// group information.
-    pub fn add_writer(&mut self, key: MatchKey, sends_group_info: bool) {
-        let passed = 0;
+    /// Adds a writer matched with a reader.
+    pub fn add_writer(&mut self, key: MatchKey, dialect: GroupDialect) {
         self.progress.entry(key).or_insert(WriterProgress {
-            passed_through: passed,
-            sends_group_info,
-            is_own: sends_group_info,
+            passed_through: 0,
+            sends_group_info: dialect.sends_group_info,
+            names_writers: dialect.names_writers,
         });
     }
 
@@ -462,7 +460,7 @@ impl GroupMerge {
     /// Whether the publisher names its writers as we do.
     fn has_own_names(&self) -> bool {
         let mut all = self.progress.values();
-        all.all(|progress| progress.is_own)
+        all.all(|progress| progress.names_writers)
     }
 
     /// Whether a set has a gap, or some writer is past it without having ended its

@@ -22,7 +22,7 @@ mod tests;
 mod writer_stream;
 
 pub use assembly::WriterArrival;
-pub use batch::{MatchKey, ReaderLosses, ReadyBatch, SOLE_READER};
+pub use batch::{GroupDialect, MatchKey, ReaderLosses, ReadyBatch, SOLE_READER};
 pub use publisher_sets::{GroupError, NESTING_MAX, PublisherSets, writer_set_digest};
 pub use ready_sets::ReadySets;
 pub use sets::{CoherentSetTotals, CoherentSets};

@@ -8,7 +8,7 @@ use pteros_rtps::qos::{EndpointQos, Presentation};
 use pteros_rtps::time::Instant;
 
 use super::assembly::{CoherentMatch, SetAssembly, WriterArrival};
-use super::batch::{MatchKey, ReaderLosses, ReadyBatch};
+use super::batch::{GroupDialect, MatchKey, ReaderLosses, ReadyBatch};
 use super::ready_sets::ReadySets;
 use crate::sample::sample_limits::SampleLimits;
 
@@ -83,13 +83,13 @@ impl CoherentSets {
         reader: usize,
         writer: Guid,
         publisher: Option<Guid>,
-        sends_group_info: bool,
+        dialect: GroupDialect,
     ) {
         self.assembly.add_writer(CoherentMatch {
             reader,
             writer,
             publisher: publisher.unwrap_or(writer),
-            sends_group_info,
+            dialect,
         });
     }
 

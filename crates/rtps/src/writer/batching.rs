@@ -10,7 +10,6 @@
 
 use super::batch::{FRAME_BYTES, datagram_share, is_small};
 use super::data_encoder::{BurstBudget, add_data};
-use super::send_cursor::SendCursor;
 use super::transmit::is_due;
 use super::{TIMER_BATCH, Writer};
 use crate::change::WriterChange;
@@ -42,7 +41,7 @@ impl Writer {
             return;
         }
         let space = self.batch_bytes_max();
-        let samples_max = self.retention.samples_without_keys();
+        let samples_max = self.retention.samples_max_of(false);
         let (Some(batch), Some(newest)) = (&mut self.batch, self.history.iter().next_back()) else {
             return;
         };
@@ -88,10 +87,7 @@ impl Writer {
             self.push_batch_to(number, now, out, budget);
             self.cursor.destinations_done.tally();
         }
-        self.cursor = SendCursor::at(self.cursor.batch.saturating_add(1));
-        if self.counts.reliable == 0 || self.counts.filtered > 0 {
-            self.prune();
-        }
+        self.note_pushed(number, self.cursor.batch);
         Some(true)
     }
 

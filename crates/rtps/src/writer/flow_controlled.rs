@@ -83,6 +83,30 @@ impl Writer {
         is_unsent
     }
 
+    /// Drops what was kept beyond the history depth while `sent` was partly sent. Its
+    /// replacement may have been the last write, so no later one does it.
+    pub(super) fn drop_surplus(&mut self, sent: SequenceNumber) {
+        // Nothing is left of it: it expired, or there was none.
+        let Some(sent) = self.history.find(sent).filter(|_| !self.is_keep_all()) else {
+            return;
+        };
+        let key = sent.key_hash;
+        if let Some(key) = key {
+            let depth = self.retention.depth;
+            while let Some((oldest, count)) = self.history.instance(&key)
+                && count > depth
+            {
+                self.history.remove(oldest);
+            }
+        }
+        let samples_max = self.retention.samples_max_of(key.is_some());
+        while self.history.samples() > samples_max
+            && let Some(oldest) = self.history.first().map(|change| change.sequence)
+        {
+            self.overwrite(oldest);
+        }
+    }
+
     /// Whether this change is partly sent and must not be replaced.
     pub(super) fn is_partly_sent(&self, sequence: SequenceNumber) -> bool {
         !self.is_keep_all() && sequence.0 == self.cursor.number && self.cursor.is_partly_sent()

@@ -14,6 +14,7 @@ use crate::interval::NumberRun;
 use crate::locator::Route;
 use crate::qos::{self, Durability, Reliability};
 use crate::retransmission_window::RetransmissionWindow;
+use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::Instant;
 
@@ -141,7 +142,9 @@ impl Writer {
         }
         self.update_destinations();
         if self.readers.is_empty() {
+            let sent = SequenceNumber(self.cursor.number);
             self.cursor = SendCursor::at(self.last.next().0);
+            self.drop_surplus(sent);
         }
         self.prune();
     }

@@ -17,19 +17,16 @@ impl Writer {
     /// bug. O(readers).
     pub fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         let limits = &self.config.limits;
-        let keyless = !self.config.guid.entity.is_keyed();
-        let samples_max = if keyless {
-            self.retention.samples_without_keys()
-        } else {
-            self.retention.samples_max
-        };
+        let is_keyed = self.config.guid.entity.is_keyed();
+        let samples_max = self.retention.samples_max_of(is_keyed);
+        // One more while it is partly sent to its first reader.
+        let partly_sent = usize::from(!self.is_keep_all() && self.cursor.is_partly_sent());
         let requests = self.readers.iter().map(|reader| reader.fragments.len());
         [
-            // One more while it is partly sent to its first reader.
             (
                 "history samples",
                 self.history.samples(),
-                samples_max.saturating_add(1),
+                samples_max.saturating_add(partly_sent),
             ),
             ("readers", self.readers.len(), limits.readers_max),
             (

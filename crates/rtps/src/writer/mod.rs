@@ -557,10 +557,7 @@ impl Writer {
                 self.history.remove(oldest);
             }
         }
-        let samples_max = match change.key_hash {
-            Some(_) => self.retention.samples_max,
-            None => self.retention.samples_without_keys(),
-        };
+        let samples_max = self.retention.samples_max_of(change.key_hash.is_some());
         while let Some(first) = self.history.first()
             && (self.history.samples()
                 >= samples_max.saturating_add(self.is_partly_sent(first.sequence).into())

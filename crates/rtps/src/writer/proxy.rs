@@ -21,7 +21,7 @@ use super::retransmission_credit::{
 };
 use crate::change::{ChangeKind, WriterChange};
 use crate::content_filter::ContentFilter;
-use crate::heartbeat_counts::is_count_jump;
+use crate::heartbeat_counts::{CountLeap, is_count_jump};
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::interval::NumberRun;
 use crate::locator::Route;
@@ -119,6 +119,7 @@ pub(super) struct ReaderProxy {
     /// Suspected reset: it requests acknowledged samples.
     pub reset_detector: Option<ReaderResetDetector>,
     acknack_count: Option<u32>,
+    acknack_leap: CountLeap,
     acknack_at: Instant,
     nack_frag_count: Option<u32>,
     nack_frag_at: Instant,
@@ -160,6 +161,7 @@ impl ReaderProxy {
             unsolicited_acknacks: 0,
             reset_detector: None,
             acknack_count: None,
+            acknack_leap: CountLeap::default(),
             acknack_at: Instant::ZERO,
             nack_frag_count: None,
             nack_frag_at: Instant::ZERO,
@@ -251,7 +253,22 @@ impl ReaderProxy {
 
     /// Whether an ACKNACK with this count is new.
     pub fn accepts_acknack(&mut self, now: Instant, count: u32) -> bool {
-        accept_count(now, count, &mut self.acknack_count, &mut self.acknack_at)
+        let last = self.acknack_count;
+        let is_new = accept_count(now, count, &mut self.acknack_count, &mut self.acknack_at);
+        if is_new {
+            self.acknack_leap.note(last, count);
+        }
+        is_new
+    }
+
+    /// Whether the counts before this one went on where they were before a forged one.
+    /// Then that is forgotten.
+    pub fn forgets_forged_acknack(&mut self, count: u32) -> bool {
+        let is_forged = self.acknack_leap.ends_with(self.acknack_count, count);
+        if is_forged {
+            self.acknack_count = Some(count.wrapping_sub(1));
+        }
+        is_forged
     }
 
     /// Whether a NACK_FRAG with this count is new.

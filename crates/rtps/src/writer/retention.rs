@@ -52,8 +52,12 @@ impl Retention {
         }
     }
 
-    /// Samples kept of a writer without keys.
-    pub fn samples_without_keys(&self) -> usize {
-        self.depth.min(self.samples_max)
+    /// Samples kept in all of a writer with or without keys.
+    pub fn samples_max_of(&self, keyed: bool) -> usize {
+        if keyed {
+            self.samples_max
+        } else {
+            self.depth.min(self.samples_max)
+        }
     }
 }

@@ -88,12 +88,18 @@ impl Writer {
                 self.cursor.fragment = next;
                 return false;
             }
-            self.cursor = SendCursor::at(number.saturating_add(1));
-            if self.counts.reliable == 0 || self.counts.filtered > 0 {
-                self.prune();
-            }
+            self.note_pushed(number, number);
         }
         true
+    }
+
+    /// Notes that the changes from `first` to `last` were sent to every destination.
+    pub(super) fn note_pushed(&mut self, first: i64, last: i64) {
+        self.cursor = SendCursor::at(last.saturating_add(1));
+        self.drop_surplus(SequenceNumber(first));
+        if self.counts.reliable == 0 || self.counts.filtered > 0 {
+            self.prune();
+        }
     }
 
     /// The number of the next change to send. Removed numbers before it are

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use pteros_dcps::coherent::GroupDialect;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::VendorId;
 use pteros_rtps::qos::{EndpointQos, Reliability};
@@ -23,9 +24,12 @@ impl Core {
             return;
         }
         let is_reliable = |qos: &EndpointQos| qos.reliability == Reliability::Reliable;
-        let sends_group_info =
-            vendor == VendorId::PTEROS && is_reliable(&writer.qos) && is_reliable(&reader.data.qos);
-        reader.add_set_writer(writer.guid, writer.group, sends_group_info);
+        let is_own = vendor == VendorId::PTEROS;
+        let dialect = GroupDialect {
+            sends_group_info: is_own && is_reliable(&writer.qos) && is_reliable(&reader.data.qos),
+            names_writers: is_own,
+        };
+        reader.add_set_writer(writer.guid, writer.group, dialect);
     }
 
     /// Passes the writers of each publisher, as discovery shows them, to the sets.

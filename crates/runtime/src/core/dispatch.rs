@@ -104,7 +104,7 @@ impl Core {
         // Nearly always all submessages of a datagram have one source.
         let mut checked = None;
         for (source, submessage) in message {
-            if source.prefix == self.prefix {
+            if source.prefix == self.prefix || is_interpreter(&submessage) {
                 continue;
             }
             if submessage.writer().is_some_and(EntityId::is_builtin) {
@@ -434,4 +434,18 @@ impl Core {
             while self.take_decoded(reader, listen).is_some() {}
         }
     }
+}
+
+/// Whether a submessage only says how to read those behind it (RTPS 2.5 §8.3.8). Taken for
+/// user traffic, that of a question about a path would prove the path.
+fn is_interpreter(submessage: &Submessage<'_>) -> bool {
+    matches!(
+        submessage,
+        Submessage::InfoTimestamp(_)
+            | Submessage::InfoDestination(_)
+            | Submessage::InfoSource(_)
+            | Submessage::InfoReply(_)
+            | Submessage::Pad
+            | Submessage::Unknown(_)
+    )
 }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use pteros_dcps::coherent::GroupDialect;
 use pteros_msg::hash::TypeHash;
 use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
@@ -266,7 +267,7 @@ impl Core {
             reader.note_durable(remote.guid, &remote.qos);
             if reader.holds_samples() {
                 // A member of a subscription group. No such wire carries marks of a group.
-                reader.add_set_writer(remote.guid, remote.group, false);
+                reader.add_set_writer(remote.guid, remote.group, GroupDialect::default());
             }
             reader.machine.lock().match_writer(now, monitored(remote));
             let mut table = self.endpoints.write();

@@ -1,7 +1,7 @@
 //! Delivery of samples to a subscription whose PRESENTATION holds them back.
 
 use pteros_dcps::coherent::{
-    CoherentSets, MatchKey, ReaderLosses, ReadyBatch, SOLE_READER, WriterArrival,
+    CoherentSets, GroupDialect, MatchKey, ReaderLosses, ReadyBatch, SOLE_READER, WriterArrival,
 };
 use pteros_dcps::sample::{ArrivalSummary, InsertOutcome, PoppedSample, QueuedSample};
 use pteros_rtps::coherent_mark::CoherentMarkKind;
@@ -44,16 +44,15 @@ impl ReaderEndpoint {
         self.with_sets(|sets| sets.exceeded_limit(index)).flatten()
     }
 
-    /// Adds a matched writer. `sends_group_info`: it is known to send group
-    /// information.
+    /// Adds a matched writer.
     pub(crate) fn add_set_writer(
         &self,
         writer: Guid,
         publisher: Option<Guid>,
-        sends_group_info: bool,
+        dialect: GroupDialect,
     ) {
         let index = self.member_index();
-        self.with_sets(|sets| sets.add_writer(index, writer, publisher, sends_group_info));
+        self.with_sets(|sets| sets.add_writer(index, writer, publisher, dialect));
     }
 
     /// Removes a writer. Its samples are received first, however full the queue is.

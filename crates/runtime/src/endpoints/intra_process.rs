@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use pteros_dcps::coherent::MatchKey;
+use pteros_dcps::coherent::{GroupDialect, MatchKey};
 use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
 use pteros_rtps::fault;
 use pteros_rtps::id::VendorId;
@@ -145,7 +145,12 @@ impl IntraProcess {
             qos.lease_duration = Duration::INFINITE;
         }
         reader.note_writer(writer.guid(), qos.ownership_strength);
-        reader.add_set_writer(writer.guid(), writer.data.group, false);
+        // Within a process the set of writers is known.
+        let dialect = GroupDialect {
+            names_writers: true,
+            ..GroupDialect::default()
+        };
+        reader.add_set_writer(writer.guid(), writer.data.group, dialect);
         let mut machine = reader.machine.lock();
         machine.match_writer(
             now,

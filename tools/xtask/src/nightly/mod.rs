@@ -1,5 +1,5 @@
-//! `cargo xtask nightly [--hours N] [--part NAME …]`: every search for defects as one
-//! command, for a night or for minutes.
+//! `cargo xtask nightly [--hours N] [--part NAME …] [--start SEED]`: every search for
+//! defects as one command, for a night or for minutes.
 //!
 //! Each part gets its share of the time, and is left out with a sentence if a tool
 //! is missing. What was done is added to `docs/measurements/assurance.md`. The
@@ -18,25 +18,29 @@ use crate::checkout::root;
 use part::{Outcome, PARTS, Part};
 use state::{Occasion, State};
 
-const USAGE: &str = "usage: cargo xtask nightly [--hours N] [--part NAME …]";
+const USAGE: &str = "usage: cargo xtask nightly [--hours N] [--part NAME …] [--start SEED]";
 
 /// A night, hours.
 const HOURS_DEFAULT: f64 = 8.0;
 
 /// Runs the command. Returns whether nothing was found.
 pub fn run(arguments: &[String]) -> Result<bool> {
-    let (hours, chosen) = parse_arguments(arguments)?;
+    let Request {
+        hours,
+        parts,
+        start,
+    } = parse_arguments(arguments)?;
     let night = Duration::from_secs_f64(hours * 3_600.0);
     let on = occasion()?;
     let mut results = Vec::new();
-    for part in chosen {
+    for part in parts {
         println!("\n=== {}: {} ===", part.name, part.does);
         let next_seed = State::load()?.next_seed(part.name);
-        let outcome = part.run(night, next_seed)?;
+        let outcome = part.run(night, start.unwrap_or(next_seed))?;
         println!("=== {}: {} ===", part.name, outcome.result());
         // After each part: an interrupted night keeps what it has done.
         let mut state = State::load()?;
-        state.add(part, &outcome, &on);
+        state.add(part, &outcome, &on, start.is_some());
         state.save()?;
         results.push((part, outcome));
     }
@@ -65,9 +69,18 @@ fn print_summary(results: &[(&Part, Outcome)]) {
     println!("added to docs/measurements/assurance.md; commit it");
 }
 
-fn parse_arguments(arguments: &[String]) -> Result<(f64, Vec<&'static Part>)> {
+/// The parsed arguments.
+struct Request {
+    hours: f64,
+    parts: Vec<&'static Part>,
+    /// The first seed of the simulator, instead of the next one.
+    start: Option<u64>,
+}
+
+fn parse_arguments(arguments: &[String]) -> Result<Request> {
     let mut hours = HOURS_DEFAULT;
-    let mut chosen = Vec::new();
+    let mut parts = Vec::new();
+    let mut start = None;
     let mut rest = arguments.iter();
     while let Some(word) = rest.next() {
         match word.as_str() {
@@ -86,15 +99,26 @@ fn parse_arguments(arguments: &[String]) -> Result<(f64, Vec<&'static Part>)> {
                 let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
                 let part =
                     part.with_context(|| format!("--part {name}: there are {}", names.join(", ")))?;
-                chosen.push(part);
+                parts.push(part);
+            }
+            "--start" => {
+                let number = rest.next().context(USAGE)?;
+                let parsed = number.parse::<u64>();
+                start = Some(parsed.with_context(|| {
+                    format!("--start {number}: give the first seed, a whole number")
+                })?);
             }
             _ => bail!("{word}: not an option\n{USAGE}"),
         }
     }
-    if chosen.is_empty() {
-        chosen = PARTS.iter().collect();
+    if parts.is_empty() {
+        parts = PARTS.iter().collect();
     }
-    Ok((hours, chosen))
+    Ok(Request {
+        hours,
+        parts,
+        start,
+    })
 }
 
 /// Today, and the commit of this checkout.
@@ -126,10 +150,11 @@ fn output(program: &str, arguments: &[&str]) -> Result<String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<(f64, Vec<&'static str>)> {
+    fn read(line: &str) -> Result<(f64, Vec<&'static str>, Option<u64>)> {
         let words: Vec<String> = line.split_whitespace().map(Into::into).collect();
-        let (hours, parts) = parse_arguments(&words)?;
-        Ok((hours, parts.iter().map(|part| part.name).collect()))
+        let request = parse_arguments(&words)?;
+        let parts = request.parts.iter().map(|part| part.name).collect();
+        Ok((request.hours, parts, request.start))
     }
 
     #[test]
@@ -137,7 +162,11 @@ mod tests {
         assert_eq!(read("").unwrap().1.len(), PARTS.len());
         assert_eq!(
             read("--hours 0.05 --part sim --part audit").unwrap(),
-            (0.05, vec!["sim", "audit"])
+            (0.05, vec!["sim", "audit"], None)
+        );
+        assert_eq!(
+            read("--part sim --start 8000000").unwrap(),
+            (8.0, vec!["sim"], Some(8_000_000))
         );
         for (line, named) in [
             ("--hours", "usage"),
@@ -148,6 +177,8 @@ mod tests {
             ("--hours 1e9", "1000"),
             ("--part", "usage"),
             ("--part sum", "sim"),
+            ("--start", "usage"),
+            ("--start -1", "-1"),
             ("--fast", "--fast"),
         ] {
             let error = read(line).unwrap_err().to_string();

@@ -1,12 +1,14 @@
 //! The parts of a night: what each runs, for which share of the time, and how its
 //! output is counted.
 
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::{TimeVal, TimeValLike};
+use serde_json::Value;
 
 use super::audit;
 use crate::checkout::root;
@@ -28,8 +30,8 @@ pub struct Part {
 pub struct Budget {
     /// Time after the build.
     pub time: Duration,
-    /// The first seed that was not tried.
-    pub next_seed: u64,
+    /// The first seed to try.
+    pub first_seed: u64,
 }
 
 /// What a part has done.
@@ -43,6 +45,10 @@ pub struct Outcome {
     pub executions: u64,
     /// Simulated graphs.
     pub seeds: u64,
+    /// Those since the last find.
+    pub sound_seeds: u64,
+    /// Time that passed in them, seconds.
+    pub simulated_seconds: f64,
     /// One line for each find.
     pub finds: Vec<String>,
     /// Why it did not run.
@@ -100,9 +106,9 @@ fn cpu_seconds_of_children() -> Result<f64> {
 
 impl Part {
     /// Runs it with its share of the time.
-    pub fn run(&self, night: Duration, next_seed: u64) -> Result<Outcome> {
+    pub fn run(&self, night: Duration, first_seed: u64) -> Result<Outcome> {
         let time = night.mul_f64(self.share as f64 / 100.0);
-        (self.run)(&Budget { time, next_seed })
+        (self.run)(&Budget { time, first_seed })
     }
 }
 
@@ -193,38 +199,29 @@ const FAILING_SEEDS_MAX: usize = 5;
 /// Runs new seeds until the time is over. A run ends at a seed that fails, and the next
 /// begins behind it.
 fn simulation(budget: &Budget, workload: &[&str]) -> Result<Outcome> {
-    let build = [
-        "build",
-        "--release",
-        "--quiet",
-        "-p",
-        "pteros-sim",
-        "--features",
-        "faults",
-    ];
-    let built = cargo(&build).status().context("build the simulator")?;
-    if !built.success() {
-        anyhow::bail!("the simulator does not build");
-    }
+    let simulator = build_simulator()?;
     let mut outcome = Outcome::default();
     let mut seeds = SEEDS_FIRST;
     while outcome.seconds < budget.time.as_secs_f64() {
-        let start = budget.next_seed + outcome.seeds;
-        let mut command = cargo(&["run", "--release", "--quiet", "-p", "pteros-sim"]);
-        command.args(["--features", "faults", "--"]).args(workload);
+        let start = budget.first_seed + outcome.seeds;
+        let mut command = Command::new(&simulator);
+        command.current_dir(root()).args(workload);
         command.args(["--start", &start.to_string(), "--seeds", &seeds.to_string()]);
         let clock = Clock::start()?;
         let output = run_limited(&mut command, budget.time * 4 + BUILD_MAX, true)?;
         clock.stop(&mut outcome)?;
         outcome.executions += simulated_runs(&output.text);
+        outcome.simulated_seconds += simulated_seconds(&output.text);
         outcome.seeds += seeds;
+        outcome.sound_seeds += seeds;
         if output.failed() {
             let failure = failing_seed(&output.text);
             let (seed, find) = failure.unwrap_or_else(|| {
                 let why = first_line_with(&output.text, &["panicked at", "error"]);
                 (start + seeds - 1, format!("seeds from {start}: {why}"))
             });
-            outcome.seeds = (seed + 1).saturating_sub(budget.next_seed);
+            outcome.seeds = (seed + 1).saturating_sub(budget.first_seed);
+            outcome.sound_seeds = 0;
             outcome.finds.push(find);
             if outcome.finds.len() >= FAILING_SEEDS_MAX {
                 break;
@@ -234,7 +231,41 @@ fn simulation(budget: &Budget, workload: &[&str]) -> Result<Outcome> {
         let speed = outcome.seeds as f64 / outcome.seconds.max(0.001);
         seeds = ((speed * left) as u64).clamp(1, 1_000_000);
     }
+    std::fs::remove_file(&simulator)?;
     Ok(outcome)
+}
+
+/// Builds the simulator, and copies it: a change of the sources, or another build, does
+/// not change what a night tests.
+fn build_simulator() -> Result<PathBuf> {
+    let mut build = cargo(&["build", "--release", "--quiet", "-p", "pteros-sim"]);
+    build.args(["--features", "faults", "--message-format=json"]);
+    let built = build
+        .stderr(Stdio::inherit())
+        .output()
+        .context("build the simulator")?;
+    if !built.status.success() {
+        bail!("the simulator does not build");
+    }
+    let built = executable(&String::from_utf8_lossy(&built.stdout))
+        .context("cargo names no simulator among what it built")?;
+    let folder = root().join("target/nightly");
+    std::fs::create_dir_all(&folder)?;
+    let copy = folder.join(format!("pteros-sim-{}", std::process::id()));
+    std::fs::copy(&built, &copy).with_context(|| format!("copy {}", built.display()))?;
+    Ok(copy)
+}
+
+/// The program in cargo's messages.
+fn executable(messages: &str) -> Option<PathBuf> {
+    let messages = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut programs = messages.filter_map(|message| {
+        let program = message.get("executable")?.as_str()?;
+        Some(PathBuf::from(program))
+    });
+    programs.next()
 }
 
 /// The seed that failed and what it violated: `graphs, seed 601 at commit … fails:` and
@@ -260,6 +291,15 @@ fn simulated_runs(text: &str) -> u64 {
         before.rsplit(' ').next()?.parse::<u64>().ok()
     });
     counts.sum()
+}
+
+/// The time that passed in the simulated graphs of these summaries.
+fn simulated_seconds(text: &str) -> f64 {
+    let hours = text.lines().filter_map(|line| {
+        let (before, _) = line.split_once(" simulated hours ")?;
+        before.rsplit(' ').next()?.parse::<f64>().ok()
+    });
+    hours.sum::<f64>() * 3_600.0
 }
 
 fn loom(budget: &Budget) -> Result<Outcome> {
@@ -445,11 +485,15 @@ mod tests {
         let sim = "graphs: 20 seeds, 0.11 simulated hours in 3.0 s: 130 simulated seconds a second\n\
                    actions: 5 seeds, 0.01 simulated hours in 1.0 s: 36 simulated seconds a second\n";
         assert_eq!(simulated_runs(sim), 25);
+        assert_eq!(simulated_seconds(sim).round(), 432.0);
         let failed =
             "graphs, seed 9 at commit abc1234 fails:\n  I13 s3: a request\n  I1 more\nreplay: x\n";
         let find = "graphs, seed 9: I13 s3: a request".to_string();
         assert_eq!(failing_seed(failed), Some((9, find)));
         assert_eq!(failing_seed(sim), None);
+        let built = "{\"reason\":\"compiler-artifact\",\"executable\":null}\n\
+                     {\"reason\":\"compiler-artifact\",\"executable\":\"/t/pteros-sim\"}\n";
+        assert_eq!(executable(built), Some("/t/pteros-sim".into()));
         let fuzz = "stat::number_of_executed_units: 5123\nstat::average_exec_per_sec: 900\n";
         assert_eq!(number_after(fuzz, "stat::number_of_executed_units:"), 5_123);
         let tests = "test a::b ... ok\ntest a::c ... FAILED\ntest result: FAILED. 1 passed\n";

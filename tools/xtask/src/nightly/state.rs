@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::part::{Outcome, PARTS, Part};
 use crate::checkout::root;
+use crate::fuzz;
 
 /// Finds that are kept; the oldest goes.
 const FINDS_MAX: usize = 100;
@@ -65,21 +66,33 @@ impl State {
         value.and_then(Value::as_f64).unwrap_or(0.0)
     }
 
-    /// The first seed that a part has not tried.
+    /// The first seed that a part has not tried, of those that it tries in order.
     pub fn next_seed(&self, part: &str) -> u64 {
-        let seeds = self.parts.get(part).and_then(|part| part.get("seeds"));
-        seeds.and_then(Value::as_u64).unwrap_or(0) + 1
+        let number = |what| self.parts.get(part)?.get(what)?.as_u64();
+        let in_order = || number("seeds").map(|seeds| seeds + 1);
+        number("next_seed").or_else(in_order).unwrap_or(1)
     }
 
-    /// Adds what a part has done.
-    pub fn add(&mut self, part: &Part, outcome: &Outcome, on: &Occasion) {
+    /// Adds what a part has done. `chosen`: its first seed was named by the user, so the
+    /// order of the others does not change.
+    pub fn add(&mut self, part: &Part, outcome: &Outcome, on: &Occasion, chosen: bool) {
         let whole = |what: &str| self.total(part.name, what) as u64;
         let ran = outcome.skipped.is_none();
+        let tried = if chosen { 0 } else { outcome.seeds };
+        let sound_before = if outcome.finds.is_empty() {
+            whole("sound_seeds")
+        } else {
+            0
+        };
         let entry = json!({
             "seconds": (whole("seconds") + outcome.seconds.round() as u64),
             "cpu_seconds": (whole("cpu_seconds") + outcome.cpu_seconds.round() as u64),
             "executions": whole("executions") + outcome.executions,
             "seeds": whole("seeds") + outcome.seeds,
+            "next_seed": self.next_seed(part.name) + tried,
+            "sound_seeds": sound_before + outcome.sound_seeds,
+            "simulated_seconds":
+                (whole("simulated_seconds") + outcome.simulated_seconds.round() as u64),
             "finds": whole("finds") + outcome.finds.len() as u64,
             "runs": whole("runs") + u64::from(ran),
             "last": {
@@ -111,7 +124,7 @@ impl State {
 
     /// The page.
     pub fn page(&self) -> String {
-        let mut page = HEAD.to_string();
+        let mut page = format!("{HEAD}{}{TABLE}", self.hours());
         for part in PARTS {
             let hours = self.total(part.name, "seconds") / 3_600.0;
             let cpu_hours = self.total(part.name, "cpu_seconds") / 3_600.0;
@@ -151,6 +164,45 @@ impl State {
         }
         page
     }
+
+    /// How many hours stand behind the words of the page, and what they are worth.
+    fn hours(&self) -> String {
+        let hours = |part: &str| self.total(part, "seconds") / 3_600.0;
+        let simulated = (self.total("sim", "simulated_seconds")
+            + self.total("nodes", "simulated_seconds"))
+            / 3_600.0;
+        let simulation = hours("sim") + hours("nodes");
+        let fuzzing = hours("fuzz");
+        let mut text = format!(
+            "**{simulation:.1} hours of simulation stand behind this page** ({:.1} of graphs, {:.1} of whole nodes; \
+             {simulated:.0} hours passed in them since these are counted), **and {fuzzing:.1} hours of fuzzing**, \
+             {:.1} minutes a target.\n",
+            hours("sim"),
+            hours("nodes"),
+            60.0 * fuzzing / fuzz::TARGETS.len() as f64,
+        );
+        for (part, few) in [("simulation", simulation), ("fuzzing", fuzzing)] {
+            if few < HOURS_MIN {
+                text += &format!(
+                    "Less than {HOURS_MIN:.0} hours of {part} say little about rare defects.\n"
+                );
+            }
+        }
+        for (part, what) in [("sim", "graphs"), ("nodes", "rounds of whole nodes")] {
+            let sound = self.total(part, "sound_seeds") as u64;
+            // The rule of three: no find in n trials bounds the rate by 3/n.
+            if sound >= 3 * SOUND_SEEDS_MIN {
+                text += &format!(
+                    "The last {sound} {what} violated nothing: with a confidence of 95 %, fewer than one in {} does.\n",
+                    sound / 3
+                );
+            } else if sound > 0 {
+                text += &format!("The last {sound} {what} violated nothing.\n");
+            }
+        }
+        text.push('\n');
+        text
+    }
 }
 
 /// Text that cannot end a cell of a table.
@@ -158,7 +210,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "/").replace('\n', " ")
 }
 
-/// The page until the rows of the table.
+/// The page until the hours.
 const HEAD: &str = "\
 # Assurance
 
@@ -169,6 +221,16 @@ Executions are inputs of the fuzzer, tests of the other parts, and packages of t
 find ends the command with an error, and becomes a named test. Hours are on the clock, without builds; parts may run side
 by side. CPU hours say how much a busy machine left for them.
 
+";
+
+/// Hours of a search below which the page warns.
+const HOURS_MIN: f64 = 24.0;
+
+/// Seeds in a row of which a bound of the rate is told, in thirds.
+const SOUND_SEEDS_MIN: u64 = 100;
+
+/// The head of the table.
+const TABLE: &str = "\
 | part | what it does | hours | CPU hours | executions | seeds | finds | last run |
 |---|---|---|---|---|---|---|---|
 ";
@@ -194,17 +256,60 @@ mod tests {
             cpu_seconds: 900.0,
             executions: 7,
             seeds: 500,
+            sound_seeds: 400,
+            simulated_seconds: 7_200.0,
             finds: vec!["graph, seed 9|fails".into()],
             skipped: None,
         };
-        state.add(sim, &outcome, &occasion());
+        state.add(sim, &outcome, &occasion(), false);
         let text = json!({ "parts": state.parts, "finds": state.finds }).to_string();
         let mut state = State::parse(&text).unwrap();
-        state.add(sim, &outcome, &occasion());
+        state.add(sim, &outcome, &occasion(), false);
         assert_eq!(state.next_seed("sim"), 1_001);
         let page = state.page();
         assert!(page.contains("| 1.00 | 0.50 | 14 | 1000 | 2 |"), "{page}");
         assert!(page.contains("abc1234, sim: graph, seed 9/fails"), "{page}");
+    }
+
+    /// The hours of simulation and fuzzing, and the seeds since the last find.
+    #[test]
+    fn the_page_says_how_many_hours_stand_behind_it() {
+        let part = |name| PARTS.iter().find(|part| part.name == name).unwrap();
+        let mut state = State::parse("{}").unwrap();
+        let found = Outcome {
+            seconds: 5_400.0,
+            seeds: 700,
+            sound_seeds: 200,
+            simulated_seconds: 36_000.0,
+            finds: vec!["graphs, seed 9".into()],
+            ..Outcome::default()
+        };
+        state.add(part("sim"), &found, &occasion(), false);
+        let sound = Outcome {
+            seeds: 1_000,
+            sound_seeds: 1_000,
+            finds: Vec::new(),
+            ..found
+        };
+        state.add(part("sim"), &sound, &occasion(), true);
+        state.add(part("nodes"), &sound, &occasion(), true);
+        let page = state.page();
+        for words in [
+            "**4.5 hours of simulation stand behind this page** (3.0 of graphs, 1.5 of whole nodes; 30 hours",
+            "0.0 hours of fuzzing",
+            "Less than 24 hours of simulation",
+            "The last 1200 graphs violated nothing: with a confidence of 95 %, fewer than one in 400 does.",
+        ] {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+        assert_eq!(state.next_seed("sim"), 701, "chosen seeds do not count");
+    }
+
+    /// A state of an older version has no seeds since the last find.
+    #[test]
+    fn seeds_go_on_behind_those_of_an_older_state() {
+        let state = State::parse(r#"{"parts": {"sim": {"seeds": 8124}}}"#).unwrap();
+        assert_eq!(state.next_seed("sim"), 8_125);
     }
 
     #[test]
@@ -215,6 +320,7 @@ mod tests {
             miri,
             &Outcome::skipped("miri is not installed"),
             &occasion(),
+            false,
         );
         assert_eq!(state.total("miri", "runs"), 0.0);
         assert!(state.page().contains("skipped: miri is not installed"));

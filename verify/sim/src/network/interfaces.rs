@@ -64,8 +64,8 @@ pub struct SocketInterfaces {
 pub enum Passage {
     /// It arrives, from this address.
     From([u8; 4]),
-    /// It is lost: no carrier, or a network that died.
-    Lost,
+    /// It is lost from there: no carrier, or a network that died.
+    Lost([u8; 4]),
 }
 
 impl Topology {
@@ -147,7 +147,7 @@ impl Topology {
         if carries && !is_silent {
             Passage::From(own.ip)
         } else {
-            Passage::Lost
+            Passage::Lost(own.ip)
         }
     }
 }

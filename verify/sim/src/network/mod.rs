@@ -268,9 +268,10 @@ impl Network {
                 let port = u16::try_from(own.port).unwrap_or(0);
                 self.transmit(now, process, Locator::udp_v4(ip, port), to, bytes);
             }
-            Passage::Lost => {
+            Passage::Lost(ip) => {
                 self.traffic.lost += 1;
-                self.trace_datagram(now, "no way", own, to, &bytes);
+                let port = u16::try_from(own.port).unwrap_or(0);
+                self.trace_datagram(now, "no way", Locator::udp_v4(ip, port), to, &bytes);
             }
         }
     }

@@ -19,6 +19,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pteros_rtps::writer::FragmentSize;
+
 use super::model::matching::{MatchDecision, is_reliable, match_decision};
 use super::model::records::{ReaderRecord, WriterRecord, is_matched};
 use super::schedule::SimEvent;
@@ -38,8 +40,10 @@ const FAIL_OVER: u64 = 1_200 * MILLI;
 /// Pause between two checks of all flows.
 const CHECK_PERIOD: u64 = 100 * MILLI;
 
-/// Best-effort messages within [`BEST_EFFORT_SPAN`], of which one must arrive.
+/// Best-effort messages within [`BEST_EFFORT_SPAN`], of which one must arrive, at least.
 const BEST_EFFORT_MESSAGES: usize = 10;
+/// The chance that all of as many as are expected are lost by the links alone.
+const ALL_LOST: f64 = 1e-12;
 const BEST_EFFORT_SPAN: u64 = SECOND;
 
 /// Addresses that a host may get on one network.
@@ -348,7 +352,10 @@ impl GraphWorld {
                 }
                 wrong.extend(
                     self.check_pair_found(now, bound, (w, writer), (r, reader), since)
-                        .or_else(|| check_progress(now, (w, writer), (r, reader), since + bound)),
+                        .or_else(|| {
+                            let loss = self.plan.link.loss;
+                            check_progress(now, (w, writer), (r, reader), since + bound, loss)
+                        }),
                 );
             }
         }
@@ -389,6 +396,7 @@ fn check_progress(
     (w, writer): (usize, &WriterRecord),
     (r, reader): (usize, &ReaderRecord),
     settled_at: u64,
+    loss: u32,
 ) -> Option<String> {
     let ours = writer.peers.get(&reader.endpoint.data.guid)?;
     let theirs = reader.peers.get(&writer.endpoint.guid())?;
@@ -419,12 +427,22 @@ fn check_progress(
         times.partition_point(|at| *at < end),
     );
     let missing = i64::try_from(first + from).ok()?;
-    (to >= from + BEST_EFFORT_MESSAGES && last <= missing && now > met + BEST_EFFORT_SPAN).then(
-        || {
-            format!(
-                "I21 best-effort r{r} has number {last} of w{w}, none of {} newer ones",
-                to - from
-            )
-        },
-    )
+    let expected = messages_of_which_one_arrives(writer.bytes, loss);
+    (to >= from + expected && last <= missing && now > met + BEST_EFFORT_SPAN).then(|| {
+        format!(
+            "I21 best-effort r{r} has number {last} of w{w}, none of {} newer ones",
+            to - from
+        )
+    })
+}
+
+/// How many best-effort messages of so many bytes must be sent until one has arrived, where
+/// `loss` of 10000 datagrams are lost. Every fragment of a large one must arrive
+/// (seed 88002030).
+fn messages_of_which_one_arrives(bytes: usize, loss: u32) -> usize {
+    let fragment = usize::from(FragmentSize::default().network);
+    let datagrams = i32::try_from(bytes.div_ceil(fragment)).unwrap_or(i32::MAX);
+    let arrives = (1.0 - f64::from(loss) / 10_000.0).powi(datagrams);
+    let count = ALL_LOST.ln() / (1.0 - arrives).ln();
+    BEST_EFFORT_MESSAGES.max(count.ceil() as usize)
 }
