@@ -239,16 +239,19 @@ fn nanos(instant: Instant) -> i64 {
 
 impl ScheduledTimer for TimerCore {
     fn restart(&self) {
-        let now = self.now();
-        self.schedule.lock().restart(now);
+        // Time is read under the lock, here and below, so that a jump counts after it.
+        let mut schedule = self.schedule.lock();
+        schedule.restart(self.now());
+        drop(schedule);
         if !self.cancelled.load(Ordering::Acquire) {
             self.schedule();
         }
     }
 
     fn handle_jump(&self, change: ClockChange) {
-        let now = self.now();
-        let has_changed = self.schedule.lock().handle_jump(change, now);
+        let mut schedule = self.schedule.lock();
+        let has_changed = schedule.handle_jump(change, self.now());
+        drop(schedule);
         // Another source has another heap.
         let has_moved = change != ClockChange::RosTimeNoChange;
         if (has_changed || has_moved) && !self.cancelled.load(Ordering::Acquire) {
@@ -287,7 +290,12 @@ impl ScheduledTimer for TimerCore {
     }
 
     fn tick(&self, now: Instant) -> Option<Instant> {
-        self.schedule.lock().call(nanos(now));
+        let mut schedule = self.schedule.lock();
+        schedule.call(match self.simulated() {
+            Some(_) => self.now(),
+            None => nanos(now),
+        });
+        drop(schedule);
         if let Some(mut callback) = self.callback.try_lock() {
             self.ticks.fetch_add(1, Ordering::Relaxed);
             if !self.repeats {

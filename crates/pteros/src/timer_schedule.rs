@@ -47,8 +47,13 @@ impl TimerSchedule {
     /// Notes a call and returns the time for which it was due.
     ///
     /// The next call is behind `now`: calls that were missed are skipped, and the
-    /// phase is kept.
+    /// phase is kept. If time has gone back and the jump is not handled yet, the period
+    /// starts again.
     pub fn call(&mut self, now: i64) -> i64 {
+        if now < self.last_call {
+            *self = Self::starting_at(now, self.period);
+            return now;
+        }
         let due = self.next_call;
         self.last_call = now;
         let behind = now.saturating_sub(due).max(0);
@@ -141,6 +146,15 @@ mod tests {
         assert!(!schedule.handle_jump(ClockChange::Activated, 0));
         assert!(schedule.handle_jump(same, 5 * S));
         assert_eq!(schedule.next_call(), 6 * S);
+    }
+
+    #[test]
+    fn a_call_between_a_jump_and_its_handling_does_not_wait_for_the_old_time() {
+        let same = ClockChange::RosTimeNoChange;
+        let mut schedule = at(1_000 * S, 1_001 * S);
+        assert_eq!(schedule.call(10 * S), 10 * S);
+        schedule.handle_jump(same, 10 * S);
+        assert_eq!(schedule, at(10 * S, 11 * S));
     }
 
     #[test]

@@ -31,6 +31,16 @@ impl TimerState {
             .then(|| next_call.saturating_sub(self.clock.now()))
     }
 
+    /// Schedules the next call. Returns the expected and the actual time; `None` while
+    /// canceled, or if `only_if_due` and it is not due.
+    fn call(&self, only_if_due: bool) -> Option<(i64, i64)> {
+        let mut schedule = self.schedule.lock();
+        let now = self.clock.now();
+        let is_refused =
+            self.is_canceled.load(Ordering::Acquire) || (only_if_due && schedule.next_call() > now);
+        (!is_refused).then(|| (schedule.call(now), now))
+    }
+
     pub(crate) fn is_ready(&self) -> bool {
         self.remaining().is_some_and(|remaining| remaining <= 0)
     }
@@ -57,18 +67,14 @@ impl Timer {
     /// Schedules the next call if the timer is due.
     pub(crate) fn try_call(&self) -> PyResult<bool> {
         self.life.check()?;
-        Ok(self.state.is_ready() && self.call().is_ok())
+        Ok(self.state.call(true).is_some())
     }
 
     /// Schedules the next call. Returns the expected and the actual time.
     fn call(&self) -> PyResult<(i64, i64)> {
         self.life.check()?;
-        if self.state.is_canceled.load(Ordering::Acquire) {
-            return Err(rcl("the timer is canceled"));
-        }
-        let now = self.state.clock.now();
-        let expected = self.state.schedule.lock().call(now);
-        Ok((expected, now))
+        let call = self.state.call(false);
+        call.ok_or_else(|| rcl("the timer is canceled"))
     }
 }
 
@@ -89,9 +95,12 @@ impl Timer {
             .state
             .check_valid(py, "create timer", Owner::Given)?;
         check_period(period_ns)?;
-        let schedule = TimerSchedule::starting_at(clock.state.now(), period_ns);
-        let schedule = Arc::new(Mutex::new(schedule));
+        let schedule = Arc::new(Mutex::new(TimerSchedule::starting_at(0, period_ns)));
         clock.state.add_schedule(&schedule);
+        // Time is read under the lock, as in calls, so that a jump counts after it.
+        let mut starting = schedule.lock();
+        *starting = TimerSchedule::starting_at(clock.state.now(), period_ns);
+        drop(starting);
         let life = Lifetime::new(|| {});
         Ok(
             PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
@@ -142,8 +151,9 @@ impl Timer {
 
     fn reset_timer(&self) -> PyResult<()> {
         self.life.check()?;
-        let now = self.state.clock.now();
-        self.state.schedule.lock().restart(now);
+        let mut schedule = self.state.schedule.lock();
+        schedule.restart(self.state.clock.now());
+        drop(schedule);
         self.state.is_canceled.store(false, Ordering::Release);
         self.state.wakers.wake();
         Ok(())
