@@ -8,6 +8,7 @@
 use pteros::log::{escape_json, escape_line, escape_lines, escape_row};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The output streams and the requested format.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +51,21 @@ impl Console {
     /// Writes a complete result as indented JSON.
     pub fn json(self, value: &Value) -> io::Result<()> {
         self.styled(&format!("{}\n", escape_json(&format!("{value:#}"))))
+    }
+
+    /// Writes what a verb does, which is not its result. A full disk behind standard
+    /// output does not end the verb: one note reports it. A closed pipe does.
+    pub fn progress(self, written: io::Result<()>) -> io::Result<()> {
+        static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                if !IS_REPORTED.swap(true, Ordering::Relaxed) {
+                    self.note(format!("{error}; going on without this output"));
+                }
+                Ok(())
+            }
+            written => written,
+        }
     }
 
     /// Writes names, one per line, or only their number.

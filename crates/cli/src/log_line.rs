@@ -3,14 +3,10 @@
 
 use crate::cli_context::CliContext;
 use anyhow::{Result, anyhow};
-use pteros::log::{Severity, escape_line};
-use std::fmt;
+use pteros::log::Severity;
+use pteros_container::RosLogFormat;
 use std::io::IsTerminal;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::FmtContext;
-use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
-use tracing_subscriber::registry::LookupSpan;
 
 /// Installs the log output: warnings and worse, or the level of `--log-level` or
 /// RUST_LOG.
@@ -39,43 +35,7 @@ pub fn install(cli: &CliContext) -> Result<()> {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        .event_format(RosFormat)
+        .event_format(RosLogFormat)
         .try_init();
     Ok(())
-}
-
-fn line(severity: &str, logger: &str, text: &str) -> String {
-    let time = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    format!(
-        "[{severity}] [{}.{:09}] [{logger}]: {text}",
-        time.as_secs(),
-        time.subsec_nanos()
-    )
-}
-
-struct RosFormat;
-
-impl<S, N> FormatEvent<S, N> for RosFormat
-where
-    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        context: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &tracing::Event<'_>,
-    ) -> fmt::Result {
-        let metadata = event.metadata();
-        let logger = metadata.target().replace("::", ".");
-        write!(writer, "{}", line(metadata.level().as_str(), &logger, ""))?;
-        let mut text = String::new();
-        context
-            .field_format()
-            .format_fields(Writer::new(&mut text), event)?;
-        // Names and error texts in it may come from peers.
-        writeln!(writer, "{}", escape_line(&text))
-    }
 }

@@ -13,10 +13,12 @@ use pteros::interfaces::example_interfaces::action::{
 };
 use pteros::prelude::*;
 use spin_thread::SpinThread;
-use support::Domain;
+use support::{Domain, assert_contains};
 
 /// An action server that counts until it is dropped. It rejects negative goals and
 /// never finishes goal 99.
+///
+/// It accepts the cancellation of every goal.
 fn counter(domain: &Domain) -> SpinThread {
     let context = Context::with_options(ContextOptions::local(domain.id()));
     let node = context.unwrap().create_node("counter").unwrap();
@@ -71,6 +73,21 @@ fn actions_are_listed_found_and_described() {
         .run("action send_goal /fibonaci example_interfaces/action/Fibonacci {}")
         .failed(1);
     assert!(goal.contains("did you mean /fibonacci?"), "{goal}");
+}
+
+#[test]
+fn a_signal_cancels_the_goal() {
+    let domain = Domain::new();
+    let _counter = counter(&domain);
+    for signal in ["INT", "TERM"] {
+        let mut running = domain.start_with(GOAL, "{order: 99}");
+        while !running.line().starts_with("Goal accepted") {}
+        running.signal(signal);
+        let answer = running.wait();
+        assert_contains(&answer.err, "Canceling goal...");
+        assert_contains(&answer.err, "Goal canceled.");
+        assert_ne!(answer.code, Some(0), "{signal}");
+    }
 }
 
 #[test]

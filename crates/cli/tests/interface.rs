@@ -311,3 +311,31 @@ fn a_shell_completes_verbs_types_and_packages() {
     let found = candidates("pteros topic pub /chatter std_msgs/msg/Str");
     assert_eq!(found, ["std_msgs/msg/String"]);
 }
+
+/// Sixty thousand fields, and types that nest eleven times in forty levels.
+#[test]
+fn a_large_definition_is_listed_in_linear_time_or_refused() {
+    let folder = Folder::new("large-definitions");
+    let fields: String = (0..60_000).map(|at| format!("int8 f{at}\n")).collect();
+    folder.write("own/msg/Wide.msg", &fields);
+    for level in 0..40 {
+        let nested = |at: usize| match level {
+            39 => format!("int8 f{at}\n"),
+            _ => format!("own/L{} f{at}\n", level + 1),
+        };
+        let text: String = (0..11).map(nested).collect();
+        folder.write(&format!("own/msg/L{level}.msg"), &text);
+    }
+    let show = |name: &str| {
+        let mut command = pteros();
+        command.env("PTEROS_INTERFACE_PATH", folder.path());
+        command.args(["interface", "show", name]);
+        support::finish(command)
+    };
+    assert_eq!(show("own/msg/Wide").ok().lines().count(), 60_000);
+    let refused = show("own/msg/L20").failed(1);
+    assert_contains(
+        &refused,
+        "nested so often that the listing has more than 4 MiB",
+    );
+}

@@ -141,6 +141,44 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
     std::fs::remove_file(&path).unwrap();
 }
 
+/// Texts that ROS 2's two typing rules read differently, on parameters of a declared
+/// type and of a dynamic one.
+#[test]
+fn the_declared_type_decides_how_a_text_is_read() {
+    let domain = Domain::new();
+    let _wheels = wheels(&domain);
+    let value_of = |parameter: &str, text: &str| {
+        let set = format!("param set /robot/left {parameter}");
+        let done = domain.run_with(&set, text).ok();
+        assert_eq!(done, "Set parameter successful\n", "{parameter} {text}");
+        let get = format!("param get /robot/left {parameter}");
+        domain.run(&get).ok()
+    };
+    for text in [
+        "0483", "123E5", "y", "off", "nan", "[]", "{a: 1}", "a: b", "1:30",
+    ] {
+        assert_eq!(value_of("name", text), format!("String value is: {text}\n"));
+    }
+    assert_eq!(value_of("name", "'5'"), "String value is: 5\n");
+    assert_eq!(value_of("speed", "1e-1"), "Double value is: 0.1\n");
+    assert_eq!(
+        value_of("motor.limits", "[1, 2]"),
+        "Double values are: [1.0, 2.0]\n"
+    );
+    assert_eq!(value_of("motor.spare", "0483"), "String value is: 0483\n");
+    assert_eq!(value_of("motor.spare", "1_000"), "Integer value is: 1000\n");
+    let refused = domain.run("param set /robot/left speed fast").failed(1);
+    assert_contains(&refused, "is of type {double}, setting it to {string}");
+    let path = std::env::temp_dir().join(format!("pteros-typing-{}.yaml", std::process::id()));
+    std::fs::write(&path, "/**:\n  ros__parameters: {name: 0483, speed: 2}\n").unwrap();
+    domain
+        .run(&format!("param load /robot/left {}", path.display()))
+        .ok();
+    std::fs::remove_file(&path).unwrap();
+    let loaded = domain.run("param get /robot/left name").ok();
+    assert_eq!(loaded, "String value is: 0483\n");
+}
+
 #[test]
 fn mistakes_with_parameters_are_reported() {
     let domain = Domain::new();
@@ -153,7 +191,7 @@ fn mistakes_with_parameters_are_reported() {
         ("param get /robot/left sped --timeout 0", "not set"),
         (
             "param set /robot/left speed [1,a]",
-            "a list of integer has, at place 2",
+            "setting it to {string} is not allowed",
         ),
         ("param list --filter [", "is not a regular expression"),
         ("param load /robot/left /nowhere.yaml", "/nowhere.yaml"),

@@ -151,3 +151,24 @@ fn a_publisher_that_was_stopped_for_three_seconds_sends_no_burst() {
     let _ = echo.kill();
     let _ = echo.wait();
 }
+
+/// The lines of `topic pub` say what it does. A disk that is full loses them, and
+/// nothing else.
+#[test]
+fn a_full_disk_behind_the_output_does_not_end_a_publisher() {
+    let domain = Domain::new();
+    let words = "topic pub -r 100 -t 5 -w 0 /chatter std_msgs/msg/String {data: x}";
+    let mut words: Vec<&str> = words.splitn(11, ' ').collect();
+    for json in [false, true] {
+        if json {
+            words.push("--json");
+        }
+        let mut command = domain.command(&words);
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let output = command.stdout(full.unwrap()).output().unwrap();
+        let notes = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{notes}");
+        let says = "No space left on device (os error 28); going on without this output";
+        assert_eq!(notes.matches(says).count(), 1, "{notes}");
+    }
+}

@@ -19,7 +19,9 @@ use pteros::{
     Client, ClientOptions, Graph, NamedQosExt, Sample, Subscription, SubscriptionOptions,
     action::GoalStatus, service::CallError,
 };
+use pteros_net::shutdown_signal;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::io::Read;
 use std::time::{Duration, Instant};
 
@@ -38,7 +40,7 @@ pub struct SendGoal {
     #[arg(short = 'f', long)]
     feedback: bool,
     /// Cancel the goal when it, or the wait for its server, lasts longer
-    /// [default: wait until Ctrl-C, which does not cancel the goal]
+    /// [default: wait until Ctrl-C, which cancels the goal, too]
     #[arg(long, value_name = "SECONDS", value_parser = positive_seconds)]
     timeout: Option<Duration>,
     /// Read the goal from standard input
@@ -67,6 +69,8 @@ struct GoalSession<'s> {
     feedback: Option<Subscription<DynamicMessage>>,
     /// The goal id as feedback messages contain it.
     id: String,
+    /// Whether the server may have the goal.
+    is_sent: Cell<bool>,
 }
 
 impl SendGoal {
@@ -102,8 +106,12 @@ impl SendGoal {
             feedback,
             session,
             name,
+            is_sent: Cell::new(false),
         };
-        let accepted = goal.send(&asking, &request)?;
+        let accepted = match goal.send(&asking, &request) {
+            Err(_) if goal.is_interrupted() => return Err(goal.cancel_after_signal(uuid)),
+            accepted => accepted?,
+        };
         if !accepted {
             goal.print(&json!({ "accepted": false }), "Goal was rejected.")?;
             return Err(Failed.into());
@@ -118,9 +126,10 @@ impl SendGoal {
         let client = goal.client("get_result", &telling)?;
         let response = match goal.call(&client, &result_request) {
             Err(error) if is_timeout(&error) => {
-                goal.cancel(uuid)?;
+                goal.cancel(&goal.session, uuid)?;
                 return Err(error);
             }
+            Err(_) if goal.is_interrupted() => return Err(goal.cancel_after_signal(uuid)),
             response => response?,
         };
         goal.print_result(&response, &hex)
@@ -281,6 +290,7 @@ impl GoalSession<'_> {
             self.check_deadline(|| self.timeout_error(client))?;
         }
         let mut call = client.call_async(request)?;
+        self.is_sent.set(true);
         loop {
             self.print_feedback()?;
             if let Some(response) = call.take() {
@@ -365,10 +375,30 @@ impl GoalSession<'_> {
         }
     }
 
-    fn cancel(&self, id: [u8; 16]) -> Result<()> {
+    /// Whether Ctrl-C or SIGTERM has ended the session while the server may have the
+    /// goal.
+    fn is_interrupted(&self) -> bool {
+        self.is_sent.get() && self.session.context.is_shut_down()
+    }
+
+    /// Cancels the goal after Ctrl-C or SIGTERM, which have ended the session. A
+    /// second one ends the wait for the response. Returns the error of the verb.
+    fn cancel_after_signal(&self, id: [u8; 16]) -> anyhow::Error {
+        let cancel = || -> Result<()> {
+            shutdown_signal()?.clear();
+            let session = Session::open(self.cli, None)?;
+            self.cancel(&session, id)
+        };
+        match cancel() {
+            Ok(()) => Interrupted.into(),
+            Err(error) => error.context(format!("the goal of action '{}' may go on", self.name)),
+        }
+    }
+
+    fn cancel(&self, session: &Session, id: [u8; 16]) -> Result<()> {
         self.cli.console.note("Canceling goal...");
         let name = format!("{}/_action/cancel_goal", self.name);
-        let client = self.session.node.create_client::<CancelGoal>(&name)?;
+        let client = session.node.create_client::<CancelGoal>(&name)?;
         let mut request = CancelGoalRequest::default();
         request.goal_info.goal_id.uuid = id;
         let response = client.call(&request, CANCEL_TIMEOUT)?;

@@ -1,12 +1,12 @@
 //! Flags of a component load, with ros2's names.
 
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use pteros::args::RemapRule;
 use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::log::Severity;
-use pteros::parameter::ParameterValue;
+use pteros::parameter::ParameterText;
 
 /// The component and its node options.
 #[derive(Debug, Args)]
@@ -117,9 +117,7 @@ fn assignment(text: &str) -> Result<Assignment> {
         .split_once(":=")
         .filter(|(name, _)| !name.is_empty())
         .ok_or_else(|| anyhow!("write NAME:=VALUE"))?;
-    let value = ParameterValue::from_yaml(value)
-        .map_err(|error| anyhow!(error))
-        .with_context(|| format!("the value of {name}"))?;
+    let value = ParameterText::lenient(value).value().clone();
     Ok(Assignment {
         text: text.into(),
         parameter: Parameter {

@@ -3,11 +3,12 @@
 
 use crate::cli_context::CliContext;
 use crate::interface::type_names::{find_interface, name_or_stdin};
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::msg::schema::{InterfaceFile, InterfaceKind, StructSpec};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Arguments of `interface show`.
 #[derive(Debug, Args)]
@@ -64,6 +65,9 @@ impl Show {
     }
 }
 
+/// Largest listing in bytes. Those of ROS 2 have 50 KB.
+const LISTING_BYTES_MAX: usize = 4 << 20;
+
 struct NestedListing<'a> {
     library: &'a InterfaceLibrary,
     nested_comments: bool,
@@ -74,6 +78,7 @@ impl NestedListing<'_> {
     /// terminates, since describing the type has refused recursive messages.
     fn write(&self, name: &str, comments: bool, depth: usize, out: &mut String) -> Result<()> {
         let file = self.library.file(name)?;
+        let nested = nested_by_line(&file);
         let text = self.library.text(name).unwrap_or_default();
         for (index, line) in text.lines().enumerate() {
             let line = line.trim_end();
@@ -90,21 +95,28 @@ impl NestedListing<'_> {
                 out.push_str(shown);
             }
             out.push('\n');
-            if let Some(nested) = nested_on_line(&file, index + 1) {
-                self.write(&nested, self.nested_comments, depth + 1, out)?;
+            if out.len() > LISTING_BYTES_MAX {
+                bail!(
+                    "{name} is nested so often that the listing has more than {} MiB; --json prints a definition alone",
+                    LISTING_BYTES_MAX >> 20
+                );
+            }
+            if let Some(nested) = nested.get(&(index + 1)) {
+                self.write(nested, self.nested_comments, depth + 1, out)?;
             }
         }
         Ok(())
     }
 }
 
-/// The type of the field on that line, if it is a message.
-fn nested_on_line(file: &InterfaceFile, line: usize) -> Option<String> {
-    file.parts
-        .iter()
-        .flat_map(|part| &part.fields)
-        .find(|field| usize::try_from(field.line) == Ok(line))
-        .and_then(|field| field.ty.base.nested_name())
+/// The types of fields that are messages, by their lines.
+fn nested_by_line(file: &InterfaceFile) -> BTreeMap<usize, String> {
+    let fields = file.parts.iter().flat_map(|part| &part.fields);
+    let nested = fields.filter_map(|field| {
+        let line = usize::try_from(field.line).ok()?;
+        Some((line, field.ty.base.nested_name()?))
+    });
+    nested.collect()
 }
 
 /// The line up to a `#` that is not inside quotes.

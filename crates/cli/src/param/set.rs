@@ -2,9 +2,9 @@
 
 use super::nodes::{NodeFailure, NodeFlags, NodeResponse, PerNode, TargetNodes, split_responses};
 use crate::cli_context::CliContext;
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::Result;
 use clap::Args;
-use pteros::parameter::{Parameter, ParameterValue, SetParameterResult};
+use pteros::parameter::{ParameterText, SetParameterResult};
 use serde_json::{Map, json};
 
 /// Arguments of `param set`.
@@ -16,7 +16,7 @@ pub struct Set {
     node_name: String,
     /// Name of the parameter
     parameter_name: String,
-    /// The value in YAML: 0.5, true, text, [1, 2]
+    /// The value in YAML: 0.5, true, text, [1, 2]; the declared type decides
     #[arg(allow_hyphen_values = true)]
     value: String,
 }
@@ -24,19 +24,10 @@ pub struct Set {
 impl Set {
     /// Sets the parameter of each node.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let value = ParameterValue::from_yaml(&self.value)
-            .map_err(|error| anyhow!(error))
-            .with_context(|| {
-                format!(
-                    "value '{}' of parameter {}",
-                    self.value, self.parameter_name
-                )
-            })?;
+        let text = ParameterText::lenient(&self.value);
+        let texts = [(self.parameter_name, text)];
         let nodes = self.nodes.find(cli, Some(&self.node_name))?;
-        let responses = nodes.call_all(|client, timeout| {
-            let parameter = Parameter::new(&self.parameter_name, value.clone());
-            client.set(vec![parameter], timeout)
-        });
+        let responses = nodes.call_all(|client, timeout| client.set_texts(&texts, timeout));
         report(
             cli,
             &nodes,

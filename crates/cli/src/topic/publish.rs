@@ -123,7 +123,8 @@ impl Publish {
             return Err(Interrupted.into());
         }
         if !cli.console.json {
-            cli.console.line("publisher: beginning loop")?;
+            let console = cli.console;
+            console.progress(console.line("publisher: beginning loop"))?;
         }
         let period = Duration::try_from_secs_f64(1.0 / self.rate)
             .with_context(|| format!("--rate {}: the period is too long for a clock", self.rate))?;
@@ -144,14 +145,15 @@ impl Publish {
             count += 1;
             let message = template.stamped(clock.stamp())?;
             if self.print != 0 && count % self.print == 0 {
-                if cli.console.json {
+                let written = if cli.console.json {
                     let sent: serde_json::Value = serde_json::from_str(&message.to_json())?;
                     let output = json!({ "count": count, "topic": topic, "message": sent });
-                    cli.console.json_line(&output)?;
+                    cli.console.json_line(&output)
                 } else {
                     let text = python_repr::message(message);
-                    cli.console.line(format!("publishing #{count}: {text}\n"))?;
-                }
+                    cli.console.line(format!("publishing #{count}: {text}\n"))
+                };
+                cli.console.progress(written)?;
             }
             publish_when_accepted(cli, &session, &publisher, message, &mut refusal_notes)?;
             if times != 0 && count >= times {
