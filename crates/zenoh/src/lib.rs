@@ -32,6 +32,7 @@ mod local;
 mod ordered_history;
 mod own_access;
 mod peers;
+mod position;
 mod qos_text;
 mod readiness;
 mod requests;

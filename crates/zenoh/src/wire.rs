@@ -18,7 +18,6 @@ use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::history::{CacheChange, Carrier, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix};
-use pteros_rtps::late_samples::LateSamples;
 use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::Liveliness;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
@@ -40,6 +39,7 @@ use crate::leaving::{LEAVING_WAIT_BUSY, Leaving};
 use crate::links::{Link, Outgoing};
 use crate::local::Local;
 use crate::peers::Peers;
+use crate::position::Position;
 use crate::requests::{OpenRequest, OpenRequests};
 use crate::session::OpenedSession;
 use crate::session_id::SessionId;
@@ -636,28 +636,6 @@ impl State {
     }
 }
 
-/// Where a reader is in a writer's numbers.
-#[derive(Default)]
-struct Position {
-    last: Option<i64>,
-    late: LateSamples,
-}
-
-impl Position {
-    /// Takes a sample's number and returns how many before it are lost. As the reader does,
-    /// it goes back to lower numbers that go on after a forged one.
-    fn take(&mut self, now: Instant, sequence: i64) -> u64 {
-        let last = self.last.unwrap_or(sequence);
-        if sequence < last && !self.late.follows(now, sequence) {
-            return 0;
-        }
-        self.late.note_in_order(now);
-        self.last = Some(sequence);
-        let lost = sequence.saturating_sub(last).saturating_sub(1);
-        u64::try_from(lost).unwrap_or(0)
-    }
-}
-
 fn received(writer: Guid, sequence: i64, stamp: i64, payload: Bytes) -> CacheChange {
     CacheChange {
         source_timestamp: (stamp > 0).then(|| Timestamp::from_nanos(stamp)),
@@ -1190,23 +1168,6 @@ mod tests {
         assert_eq!(go_on(&mut state, writer), 1);
         state.end_leaving(Instant::FAR_FUTURE, Duration::ZERO);
         assert!(state.peers.remote_of_token(TOKEN).is_none());
-    }
-
-    /// One sample in the name of a living publisher made its losses unseen for good.
-    #[test]
-    fn a_forged_number_ends_after_the_publisher_has_gone_on_for_two_seconds() {
-        for forged in [301, 60_000, i64::MAX] {
-            let at = |millis: i64| Instant::ZERO.after(Duration::from_millis(millis));
-            let mut position = Position::default();
-            for number in 1..=9 {
-                assert_eq!(position.take(at(100 * number), number), 0);
-            }
-            position.take(at(950), forged);
-            for number in 10..=30 {
-                assert_eq!(position.take(at(100 * number), number), 0);
-            }
-            assert_eq!(position.take(at(3_100), 33), 2, "{forged}: counted again");
-        }
     }
 
     /// Found by reading: early data of unknown publishers ended all that were leaving.

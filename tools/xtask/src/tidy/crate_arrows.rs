@@ -43,6 +43,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-msg",
             "pteros-interfaces",
             "pteros-rtps",
+            "pteros-net",
             "pteros-runtime",
         ],
     ),
