@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pteros::args::{Arguments, node_identity, resolve_name};
-use pteros::client_library::parameter_overrides;
+use pteros::client_library::{parameter_override_as, parameter_overrides};
+use pteros::parameter::ParameterType;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::names::{self, NameKind};
 use pyo3::prelude::*;
@@ -173,6 +174,21 @@ impl Node {
             values.set_item(parameter.name, parameters::object(py, parameter.value)?)?;
         }
         Ok(values)
+    }
+
+    /// The override of one parameter, as a parameter of this type takes its text.
+    fn get_parameter_override_as<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+        type_number: u8,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.life.check()?;
+        let mut sources = self.state.sources();
+        sources.reverse();
+        let declared = ParameterType::from_number(type_number).unwrap_or_default();
+        let found = parameter_override_as(&sources, &self.state.path(), name, declared);
+        parameters::object(py, found.map_err(rcl)?.unwrap_or_default())
     }
 
     /// The full name, remapped unless `only_expand`.

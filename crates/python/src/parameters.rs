@@ -1,6 +1,6 @@
 //! Parameter files and parameter values of the command line.
 
-use pteros::parameter::{ParameterFile, ParameterValue};
+use pteros::parameter::{ParameterFile, ParameterValue, TypingRule};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -47,7 +47,24 @@ fn parse_parameter_file<'py>(
     Ok(found)
 }
 
+/// The value of a scalar without quotes, by YAML 1.1 or by rcl's parser.
+#[pyfunction]
+#[pyo3(signature = (text, as_rcl=false))]
+fn read_plain_scalar<'py>(
+    py: Python<'py>,
+    text: &str,
+    as_rcl: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let rule = if as_rcl {
+        TypingRule::Rcl
+    } else {
+        TypingRule::Yaml11
+    };
+    object(py, rule.value_of(text))
+}
+
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(parse_parameter_file, module)?)
+    module.add_function(wrap_pyfunction!(parse_parameter_file, module)?)?;
+    module.add_function(wrap_pyfunction!(read_plain_scalar, module)?)
 }

@@ -329,6 +329,32 @@ def test_names_are_validated():
     assert _native.expand_topic_name('~/a', 'node', '/ns') == '/ns/node/a'
 
 
+@pytest.mark.parametrize('text, as_yaml, as_rcl', [
+    ('0483', '0483', 483.0), ('123E5', '123E5', 123e5), ('y', 'y', True), ('08', '08', 8.0),
+    ('010', 8, 8), ('1_000', 1000, '1_000'), ('1:30', 90, '1:30'), ('off', False, False),
+    ('1e-3', '1e-3', 1e-3), ('1.5e+3', 1500.0, 1500.0), ('inf', 'inf', float('inf')),
+    ('.inf', float('inf'), float('inf')), ('x', 'x', 'x'),
+    ('99999999999999999999', 1e20, 1e20),
+])
+def test_plain_scalars_are_typed_by_yaml_1_1_or_by_rcl(text, as_yaml, as_rcl):
+    for value, expected in (
+            (_native.read_plain_scalar(text), as_yaml),
+            (_native.read_plain_scalar(text, True), as_rcl)):
+        assert (type(value), value) == (type(expected), expected)
+
+
+def test_a_declared_type_decides_how_the_text_of_an_override_is_read():
+    context = _native.Context([
+        'program', '--ros-args', '-p', 's:=0483', '-p', "d:='1e-3'", '-p', 'l:=[1, 2]'])
+    node = _native.Node(context, 'tester')
+    assert node.get_parameter_overrides()['s'] == 483.0
+    for name, type_number, expected in (
+            ('s', 4, '0483'), ('d', 3, 1e-3), ('l', 9, ['1', '2']), ('l', 7, [1, 2]),
+            ('no', 4, None)):
+        assert node.get_parameter_override_as(name, type_number) == expected
+    context.shutdown()
+
+
 def test_a_signal_ends_a_wait_and_raises():
     program = '''
 import signal, sys, threading

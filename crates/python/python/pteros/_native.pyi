@@ -213,6 +213,8 @@ class Node(Handle):
     def get_fully_qualified_name(self) -> str: ...
     def logger_name(self) -> str:
         """Namespace and name with dots: "ns.name"."""
+    def get_parameter_override_as(self, name: str, type_number: int) -> Any:
+        """The override of one parameter, as a parameter of this type takes its text."""
     def get_parameter_overrides(self) -> dict[str, Any]:
         """Parameter overrides of arguments and parameter files that apply to this node:
         bool, int, float, str, or lists of one of them (bytes for byte arrays), in the
@@ -596,6 +598,9 @@ def remap_topic_name(node: Node, topic: str) -> str:
 def parse_parameter_file(path: str, node_name: str | None = None, use_wildcard: bool = False) -> dict[str, dict[str, Any]]:
     """Node name or pattern → parameters. RCLError names file and line."""
 
+
+def read_plain_scalar(text: str, as_rcl: bool = False) -> Any:
+    """The value of a scalar without quotes, by YAML 1.1 or by rcl's parser."""
 
 # --- logging --------------------------------------------------------------------------
 

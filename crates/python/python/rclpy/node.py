@@ -144,10 +144,13 @@ class Node(NodeParameters):
         self._parameter_event_publisher = self.create_publisher(
             ParameterEvent, '/parameter_events', qos_profile_parameter_events)
 
+        self._override_as = self.__handle.get_parameter_override_as
         for name, value in self.__handle.get_parameter_overrides().items():
             self._parameter_overrides[name] = Parameter(name, value=value)
+            self._text_overrides.add(name)
         for parameter in parameter_overrides or ():
             self._parameter_overrides[parameter.name] = parameter
+            self._text_overrides.discard(parameter.name)
         self._clock: Clock = self._clock_class()
         if automatically_declare_parameters_from_overrides:
             from rcl_interfaces.msg import ParameterDescriptor

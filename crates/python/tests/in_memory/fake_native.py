@@ -6,6 +6,7 @@ It implements the interface of `_native.pyi` within one process: messages go fro
 `install` puts it in the place of the native module.
 """
 
+import math
 import pickle
 import re
 import sys
@@ -202,6 +203,9 @@ class Node(Handle):
 
     def get_parameter_overrides(self):
         return {}
+
+    def get_parameter_override_as(self, name, type_number):
+        return None
 
     def resolve_name(self, name, only_expand=False, is_service=False):
         return expand_topic_name(name, self._name, self._namespace)
@@ -648,6 +652,73 @@ def expand_topic_name(topic, node_name, namespace):
 
 def remap_topic_name(node, topic):
     return topic
+
+
+_TRUE = frozenset(
+    form for word in ('yes', 'true', 'on') for form in (word, word.capitalize(), word.upper()))
+_FALSE = frozenset(
+    form for word in ('no', 'false', 'off') for form in (word, word.capitalize(), word.upper()))
+_INTEGER = re.compile(
+    '[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*(?P<parts>(?::[0-5]?[0-9])+)?)')
+_FLOAT = re.compile(
+    r'[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?'
+    r'|[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*)')
+_SPECIAL_FLOAT = re.compile(r'(?P<sign>[-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)')
+
+
+def _sexagesimal(text):
+    value = 0.0
+    for part in text.split(':'):
+        value = value * 60 + float(part)
+    return value
+
+
+def _integer(text):
+    digits = text.replace('_', '')
+    sign = -1 if digits.startswith('-') else 1
+    digits = digits.lstrip('+-')
+    if digits.startswith('0b'):
+        return sign * int(digits[2:], 2)
+    if digits.startswith('0x'):
+        return sign * int(digits[2:], 16)
+    if ':' in digits:
+        return sign * int(_sexagesimal(digits))
+    return sign * int(digits, 8 if digits.startswith('0') else 10)
+
+
+def _float(text):
+    digits = text.replace('_', '')
+    sign = -1.0 if digits.startswith('-') else 1.0
+    digits = digits.lstrip('+-')
+    return sign * (_sexagesimal(digits) if ':' in digits else float(digits))
+
+
+def read_plain_scalar(text, as_rcl=False):
+    """The typing rule of YAML 1.1; of rcl, what the tests need."""
+    if as_rcl and text in ('y', 'Y', 'n', 'N'):
+        return text in 'yY'
+    if as_rcl:
+        try:
+            return float(text)
+        except ValueError:
+            pass
+    if not text:
+        return text
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    if text[0] in '+-.0123456789':
+        if _INTEGER.fullmatch(text) and not text.endswith('_'):
+            return _integer(text)
+        if _FLOAT.fullmatch(text):
+            return _float(text)
+        special = _SPECIAL_FLOAT.fullmatch(text)
+        if special is not None:
+            if special['sign'] is None:
+                return math.nan
+            return -math.inf if special['sign'] == '-' else math.inf
+    return text
 
 
 def parse_parameter_file(path, node_name=None, use_wildcard=False):

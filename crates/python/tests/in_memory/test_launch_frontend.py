@@ -20,6 +20,13 @@ def _log_folder(tmp_path, monkeypatch):
     ('plain', 'plain'),
     ('a$(var x)b', 'aXb'),
     (r'\$(var x) $x', '$(var x) $x'),
+    # Results of ROS 2 Jazzy.
+    (r'\\$(var x)', r'\$(var x)'),
+    (r'\\\$(var x)', r'\$(var x)'),
+    (r'"a\\nb"', r'"a\nb"'),
+    (r'$(var no "a\nb")', 'anb'),
+    ('a\\\nb', 'a\\\nb'),
+    ('$(var no a\tb)', 'a\tb'),
     ('$(var no default)', 'default'),
     ("$(var no 'two words')", 'two words'),
     ('$(var no "a $(var x) b")', 'a X b'),
@@ -79,7 +86,7 @@ def test_invalid_yaml_is_refused_with_its_place(text):
 
 
 @pytest.mark.parametrize('value', [
-    'yes', '1', '1e5', '', ' x', "it's", 'a: b', '#x', 'line\nend\t', '-', '2020-01-01', 'ü',
+    'yes', '1', '1e5', '0483', '123E5', 'y', 'nan', 'inf', '[]', '', ' x', "it's", 'a: b', '#x', 'line\nend\t', '-', '2020-01-01', 'ü',
     True, None, 1, -2.5, 1e300, 1e-7, math.inf, [1, 2], ['a', ''], {'a': {'b.c': [True]}}, [],
 ])
 def test_what_is_written_is_read_as_the_same(value):

@@ -9,7 +9,6 @@ several documents in one text. Dates stay text.
 
 from __future__ import annotations
 
-import math
 import re
 
 TYPE_CHECKING = False
@@ -26,70 +25,33 @@ class YamlError(ValueError):
 
 # --- scalars --------------------------------------------------------------------------------
 
-_TRUE = frozenset(
-    form for word in ('yes', 'true', 'on') for form in (word, word.capitalize(), word.upper()))
-_FALSE = frozenset(
-    form for word in ('no', 'false', 'off') for form in (word, word.capitalize(), word.upper()))
 _NULL = frozenset(('', '~', 'null', 'Null', 'NULL'))
-_INTEGER = re.compile(
-    '[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*(?P<parts>(?::[0-5]?[0-9])+)?)')
-_FLOAT = re.compile(
-    r'[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?'
-    r'|[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*)')
-_SPECIAL_FLOAT = re.compile(r'(?P<sign>[-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)')
-
-
-def _sexagesimal(text: str) -> float:
-    value = 0.0
-    for part in text.split(':'):
-        value = value * 60 + float(part)
-    return value
-
-
-def _integer(text: str) -> int:
-    digits = text.replace('_', '')
-    sign = -1 if digits.startswith('-') else 1
-    digits = digits.lstrip('+-')
-    if digits.startswith('0b'):
-        return sign * int(digits[2:], 2)
-    if digits.startswith('0x'):
-        return sign * int(digits[2:], 16)
-    if ':' in digits:
-        return sign * int(_sexagesimal(digits))
-    return sign * int(digits, 8 if digits.startswith('0') else 10)
-
-
-def _float(text: str) -> float:
-    digits = text.replace('_', '')
-    sign = -1.0 if digits.startswith('-') else 1.0
-    digits = digits.lstrip('+-')
-    return sign * (_sexagesimal(digits) if ':' in digits else float(digits))
 
 
 def resolve_plain_scalar(text: str) -> Any:
-    """Return the value of a scalar without quotes."""
-    if text in _NULL:
-        return None
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    if text[0] in '+-.0123456789':
-        if _INTEGER.fullmatch(text) and not text.endswith('_'):
-            return _integer(text)
-        if _FLOAT.fullmatch(text):
-            return _float(text)
-        special = _SPECIAL_FLOAT.fullmatch(text)
-        if special is not None:
-            if special['sign'] is None:
-                return math.nan
-            return -math.inf if special['sign'] == '-' else math.inf
-    return text
+    """Return the value of a scalar without quotes, by the typing rule of the native module."""
+    return None if text in _NULL else read_plain_scalar(text)
+
+
+def read_plain_scalar(text: str, as_rcl: bool = False) -> Any:
+    """Return the value by YAML 1.1, or by rcl's parser; the empty text is itself."""
+    from pteros import _native
+    return _native.read_plain_scalar(text, as_rcl)
+
+
+def _tagged(kind: type) -> Any:
+    def read(text: str) -> Any:
+        value = read_plain_scalar(text)
+        if isinstance(value, kind) and (kind is bool or not isinstance(value, bool)):
+            return value
+        return kind(text)
+
+    return read
 
 
 _TAGGED = {
-    'str': str, 'int': _integer, 'float': _float, 'null': lambda text: None,
-    'bool': lambda text: text in _TRUE,
+    'str': str, 'int': _tagged(int), 'float': _tagged(float), 'null': lambda text: None,
+    'bool': lambda text: read_plain_scalar(text) is True,
 }
 _ESCAPES = {
     '0': '\0', 'a': '\a', 'b': '\b', 't': '\t', '\t': '\t', 'n': '\n', 'v': '\v', 'f': '\f',

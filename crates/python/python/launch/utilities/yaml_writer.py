@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from launch.utilities.yaml_reader import resolve_plain_scalar
+from launch.utilities.yaml_reader import read_plain_scalar, resolve_plain_scalar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +39,9 @@ def _written_text(text: str) -> str:
     is_ambiguous = (
         not text or text != text.strip() or text[0] in _SPECIAL_START
         or not isinstance(resolve_plain_scalar(text), str)
-        or text in ('=', '<<', 'y', 'n', 'Y', 'N')
+        or not isinstance(read_plain_scalar(text, as_rcl=True), str)
+        or text in ('=', '<<')
         or _is_date(text) or text.startswith(('...', '---'))
-        # rcl's parser takes these for floats, other than YAML 1.1.
-        or re.fullmatch('[-+]?(?:[0-9._]+(?:[eE][-+]?[0-9]+)?|0o[0-7_]+)', text) is not None
         or any(each in text for each in (': ', ' #', ', ')) or text.endswith(':')
         or any(each in ',[]{}' for each in text))
     return "'" + text.replace("'", "''") + "'" if is_ambiguous else text

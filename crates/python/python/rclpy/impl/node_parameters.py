@@ -18,7 +18,7 @@ from rclpy.validate_parameter_name import validate_parameter_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
     PreSetCallback = Callable[[List[Parameter]], List[Parameter]]
     OnSetCallback = Callable[[List[Parameter]], SetParametersResult]
@@ -43,11 +43,14 @@ class NodeParameters:
 
     _clock: Any
     _parameter_event_publisher: Any
+    _override_as: Callable[[str, int], Any]
 
     def _init_parameters(self, allow_undeclared_parameters: bool) -> None:
         self._parameters: Dict[str, Parameter] = {}
         self._descriptors: Dict[str, ParameterDescriptor] = {}
         self._parameter_overrides: Dict[str, Parameter] = {}
+        # Those that are text of a file or of the command line.
+        self._text_overrides: Set[str] = set()
         self._allow_undeclared_parameters = allow_undeclared_parameters
         self._pre_set_parameters_callbacks: List[PreSetCallback] = []
         self._on_set_parameters_callbacks: List[OnSetCallback] = []
@@ -156,8 +159,19 @@ class NodeParameters:
             from rclpy.parameter import parameter_value_to_python
             value = parameter_value_to_python(value)
         if not ignore_override and name in self._parameter_overrides:
-            value = self._parameter_overrides[name].value
+            value = self._override_value(name, descriptor)
         return Parameter(name, value=value), descriptor
+
+    def _override_value(self, name: str, descriptor: ParameterDescriptor) -> Any:
+        """Return an override; a declared type decides how its text is read."""
+        override = self._parameter_overrides[name]
+        declared, found = descriptor.type, override.type_.value
+        strings = (Parameter.Type.STRING.value, Parameter.Type.STRING_ARRAY.value)
+        # Between other types rclpy converts nothing, not even 1 to 1.0.
+        if (descriptor.dynamic_typing or declared == found or name not in self._text_overrides
+                or (declared not in strings and found not in strings)):
+            return override.value
+        return self._override_as(name, declared)
 
     def _declare_parameter_common(
         self, parameter_list: List[Parameter],
