@@ -71,6 +71,15 @@ impl Installation {
         }))
     }
 
+    /// An installation that is not sourced, with its built tests.
+    pub fn at(prefix: PathBuf, tests: PathBuf) -> Self {
+        Self {
+            prefix,
+            is_sourced: false,
+            tests: Some(tests),
+        }
+    }
+
     /// Its prefix.
     pub fn prefix(&self) -> &Path {
         &self.prefix

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use super::Suite;
 use super::bench::{Bench, run_twice, write_log};
 use super::case::{CRASHED, Case, CaseStatus, ProgramRun};
 use crate::limited_command::{Output, run_limited};
@@ -16,7 +17,7 @@ use crate::limited_command::{Output, run_limited};
 /// The longest that one program may take.
 const PROGRAM_MAX: Duration = Duration::from_secs(400);
 /// Folders of a package's build folder with CTest files.
-const FOLDERS: [&str; 2] = ["", "test"];
+const FOLDERS: [&str; 3] = ["", "test", "test/rclcpp"];
 /// Variables of the list that name the middleware.
 const REPLACED: [&str; 2] = ["RMW_IMPLEMENTATION", "RCL_ASSERT_RMW_ID_MATCHES"];
 
@@ -31,14 +32,14 @@ pub struct Listed {
     pub folder: PathBuf,
 }
 
-/// The programs of a package. `only` is a part of their names.
-pub fn list(bench: &Bench, build: &Path, only: &str) -> Result<Vec<Listed>> {
+/// The programs of a suite. `only` is a part of their names.
+pub fn list(bench: &Bench, suite: &Suite, build: &Path, only: &str) -> Result<Vec<Listed>> {
     let mut listed = BTreeMap::new();
     for folder in FOLDERS {
         let folder = build.join(folder);
         let text = fs::read_to_string(folder.join("CTestTestfile.cmake")).unwrap_or_default();
         for test in tests(&text, &folder, &bench.rmw) {
-            if test.program.is_file() && test.name.contains(only) {
+            if test.program.is_file() && suite.includes(&test.name, only) {
                 listed.entry(test.name.clone()).or_insert(test);
             }
         }
@@ -51,11 +52,16 @@ pub fn list(bench: &Bench, build: &Path, only: &str) -> Result<Vec<Listed>> {
     Ok(listed.into_values().collect())
 }
 
-/// Runs the programs of a package. `only` is a part of their names.
-pub fn run(bench: &Bench, suite: &str, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
-    list(bench, build, only)?
+/// Runs the programs of a suite. `only` is a part of their names.
+pub fn run(bench: &Bench, suite: &Suite, build: &Path, only: &str) -> Result<Vec<ProgramRun>> {
+    let package = suite.package;
+    list(bench, suite, build, only)?
         .iter()
-        .map(|test| run_twice(&bench.exceptions, suite, || run_once(bench, suite, test)))
+        .map(|test| {
+            run_twice(&bench.exceptions, package, || {
+                run_once(bench, package, test)
+            })
+        })
         .collect()
 }
 
@@ -138,8 +144,9 @@ fn tests(text: &str, folder: &Path, rmw: &str) -> Vec<Listed> {
         };
         let set = after("--env").filter_map(|word| pair(word, ""));
         let appended = after("--append-env").filter_map(|word| pair(word, "+"));
+        let bare = name.trim_start_matches("[=[").trim_end_matches("]=]");
         found.push(Listed {
-            name: name.split("__rmw_").next().unwrap_or(name).to_owned(),
+            name: bare.split("__rmw_").next().unwrap_or(bare).to_owned(),
             program: PathBuf::from(program),
             environment: set.chain(appended).collect(),
             folder: working_folder(text, name).unwrap_or_else(|| folder.to_owned()),
@@ -204,20 +211,31 @@ mod tests {
              \"LD_LIBRARY_PATH=/b\" \"--command\" \"/b/test_a\" \"--gtest_output=xml:/r\")\n\
              set_tests_properties(test_a__rmw_x_cpp PROPERTIES  TIMEOUT \"60\" \
              WORKING_DIRECTORY \"/w\" X \"\")\n\
-             add_test(launched \"python\" \"--command\" \"launch_test\" \"file.py\")\n";
+             add_test(launched \"python\" \"--command\" \"launch_test\" \"file.py\")\n\
+             add_test([=[test_b]=] \"python\" \"--command\" \"/b/test_b\" \
+             \"--gtest_output=xml:/r\")\n\
+             set_tests_properties([=[test_b]=] PROPERTIES  WORKING_DIRECTORY \"/v\")\n";
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
             tests(text, Path::new("/b"), "rmw_pteros_cpp"),
-            [Listed {
-                name: "test_a".into(),
-                program: "/b/test_a".into(),
-                environment: vec![
-                    pair("RMW_IMPLEMENTATION", "rmw_pteros_cpp"),
-                    pair("LD_PRELOAD", "/lib.so"),
-                    pair("LD_LIBRARY_PATH+", "/b"),
-                ],
-                folder: "/w".into(),
-            }]
+            [
+                Listed {
+                    name: "test_a".into(),
+                    program: "/b/test_a".into(),
+                    environment: vec![
+                        pair("RMW_IMPLEMENTATION", "rmw_pteros_cpp"),
+                        pair("LD_PRELOAD", "/lib.so"),
+                        pair("LD_LIBRARY_PATH+", "/b"),
+                    ],
+                    folder: "/w".into(),
+                },
+                Listed {
+                    name: "test_b".into(),
+                    program: "/b/test_b".into(),
+                    environment: vec![],
+                    folder: "/v".into(),
+                }
+            ]
         );
     }
 }

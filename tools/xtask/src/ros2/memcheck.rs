@@ -45,7 +45,7 @@ pub fn run(installation: Installation, rmw: &str, suites: &[Suite], only: &str) 
         let Some(build) = bench.installation.tests() else {
             bail!("PTEROS_ROS2_TESTS names no build folder of a workspace with built tests");
         };
-        let programs = gtest::list(&bench, &build.join(suite.package), only)?;
+        let programs = gtest::list(&bench, suite, &build.join(suite.package), only)?;
         let (began, count) = (Instant::now(), programs.len());
         let mut failed = 0;
         for test in &programs {

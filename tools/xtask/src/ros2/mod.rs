@@ -2,7 +2,8 @@
 //!
 //! `cargo xtask test --all` runs them where a ROS 2 is found. That is the one that is
 //! sourced, or the one that `PTEROS_ROS2` names by its prefix. `PTEROS_ROS2_TESTS` names the
-//! build folder of a workspace with built tests. Each suite gives one line: passed,
+//! build folder of a workspace with built tests. Elsewhere a folder beside the checkout may
+//! bring both (`beside`); then the suites of the middleware itself run. Each suite gives one line: passed,
 //! failed, and failures that `exceptions.txt` expects with a reason. An exception for
 //! a case that passes, or that is gone, fails too.
 //!
@@ -13,6 +14,7 @@
 //! The tests are the workspace's own; nothing of them is copied into the repository.
 
 mod bench;
+mod beside;
 mod case;
 mod exceptions;
 mod gtest;
@@ -27,7 +29,7 @@ mod wheel_programs;
 
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use crate::counts::Counts;
 use bench::{Bench, PLUG_IN};
@@ -41,7 +43,7 @@ pub use soak::{INSIDE_TASK as SOAK_INSIDE_TASK, run_inside as run_soak_inside};
 const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--valgrind] [--only PART] [SUITE …] | \
                      ros2 --wheel [--only PART] [SUITE …] | \
                      ros2 --soak [--minutes N] [--rmw NAME]; suites: \
-                     test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy; with \
+                     test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy, rclcpp; with \
                      --wheel rclpy, the packages beside it, and programs";
 
 /// A suite, named after the package that has it.
@@ -52,6 +54,10 @@ struct Suite {
     /// Values of [`bench::OPTIONAL_FEATURES`], a run for each. The tests of rcl decide by
     /// the name of the middleware whether loans and content filters must be refused.
     optional_features: &'static [&'static str],
+    /// The beginnings of its programs' names; none stands for all programs.
+    prefixes: &'static [&'static str],
+    /// Programs that are not run. The reasons stand where they are listed.
+    left_out: &'static [&'static str],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +67,14 @@ enum SuiteKind {
 }
 
 impl Suite {
+    /// Whether a program belongs to it. `only` is a part of the names that are asked for.
+    fn includes(&self, program: &str, only: &str) -> bool {
+        let begins = |prefix: &&str| program.starts_with(*prefix);
+        (self.prefixes.is_empty() || self.prefixes.iter().any(begins))
+            && !self.left_out.contains(&program)
+            && program.contains(only)
+    }
+
     /// Whether valgrind runs it without being asked for it by name. The suites above
     /// the middleware find the same, in hours.
     fn is_checked_for_memory(&self) -> bool {
@@ -68,23 +82,46 @@ impl Suite {
     }
 }
 
-const SUITES: [Suite; 5] = [
+const SUITES: [Suite; 6] = [
     gtest_suite("test_rmw_implementation", &["on", "off"]),
     gtest_suite("rcl", &["off"]),
     gtest_suite("rcl_action", &["on"]),
     gtest_suite("rcl_lifecycle", &["on"]),
     Suite {
-        package: "rclpy",
         kind: SuiteKind::Pytest,
-        optional_features: &["on"],
+        ..gtest_suite("rclpy", &["on"])
     },
+    RCLCPP,
 ];
+
+/// What uses the middleware. The others of its hundred programs test rclcpp alone.
+const RCLCPP: Suite = Suite {
+    prefixes: &[
+        "test_subscription",
+        "test_service",
+        "test_client",
+        "test_executor",
+    ],
+    left_out: &[
+        // It measures the load of its process, which a busy machine changes.
+        "test_executors_busy_waiting",
+        // Built for a middleware by name: the one for Cyclone DDS expects no filters, and
+        // fails with Fast DDS as well.
+        "test_subscription_content_filter",
+    ],
+    ..gtest_suite("rclcpp", &["on"])
+};
+
+/// The suites of an installation that a folder beside the checkout brings: minutes.
+const SUITES_BESIDE: [Suite; 2] = [gtest_suite("test_rmw_implementation", &["on"]), RCLCPP];
 
 const fn gtest_suite(package: &'static str, optional_features: &'static [&'static str]) -> Suite {
     Suite {
         package,
         kind: SuiteKind::Gtest,
         optional_features,
+        prefixes: &[],
+        left_out: &[],
     }
 }
 
@@ -191,8 +228,9 @@ pub fn run(arguments: &[String]) -> Result<bool> {
         let counts = wheel::run(&options.wheel_suites, &options.only)?;
         return Ok(counts.failed == 0);
     }
-    let Some(installation) = Installation::find()? else {
-        bail!(NOT_FOUND);
+    let installation = match Installation::find()? {
+        Some(installation) => installation,
+        None => beside::unpack().map_err(|why| anyhow!("{NOT_FOUND}; {why:#}"))?,
     };
     let Options { rmw, only, .. } = &options;
     if let Some(minutes) = options.soak_minutes {
@@ -211,12 +249,16 @@ pub fn is_found() -> bool {
     matches!(Installation::find(), Ok(Some(_)))
 }
 
-/// Runs every suite where an installation is found, as a part of `test --all`.
+/// Runs every suite where an installation is found, as a part of `test --all`. Of one
+/// that a folder beside the checkout brings, those of the middleware.
 pub fn run_all() -> Result<Counts> {
-    match Installation::find()? {
-        Some(installation) => run_suites(installation, PLUG_IN, &SUITES, ""),
-        None => {
-            println!("left out: no ROS 2 is sourced or named by PTEROS_ROS2");
+    if let Some(installation) = Installation::find()? {
+        return run_suites(installation, PLUG_IN, &SUITES, "");
+    }
+    match beside::unpack() {
+        Ok(installation) => run_suites(installation, PLUG_IN, &SUITES_BESIDE, ""),
+        Err(why) => {
+            println!("left out: no ROS 2 is sourced or named by PTEROS_ROS2, and {why:#}");
             Ok(Counts {
                 skipped: 1,
                 ..Counts::default()
@@ -289,7 +331,7 @@ fn run_suite(bench: &Bench, suite: Suite, only: &str) -> Result<Vec<ProgramRun>>
     let folder = build.join(suite.package);
     ensure!(folder.is_dir(), "{} does not exist", folder.display());
     match suite.kind {
-        SuiteKind::Gtest => gtest::run(bench, suite.package, &folder, only),
+        SuiteKind::Gtest => gtest::run(bench, &suite, &folder, only),
         SuiteKind::Pytest => pytest::run(bench, suite.package, &folder, only),
     }
 }
@@ -297,6 +339,16 @@ fn run_suite(bench: &Bench, suite: Suite, only: &str) -> Result<Vec<ProgramRun>>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_suite_has_programs_of_a_package_by_the_beginning_of_their_names() {
+        assert!(RCLCPP.includes("test_client_common", ""));
+        assert!(RCLCPP.includes("test_executor", "exec"));
+        assert!(!RCLCPP.includes("test_executor", "client"));
+        assert!(!RCLCPP.includes("test_executors_busy_waiting", ""));
+        assert!(!RCLCPP.includes("test_parameter_client", ""));
+        assert!(SUITES[0].includes("test_anything", ""));
+    }
 
     #[test]
     fn words_that_are_no_suite_are_refused() {
