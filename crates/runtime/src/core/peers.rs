@@ -1,6 +1,8 @@
 //! Peers of this host, as the driver and users of a context see them: discovery logs
 //! before messages, and how samples travel to whom.
 
+use std::sync::atomic::Ordering;
+
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix};
 use pteros_rtps::time::Instant;
@@ -57,6 +59,8 @@ impl Core {
         if let Some(shm) = self.shm_connections.get()
             && self.shm_connections.poll(shm, now)
         {
+            // A peer may send from elsewhere now.
+            self.received.peers_changed.fetch_add(1, Ordering::Relaxed);
             self.serve_participant(now);
         }
     }
