@@ -544,7 +544,7 @@ impl Recorder {
             channel,
             is_latched: self.options.bag.repeats(&topic),
         };
-        let support = SerializedType::new(type_name, hash);
+        let support = SerializedType::new(type_name, hash).any_version();
         let options = SubscriptionOptions::of_type(&support, name.qos(qos));
         // Registered first, so that the writer knows it before its messages.
         if is_new {

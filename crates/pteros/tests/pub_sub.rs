@@ -2,6 +2,7 @@
 //! host only.
 
 use pteros::subscription::SerializedMessage;
+use std::net::UdpSocket;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,6 +24,92 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 fn text(n: usize) -> Text {
     Text {
         data: format!("Hello World: {n}"),
+    }
+}
+
+/// DATA of a writer, with a text, as any local process can send it.
+fn forged_text(writer: pteros::graph::Guid, sequence: u32, word: &str) -> Vec<u8> {
+    let guid = writer.to_bytes();
+    let mut body = vec![0, 0, 16, 0, 0, 0, 0, 0];
+    body.extend_from_slice(&guid[12..]);
+    body.extend_from_slice(&[0; 4]);
+    body.extend_from_slice(&sequence.to_le_bytes());
+    body.extend_from_slice(&[0, 1, 0, 0]);
+    body.extend_from_slice(&u32::try_from(word.len() + 1).unwrap().to_le_bytes());
+    body.extend_from_slice(word.as_bytes());
+    body.push(0);
+    body.resize(body.len().next_multiple_of(4), 0);
+    let mut datagram = b"RTPS\x02\x05\x01\x42".to_vec();
+    datagram.extend_from_slice(&guid[..12]);
+    // Little endian, with data.
+    datagram.extend_from_slice(&[0x15, 0x05]);
+    datagram.extend_from_slice(&u16::try_from(body.len()).unwrap().to_le_bytes());
+    datagram.extend_from_slice(&body);
+    datagram
+}
+
+/// A UDP address of a peer on the own host proves nothing: every local user sends from it.
+#[test]
+fn datagrams_in_the_name_of_a_shared_memory_peer_are_refused() {
+    for (domain, is_shared) in [(89, true), (90, false)] {
+        let mut options = ContextOptions::local(domain);
+        options.shared_memory.enabled = is_shared;
+        let a = Context::with_options(options.clone()).unwrap();
+        let b = Context::with_options(options).unwrap();
+        let talker = a.create_node("talker").unwrap();
+        let listener = b.create_node("listener").unwrap();
+        let qos = QosProfile::default().keep_last(100);
+        let publisher = talker
+            .create_publisher::<Text>("chatter".qos(&qos))
+            .unwrap();
+        let subscription = listener
+            .create_polled_subscription::<Text>("chatter".qos(&qos))
+            .unwrap();
+        assert!(publisher.wait_for_matched(1, TIMEOUT));
+        assert!(subscription.wait_for_matched(1, TIMEOUT));
+        let graph = b.graph();
+        let path = if is_shared {
+            DeliveryPath::SharedMemory
+        } else {
+            DeliveryPath::Network
+        };
+        let is_connected = || b.delivery_path_to(publisher.gid()).path == path;
+        assert!(graph.wait_until(TIMEOUT, is_connected));
+        let hear = |word: usize| {
+            publisher.publish(&text(word)).unwrap();
+            let sample = subscription.take_timeout(TIMEOUT).expect("the message");
+            assert_eq!(*sample, text(word));
+            sample.info().sequence
+        };
+        let mut last = hear(0);
+        // It may have gone by a socket, before the connection was in use.
+        for word in 1..20 {
+            last = hear(word);
+            graph.wait_until(Duration::from_millis(20), || false);
+        }
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let before = b.counts().foreign_sources;
+        for ahead in 1..=3u32 {
+            let sequence = u32::try_from(last).unwrap() + ahead;
+            let forged = forged_text(publisher.gid(), sequence, "forged");
+            // The ports of the first participants of the domain (RTPS 2.5 §9.6.1.1).
+            for number in 10..26u16 {
+                let port = 7_400 + 250 * u16::try_from(domain).unwrap() + number;
+                socket.send_to(&forged, ("127.0.0.1", port)).unwrap();
+            }
+        }
+        if is_shared {
+            let is_refused = || b.counts().foreign_sources >= before + 3;
+            assert!(graph.wait_until(TIMEOUT, is_refused), "{:?}", b.counts());
+            for word in 20..25 {
+                hear(word);
+            }
+            assert_eq!(subscription.counts().lost, 0);
+        } else {
+            // So the datagrams are what they should be.
+            let sample = subscription.take_timeout(TIMEOUT).expect("the forged one");
+            assert_eq!(sample.data, "forged");
+        }
     }
 }
 

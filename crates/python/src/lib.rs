@@ -26,6 +26,7 @@ mod handle;
 mod introspection;
 mod logging;
 mod names;
+mod native_log;
 mod node;
 mod parameters;
 mod poller;
@@ -79,5 +80,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     types::register(module)?;
     names::register(module)?;
     parameters::register(module)?;
+    native_log::start();
     logging::register(module)
 }

@@ -52,6 +52,12 @@ fn node_of(logger: &str) -> Option<Arc<NodeState>> {
     }
 }
 
+/// The log of the process, if a context was opened. Never waits: a line of the runtime can
+/// come while another one is written.
+pub(crate) fn opened_log() -> Option<ProcessLog> {
+    LOG.try_lock()?.clone()
+}
+
 fn process_log() -> PyResult<ProcessLog> {
     let mut log = LOG.lock();
     if let Some(known) = &*log {

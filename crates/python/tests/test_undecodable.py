@@ -87,6 +87,18 @@ def test_every_executor_goes_on(node, executor_type):
     assert len(heard) == 5
 
 
+def test_the_log_names_the_publisher_and_the_reason_once(node, capfd):
+    node.create_subscription(String, 'word', lambda _: None, 20)
+    publisher = node.create_publisher(String, 'word', 20)
+    publish_wrong(publisher)
+    publisher.publish(String(data='right'))
+    rclpy.spin_once(node, timeout_sec=DEADLINE_S)
+    lines = [line for line in capfd.readouterr().err.splitlines() if '"/word"' in line]
+    assert len(lines) == 1, lines
+    assert lines[0].startswith('[WARN]') and '[pteros]' in lines[0]
+    assert 'std_msgs/msg/String: data: payload ends early' in lines[0]
+
+
 def test_a_raw_subscription_gets_the_bytes(node):
     heard = []
     node.create_subscription(String, 'word', heard.append, 20, raw=True)

@@ -46,15 +46,21 @@ pub fn evaluate_match(writer: &EndpointData, reader: &EndpointData) -> MatchOutc
     if !has_same_protection(writer, reader) {
         return MatchOutcome::DifferentProtection;
     }
-    if writer.type_name != reader.type_name
-        || has_other_version(&writer.qos.user_data, &reader.qos.user_data)
-    {
+    if writer.type_name != reader.type_name || announce_other_versions(writer, reader) {
         return MatchOutcome::InconsistentType;
     }
     if !policies.is_empty() {
         return MatchOutcome::IncompatibleQos(policies);
     }
     MatchOutcome::Matched
+}
+
+/// Whether the type hashes tell two versions. Those of a service's topics do not:
+/// rmw_fastrtps (Jazzy) announces the hashes of request and response there, we and
+/// others that of the service.
+fn announce_other_versions(writer: &EndpointData, reader: &EndpointData) -> bool {
+    let is_of_service = ["rq/", "rr/"].iter().any(|of| writer.topic.starts_with(of));
+    !is_of_service && has_other_version(&writer.qos.user_data, &reader.qos.user_data)
 }
 
 /// The last outcome of each pair of a local and a remote endpoint on one topic.
@@ -148,6 +154,16 @@ mod tests {
             (&one, &raw),
         ] {
             assert_eq!(outcome(offered, requested), MatchOutcome::Matched);
+        }
+        // Hashes of services and of their parts are not comparable.
+        for topic in ["rq/addRequest", "rr/addReply"] {
+            let on_topic = |kind, user_data: &str| EndpointData {
+                topic: topic.into(),
+                ..with(kind, user_data)
+            };
+            let writer = on_topic(EntityId::KIND_WRITER_NO_KEY, &one);
+            let reader = on_topic(EntityId::KIND_READER_NO_KEY, &other);
+            assert_eq!(evaluate_match(&writer, &reader), MatchOutcome::Matched);
         }
     }
 

@@ -9,6 +9,11 @@
 //! On a topic that everybody of a host publishes and subscribes to, all match with
 //! all. Therefore, beyond the first [`EAGER_CONNECTIONS_MAX`] peers, a connection
 //! is requested with the first message.
+//!
+//! A connected peer sends no user traffic by sockets any more. Its address is one of this
+//! host, from which every local user can send. So datagrams in its name are refused
+//! ([`ShmConnections::refuses_datagrams_of`]); the kernel tells who wrote what comes by
+//! shared memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,6 +40,10 @@ use crate::shm_transport::{
 /// the peer sent by socket before are not overtaken. On one host a datagram is in
 /// the receiver's socket before its sender goes on.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
+
+/// How long after a connection came up a peer that sends nothing by it may still send by
+/// sockets, because it has not noticed yet.
+const NOTICE_TIME: Duration = Duration::from_secs(1);
 
 /// Peers that are connected before there is anything to send.
 const EAGER_CONNECTIONS_MAX: usize = 16;
@@ -65,10 +74,29 @@ enum ConnectionState {
     Requested,
     /// Requested by the first of the two that sends a message.
     OnDemand,
-    Connected(u32),
+    Connected(Connection),
     Unavailable(String),
     /// To be requested again at that time.
     RetryAt(Instant),
+}
+
+/// A connection that is up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Connection {
+    number: u32,
+    since: Instant,
+    /// The peer has sent by it.
+    carries_traffic: bool,
+    /// The log has told that datagrams in the name of the peer are dropped.
+    told_refusal: bool,
+}
+
+impl Connection {
+    /// Whether what comes by sockets cannot be of the peer.
+    fn refuses_datagrams(&self, now: Instant) -> bool {
+        let age = now.since(self.since);
+        age >= NOTICE_TIME || (self.carries_traffic && age >= SETTLE_TIME)
+    }
 }
 
 /// How samples travel between this context and another participant.
@@ -204,14 +232,44 @@ impl ShmConnections {
     /// come up before.
     pub(crate) fn use_connection(&self, peer: GuidPrefix) {
         let peers = self.peers.lock();
-        let Some(ConnectionState::Connected(connection)) = peers.get(&peer).cloned() else {
+        let Some(ConnectionState::Connected(connection)) = peers.get(&peer) else {
             return;
         };
+        let locator = Locator::shared_memory(connection.number, peer);
         drop(peers);
-        let locator = Locator::shared_memory(connection, peer);
         self.participant
             .lock()
             .set_shared_memory_route(peer, Some(locator));
+    }
+
+    /// Notes that a peer has sent by its connection.
+    pub(crate) fn note_traffic_of(&self, peer: GuidPrefix) {
+        let mut peers = self.peers.lock();
+        if let Some(ConnectionState::Connected(connection)) = peers.get_mut(&peer) {
+            connection.carries_traffic = true;
+        }
+    }
+
+    /// Whether user traffic in the name of a participant that comes by a socket is
+    /// refused: the participant sends by shared memory. The log tells the first time.
+    pub(crate) fn refuses_datagrams_of(&self, now: Instant, peer: GuidPrefix) -> bool {
+        let mut peers = self.peers.lock();
+        let Some(ConnectionState::Connected(connection)) = peers.get_mut(&peer) else {
+            return false;
+        };
+        if !connection.refuses_datagrams(now) || fault!("source-not-judged") {
+            return false;
+        }
+        let is_told = std::mem::replace(&mut connection.told_refusal, true);
+        drop(peers);
+        if !is_told {
+            tracing::warn!(
+                "datagrams in the name of participant {peer} of this host come by UDP, although \
+                 it sends by shared memory: another local process forges them; they are dropped \
+                 (counted, not logged again)"
+            );
+        }
+        true
     }
 
     /// Ends the connection of a participant that is gone.
@@ -248,6 +306,12 @@ impl ShmConnections {
                 let until = now.after(SETTLE_TIME).as_nanos();
                 self.settling_until.fetch_max(until, Ordering::Relaxed);
                 let mut peers = self.peers.lock();
+                let connection = Connection {
+                    number: connection,
+                    since: now,
+                    carries_traffic: false,
+                    told_refusal: false,
+                };
                 peers.insert(peer, ConnectionState::Connected(connection));
                 drop(peers);
                 self.use_connection(peer);
@@ -260,7 +324,8 @@ impl ShmConnections {
                 let peer = GuidPrefix(peer);
                 tracing::debug!(peer = %peer, connection, %reason, "shared-memory connection ended");
                 let mut peers = self.peers.lock();
-                if peers.get(&peer) == Some(&ConnectionState::Connected(connection)) {
+                let is_it = |state: &&ConnectionState| matches!(state, ConnectionState::Connected(known) if known.number == connection);
+                if peers.get(&peer).filter(is_it).is_some() {
                     let initiates = reason == DisconnectReason::ClosedByPeer && self.prefix < peer;
                     let state = if initiates {
                         ConnectionState::RetryAt(now.after(RETRY_DELAY))

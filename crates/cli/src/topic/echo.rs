@@ -147,6 +147,9 @@ impl Echo {
         // Some types have a different name in DDS.
         let dds_name = message_type.as_ref().and_then(DynamicType::dds_name);
         let mut serialized = SerializedType::new(dds_name.unwrap_or(&type_name), hash);
+        if !needs_type {
+            serialized = serialized.any_version();
+        }
         if let Some(reader) = message_type.as_ref().and_then(DynamicType::key_reader) {
             serialized = serialized.key_reader(reader);
         }

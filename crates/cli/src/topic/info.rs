@@ -31,8 +31,9 @@ pub struct Info {
     #[arg(short = 'v', long)]
     verbose: bool,
     /// As --verbose, with all QoS policies and content filters, the delivery path of
-    /// every match, network paths, subscriptions that acknowledge nothing, and what
-    /// shared memory has carried and dropped, up to four seconds ago
+    /// every match, network paths, subscriptions that acknowledge nothing or drop
+    /// messages that are not of their type, and what shared memory has carried and
+    /// dropped, up to four seconds ago
     #[arg(long)]
     details: bool,
     /// Name of the topic (e.g. /chatter)
@@ -55,6 +56,7 @@ impl Info {
                 "publishers": publishers.iter().map(endpoint_json).collect::<Vec<_>>(),
                 "subscriptions": subscriptions.iter().map(endpoint_json).collect::<Vec<_>>(),
                 "stalled": stalled_pairs(&publishers, &subscriptions).iter().map(|(from, to)| json!({"publisher": from, "subscription": to})).collect::<Vec<_>>(),
+                "undecodable": graph.match_reports(&name).iter().filter(|pair| pair.undecodable_count() > 0).map(undecodable_json).collect::<Vec<_>>(),
                 "matches": matches(&graph.match_reports(&name)).map(|(pair, path)| match_json(pair, path)).collect::<Vec<_>>(),
                 "connections": connections_by_process(&session.context, publishers.iter().chain(&subscriptions))
                     .iter()
@@ -91,6 +93,7 @@ impl Info {
                 let line = format!("{to} has acknowledged nothing of {from} for 2 s");
                 text += &format!("  {}\n", escape_line(&line));
             }
+            text += &undecodable_text(&graph.match_reports(&name));
             let endpoints = || publishers.iter().chain(&subscriptions);
             text += &paths_text(&session.context, endpoints(), 1);
             text += &connections_text(&session.context, endpoints());
@@ -122,6 +125,26 @@ pub fn stalled_pairs(
         stalled.map(|gid| (from.clone(), name_of(gid))).collect()
     };
     publishers.iter().flat_map(of).collect()
+}
+
+/// Messages that subscriptions dropped, because they do not decode as their type.
+fn undecodable_text(pairs: &[MatchReport]) -> String {
+    let dropping = pairs.iter().filter(|pair| pair.undecodable_count() > 0);
+    let lines = dropping.map(|pair| {
+        let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
+        let count = pair.undecodable_count();
+        let line = format!("{to} has dropped {count} messages of {from}: not of its type");
+        format!("  {}\n", escape_line(&line))
+    });
+    lines.collect()
+}
+
+fn undecodable_json(pair: &MatchReport) -> Value {
+    json!({
+        "publisher": gid_text(&pair.publisher),
+        "subscription": gid_text(&pair.subscription),
+        "count": pair.undecodable_count(),
+    })
 }
 
 /// The delivery path of each match. `topic why` explains the pairs that do not

@@ -117,7 +117,7 @@ pub fn subscribe_when_published(
     let clock = clock.clone();
     let subscription = session.node.create_subscription::<SerializedMessage>(
         SubscriptionOptions::of_type(
-            &SerializedType::new(&type_name, type_hash),
+            &SerializedType::new(&type_name, type_hash).any_version(),
             name.qos(session.qos(qos)),
         ),
         move |sample| {

@@ -138,8 +138,15 @@ fn missing_side_hint(publisher_count: usize, subscription_count: usize) -> &'sta
 fn pair_text(pair: &MatchReport) -> String {
     let (from, to) = (node_path(&pair.publisher), node_path(&pair.subscription));
     let outcomes = pair.outcomes.iter().map(outcome_text);
+    let dropped = match pair.undecodable_count() {
+        0 => String::new(),
+        count => format!(
+            "      \x1b[31mdropped:\x1b[0m   {count} messages, which do not decode as the \
+             subscription's type; its log has the reason\n"
+        ),
+    };
     format!(
-        "  {} -> {}: {}",
+        "  {} -> {}: {}{dropped}",
         escape_line(&from),
         escape_line(&to),
         outcomes.collect::<String>()
@@ -182,6 +189,7 @@ fn pair_json(pair: &MatchReport) -> Value {
         "publisher": endpoint_json(&pair.publisher),
         "subscription": endpoint_json(&pair.subscription),
         "outcomes": pair.outcomes.iter().map(outcome_json).collect::<Vec<_>>(),
+        "undecodable": pair.undecodable_count(),
     })
 }
 

@@ -184,6 +184,7 @@ impl Core {
         }
         let renewed = sources.renews(now, peer);
         if renewed {
+            self.shm_connections.note_traffic_of(peer);
             self.participant().lock().renew_lease(peer, now);
         }
         self.serve_affected(now, readers, writers);
@@ -231,8 +232,9 @@ impl Core {
         }
     }
 
-    /// Whether a datagram of user traffic may speak for a participant; then its lease
-    /// is renewed. Refusals are counted.
+    /// Whether a datagram of user traffic may speak for a participant: it comes from where
+    /// the participant is, which does not send by shared memory. Then its lease is renewed.
+    /// Refusals are counted.
     fn check_source(
         &self,
         now: Instant,
@@ -245,11 +247,17 @@ impl Core {
             (0..SOURCE_CHECK_STEPS).for_each(|_| step());
             let mut participant = self.participant().lock();
             let accepted = participant.accepts_source(now, prefix, Some(from));
-            if accepted {
-                participant.renew_lease(prefix, now);
-                participant.note_heard(now, from, prefix);
+            if !accepted {
+                return false;
             }
-            accepted
+            drop(participant);
+            if self.shm_connections.refuses_datagrams_of(now, prefix) {
+                return false;
+            }
+            let mut participant = self.participant().lock();
+            participant.renew_lease(prefix, now);
+            participant.note_heard(now, from, prefix);
+            true
         });
         if !check.accepted {
             let refused = &self.received.foreign_sources;

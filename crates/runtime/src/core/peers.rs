@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::sync::atomic::Ordering;
 
 use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
@@ -119,6 +120,8 @@ impl Core {
         if let Some(shm) = self.shm_connections.get()
             && self.shm_connections.poll(shm, now)
         {
+            // A peer may send from elsewhere now.
+            self.received.peers_changed.fetch_add(1, Ordering::Relaxed);
             self.serve_participant(now);
         }
     }
