@@ -15,7 +15,7 @@ use crate::wire::{AckNack, Heartbeat, Submessage};
 /// After so many questions to SEDP readers the writers are asked, too.
 const READERS_ONLY_MAX: u32 = 1;
 
-/// The built-in endpoints of a participant that a question asks.
+/// The built-in endpoints of a participant that questions have asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct AskedEndpoints {
     /// An SEDP reader, by a HEARTBEAT.
@@ -60,18 +60,26 @@ impl AskedEndpoints {
             .saturating_add(of(self.subscriptions_writer, AckNack::EMPTY_SIZE_BYTES))
     }
 
-    /// Whether a submessage answers the question. Some stacks answer without INFO_DST.
+    /// Whether a submessage without INFO_DST answers the question.
+    ///
+    /// Only INFO_DST shows that its sender knows our GUID prefix. Whoever forges a source
+    /// address receives nothing there, and cannot send it. So a participant with SEDP
+    /// readers must send it: it would get all of our SEDP, and what its writers send by
+    /// multicast to others says nothing about us. OpenSplice has no SEDP readers by
+    /// default and sends no INFO_DST.
     pub(crate) fn is_answered_by(self, message: &Submessage<'_>) -> bool {
-        let publications = message.writer() == Some(EntityId::SEDP_PUBLICATIONS_WRITER);
-        let subscriptions = message.writer() == Some(EntityId::SEDP_SUBSCRIPTIONS_WRITER);
+        if self.reader {
+            return false;
+        }
+        let writer = message.writer();
         match message {
-            Submessage::AckNack(_) => self.reader && (publications || subscriptions),
             Submessage::Data(_)
             | Submessage::DataFrag(_)
             | Submessage::Heartbeat(_)
             | Submessage::Gap(_) => {
-                self.publications_writer && publications
-                    || self.subscriptions_writer && subscriptions
+                self.publications_writer && writer == Some(EntityId::SEDP_PUBLICATIONS_WRITER)
+                    || self.subscriptions_writer
+                        && writer == Some(EntityId::SEDP_SUBSCRIPTIONS_WRITER)
             }
             _ => false,
         }

@@ -508,7 +508,8 @@ impl Participant {
     }
 
     /// Whether a submessage shows that its sender receives what we send: it is addressed
-    /// to us, or it answers what its sender was asked. Some stacks send no INFO_DST.
+    /// to us, or it answers what a sender without SEDP readers was asked, which may send
+    /// no INFO_DST.
     pub(super) fn proves_reception(&self, source: &Source, message: &Submessage) -> bool {
         if source.destination == self.config.prefix {
             return true;

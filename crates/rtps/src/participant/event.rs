@@ -96,8 +96,8 @@ pub enum ParticipantEvent {
         /// The IPv4 address.
         from: [u8; 4],
     },
-    /// A participant announces itself, but answers nothing, so it is not discovered. Told
-    /// once, and at most one of them in a minute.
+    /// A participant has announced itself for 5 s, but answers nothing, so it is not
+    /// discovered. Told once, and at most one of them in a minute.
     ParticipantSilent {
         /// The participant.
         data: Arc<ParticipantData>,

@@ -146,10 +146,15 @@ impl SecureDiscovery {
 
 /// Whether it announces an identity.
 pub(super) fn has_identity(data: &ParticipantData) -> bool {
-    let is_token = |(id, _): &(u16, Bytes)| *id == crate::wire::pid::IDENTITY_TOKEN;
     let has_endpoint = data.builtin_endpoints & spdp::STATELESS_WRITER != 0;
     // Some set the bits without a token, so both are required.
-    has_endpoint && data.security_tokens.iter().any(is_token)
+    has_endpoint && has_identity_token(data)
+}
+
+/// Whether it announces the token of an identity, with or without endpoints to prove it.
+pub(super) fn has_identity_token(data: &ParticipantData) -> bool {
+    let is_token = |(id, _): &(u16, Bytes)| *id == crate::wire::pid::IDENTITY_TOKEN;
+    data.security_tokens.iter().any(is_token)
 }
 
 #[cfg(test)]

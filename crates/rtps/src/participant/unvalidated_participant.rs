@@ -21,6 +21,7 @@ use crate::locator::{Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
 use super::config::ParticipantLimits;
+use super::secure_discovery::has_identity_token;
 use crate::stats::Tally;
 
 /// The first delay between probes to one participant; doubles up to
@@ -43,6 +44,8 @@ const RETURN_BYTES: usize = 200;
 /// is silent: it does not receive what we send, or does not understand it.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
 const SILENT_PROBES: u32 = 3;
+/// So old it is when it is told: until then it may be busy.
+const SILENT_TOLD_AFTER: Duration = Duration::from_secs(5);
 /// A silent participant is told once, and one of them in this time.
 const SILENT_TELL_PERIOD: Duration = Duration::from_secs(60);
 
@@ -59,7 +62,7 @@ pub(super) struct UnvalidatedParticipant {
     since: Instant,
     probes_sent: u32,
     next_probe_at: Instant,
-    /// What the probes asked.
+    /// What the probes asked since it announced itself like this.
     pub(super) asked: AskedEndpoints,
     is_told: bool,
     /// It was lost by a claim in its name, and was proven at `route`.
@@ -108,10 +111,12 @@ impl UnvalidatedParticipant {
         }
     }
 
-    /// Whether it announces itself and answers nothing.
-    fn is_silent(&self, now: Instant) -> bool {
-        let is_old = now.since(self.since) >= SILENT_AFTER;
-        is_old && self.probes_sent >= SILENT_PROBES && !self.is_awaited()
+    /// Whether it has announced itself for so long and answers nothing. One with an
+    /// identity need not answer a participant without security.
+    fn is_silent(&self, now: Instant, span: Duration) -> bool {
+        let is_old = now.since(self.since) >= span;
+        let has_probes = self.probes_sent >= SILENT_PROBES;
+        is_old && has_probes && !self.is_awaited() && !has_identity_token(&self.data)
     }
 
     /// The bytes that may still be sent to it.
@@ -173,6 +178,8 @@ impl UnvalidatedParticipants {
             if known.data != data {
                 known.awaited = None;
                 known.answers_needed = 1;
+                // What other endpoints were asked says nothing about these.
+                known.asked = AskedEndpoints::default();
             }
             if known.route != route {
                 // Probes that went elsewhere say nothing about this route.
@@ -300,7 +307,8 @@ impl UnvalidatedParticipants {
 
     /// The participants that announce themselves and answer nothing.
     pub(super) fn silent(&self, now: Instant) -> impl Iterator<Item = &UnvalidatedParticipant> {
-        self.list.iter().filter(move |c| c.is_silent(now))
+        let is_silent = move |c: &&UnvalidatedParticipant| c.is_silent(now, SILENT_AFTER);
+        self.list.iter().filter(is_silent)
     }
 
     /// A silent participant that was not told yet, at most one in a while.
@@ -310,7 +318,7 @@ impl UnvalidatedParticipants {
             return None;
         }
         let mut untold = self.list.iter_mut().filter(|c| !c.is_told);
-        let found = untold.find(|c| c.is_silent(now))?;
+        let found = untold.find(|c| c.is_silent(now, SILENT_TOLD_AFTER))?;
         found.is_told = true;
         self.silent_told_at = Some(now);
         Some(found)

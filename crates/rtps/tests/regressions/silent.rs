@@ -20,11 +20,15 @@ const WRITERS: [EntityId; 2] = [
     EntityId::SEDP_SUBSCRIPTIONS_WRITER,
 ];
 
+/// The bits of SEDP readers in the built-in endpoint set.
+const SEDP_READERS: u32 = 0x28;
+
 /// A participant of another stack.
 struct Foreign {
     endpoints: u32,
     answers_heartbeats: bool,
     answers_acknacks: bool,
+    has_identity_token: bool,
     count: u32,
 }
 
@@ -34,6 +38,7 @@ impl Foreign {
             endpoints,
             answers_heartbeats,
             answers_acknacks,
+            has_identity_token: false,
             count: 0,
         }
     }
@@ -53,7 +58,24 @@ impl Foreign {
             .with(pid::BUILTIN_ENDPOINT_SET, &self.endpoints.to_le_bytes())
             .with(pid::METATRAFFIC_UNICAST_LOCATOR, &locator_bytes(at))
             .with(pid::DEFAULT_UNICAST_LOCATOR, &locator_bytes(at));
+        let list = if self.has_identity_token {
+            // Its class, and no properties.
+            list.with(pid::IDENTITY_TOKEN, b"\x02\0\0\0D\0\0\0\0\0\0\0\0\0\0\0")
+        } else {
+            list
+        };
         announce(Self::prefix(), &list.end())
+    }
+
+    /// What its SEDP writers multicast, for all who know it.
+    fn multicast(&mut self) -> [Packet; 2] {
+        WRITERS.map(|writer| {
+            self.count += 1;
+            let (_, payload) = Self::endpoint(writer);
+            Packet::from(Self::prefix())
+                .data(writer, 1, &payload)
+                .heartbeat(writer, 1, 1, self.count)
+        })
     }
 
     /// Its endpoint on the pair's topic: a writer, or a reader.
@@ -72,17 +94,28 @@ impl Foreign {
         (guid, list.end())
     }
 
-    /// Answers one datagram, as its kind does, always without INFO_DST.
+    /// An answer. Without SEDP readers it has no INFO_DST, as with OpenSplice.
+    fn to(&self, asker: GuidPrefix) -> Packet {
+        let packet = Packet::from(Self::prefix());
+        if self.endpoints & SEDP_READERS == 0 {
+            packet
+        } else {
+            packet.to(asker)
+        }
+    }
+
+    /// Answers one datagram, as its kind does.
     fn answer(&mut self, bytes: &[u8]) -> Vec<Packet> {
         let mut answers = Vec::new();
-        for (_, message) in MessageReader::new(bytes, Self::prefix()).unwrap() {
+        for (source, message) in MessageReader::new(bytes, Self::prefix()).unwrap() {
             self.count += 1;
             match message {
                 Submessage::AckNack(ack)
                     if self.answers_acknacks && WRITERS.contains(&ack.writer) && !ack.is_final =>
                 {
                     let (_, payload) = Self::endpoint(ack.writer);
-                    let packet = Packet::from(Self::prefix())
+                    let packet = self
+                        .to(source.prefix)
                         .data(ack.writer, 1, &payload)
                         .heartbeat(ack.writer, 1, 1, self.count);
                     answers.push(packet);
@@ -96,7 +129,7 @@ impl Foreign {
                         EntityId::SEDP_SUBSCRIPTIONS_READER
                     };
                     let pair = (reader, beat.writer);
-                    let packet = Packet::from(Self::prefix()).acknack(pair, 1, 0, &[], self.count);
+                    let packet = self.to(source.prefix).acknack(pair, 1, 0, &[], self.count);
                     answers.push(packet);
                 }
                 _ => {}
@@ -179,13 +212,110 @@ fn a_participant_that_never_answers_is_told() {
     };
     foreign.run(&mut harness, 900);
     assert!(!listed(&harness) && told_silent(&harness) == 0);
-    foreign.run(&mut harness, 9_000);
+    foreign.run(&mut harness, 3_900);
+    assert!(listed(&harness) && told_silent(&harness) == 0);
+    foreign.run(&mut harness, 5_100);
     assert!(listed(&harness) && !is_known(&harness, Foreign::prefix()));
     assert_eq!(told_silent(&harness), 1);
     foreign.answers_acknacks = true;
     foreign.run(&mut harness, 2_000);
     assert!(!listed(&harness) && is_known(&harness, Foreign::prefix()));
     assert_eq!(told_silent(&harness), 1);
+}
+
+/// A healthy participant that is busy for seconds is not told.
+#[test]
+fn a_participant_that_answers_late_is_not_told() {
+    for endpoints in [0x415, 0x3f] {
+        let mut harness = DiscoveryHarness::new();
+        let mut foreign = Foreign::new(endpoints, false, false);
+        foreign.run(&mut harness, 3_500);
+        (foreign.answers_heartbeats, foreign.answers_acknacks) = (true, true);
+        foreign.run(&mut harness, 9_000);
+        assert!(is_known(&harness, Foreign::prefix()), "{endpoints:x}");
+        assert_eq!(told_silent(&harness), 0, "{endpoints:x}");
+    }
+}
+
+/// With DDS Security a participant need not answer one without.
+#[test]
+fn a_participant_with_an_identity_is_not_told() {
+    for endpoints in [0x415, 0x3f, 0x00c0_0c3f] {
+        let mut harness = DiscoveryHarness::new();
+        let mut foreign = Foreign::new(endpoints, false, false);
+        foreign.has_identity_token = true;
+        foreign.run(&mut harness, 9_000);
+        let machine = &harness.domain.nodes[0].machine;
+        assert_eq!(machine.unvalidated_count(), 1, "{endpoints:x}");
+        assert_eq!(machine.silent_participants().count(), 0, "{endpoints:x}");
+        assert_eq!(told_silent(&harness), 0, "{endpoints:x}");
+    }
+}
+
+/// It does not hear us, and multicasts SEDP to others, as Cyclone DDS does. Its readers
+/// would acknowledge nothing.
+#[test]
+fn a_deaf_participant_that_multicasts_sedp_is_told() {
+    for endpoints in [0x3f, 0xc3f, 0x1d, 0x35] {
+        let mut harness = DiscoveryHarness::new();
+        let mut foreign = Foreign::new(endpoints, false, false);
+        for _ in 0..90 {
+            foreign.run(&mut harness, 100);
+            for packet in foreign.multicast() {
+                harness.attack(HERE, &packet);
+            }
+        }
+        assert!(!is_known(&harness, Foreign::prefix()), "{endpoints:x}");
+        assert_eq!(told_silent(&harness), 1, "{endpoints:x}");
+    }
+}
+
+/// CVE-2021-38425 by whoever forges source addresses: they do not receive our questions,
+/// and do not know our GUID prefix. A victim with SEDP readers would get all of our SEDP.
+#[test]
+fn answers_without_our_prefix_validate_no_participant_with_sedp_readers() {
+    let readers = [
+        EntityId::SEDP_PUBLICATIONS_READER,
+        EntityId::SEDP_SUBSCRIPTIONS_READER,
+    ];
+    // The endpoints that it announces first, and then.
+    for (before, endpoints) in [(0x3f, 0x3f), (0xc3f, 0xc3f), (0x2b, 0x2b), (0x415, 0x3f)] {
+        let mut harness = DiscoveryHarness::new();
+        let mut foreign = Foreign::new(before, true, true);
+        harness.attack(VICTIM, &foreign.announcement_at(VICTIM));
+        foreign.endpoints = endpoints;
+        for count in 1..100 {
+            if count % 20 == 1 {
+                harness.attack(VICTIM, &foreign.announcement_at(VICTIM));
+            }
+            for pair in readers.into_iter().zip(WRITERS) {
+                let acknack = Packet::from(Foreign::prefix()).acknack(pair, 1, 0, &[], count);
+                harness.attack(VICTIM, &acknack);
+            }
+            for packet in foreign.multicast() {
+                harness.attack(VICTIM, &packet);
+            }
+            harness.run_ms(20);
+        }
+        assert!(!is_known(&harness, Foreign::prefix()), "{endpoints:x}");
+        assert!(harness.sent_to(VICTIM) > 0, "it was not asked");
+    }
+}
+
+/// One without SEDP readers sends no ACKNACK of SEDP.
+#[test]
+fn an_acknack_without_our_prefix_validates_nobody() {
+    let mut harness = DiscoveryHarness::new();
+    let foreign = Foreign::new(0x415, true, true);
+    harness.attack(VICTIM, &foreign.announcement_at(VICTIM));
+    for count in 1..100 {
+        let pair = (EntityId::SEDP_PUBLICATIONS_READER, WRITERS[0]);
+        let acknack = Packet::from(Foreign::prefix()).acknack(pair, 1, 0, &[], count);
+        harness.attack(VICTIM, &acknack);
+        harness.run_ms(20);
+    }
+    assert!(!is_known(&harness, Foreign::prefix()));
+    assert!(harness.sent_to(VICTIM) > 0, "it was not asked");
 }
 
 /// CVE-2021-38425 by ACKNACKs: a victim is announced as a participant without SEDP
