@@ -56,6 +56,16 @@ impl Leases {
         self.leases.get(&prefix).map(|lease| lease.last_heard)
     }
 
+    /// Whether a lease has expired. One that was renewed has not, although its check is due.
+    pub(crate) fn has_expired(&self, now: Instant) -> bool {
+        let is_due = self.next_check.is_some_and(|at| at <= now);
+        is_due
+            && self
+                .leases
+                .values()
+                .any(|lease| lease.last_heard + lease.span <= now)
+    }
+
     /// Removes and returns the participants whose lease has expired.
     pub(crate) fn take_expired(&mut self, now: Instant) -> Vec<GuidPrefix> {
         if self.next_check.is_none_or(|at| now < at) || fault!("lease-never-ends") {
@@ -112,8 +122,10 @@ mod tests {
         leases.grant(at(0), b, Duration::from_secs(20));
         leases.renew(at(6), a);
         assert_eq!(leases.next_timeout(), Some(at(10)));
+        assert!(!leases.has_expired(at(10)));
         assert!(leases.take_expired(at(10)).is_empty());
         assert_eq!(leases.next_timeout(), Some(at(16)));
+        assert!(leases.has_expired(at(16)));
         assert_eq!(leases.take_expired(at(16)), [a]);
         assert_eq!(leases.take_expired(at(20)), [b]);
         assert_eq!(leases.next_timeout(), None);

@@ -85,6 +85,12 @@ impl Challenges {
         self.list.iter().map(due).min()
     }
 
+    /// Whether a challenge ends unanswered now.
+    pub(super) fn has_silent(&self, now: Instant) -> bool {
+        let mut ended = self.list.iter().filter(|open| open.ends_at() <= now);
+        ended.any(|open| !open.answered)
+    }
+
     /// Notes an answer from a proven address: the claim is false. An answer from an
     /// address that only the claim names agrees with it; `is_believed` tells whether
     /// the address is named by the announcement that counts now. That it restarted is

@@ -15,7 +15,7 @@
 //! `None`, then [`Participant::poll_transmit`] until `false`. One call adds events
 //! for the endpoints of at most one participant.
 //!
-//! `Participant` stays one type of 107 methods: each protocol (SPDP, SEDP, WLP,
+//! `Participant` stays one type of 110 methods: each protocol (SPDP, SEDP, WLP,
 //! TypeLookup, security) is a type with its own file, and this one routes between them.
 
 mod announce;
@@ -276,18 +276,32 @@ impl Participant {
 
     /// Handles all timers that are due. Early and repeated calls have no effect.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.clock = now;
+        self.lose_silent_peers(now);
+        self.handle_other_timeouts(now);
+    }
+
+    /// Removes the participants that were not heard in time, and believes the claims about
+    /// those that did not answer.
+    pub fn lose_silent_peers(&mut self, now: Instant) {
+        self.clock = self.clock.max(now);
         for prefix in self.leases.take_expired(now) {
             self.tombstones.add(now, prefix);
             self.remove_participant(prefix, LostReason::LeaseExpired);
         }
         self.end_challenges(now);
-        self.confirm_sweeps(now);
-        self.tombstones.expire(now);
-        self.sedp.retain_disposed(!self.tombstones.is_empty());
         for prefix in self.peers.take_silent_suspects(now, &self.leases) {
             self.remove_participant(prefix, LostReason::AddressTakenOver);
         }
+    }
+
+    /// Handles the timers that are due, except for [`lose_silent_peers`].
+    ///
+    /// [`lose_silent_peers`]: Self::lose_silent_peers
+    pub fn handle_other_timeouts(&mut self, now: Instant) {
+        self.clock = now;
+        self.confirm_sweeps(now);
+        self.tombstones.expire(now);
+        self.sedp.retain_disposed(!self.tombstones.is_empty());
         let silent = self.unvalidated.expire(now, &self.config.limits);
         self.stats.unvalidated_expired.tally_by(silent as u64);
         self.report_silent_participant(now);
@@ -308,17 +322,22 @@ impl Participant {
         self.take_path_turn(now);
     }
 
-    /// Whether [`handle_timeout`](Self::handle_timeout) may find that a participant is
-    /// lost because it was not heard. Handle what has arrived first.
+    /// Whether [`lose_silent_peers`](Self::lose_silent_peers) finds a participant that was
+    /// not heard in time. Handle what has arrived first. Renewed leases do not count, and
+    /// probes that are due neither.
     pub fn may_lose_peers(&self, now: Instant) -> bool {
-        [
-            self.leases.next_timeout(),
-            self.peers.next_timeout(),
-            self.challenges.next_timeout(),
-        ]
-        .into_iter()
-        .flatten()
-        .any(|at| at <= now)
+        self.leases.has_expired(now)
+            || self.peers.has_silent_suspect(now, &self.leases)
+            || self.challenges.has_silent(now)
+    }
+
+    /// Whether a participant is discovered, and its plain messages count from this address.
+    /// Its dispose from elsewhere ends nothing.
+    pub fn is_disposable_from(&self, prefix: GuidPrefix, from: Locator) -> bool {
+        let secured = self.secured.as_ref();
+        self.has_participant(prefix)
+            && self.foreign_source(prefix, Some(from)).is_none()
+            && !secured.is_some_and(|own| own.ignores_plain_announcements(prefix))
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and

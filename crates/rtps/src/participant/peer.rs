@@ -210,6 +210,17 @@ struct Suspect {
     next_probe_at: Instant,
 }
 
+impl Suspect {
+    fn has_answered(&self, leases: &Leases) -> bool {
+        let last_heard = leases.last_heard(self.prefix);
+        last_heard.is_some_and(|at| at > self.since)
+    }
+
+    fn is_overdue(&self, now: Instant) -> bool {
+        self.since + SUSPECT_TIMEOUT <= now
+    }
+}
+
 /// All discovered participants.
 #[derive(Default)]
 pub(super) struct Peers {
@@ -397,14 +408,18 @@ impl Peers {
     ) -> Vec<GuidPrefix> {
         let mut silent = Vec::new();
         self.suspects.retain(|s| {
-            let answered = leases.last_heard(s.prefix).is_some_and(|at| at > s.since);
-            let overdue = s.since + SUSPECT_TIMEOUT <= now;
-            if overdue && !answered {
+            if s.is_overdue(now) && !s.has_answered(leases) {
                 silent.push(s.prefix);
             }
-            !answered && !overdue
+            !s.has_answered(leases) && !s.is_overdue(now)
         });
         silent
+    }
+
+    /// Whether [`Self::take_silent_suspects`] would return one.
+    pub(super) fn has_silent_suspect(&self, now: Instant, leases: &Leases) -> bool {
+        let is_silent = |s: &Suspect| s.is_overdue(now) && !s.has_answered(leases);
+        self.suspects.iter().any(is_silent)
     }
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {

@@ -19,7 +19,7 @@ use pteros_rtps::wire::Submessage;
 use pteros_rtps::writer::Writer;
 
 use crate::core::Core;
-use crate::core::ends::DeferredEnds;
+use crate::core::ends::{DeferredEnds, is_participant_dispose};
 use crate::core::rate_limiter::DiscoveryRateLimiter;
 use crate::core::source_check::{SourceCheck, SourceChecks};
 use crate::endpoints::reader::ReaderEndpoint;
@@ -118,7 +118,10 @@ impl Core {
                     self.note_rate_limited(now, address, rate_limiter);
                     break;
                 }
-                if ends.defer_dispose(now, received.from, &submessage, bytes) {
+                if is_participant_dispose(&submessage)
+                    && self.awaits_messages(source.prefix, received.from)
+                    && ends.defer_dispose(now, received.from, bytes)
+                {
                     continue;
                 }
                 builtin = true;
@@ -264,6 +267,20 @@ impl Core {
             refused.fetch_add(1, Ordering::Relaxed);
         }
         check
+    }
+
+    /// Whether a dispose from this address ends a participant, and messages of it may wait:
+    /// a reader here is matched with a writer of it. The ROS graph needs no last messages.
+    fn awaits_messages(&self, prefix: GuidPrefix, from: Locator) -> bool {
+        let table = self.endpoints.read();
+        let from_first = table
+            .readers_of_writer
+            .range(prefix.with(EntityId::UNKNOWN)..);
+        let mut writers = from_first.take_while(|(writer, _)| writer.prefix == prefix);
+        let is_matched =
+            writers.any(|(_, readers)| readers.iter().any(|reader| !reader.is_graph()));
+        drop(table);
+        is_matched && self.participant().lock().is_disposable_from(prefix, from)
     }
 
     /// Passes a submessage of a user endpoint to its machines. Returns false if it

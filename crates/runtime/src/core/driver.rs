@@ -49,10 +49,14 @@ const VAIN_SLEEPS_MAX: u32 = 20;
 const LONG_SLEEP: Duration = Duration::from_millis(10);
 
 /// How long an end waits for callbacks and a socket that is never empty. Then the rest
-/// is received at once.
+/// is received at once, as far as the history of each reader allows.
 const END_DELAY_MAX: Duration = Duration::from_millis(100);
 
-/// Datagrams and messages received at once then: more than a socket holds.
+/// How long an end waits for readers whose history is full. Then it is applied although
+/// messages wait.
+const END_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Datagrams and messages received at once: more than a socket holds.
 const RECEIVED_AT_ONCE_MAX: usize = 16_384;
 
 /// State that only the driver uses.
@@ -595,19 +599,24 @@ impl Core {
 }
 
 impl Core {
-    /// Handles the participant's timeouts. They wait if one may end a peer that was not
-    /// heard.
+    /// Handles the participant's timeouts. Those that end a peer that was not heard wait.
     fn fire_participant_timeouts(&self, state: &mut DriverState, now: Instant, clock: Instant) {
-        if self.participant().lock().may_lose_peers(clock) {
+        let mut participant = self.participant().lock();
+        let may_lose_peers = participant.may_lose_peers(clock);
+        if may_lose_peers {
+            participant.handle_other_timeouts(clock);
+        } else {
+            participant.handle_timeout(clock);
+        }
+        drop(participant);
+        self.serve_participant(now);
+        if may_lose_peers {
             state.inbox.ends.defer_timeouts(now, clock);
             // Nobody sleeps until they are handled. They are not due again in this poll.
             let soon = now.after(Duration::from_nanos(1));
             self.scheduler
                 .schedule(TimeoutOwner::Participant, Some(soon));
-            return;
         }
-        self.participant().lock().handle_timeout(clock);
-        self.serve_participant(now);
     }
 
     /// How many ends wait.
@@ -616,7 +625,8 @@ impl Core {
     }
 
     /// Applies the ends that wait, if everything was received that had arrived
-    /// (`is_drained`). After [`END_DELAY_MAX`] it receives that first.
+    /// (`is_drained`). After [`END_DELAY_MAX`] it receives that first, without loss in the
+    /// history of a reader. It applies them after [`END_WAIT_MAX`] at the latest.
     fn apply_deferred_ends(&self, state: &mut DriverState, now: Instant, is_drained: bool) {
         if self.deferred_ends(state) == 0 {
             return;
@@ -625,14 +635,13 @@ impl Core {
             let oldest = state.inbox.ends.oldest();
             let oldest = oldest
                 .into_iter()
-                .chain(self.same_host.oldest_deferred_removal());
-            if oldest.min().is_some_and(|at| now.since(at) < END_DELAY_MAX) {
+                .chain(self.same_host.oldest_deferred_removal())
+                .min();
+            let waited = oldest.map_or(END_WAIT_MAX, |at| now.since(at));
+            if waited < END_DELAY_MAX
+                || (!self.receive_within_histories(state, now) && waited < END_WAIT_MAX)
+            {
                 return;
-            }
-            self.transport.check_readable();
-            let mut received = 0;
-            while received < RECEIVED_AT_ONCE_MAX && self.receive_one(state, now, received) {
-                received += 1;
             }
         }
         let ends = std::mem::take(&mut state.inbox.ends);
@@ -641,9 +650,28 @@ impl Core {
             self.apply_dispose(now, dispose);
         }
         if let Some(clock) = ends.timeouts_clock() {
-            self.participant().lock().handle_timeout(clock);
+            self.participant().lock().lose_silent_peers(clock);
         }
         self.serve_participant(now);
+    }
+
+    /// Receives what has arrived, without callbacks. Stops before a reader would lose a
+    /// sample that its callbacks did not take. Returns whether all was received.
+    fn receive_within_histories(&self, state: &mut DriverState, now: Instant) -> bool {
+        self.transport.check_readable();
+        for _ in 0..RECEIVED_AT_ONCE_MAX {
+            let table = self.endpoints.read();
+            let have_space = table.readers.values().all(|reader| reader.has_space());
+            drop(table);
+            if !have_space {
+                return false;
+            }
+            // Shared memory first: a datagram makes it be received to the end.
+            if !self.receive_one(state, now, 0) {
+                break;
+            }
+        }
+        true
     }
 
     fn apply_dispose(&self, now: Instant, dispose: &DeferredDispose) {

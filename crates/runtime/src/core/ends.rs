@@ -23,7 +23,7 @@ pub(crate) struct DeferredDispose {
     pub(crate) datagram: Vec<u8>,
 }
 
-/// Timeouts of the participant, which may end peers that were not heard.
+/// Timeouts that end peers that were not heard.
 struct DeferredTimeouts {
     since: Instant,
     /// The time for which they are handled.
@@ -38,17 +38,9 @@ pub(crate) struct DeferredEnds {
 }
 
 impl DeferredEnds {
-    /// Defers the dispose in a datagram; false if it must be handled at once.
-    pub(crate) fn defer_dispose(
-        &mut self,
-        now: Instant,
-        from: Locator,
-        submessage: &Submessage<'_>,
-        datagram: &[u8],
-    ) -> bool {
-        let is_deferred = is_participant_dispose(submessage)
-            && self.disposes.len() < DISPOSES_MAX
-            && datagram.len() <= DISPOSE_BYTES_MAX;
+    /// Defers the participant's dispose in a datagram; false if it must be handled at once.
+    pub(crate) fn defer_dispose(&mut self, now: Instant, from: Locator, datagram: &[u8]) -> bool {
+        let is_deferred = self.disposes.len() < DISPOSES_MAX && datagram.len() <= DISPOSE_BYTES_MAX;
         // One datagram may have several.
         let is_last = |last: &DeferredDispose| last.datagram == datagram;
         if is_deferred && !self.disposes.last().is_some_and(is_last) {
@@ -61,7 +53,7 @@ impl DeferredEnds {
         is_deferred
     }
 
-    /// Defers timeouts of the participant, which are handled for the time `clock`.
+    /// Defers timeouts that end peers, which are handled for the time `clock`.
     pub(crate) fn defer_timeouts(&mut self, now: Instant, clock: Instant) {
         let waiting = &mut self.timeouts;
         waiting.get_or_insert(DeferredTimeouts { since: now, clock });

@@ -2,7 +2,7 @@
 //!
 //! Neither `machine` nor `cache` is held while user code runs.
 //!
-//! `ReaderEndpoint` has 61 methods in five files. They join machine, cache and events
+//! `ReaderEndpoint` has 62 methods in five files. They join machine, cache and events
 //! under the order of their locks; each of the three is a type of its own.
 
 use std::sync::Arc;
@@ -236,6 +236,16 @@ impl ReaderEndpoint {
             .as_ref()
             .is_some_and(|m| m.group.has_takeable(m.index));
         in_group || !self.cache.lock().has_no_samples()
+    }
+
+    /// Whether one more datagram replaces no sample that waits. It may contain several
+    /// samples, so half of the history must be free. With keys or sets, all of it.
+    pub(crate) fn has_space(&self) -> bool {
+        if self.is_keyed() || self.holds_samples() {
+            return !self.has_samples();
+        }
+        let (held, max) = self.cache.lock().queue.held_and_limit();
+        held <= max.saturating_sub(1) / 2
     }
 
     /// The queue that has outgrown its limit, if there is one.

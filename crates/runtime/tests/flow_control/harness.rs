@@ -38,7 +38,9 @@ pub struct Network {
     /// Datagrams in flight, by time of arrival and departure: from, to, bytes.
     in_flight: BTreeMap<(u64, u64), (usize, usize, Vec<u8>)>,
     /// Datagrams in the receive buffers.
-    arrived: [Vec<(usize, Vec<u8>)>; 2],
+    arrived: [Vec<(usize, Vec<u8>)>; 3],
+    /// How many contexts there are.
+    contexts: usize,
     /// Time, sender and size of each sent datagram.
     pub sent: Vec<(u64, usize, usize)>,
     /// Announcements of participants are read before all other datagrams, as those that
@@ -271,10 +273,10 @@ impl Platform for Place {
 
 impl Transport for Place {
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
-        let Some(target) = (0..2).find(|index| address(*index) == *to) else {
+        let mut network = self.network.lock().unwrap();
+        let Some(target) = (0..network.contexts).find(|index| address(*index) == *to) else {
             return Ok(());
         };
-        let mut network = self.network.lock().unwrap();
         let bytes = parts
             .iter()
             .flat_map(|part| part.iter().copied())
@@ -351,12 +353,13 @@ impl Transport for Place {
 /// A publishing and a subscribing context that have discovered each other.
 pub struct ContextPair {
     pub network: Arc<Mutex<Network>>,
-    cores: [Arc<Core>; 2],
-    states: [DriverState; 2],
+    cores: Vec<Arc<Core>>,
+    states: Vec<DriverState>,
 }
 
 pub const TALKER: usize = 0;
 pub const LISTENER: usize = 1;
+pub const BYSTANDER: usize = 2;
 
 impl ContextPair {
     pub fn new(flow_controllers: Vec<FlowController>) -> Self {
@@ -377,7 +380,22 @@ impl ContextPair {
         Self::on(network, Vec::new(), Duration::ZERO)
     }
 
-    fn on(network: Network, flow_controllers: Vec<FlowController>, busy_poll: Duration) -> Self {
+    /// A pair and a third context, which both have discovered.
+    pub fn and_bystander() -> Self {
+        let network = Network {
+            contexts: 3,
+            ..Network::default()
+        };
+        Self::on(network, Vec::new(), Duration::ZERO)
+    }
+
+    fn on(
+        mut network: Network,
+        flow_controllers: Vec<FlowController>,
+        busy_poll: Duration,
+    ) -> Self {
+        network.contexts = network.contexts.max(2);
+        let contexts = network.contexts;
         let network = Arc::new(Mutex::new(network));
         let open = |index| {
             let env = Place {
@@ -400,8 +418,8 @@ impl ContextPair {
             Core::open(Arc::new(env), options).unwrap()
         };
         let mut world = Self {
-            cores: [open(0), open(1)],
-            states: [DriverState::default(), DriverState::default()],
+            cores: (0..contexts).map(open).collect(),
+            states: (0..contexts).map(|_| DriverState::default()).collect(),
             network,
         };
         world.run_ms(100);
@@ -418,6 +436,15 @@ impl ContextPair {
 
     pub fn listener(&self) -> &Core {
         &self.cores[LISTENER]
+    }
+
+    pub fn bystander(&self) -> &Core {
+        &self.cores[BYSTANDER]
+    }
+
+    /// Puts a datagram into the listener's socket, with the talker's address.
+    pub fn forge(&self, bytes: Vec<u8>) {
+        self.network().arrived[LISTENER].push((TALKER, bytes));
     }
 
     /// Sizes of the memory that the talker prefaulted.

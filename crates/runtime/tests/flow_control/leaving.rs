@@ -168,6 +168,90 @@ fn a_stop_longer_than_the_lease_loses_no_living_participant() {
     assert_eq!(reader.matched(), [writer.guid()]);
 }
 
+/// A burst of 50 messages waits in the sockets of a reader of depth 10, and then `happens`.
+/// Each callback takes `callback_ms`. Returns the messages that they get, and how many
+/// writers are matched afterwards.
+fn heard_of_burst(
+    pair: &mut ContextPair,
+    qos: &EndpointQos,
+    callback_ms: u64,
+    happens: impl FnOnce(&mut ContextPair, &WriterEndpoint),
+) -> (Vec<u8>, usize) {
+    pair.network().group_first = true;
+    let writer = pair.plain_writer("t", qos.clone());
+    let reader = pair.reader("t", qos.clone());
+    // Just before the lease of each participant would end, had it not been heard since.
+    let start = pair.network().now;
+    pair.run_ms(19_850 - start / 1_000_000);
+    let task = Arc::new(Callback);
+    let queue = queue_of(&reader.slot, &task);
+    (1..=50).for_each(|mark| pair.publish(&writer, message(100, mark)));
+    happens(pair, &writer);
+    pair.fill_sockets();
+    let heard = pair.spin_listener(&reader, &queue, callback_ms);
+    (heard, reader.matched_count())
+}
+
+/// The SPDP dispose of a participant.
+fn dispose_of(prefix: [u8; 12]) -> Vec<u8> {
+    let header = [b'R', b'T', b'P', b'S', 2, 3, 1, 15];
+    // DATA with inline QoS and key: from the SPDP writer, number 1.
+    let data = [
+        0x15, 0x0b, 60, 0, 0, 0, 16, 0, 0, 1, 0, 0xc7, 0, 1, 0, 0xc2, 0, 0, 0, 0, 1, 0, 0, 0,
+    ];
+    let status = [0x71, 0, 4, 0, 0, 0, 0, 3, 1, 0, 0, 0];
+    let key = [0, 3, 0, 0, 0x50, 0, 16, 0];
+    let end = [0, 0, 1, 0xc1, 1, 0, 0, 0];
+    let parts: [&[u8]; 7] = [&header, &prefix, &data, &status, &key, &prefix, &end];
+    parts.concat()
+}
+
+#[test]
+fn no_end_makes_a_busy_reader_lose_samples_of_its_history() {
+    let [all, all_of_ended] = [1, 0].map(|matched| ((1..=50).collect::<Vec<u8>>(), matched));
+    for (qos, callback_ms) in [
+        (best_effort(10), 10),
+        (last(10), 10),
+        (best_effort(10), 100),
+        (best_effort(10), 250),
+    ] {
+        let of = |pair: &mut ContextPair, happens: &dyn Fn(&mut ContextPair, &WriterEndpoint)| {
+            heard_of_burst(pair, &qos, callback_ms, happens)
+        };
+        let mut pair = ContextPair::and_bystander();
+        let heard = of(&mut pair, &|pair, _| pair.bystander().close());
+        assert_eq!(
+            heard, all,
+            "an unrelated participant left: {callback_ms} ms"
+        );
+
+        let mut pair = ContextPair::and_bystander();
+        let other = pair.bystander().create_writer(spec("t", qos.clone()));
+        let heard = of(&mut pair, &|pair, _| pair.bystander().close());
+        assert_eq!(heard, all, "another publisher left: {callback_ms} ms");
+        drop(other);
+
+        let mut pair = ContextPair::new(Vec::new());
+        let heard = of(&mut pair, &|pair, _| {
+            (0..100).for_each(|n| pair.forge(dispose_of([n; 12])));
+        });
+        assert_eq!(heard, all, "forged disposes came: {callback_ms} ms");
+
+        for new in [|| ContextPair::new(Vec::new()), ContextPair::of_one_host] {
+            let heard = of(&mut new(), &|_, _| {});
+            assert_eq!(heard, all, "time passed: {callback_ms} ms");
+
+            let heard = of(&mut new(), &|pair, _| pair.talker().close());
+            assert_eq!(heard, all_of_ended, "its process ended: {callback_ms} ms");
+
+            let heard = of(&mut new(), &|pair, writer| {
+                pair.talker().remove_writer(writer);
+            });
+            assert_eq!(heard, all_of_ended, "it was deleted: {callback_ms} ms");
+        }
+    }
+}
+
 #[test]
 fn a_message_leaves_the_process_after_the_callbacks_that_it_made_ready() {
     let mut pair = ContextPair::new(Vec::new());
