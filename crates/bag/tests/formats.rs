@@ -244,7 +244,10 @@ fn ros1_bag(connections: &[Ros1Connection], messages: &[(u32, &[u8])]) -> Vec<u8
         chunk.extend(record(&head, &more));
     }
     for (nanos, (connection, data)) in (1u64..).zip(messages) {
-        let (number, time) = (connection.to_le_bytes(), (nanos * 1000 << 32).to_le_bytes());
+        let (number, time) = (
+            connection.to_le_bytes(),
+            ((nanos * 1000) << 32).to_le_bytes(),
+        );
         let head: [(&str, &[u8]); 3] = [("op", &[2]), ("conn", &number), ("time", &time)];
         chunk.extend(record(&head, data));
     }
@@ -531,9 +534,11 @@ fn connections_of_ros_1_without_a_definition_are_read_where_their_type_is_known(
     }
 }
 
-/// An MCAP file with one message on each channel: topic, encoding, and a schema's name,
-/// encoding and text.
-fn foreign_mcap(channels: &[(&str, &str, (&str, &str, &str), &[u8])]) -> Vec<u8> {
+/// Topic, encoding of messages, schema (name, encoding, text), and a message.
+type ForeignChannel<'a> = (&'a str, &'a str, (&'a str, &'a str, &'a str), &'a [u8]);
+
+/// An MCAP file with one message on each channel.
+fn foreign_mcap(channels: &[ForeignChannel<'_>]) -> Vec<u8> {
     fn put(out: &mut Vec<u8>, op: u8, content: &[u8]) {
         out.push(op);
         out.extend((content.len() as u64).to_le_bytes());

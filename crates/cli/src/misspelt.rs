@@ -1,15 +1,15 @@
 //! Misspelt names: a verb that waits for a topic, service or action ends at once if the
-//! graph has a close name and not this one. A name with nothing close to it is waited
-//! for, because its node may start later.
+//! graph lacks it and has a name that differs by one slip. Any other name is waited for,
+//! because its node may start later.
 
 use anyhow::{Result, bail};
-use pteros::msg::suggest::close_names;
+use pteros::msg::suggest::is_slip_of;
 
-/// Refuses `name` if it is not among `known` and a close name is. `list` is the command
-/// that lists the known ones. Allocates for the comparison only.
+/// Refuses `name` if it is not among `known`, and one slip makes it one of them. `list` is
+/// the command that lists the known ones. Allocates for the comparison only.
 ///
 /// # Errors
-/// The name is misspelt. The text has up to three close names.
+/// The name is misspelt. The text has the name that is meant.
 pub fn refuse_misspelt<'a>(
     kind: &str,
     name: &str,
@@ -20,15 +20,10 @@ pub fn refuse_misspelt<'a>(
     if known.contains(&name) {
         return Ok(());
     }
-    let close = close_names(name, known);
-    match close.split_last() {
+    match known.iter().find(|known| is_slip_of(name, known)) {
         None => Ok(()),
-        Some((last, others)) => {
-            let names = match others {
-                [] => last.clone(),
-                others => format!("{} or {last}", others.join(", ")),
-            };
-            bail!("unknown {kind} '{name}'; did you mean {names}? See all of them with: {list}")
+        Some(meant) => {
+            bail!("unknown {kind} '{name}'; did you mean {meant}? See all of them with: {list}")
         }
     }
 }
@@ -50,5 +45,6 @@ mod tests {
         );
         assert_eq!(refuse("/chatter"), Ok(()));
         assert_eq!(refuse("/odometry"), Ok(()));
+        assert_eq!(refuse("/front/scan"), Ok(()));
     }
 }

@@ -46,6 +46,22 @@ pub fn did_you_mean<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) 
     }
 }
 
+/// Whether `wanted` is `known` with one slip: one letter too many, too few or another, or
+/// two neighbours swapped, within one segment. Names with other digits are other names,
+/// as `/camera1` and `/camera2`, and so are segments of less than four letters.
+pub fn is_slip_of(wanted: &str, known: &str) -> bool {
+    if wanted.matches('/').count() != known.matches('/').count() {
+        return false;
+    }
+    let pairs = wanted.split('/').zip(known.split('/'));
+    let mut different = pairs.filter(|(a, b)| a != b);
+    let (Some((a, b)), None) = (different.next(), different.next()) else {
+        return false;
+    };
+    let digits = |text: &str| -> String { text.chars().filter(char::is_ascii_digit).collect() };
+    b.chars().count() >= 4 && digits(a) == digits(b) && edit_distance(a, b) == 1
+}
+
 const SUGGESTIONS_MAX: usize = 3;
 
 fn last_segment(name: &str) -> &str {
@@ -76,6 +92,30 @@ fn edit_distance(a: &str, b: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_slip_in_one_segment_is_told_from_another_name() {
+        for (wanted, known) in [
+            ("/chater", "/chatter"),
+            ("/robot/sacn", "/robot/scan"),
+            ("/robto1/scan", "/robot1/scan"),
+            ("/add_two_int", "/add_two_ints"),
+        ] {
+            assert!(is_slip_of(wanted, known), "{wanted}");
+        }
+        for (wanted, known) in [
+            ("/front/image_raw", "/rear/image_raw"),
+            ("/robot2/get_parameters", "/robot1/get_parameters"),
+            ("/camera2", "/camera1"),
+            ("/camera2", "/camera"),
+            ("/scan", "/scan"),
+            ("/scan/raw", "/scan"),
+            ("/odo", "/odom_filtered"),
+            ("/tf", "/t"),
+        ] {
+            assert!(!is_slip_of(wanted, known), "{wanted}");
+        }
+    }
 
     #[test]
     fn typos_are_recognised_and_unrelated_names_are_not() {

@@ -204,7 +204,11 @@ pub(crate) fn install_signal_handler(slot: usize) -> io::Result<()> {
     let old = signal_handler(SIGNALS[slot])?;
     let known = PREVIOUS[slot].load(Ordering::Acquire);
     // SAFETY: either null or a leaked box that nobody changes.
-    if !unsafe { known.as_ref() }.is_some_and(|known| is_same_handler(known, &old)) {
+    let is_known = unsafe { known.as_ref() }.is_some_and(|known| is_same_handler(known, &old));
+    // A program may put our own handler back, which must not call itself.
+    let is_ours = old.sa_sigaction == on_signal as extern "C" fn(_, _, _) as usize;
+    let is_kept = is_known || (is_ours && !known.is_null());
+    if !is_kept {
         PREVIOUS[slot].store(Box::into_raw(Box::new(old)), Ordering::Release);
     }
     // SAFETY: sigaction is plain data for which all zeroes is valid.

@@ -132,6 +132,12 @@ impl Timer {
         Ok(self.try_call()?.then(|| PyTuple::empty(py)))
     }
 
+    /// As `take_due`; returns the expected and the actual time.
+    fn take_due_with_info(&self) -> PyResult<Option<(i64, i64)>> {
+        self.life.check()?;
+        Ok(self.state.call(true))
+    }
+
     /// Schedules the next call; returns its lateness.
     fn call_timer(&self) -> PyResult<i64> {
         let (expected, actual) = self.call()?;

@@ -183,7 +183,13 @@ impl WaitSetState {
             if is_look {
                 core.drive(&self.queue, core.platform.now());
             } else {
-                core.drive_until(&self.queue, until, || is_ready(&set));
+                // Another thread may take what ended a turn.
+                while !core.is_shut_down() && core.platform.now() < until {
+                    core.drive_until(&self.queue, until, || is_ready(&set));
+                    if is_ready(&set) {
+                        break;
+                    }
+                }
                 waiting = Waiting::Blocked;
             }
             is_ready(&set);
@@ -191,6 +197,9 @@ impl WaitSetState {
         }
         // SAFETY: as for this function.
         if unsafe { set.keep_ready(waiting, &self.holds_back) } {
+            Ok(())
+        } else if timeout.is_none() && !core.is_shut_down() {
+            // Another thread has just taken it. To rcl that is a wait without result.
             Ok(())
         } else if timeout.is_none() {
             Err(Failure::error("the context was finalized during the wait"))

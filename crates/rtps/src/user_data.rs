@@ -31,7 +31,7 @@ pub fn free_user_data(user_data: &[u8]) -> &[u8] {
     while let Some(end) = free.iter().position(|byte| *byte == b';')
         && ROS_KEYS.iter().any(|key| free.starts_with(key.as_bytes()))
     {
-        free = free.get(end + 1..).unwrap_or_default();
+        free = free.get(end.saturating_add(1)..).unwrap_or_default();
     }
     free
 }

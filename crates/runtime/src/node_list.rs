@@ -83,20 +83,31 @@ impl NodeList {
     }
 }
 
+/// Padding behind a payload, which RTPS rounds up to four bytes.
+const PADDING_MAX: usize = 3;
+
 /// Decodes a node list of either layout, and tells which. The wrong one does not end
 /// at the end of the message.
+///
+/// # Errors
+/// It is whole in neither layout. A layout that was guessed then would hold for good.
 pub(crate) fn decode_nodes(payload: &[u8]) -> Result<(NodeList, GidLayout), DecodeError> {
-    let (modern, old) = (GidLayout::Bytes16, GidLayout::Bytes24);
-    if let Ok((nodes, left)) = decode_in(payload, modern) {
-        if left < 4 {
-            return Ok((nodes, modern));
+    let decode = |layout| -> Result<NodeList, DecodeError> {
+        match decode_in(payload, layout)? {
+            (nodes, left) if left <= PADDING_MAX => Ok(nodes),
+            (_, left) => Err(DecodeError::TooLong {
+                offset: payload.len().saturating_sub(left),
+                len: left,
+                bound: PADDING_MAX,
+            }),
         }
-        return match decode_in(payload, old) {
-            Ok((nodes, left)) if left < 4 => Ok((nodes, old)),
-            _ => Ok((nodes, modern)),
-        };
+    };
+    let (modern, old) = (GidLayout::Bytes16, GidLayout::Bytes24);
+    match (decode(modern), decode(old)) {
+        (Ok(nodes), _) => Ok((nodes, modern)),
+        (Err(_), Ok(nodes)) => Ok((nodes, old)),
+        (Err(error), Err(_)) => Err(error),
     }
-    decode_in(payload, old).map(|(nodes, _)| (nodes, old))
 }
 
 fn decode_in(payload: &[u8], layout: GidLayout) -> Result<(NodeList, usize), DecodeError> {
@@ -189,6 +200,23 @@ mod tests {
         let modern: Bytes = to_payload(list, Representation::Xcdr1).into();
         let old = with_gids_of_24_bytes(&modern);
         [(modern, GidLayout::Bytes16), (old, GidLayout::Bytes24)]
+    }
+
+    /// A list of one layout that is cut or goes on was taken for one of the other layout,
+    /// which then held for good.
+    #[test]
+    fn a_list_that_is_whole_in_neither_layout_tells_no_layout() {
+        for (payload, layout) in both(&list()) {
+            for end in 0..payload.len() {
+                let found = decode_nodes(&payload[..end]).map(|(_, of)| of);
+                assert!(
+                    found.is_err() || found == Ok(layout),
+                    "{layout:?} cut at {end}"
+                );
+            }
+            let longer = [&payload[..], &[0; 8]].concat();
+            assert!(decode_nodes(&longer).is_err(), "{layout:?}");
+        }
     }
 
     #[test]

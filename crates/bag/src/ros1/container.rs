@@ -315,7 +315,7 @@ impl Container {
                 Some(OP_CHUNK) => self.scan_chunk(at, &mut contents),
                 Some(OP_CONNECTION) => {
                     let parsed = self
-                        .data(&head)
+                        .data(head)
                         .map_err(|error| error.to_string())
                         .and_then(|data| Connection::parse(&head.fields, &data));
                     match parsed {

@@ -484,6 +484,8 @@ class Timer(Handle):
     def call_timer(self) -> int:
         """Schedules the next call; missed periods are skipped. Returns the time of call
         minus the time that was expected. RCLError if it is canceled."""
+    def take_due_with_info(self) -> tuple[int, int] | None:
+        """As ``take_due``; the expected and the actual time, or None."""
     def call_timer_with_info(self) -> tuple[int, int]:
         """As call_timer; returns (expected_call_time, actual_call_time)."""
     def cancel_timer(self) -> None: ...

@@ -153,9 +153,11 @@ class Timer(NodeEntity):
         return self.__timer.time_until_next_call()
 
     def _take_info(self, executor: Any) -> Any:
-        if not self.__timer.is_ready():
+        # One step: another thread may cancel the timer meanwhile.
+        times = self.__timer.take_due_with_info()
+        if times is None:
             return None
-        expected, actual = self.__timer.call_timer_with_info()
+        expected, actual = times
         return (TimerInfo(
             expected_call_time=expected, actual_call_time=actual,
             clock_type=self._clock.clock_type),)

@@ -452,6 +452,13 @@ class Timer(Handle):
         self.call_timer()
         return ()
 
+    def take_due_with_info(self):
+        if not self.is_ready():
+            return None
+        expected = self._next
+        self.call_timer()
+        return expected, self._last
+
     def call_timer(self):
         if self._canceled:
             raise RCLError('timer is canceled')

@@ -269,14 +269,14 @@ mod tests {
                 graph.handle_node_list(sender, &payload, &account)
             };
             assert_eq!(layout_for(&reader(n, b"")), None);
-            assert!(handle(n, layout).releases_readers);
+            assert!(handle(n, layout).unwrap().releases_readers);
             assert_eq!(layout_for(&reader(n, b"")), Some(layout));
             // The first list decides, and one before the reader does.
             for later in [GidLayout::Bytes16, GidLayout::Bytes24] {
-                assert!(!handle(n, later).releases_readers);
+                assert!(!handle(n, later).unwrap().releases_readers);
             }
             assert_eq!(layout_for(&reader(n, b"")), Some(layout));
-            handle(n + 10, layout);
+            handle(n + 10, layout).unwrap();
             assert_eq!(layout_for(&reader(n + 10, b"")), Some(layout));
         }
     }
