@@ -207,7 +207,8 @@ mod tests {
     #[test]
     fn a_list_that_is_whole_in_neither_layout_tells_no_layout() {
         for (payload, layout) in both(&list()) {
-            for end in 0..payload.len() {
+            // Less than the shortest list looks like a list without nodes.
+            for end in 32..payload.len() {
                 let found = decode_nodes(&payload[..end]).map(|(_, of)| of);
                 assert!(
                     found.is_err() || found == Ok(layout),
