@@ -65,7 +65,12 @@ impl ProgressLines {
     fn next(&mut self, line: &str, now: Instant) -> Option<String> {
         let line = line.replace("\x1b[K", "");
         let words = line.trim_start();
-        if let Some(progress) = words.strip_prefix("Building [") {
+        // Cargo writes the word and the bar apart, so that either may come alone.
+        let bar = words.strip_prefix("Building").unwrap_or(words).trim_start();
+        if bar.is_empty() {
+            return None;
+        }
+        if let Some(progress) = bar.strip_prefix('[').filter(|bar| bar.contains("] ")) {
             let is_due = now.duration_since(self.shown) >= EVERY;
             let (_, done) = progress.split_once("] ").filter(|_| is_due)?;
             self.shown = now;
@@ -107,6 +112,8 @@ mod tests {
             Some("building, 16 s: 120/431: pteros-rtps, syn")
         );
         assert_eq!(lines.next(bar, at(20)), None);
+        assert_eq!(lines.next("[=====>  ] 121/431: pteros-dcps", at(20)), None);
+        assert_eq!(lines.next("    Building ", at(20)), None);
         assert_eq!(lines.next("   Compiling syn v2.0.1", at(21)), None);
         assert_eq!(
             lines.next("warning: unused variable", at(22)).as_deref(),
