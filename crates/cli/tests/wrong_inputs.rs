@@ -233,7 +233,7 @@ const WRONG_INPUTS: &[WrongInput] = &[
     ),
     wrong(
         &["param", "set", "/talker", "use_sim_time", "[1, a]"],
-        &["[1, a]"],
+        &["use_sim_time", "bool", "string"],
     ),
     wrong(
         &["param", "describe", "/talker", "nothing"],

@@ -73,6 +73,9 @@ impl Call {
                 let graph = session.discover(&DiscoveryFlags::default());
                 let services = graph.services();
                 let own = client.service_name();
+                check_server_type(&graph, own, &name, |other| {
+                    format!("pteros service call {own} {other}")
+                })?;
                 // This client is in the graph, too.
                 let is_there = client.wait_for_service(Duration::ZERO);
                 let names = services.iter().map(|service| service.name.as_str());

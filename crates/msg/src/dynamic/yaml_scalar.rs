@@ -15,12 +15,12 @@ use core::fmt::Write;
 
 /// A text as one YAML scalar for a file: every reader of YAML 1.1 and 1.2 reads the same
 /// text. As `topic echo` prints it, and the words of YAML 1.1 for booleans that PyYAML does
-/// not know (`y`, `n`) are quoted. One line.
+/// not know (`y`, `n`) are quoted, and so are the numbers of C (`nan`). One line.
 pub fn yaml_string(text: &str) -> String {
     let mut out = String::new();
     if text.contains('\n') {
         write_double_quoted(&mut out, text);
-    } else if matches!(text, "y" | "Y" | "n" | "N") {
+    } else if matches!(text, "y" | "Y" | "n" | "N") || reads_as_number_of_c(text) {
         write_single_quoted(&mut out, text, 0);
     } else {
         // Within brackets, more is quoted.
@@ -239,6 +239,14 @@ fn reads_as_other_type(text: &str) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether C's strtod reads the text whole, as rcl's parser of parameter files does:
+/// `nan`, `-Infinity`, `0x1p3`.
+fn reads_as_number_of_c(text: &str) -> bool {
+    let digits = unsigned(text);
+    let is_hex = digits.starts_with("0x") || digits.starts_with("0X");
+    is_hex || text.parse::<f64>().is_ok()
 }
 
 fn unsigned(text: &str) -> &str {

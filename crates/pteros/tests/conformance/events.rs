@@ -251,11 +251,16 @@ pub fn a_manual_writer_loses_and_regains_liveliness(harness: &Harness) {
     let mut ours = EventLog::by(|| publisher.take_event());
     let mut theirs = EventLog::by(|| subscription.take_event());
     for round in 1..=3 {
-        match round {
-            1 => publisher.publish(&text(1)).unwrap(),
-            _ => publisher.assert_liveliness(),
+        if round == 1 {
+            publisher.publish(&text(1)).unwrap();
         }
-        harness.wait_until("alive", || theirs.any(is_liveliness_gained));
+        harness.wait_until("alive", || {
+            // One assertion may be lost.
+            if round > 1 {
+                publisher.assert_liveliness();
+            }
+            theirs.any(is_liveliness_gained)
+        });
         theirs.clear();
         harness.wait_until("silent at the subscription", || {
             theirs.any(is_liveliness_lost)
