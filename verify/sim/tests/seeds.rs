@@ -238,13 +238,6 @@ fn a_burst_of_losses_hides_no_match_88029542() {
     assert_sound(&Graphs, 88_029_542, &Options::default());
 }
 
-/// A request of only the newly missing numbers counted as receipt of all before them. The
-/// true receipts earned no credit then, so each retransmission waited for a probe.
-#[test]
-fn retransmissions_follow_the_receipts_of_a_reader_88018775() {
-    assert_sound(&Graphs, 88_018_775, &Options::default());
-}
-
 /// The network in use failed in one direction. Questions of a peer of another stack, which
 /// came on it, counted as proof that the peer hears us there.
 #[test]
