@@ -41,7 +41,7 @@ impl LateSamples {
     }
 
     /// Whether this late sample shows that the expected number is wrong: none came in
-    /// order for [`LATE_MAX`], and late ones have advanced for 400 ms. Then the caller
+    /// order for 1.1 s, and late ones have advanced for 400 ms. Then the caller
     /// goes on from it. A duplicate does not advance, and a history that a writer sends
     /// again after it had lost us comes at once.
     pub fn follows(&mut self, now: Instant, number: i64) -> bool {
