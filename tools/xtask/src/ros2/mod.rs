@@ -105,6 +105,9 @@ const RCLCPP: Suite = Suite {
     left_out: &[
         // It measures the load of its process, which a busy machine changes.
         "test_executors_busy_waiting",
+        // It counts timers within 150 ms, and its end frees a node whose executor still
+        // runs. Both fail on a busy machine, with each middleware.
+        "test_executors_timer_cancel_behavior",
         // Built for a middleware by name: the one for Cyclone DDS expects no filters, and
         // fails with Fast DDS as well.
         "test_subscription_content_filter",
