@@ -271,7 +271,7 @@ fn output_that_cannot_be_written_is_a_failure() {
     assert!(error.starts_with("writing to standard output"), "{error}");
 }
 
-/// What a shell would offer at the end of a line.
+/// The candidates that a shell offers at the end of a line.
 fn candidates(line: &str) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let output = pteros()

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// What a command may write, and how long it may take.
+/// Limits of a command: the bytes that it writes, and its time.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandLimits {
     /// Bytes on standard output and standard error together.
@@ -25,7 +25,7 @@ pub struct CommandLimits {
     pub timeout: Duration,
 }
 
-/// What a command has written.
+/// The output of a command.
 #[derive(Debug)]
 pub struct CommandOutput {
     /// How it ended.

@@ -24,7 +24,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// Candidates of one argument; a shell shows fewer.
 const CANDIDATES_MAX: usize = 2_000;
 
-/// What an argument names.
+/// The kind of name that an argument takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Named {
     Topic,
@@ -64,7 +64,7 @@ fn add_below(command: Command, noun: &str) -> Command {
     command.mut_subcommands(|verb| add_below(verb, &name))
 }
 
-/// What the argument `id` of a verb names.
+/// The kind of name that the argument `id` of a verb takes.
 fn named(noun: &str, verb: &str, id: &str) -> Option<Named> {
     Some(match (noun, verb, id) {
         // A name that the caller chooses.

@@ -64,7 +64,7 @@ pub struct MatchKey {
     pub writer: Guid,
 }
 
-/// What is known of how a writer speaks of its publisher, from the match on.
+/// The known way in which a writer announces its publisher, from the match on.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GroupDialect {
     /// It announces its position even when it is idle.

@@ -24,9 +24,9 @@ pub struct ParameterText {
 /// The text, where the value does not hold it.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Written {
-    /// What a string takes.
+    /// The value for a declared string.
     whole: Option<String>,
-    /// What an array of strings takes.
+    /// The value for a declared array of strings.
     items: Option<Vec<String>>,
 }
 
