@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use pteros::msg::regular_file;
+
 use crate::error::BagError;
 use crate::file_compression::COMPRESSED_ENDING;
 use crate::metadata::{BagMetadata, METADATA_FILE};
-use crate::source::open_regular;
 
 /// Bytes of `metadata.yaml` that are read. A thousand topics take one megabyte.
 const METADATA_BYTES_MAX: u64 = 64 << 20;
@@ -81,7 +82,7 @@ fn read_metadata(folder: &Path, problems: &mut Vec<String>) -> Option<BagMetadat
     let yaml = folder.join(METADATA_FILE);
     let shown = yaml.display();
     let mut content = Vec::new();
-    let read = open_regular(&yaml)
+    let read = regular_file::open(&yaml)
         .and_then(|file| file.take(METADATA_BYTES_MAX).read_to_end(&mut content));
     if let Err(error) = read {
         problems.push(if error.kind() == std::io::ErrorKind::NotFound {

@@ -1,9 +1,10 @@
 //! The output file of `ros2 bag convert`: a list of bags to write, each with its
 //! topics, times, splits and compression.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pteros::msg::regular_file;
 use pteros::msg::yaml::{YamlContent, YamlEntry, YamlNode};
 
 use crate::mcap::Compression;
@@ -14,6 +15,8 @@ use crate::writer::BagOptions;
 
 /// Bags that one file may list.
 const OUTPUTS_MAX: usize = 1000;
+/// The largest storage configuration.
+const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// One bag to write.
 #[derive(Clone, Debug)]
@@ -146,7 +149,7 @@ fn apply(entry: &YamlEntry, output: &mut ConversionOutput) -> Result<(), String>
         }
         "storage_config_uri" if text.is_empty() => {}
         "storage_config_uri" => {
-            let read = std::fs::read_to_string(text);
+            let read = regular_file::read_text(Path::new(text), CONFIG_BYTES_MAX);
             let config = read.map_err(|error| format!("line {line}: {text}: {error}"))?;
             read_storage_config(&config, options).map_err(|p| format!("{text}: {p}"))?;
         }

@@ -1,7 +1,6 @@
 //! Where the bytes of a file come from: the disk or the memory. Reads are checked
 //! against the length of the file.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -14,26 +13,6 @@ pub(crate) const PROBLEMS_MAX: usize = 20;
 pub(crate) trait Source: Read + Seek + Send {}
 
 impl<S: Read + Seek + Send> Source for S {}
-
-/// Opens a regular file. A FIFO would block until somebody writes into it.
-///
-/// # Errors
-/// The system's, or the path is no regular file.
-pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
-    let kind = std::fs::metadata(path)?.file_type();
-    if !kind.is_file() {
-        let found = if kind.is_dir() {
-            "a folder"
-        } else {
-            "a FIFO, socket or device"
-        };
-        return Err(std::io::Error::new(
-            ErrorKind::InvalidInput,
-            format!("it is {found}, and a bag's files are regular files"),
-        ));
-    }
-    File::open(path)
-}
 
 /// Reads exactly `count` bytes of a source that has `bytes`. The caller has bounded
 /// `count`, and no more memory is taken than the source has bytes.

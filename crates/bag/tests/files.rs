@@ -334,7 +334,7 @@ fn a_fifo_in_a_bag_is_named_and_blocks_nobody() {
     let mut reader = BagReader::open(&folder).unwrap();
     let problems = reader.problems().join("\n");
     assert_eq!(
-        problems.matches("a FIFO, socket or device").count(),
+        problems.matches("a FIFO, not a regular file").count(),
         2,
         "{problems}"
     );

@@ -8,6 +8,8 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pteros::msg::regular_file;
+
 use crate::error::LoadError;
 use crate::inspect::inspect;
 
@@ -19,6 +21,8 @@ pub const PATH_VARIABLE: &str = "PTEROS_COMPONENT_PATH";
 pub const PREFIX_VARIABLE: &str = "PTEROS_PREFIX";
 
 const AMENT_VARIABLE: &str = "AMENT_PREFIX_PATH";
+/// The largest list of a package's components.
+const INDEX_BYTES_MAX: u64 = 1 << 20;
 const RESOURCES: &str = "share/ament_index/resource_index";
 /// Resource types of the ament index: Pteros' and rclcpp's.
 const RESOURCE: &str = "pteros_components";
@@ -220,7 +224,10 @@ fn add_prefix(
     files.sort();
     for file in files {
         let package = file.file_name().unwrap_or_default().to_string_lossy();
-        for line in fs::read_to_string(&file).unwrap_or_default().lines() {
+        for line in regular_file::read_text(&file, INDEX_BYTES_MAX)
+            .unwrap_or_default()
+            .lines()
+        {
             let Some((class, library)) = line.split_once(';') else {
                 if !line.trim().is_empty() {
                     tracing::warn!(

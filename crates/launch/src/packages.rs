@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pteros::msg::regular_file;
 use pteros_container::ComponentIndex;
 
 use crate::close_names::{did_you_mean, listed};
@@ -351,16 +352,9 @@ fn manifest_text(folder: &Path) -> String {
     text_of(&folder.join("Cargo.toml"))
 }
 
-/// The text of a small file; empty if there is none.
+/// The text of a small regular file; empty if there is none.
 fn text_of(path: &Path) -> String {
-    let is_small = path
-        .metadata()
-        .is_ok_and(|data| data.len() <= MANIFEST_BYTES_MAX);
-    if is_small {
-        fs::read_to_string(path).unwrap_or_default()
-    } else {
-        String::new()
-    }
+    regular_file::read_text(path, MANIFEST_BYTES_MAX).unwrap_or_default()
 }
 
 /// The values of `key` in sections with this heading. Reads as much of TOML as

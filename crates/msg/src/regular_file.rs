@@ -35,8 +35,21 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// See [`open`]; also for a larger file, and for text that is not UTF-8.
 pub fn read_text(path: &Path, bytes_max: u64) -> io::Result<String> {
+    text_of(open(path)?, bytes_max)
+}
+
+/// As [`read_text`], for a path of the command line: a FIFO is read to its end, since a
+/// shell passes one for `<(COMMAND)`. Blocks until it has a writer.
+///
+/// # Errors
+/// Those of the operating system; also for a larger file, and for text that is not UTF-8.
+pub fn read_text_or_pipe(path: &Path, bytes_max: u64) -> io::Result<String> {
+    text_of(File::open(path)?, bytes_max)
+}
+
+fn text_of(file: File, bytes_max: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
-    let mut limited = open(path)?.take(bytes_max.saturating_add(1));
+    let mut limited = file.take(bytes_max.saturating_add(1));
     limited.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > bytes_max {
         let message = alloc::format!("it has more than {bytes_max} bytes");

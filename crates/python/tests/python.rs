@@ -47,7 +47,7 @@ fn programs_meet_over_zenoh() {
 }
 
 /// The programs of `tests/peers` print the same on the wheel as on ROS 2's own rclpy,
-/// which `cargo xtask peers` installs from the index; `later.py` as on that of Kilted.
+/// which `cargo xtask peers` installs from the index; `kilted.py` as on that of Kilted.
 #[test]
 fn programs_print_the_same_as_on_the_rclpy_of_ros_2() {
     let peers = std::env::var_os("PTEROS_PEERS").map(PathBuf::from);
@@ -85,7 +85,7 @@ fn programs_print_the_same_as_on_the_rclpy_of_ros_2() {
         if name == "show" || program.extension().is_none_or(|end| end != "py") {
             continue;
         }
-        let python = if name == "later" { &kilted } else { &jazzy };
+        let python = if name == "kilted" { &kilted } else { &jazzy };
         let expected = print(python, &program, None);
         let printed = print(python, &program, Some(&packages));
         assert!(!expected.is_empty());

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use pteros::msg::regular_file;
+
 use super::MAGIC;
 use super::record::{TextEncoding, Value, values, varint};
 use super::wal::{CommittedPages, LogReader, be32};
@@ -131,7 +133,7 @@ impl Database {
     }
 
     fn read_log(&mut self, path: &Path) -> Result<(), BagError> {
-        let mut file = match source::open_regular(path) {
+        let mut file = match regular_file::open(path) {
             Ok(file) => file,
             // A FIFO of that name is no log either.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {

@@ -5,6 +5,7 @@ use std::io::{Cursor as Memory, Read, Seek};
 use std::path::Path;
 
 use pteros::msg::library::InterfaceLibrary;
+use pteros::msg::regular_file;
 
 use super::mcap_file::McapStorage;
 use super::ros1_file::Ros1File;
@@ -13,7 +14,7 @@ use super::whole_compression::{ZSTD_MAGIC, decompress_file};
 use super::{Format, StorageFile};
 use crate::error::BagError;
 use crate::mcap::McapFile;
-use crate::source::{Source, open_regular};
+use crate::source::Source;
 
 /// SQLite's mark is the longest.
 const HEAD_BYTES: u64 = 16;
@@ -29,7 +30,7 @@ pub(crate) struct OpenFile {
 /// # Errors
 /// The system's, or the file is no bag. Damage is no error where something can be read.
 pub(crate) fn open_file(path: &Path, library: &InterfaceLibrary) -> Result<OpenFile, BagError> {
-    let mut file = open_regular(path).map_err(BagError::io("opening", path))?;
+    let mut file = regular_file::open(path).map_err(BagError::io("opening", path))?;
     let mut bytes = length(&file, path)?;
     let mut head = read_head(&mut file, path)?;
     let mut is_on_disk = true;

@@ -9,12 +9,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use pteros::msg::library::InterfaceLibrary;
+use pteros::msg::regular_file;
 
 use super::{Block, BlockMessage, LoadedBlock, StorageFile, StoredTopic};
 use crate::definitions::type_of;
 use crate::error::BagError;
 use crate::qos_text::parse_profiles;
-use crate::source::{PROBLEMS_MAX, Source, open_regular};
+use crate::source::{PROBLEMS_MAX, Source};
 use crate::sqlite::{Database, Table, Value};
 use crate::topic::BagTopic;
 
@@ -161,7 +162,7 @@ impl SqliteFile {
 
     /// A journal in use belongs to a transaction that was cut short.
     fn look_for_journal(&mut self, path: &Path) {
-        let is_in_use = open_regular(path).is_ok_and(|mut file| {
+        let is_in_use = regular_file::open(path).is_ok_and(|mut file| {
             let mut head = [0; JOURNAL_MAGIC.len()];
             std::io::Read::read_exact(&mut file, &mut head).is_ok() && head == JOURNAL_MAGIC
         });

@@ -4,6 +4,7 @@
 //! and processing instructions.
 
 use anyhow::{Context as _, Result, bail};
+use pteros::msg::regular_file;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::fmt::Write;
 use std::path::Path;
@@ -37,11 +38,7 @@ impl PackageManifest {
     /// too deep.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let size = std::fs::metadata(path).map(|file| file.len());
-        if size.with_context(|| format!("cannot read {shown}"))? > BYTES_MAX {
-            bail!("{shown} is larger than {BYTES_MAX} bytes; it is not a package manifest");
-        }
-        let text = std::fs::read_to_string(path);
+        let text = regular_file::read_text(path, BYTES_MAX);
         let text = text.with_context(|| format!("cannot read {shown}"))?;
         Self::parse(&text).with_context(|| format!("{shown} is not a package manifest"))
     }

@@ -512,10 +512,13 @@ fn check_file(
     attribute: &str,
     path: &Path,
 ) -> Result<(), LaunchFileError> {
-    let outcome = ParameterFile::read(path);
-    outcome
-        .map(|_| ())
-        .map_err(|error| LaunchFileError::at(location, format!("{attribute}: {error}")))
+    let wrong = |error: &dyn std::fmt::Display| {
+        LaunchFileError::at(location, format!("{attribute}: {error}"))
+    };
+    // A node may get a FIFO of a shell. A launch file that names one would never end.
+    regular_file::open(path).map_err(|error| wrong(&format!("{}: {error}", path.display())))?;
+    ParameterFile::read(path).map_err(|error| wrong(&error))?;
+    Ok(())
 }
 
 fn absolute_text(path: &Path) -> String {

@@ -43,13 +43,14 @@ struct ParameterRule {
 }
 
 impl ParameterFile {
-    /// Reads a file. Blocks on disk I/O.
+    /// Reads a file, or a FIFO as a shell passes for `<(COMMAND)`. Blocks on disk I/O, and
+    /// until the FIFO has a writer.
     ///
     /// # Errors
     /// See [`ArgumentsError`], which names the line.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ArgumentsError> {
         let file = path.as_ref().display().to_string();
-        let text = regular_file::read_text(path.as_ref(), PARAMETER_FILE_BYTES_MAX);
+        let text = regular_file::read_text_or_pipe(path.as_ref(), PARAMETER_FILE_BYTES_MAX);
         let text = text.map_err(|error| ArgumentsError::Invalid {
             location: format!("parameter file {file}"),
             problem: error.to_string(),

@@ -1,9 +1,10 @@
 //! Trace files: reads recordings from a folder and indexes them by sample.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use pteros_msg::regular_file;
 use pteros_runtime::names::{DdsTopic, from_dds_topic};
 use pteros_runtime::rtps::id::{EntityId, Guid};
 use pteros_runtime::trace::{EXTENSION, Recording, TraceEvent, TraceReadError, TraceRecord};
@@ -314,10 +315,14 @@ fn read(path: &Path) -> Result<Recording, TraceError> {
         path: path.to_owned(),
         source,
     };
-    if std::fs::metadata(path).map_err(failed)?.len() > FILE_BYTES_MAX {
+    let mut bytes = Vec::new();
+    let mut limited = regular_file::open(path)
+        .map_err(failed)?
+        .take(FILE_BYTES_MAX.saturating_add(1));
+    limited.read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(bad(TraceReadError::NotATrace));
     }
-    let bytes = std::fs::read(path).map_err(failed)?;
     let words: Vec<u64> = bytes
         .chunks_exact(8)
         .map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()))
