@@ -4,7 +4,7 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -139,9 +139,16 @@ pub fn run_with_input(words: &str, input: &str) -> Answer {
     answer(child.wait_with_output().unwrap())
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end. A program that the test has just written is busy while a
+/// child of another thread, which has not begun its own program yet, holds the file.
 pub fn finish(mut command: Command) -> Answer {
-    answer(command.stdin(Stdio::null()).output().unwrap())
+    command.stdin(Stdio::null());
+    loop {
+        match command.output() {
+            Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            output => return answer(output.unwrap()),
+        }
+    }
 }
 
 fn answer(output: std::process::Output) -> Answer {

@@ -158,7 +158,15 @@ pub fn another_version_of_the_type_is_reported_on_both_ends(harness: &Harness) {
     // Comments and blank lines make no version.
     let same = subscription("# A number.\n\nint64 a # of things\n");
     assert!(same.wait_for_matched(1, TIMEOUT));
-    // Nor does a subscription that never decodes, as a recorder's, ask for one.
+}
+
+/// As a recorder's.
+pub fn a_subscription_that_never_decodes_takes_any_version(harness: &Harness) {
+    let options = PublisherOptions::of_type(&defined("int64 a\n"), "made");
+    let _written = harness
+        .publishing
+        .create_publisher::<DynamicMessage>(options)
+        .unwrap();
     let hash = defined("int32 a\n").hash();
     let ty = SerializedType::new("made/msg/Up", Some(hash));
     let recorder = |ty: SerializedType| {
