@@ -2,6 +2,9 @@
 //! crates. Every other file starts its paths here.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
 
 /// Folders of crates: the product, its tools, its verification. Documents shorten paths
 /// below them.
@@ -11,4 +14,20 @@ pub const CRATE_FOLDERS: [&str; 3] = ["crates", "tools", "verify"];
 pub fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.ancestors().nth(2).unwrap_or(xtask).to_owned()
+}
+
+/// The tracked files below `paths`, or all, relative to `root`.
+pub fn tracked_files(root: &Path, paths: &[String]) -> Result<Vec<String>> {
+    let listed = Command::new("git")
+        .args(["ls-files", "--"])
+        .args(paths)
+        .current_dir(root)
+        .output()
+        .context("run git ls-files")?;
+    if !listed.status.success() {
+        let words = String::from_utf8_lossy(&listed.stderr);
+        bail!("git ls-files: {}", words.trim());
+    }
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    Ok(listed.lines().map(str::to_owned).collect())
 }

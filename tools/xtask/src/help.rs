@@ -117,6 +117,7 @@ pub const GROUPS: [(&str, &[Task]); 5] = [
                 "[--lines N] [PATH …]",
                 "long sentences, metaphors, names with several meanings",
             ),
+            task("lines", "", "lines of the sources, by crate and kind"),
             task("generate", "[--check]", "Rust types of ROS 2's interfaces"),
             task("book", "", "docs/ as HTML, into target/book"),
             task(

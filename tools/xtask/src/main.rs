@@ -20,6 +20,7 @@ mod fuzz;
 mod generate;
 mod help;
 mod limited_command;
+mod lines;
 mod loom;
 mod mutants;
 mod namespace;
@@ -50,6 +51,7 @@ fn main() -> Result<()> {
         "tidy" => println!("{}", tidy::run(&rest)?),
         "book" => println!("{}", book::run(&rest)?),
         "prose" => prose::run(&rest)?,
+        "lines" => println!("{}", lines::run(&rest)?),
         "fuzz" if fuzz::run(&rest)? => {}
         "fuzz" => std::process::exit(1),
         "mutants" => mutants::run(&rest)?,

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::checkout::root;
+use crate::checkout::{root, tracked_files};
 use passages::{Passage, is_headless, passages, sentences};
 
 const USAGE: &str = "usage: cargo xtask prose [--lines N] [PATH …]";
@@ -96,26 +96,14 @@ pub fn run(arguments: &[String]) -> Result<()> {
 
 /// Tracked Rust sources and Markdown pages that are written by hand.
 fn tracked(root: &Path, paths: &[String]) -> Result<Vec<String>> {
-    let listed = Command::new("git")
-        .args(["ls-files", "--"])
-        .args(paths)
-        .current_dir(root)
-        .output()
-        .context("run git ls-files")?;
-    if !listed.status.success() {
-        bail!(
-            "git ls-files: {}",
-            String::from_utf8_lossy(&listed.stderr).trim()
-        );
-    }
-    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
-    let by_hand = |path: &&str| {
+    let by_hand = |path: &String| {
         (path.ends_with(".rs") || path.ends_with(".md"))
             && !path.contains("/generated/")
             // It lists the words that it looks for.
             && !path.starts_with("tools/xtask/src/prose/")
     };
-    Ok(listed.lines().filter(by_hand).map(str::to_owned).collect())
+    let files = tracked_files(root, paths)?;
+    Ok(files.into_iter().filter(by_hand).collect())
 }
 
 /// Findings, in the order in which they are printed.
