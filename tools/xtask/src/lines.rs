@@ -94,7 +94,11 @@ fn count(path: &str, text: &str, row: &mut Row) {
         let is_inline = path.split('/').nth(2) == Some("src");
         add(if is_inline { InlineTests } else { Tests }, lines);
     } else {
-        let product = if path.ends_with(".rs") { lines_before_tests(text) } else { lines };
+        let product = if path.ends_with(".rs") {
+            lines_before_tests(text)
+        } else {
+            lines
+        };
         add(Product, product);
         add(InlineTests, lines - product);
     }
