@@ -24,9 +24,9 @@ use crate::accounting::TopicAccount;
 use crate::compression_queue::{CompressionQueue, FileCompression};
 use crate::definitions::definition_text;
 use crate::error::BagError;
-use crate::intake::{Intake, IntakeOptions, Received};
 use crate::later::later;
 use crate::loss_report::LossReport;
+use crate::message_cache::{MessageCache, MessageCacheOptions, Received};
 use crate::metadata::BagMetadata;
 use crate::recorder_services::Services;
 use crate::topic::BagTopic;
@@ -161,7 +161,7 @@ struct Recorded {
 /// Where the messages of a topic go.
 #[derive(Clone)]
 struct TopicInput {
-    intake: Arc<Intake>,
+    cache: Arc<MessageCache>,
     /// The simulated time, if log times are of it.
     clock: Option<Clock>,
     channel: u16,
@@ -186,7 +186,7 @@ impl TopicInput {
             publish_time: info.source_timestamp.map_or(log_time, nanos),
             is_latched: self.is_latched,
         };
-        self.intake.receive(message, sample);
+        self.cache.receive(message, sample);
     }
 }
 
@@ -223,7 +223,7 @@ pub struct Recorder {
     node: Node,
     graph: Graph,
     options: RecorderOptions,
-    intake: Arc<Intake>,
+    cache: Arc<MessageCache>,
     /// The writer, where no thread has it.
     writer: Option<BagWriter>,
     recorded: BTreeMap<String, Recorded>,
@@ -263,7 +263,7 @@ impl Recorder {
             ));
         }
         let mut writer = BagWriter::create(folder, options.bag.clone())?;
-        let intake = Intake::new(IntakeOptions {
+        let cache = MessageCache::new(MessageCacheOptions {
             chunk_bytes: writer.chunk_bytes(),
             cache_bytes: options.cache_bytes.max(1),
             is_paused: options.start_paused,
@@ -273,7 +273,7 @@ impl Recorder {
         let writer = match options.writer_thread {
             WriterThread::Caller => Some(writer),
             WriterThread::Own => {
-                let (writes, syncs) = (intake.clone(), intake.clone());
+                let (writes, syncs) = (cache.clone(), cache.clone());
                 let context = node.context();
                 if options.bag.compress_files {
                     let queue = CompressionQueue::start(context, options.file_compression)
@@ -284,7 +284,7 @@ impl Recorder {
                     .spawn_thread("bag_writer", move || writes.write_all(writer))
                     .and_then(|()| context.spawn_thread("bag_sync", move || syncs.sync_all()))
                     .map_err(|error| {
-                        intake.stop();
+                        cache.stop();
                         BagError::io("starting the threads of", folder)(error)
                     })?;
                 None
@@ -294,13 +294,13 @@ impl Recorder {
             Ok::<_, BagError>((
                 node.create_publisher(SPLIT_TOPIC.keep_last(10))?,
                 LossReport::new(node)?,
-                Services::new(node, &intake, options.is_snapshot)?,
+                Services::new(node, &cache, options.is_snapshot)?,
             ))
         };
         let (splits, loss_report, services) = match create() {
             Ok(created) => created,
             Err(error) => {
-                intake.close(writer);
+                cache.close(writer);
                 return Err(error);
             }
         };
@@ -308,7 +308,7 @@ impl Recorder {
             node: node.clone(),
             graph: node.context().graph(),
             options,
-            intake,
+            cache,
             writer,
             recorded: BTreeMap::new(),
             noted: BTreeSet::new(),
@@ -337,17 +337,17 @@ impl Recorder {
     pub fn poll(&mut self, now: Instant) -> Vec<String> {
         let mut notes = Vec::new();
         if self.next_flush.is_none_or(|due| now >= due) {
-            self.intake.flush();
-            self.intake.sync();
+            self.cache.flush();
+            self.cache.sync();
             self.next_flush = Some(later(now, FLUSH_PERIOD));
         }
         if !self.is_sync_noted
-            && let Some(problem) = self.intake.sync_problem()
+            && let Some(problem) = self.cache.sync_problem()
         {
             notes.push(format!("WARNING: {problem}; recording goes on"));
             self.is_sync_noted = true;
         }
-        for split in self.intake.take_splits() {
+        for split in self.cache.take_splits() {
             let published = self.splits.publish(&msg::WriteSplitEvent {
                 closed_file: split.closed.display().to_string(),
                 opened_file: split.opened.display().to_string(),
@@ -390,7 +390,7 @@ impl Recorder {
                 } else if recorded.profiles.len() < OFFERED_MAX {
                     recorded.profiles.push(publisher.qos.clone());
                     let channel = recorded.input.channel;
-                    self.intake.add_offered_qos(channel, publisher.qos);
+                    self.cache.add_offered_qos(channel, publisher.qos);
                 }
             }
         }
@@ -428,12 +428,12 @@ impl Recorder {
     /// Why messages cannot be written any more. A sync that failed is no such reason, and
     /// [`RecordingSummary::problem`] reports it.
     pub fn problem(&self) -> Option<String> {
-        self.intake.problem()
+        self.cache.problem()
     }
 
     /// The accounts so far, by topic.
     pub fn accounts(&self) -> BTreeMap<String, TopicAccount> {
-        let mut by_channel = self.intake.accounts();
+        let mut by_channel = self.cache.accounts();
         let topics = self.recorded.iter().map(|(name, recorded)| {
             let mut account = by_channel
                 .remove(&recorded.input.channel)
@@ -539,7 +539,7 @@ impl Recorder {
             None => (self.next_channel()?, true),
         };
         let input = TopicInput {
-            intake: self.intake.clone(),
+            cache: self.cache.clone(),
             clock: self.options.use_sim_time.then(|| self.node.clock()),
             channel,
             is_latched: self.options.bag.repeats(&topic),
@@ -549,7 +549,7 @@ impl Recorder {
         // Registered first, so that the writer knows it before its messages.
         if is_new {
             self.channels.insert(name.to_owned(), channel);
-            self.intake.add_topic(topic);
+            self.cache.add_topic(topic);
         }
         let receiver = input.clone();
         let subscription =
@@ -617,7 +617,7 @@ impl Recorder {
     /// Writes the messages that are kept for a snapshot; false if the recorder is not in
     /// snapshot mode. Blocks for no file.
     pub fn snapshot(&self) -> bool {
-        self.intake.snapshot()
+        self.cache.snapshot()
     }
 
     /// Writes the next part of what waits, with [`WriterThread::Caller`]; false if nothing
@@ -625,22 +625,22 @@ impl Recorder {
     /// [counted](Self::accounts), with the [reason](Self::problem).
     pub fn write_next(&mut self) -> bool {
         let writer = self.writer.as_mut();
-        writer.is_some_and(|writer| self.intake.write_next(writer))
+        writer.is_some_and(|writer| self.cache.write_next(writer))
     }
 
     /// Whether it is paused.
     pub fn is_paused(&self) -> bool {
-        self.intake.is_paused()
+        self.cache.is_paused()
     }
 
     /// Begins a new file.
     pub fn split(&self) {
-        self.intake.split();
+        self.cache.split();
     }
 
     /// Pauses or resumes. Messages that arrive meanwhile are not recorded.
     pub fn set_paused(&self, is_paused: bool) {
-        self.intake.set_paused(is_paused);
+        self.cache.set_paused(is_paused);
     }
 
     /// Unsubscribes, writes what is left and ends the bag. Blocks in the file system.
@@ -660,15 +660,15 @@ impl Recorder {
                 recorded.input.receive(&sample);
             }
         }
-        let writer = self.intake.close(self.writer.take());
+        let writer = self.cache.close(self.writer.take());
         let accounts = self.accounts();
-        let problem = self.intake.problem();
+        let problem = self.cache.problem();
         let metadata = match (writer, &problem) {
-            (Some(writer), None) => Intake::finish(writer, &accounts)?,
+            (Some(writer), None) => MessageCache::finish(writer, &accounts)?,
             _ => BagMetadata::default(),
         };
         // A sync that failed takes nothing from the bag unless the power is cut.
-        let problems = problem.into_iter().chain(self.intake.sync_problem());
+        let problems = problem.into_iter().chain(self.cache.sync_problem());
         let problem = problems.reduce(|one, other| format!("{one}; {other}"));
         Ok(RecordingSummary {
             metadata,

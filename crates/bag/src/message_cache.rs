@@ -1,4 +1,4 @@
-//! Intake of a recorder: copies received payloads into chunks, and hands full chunks to
+//! Message cache of a recorder: copies received payloads into chunks, and hands full chunks to
 //! the writer thread.
 //!
 //! A payload is copied once and its loan given back at once. So a slow disk slows no
@@ -54,8 +54,8 @@ pub(crate) struct Received {
 }
 
 /// Between subscriptions and the writer thread. Thread-safe.
-pub(crate) struct Intake {
-    state: Mutex<IntakeState>,
+pub(crate) struct MessageCache {
+    state: Mutex<CacheState>,
     queue: ByteQueue<WriterItem>,
     output: Mutex<WriterOutput>,
     finished: Condvar,
@@ -65,7 +65,7 @@ pub(crate) struct Intake {
 }
 
 #[derive(Default)]
-struct IntakeState {
+struct CacheState {
     chunk: ChunkBuilder,
     channels: BTreeMap<u16, ChannelAccount>,
     is_paused: bool,
@@ -145,7 +145,7 @@ impl WriterOutput {
     }
 }
 
-impl IntakeState {
+impl CacheState {
     fn count_not_kept(&mut self, chunk: &ChunkBuilder) {
         for (channel, count) in chunk.counts() {
             self.channels.entry(channel).or_default().not_kept += count;
@@ -153,20 +153,20 @@ impl IntakeState {
     }
 }
 
-/// How an intake begins.
+/// How a cache starts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IntakeOptions {
+pub(crate) struct MessageCacheOptions {
     pub chunk_bytes: usize,
     /// Bytes that wait for the writer at most, or are kept for a snapshot.
     pub cache_bytes: usize,
     pub is_paused: bool,
     pub is_snapshot: bool,
-    /// Whether a thread runs [`Intake::sync_all`]. Else the one that writes syncs.
+    /// Whether a thread runs [`MessageCache::sync_all`]. Else the one that writes syncs.
     pub has_sync_thread: bool,
 }
 
-impl Intake {
-    pub(crate) fn new(options: IntakeOptions) -> Arc<Self> {
+impl MessageCache {
+    pub(crate) fn new(options: MessageCacheOptions) -> Arc<Self> {
         let chunk_bytes = if options.is_snapshot {
             let most = options.cache_bytes / RING_CHUNKS_MIN;
             options.chunk_bytes.min(most).max(1)
@@ -174,10 +174,10 @@ impl Intake {
             options.chunk_bytes
         };
         let ring = options.is_snapshot.then(|| Ring::new(options.cache_bytes));
-        let state = IntakeState {
+        let state = CacheState {
             is_paused: options.is_paused,
             ring,
-            ..IntakeState::default()
+            ..CacheState::default()
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -189,7 +189,7 @@ impl Intake {
         })
     }
 
-    /// Runs on the writer thread until [`Intake::close`].
+    /// Runs on the writer thread until [`MessageCache::close`].
     pub(crate) fn write_all(&self, mut writer: BagWriter) {
         while let Some(item) = self.queue.pop() {
             self.write_item(&mut writer, item);
@@ -290,7 +290,7 @@ impl Intake {
     }
 
     /// Why a sync failed, the first one that did. All of them are known after
-    /// [`Intake::close`].
+    /// [`MessageCache::close`].
     pub(crate) fn sync_problem(&self) -> Option<String> {
         self.output.lock().sync_problem.clone()
     }
@@ -346,7 +346,7 @@ impl Intake {
     }
 
     /// Hands the chunk to the writer; false if the queue is full.
-    fn hand_over(&self, state: &mut IntakeState) -> bool {
+    fn hand_over(&self, state: &mut CacheState) -> bool {
         let bytes = state.chunk.len();
         if state.ring.is_some() {
             self.keep_for_snapshot(state);
@@ -363,7 +363,7 @@ impl Intake {
     }
 
     /// Moves the chunk into the ring, and counts the messages that make room for it.
-    fn keep_for_snapshot(&self, state: &mut IntakeState) {
+    fn keep_for_snapshot(&self, state: &mut CacheState) {
         let next = ChunkBuilder::with_capacity(self.chunk_bytes);
         let full = std::mem::replace(&mut state.chunk, next);
         let replaced = state.ring.as_mut().map(|ring| ring.push(full));
@@ -446,7 +446,7 @@ impl Intake {
         accounts.collect()
     }
 
-    /// Ends intake and waits until everything is written, by the thread or here, where the
+    /// Closes the cache and waits until everything is written, by the thread or here, where the
     /// writer is the caller's, and until no sync runs. Blocks.
     pub(crate) fn close(&self, writer: Option<BagWriter>) -> Option<BagWriter> {
         {
@@ -528,8 +528,8 @@ mod tests {
         }
     }
 
-    fn intake(chunk_bytes: usize, cache_bytes: usize, is_snapshot: bool) -> Arc<Intake> {
-        Intake::new(IntakeOptions {
+    fn cache(chunk_bytes: usize, cache_bytes: usize, is_snapshot: bool) -> Arc<MessageCache> {
+        MessageCache::new(MessageCacheOptions {
             chunk_bytes,
             cache_bytes,
             is_paused: false,
@@ -539,7 +539,7 @@ mod tests {
     }
 
     pub(super) fn folder(test: &str) -> std::path::PathBuf {
-        let name = format!("pteros-intake-{test}-{}", std::process::id());
+        let name = format!("pteros-message-cache-{test}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&folder);
         folder
@@ -557,20 +557,20 @@ mod tests {
     #[test]
     fn a_snapshot_has_the_latest_messages_and_the_others_are_counted() {
         let folder = folder("snapshot");
-        let intake = intake(1 << 20, 16_000, true);
-        intake.add_topic(topic());
+        let cache = cache(1 << 20, 16_000, true);
+        cache.add_topic(topic());
         for sequence in 1..=500 {
-            intake.receive(message(sequence), &[0; 200]);
+            cache.receive(message(sequence), &[0; 200]);
         }
-        assert!(intake.snapshot());
+        assert!(cache.snapshot());
         for sequence in 501..=520 {
-            intake.receive(message(sequence), &[0; 200]);
+            cache.receive(message(sequence), &[0; 200]);
         }
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
-        intake.queue.close();
-        intake.write_all(writer);
-        let writer = intake.close(None).unwrap();
-        let account = intake.accounts().remove(&1).unwrap();
+        cache.queue.close();
+        cache.write_all(writer);
+        let writer = cache.close(None).unwrap();
+        let account = cache.accounts().remove(&1).unwrap();
         writer.finish(&BTreeMap::new()).unwrap();
         assert_eq!((account.received, account.lost()), (520, 0));
         assert_eq!(account.written + account.not_kept, 520);
@@ -583,12 +583,12 @@ mod tests {
 
     #[test]
     fn messages_of_a_pause_are_neither_received_nor_lost() {
-        let intake = intake(1 << 20, 1 << 20, false);
+        let cache = cache(1 << 20, 1 << 20, false);
         for sequence in 1..=30 {
-            intake.set_paused((11..=20).contains(&sequence));
-            intake.receive(message(sequence), &[0; 20]);
+            cache.set_paused((11..=20).contains(&sequence));
+            cache.receive(message(sequence), &[0; 20]);
         }
-        let mut account = intake.accounts().remove(&1).unwrap();
+        let mut account = cache.accounts().remove(&1).unwrap();
         account.settle(0, 0);
         assert_eq!((account.received, account.paused), (20, 10));
         assert_eq!(account.lost(), 0, "{account}");
@@ -599,9 +599,9 @@ mod tests {
     #[test]
     fn a_file_begins_with_the_latched_messages_before_the_split() {
         let folder = folder("latched");
-        let intake = intake(1 << 20, 1 << 20, false);
+        let cache = cache(1 << 20, 1 << 20, false);
         let qos = pteros::QosProfile::default().keep_last(1).transient_local();
-        intake.add_topic(BagTopic {
+        cache.add_topic(BagTopic {
             offered_qos: vec![qos],
             ..topic()
         });
@@ -609,18 +609,14 @@ mod tests {
             is_latched: true,
             ..message(sequence)
         };
-        intake.receive(latched(1), &[1; 9]);
-        intake.split();
-        intake.receive(latched(2), &[2; 9]);
-        intake.flush();
+        cache.receive(latched(1), &[1; 9]);
+        cache.split();
+        cache.receive(latched(2), &[2; 9]);
+        cache.flush();
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
-        intake.queue.close();
-        intake.write_all(writer);
-        intake
-            .close(None)
-            .unwrap()
-            .finish(&BTreeMap::new())
-            .unwrap();
+        cache.queue.close();
+        cache.write_all(writer);
+        cache.close(None).unwrap().finish(&BTreeMap::new()).unwrap();
         let mut reader = crate::BagReader::open(&folder).unwrap();
         let messages = reader.messages(Default::default());
         let found: Vec<_> = messages.map(|one| (one.file, one.payload[0])).collect();
@@ -631,18 +627,18 @@ mod tests {
     #[test]
     fn memory_of_large_messages_is_used_again_and_has_a_limit() {
         let folder = folder("memory");
-        let intake = intake(1000, 100 << 20, false);
-        intake.add_topic(topic());
+        let cache = cache(1000, 100 << 20, false);
+        cache.add_topic(topic());
         let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
         let image = vec![0; 4 << 20];
         for sequence in 1..=6 {
-            intake.receive(message(sequence), &image);
+            cache.receive(message(sequence), &image);
         }
-        while intake.write_next(&mut writer) {}
-        let kept = intake.output.lock().free_bytes;
+        while cache.write_next(&mut writer) {}
+        let kept = cache.output.lock().free_bytes;
         assert!((8 << 20..=FREE_BYTES_MAX).contains(&kept), "{kept}");
-        intake.receive(message(7), &image);
-        let left = intake.output.lock().free_bytes;
+        cache.receive(message(7), &image);
+        let left = cache.output.lock().free_bytes;
         assert!(left + (4 << 20) <= kept, "{left} of {kept} are left");
         std::fs::remove_dir_all(&folder).unwrap();
     }
@@ -651,22 +647,22 @@ mod tests {
     #[test]
     fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {
         let folder = folder("full");
-        let intake = intake(1000, 5000, false);
-        intake.add_topic(topic());
+        let cache = cache(1000, 5000, false);
+        cache.add_topic(topic());
         for sequence in 1..=100 {
-            intake.receive(message(sequence), &[0; 200]);
+            cache.receive(message(sequence), &[0; 200]);
         }
-        let before = intake.accounts().remove(&1).unwrap();
+        let before = cache.accounts().remove(&1).unwrap();
         assert_eq!((before.received, before.written), (100, 0));
         assert!(before.lost_buffer > 50, "{before}");
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
-        intake.queue.close();
-        intake.write_all(writer);
-        let writer = intake.output.lock().writer.take().unwrap();
-        let account = intake.accounts().remove(&1).unwrap();
-        let metadata = Intake::finish(writer, &BTreeMap::new()).unwrap();
+        cache.queue.close();
+        cache.write_all(writer);
+        let writer = cache.output.lock().writer.take().unwrap();
+        let account = cache.accounts().remove(&1).unwrap();
+        let metadata = MessageCache::finish(writer, &BTreeMap::new()).unwrap();
         // The chunk that was being filled when the queue closed is left.
-        let left = u64::try_from(intake.state.lock().chunk.len() / 231).unwrap();
+        let left = u64::try_from(cache.state.lock().chunk.len() / 231).unwrap();
         assert_eq!(
             account.received,
             account.written + account.lost_buffer + left
