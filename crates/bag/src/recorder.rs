@@ -24,11 +24,11 @@ use crate::accounting::TopicAccount;
 use crate::compression_queue::{CompressionQueue, FileCompression};
 use crate::definitions::definition_text;
 use crate::error::BagError;
-use crate::later::later;
 use crate::loss_report::LossReport;
 use crate::message_cache::{MessageCache, MessageCacheOptions, Received};
 use crate::metadata::BagMetadata;
 use crate::recorder_services::Services;
+use crate::saturating_instant::saturating_add;
 use crate::topic::BagTopic;
 use crate::topic_filter::TopicFilter;
 use crate::unpublished_events::UnpublishedEvents;
@@ -339,7 +339,7 @@ impl Recorder {
         if self.next_flush.is_none_or(|due| now >= due) {
             self.cache.flush();
             self.cache.sync();
-            self.next_flush = Some(later(now, FLUSH_PERIOD));
+            self.next_flush = Some(saturating_add(now, FLUSH_PERIOD));
         }
         if !self.is_sync_noted
             && let Some(problem) = self.cache.sync_problem()
@@ -365,7 +365,7 @@ impl Recorder {
             }
         }
         if self.next_look.is_none_or(|due| now >= due) {
-            self.next_look = Some(later(now, self.options.polling_interval));
+            self.next_look = Some(saturating_add(now, self.options.polling_interval));
             let revision = self.graph.revision();
             if self.revision != Some(revision) {
                 self.look_for_publishers();

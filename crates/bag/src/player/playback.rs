@@ -17,8 +17,8 @@ use super::outputs::{Output, Outputs, Replayed};
 use super::read_ahead::ReadAhead;
 use super::state::Shared;
 use super::stepping::Stepper;
-use crate::later::{FOR_EVER, later};
 use crate::reader::{BagMessage, BagReader, MessageFilter};
+use crate::saturating_instant::{FOR_EVER, saturating_add};
 
 /// How long all endpoints of a stepped node may take to match, once it is there.
 const MATCH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -366,7 +366,7 @@ impl Playback {
             }
         }
         if let Some(limit) = self.options.wait_for_matched {
-            let end = later(Shared::now(), limit);
+            let end = saturating_add(Shared::now(), limit);
             for output in &self.outputs.by_topic {
                 let left = end.saturating_duration_since(Shared::now());
                 match output {
@@ -385,7 +385,7 @@ impl Playback {
         if let Some(limit) = self.options.wait_for_all_acked {
             let limit = if limit.is_zero() { FOR_EVER } else { limit };
             // One limit for all: publishers do not wait one after another.
-            let end = later(Shared::now(), limit.min(FOR_EVER));
+            let end = saturating_add(Shared::now(), limit.min(FOR_EVER));
             for publisher in self.outputs.publishers() {
                 publisher.wait_for_all_acked(end.saturating_duration_since(Shared::now()));
             }
@@ -480,7 +480,7 @@ impl Playback {
 
 /// Waits until the graph has not changed for a while.
 fn wait_until_quiet(graph: &pteros::Graph, timeout: Duration) {
-    let end = later(Shared::now(), timeout);
+    let end = saturating_add(Shared::now(), timeout);
     let mut revision = graph.revision();
     while Shared::now() < end {
         let now = graph.wait_for_change(revision, QUIET_PERIOD);
@@ -542,7 +542,7 @@ fn full_name(endpoint: &pteros::graph::EndpointInfo) -> Option<String> {
 /// The moment that many seconds later, or one in the far future.
 fn after(moment: Instant, seconds: f64) -> Instant {
     let span = Duration::try_from_secs_f64(seconds).unwrap_or(FOR_EVER);
-    later(moment, span)
+    saturating_add(moment, span)
 }
 
 fn to_stamp(time: u64) -> builtin_interfaces::msg::Time {

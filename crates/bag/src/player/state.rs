@@ -12,7 +12,7 @@ use pteros::interfaces::rosbag2_interfaces::srv::{BurstRequest, BurstResponse};
 use pteros::service::PendingRequest;
 
 use super::options::{PlaybackProgress, PlaybackSummary, PlayedPart};
-use crate::later::later;
+use crate::saturating_instant::saturating_add;
 
 /// Bursts that wait for their turn; more are answered at once with none.
 const BURSTS_MAX: usize = 16;
@@ -273,7 +273,7 @@ impl Shared {
 
     /// Sleeps; false if it was stopped.
     pub(super) fn sleep(&self, span: Duration) -> bool {
-        let end = later(Self::now(), span);
+        let end = saturating_add(Self::now(), span);
         let mut state = self.lock();
         while !state.is_stopped && Self::now() < end {
             self.wait_until(&mut state, end);

@@ -14,7 +14,7 @@ use pteros::{Client, Node};
 use super::options::StepOptions;
 use super::state::Shared;
 use crate::error::BagError;
-use crate::later::later;
+use crate::saturating_instant::saturating_add;
 
 /// Calls per step.
 const CALLS: usize = 2;
@@ -62,7 +62,7 @@ impl Stepper {
 
     /// Waits until the nodes are there.
     pub(super) fn wait_for_nodes(&self) -> Result<(), String> {
-        let end = later(Shared::now(), self.timeout);
+        let end = saturating_add(Shared::now(), self.timeout);
         for node in &self.nodes {
             let left = end.saturating_duration_since(Shared::now());
             if !node.parameters.wait_for_service(left) {

@@ -6,6 +6,6 @@ use std::time::{Duration, Instant};
 pub(crate) const FOR_EVER: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 
 /// The moment that much later, or one in the far future.
-pub(crate) fn later(moment: Instant, span: Duration) -> Instant {
+pub(crate) fn saturating_add(moment: Instant, span: Duration) -> Instant {
     moment + span.min(FOR_EVER)
 }
