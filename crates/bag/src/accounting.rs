@@ -66,7 +66,7 @@ impl PublisherAccount {
 pub struct TopicAccount {
     /// Messages that reached the recorder.
     pub received: u64,
-    /// Messages in the bag, latched ones that were repeated not counted.
+    /// Messages in the bag, transient-local ones that were repeated not counted.
     pub written: u64,
     /// Lost on the way: by sequence numbers, and by the reader's reports.
     pub lost_wire: u64,

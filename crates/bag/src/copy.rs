@@ -55,15 +55,15 @@ pub fn copy_and_report(
             .is_none_or(|chosen| chosen.contains(&at))
         {
             let channel = writer.add_topic(recorded.topic.clone())?;
-            channels.insert(at, (channel, recorded.topic.is_latched()));
+            channels.insert(at, (channel, recorded.topic.is_transient_local()));
         }
     }
     for message in bag.messages(filter) {
         report(&message);
-        if let Some((channel, is_latched)) = channels.get(&message.topic) {
+        if let Some((channel, is_transient_local)) = channels.get(&message.topic) {
             let (log, publish) = (message.log_time, message.publish_time);
-            if *is_latched {
-                writer.write_latched(*channel, None, log, publish, &message.payload)?;
+            if *is_transient_local {
+                writer.write_transient_local(*channel, None, log, publish, &message.payload)?;
             } else {
                 writer.write(*channel, log, publish, &message.payload)?;
             }

@@ -28,7 +28,6 @@ mod copy;
 mod error;
 mod file_compression;
 mod file_store;
-mod latched;
 mod latest;
 mod loss_report;
 mod message_cache;
@@ -47,6 +46,7 @@ mod storage_options;
 mod sync_queue;
 mod topic;
 mod topic_table;
+mod transient_local;
 mod unpublished_events;
 mod writer;
 

@@ -35,8 +35,8 @@ enum WriterItem {
     Topic(BagTopic),
     /// Offered by a later publisher of a channel.
     OfferedQos(u16, QosProfile),
-    /// Latched messages of a chunk that is not written.
-    Latched(ChunkBuilder),
+    /// Transient-local messages of a chunk that is not written.
+    TransientLocal(ChunkBuilder),
     Chunk(ChunkBuilder),
     Split,
     Sync,
@@ -50,7 +50,7 @@ pub(crate) struct Received {
     pub sequence: i64,
     pub log_time: u64,
     pub publish_time: u64,
-    pub is_latched: bool,
+    pub is_transient_local: bool,
 }
 
 /// Between subscriptions and the writer thread. Thread-safe.
@@ -228,7 +228,7 @@ impl MessageCache {
                 }
             }
             WriterItem::OfferedQos(channel, profile) => writer.add_offered_qos(channel, profile),
-            WriterItem::Latched(chunk) => writer.keep_latched(&chunk),
+            WriterItem::TransientLocal(chunk) => writer.keep_transient_local(&chunk),
             WriterItem::Split => writer.split(),
             WriterItem::Chunk(chunk) => self.write_chunk(writer, chunk),
             WriterItem::Sync => match (&self.syncs, writer.current_file()) {
@@ -335,10 +335,10 @@ impl MessageCache {
             return;
         }
         let (channel, time) = (message.channel, message.log_time);
-        if message.is_latched {
+        if message.is_transient_local {
             let publisher = Some(message.publisher);
             let chunk = &mut state.chunk;
-            chunk.add_latched(publisher, channel, time, message.publish_time, payload);
+            chunk.add_transient_local(publisher, channel, time, message.publish_time, payload);
         } else {
             let chunk = &mut state.chunk;
             chunk.add(channel, time, message.publish_time, payload);
@@ -369,9 +369,12 @@ impl MessageCache {
         let replaced = state.ring.as_mut().map(|ring| ring.push(full));
         for chunk in replaced.unwrap_or_default() {
             state.count_not_kept(&chunk);
-            let latched = latched_of(&chunk);
-            if !latched.is_empty() && self.queue.has_room(latched.len()) {
-                self.queue.push(latched.len(), WriterItem::Latched(latched));
+            let transient_local = transient_local_of(&chunk);
+            if !transient_local.is_empty() && self.queue.has_room(transient_local.len()) {
+                self.queue.push(
+                    transient_local.len(),
+                    WriterItem::TransientLocal(transient_local),
+                );
             }
         }
     }
@@ -497,16 +500,16 @@ impl MessageCache {
     }
 }
 
-/// The latched messages of a chunk alone.
-fn latched_of(chunk: &ChunkBuilder) -> ChunkBuilder {
-    let mut latched = ChunkBuilder::default();
-    for message in chunk.latched() {
+/// The transient-local messages of a chunk alone.
+fn transient_local_of(chunk: &ChunkBuilder) -> ChunkBuilder {
+    let mut transient_local = ChunkBuilder::default();
+    for message in chunk.transient_local() {
         let payload = chunk.records().get(message.payload.clone());
         let (channel, time) = (message.channel, message.publish_time);
         let payload = payload.unwrap_or_default();
-        latched.add_latched(message.publisher, channel, time, time, payload);
+        transient_local.add_transient_local(message.publisher, channel, time, time, payload);
     }
-    latched
+    transient_local
 }
 
 #[cfg(test)]
@@ -524,7 +527,7 @@ mod tests {
             sequence,
             log_time: 1000 + u64::try_from(sequence).unwrap(),
             publish_time: 1000,
-            is_latched: false,
+            is_transient_local: false,
         }
     }
 
@@ -598,20 +601,20 @@ mod tests {
     /// The writer is behind: what came after the split is no state before it.
     #[test]
     fn a_file_begins_with_the_latched_messages_before_the_split() {
-        let folder = folder("latched");
+        let folder = folder("transient_local");
         let cache = cache(1 << 20, 1 << 20, false);
         let qos = pteros::QosProfile::default().keep_last(1).transient_local();
         cache.add_topic(BagTopic {
             offered_qos: vec![qos],
             ..topic()
         });
-        let latched = |sequence| Received {
-            is_latched: true,
+        let transient_local = |sequence| Received {
+            is_transient_local: true,
             ..message(sequence)
         };
-        cache.receive(latched(1), &[1; 9]);
+        cache.receive(transient_local(1), &[1; 9]);
         cache.split();
-        cache.receive(latched(2), &[2; 9]);
+        cache.receive(transient_local(2), &[2; 9]);
         cache.flush();
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
         cache.queue.close();

@@ -138,7 +138,7 @@ pub struct RecordingSummary {
 }
 
 impl RecordingSummary {
-    /// Messages in the bag, with the latched ones that were repeated. After a problem,
+    /// Messages in the bag, with the transient-local ones that were repeated. After a problem,
     /// those that are known to be there, without them.
     pub fn messages(&self) -> u64 {
         let written = self.accounts.values().map(|account| account.written).sum();
@@ -165,7 +165,7 @@ struct TopicInput {
     /// The simulated time, if log times are of it.
     clock: Option<Clock>,
     channel: u16,
-    is_latched: bool,
+    is_transient_local: bool,
 }
 
 impl TopicInput {
@@ -184,7 +184,7 @@ impl TopicInput {
             sequence: info.sequence,
             log_time,
             publish_time: info.source_timestamp.map_or(log_time, nanos),
-            is_latched: self.is_latched,
+            is_transient_local: self.is_transient_local,
         };
         self.cache.receive(message, sample);
     }
@@ -542,7 +542,7 @@ impl Recorder {
             cache: self.cache.clone(),
             clock: self.options.use_sim_time.then(|| self.node.clock()),
             channel,
-            is_latched: self.options.bag.repeats(&topic),
+            is_transient_local: self.options.bag.repeats(&topic),
         };
         let support = SerializedType::new(type_name, hash).any_version();
         let options = SubscriptionOptions::of_type(&support, name.qos(qos));

@@ -2,10 +2,10 @@
 
 use pteros::qos::{DurabilityPolicy, HistoryPolicy, QosProfile};
 
-/// Latched messages kept per publisher.
-const LATCHED_DEPTH_MAX: usize = 100;
-/// Latched messages kept per topic, where their publishers are unknown.
-const LATCHED_TOPIC_MAX: usize = 1000;
+/// Transient-local messages kept per publisher.
+const TRANSIENT_LOCAL_DEPTH_MAX: usize = 100;
+/// Transient-local messages kept per topic, where their publishers are unknown.
+const TRANSIENT_LOCAL_TOPIC_MAX: usize = 1000;
 
 /// A topic of a bag.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,8 +34,8 @@ pub struct RecordedTopic {
 }
 
 impl BagTopic {
-    /// Whether every publisher serves late joiners (a latched topic).
-    pub fn is_latched(&self) -> bool {
+    /// Whether every publisher serves late joiners (a transient-local topic).
+    pub fn is_transient_local(&self) -> bool {
         let kept = |profile: &QosProfile| {
             !matches!(
                 profile.durability,
@@ -45,25 +45,25 @@ impl BagTopic {
         !self.offered_qos.is_empty() && self.offered_qos.iter().all(kept)
     }
 
-    /// How many messages a publisher of a latched topic keeps.
-    pub(crate) fn latched_depth(&self) -> usize {
-        self.latched_depths().max().unwrap_or(1)
+    /// How many messages a publisher of a transient-local topic keeps.
+    pub(crate) fn transient_local_depth(&self) -> usize {
+        self.transient_local_depths().max().unwrap_or(1)
     }
 
-    /// How many messages all publishers of a latched topic keep. A bag does not say which
+    /// How many messages all publishers of a transient-local topic keep. A bag does not say which
     /// publisher a message is of, so the state of several is as many messages.
-    pub(crate) fn latched_depth_of_all(&self) -> usize {
-        let sum = self.latched_depths().fold(0, usize::saturating_add);
-        sum.clamp(1, LATCHED_TOPIC_MAX)
+    pub(crate) fn transient_local_depth_of_all(&self) -> usize {
+        let sum = self.transient_local_depths().fold(0, usize::saturating_add);
+        sum.clamp(1, TRANSIENT_LOCAL_TOPIC_MAX)
     }
 
-    fn latched_depths(&self) -> impl Iterator<Item = usize> {
+    fn transient_local_depths(&self) -> impl Iterator<Item = usize> {
         let profiles = self.offered_qos.iter();
         let depths = profiles.map(|profile| match profile.history {
             HistoryPolicy::KeepLast(depth) => depth,
-            HistoryPolicy::KeepAll => LATCHED_DEPTH_MAX,
+            HistoryPolicy::KeepAll => TRANSIENT_LOCAL_DEPTH_MAX,
             HistoryPolicy::SystemDefault => 1,
         });
-        depths.map(|depth| depth.clamp(1, LATCHED_DEPTH_MAX))
+        depths.map(|depth| depth.clamp(1, TRANSIENT_LOCAL_DEPTH_MAX))
     }
 }

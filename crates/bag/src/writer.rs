@@ -17,7 +17,6 @@ use crate::compression_queue::CompressionQueue;
 use crate::error::BagError;
 use crate::file_compression::{COMPRESSED_ENDING, compress_file};
 use crate::file_store::{BagFile, FileStore, FileSystem};
-use crate::latched::LatchedMessages;
 use crate::mcap::{
     ChannelRecord, ChunkBuilder, Compression, CompressionLevel, McapWriter, SchemaRecord,
     parse_chunk,
@@ -25,6 +24,7 @@ use crate::mcap::{
 use crate::metadata::{BagMetadata, FileMetadata, METADATA_FILE, TopicMetadata};
 use crate::qos_text::write_profiles;
 use crate::topic::BagTopic;
+use crate::transient_local::TransientLocalMessages;
 
 /// Chunk size by default, as rosbag2's.
 pub const CHUNK_BYTES: usize = 768 * 1024;
@@ -56,10 +56,10 @@ pub struct BagOptions {
     pub split_duration: Option<Duration>,
     /// Whether each file after a split begins with the latest messages of transient
     /// local topics: as many of each publisher as it keeps, or `repeat_depth`.
-    pub repeat_latched: bool,
+    pub repeat_transient_local: bool,
     /// How many of each publisher, instead of as many as it keeps.
     pub repeat_depth: Option<usize>,
-    /// The same by topic. These topics are repeated even without `repeat_latched`.
+    /// The same by topic. These topics are repeated even without `repeat_transient_local`.
     pub repeat_depths: BTreeMap<String, usize>,
     /// Texts of the user.
     pub custom_data: BTreeMap<String, String>,
@@ -80,7 +80,7 @@ impl Default for BagOptions {
             compress_files: false,
             split_bytes: None,
             split_duration: None,
-            repeat_latched: true,
+            repeat_transient_local: true,
             repeat_depth: None,
             repeat_depths: BTreeMap::new(),
             custom_data: BTreeMap::new(),
@@ -93,7 +93,8 @@ impl Default for BagOptions {
 impl BagOptions {
     /// Whether each file after a split begins with the latest messages of this topic.
     pub(crate) fn repeats(&self, topic: &BagTopic) -> bool {
-        topic.is_latched() && (self.repeat_latched || self.repeat_depths.contains_key(&topic.name))
+        topic.is_transient_local()
+            && (self.repeat_transient_local || self.repeat_depths.contains_key(&topic.name))
     }
 }
 
@@ -171,7 +172,7 @@ pub struct BagWriter {
     file: Option<McapWriter>,
     files: Vec<FileMetadata>,
     chunk: ChunkBuilder,
-    latched: LatchedMessages,
+    transient_local: TransientLocalMessages,
     split_asked: bool,
     /// Whether the file has messages beside those that it began with.
     has_new: bool,
@@ -208,7 +209,7 @@ impl BagWriter {
             channels: Vec::new(),
             file: None,
             files: Vec::new(),
-            latched: LatchedMessages::default(),
+            transient_local: TransientLocalMessages::default(),
             split_asked: false,
             has_new: false,
             splits: Vec::new(),
@@ -289,14 +290,14 @@ impl BagWriter {
     /// Adds the profile of a publisher that appeared later. `metadata.yaml` has it, and
     /// files that do not have the channel yet. A file describes a channel only once.
     ///
-    /// A profile that would make a latched topic another one, or the reverse, is left out:
+    /// A profile that would make a transient-local topic another one, or the reverse, is left out:
     /// the messages before were kept accordingly.
     pub fn add_offered_qos(&mut self, channel: u16, profile: QosProfile) {
         let known = self.channels.get_mut(usize::from(channel).wrapping_sub(1));
         if let Some(known) = known {
-            let was_latched = known.topic.is_latched();
+            let was_transient_local = known.topic.is_transient_local();
             known.topic.offered_qos.push(profile);
-            if known.topic.is_latched() != was_latched {
+            if known.topic.is_transient_local() != was_transient_local {
                 known.topic.offered_qos.pop();
             }
         }
@@ -325,7 +326,7 @@ impl BagWriter {
     ///
     /// # Errors
     /// The file system's.
-    pub fn write_latched(
+    pub fn write_transient_local(
         &mut self,
         channel: u16,
         publisher: Option<u128>,
@@ -335,7 +336,7 @@ impl BagWriter {
     ) -> Result<(), BagError> {
         self.make_room(payload.len())?;
         let chunk = &mut self.chunk;
-        chunk.add_latched(publisher, channel, log_time, publish_time, payload);
+        chunk.add_transient_local(publisher, channel, log_time, publish_time, payload);
         Ok(())
     }
 
@@ -360,11 +361,11 @@ impl BagWriter {
         written
     }
 
-    /// Keeps the latched messages of a chunk for the next file. It is written, or was not
+    /// Keeps the transient-local messages of a chunk for the next file. It is written, or was not
     /// kept for a snapshot.
-    pub(crate) fn keep_latched(&mut self, chunk: &ChunkBuilder) {
+    pub(crate) fn keep_transient_local(&mut self, chunk: &ChunkBuilder) {
         let options = &self.options;
-        for message in chunk.latched() {
+        for message in chunk.transient_local() {
             let channel = self
                 .channels
                 .get(usize::from(message.channel).wrapping_sub(1));
@@ -372,13 +373,13 @@ impl BagWriter {
                 continue;
             };
             let kept = match message.publisher {
-                Some(_) => known.topic.latched_depth(),
-                None => known.topic.latched_depth_of_all(),
+                Some(_) => known.topic.transient_local_depth(),
+                None => known.topic.transient_local_depth_of_all(),
             };
             let asked = options.repeat_depths.get(&known.topic.name).copied();
             let depth = asked.or(options.repeat_depth).unwrap_or(kept);
             let payload = chunk.records().get(message.payload.clone());
-            self.latched.keep(
+            self.transient_local.keep(
                 message.channel,
                 message.publisher,
                 depth,
@@ -531,7 +532,7 @@ impl BagWriter {
             channel.count += count;
         }
         file.write_chunk(chunk)?;
-        self.keep_latched(chunk);
+        self.keep_transient_local(chunk);
         Ok(())
     }
 
@@ -553,7 +554,7 @@ impl BagWriter {
             .options
             .split_bytes
             .map_or(u64::MAX, |limit| limit / 4 * 3);
-        let mut latest: Vec<_> = self.latched.in_order().collect();
+        let mut latest: Vec<_> = self.transient_local.in_order().collect();
         // Without the oldest, where the limit has no room for all.
         let fits = latest.iter().rev().take_while(|(_, _, payload)| {
             let left = room.checked_sub(payload.len() as u64 + MESSAGE_BYTES);
@@ -703,13 +704,14 @@ fn cut(
     is_before: impl Fn(usize, u64) -> bool,
 ) -> (ChunkBuilder, ChunkBuilder) {
     let (mut before, mut after) = (ChunkBuilder::default(), ChunkBuilder::default());
-    let mut latched = chunk.latched().iter().peekable();
+    let mut transient_local = chunk.transient_local().iter().peekable();
     for (number, message) in parse_chunk(chunk.records())
         .messages
         .into_iter()
         .enumerate()
     {
-        let latched = latched.next_if(|latched| latched.payload == message.payload);
+        let transient_local =
+            transient_local.next_if(|transient_local| transient_local.payload == message.payload);
         let (channel, log_time) = (message.channel, message.log_time);
         let part = if is_before(number, log_time) {
             &mut before
@@ -717,10 +719,10 @@ fn cut(
             &mut after
         };
         let payload = chunk.records().get(message.payload).unwrap_or_default();
-        match latched {
-            Some(latched) => {
-                let (publisher, time) = (latched.publisher, latched.publish_time);
-                part.add_latched(publisher, channel, log_time, time, payload);
+        match transient_local {
+            Some(transient_local) => {
+                let (publisher, time) = (transient_local.publisher, transient_local.publish_time);
+                part.add_transient_local(publisher, channel, log_time, time, payload);
             }
             None => part.add(channel, log_time, message.publish_time, payload),
         }

@@ -13,7 +13,7 @@ const MESSAGE_HEAD_BYTES: usize = 22;
 pub struct ChunkBuilder {
     records: Vec<u8>,
     index: BTreeMap<u16, Vec<(u64, u64)>>,
-    latched: Vec<LatchedMessage>,
+    transient_local: Vec<TransientLocalMessage>,
     start: u64,
     end: u64,
     messages: u64,
@@ -21,7 +21,7 @@ pub struct ChunkBuilder {
 
 /// A message of a transient local publisher in a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LatchedMessage {
+pub(crate) struct TransientLocalMessage {
     pub channel: u16,
     /// `None` if it is unknown.
     pub publisher: Option<u128>,
@@ -66,7 +66,7 @@ impl ChunkBuilder {
     }
 
     /// Appends a message of a transient local publisher.
-    pub(crate) fn add_latched(
+    pub(crate) fn add_transient_local(
         &mut self,
         publisher: Option<u128>,
         channel: u16,
@@ -76,7 +76,7 @@ impl ChunkBuilder {
     ) {
         self.add(channel, log_time, publish_time, payload);
         let end = self.records.len();
-        self.latched.push(LatchedMessage {
+        self.transient_local.push(TransientLocalMessage {
             channel,
             publisher,
             publish_time,
@@ -85,8 +85,8 @@ impl ChunkBuilder {
     }
 
     /// Its messages of transient local publishers, in order.
-    pub(crate) fn latched(&self) -> &[LatchedMessage] {
-        &self.latched
+    pub(crate) fn transient_local(&self) -> &[TransientLocalMessage] {
+        &self.transient_local
     }
 
     /// Bytes of its records, uncompressed.
@@ -133,7 +133,7 @@ impl ChunkBuilder {
         self.records.clear();
         self.records.shrink_to(bytes_max);
         self.index.clear();
-        self.latched.clear();
+        self.transient_local.clear();
         self.messages = 0;
     }
 }

@@ -180,7 +180,7 @@ pub struct PlaybackProgress {
 /// The result of playback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaybackSummary {
-    /// Messages published and requests sent, those of latched topics before the start
+    /// Messages published and requests sent, those of transient-local topics before the start
     /// included.
     pub published: u64,
     /// Messages that could not be published.

@@ -135,13 +135,13 @@ fn create_output(node: &Node, topic: &BagTopic, options: &PlayerOptions) -> Resu
 }
 
 /// The recorded profile if all publishers agreed, history apart; else the default. The
-/// player's publisher stands for all of them, so it keeps as many latched messages.
+/// player's publisher stands for all of them, so it keeps as many transient-local messages.
 fn offered(topic: &BagTopic) -> QosProfile {
     let mut profile = agreed(&topic.offered_qos);
-    if topic.is_latched() {
+    if topic.is_transient_local() {
         profile = profile.transient_local();
         if let HistoryPolicy::KeepLast(depth) = profile.history {
-            let depth = depth.max(topic.latched_depth_of_all());
+            let depth = depth.max(topic.transient_local_depth_of_all());
             profile.history = HistoryPolicy::KeepLast(depth);
         }
     }

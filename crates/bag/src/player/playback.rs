@@ -234,7 +234,7 @@ impl Playback {
     }
 
     /// Waits until the stepped nodes are done. New endpoints, for example those of a node
-    /// that was configured, get their latched messages first.
+    /// that was configured, get their transient-local messages first.
     fn wait_until_done(&mut self) -> Result<(), String> {
         self.wait_for_callbacks()?;
         let graph = self.context.graph();
@@ -270,7 +270,7 @@ impl Playback {
     }
 
     /// Publishes what late joiners would have at that time: the latest messages of
-    /// latched topics, and the last of others that are asked for.
+    /// transient-local topics, and the last of others that are asked for.
     fn publish_state_before(&mut self, from: u64) {
         let order = self.options.order;
         if self
@@ -288,8 +288,8 @@ impl Playback {
             };
             let topic = &recorded.topic;
             let is_request = matches!(self.outputs.by_topic.get(at), Some(Output::Requests(_)));
-            if topic.is_latched() {
-                depths.insert(at, topic.latched_depth_of_all());
+            if topic.is_transient_local() {
+                depths.insert(at, topic.transient_local_depth_of_all());
             } else if !is_request && (known.all_topics || known.topics.contains(&topic.name)) {
                 depths.insert(at, 1);
             }

@@ -453,9 +453,9 @@ fn user_data(hash: Option<TypeHash>, path: &BridgePath) -> Vec<u8> {
 /// The QoS with which the bridge announces a publisher: its own, as far as the other
 /// side sees it.
 fn publisher_qos(origin: &EndpointQos, vendor: VendorId, user_data: &[u8]) -> EndpointQos {
-    let is_latched = origin.durability != Durability::Volatile;
+    let is_transient_local = origin.durability != Durability::Volatile;
     let announced = depth_of(origin.history).max(depth_of(origin.durability_service.history));
-    let depth = match is_latched {
+    let depth = match is_transient_local {
         true if announced == 1 && vendor == VendorId::FAST_DDS => DEPTH_UNKNOWN,
         true => announced,
         false => announced.max(DEPTH_MIN),
@@ -463,7 +463,7 @@ fn publisher_qos(origin: &EndpointQos, vendor: VendorId, user_data: &[u8]) -> En
     EndpointQos {
         reliability: origin.reliability,
         // Samples stored beyond the life of their publisher stay at their own side.
-        durability: if is_latched {
+        durability: if is_transient_local {
             Durability::TransientLocal
         } else {
             Durability::Volatile
@@ -491,15 +491,19 @@ fn depth_of(history: History) -> u32 {
 }
 
 /// The QoS of a subscription of the bridge, which matches its publishers of one class.
-pub fn subscription_qos(reliability: Reliability, is_latched: bool) -> EndpointQos {
+pub fn subscription_qos(reliability: Reliability, is_transient_local: bool) -> EndpointQos {
     EndpointQos {
         reliability,
-        durability: if is_latched {
+        durability: if is_transient_local {
             Durability::TransientLocal
         } else {
             Durability::Volatile
         },
-        history: History::KeepLast(if is_latched { DEPTH_MAX } else { QUEUE_DEPTH }),
+        history: History::KeepLast(if is_transient_local {
+            DEPTH_MAX
+        } else {
+            QUEUE_DEPTH
+        }),
         representation: vec![XCDR1, XCDR2],
         ..EndpointQos::default()
     }

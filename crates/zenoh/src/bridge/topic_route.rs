@@ -48,7 +48,7 @@ pub struct TopicClass {
     /// Whether they are reliable.
     pub reliability: Reliability,
     /// Whether they are transient local.
-    pub is_latched: bool,
+    pub is_transient_local: bool,
 }
 
 impl TopicClass {
@@ -59,7 +59,7 @@ impl TopicClass {
             name: wanted.name.clone(),
             type_name: wanted.type_name.clone(),
             reliability: wanted.qos.reliability,
-            is_latched: wanted.qos.durability != Durability::Volatile,
+            is_transient_local: wanted.qos.durability != Durability::Volatile,
         }
     }
 }
@@ -71,7 +71,7 @@ pub struct Counterpart {
     writer: Arc<WriterEndpoint>,
     counters: Arc<RouteCounters>,
     progress: Mutex<Progress>,
-    is_latched: bool,
+    is_transient_local: bool,
     _watch: Arc<MatchWatch>,
 }
 
@@ -113,7 +113,7 @@ impl Counterpart {
                 last: i64::MIN,
                 late: LateSamples::NONE,
             }),
-            is_latched: wanted.qos.durability != Durability::Volatile,
+            is_transient_local: wanted.qos.durability != Durability::Volatile,
             _watch: watch,
         })
     }
@@ -132,7 +132,7 @@ impl Counterpart {
         let core = &self.there.core;
         let passes = {
             let mut progress = self.progress.lock();
-            if self.is_latched {
+            if self.is_transient_local {
                 // A subscription that was made anew gets the history again.
                 let (now, number) = (core.platform.now(), sample.meta.sequence);
                 if number <= progress.last && !progress.late.follows(now, number) {
@@ -213,7 +213,7 @@ impl TopicGroup {
         publishers.others.remove(&origin);
         let is_early = publishers.early.remove(&origin);
         drop(publishers);
-        if is_early && self.class.is_latched {
+        if is_early && self.class.is_transient_local {
             // Its history comes again, and is taken this time.
             self.unsubscribe();
         }
@@ -245,7 +245,7 @@ impl TopicGroup {
     /// # Errors
     /// See [`EndpointError`].
     pub fn update(self: &Arc<Self>) -> Result<(), EndpointError> {
-        let is_needed = self.class.is_latched || {
+        let is_needed = self.class.is_transient_local || {
             let publishers = self.publishers.lock();
             publishers.routed.values().any(|of| of.is_matched())
         };
@@ -263,7 +263,7 @@ impl TopicGroup {
         }
         let (topic, type_name) = topic_names(&self.class.name, &self.class.type_name);
         let hash = self.type_hash();
-        let mut qos = subscription_qos(self.class.reliability, self.class.is_latched);
+        let mut qos = subscription_qos(self.class.reliability, self.class.is_transient_local);
         qos.user_data = hash.into_bytes();
         let spec = EndpointSpec {
             topic,
