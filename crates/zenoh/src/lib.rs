@@ -8,13 +8,12 @@
 //!
 //! Keys, tokens, QoS texts and attachments are pure functions of text (`key`, `token`,
 //! `qos_text`, `attachment`). `peers` turns tokens into participants and endpoints;
-//! `aside` keeps those of contexts that RTPS reaches, too.
+//! `suppressed_sessions` keeps those of contexts that RTPS reaches, too.
 //! `local` has the local ones, `links` declares them on the thread of `declarer`,
 //! `readiness` tells when they may be used, `inbox` holds what has arrived, `wire` joins
 //! them.
 #![forbid(unsafe_code)]
 
-mod aside;
 mod attachment;
 pub mod bridge;
 mod bridge_path;
@@ -38,6 +37,7 @@ mod readiness;
 mod requests;
 mod session;
 mod session_id;
+mod suppressed_sessions;
 mod token;
 mod unsupported;
 mod wire;

@@ -6,8 +6,8 @@
 //! it. A token that is malformed, of another domain or beyond a limit is dropped and
 //! counted.
 //!
-//! A session of a context that RTPS reaches, too, is set aside: its tokens are kept
-//! ([`crate::aside`]), and announce nothing.
+//! A session of a context that RTPS reaches, too, is suppressed: its tokens are kept
+//! ([`crate::suppressed_sessions`]), and announce nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use pteros_runtime::user_data::user_data_value;
 use pteros_runtime::wire::matcher::EndpointMatcher;
 use pteros_runtime::wire::{RtpsReach, WireEvent};
 
-use crate::aside::{AsideToken, SessionsAside};
 use crate::bridge_path::user_data_of_node;
 use crate::gid::Gid;
 use crate::key::{key_of, reply_names, request_names, topic_names};
 use crate::qos_text;
 use crate::session_id::SessionId;
+use crate::suppressed_sessions::{SuppressedSessions, SuppressedToken};
 use crate::token::{EndpointPart, Token, TokenKind};
 
 /// Nodes of one session. More are dropped and counted.
@@ -52,7 +52,7 @@ pub struct Peers {
     /// By key of the service: the sessions of its servers and their writers of replies.
     servers: BTreeMap<String, Vec<(SessionId, Guid)>>,
     changed: BTreeSet<SessionId>,
-    aside: SessionsAside,
+    suppressed: SuppressedSessions,
     refused: u64,
 }
 
@@ -110,7 +110,7 @@ impl Peers {
             of_hiroz: BTreeMap::new(),
             servers: BTreeMap::new(),
             changed: BTreeSet::new(),
-            aside: SessionsAside::new(rtps),
+            suppressed: SuppressedSessions::new(rtps),
             refused: 0,
         }
     }
@@ -168,15 +168,15 @@ impl Peers {
 
     /// Whether what comes from a gid is for RTPS to deliver.
     pub fn is_on_rtps(&self, gid: Gid) -> bool {
-        self.aside.is_on_rtps(gid)
+        self.suppressed.is_on_rtps(gid)
     }
 
-    /// Whether a session that is set aside subscribes to a key.
-    pub fn is_read_aside(&self, key: &str) -> bool {
-        self.aside.reads(key)
+    /// Whether a session that is suppressed subscribes to a key.
+    pub fn is_read_by_suppressed(&self, key: &str) -> bool {
+        self.suppressed.reads(key)
     }
 
-    /// Sets the session of a participant aside while RTPS reaches it, or goes on with
+    /// Suppresses the session of a participant while RTPS reaches it, else announces
     /// it. Returns the gids of the endpoints that it announces from now on.
     pub fn note_rtps_participant(
         &mut self,
@@ -186,16 +186,16 @@ impl Peers {
     ) -> Vec<Gid> {
         let id = SessionId::of_context(prefix);
         if !is_reached {
-            let tokens = self.aside.end(id);
+            let tokens = self.suppressed.end(id);
             return self.go_on_with(&tokens);
         }
-        self.aside.begin(id);
+        self.suppressed.begin(id);
         let of_it = |(key, known): (&String, &Known)| (known.session == id).then(|| key.clone());
         let keys: Vec<String> = self.tokens.iter().filter_map(of_it).collect();
         for key in &keys {
             self.remove(key);
         }
-        // The last one has ended the session, so that all are set aside.
+        // The last one has ended the session, so that all are suppressed.
         for key in &keys {
             self.add(now, key);
         }
@@ -205,13 +205,13 @@ impl Peers {
     /// Goes on with the sessions that RTPS has not reached in time. Returns the gids of
     /// their endpoints.
     pub fn expire(&mut self, now: Instant) -> Vec<Gid> {
-        let tokens = self.aside.take_expired(now);
+        let tokens = self.suppressed.take_expired(now);
         self.go_on_with(&tokens)
     }
 
     /// When [`Peers::expire`] has something to do.
     pub fn next_expiry(&self) -> Option<Instant> {
-        self.aside.next_expiry()
+        self.suppressed.next_expiry()
     }
 
     fn go_on_with(&mut self, tokens: &[String]) -> Vec<Gid> {
@@ -226,17 +226,17 @@ impl Peers {
     pub fn add(&mut self, now: Instant, key: &str) -> Option<Gid> {
         let (token, qos) = self.accept(key)?;
         let id = token.session;
-        if self.sessions.contains_key(&id) || !self.aside.claims(id) {
+        if self.sessions.contains_key(&id) || !self.suppressed.claims(id) {
             return self.announce(token, &qos, key);
         }
         let endpoint = token.endpoint.as_ref();
         let subscribes = endpoint.filter(|_| token.kind == TokenKind::Subscription);
-        let aside = AsideToken {
+        let suppressed = SuppressedToken {
             gid: endpoint.map(|_| Gid::of_token(key)),
             reads: subscribes.map(|of| key_of(self.domain, &of.name, &of.type_name, &of.hash)),
         };
-        let gid = aside.gid;
-        self.aside.add(now, id, key, aside);
+        let gid = suppressed.gid;
+        self.suppressed.add(now, id, key, suppressed);
         gid
     }
 
@@ -251,7 +251,7 @@ impl Peers {
                 return None;
             }
         };
-        let is_known = self.tokens.contains_key(key) || self.aside.has(token.session, key);
+        let is_known = self.tokens.contains_key(key) || self.suppressed.has(token.session, key);
         if token.session == self.own || is_known {
             return None;
         }
@@ -321,7 +321,7 @@ impl Peers {
     pub fn remove(&mut self, key: &str) {
         let Some(known) = self.tokens.remove(key) else {
             if let Ok(token) = Token::parse(key) {
-                self.aside.remove(token.session, key);
+                self.suppressed.remove(token.session, key);
             }
             return;
         };
@@ -392,13 +392,16 @@ impl Peers {
     }
 
     fn has_room(&self, token: &Token) -> bool {
-        let tokens = self.tokens.len().saturating_add(self.aside.token_count());
+        let tokens = self
+            .tokens
+            .len()
+            .saturating_add(self.suppressed.token_count());
         let has_room = tokens < self.limits.endpoints.saturating_mul(2);
         let of_each = self.limits.endpoints_per_participant.saturating_mul(2);
         let Some(session) = self.sessions.get(&token.session) else {
-            let kept = self.aside.token_count_of(token.session);
+            let kept = self.suppressed.token_count_of(token.session);
             let is_new = kept == 0;
-            let sessions = self.sessions.len() + self.aside.session_count();
+            let sessions = self.sessions.len() + self.suppressed.session_count();
             return has_room
                 && kept < of_each
                 && (!is_new || sessions < self.limits.remote_participants);
@@ -928,11 +931,11 @@ mod tests {
                 .note_rtps_participant(after(9_500), prefix, false)
                 .is_empty()
         );
-        assert_eq!(peers.aside.token_count(), 0);
+        assert_eq!(peers.suppressed.token_count(), 0);
     }
 
     #[test]
-    fn a_session_that_is_set_aside_has_the_same_limits() {
+    fn a_suppressed_session_has_the_same_limits() {
         let limits = Limits {
             endpoints_per_participant: 4,
             remote_participants: 2,
@@ -946,21 +949,21 @@ mod tests {
                 peers.add(NOW, &publisher(&session, number));
             }
         }
-        assert_eq!(peers.aside.token_count(), 2 * 8);
+        assert_eq!(peers.suppressed.token_count(), 2 * 8);
         // One of the sessions is its own.
         assert_eq!(peers.refused_count(), 49 * 20 - 16);
     }
 
     #[test]
-    fn subscriptions_that_are_set_aside_are_known_by_key() {
+    fn subscriptions_of_suppressed_sessions_are_known_by_key() {
         let (mut peers, prefix, token) = both();
         let token = token.replacen("/MP/", "/MS/", 1);
         let key = "0/chatter/std_msgs::msg::dds_::String_/RIHS01_ab";
-        assert!(!peers.is_read_aside(key));
+        assert!(!peers.is_read_by_suppressed(key));
         peers.add(NOW, &token);
-        assert!(peers.is_read_aside(key));
+        assert!(peers.is_read_by_suppressed(key));
         peers.note_rtps_participant(NOW, prefix, false);
-        assert!(!peers.is_read_aside(key));
+        assert!(!peers.is_read_by_suppressed(key));
         peers.remove(&token);
         assert!(peers.tokens.is_empty());
     }

@@ -49,7 +49,7 @@ use crate::unsupported::not_on_zenoh;
 /// Arrivals that one poll handles, and those that node lists are built once for: a list
 /// is as long as its session has endpoints.
 const ARRIVALS_PER_POLL: usize = 64;
-/// Data of endpoints whose token has not come, or whose session is set aside for a
+/// Data of endpoints whose token has not come, or whose session is suppressed for a
 /// moment. When full, the oldest is dropped and counted.
 const EARLY_MAX: usize = 256;
 /// Bytes of it; the newest waits whatever its size.
@@ -209,8 +209,8 @@ impl ZenohWire {
         let local = self.local.lock();
         for (writer, has_readers) in &state.has_readers {
             let link = local.link(*writer);
-            let is_wanted =
-                *has_readers && link.is_some_and(|link| !state.peers.is_read_aside(link.key()));
+            let is_wanted = *has_readers
+                && link.is_some_and(|link| !state.peers.is_read_by_suppressed(link.key()));
             let has_changed = if is_wanted {
                 state.wanted_for_readers.insert(*writer)
             } else {

@@ -1,4 +1,4 @@
-//! Sessions that are set aside, because RTPS reaches their contexts, too.
+//! Sessions that are suppressed, because RTPS reaches their contexts, too.
 //!
 //! A context may have both wires. Its session id holds its GUID prefix, so a peer with
 //! both wires knows that the two are one. RTPS goes first: it has shared memory, and
@@ -25,13 +25,13 @@ const NETWORK_WAIT: Duration = Duration::from_millis(1_500);
 const HOST_WAIT: Duration = Duration::from_millis(300);
 
 /// See the module documentation. Sans-IO. The caller limits sessions and tokens.
-pub struct SessionsAside {
+pub struct SuppressedSessions {
     /// How long a session waits; `None` without RTPS.
     wait: Option<Duration>,
     /// Those that RTPS reaches, whether they have announced anything here or not. As many
     /// as RTPS has participants.
     on_rtps: BTreeSet<SessionId>,
-    sessions: BTreeMap<SessionId, Aside>,
+    sessions: BTreeMap<SessionId, SuppressedSession>,
     /// Tokens of all of them.
     tokens: usize,
     /// By endpoint: whose it is.
@@ -40,21 +40,21 @@ pub struct SessionsAside {
     readers: BTreeMap<String, usize>,
 }
 
-struct Aside {
+struct SuppressedSession {
     /// `None`: RTPS reaches it.
     until: Option<Instant>,
-    tokens: BTreeMap<String, AsideToken>,
+    tokens: BTreeMap<String, SuppressedToken>,
 }
 
-/// A token of a session that is set aside.
-pub struct AsideToken {
+/// A token of a session that is suppressed.
+pub struct SuppressedToken {
     /// The gid of an endpoint; `None` for a node.
     pub gid: Option<Gid>,
     /// Of a subscription: its key.
     pub reads: Option<String>,
 }
 
-impl SessionsAside {
+impl SuppressedSessions {
     /// None yet. Without RTPS there are never any.
     pub fn new(reach: RtpsReach) -> Self {
         Self {
@@ -71,14 +71,14 @@ impl SessionsAside {
         }
     }
 
-    /// Whether a session that announces nothing yet is set aside: RTPS reaches it, or
+    /// Whether a session that announces nothing yet is suppressed: RTPS reaches it, or
     /// may do so soon.
     pub fn claims(&self, id: SessionId) -> bool {
         self.wait.is_some() && id.is_of_pteros()
     }
 
     /// Keeps a token of such a session.
-    pub fn add(&mut self, now: Instant, id: SessionId, key: &str, token: AsideToken) {
+    pub fn add(&mut self, now: Instant, id: SessionId, key: &str, token: SuppressedToken) {
         self.tokens += 1;
         if let Some(gid) = token.gid {
             self.gids.insert(gid, id);
@@ -87,22 +87,25 @@ impl SessionsAside {
             *self.readers.entry(key.clone()).or_default() += 1;
         }
         let wait = self.wait.filter(|_| !self.on_rtps.contains(&id));
-        let aside = self.sessions.entry(id).or_insert_with(|| Aside {
-            until: wait.map(|wait| now.after(wait)),
-            tokens: BTreeMap::new(),
-        });
-        aside.tokens.insert(key.into(), token);
+        let session = self
+            .sessions
+            .entry(id)
+            .or_insert_with(|| SuppressedSession {
+                until: wait.map(|wait| now.after(wait)),
+                tokens: BTreeMap::new(),
+            });
+        session.tokens.insert(key.into(), token);
     }
 
     /// Removes a token that is gone, if it is kept here.
     pub fn remove(&mut self, id: SessionId, key: &str) {
-        let Some(aside) = self.sessions.get_mut(&id) else {
+        let Some(session) = self.sessions.get_mut(&id) else {
             return;
         };
-        let Some(token) = aside.tokens.remove(key) else {
+        let Some(token) = session.tokens.remove(key) else {
             return;
         };
-        if aside.tokens.is_empty() {
+        if session.tokens.is_empty() {
             self.sessions.remove(&id);
         }
         self.forget(&token);
@@ -114,16 +117,16 @@ impl SessionsAside {
             return;
         }
         self.on_rtps.insert(id);
-        if let Some(aside) = self.sessions.get_mut(&id) {
-            aside.until = None;
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.until = None;
         }
     }
 
     /// RTPS no longer reaches a session. Returns its tokens.
     pub fn end(&mut self, id: SessionId) -> Vec<String> {
         self.on_rtps.remove(&id);
-        let aside = self.sessions.remove(&id);
-        let tokens = aside.map(|aside| aside.tokens).unwrap_or_default();
+        let session = self.sessions.remove(&id);
+        let tokens = session.map(|session| session.tokens).unwrap_or_default();
         for token in tokens.values() {
             self.forget(token);
         }
@@ -132,15 +135,22 @@ impl SessionsAside {
 
     /// Takes the tokens of those that RTPS has not reached in time.
     pub fn take_expired(&mut self, now: Instant) -> Vec<String> {
-        let is_expired = |aside: &Aside| aside.until.is_some_and(|until| until <= now);
-        let expired = self.sessions.iter().filter(|(_, aside)| is_expired(aside));
+        let is_expired =
+            |session: &SuppressedSession| session.until.is_some_and(|until| until <= now);
+        let expired = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| is_expired(session));
         let expired: Vec<SessionId> = expired.map(|(id, _)| *id).collect();
         expired.into_iter().flat_map(|id| self.end(id)).collect()
     }
 
     /// When the next one expires.
     pub fn next_expiry(&self) -> Option<Instant> {
-        self.sessions.values().filter_map(|aside| aside.until).min()
+        self.sessions
+            .values()
+            .filter_map(|session| session.until)
+            .min()
     }
 
     /// Whether RTPS delivers what comes from a gid.
@@ -156,11 +166,11 @@ impl SessionsAside {
 
     /// Whether a token is kept.
     pub fn has(&self, id: SessionId, key: &str) -> bool {
-        let aside = self.sessions.get(&id);
-        aside.is_some_and(|aside| aside.tokens.contains_key(key))
+        let session = self.sessions.get(&id);
+        session.is_some_and(|session| session.tokens.contains_key(key))
     }
 
-    /// Sessions that are set aside.
+    /// Sessions that are suppressed.
     pub fn session_count(&self) -> usize {
         self.sessions.len()
     }
@@ -172,10 +182,12 @@ impl SessionsAside {
 
     /// Tokens of one of them.
     pub fn token_count_of(&self, id: SessionId) -> usize {
-        self.sessions.get(&id).map_or(0, |aside| aside.tokens.len())
+        self.sessions
+            .get(&id)
+            .map_or(0, |session| session.tokens.len())
     }
 
-    fn forget(&mut self, token: &AsideToken) {
+    fn forget(&mut self, token: &SuppressedToken) {
         self.tokens -= 1;
         if let Some(gid) = token.gid {
             self.gids.remove(&gid);
