@@ -25,7 +25,6 @@ mod gid;
 mod history_order;
 mod inbox;
 mod key;
-mod leaving;
 mod links;
 mod local;
 mod ordered_history;
@@ -39,6 +38,7 @@ mod session;
 mod session_id;
 mod suppressed_sessions;
 mod token;
+mod undeclared_publishers;
 mod unsupported;
 mod wire;
 

@@ -35,7 +35,6 @@ use crate::certificate_watch::CertificateWatch;
 use crate::declarer::Declarer;
 use crate::gid::Gid;
 use crate::inbox::{Arrival, Inbox};
-use crate::leaving::{LEAVING_WAIT_BUSY, Leaving};
 use crate::links::{Link, Outgoing};
 use crate::local::Local;
 use crate::peers::Peers;
@@ -44,6 +43,7 @@ use crate::requests::{OpenRequest, OpenRequests};
 use crate::session::OpenedSession;
 use crate::session_id::SessionId;
 use crate::token::Token;
+use crate::undeclared_publishers::{UNDECLARED_WAIT_BUSY, UndeclaredPublishers};
 use crate::unsupported::not_on_zenoh;
 
 /// Arrivals that one poll handles, and those that node lists are built once for: a list
@@ -87,7 +87,7 @@ struct State {
     /// Arrivals that were early or held, to be handled before the inbox.
     ready: VecDeque<Arrival>,
     early: VecDeque<(Instant, Arrival)>,
-    leaving: Leaving,
+    undeclared: UndeclaredPublishers,
     early_bytes: usize,
     requests: OpenRequests<Query>,
     /// The last number of each server's writer of replies.
@@ -190,7 +190,7 @@ impl ZenohWire {
             || !state.wanted.is_empty();
         let at_once = is_ready.then_some(Instant::ZERO);
         let early = state.early.front().map(|(until, _)| *until);
-        let waiting = early.into_iter().chain(state.leaving.next_end());
+        let waiting = early.into_iter().chain(state.undeclared.next_end());
         let expiry = waiting.chain(state.peers.next_expiry()).min();
         self.inbox.schedule(at_once.or(expiry));
     }
@@ -342,7 +342,7 @@ impl State {
             held_bytes: 0,
             ready: VecDeque::new(),
             early: VecDeque::new(),
-            leaving: Leaving::default(),
+            undeclared: UndeclaredPublishers::default(),
             early_bytes: 0,
             requests: OpenRequests::new(),
             replies: BTreeMap::new(),
@@ -394,11 +394,11 @@ impl State {
         let remote = self.peers.remote_of_token(&key);
         if let Some(held) = remote.and_then(|remote| self.held.get_mut(&remote.main)) {
             held.token = Some((key, is_alive));
-        } else if !is_alive && !self.leaving.is_full() && self.peers.is_publisher(&key) {
-            self.leaving.push(now, key);
+        } else if !is_alive && !self.undeclared.is_full() && self.peers.is_publisher(&key) {
+            self.undeclared.push(now, key);
         } else if !is_alive {
             self.peers.remove(&key);
-        } else if self.leaving.take_back(&key) {
+        } else if self.undeclared.take_back(&key) {
             // It is announced already.
         } else if let Some(gid) = self.peers.add(now, &key) {
             self.take_early(gid);
@@ -407,9 +407,9 @@ impl State {
 
     /// Removes the publishers whose wait has ended for so long. One whose samples are held
     /// goes after them. Returns whether there were any.
-    fn end_leaving(&mut self, now: Instant, for_long: Duration) -> bool {
+    fn end_undeclared(&mut self, now: Instant, for_long: Duration) -> bool {
         let mut any = false;
-        while let Some(key) = self.leaving.pop_ended(now, for_long) {
+        while let Some(key) = self.undeclared.pop_ended(now, for_long) {
             any = true;
             self.are_readers_stale = true;
             let remote = self.peers.remote_of_token(&key);
@@ -689,7 +689,7 @@ impl Wire for ZenohWire {
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
         let mut state = self.state.lock();
         state.go_on_with_waiting(now);
-        state.end_leaving(now, LEAVING_WAIT_BUSY);
+        state.end_undeclared(now, UNDECLARED_WAIT_BUSY);
         self.update_wanted(&mut state);
         for handled in 0.. {
             state.take_discovery(events);
@@ -699,7 +699,7 @@ impl Wire for ZenohWire {
             let Some(arrival) = next else {
                 // The last samples may have waited in the inbox for longer than the wait.
                 let is_drained = handled < ARRIVALS_PER_POLL;
-                if is_drained && state.end_leaving(now, Duration::ZERO) {
+                if is_drained && state.end_undeclared(now, Duration::ZERO) {
                     continue;
                 }
                 break;
@@ -892,8 +892,8 @@ mod tests {
     use pteros_runtime::wire::{OpenWire, RtpsReach};
 
     use super::*;
-    use crate::leaving::LEAVING_WAIT;
     use crate::session::{claim_rendezvous, open_session};
+    use crate::undeclared_publishers::UNDECLARED_WAIT;
 
     const TOKEN: &str = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/1/MP/%/%/talker/%chatter/\
         std_msgs::msg::dds_::String_/RIHS01_ab/::,7:,:,:3,1,0";
@@ -992,7 +992,7 @@ mod tests {
         state.note_token(Instant::ZERO, TOKEN.into(), false);
         state.take_discovery(&mut Vec::new());
         assert_eq!(state.last.len(), 2, "its last samples may follow");
-        state.end_leaving(Instant::ZERO.after(LEAVING_WAIT), Duration::ZERO);
+        state.end_undeclared(Instant::ZERO.after(UNDECLARED_WAIT), Duration::ZERO);
         state.take_discovery(&mut Vec::new());
         assert!(state.last.is_empty());
     }
@@ -1150,29 +1150,29 @@ mod tests {
         assert!(state.peers.remote_of_token(TOKEN).is_some());
         state.hold(writer, false);
         assert_eq!(go_on(&mut state, writer), 1);
-        state.end_leaving(Instant::ZERO.after(LEAVING_WAIT), Duration::ZERO);
+        state.end_undeclared(Instant::ZERO.after(UNDECLARED_WAIT), Duration::ZERO);
         assert!(state.peers.remote_of_token(TOKEN).is_none());
     }
 
     /// Found by reading: its samples waited for a reader that filled up after the token had
     /// gone, and were dropped without a report.
     #[test]
-    fn a_leaving_writer_that_is_held_goes_after_its_samples() {
+    fn an_undeclared_writer_that_is_held_ends_after_its_samples() {
         let (mut state, writer) = state();
         state.note_token(Instant::ZERO, TOKEN.into(), false);
         state.hold(writer, true);
         assert!(!state.deliver(Instant::ZERO, writer, sample(1, 8), &mut Vec::new()));
-        state.end_leaving(Instant::ZERO.after(LEAVING_WAIT), Duration::ZERO);
+        state.end_undeclared(Instant::ZERO.after(UNDECLARED_WAIT), Duration::ZERO);
         assert!(state.peers.remote_of_token(TOKEN).is_some());
         state.hold(writer, false);
         assert_eq!(go_on(&mut state, writer), 1);
-        state.end_leaving(Instant::FAR_FUTURE, Duration::ZERO);
+        state.end_undeclared(Instant::FAR_FUTURE, Duration::ZERO);
         assert!(state.peers.remote_of_token(TOKEN).is_none());
     }
 
-    /// Found by reading: early data of unknown publishers ended all that were leaving.
+    /// Found by reading: early data of unknown publishers ended all undeclared ones.
     #[test]
-    fn too_much_early_data_ends_no_leaving_writer() {
+    fn too_much_early_data_ends_no_undeclared_writer() {
         let (mut state, _) = state();
         state.note_token(Instant::ZERO, TOKEN.into(), false);
         for number in 0..=EARLY_MAX {
@@ -1187,7 +1187,7 @@ mod tests {
         for is_alive in [false, false, true] {
             state.note_token(Instant::ZERO, TOKEN.into(), is_alive);
         }
-        state.end_leaving(Instant::FAR_FUTURE, Duration::ZERO);
+        state.end_undeclared(Instant::FAR_FUTURE, Duration::ZERO);
         assert!(state.peers.remote_of_token(TOKEN).is_some());
     }
 

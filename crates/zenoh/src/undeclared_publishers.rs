@@ -6,38 +6,38 @@ use std::collections::{BTreeMap, VecDeque};
 use pteros_rtps::time::{Duration, Instant};
 
 /// How long such a publisher stays.
-pub const LEAVING_WAIT: Duration = Duration::from_millis(100);
+pub const UNDECLARED_WAIT: Duration = Duration::from_millis(100);
 /// How much longer it stays while polls never find the inbox empty.
-pub const LEAVING_WAIT_BUSY: Duration = Duration::from_secs(1);
+pub const UNDECLARED_WAIT_BUSY: Duration = Duration::from_secs(1);
 /// More end at once.
-const LEAVING_MAX: usize = 16_384;
+const UNDECLARED_MAX: usize = 16_384;
 
 /// Tokens of publishers that have gone, and when their endpoints end. No method blocks.
 #[derive(Default)]
-pub struct Leaving {
+pub struct UndeclaredPublishers {
     /// In the order of their ends.
     queue: VecDeque<(Instant, String)>,
     /// An entry of the queue that is not here came back.
-    leaves_at: BTreeMap<String, Instant>,
+    ends_at: BTreeMap<String, Instant>,
 }
 
-impl Leaving {
+impl UndeclaredPublishers {
     pub fn is_full(&self) -> bool {
-        self.queue.len() >= LEAVING_MAX
+        self.queue.len() >= UNDECLARED_MAX
     }
 
     /// Notes that a token has gone. One that has gone already keeps its time.
     pub fn push(&mut self, now: Instant, key: String) {
-        if !self.leaves_at.contains_key(&key) {
-            let until = now.after(LEAVING_WAIT);
-            self.leaves_at.insert(key.clone(), until);
+        if !self.ends_at.contains_key(&key) {
+            let until = now.after(UNDECLARED_WAIT);
+            self.ends_at.insert(key.clone(), until);
             self.queue.push_back((until, key));
         }
     }
 
     /// Notes that a token is alive. Returns whether its publisher was leaving, and stays.
     pub fn take_back(&mut self, key: &str) -> bool {
-        self.leaves_at.remove(key).is_some()
+        self.ends_at.remove(key).is_some()
     }
 
     /// When the next one ends.
@@ -51,8 +51,8 @@ impl Leaving {
             let (until, key) = self
                 .queue
                 .pop_front_if(|(until, _)| until.after(for_long) <= now)?;
-            if self.leaves_at.get(&key) == Some(&until) {
-                self.leaves_at.remove(&key);
+            if self.ends_at.get(&key) == Some(&until) {
+                self.ends_at.remove(&key);
                 return Some(key);
             }
         }
