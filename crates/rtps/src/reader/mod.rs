@@ -14,11 +14,11 @@ mod ack_state;
 mod acknack;
 mod changeable;
 mod config;
-mod doubt;
 mod event;
 mod filter;
 mod memory;
 mod other_wires;
+mod plausibility;
 mod proxy;
 mod ready;
 mod request_window;
@@ -50,8 +50,8 @@ use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::timer::Timers;
 use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
-use doubt::HeartbeatJudgement;
 use event::Events;
+use plausibility::HeartbeatJudgement;
 use proxy::{ReadyQueue, ReceiveOutcome, ResumePoint, WriterProxy};
 
 /// Checks the timers of the writer proxies: liveliness leases, repeated requests.
