@@ -19,7 +19,7 @@
 //! each with its own part of the state.
 
 mod ack_answer;
-mod ack_doubt;
+mod ack_plausibility;
 mod ack_progress;
 mod ack_requests;
 mod acknack;

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::ack_answer::AckAnswer;
-use super::ack_doubt::{AckDoubt, Claim};
+use super::ack_plausibility::{AckPlausibility, Claim};
 use super::ack_progress::AckProgress;
 use super::config::{HeartbeatConfig, PayloadForm, ReaderProxyConfig};
 use super::fragment_requests::FragmentRequests;
@@ -123,7 +123,7 @@ pub(super) struct ReaderProxy {
     acknack_at: Instant,
     nack_frag_count: Option<u32>,
     nack_frag_at: Instant,
-    ack_doubt: AckDoubt,
+    ack_plausibility: AckPlausibility,
     /// When its ACKNACKs are answered.
     pub ack_answer: AckAnswer,
     /// Notices that it acknowledges nothing.
@@ -165,7 +165,7 @@ impl ReaderProxy {
             acknack_at: Instant::ZERO,
             nack_frag_count: None,
             nack_frag_at: Instant::ZERO,
-            ack_doubt: AckDoubt::NONE,
+            ack_plausibility: AckPlausibility::NONE,
             ack_answer: AckAnswer::NONE,
             progress: AckProgress::NEW,
         }
@@ -232,23 +232,23 @@ impl ReaderProxy {
 
     /// Whether to wait for a second ACKNACK that agrees with this one. `end`: the
     /// number after the last one sent.
-    pub fn doubts_acknack(&mut self, now: Instant, acknack: &AckNack, end: i64) -> bool {
+    pub fn is_acknack_unconfirmed(&mut self, now: Instant, acknack: &AckNack, end: i64) -> bool {
         let claim = Claim {
             count: acknack.count,
             jumps: is_count_jump(self.acknack_count, acknack.count),
             is_unsent: acknack.state.base().0 > end,
         };
-        self.ack_doubt.is_unconfirmed(now, claim)
+        self.ack_plausibility.is_unconfirmed(now, claim)
     }
 
     /// The same of a NACK_FRAG.
-    pub fn doubts_nack_frag(&mut self, now: Instant, count: u32) -> bool {
+    pub fn is_nack_frag_unconfirmed(&mut self, now: Instant, count: u32) -> bool {
         let claim = Claim {
             count,
             jumps: is_count_jump(self.nack_frag_count, count),
             is_unsent: false,
         };
-        self.ack_doubt.is_unconfirmed(now, claim)
+        self.ack_plausibility.is_unconfirmed(now, claim)
     }
 
     /// Whether an ACKNACK with this count is new.
