@@ -1,4 +1,4 @@
-//! The recorder's services, those of rosbag2's recorder.
+//! Services of the recorder, equal to those of rosbag2's recorder.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use pteros::error::CreateError;
 use pteros::interfaces::rosbag2_interfaces::srv;
 use pteros::{Node, Service};
 
-use crate::intake::Intake;
+use crate::message_cache::MessageCache;
 
-/// They end when they are dropped.
+/// Service servers, removed when dropped.
 pub(crate) struct Services {
     _pause: Service<srv::Pause>,
     _resume: Service<srv::Resume>,
@@ -20,10 +20,10 @@ pub(crate) struct Services {
 impl Services {
     pub(crate) fn new(
         node: &Node,
-        intake: &Arc<Intake>,
+        cache: &Arc<MessageCache>,
         is_snapshot: bool,
     ) -> Result<Self, CreateError> {
-        let [pause, resume, is_paused, split, snapshot] = std::array::from_fn(|_| intake.clone());
+        let [pause, resume, is_paused, split, snapshot] = std::array::from_fn(|_| cache.clone());
         let take_snapshot = move |_| srv::SnapshotResponse {
             success: snapshot.snapshot(),
         };

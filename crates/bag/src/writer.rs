@@ -1,8 +1,7 @@
-//! Writes a bag: a folder of MCAP files, split by size or duration, and
-//! `metadata.yaml`.
+//! Bag writer: a folder of MCAP files, split by size or duration, with `metadata.yaml`.
 //!
-//! Nothing is overwritten: the folder must not exist. [`BagWriter::write`] collects
-//! chunks itself. A recorder builds them elsewhere and passes them to
+//! Nothing is overwritten: the folder must not exist. [`BagWriter::write`] builds chunks
+//! itself. A recorder builds them elsewhere and passes them to
 //! [`BagWriter::write_chunk`].
 
 use std::collections::BTreeMap;
@@ -17,7 +16,6 @@ use crate::compression_queue::CompressionQueue;
 use crate::error::BagError;
 use crate::file_compression::{COMPRESSED_ENDING, compress_file};
 use crate::file_store::{BagFile, FileStore, FileSystem};
-use crate::latched::LatchedMessages;
 use crate::mcap::{
     ChannelRecord, ChunkBuilder, Compression, CompressionLevel, McapWriter, SchemaRecord,
     parse_chunk,
@@ -25,48 +23,50 @@ use crate::mcap::{
 use crate::metadata::{BagMetadata, FileMetadata, METADATA_FILE, TopicMetadata};
 use crate::qos_text::write_profiles;
 use crate::topic::BagTopic;
+use crate::transient_local::TransientLocalMessages;
 
-/// Chunk size by default, as rosbag2's.
+/// Default chunk size, as rosbag2's.
 pub const CHUNK_BYTES: usize = 768 * 1024;
 
-/// Bytes for the digits of numbers in the embedded metadata that become larger.
+/// Spare bytes for numbers in the embedded metadata whose digits increase.
 const METADATA_SPARE_BYTES: u64 = 256;
 
-/// Bytes of a message's record and of its index, beside its payload.
+/// Bytes of a message's record and index, without its payload.
 const MESSAGE_BYTES: u64 = 31 + 16;
 
-/// How a bag is written.
+/// Options for writing a bag.
 #[derive(Clone, Debug)]
 pub struct BagOptions {
     /// Compression of the chunks.
     pub compression: Compression,
-    /// How much work Zstandard spends on a chunk.
+    /// Compression level of Zstandard.
     pub compression_level: CompressionLevel,
-    /// Size of a chunk before compression; a larger message has one of its own.
+    /// Chunk size before compression, bytes. A larger message has a chunk of its own.
     pub chunk_bytes: usize,
     /// Whether each chunk has a checksum.
     pub chunk_checksums: bool,
-    /// Whether each file is compressed with Zstandard when it is complete. Its name ends
-    /// in `.mcap.zstd`. A recorder has threads for it; else the thread that writes does it.
+    /// Compresses each complete file with Zstandard, as `.mcap.zstd`. A recorder has
+    /// threads for it; otherwise the writing thread compresses.
     pub compress_files: bool,
-    /// A file begins before this size is exceeded. A larger file has one message, and those
-    /// of transient local topics that it begins with.
+    /// Largest file size, bytes. A file above it holds a single message, beside repeated
+    /// transient-local ones.
     pub split_bytes: Option<u64>,
-    /// A file begins when its messages span this time.
+    /// Largest time span of a file's messages.
     pub split_duration: Option<Duration>,
-    /// Whether each file after a split begins with the latest messages of transient
-    /// local topics: as many of each publisher as it keeps, or `repeat_depth`.
-    pub repeat_latched: bool,
-    /// How many of each publisher, instead of as many as it keeps.
+    /// Repeats the latest transient-local messages in each file after a split:
+    /// `repeat_depth` per publisher, by default the publisher's history depth.
+    pub repeat_transient_local: bool,
+    /// Repeated messages per publisher.
     pub repeat_depth: Option<usize>,
-    /// The same by topic. These topics are repeated even without `repeat_latched`.
+    /// Repeated messages per publisher, by topic. These topics are repeated even without
+    /// `repeat_transient_local`.
     pub repeat_depths: BTreeMap<String, usize>,
-    /// Texts of the user.
+    /// Custom texts for the metadata.
     pub custom_data: BTreeMap<String, String>,
-    /// The ROS distribution.
+    /// ROS distribution for the metadata.
     pub ros_distro: String,
-    /// Where the files are created. With `compress_files`, they must be in the file
-    /// system under their paths once they are synced.
+    /// Store that creates the files. With `compress_files`, the files must exist in the
+    /// file system under their paths once they are synced.
     pub store: Arc<dyn FileStore>,
 }
 
@@ -80,7 +80,7 @@ impl Default for BagOptions {
             compress_files: false,
             split_bytes: None,
             split_duration: None,
-            repeat_latched: true,
+            repeat_transient_local: true,
             repeat_depth: None,
             repeat_depths: BTreeMap::new(),
             custom_data: BTreeMap::new(),
@@ -91,18 +91,19 @@ impl Default for BagOptions {
 }
 
 impl BagOptions {
-    /// Whether each file after a split begins with the latest messages of this topic.
+    /// Whether each file after a split repeats the latest messages of this topic.
     pub(crate) fn repeats(&self, topic: &BagTopic) -> bool {
-        topic.is_latched() && (self.repeat_latched || self.repeat_depths.contains_key(&topic.name))
+        topic.is_transient_local()
+            && (self.repeat_transient_local || self.repeat_depths.contains_key(&topic.name))
     }
 }
 
 /// A file that ended because of a split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// The file that was closed. Threads may compress it later under another name.
+    /// The closed file. Threads may compress it later under another name.
     pub closed: PathBuf,
-    /// The file that goes on.
+    /// The new file.
     pub opened: PathBuf,
 }
 
@@ -140,7 +141,7 @@ impl Channel {
     }
 }
 
-/// Writes a bag. Blocks in the file system.
+/// Writer of a bag. Blocks in the file system.
 ///
 /// ```
 /// use pteros_bag::{BagOptions, BagReader, BagTopic, BagWriter};
@@ -171,12 +172,12 @@ pub struct BagWriter {
     file: Option<McapWriter>,
     files: Vec<FileMetadata>,
     chunk: ChunkBuilder,
-    latched: LatchedMessages,
+    transient_local: TransientLocalMessages,
     split_asked: bool,
-    /// Whether the file has messages beside those that it began with.
+    /// Whether the file has messages beside the repeated ones.
     has_new: bool,
     splits: Vec<Split>,
-    /// Where threads compress complete files.
+    /// Queue of the compressing threads.
     compressor: Option<Arc<CompressionQueue>>,
 }
 
@@ -184,7 +185,7 @@ impl BagWriter {
     /// Creates the folder and its first file.
     ///
     /// # Errors
-    /// The folder exists already, or cannot be created.
+    /// The folder exists, or cannot be created.
     pub fn create(folder: &Path, mut options: BagOptions) -> Result<Self, BagError> {
         if let Some(parent) = folder.parent() {
             let created = std::fs::create_dir_all(parent);
@@ -208,7 +209,7 @@ impl BagWriter {
             channels: Vec::new(),
             file: None,
             files: Vec::new(),
-            latched: LatchedMessages::default(),
+            transient_local: TransientLocalMessages::default(),
             split_asked: false,
             has_new: false,
             splits: Vec::new(),
@@ -237,18 +238,18 @@ impl BagWriter {
         )
     }
 
-    /// Hands complete files over to threads that compress, until the writer is finished or
+    /// Passes complete files to compressing threads, until the writer is finished or
     /// dropped.
     pub(crate) fn compress_with(&mut self, queue: Arc<CompressionQueue>) {
         self.compressor = Some(queue);
     }
 
-    /// The size that chunks are built to.
+    /// Target size of chunks, bytes.
     pub fn chunk_bytes(&self) -> usize {
         self.options.chunk_bytes
     }
 
-    /// Adds a topic and returns its channel.
+    /// Adds a topic. Returns its channel.
     ///
     /// # Errors
     /// The bag has 65535 topics.
@@ -286,24 +287,24 @@ impl BagWriter {
         Ok(id)
     }
 
-    /// Adds the profile of a publisher that appeared later. `metadata.yaml` has it, and
-    /// files that do not have the channel yet. A file describes a channel only once.
+    /// Adds the QoS of a later publisher to `metadata.yaml`, and to files that do not
+    /// have the channel yet. A file describes a channel only once.
     ///
-    /// A profile that would make a latched topic another one, or the reverse, is left out:
-    /// the messages before were kept accordingly.
+    /// A profile that would change whether a topic is transient local is ignored, because
+    /// earlier messages were kept accordingly.
     pub fn add_offered_qos(&mut self, channel: u16, profile: QosProfile) {
         let known = self.channels.get_mut(usize::from(channel).wrapping_sub(1));
         if let Some(known) = known {
-            let was_latched = known.topic.is_latched();
+            let was_transient_local = known.topic.is_transient_local();
             known.topic.offered_qos.push(profile);
-            if known.topic.is_latched() != was_latched {
+            if known.topic.is_transient_local() != was_transient_local {
                 known.topic.offered_qos.pop();
             }
         }
     }
 
-    /// Adds a message to the current chunk, which is written when it is full. Times in
-    /// nanoseconds since 1970.
+    /// Appends a message to the current chunk, which is written when it is full. Times
+    /// are in nanoseconds since 1970.
     ///
     /// # Errors
     /// The file system's.
@@ -319,13 +320,14 @@ impl BagWriter {
         Ok(())
     }
 
-    /// As [`write`](Self::write), a message of a transient local publisher. A file after
-    /// a split begins with the latest of each, as many as its publishers keep: 64 MiB of
-    /// all topics at most, without the oldest. `None` is an unknown publisher.
+    /// As [`write`](Self::write), for a message of a transient-local publisher. A file
+    /// after a split starts with the latest ones of each publisher, up to its history
+    /// depth. All topics together keep 64 MiB and drop the oldest. `None` is an unknown
+    /// publisher.
     ///
     /// # Errors
     /// The file system's.
-    pub fn write_latched(
+    pub fn write_transient_local(
         &mut self,
         channel: u16,
         publisher: Option<u128>,
@@ -335,11 +337,11 @@ impl BagWriter {
     ) -> Result<(), BagError> {
         self.make_room(payload.len())?;
         let chunk = &mut self.chunk;
-        chunk.add_latched(publisher, channel, log_time, publish_time, payload);
+        chunk.add_transient_local(publisher, channel, log_time, publish_time, payload);
         Ok(())
     }
 
-    /// Writes the chunk if it has no room for so many bytes.
+    /// Writes the chunk if it has no space for `bytes`.
     fn make_room(&mut self, bytes: usize) -> Result<(), BagError> {
         let is_full = self.chunk.len() + bytes > self.options.chunk_bytes;
         if is_full && !self.chunk.is_empty() {
@@ -360,11 +362,11 @@ impl BagWriter {
         written
     }
 
-    /// Keeps the latched messages of a chunk for the next file. It is written, or was not
-    /// kept for a snapshot.
-    pub(crate) fn keep_latched(&mut self, chunk: &ChunkBuilder) {
+    /// Keeps the transient-local messages of a chunk for the next file, after the chunk
+    /// was written or replaced in a snapshot's ring.
+    pub(crate) fn keep_transient_local(&mut self, chunk: &ChunkBuilder) {
         let options = &self.options;
-        for message in chunk.latched() {
+        for message in chunk.transient_local() {
             let channel = self
                 .channels
                 .get(usize::from(message.channel).wrapping_sub(1));
@@ -372,13 +374,13 @@ impl BagWriter {
                 continue;
             };
             let kept = match message.publisher {
-                Some(_) => known.topic.latched_depth(),
-                None => known.topic.latched_depth_of_all(),
+                Some(_) => known.topic.transient_local_depth(),
+                None => known.topic.transient_local_depth_of_all(),
             };
             let asked = options.repeat_depths.get(&known.topic.name).copied();
             let depth = asked.or(options.repeat_depth).unwrap_or(kept);
             let payload = chunk.records().get(message.payload.clone());
-            self.latched.keep(
+            self.transient_local.keep(
                 message.channel,
                 message.publisher,
                 depth,
@@ -388,13 +390,13 @@ impl BagWriter {
         }
     }
 
-    /// The current file, for a thread that syncs it.
+    /// Current file, for the sync thread.
     pub(crate) fn current_file(&self) -> Option<Arc<dyn BagFile>> {
         self.file.as_ref().map(McapWriter::file)
     }
 
-    /// Writes the current chunk and makes the current file durable: a power cut does not
-    /// take its messages any more. Blocks until the device has them.
+    /// Writes the current chunk and makes the current file durable, also across a power
+    /// cut. Blocks until the device has stored it.
     ///
     /// # Errors
     /// The file system's.
@@ -407,7 +409,7 @@ impl BagWriter {
         synced.map_err(BagError::io("syncing", file.path()))
     }
 
-    /// Begins a new file with the next chunk.
+    /// Starts a new file with the next chunk.
     pub fn split(&mut self) {
         self.split_asked = true;
     }
@@ -417,10 +419,10 @@ impl BagWriter {
         std::mem::take(&mut self.splits)
     }
 
-    /// Writes a chunk, in a new file if a limit says so.
+    /// Writes a chunk, to a new file if a limit requires it.
     ///
     /// # Errors
-    /// The file system's. Messages of the chunk may be in the file nevertheless.
+    /// The file system's. Some messages of the chunk may be in the file.
     pub fn write_chunk(&mut self, chunk: &ChunkBuilder) -> Result<(), BagError> {
         let mut rest: Option<ChunkBuilder> = None;
         loop {
@@ -434,7 +436,7 @@ impl BagWriter {
         self.put(rest.as_ref().unwrap_or(chunk))
     }
 
-    /// The parts of a chunk on both sides of the time at which a file begins.
+    /// Splits a chunk at the time at which a new file starts.
     fn cut_at_duration(&self, chunk: &ChunkBuilder) -> Option<(ChunkBuilder, ChunkBuilder)> {
         let span = u64::try_from(self.options.split_duration?.as_nanos()).ok()?;
         let statistics = self.file.as_ref()?.statistics();
@@ -446,7 +448,7 @@ impl BagWriter {
         };
         let mut border = start.checked_add(span)?;
         if chunk.start() >= border {
-            // The chunk begins a file.
+            // The chunk is the first of its file.
             border = chunk.start().checked_add(span)?;
         }
         if span == 0 || chunk.end() < border {
@@ -495,7 +497,7 @@ impl BagWriter {
         self.append(chunk)
     }
 
-    /// The most bytes that a file has once a chunk is in it and it is closed.
+    /// Upper bound of a file's size after it has the chunk and is closed.
     fn size_with(&self, file: &McapWriter, chunk: &ChunkBuilder) -> u64 {
         let known = |id: u16| self.channels.get(usize::from(id).wrapping_sub(1));
         let mut size = file.size_with(chunk);
@@ -531,7 +533,7 @@ impl BagWriter {
             channel.count += count;
         }
         file.write_chunk(chunk)?;
-        self.keep_latched(chunk);
+        self.keep_transient_local(chunk);
         Ok(())
     }
 
@@ -547,14 +549,14 @@ impl BagWriter {
             });
         }
         self.file = Some(file);
-        // The state before the chunk that comes next: later messages are not in it yet.
+        // State before the next chunk: later messages are not part of it.
         let mut repeated = ChunkBuilder::default();
         let mut room = self
             .options
             .split_bytes
             .map_or(u64::MAX, |limit| limit / 4 * 3);
-        let mut latest: Vec<_> = self.latched.in_order().collect();
-        // Without the oldest, where the limit has no room for all.
+        let mut latest: Vec<_> = self.transient_local.in_order().collect();
+        // Without the oldest, if the limit has no space for all.
         let fits = latest.iter().rev().take_while(|(_, _, payload)| {
             let left = room.checked_sub(payload.len() as u64 + MESSAGE_BYTES);
             room = left.unwrap_or(0);
@@ -570,7 +572,7 @@ impl BagWriter {
         self.append(&repeated)
     }
 
-    /// Ends the current file, and returns its path at present.
+    /// Ends the current file. Returns its current path.
     fn close_file(
         &mut self,
         accounts: &BTreeMap<String, TopicAccount>,
@@ -598,9 +600,8 @@ impl BagWriter {
         Ok(Some(path))
     }
 
-    /// The metadata that is embedded in a file: that of the bag with this file alone. With
-    /// all files before, the last of many would be large. A file with a limit has its own
-    /// topics alone.
+    /// Metadata embedded in a file: that of the bag with this file only. A list of all
+    /// earlier files would grow. A file with a size limit lists only its own topics.
     fn metadata_of_file(
         &self,
         file: &McapWriter,
@@ -676,8 +677,8 @@ impl BagWriter {
         }
     }
 
-    /// Writes what is left, the summary and `metadata.yaml`, with the accounts of a
-    /// recorder.
+    /// Writes the remaining messages, the summary and `metadata.yaml`, with the accounts
+    /// of a recorder.
     ///
     /// # Errors
     /// The file system's.
@@ -696,20 +697,21 @@ impl BagWriter {
     }
 }
 
-/// The parts of a chunk: the messages of which `is_before` is true, by number and log time,
+/// Splits a chunk: messages for which `is_before` returns true by number and log time,
 /// and the others.
 fn cut(
     chunk: &ChunkBuilder,
     is_before: impl Fn(usize, u64) -> bool,
 ) -> (ChunkBuilder, ChunkBuilder) {
     let (mut before, mut after) = (ChunkBuilder::default(), ChunkBuilder::default());
-    let mut latched = chunk.latched().iter().peekable();
+    let mut transient_local = chunk.transient_local().iter().peekable();
     for (number, message) in parse_chunk(chunk.records())
         .messages
         .into_iter()
         .enumerate()
     {
-        let latched = latched.next_if(|latched| latched.payload == message.payload);
+        let transient_local =
+            transient_local.next_if(|transient_local| transient_local.payload == message.payload);
         let (channel, log_time) = (message.channel, message.log_time);
         let part = if is_before(number, log_time) {
             &mut before
@@ -717,10 +719,10 @@ fn cut(
             &mut after
         };
         let payload = chunk.records().get(message.payload).unwrap_or_default();
-        match latched {
-            Some(latched) => {
-                let (publisher, time) = (latched.publisher, latched.publish_time);
-                part.add_latched(publisher, channel, log_time, time, payload);
+        match transient_local {
+            Some(transient_local) => {
+                let (publisher, time) = (transient_local.publisher, transient_local.publish_time);
+                part.add_transient_local(publisher, channel, log_time, time, payload);
             }
             None => part.add(channel, log_time, message.publish_time, payload),
         }
@@ -728,7 +730,7 @@ fn cut(
     (before, after)
 }
 
-/// Whether the clock has jumped back: a chunk lies before its file, by the span of a file.
+/// Whether the clock has jumped back: a chunk precedes its file by the span of a file.
 fn is_before(chunk: &ChunkBuilder, file_start: u64, span: u64) -> bool {
     file_start.saturating_sub(chunk.end()) >= span
 }

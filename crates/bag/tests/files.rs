@@ -214,10 +214,10 @@ fn latched_messages_leave_room_in_a_small_file() {
     let small = writer.add_topic(latched("/small", 1)).unwrap();
     let scan = writer.add_topic(topic("/scan")).unwrap();
     writer
-        .write_latched(map, Some(1), 1, 1, &[1; 18_000])
+        .write_transient_local(map, Some(1), 1, 1, &[1; 18_000])
         .unwrap();
     writer
-        .write_latched(small, Some(2), 2, 2, &[2; 9_000])
+        .write_transient_local(small, Some(2), 2, 2, &[2; 9_000])
         .unwrap();
     for n in 0..40 {
         writer.write(scan, 10 + n, 10 + n, &[3; 1000]).unwrap();
@@ -385,7 +385,7 @@ fn files_are_split_at_the_exact_time_and_latched_messages_repeated() {
     let map = writer.add_topic(latched).unwrap();
     let scan = writer.add_topic(topic("/scan")).unwrap();
     writer
-        .write_latched(map, Some(7), 1000, 1000, &payload(1))
+        .write_transient_local(map, Some(7), 1000, 1000, &payload(1))
         .unwrap();
     for n in 1..30 {
         writer.write(scan, 1000 + 10 * n, 0, &payload(n)).unwrap();
@@ -442,7 +442,7 @@ fn the_depth_of_repeated_messages_is_by_topic() {
         let tf = writer.add_topic(latched("/tf_static", 3)).unwrap();
         for n in 1..=3 {
             for topic in [map, tf] {
-                let written = writer.write_latched(topic, Some(7), n, n, &payload(n));
+                let written = writer.write_transient_local(topic, Some(7), n, n, &payload(n));
                 written.unwrap();
             }
         }
@@ -462,7 +462,7 @@ fn the_depth_of_repeated_messages_is_by_topic() {
     };
     assert_eq!(repeated("depths", all), "/tf_static /map /tf_static /map");
     let named = BagOptions {
-        repeat_latched: false,
+        repeat_transient_local: false,
         repeat_depths: depths.into(),
         ..BagOptions::default()
     };
@@ -705,7 +705,7 @@ fn a_file_begins_with_the_state_before_its_first_message() {
     let scan = writer.add_topic(topic("/scan")).unwrap();
     let mut at = |publisher: u128, time: u64, n: u64| {
         let publisher = Some(publisher);
-        let written = writer.write_latched(map, publisher, time, time, &payload(n));
+        let written = writer.write_transient_local(map, publisher, time, time, &payload(n));
         written.unwrap();
     };
     at(9, 1000, 1);

@@ -61,7 +61,7 @@ fn databases_of_every_schema_version_are_read() {
         assert_eq!(topics[0].topic.name, "/even");
         assert_eq!(topics[1].topic.type_name, "std_msgs/msg/String");
         assert_eq!(topics[1].message_count, count / 2);
-        assert_eq!(topics[0].topic.is_latched(), version > 1, "{name}");
+        assert_eq!(topics[0].topic.is_transient_local(), version > 1, "{name}");
         assert_eq!(topics[0].topic.definition.is_empty(), version < 4);
         assert_eq!(
             topics[0].topic.type_hash.starts_with("RIHS01_"),
@@ -155,7 +155,7 @@ fn bags_of_ros_1_are_read_as_ros_2s_types_with_every_compression() {
                 ("/map_name", "std_msgs/msg/String"),
             ]
         );
-        let latched = reader.topics().iter().map(|t| t.topic.is_latched());
+        let latched = reader.topics().iter().map(|t| t.topic.is_transient_local());
         assert_eq!(latched.collect::<Vec<_>>(), [false, false, false, true]);
         let known = pteros::interfaces::library();
         let hash = known.type_hash("sensor_msgs/msg/LaserScan").unwrap();
@@ -755,7 +755,7 @@ fn whole_compressed_files_are_written_and_read() {
     let options = BagOptions {
         compress_files: true,
         split_bytes: Some(12_000),
-        repeat_latched: false,
+        repeat_transient_local: false,
         ..BagOptions::default()
     };
     let metadata = copy(&mut source, MessageFilter::default(), &new, options).unwrap();

@@ -14,14 +14,14 @@ const ZENOH_VARIABLES: [&str; 4] = [
     "ZENOH_ROUTER_CHECK_ATTEMPTS",
 ];
 
-/// What joins a context with other processes.
+/// Wire protocols of a context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum WireChoice {
     /// RTPS, and shared memory on one host.
     #[default]
     Rtps,
-    /// Zenoh, as rmw_zenoh_cpp speaks it. Processes of Pteros on one host use shared
-    /// memory; RTPS reaches nobody else.
+    /// Zenoh, compatible with rmw_zenoh_cpp. Processes of Pteros on one host use shared
+    /// memory; RTPS reaches no other process.
     Zenoh,
     /// Both at once. A peer that both reach is served by RTPS alone.
     Both,
@@ -54,7 +54,7 @@ impl WireChoice {
     }
 }
 
-/// The settings of the Zenoh wire.
+/// Settings from the environment variables of rmw_zenoh_cpp.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ZenohSettings {
     /// `ZENOH_SESSION_CONFIG_URI`: the configuration file of sessions, instead of the
@@ -65,16 +65,16 @@ pub struct ZenohSettings {
     /// `ZENOH_CONFIG_OVERRIDE`: settings and their JSON5 values, which replace those of
     /// either.
     pub overrides: Vec<(String, String)>,
-    /// `ZENOH_ROUTER_CHECK_ATTEMPTS`: how often to look for a router, once a second, before
-    /// the session opens. 0 means for ever, a negative number not at all.
+    /// `ZENOH_ROUTER_CHECK_ATTEMPTS`: number of checks for a router, once a second, before
+    /// the session opens. 0 means without limit, a negative number never.
     pub router_check_attempts: Option<i64>,
 }
 
 impl ZenohSettings {
-    /// The group of contexts of this host that may use shared memory beside Zenoh: those
-    /// of one domain with the same settings, so that two networks of Zenoh on one host
-    /// stay apart. Reads the configuration file of sessions; one that cannot be read
-    /// stops the session later. Above every domain id.
+    /// Group of contexts of this host that may use shared memory beside Zenoh. They have
+    /// one domain and equal settings, so that two Zenoh networks on one host are
+    /// separate. Reads the configuration file of sessions; with an unreadable one,
+    /// opening the session fails later. Higher than every domain id.
     pub fn host_group(&self, domain_id: u32) -> u32 {
         let file = self.session_config.as_ref();
         let contents = file.map(|path| std::fs::read(path).unwrap_or_default());

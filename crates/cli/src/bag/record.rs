@@ -262,7 +262,7 @@ impl Record {
         let mut bag = self.output_flags.options()?;
         bag.custom_data = custom_data;
         let are_named = !self.repeat_transient_local.is_empty();
-        bag.repeat_latched = self.repeat_all_transient_local.is_some()
+        bag.repeat_transient_local = self.repeat_all_transient_local.is_some()
             || !(are_named || self.no_repeat_transient_local);
         bag.repeat_depth = self
             .repeat_all_transient_local

@@ -118,9 +118,11 @@ impl WriterProxy {
     }
 
     /// When to request a heartbeat: of a writer that may have restarted, or whose
-    /// state is in doubt.
+    /// state is implausible.
     fn probe_at(&self) -> Instant {
-        self.heartbeat_counts.probe_at().min(self.doubt.probe_at())
+        self.heartbeat_counts
+            .probe_at()
+            .min(self.plausibility.probe_at())
     }
 
     /// Whether something is to be sent at `now`.
@@ -140,7 +142,7 @@ impl WriterProxy {
             return 0;
         }
         self.first_missing()
-            .min(self.doubt.ack_base_max())
+            .min(self.plausibility.ack_base_max())
             .saturating_add(fault!("acknowledges-one-too-many").into())
     }
 
@@ -232,8 +234,8 @@ impl WriterProxy {
         if self.heartbeat_counts.probe_at() <= now {
             self.heartbeat_counts.note_probed(now);
         }
-        if self.doubt.probe_at() <= now {
-            self.doubt.note_probed(now);
+        if self.plausibility.probe_at() <= now {
+            self.plausibility.note_probed(now);
         }
         (acknack, is_request)
     }

@@ -7,18 +7,18 @@
 //! transmissions, samples and events until empty. A late or repeated poll is safe.
 //! In steady state nothing is allocated but the payload of a sample.
 //!
-//! `Reader` has 48 methods: one per submessage, per output and per question of the
-//! runtime. What concerns one writer is in its proxy.
+//! `Reader` has a method per submessage, per output and per question of the runtime.
+//! The state of one writer is in its proxy.
 
 mod ack_state;
 mod acknack;
 mod changeable;
 mod config;
-mod doubt;
 mod event;
 mod filter;
 mod memory;
 mod other_wires;
+mod plausibility;
 mod proxy;
 mod ready;
 mod request_window;
@@ -50,8 +50,8 @@ use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::timer::Timers;
 use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
-use doubt::HeartbeatJudgement;
 use event::Events;
+use plausibility::HeartbeatJudgement;
 use proxy::{ReadyQueue, ReceiveOutcome, ResumePoint, WriterProxy};
 
 /// Checks the timers of the writer proxies: liveliness leases, repeated requests.

@@ -10,7 +10,7 @@ use alloc::collections::VecDeque;
 
 use super::ack_state::AckState;
 use super::config::{ReaderConfig, WriterProxyConfig};
-use super::doubt::Doubt;
+use super::plausibility::Plausibility;
 use super::writer_habits::WriterHabits;
 use super::writer_lease::WriterLease;
 use crate::change::CacheChange;
@@ -154,7 +154,7 @@ pub(super) struct WriterProxy {
     /// The counts of its heartbeats.
     pub heartbeat_counts: HeartbeatCounts,
     /// What contradicts the numbers above.
-    pub doubt: Doubt,
+    pub plausibility: Plausibility,
     pub acks: AckState,
     pub habits: WriterHabits,
     /// The group sequence number of its publisher that is still to be delivered.
@@ -192,7 +192,7 @@ impl WriterProxy {
             defrag: Defragmenter::new(limits.defrag, reliable),
             memory_refusals_seen: 0,
             heartbeat_counts: HeartbeatCounts::default(),
-            doubt: Doubt::NONE,
+            plausibility: Plausibility::NONE,
             acks: AckState::new(reader, reliable),
             pending_group_sequence: None,
         }
@@ -386,7 +386,7 @@ impl WriterProxy {
             // Not through `known`, which may be full of later numbers.
             ready.changes.push_back(change);
             self.next = number.saturating_add(1);
-            self.doubt.note_delivered(number);
+            self.plausibility.note_delivered(number);
             self.acks.progress_count.tally();
             self.deliver_in_order(ready);
             return ReceiveOutcome::Delivered;
@@ -483,7 +483,7 @@ impl WriterProxy {
                 return;
             };
             self.next = change.sequence.next().0;
-            self.doubt.note_delivered(change.sequence.0);
+            self.plausibility.note_delivered(change.sequence.0);
             ready.changes.push_back(change);
         }
         match self.reorder.first().filter(|first| first.0 < limit) {

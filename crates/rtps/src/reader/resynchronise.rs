@@ -1,5 +1,5 @@
 //! Resynchronisation of a reader with a writer whose messages contradict what was
-//! received in its name. [`super::doubt`] decides when.
+//! received in its name. [`super::plausibility`] decides when.
 
 use super::{Reader, ReaderEvent};
 use crate::id::Guid;

@@ -46,7 +46,7 @@ impl Writer {
             self.stats.unknown_readers.tally();
             return;
         };
-        if reader.doubts_acknack(now, acknack, end) {
+        if reader.is_acknack_unconfirmed(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
             if needs_heartbeat(acknack, end) {
                 answer(reader, now, &mut self.pending, &mut self.timers);
@@ -167,7 +167,7 @@ impl Writer {
             self.stats.unknown_readers.tally();
             return;
         };
-        if reader.doubts_nack_frag(now, nack.count) {
+        if reader.is_nack_frag_unconfirmed(now, nack.count) {
             self.stats.unconfirmed_acks.tally();
             return;
         }

@@ -1,7 +1,7 @@
 //! Reader proxy (RTPS 2.5 §8.4.7.5, ReaderProxy): the state of one matched reader,
 //! and the destination (reader locator, §8.4.7.4) that several readers may share.
 //!
-//! `ReaderProxy` has 31 fields, one per fact that the specification or retransmission
+//! `ReaderProxy` has a field per fact that the specification or retransmission
 //! needs about a reader. Nothing but the writer reads them.
 
 use alloc::sync::Arc;
@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 use super::ack_answer::AckAnswer;
-use super::ack_doubt::{AckDoubt, Claim};
+use super::ack_plausibility::{AckPlausibility, Claim};
 use super::ack_progress::AckProgress;
 use super::config::{HeartbeatConfig, PayloadForm, ReaderProxyConfig};
 use super::fragment_requests::FragmentRequests;
@@ -123,7 +123,7 @@ pub(super) struct ReaderProxy {
     acknack_at: Instant,
     nack_frag_count: Option<u32>,
     nack_frag_at: Instant,
-    ack_doubt: AckDoubt,
+    ack_plausibility: AckPlausibility,
     /// When its ACKNACKs are answered.
     pub ack_answer: AckAnswer,
     /// Notices that it acknowledges nothing.
@@ -165,7 +165,7 @@ impl ReaderProxy {
             acknack_at: Instant::ZERO,
             nack_frag_count: None,
             nack_frag_at: Instant::ZERO,
-            ack_doubt: AckDoubt::NONE,
+            ack_plausibility: AckPlausibility::NONE,
             ack_answer: AckAnswer::NONE,
             progress: AckProgress::NEW,
         }
@@ -232,23 +232,23 @@ impl ReaderProxy {
 
     /// Whether to wait for a second ACKNACK that agrees with this one. `end`: the
     /// number after the last one sent.
-    pub fn doubts_acknack(&mut self, now: Instant, acknack: &AckNack, end: i64) -> bool {
+    pub fn is_acknack_unconfirmed(&mut self, now: Instant, acknack: &AckNack, end: i64) -> bool {
         let claim = Claim {
             count: acknack.count,
             jumps: is_count_jump(self.acknack_count, acknack.count),
             is_unsent: acknack.state.base().0 > end,
         };
-        self.ack_doubt.is_unconfirmed(now, claim)
+        self.ack_plausibility.is_unconfirmed(now, claim)
     }
 
     /// The same of a NACK_FRAG.
-    pub fn doubts_nack_frag(&mut self, now: Instant, count: u32) -> bool {
+    pub fn is_nack_frag_unconfirmed(&mut self, now: Instant, count: u32) -> bool {
         let claim = Claim {
             count,
             jumps: is_count_jump(self.nack_frag_count, count),
             is_unsent: false,
         };
-        self.ack_doubt.is_unconfirmed(now, claim)
+        self.ack_plausibility.is_unconfirmed(now, claim)
     }
 
     /// Whether an ACKNACK with this count is new.
@@ -406,14 +406,15 @@ pub(super) struct Destination {
     pub readers: usize,
     /// Its reliable readers.
     pub reliable: usize,
-    /// Its reliable readers that never answered.
+    /// Its reliable readers that have acknowledged nothing yet.
     pub unconfirmed: usize,
-    /// If no reader answered yet and all start at their match: the last number
-    /// before their start. `None` for readers of Pteros. See [`Destination::announce`].
+    /// Limit of announced numbers while all readers start at their match and none has
+    /// acknowledged: the last number before their start. `None` for readers of Pteros.
+    /// See [`Destination::announce`].
     pub announce_max: Option<i64>,
     /// Its heartbeat schedule.
     pub heartbeat_schedule: HeartbeatSchedule,
-    /// What it may be sent again.
+    /// Retransmissions that it may receive.
     pub credit: RetransmissionCredit,
     /// Its round trip.
     pub round_trip: AckRoundTrip,
@@ -464,14 +465,14 @@ impl Destination {
         }
     }
 
-    /// The last number that a heartbeat names which is sent now.
+    /// The last number to announce in a heartbeat sent now.
     ///
-    /// Cyclone DDS starts a volatile reader after the last number of the first
-    /// heartbeat it receives, and drops data while it is still matching. So no
-    /// heartbeat names a sample relevant to these readers until one has answered.
+    /// Cyclone DDS starts a volatile reader after the last number of its first heartbeat,
+    /// and drops data while it is still matching. So heartbeats name no sample that these
+    /// readers need until one of them has acknowledged.
     ///
-    /// Readers of Pteros begin at the first number instead, and doubt a writer that names
-    /// less than they have received.
+    /// Readers of Pteros start at the first number instead. They treat a writer that
+    /// names less than they have received as implausible.
     pub fn announce(&self, last: i64) -> i64 {
         match self.announce_max {
             Some(announce_max) if self.heartbeat_schedule.unanswered() < UNANSWERED_MAX => {

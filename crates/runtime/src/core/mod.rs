@@ -1,15 +1,14 @@
 //! The core of a context: the wiring of one RTPS participant and its further wires.
 //!
-//! A [`Core`] owns the parts of a context and carries what one of them reports to
-//! the others. Each part has its own folder, fields and locks: endpoints, send path,
-//! scheduler, wires, shared-memory connections, same-host peers, graph, security. A
-//! part never sees the core. What concerns one part alone is a method of that part.
+//! A [`Core`] owns the parts of a context and passes reports of one part to the others.
+//! Each part has its own folder, fields and locks: endpoints, send path, scheduler, wires,
+//! shared-memory connections, same-host peers, graph, security. A part never accesses the
+//! core. An operation on one part is a method of that part.
 //!
-//! `Core` has 22 fields, nearly all of them parts, and more methods than a type
-//! should, in the files of this folder. Half of them are the interface of the
-//! runtime, the rest takes an operation through several parts: a publish, a match,
-//! a poll. Which thread calls what, in which order, is in
-//! `docs/internals/drive_contract.md`.
+//! Nearly all fields of `Core` are parts. Its methods are in the files of this folder.
+//! They are the interface of the runtime, and operations on several parts, such as a
+//! publish, a match or a poll. `docs/internals/drive_contract.md` lists the calling
+//! threads and the order of calls.
 
 mod bound_port_probe;
 mod changeable_qos;
@@ -174,10 +173,10 @@ impl Default for CoreOptions {
     }
 }
 
-/// Totals of a context since its start.
+/// Counters of a context since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreCounts {
-    /// Datagrams received.
+    /// UDP datagrams received from all peers.
     pub datagrams_received: u64,
     /// Datagrams handed to the kernel.
     pub datagrams_sent: u64,
@@ -187,15 +186,16 @@ pub struct CoreCounts {
     pub send_waits: u64,
     /// Datagrams that are not RTPS.
     pub malformed: u64,
-    /// Datagrams and discovery messages in the name of a participant from an address
-    /// that it has not proven. They were dropped: most often they are forged.
+    /// Datagrams and discovery messages dropped because they name a participant from an
+    /// address that it has not proven. Most of them are forged.
     pub foreign_sources: u64,
-    /// Participants that answered after a dispose or a restart in their name, which
-    /// most often was forged.
+    /// Participants that answered after a dispose or a restart in their name. Most such
+    /// messages are forged.
     pub returned_participants: u64,
     /// Datagrams with discovery data that the rate limiter dropped.
     pub rate_limited: u64,
-    /// The IPv4 address of which it dropped most, and how many; zeros without any.
+    /// The IPv4 address with most rate-limited datagrams, and their number; zeros without
+    /// any.
     pub most_rate_limited: ([u8; 4], u64),
 }
 
@@ -213,10 +213,10 @@ pub(crate) struct ReceiveCounters {
     pub(crate) most_limited_count: AtomicU64,
 }
 
-/// Moves of traffic between two addresses, and when they were told.
+/// Logged moves of traffic between two addresses, with their time.
 type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
 
-/// What opening the sockets has shown.
+/// Results of opening the sockets.
 struct SocketReport {
     participant_index: u32,
     advice: Vec<String>,
@@ -485,7 +485,7 @@ impl Core {
         for wire in self.wires.iter() {
             wire.close(now);
         }
-        // The background I/O thread may hold the core a moment longer, and the process
+        // The background I/O thread may still hold the core for a moment, and the process
         // may be about to end.
         self.write_trace_file();
     }
@@ -542,7 +542,7 @@ fn guid_prefix(unique: [u8; 10]) -> GuidPrefix {
     GuidPrefix(bytes)
 }
 
-/// What the participant announces.
+/// Configuration of the participant's announcements.
 fn participant_config(
     options: &CoreOptions,
     prefix: GuidPrefix,
@@ -579,7 +579,7 @@ fn participant_config(
     config
 }
 
-/// Logs what the operator should know about the sockets.
+/// Logs warnings about the sockets.
 fn report_sockets(plan: &SocketPlan, opened: &OpenedTransports) {
     for advice in &opened.advice {
         tracing::warn!("{advice}");

@@ -1,6 +1,8 @@
-//! Publisher group: a DDS publisher with several writers, with common coherent sets
-//! and one order (presentation / coherent set, DDS 1.4 §2.2.2.4.1.10–11; RTPS 2.5
-//! §8.7.5, §8.7.6).
+//! Publisher group: a DDS publisher with several writers, common coherent sets and one
+//! order.
+//!
+//! Implements presentation / coherent set (DDS 1.4 §2.2.2.4.1.10–11; RTPS 2.5 §8.7.5,
+//! §8.7.6).
 //!
 //! A member writes under the group's lock, so that group sequence numbers have the
 //! order of the samples on every path.
@@ -60,7 +62,7 @@ impl PublisherGroup {
         self.state.lock().sets.is_open()
     }
 
-    /// Begins a coherent set; within an open one only counts.
+    /// Starts a coherent set; within an open one it only counts.
     ///
     /// # Errors
     /// [`GroupError::NotCoherent`], [`GroupError::NestedTooDeep`].
@@ -155,8 +157,8 @@ impl GroupWriteGuard<'_> {
         self.state.sets.coherent_mark(writer.open_set_begin, next)
     }
 
-    /// In ordered access: the other writers announce that nothing is missing from
-    /// them.
+    /// In ordered access: announces at the other writers that none of their samples is
+    /// missing.
     pub fn announce_group_position(
         &self,
         scheduler: &Scheduler,

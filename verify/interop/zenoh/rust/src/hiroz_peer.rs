@@ -46,7 +46,7 @@ fn run(options: &Options) -> Result<()> {
 fn qos(options: &Options) -> QosProfile {
     QosProfile {
         history: QosHistory::from_depth(10),
-        durability: if options.is_latched {
+        durability: if options.is_transient_local {
             QosDurability::TransientLocal
         } else {
             QosDurability::Volatile
@@ -61,7 +61,7 @@ async fn publish(node: &ZNode, options: &Options) -> Result<()> {
     println!("ready");
     options.wait_for_start();
     // Samples sent before a reader is known are lost, unless there is a history.
-    if !options.is_latched && !publisher.wait_for_subscription(1, SOON).await {
+    if !options.is_transient_local && !publisher.wait_for_subscription(1, SOON).await {
         return Err("no subscription".into());
     }
     for number in 1..=options.count {

@@ -10,7 +10,7 @@ pub struct Options {
     pub topic: String,
     pub node: String,
     pub count: u64,
-    pub is_latched: bool,
+    pub is_transient_local: bool,
     /// Waits for a line before it sends.
     pub waits: bool,
 }
@@ -24,7 +24,7 @@ impl Options {
             topic: "chatter".to_owned(),
             node: node.to_owned(),
             count: 3,
-            is_latched: false,
+            is_transient_local: false,
             waits: false,
         };
         while let Some(name) = words.next() {
@@ -43,7 +43,7 @@ impl Options {
                     options.count =
                         count.unwrap_or_else(|e| refuse(&format!("{name} {value}: {e}")));
                 }
-                "--durability" => options.is_latched = is("volatile", "transient_local"),
+                "--durability" => options.is_transient_local = is("volatile", "transient_local"),
                 "--start" => options.waits = is("now", "stdin"),
                 _ => refuse(&format!("{name}: no such option; {USAGE}")),
             }

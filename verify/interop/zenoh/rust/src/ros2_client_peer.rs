@@ -33,7 +33,7 @@ type Outcome = Result<(), Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let options = Options::read("ros2_client_peer");
-    if options.is_latched {
+    if options.is_transient_local {
         refuse("--durability transient_local: ros2-client has none over Zenoh");
     }
     match run(&options) {

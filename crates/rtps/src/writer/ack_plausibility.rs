@@ -1,4 +1,4 @@
-//! Doubt about an ACKNACK or NACK_FRAG: a claim that a reader cannot honestly make.
+//! Plausibility check of an ACKNACK or NACK_FRAG: a claim that no correct reader makes.
 //!
 //! Without security anyone who spoofs an address can acknowledge in a reader's name,
 //! and so free samples that it lacks. An ACKNACK is not believed at once if its count
@@ -24,16 +24,16 @@ pub(super) struct Claim {
     pub is_unsent: bool,
 }
 
-/// The doubts about one reader; most often none.
+/// Open plausibility checks of one reader; most often none.
 #[derive(Debug)]
-pub(super) struct AckDoubt {
+pub(super) struct AckPlausibility {
     /// The count that jumped.
     count: Option<u32>,
     /// When it began to acknowledge unsent numbers, and the last time.
     unsent: Option<(Instant, Instant)>,
 }
 
-impl AckDoubt {
+impl AckPlausibility {
     pub const NONE: Self = Self {
         count: None,
         unsent: None,
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn a_count_that_jumps_is_believed_with_the_next_one() {
-        let mut doubt = AckDoubt::NONE;
+        let mut plausibility = AckPlausibility::NONE;
         let mut claim = |count, jumps| {
             let is_unsent = false;
-            doubt.is_unconfirmed(
+            plausibility.is_unconfirmed(
                 at(0),
                 Claim {
                     count,
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn unsent_numbers_are_acknowledged_by_a_reader_that_insists() {
-        let mut doubt = AckDoubt::NONE;
+        let mut plausibility = AckPlausibility::NONE;
         let mut claim = |ms, is_unsent| {
-            doubt.is_unconfirmed(
+            plausibility.is_unconfirmed(
                 at(ms),
                 Claim {
                     count: 1,

@@ -1,4 +1,4 @@
-//! Doubt about a writer's state: claims in its name that its history does not
+//! Plausibility checks of a writer's state: claims in its name that its history does not
 //! explain, what contradicts them, and resynchronisation after it.
 //!
 //! Without security anyone who spoofs an address can claim anything in a writer's
@@ -80,9 +80,9 @@ struct AckLimit {
     through: i64,
 }
 
-/// The doubts about one writer; most often none.
+/// Open plausibility checks of one writer; most often none.
 #[derive(Debug)]
-pub(super) struct Doubt {
+pub(super) struct Plausibility {
     jump: Option<Jump>,
     contradiction: Option<Contradiction>,
     ack_limit: Option<AckLimit>,
@@ -97,7 +97,7 @@ pub(super) struct Doubt {
     late: LateSamples,
 }
 
-impl Doubt {
+impl Plausibility {
     pub const NONE: Self = Self {
         jump: None,
         contradiction: None,
@@ -110,7 +110,7 @@ impl Doubt {
         late: LateSamples::NONE,
     };
 
-    /// When to request a HEARTBEAT; far future without doubts.
+    /// When to request a HEARTBEAT; far future if nothing is open.
     pub fn probe_at(&self) -> Instant {
         self.probe_at
     }
@@ -171,14 +171,14 @@ impl WriterProxy {
 
     /// Requests a HEARTBEAT, because a claim was not believed.
     pub(super) fn request_confirmation(&mut self, now: Instant) {
-        self.doubt.probe_no_later(now);
+        self.plausibility.probe_no_later(now);
     }
 
     /// Requests a HEARTBEAT unless one follows a sample soon, to learn whether the
     /// writer has really written it.
     pub(super) fn expect_heartbeat(&mut self, now: Instant, sequence: SequenceNumber) {
         if sequence.0 > self.sent_through {
-            self.doubt.probe_no_later(now.after(HEARTBEAT_DELAY));
+            self.plausibility.probe_no_later(now.after(HEARTBEAT_DELAY));
         }
     }
 
@@ -199,17 +199,17 @@ impl WriterProxy {
             count: heartbeat.count,
             at: now,
         };
-        let confirms = self.doubt.jump.is_some_and(|jump| {
+        let confirms = self.plausibility.jump.is_some_and(|jump| {
             let newer = claim.count.wrapping_sub(jump.count).cast_signed();
             jump.first <= claim.first && jump.last <= claim.last && newer > 0 && jump.at < now
         });
         if confirms {
-            self.doubt.jump = None;
-            self.doubt.clear_if_resolved();
+            self.plausibility.jump = None;
+            self.plausibility.clear_if_resolved();
             return HeartbeatJudgement::Plausible;
         }
-        self.doubt.jump = Some(claim);
-        self.doubt.probe_no_later(now);
+        self.plausibility.jump = Some(claim);
+        self.plausibility.probe_no_later(now);
         HeartbeatJudgement::Unconfirmed
     }
 
@@ -217,22 +217,22 @@ impl WriterProxy {
     /// Returns true when the belief is proven wrong.
     pub(super) fn note_contradiction(&mut self, now: Instant, first: i64, last: i64) -> bool {
         let believed = self.believed();
-        let doubt = &mut self.doubt;
+        let plausibility = &mut self.plausibility;
         if !self.synced {
             return false;
         }
-        match &mut doubt.contradiction {
+        match &mut plausibility.contradiction {
             None if last < believed => {
-                doubt.contradiction = Some(Contradiction {
+                plausibility.contradiction = Some(Contradiction {
                     believed,
                     since: now,
                     seen: 1,
                 });
-                doubt.probe_no_later(now.after(PROBE_DELAY));
+                plausibility.probe_no_later(now.after(PROBE_DELAY));
             }
             None => {}
             Some(open) if last >= open.believed => {
-                doubt.contradiction = None;
+                plausibility.contradiction = None;
             }
             Some(open) => {
                 open.seen = open.seen.saturating_add(1);
@@ -242,34 +242,34 @@ impl WriterProxy {
                 {
                     return true;
                 }
-                doubt.probe_no_later(now.after(PROBE_PERIOD));
+                plausibility.probe_no_later(now.after(PROBE_PERIOD));
             }
         }
-        doubt
+        plausibility
             .ack_limit
             .take_if(|limit| now > limit.since && last >= limit.through);
         // A plausible HEARTBEAT refutes a jump that was not confirmed.
-        doubt.jump = None;
+        plausibility.jump = None;
         let unnamed = self.announced.saturating_add(1);
         if first > unnamed {
             self.limit_acks(now, unnamed, first.saturating_sub(1));
         }
-        self.doubt.clear_if_resolved();
+        self.plausibility.clear_if_resolved();
         false
     }
 
     /// Acknowledges nothing from `base` on until a later HEARTBEAT names `through`.
     fn limit_acks(&mut self, since: Instant, base: i64, through: i64) {
-        let doubt = &mut self.doubt;
-        let before = doubt.ack_limit.map_or((base, through), |limit| {
+        let plausibility = &mut self.plausibility;
+        let before = plausibility.ack_limit.map_or((base, through), |limit| {
             (limit.base.min(base), limit.through.max(through))
         });
-        doubt.ack_limit = Some(AckLimit {
+        plausibility.ack_limit = Some(AckLimit {
             base: before.0,
             since,
             through: before.1,
         });
-        doubt.probe_no_later(since.after(PROBE_DELAY));
+        plausibility.probe_no_later(since.after(PROBE_DELAY));
     }
 
     /// Notes a GAP that reaches beyond the announced numbers. The HEARTBEAT in the
@@ -291,11 +291,11 @@ impl WriterProxy {
         from_start: bool,
         config: &NackConfig,
     ) {
-        let Doubt {
+        let Plausibility {
             delivered,
             before_leap,
             ..
-        } = self.doubt;
+        } = self.plausibility;
         let continues = [delivered, before_leap].into_iter().find(|n| *n <= last);
         let next = match continues {
             _ if from_start => first,
@@ -303,10 +303,10 @@ impl WriterProxy {
             None => last.saturating_add(1),
         };
         self.restart_at(next, last);
-        self.doubt = Doubt {
+        self.plausibility = Plausibility {
             delivered: next.saturating_sub(1),
             given_up: (if continues.is_none() { delivered } else { 0 }, now),
-            ..Doubt::NONE
+            ..Plausibility::NONE
         };
         self.heartbeat_counts.forget_suspicion();
         self.acks.nack.requested = 0;
@@ -320,7 +320,7 @@ impl WriterProxy {
     /// The number to continue at if the writer names again what was delivered before
     /// the last resynchronisation: then that one was caused by forged HEARTBEATs.
     pub(super) fn returns_to(&mut self, now: Instant, first: i64, last: i64) -> Option<i64> {
-        let (delivered, at) = self.doubt.given_up;
+        let (delivered, at) = self.plausibility.given_up;
         if delivered == 0 {
             return None;
         }
@@ -328,7 +328,7 @@ impl WriterProxy {
         let is_recent = now.since(at) <= RETURN_MAX;
         let is_named = first <= next && next <= last.saturating_add(1);
         if !is_recent || is_named {
-            self.doubt.given_up = (0, now);
+            self.plausibility.given_up = (0, now);
         }
         (is_recent && is_named && next > self.next_number()).then_some(next)
     }
@@ -336,20 +336,20 @@ impl WriterProxy {
     /// As [`Self::returns_to`], when the writer goes on with samples: the number to
     /// continue at.
     pub(super) fn returns_with(&mut self, now: Instant, sequence: SequenceNumber) -> Option<i64> {
-        let (delivered, at) = self.doubt.given_up;
+        let (delivered, at) = self.plausibility.given_up;
         let is_next = delivered != 0
             && sequence.0 > delivered
             && sequence.0.saturating_sub(delivered) <= RETURN_NUMBERS_MAX
             && now.since(at) <= RETURN_MAX;
         is_next.then(|| {
-            self.doubt.given_up = (0, now);
+            self.plausibility.given_up = (0, now);
             delivered.saturating_add(1)
         })
     }
 
     /// Notes a best-effort sample in order.
     pub(super) fn note_in_order(&mut self, now: Instant) {
-        self.doubt.late.note_in_order(now);
+        self.plausibility.late.note_in_order(now);
     }
 
     /// Whether late best-effort samples show that the expected number is wrong
@@ -357,7 +357,7 @@ impl WriterProxy {
     pub(super) fn follows_late_samples(&mut self, now: Instant, sequence: SequenceNumber) -> bool {
         let follows = !self.reliable
             && !fault!("best-effort-jump-is-final")
-            && self.doubt.late.follows(now, sequence.0);
+            && self.plausibility.late.follows(now, sequence.0);
         if follows {
             self.restart_at(sequence.0, sequence.previous().0);
         }

@@ -1,4 +1,4 @@
-//! Syncs that fail: the recording goes on, and its end reports them.
+//! Tests of failing syncs: the recording continues, and its end reports them.
 #![allow(
     clippy::disallowed_methods,
     reason = "the writer and the sync are two threads"
@@ -20,11 +20,11 @@ use crate::writer::BagOptions;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The first sync of a bag. It fails.
+/// The first sync of a bag, which fails.
 #[derive(Debug)]
 struct FirstSync {
-    /// The sync ends only after the writer of this intake, if it is there.
-    intake: Weak<Intake>,
+    /// If set, the sync ends only after the writer of this cache.
+    cache: Weak<MessageCache>,
     begun: Sender<()>,
     is_over: AtomicBool,
 }
@@ -32,10 +32,10 @@ struct FirstSync {
 impl FirstSync {
     fn fail(&self) -> io::Result<()> {
         let _ = self.begun.send(());
-        if let Some(intake) = self.intake.upgrade() {
-            let mut output = intake.output.lock();
+        if let Some(cache) = self.cache.upgrade() {
+            let mut output = cache.output.lock();
             while !output.is_finished {
-                let waited = intake.finished.wait_for(&mut output, TIMEOUT);
+                let waited = cache.finished.wait_for(&mut output, TIMEOUT);
                 if waited.timed_out() {
                     return Err(io::Error::other("the writer does not end"));
                 }
@@ -76,8 +76,8 @@ impl BagFile for StoredFile {
     }
 }
 
-fn intake(has_sync_thread: bool) -> Arc<Intake> {
-    Intake::new(IntakeOptions {
+fn cache(has_sync_thread: bool) -> Arc<MessageCache> {
+    MessageCache::new(MessageCacheOptions {
         chunk_bytes: 1 << 20,
         cache_bytes: 1 << 20,
         is_paused: false,
@@ -86,9 +86,9 @@ fn intake(has_sync_thread: bool) -> Arc<Intake> {
     })
 }
 
-fn writer(folder: &Path, intake: Weak<Intake>, begun: Sender<()>) -> BagWriter {
+fn writer(folder: &Path, cache: Weak<MessageCache>, begun: Sender<()>) -> BagWriter {
     let store = Store(Arc::new(FirstSync {
-        intake,
+        cache,
         begun,
         is_over: AtomicBool::new(false),
     }));
@@ -99,22 +99,22 @@ fn writer(folder: &Path, intake: Weak<Intake>, begun: Sender<()>) -> BagWriter {
     BagWriter::create(folder, options).unwrap()
 }
 
-/// Receives messages, in a chunk of their own.
-fn receive(intake: &Intake, sequences: RangeInclusive<i64>) {
+/// Receives messages in a chunk of their own.
+fn receive(cache: &MessageCache, sequences: RangeInclusive<i64>) {
     for sequence in sequences {
-        intake.receive(message(sequence), &[0; 20]);
+        cache.receive(message(sequence), &[0; 20]);
     }
-    intake.flush();
+    cache.flush();
 }
 
-/// All of the 20 messages are in the bag, and the sync is reported.
-fn check(folder: &Path, intake: &Intake, writer: BagWriter) {
-    let problem = intake.sync_problem().expect("the sync is reported");
+/// All 20 messages are in the bag, and the failed sync is reported.
+fn check(folder: &Path, cache: &MessageCache, writer: BagWriter) {
+    let problem = cache.sync_problem().expect("the sync is reported");
     assert!(problem.contains("the device is gone"), "{problem}");
-    assert_eq!(intake.problem(), None);
-    let account = intake.accounts().remove(&1).unwrap();
+    assert_eq!(cache.problem(), None);
+    let account = cache.accounts().remove(&1).unwrap();
     assert_eq!((account.written, account.lost()), (20, 0), "{account}");
-    let metadata = Intake::finish(writer, &BTreeMap::new()).unwrap();
+    let metadata = MessageCache::finish(writer, &BTreeMap::new()).unwrap();
     assert_eq!(metadata.message_count, 20);
     let mut reader = BagReader::open(folder).unwrap();
     assert!(reader.is_complete());
@@ -125,37 +125,37 @@ fn check(folder: &Path, intake: &Intake, writer: BagWriter) {
 #[test]
 fn a_recording_goes_on_after_a_sync_that_failed() {
     let folder = folder("failed-sync");
-    let intake = intake(false);
+    let cache = cache(false);
     let (begun, has_begun) = channel();
     let mut writer = writer(&folder, Weak::new(), begun);
-    intake.add_topic(topic());
-    receive(&intake, 1..=10);
-    intake.sync();
-    while intake.write_next(&mut writer) {}
+    cache.add_topic(topic());
+    receive(&cache, 1..=10);
+    cache.sync();
+    while cache.write_next(&mut writer) {}
     assert_eq!(has_begun.try_recv(), Ok(()));
-    receive(&intake, 11..=20);
-    let writer = intake.close(Some(writer)).unwrap();
-    check(&folder, &intake, writer);
+    receive(&cache, 11..=20);
+    let writer = cache.close(Some(writer)).unwrap();
+    check(&folder, &cache, writer);
 }
 
-/// The sync has its error only after the writer has ended, and no later one has it.
+/// The sync fails only after the writer has ended, and later syncs succeed.
 #[test]
 fn the_end_of_a_recording_waits_for_the_sync_that_runs() {
     let folder = folder("last-sync");
-    let intake = intake(true);
+    let cache = cache(true);
     let (begun, has_begun) = channel();
-    let writer = writer(&folder, Arc::downgrade(&intake), begun);
-    let (writes, syncs) = (intake.clone(), intake.clone());
+    let writer = writer(&folder, Arc::downgrade(&cache), begun);
+    let (writes, syncs) = (cache.clone(), cache.clone());
     let writes = std::thread::spawn(move || writes.write_all(writer));
     let syncs = std::thread::spawn(move || syncs.sync_all());
-    intake.add_topic(topic());
-    receive(&intake, 1..=10);
-    intake.sync();
+    cache.add_topic(topic());
+    receive(&cache, 1..=10);
+    cache.sync();
     let begun = has_begun.recv_timeout(TIMEOUT);
-    receive(&intake, 11..=20);
-    let writer = intake.close(None).unwrap();
+    receive(&cache, 11..=20);
+    let writer = cache.close(None).unwrap();
     assert_eq!(begun, Ok(()));
-    check(&folder, &intake, writer);
+    check(&folder, &cache, writer);
     writes.join().unwrap();
     syncs.join().unwrap();
 }

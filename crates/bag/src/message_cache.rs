@@ -1,12 +1,11 @@
-//! Intake of a recorder: copies received payloads into chunks, and hands full chunks to
-//! the writer thread.
+//! Message cache of a recorder: copies received payloads into chunks, and passes full
+//! chunks to the writer thread.
 //!
-//! A payload is copied once and its loan given back at once. So a slow disk slows no
-//! publisher. When the queue before the writer is full, messages are dropped and
-//! counted.
+//! A payload is copied once, and its loan is returned at once. So a slow disk delays no
+//! publisher. When the writer's queue is full, messages are dropped and counted.
 //!
-//! In snapshot mode, full chunks go to a ring instead. The oldest chunk makes room for
-//! the newest, and a snapshot hands over all of them.
+//! In snapshot mode, full chunks enter a ring buffer instead. A new chunk replaces the
+//! oldest one. A snapshot passes all chunks to the writer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,25 +23,26 @@ use crate::sync_queue::{SyncQueue, sync_file};
 use crate::topic::BagTopic;
 use crate::writer::{BagWriter, Split};
 
-/// Memory of used chunks that is kept for others: four images of 4 MB. The kernel clears
-/// each fresh page, which takes as long as the copy into it.
+/// Memory of used chunks kept for reuse: four images of 4 MB. The kernel clears each
+/// fresh page, which takes as long as the copy into it.
 const FREE_BYTES_MAX: usize = 20 << 20;
-/// Chunks in a snapshot's ring, at least: one of them is what a new message replaces.
+/// Minimum number of chunks in a snapshot's ring, because a new message replaces a whole
+/// chunk.
 const RING_CHUNKS_MIN: usize = 16;
 
-/// An item of the writer thread's queue, in order.
+/// Item of the writer thread's queue.
 enum WriterItem {
     Topic(BagTopic),
-    /// Offered by a later publisher of a channel.
+    /// QoS of a later publisher of a channel.
     OfferedQos(u16, QosProfile),
-    /// Latched messages of a chunk that is not written.
-    Latched(ChunkBuilder),
+    /// Transient-local messages of a chunk that is not written.
+    TransientLocal(ChunkBuilder),
     Chunk(ChunkBuilder),
     Split,
     Sync,
 }
 
-/// A received message without its payload.
+/// Metadata of a received message.
 #[derive(Clone, Copy)]
 pub(crate) struct Received {
     pub channel: u16,
@@ -50,32 +50,32 @@ pub(crate) struct Received {
     pub sequence: i64,
     pub log_time: u64,
     pub publish_time: u64,
-    pub is_latched: bool,
+    pub is_transient_local: bool,
 }
 
-/// Between subscriptions and the writer thread. Thread-safe.
-pub(crate) struct Intake {
-    state: Mutex<IntakeState>,
+/// Cache between subscriptions and the writer thread. Thread-safe.
+pub(crate) struct MessageCache {
+    state: Mutex<CacheState>,
     queue: ByteQueue<WriterItem>,
     output: Mutex<WriterOutput>,
     finished: Condvar,
-    /// Where a thread syncs; else the one that writes does.
+    /// Queue of the sync thread. Without one, the writing thread syncs.
     syncs: Option<SyncQueue>,
     chunk_bytes: usize,
 }
 
 #[derive(Default)]
-struct IntakeState {
+struct CacheState {
     chunk: ChunkBuilder,
     channels: BTreeMap<u16, ChannelAccount>,
     is_paused: bool,
-    /// Messages that arrive from then on belong to no account.
+    /// After closing, messages are not counted.
     is_closed: bool,
-    /// Of a recorder in snapshot mode.
+    /// Only in snapshot mode.
     ring: Option<Ring>,
 }
 
-/// The latest chunks, as many as fit.
+/// Ring buffer of the latest chunks, bounded by bytes.
 struct Ring {
     chunks: VecDeque<ChunkBuilder>,
     bytes: usize,
@@ -91,7 +91,7 @@ impl Ring {
         }
     }
 
-    /// Appends a chunk, and returns those that made room for it.
+    /// Appends a chunk, and returns the chunks that it replaces.
     fn push(&mut self, chunk: ChunkBuilder) -> Vec<ChunkBuilder> {
         self.bytes += chunk.len();
         self.chunks.push_back(chunk);
@@ -127,12 +127,12 @@ struct WriterOutput {
     lost: BTreeMap<u16, u64>,
     splits: Vec<Split>,
     free: Vec<ChunkBuilder>,
-    /// Their memory, [`FREE_BYTES_MAX`] at most.
+    /// Memory of the free chunks, at most [`FREE_BYTES_MAX`].
     free_bytes: usize,
     problem: Option<String>,
-    /// Why a file could not be synced. Writing goes on nevertheless.
+    /// Why a sync failed. Writing continues.
     sync_problem: Option<String>,
-    /// The writer, once the thread has written everything.
+    /// Set once the thread has written everything.
     writer: Option<BagWriter>,
     is_finished: bool,
 }
@@ -145,7 +145,7 @@ impl WriterOutput {
     }
 }
 
-impl IntakeState {
+impl CacheState {
     fn count_not_kept(&mut self, chunk: &ChunkBuilder) {
         for (channel, count) in chunk.counts() {
             self.channels.entry(channel).or_default().not_kept += count;
@@ -153,20 +153,21 @@ impl IntakeState {
     }
 }
 
-/// How an intake begins.
+/// Limits and modes of a cache.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IntakeOptions {
+pub(crate) struct MessageCacheOptions {
     pub chunk_bytes: usize,
-    /// Bytes that wait for the writer at most, or are kept for a snapshot.
+    /// Limit of bytes that wait for the writer, or that are kept for a snapshot.
     pub cache_bytes: usize,
     pub is_paused: bool,
     pub is_snapshot: bool,
-    /// Whether a thread runs [`Intake::sync_all`]. Else the one that writes syncs.
+    /// Whether a thread runs [`MessageCache::sync_all`]. Otherwise the writing thread
+    /// syncs.
     pub has_sync_thread: bool,
 }
 
-impl Intake {
-    pub(crate) fn new(options: IntakeOptions) -> Arc<Self> {
+impl MessageCache {
+    pub(crate) fn new(options: MessageCacheOptions) -> Arc<Self> {
         let chunk_bytes = if options.is_snapshot {
             let most = options.cache_bytes / RING_CHUNKS_MIN;
             options.chunk_bytes.min(most).max(1)
@@ -174,10 +175,10 @@ impl Intake {
             options.chunk_bytes
         };
         let ring = options.is_snapshot.then(|| Ring::new(options.cache_bytes));
-        let state = IntakeState {
+        let state = CacheState {
             is_paused: options.is_paused,
             ring,
-            ..IntakeState::default()
+            ..CacheState::default()
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -189,7 +190,7 @@ impl Intake {
         })
     }
 
-    /// Runs on the writer thread until [`Intake::close`].
+    /// Main function of the writer thread, until [`MessageCache::close`].
     pub(crate) fn write_all(&self, mut writer: BagWriter) {
         while let Some(item) = self.queue.pop() {
             self.write_item(&mut writer, item);
@@ -203,7 +204,7 @@ impl Intake {
         self.finished.notify_all();
     }
 
-    /// Writes the next item, where no thread does; false if there is none.
+    /// Writes the next item if no thread does. Returns false if there is none.
     pub(crate) fn write_next(&self, writer: &mut BagWriter) -> bool {
         let item = self.queue.try_pop();
         let is_there = item.is_some();
@@ -213,7 +214,7 @@ impl Intake {
         is_there
     }
 
-    /// Runs on the thread that syncs, until the writer has ended.
+    /// Main function of the sync thread, until the writer has ended.
     pub(crate) fn sync_all(&self) {
         if let Some(syncs) = &self.syncs {
             syncs.sync_all(|error| self.fail_sync(error));
@@ -228,7 +229,7 @@ impl Intake {
                 }
             }
             WriterItem::OfferedQos(channel, profile) => writer.add_offered_qos(channel, profile),
-            WriterItem::Latched(chunk) => writer.keep_latched(&chunk),
+            WriterItem::TransientLocal(chunk) => writer.keep_transient_local(&chunk),
             WriterItem::Split => writer.split(),
             WriterItem::Chunk(chunk) => self.write_chunk(writer, chunk),
             WriterItem::Sync => match (&self.syncs, writer.current_file()) {
@@ -244,8 +245,8 @@ impl Intake {
     }
 
     fn write_chunk(&self, writer: &mut BagWriter, mut chunk: ChunkBuilder) {
-        // A file that could not be written is not written further: what follows a torn
-        // record could not be read.
+        // After a failure nothing more is written to the file, because a reader cannot
+        // read past a torn record.
         let has_failed = self.output.lock().problem.is_some() && !fault!("written-after-a-failure");
         let result = if has_failed {
             Err(None)
@@ -289,8 +290,7 @@ impl Intake {
         self.output.lock().problem.clone()
     }
 
-    /// Why a sync failed, the first one that did. All of them are known after
-    /// [`Intake::close`].
+    /// Why the first failed sync failed. Complete after [`MessageCache::close`].
     pub(crate) fn sync_problem(&self) -> Option<String> {
         self.output.lock().sync_problem.clone()
     }
@@ -307,7 +307,7 @@ impl Intake {
         self.queue.push(0, WriterItem::OfferedQos(channel, profile));
     }
 
-    /// Takes in a message, or counts it as lost, or as paused.
+    /// Appends a message to the chunk, or counts it as lost or paused.
     pub(crate) fn receive(&self, message: Received, payload: &[u8]) {
         let mut state = self.state.lock();
         if state.is_closed {
@@ -335,18 +335,18 @@ impl Intake {
             return;
         }
         let (channel, time) = (message.channel, message.log_time);
-        if message.is_latched {
+        if message.is_transient_local {
             let publisher = Some(message.publisher);
             let chunk = &mut state.chunk;
-            chunk.add_latched(publisher, channel, time, message.publish_time, payload);
+            chunk.add_transient_local(publisher, channel, time, message.publish_time, payload);
         } else {
             let chunk = &mut state.chunk;
             chunk.add(channel, time, message.publish_time, payload);
         }
     }
 
-    /// Hands the chunk to the writer; false if the queue is full.
-    fn hand_over(&self, state: &mut IntakeState) -> bool {
+    /// Passes the chunk to the writer. Returns false if the queue is full.
+    fn hand_over(&self, state: &mut CacheState) -> bool {
         let bytes = state.chunk.len();
         if state.ring.is_some() {
             self.keep_for_snapshot(state);
@@ -362,22 +362,25 @@ impl Intake {
         true
     }
 
-    /// Moves the chunk into the ring, and counts the messages that make room for it.
-    fn keep_for_snapshot(&self, state: &mut IntakeState) {
+    /// Moves the chunk into the ring, and counts the replaced messages.
+    fn keep_for_snapshot(&self, state: &mut CacheState) {
         let next = ChunkBuilder::with_capacity(self.chunk_bytes);
         let full = std::mem::replace(&mut state.chunk, next);
         let replaced = state.ring.as_mut().map(|ring| ring.push(full));
         for chunk in replaced.unwrap_or_default() {
             state.count_not_kept(&chunk);
-            let latched = latched_of(&chunk);
-            if !latched.is_empty() && self.queue.has_room(latched.len()) {
-                self.queue.push(latched.len(), WriterItem::Latched(latched));
+            let transient_local = transient_local_of(&chunk);
+            if !transient_local.is_empty() && self.queue.has_room(transient_local.len()) {
+                self.queue.push(
+                    transient_local.len(),
+                    WriterItem::TransientLocal(transient_local),
+                );
             }
         }
     }
 
-    /// Hands over everything in the ring to the writer, however long its queue is;
-    /// false if the recorder is not in snapshot mode.
+    /// Passes all chunks of the ring to the writer, whatever the length of its queue.
+    /// Returns false outside snapshot mode.
     pub(crate) fn snapshot(&self) -> bool {
         let mut state = self.state.lock();
         if state.ring.is_none() {
@@ -393,8 +396,8 @@ impl Intake {
         true
     }
 
-    /// Hands over what there is, so that it is in the file even if the process is
-    /// killed. A snapshot waits to be asked for.
+    /// Passes the current chunk to the writer, so that the file has it if the process is
+    /// killed. Does nothing in snapshot mode.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
         let is_there = !state.chunk.is_empty() && !fault!("old-chunk-not-flushed");
@@ -403,7 +406,7 @@ impl Intake {
         }
     }
 
-    /// Asks the writer to make durable what was handed over.
+    /// Requests a sync of everything passed to the writer.
     pub(crate) fn sync(&self) {
         if !fault!("sync-not-asked") {
             self.queue.push(0, WriterItem::Sync);
@@ -423,7 +426,7 @@ impl Intake {
         self.state.lock().is_paused
     }
 
-    /// The accounts so far, by channel.
+    /// The accounts until now, by channel.
     pub(crate) fn accounts(&self) -> BTreeMap<u16, TopicAccount> {
         let state = self.state.lock();
         let output = self.output.lock();
@@ -446,8 +449,8 @@ impl Intake {
         accounts.collect()
     }
 
-    /// Ends intake and waits until everything is written, by the thread or here, where the
-    /// writer is the caller's, and until no sync runs. Blocks.
+    /// Closes the cache. Writes everything that is queued, here if the caller has the
+    /// writer. Blocks until all is written and no sync runs.
     pub(crate) fn close(&self, writer: Option<BagWriter>) -> Option<BagWriter> {
         {
             let mut state = self.state.lock();
@@ -460,7 +463,7 @@ impl Intake {
                     state.count_not_kept(chunk);
                 }
             } else if !last.is_empty() {
-                // The end has room: nothing else comes.
+                // The last chunk has space: nothing follows it.
                 self.queue.push(bytes, WriterItem::Chunk(last));
             }
         }
@@ -474,21 +477,21 @@ impl Intake {
         }
         let writer = output.writer.take();
         drop(output);
-        // The system reports bytes that it could not write to one sync only. That may be
-        // the one that runs, and the last one of the file succeeds then.
+        // The system reports unwritten bytes to one sync only. That may be the running
+        // one, and the last sync of the file succeeds then.
         if let Some(syncs) = &self.syncs {
             syncs.wait_until_idle();
         }
         writer
     }
 
-    /// Ends the threads of a recorder that could not start.
+    /// Ends the threads of a recorder that failed to start.
     pub(crate) fn stop(&self) {
         self.state.lock().is_closed = true;
         self.queue.close();
     }
 
-    /// Ends the bag of a writer with its accounts.
+    /// Ends the bag of a writer with the accounts.
     pub(crate) fn finish(
         writer: BagWriter,
         accounts: &BTreeMap<String, TopicAccount>,
@@ -497,16 +500,16 @@ impl Intake {
     }
 }
 
-/// The latched messages of a chunk alone.
-fn latched_of(chunk: &ChunkBuilder) -> ChunkBuilder {
-    let mut latched = ChunkBuilder::default();
-    for message in chunk.latched() {
+/// Copies the transient-local messages of a chunk.
+fn transient_local_of(chunk: &ChunkBuilder) -> ChunkBuilder {
+    let mut transient_local = ChunkBuilder::default();
+    for message in chunk.transient_local() {
         let payload = chunk.records().get(message.payload.clone());
         let (channel, time) = (message.channel, message.publish_time);
         let payload = payload.unwrap_or_default();
-        latched.add_latched(message.publisher, channel, time, time, payload);
+        transient_local.add_transient_local(message.publisher, channel, time, time, payload);
     }
-    latched
+    transient_local
 }
 
 #[cfg(test)]
@@ -524,12 +527,12 @@ mod tests {
             sequence,
             log_time: 1000 + u64::try_from(sequence).unwrap(),
             publish_time: 1000,
-            is_latched: false,
+            is_transient_local: false,
         }
     }
 
-    fn intake(chunk_bytes: usize, cache_bytes: usize, is_snapshot: bool) -> Arc<Intake> {
-        Intake::new(IntakeOptions {
+    fn cache(chunk_bytes: usize, cache_bytes: usize, is_snapshot: bool) -> Arc<MessageCache> {
+        MessageCache::new(MessageCacheOptions {
             chunk_bytes,
             cache_bytes,
             is_paused: false,
@@ -539,7 +542,7 @@ mod tests {
     }
 
     pub(super) fn folder(test: &str) -> std::path::PathBuf {
-        let name = format!("pteros-intake-{test}-{}", std::process::id());
+        let name = format!("pteros-message-cache-{test}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let _ = std::fs::remove_dir_all(&folder);
         folder
@@ -557,20 +560,20 @@ mod tests {
     #[test]
     fn a_snapshot_has_the_latest_messages_and_the_others_are_counted() {
         let folder = folder("snapshot");
-        let intake = intake(1 << 20, 16_000, true);
-        intake.add_topic(topic());
+        let cache = cache(1 << 20, 16_000, true);
+        cache.add_topic(topic());
         for sequence in 1..=500 {
-            intake.receive(message(sequence), &[0; 200]);
+            cache.receive(message(sequence), &[0; 200]);
         }
-        assert!(intake.snapshot());
+        assert!(cache.snapshot());
         for sequence in 501..=520 {
-            intake.receive(message(sequence), &[0; 200]);
+            cache.receive(message(sequence), &[0; 200]);
         }
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
-        intake.queue.close();
-        intake.write_all(writer);
-        let writer = intake.close(None).unwrap();
-        let account = intake.accounts().remove(&1).unwrap();
+        cache.queue.close();
+        cache.write_all(writer);
+        let writer = cache.close(None).unwrap();
+        let account = cache.accounts().remove(&1).unwrap();
         writer.finish(&BTreeMap::new()).unwrap();
         assert_eq!((account.received, account.lost()), (520, 0));
         assert_eq!(account.written + account.not_kept, 520);
@@ -583,44 +586,41 @@ mod tests {
 
     #[test]
     fn messages_of_a_pause_are_neither_received_nor_lost() {
-        let intake = intake(1 << 20, 1 << 20, false);
+        let cache = cache(1 << 20, 1 << 20, false);
         for sequence in 1..=30 {
-            intake.set_paused((11..=20).contains(&sequence));
-            intake.receive(message(sequence), &[0; 20]);
+            cache.set_paused((11..=20).contains(&sequence));
+            cache.receive(message(sequence), &[0; 20]);
         }
-        let mut account = intake.accounts().remove(&1).unwrap();
+        let mut account = cache.accounts().remove(&1).unwrap();
         account.settle(0, 0);
         assert_eq!((account.received, account.paused), (20, 10));
         assert_eq!(account.lost(), 0, "{account}");
         assert_eq!(TopicAccount::read(&account.to_string()).paused, 10);
     }
 
-    /// The writer is behind: what came after the split is no state before it.
+    /// The writer is behind: messages after the split are not part of the state before
+    /// it.
     #[test]
     fn a_file_begins_with_the_latched_messages_before_the_split() {
-        let folder = folder("latched");
-        let intake = intake(1 << 20, 1 << 20, false);
+        let folder = folder("transient_local");
+        let cache = cache(1 << 20, 1 << 20, false);
         let qos = pteros::QosProfile::default().keep_last(1).transient_local();
-        intake.add_topic(BagTopic {
+        cache.add_topic(BagTopic {
             offered_qos: vec![qos],
             ..topic()
         });
-        let latched = |sequence| Received {
-            is_latched: true,
+        let transient_local = |sequence| Received {
+            is_transient_local: true,
             ..message(sequence)
         };
-        intake.receive(latched(1), &[1; 9]);
-        intake.split();
-        intake.receive(latched(2), &[2; 9]);
-        intake.flush();
+        cache.receive(transient_local(1), &[1; 9]);
+        cache.split();
+        cache.receive(transient_local(2), &[2; 9]);
+        cache.flush();
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
-        intake.queue.close();
-        intake.write_all(writer);
-        intake
-            .close(None)
-            .unwrap()
-            .finish(&BTreeMap::new())
-            .unwrap();
+        cache.queue.close();
+        cache.write_all(writer);
+        cache.close(None).unwrap().finish(&BTreeMap::new()).unwrap();
         let mut reader = crate::BagReader::open(&folder).unwrap();
         let messages = reader.messages(Default::default());
         let found: Vec<_> = messages.map(|one| (one.file, one.payload[0])).collect();
@@ -631,42 +631,43 @@ mod tests {
     #[test]
     fn memory_of_large_messages_is_used_again_and_has_a_limit() {
         let folder = folder("memory");
-        let intake = intake(1000, 100 << 20, false);
-        intake.add_topic(topic());
+        let cache = cache(1000, 100 << 20, false);
+        cache.add_topic(topic());
         let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
         let image = vec![0; 4 << 20];
         for sequence in 1..=6 {
-            intake.receive(message(sequence), &image);
+            cache.receive(message(sequence), &image);
         }
-        while intake.write_next(&mut writer) {}
-        let kept = intake.output.lock().free_bytes;
+        while cache.write_next(&mut writer) {}
+        let kept = cache.output.lock().free_bytes;
         assert!((8 << 20..=FREE_BYTES_MAX).contains(&kept), "{kept}");
-        intake.receive(message(7), &image);
-        let left = intake.output.lock().free_bytes;
+        cache.receive(message(7), &image);
+        let left = cache.output.lock().free_bytes;
         assert!(left + (4 << 20) <= kept, "{left} of {kept} are left");
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// The writer thread runs only after everything was received: the slowest disk.
+    /// The writer thread runs only after everything was received, as with the slowest
+    /// disk.
     #[test]
     fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {
         let folder = folder("full");
-        let intake = intake(1000, 5000, false);
-        intake.add_topic(topic());
+        let cache = cache(1000, 5000, false);
+        cache.add_topic(topic());
         for sequence in 1..=100 {
-            intake.receive(message(sequence), &[0; 200]);
+            cache.receive(message(sequence), &[0; 200]);
         }
-        let before = intake.accounts().remove(&1).unwrap();
+        let before = cache.accounts().remove(&1).unwrap();
         assert_eq!((before.received, before.written), (100, 0));
         assert!(before.lost_buffer > 50, "{before}");
         let writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
-        intake.queue.close();
-        intake.write_all(writer);
-        let writer = intake.output.lock().writer.take().unwrap();
-        let account = intake.accounts().remove(&1).unwrap();
-        let metadata = Intake::finish(writer, &BTreeMap::new()).unwrap();
-        // The chunk that was being filled when the queue closed is left.
-        let left = u64::try_from(intake.state.lock().chunk.len() / 231).unwrap();
+        cache.queue.close();
+        cache.write_all(writer);
+        let writer = cache.output.lock().writer.take().unwrap();
+        let account = cache.accounts().remove(&1).unwrap();
+        let metadata = MessageCache::finish(writer, &BTreeMap::new()).unwrap();
+        // The chunk being filled when the queue closed is left.
+        let left = u64::try_from(cache.state.lock().chunk.len() / 231).unwrap();
         assert_eq!(
             account.received,
             account.written + account.lost_buffer + left
