@@ -5,8 +5,12 @@
 //! own types to it: cargo builds them against a second copy of the crate.
 #![allow(
     clippy::disallowed_methods,
-    clippy::should_implement_trait,
     reason = "tests start threads and other vendors' programs, and wait for them"
+)]
+#![allow(
+    clippy::new_without_default,
+    clippy::should_implement_trait,
+    reason = "harnesses are not values, and a generator is no iterator"
 )]
 
 pub mod allocations;
