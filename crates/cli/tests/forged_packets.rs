@@ -3,7 +3,7 @@
 //! own address and from the publisher's. The flow goes on, or is whole again within two
 //! seconds after the last forged packet.
 //!
-//! `rtps/tests/forged_discovery.rs` and `rtps/tests/writer_reader/forged.rs` check the
+//! `rtps/tests/testsuite/forged_discovery.rs` and `rtps/tests/testsuite/writer_reader/forged.rs` check the
 //! effect of each forged submessage on fake time. Where
 //! namespaces do not work, each test is skipped with a sentence.
 

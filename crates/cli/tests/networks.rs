@@ -4,7 +4,7 @@
 //!
 //! Fail-over is bounded by the longest time without a message. Two more hosts on a third
 //! network, which nobody touches, show whether the machine was too busy to measure. The
-//! exact times are checked on fake time (`rtps/tests/paths.rs`). Where
+//! exact times are checked on fake time (`rtps/tests/testsuite/paths.rs`). Where
 //! namespaces do not work, each test is skipped with a sentence.
 
 #![allow(clippy::disallowed_methods, reason = "other processes take real time")]

@@ -1,11 +1,10 @@
-//! The generated code that `tests/keys` runs equals the generator's current output.
-//! Separate from those tests, so that it also reports when that code does not
-//! compile.
+//! The generated code of the key tests equals the generator's current output. A program
+//! of its own, because it must report this also when that code does not compile.
 
 use pteros_msg::generate::{GenerateOptions, Generator};
 use pteros_msg::library::InterfaceLibrary;
 
-#[path = "keys/definitions.rs"]
+#[path = "testsuite/keys/definitions.rs"]
 mod definitions;
 
 #[test]
@@ -15,7 +14,10 @@ fn the_types_of_the_key_tests_are_what_the_generator_makes() {
     let options = GenerateOptions::default();
     let text = Generator::new(&library, &options).single_file(&["keyed"]);
     let text = text.unwrap();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/keys/generated.txt");
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/testsuite/keys/generated.txt"
+    );
     if std::fs::read_to_string(path).is_ok_and(|old| old == text) {
         return;
     }

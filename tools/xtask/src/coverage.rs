@@ -77,7 +77,7 @@ pub fn find(root: &Path, path: &str) -> Option<PathBuf> {
 }
 
 /// Whether `file` contains that scenario, or that function as a test or a test
-/// case, or whether the `main.rs` beside it does.
+/// case, or whether the `mod.rs` beside it does.
 fn is_test(file: &Path, name: &str) -> bool {
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let text = read(file);
@@ -104,8 +104,8 @@ fn is_test(file: &Path, name: &str) -> bool {
         return true;
     }
     let plays = |c: char| !(c.is_alphanumeric() || c == '_');
-    let main = file.with_file_name("main.rs");
-    main != file && read(&main).split(plays).any(|word| word == name)
+    let module = file.with_file_name("mod.rs");
+    module != file && read(&module).split(plays).any(|word| word == name)
 }
 
 #[cfg(test)]
@@ -126,9 +126,9 @@ mod tests {
             found.map(|finding| finding.message).collect()
         };
         let good = [
-            "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/byte_tables.rs::gap` `::header` |",
+            "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/testsuite/byte_tables.rs::gap` `::header` |",
             "| 8.3 | | — | gap: not there |",
-            "| 2.2 | | | `pteros/tests/conformance/samples.rs::keep_last_keeps_the_last` |",
+            "| 2.2 | | | `pteros/tests/testsuite/conformance/samples.rs::keep_last_keeps_the_last` |",
             "| 2.2 | | | `sim/tests/scenarios/partition.txt::two_wildcards_never_match` |",
             "| 2.2 | | | `examples/shapes/tests/vendors.rs::old_shapes_expire` |",
             "Told as `EndpointEvent`.",
@@ -139,12 +139,18 @@ mod tests {
         let bad = [
             ("| 8.3 | | `rtps/wire/gap.rs` | |", "neither a test"),
             ("| 8.3 | | `rtps/wire/hole.rs` | gap |", "no such file"),
-            ("`rtps/tests/byte_tables.rs::hole`", "no such test"),
-            ("`rtps/tests/byte_tables.rs::gap` `::hole`", "no such test"),
+            (
+                "`rtps/tests/testsuite/byte_tables.rs::hole`",
+                "no such test",
+            ),
+            (
+                "`rtps/tests/testsuite/byte_tables.rs::gap` `::hole`",
+                "no such test",
+            ),
             // These are functions, but not of a test.
             ("`rtps/wire/gap.rs::parse`", "no such test"),
             (
-                "`pteros/tests/conformance/back_pressure.rs::keep_all`",
+                "`pteros/tests/testsuite/conformance/back_pressure.rs::keep_all`",
                 "no such test",
             ),
         ];

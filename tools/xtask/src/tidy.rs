@@ -39,7 +39,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/rmw_pteros/tests/",
     "crates/python/src/ffi.rs",
     "crates/python/src/raw_message.rs",
-    "crates/pteros/tests/message_cost/allocations.rs",
+    "crates/test_support/src/allocations.rs",
     "verify/interop/host/iceoryx2/src/main.rs",
 ];
 
@@ -76,6 +76,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/zenoh/src/declarer.rs",
     "crates/zenoh/src/session.rs",
     "crates/zenoh/examples/",
+    "crates/test_support/src/",
     "crates/zenoh/tests/",
     "crates/cli/",
     "crates/security/examples/crypto_transform_cost.rs",

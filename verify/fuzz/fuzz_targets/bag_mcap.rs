@@ -1,4 +1,4 @@
 //! MCAP files.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::bag::read(pteros_fuzz::bag::MCAP, data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::bag::read(pteros_test_support::fuzz::bag::MCAP, data));

@@ -1,4 +1,4 @@
 //! Bags of ROS 1.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::bag::read(pteros_fuzz::bag::ROS1, data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::bag::read(pteros_test_support::fuzz::bag::ROS1, data));

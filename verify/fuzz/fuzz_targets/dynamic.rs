@@ -1,4 +1,4 @@
 //! Payloads as types known at run time only.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::cdr::dynamic(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::cdr::dynamic(data));

@@ -1,4 +1,4 @@
 //! A content filter and a message for it.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::text::filter(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::text::filter(data));

@@ -1,4 +1,4 @@
 //! WLP payloads.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::discovery::liveliness_data(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::discovery::liveliness_data(data));

@@ -1,4 +1,4 @@
 //! Any datagram through the message reader.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::message::message(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::message::message(data));

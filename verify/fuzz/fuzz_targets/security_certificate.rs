@@ -1,4 +1,4 @@
 //! Certificates, revocation lists and private keys.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::security::security_certificate(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::security::security_certificate(data));

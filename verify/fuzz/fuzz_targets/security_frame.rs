@@ -1,4 +1,4 @@
 //! Fuzz target: sealed frames.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::security::security_frame(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::security::security_frame(data));

@@ -1,4 +1,4 @@
 //! A handshake with a forger in between.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::security::security_handshake(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::security::security_handshake(data));

@@ -1,4 +1,4 @@
 //! Messages that carry tokens and keys.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_fuzz::security::security_message(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| pteros_test_support::fuzz::security::security_message(data));

@@ -1,8 +1,9 @@
 //! Mutation testing of the simulator, with few seeds and simple mutants.
-//! `cargo xtask sim --mutants` tests all of them. Needs the feature `faults`.
+//! `cargo xtask sim --mutants` tests all of them. A program of its own,
+//! because it needs the feature `faults`.
 #![cfg(feature = "faults")]
 
-#[path = "support/sound.rs"]
+#[path = "testsuite/sound.rs"]
 mod sound;
 
 use pteros_sim::fault_points::{Mutant, mutants};

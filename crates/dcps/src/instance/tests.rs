@@ -1,5 +1,5 @@
 //! The cache of one keyed subscription on simulated time. Cases for both paths are
-//! in `pteros/tests/conformance`.
+//! in `pteros/tests/testsuite/conformance`.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

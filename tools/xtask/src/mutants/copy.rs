@@ -20,11 +20,13 @@ const BUILD_MAX: Duration = Duration::from_secs(3_600);
 /// Builds until all mutants of the sample compile.
 const ROUNDS_MAX: usize = 30;
 
+/// The program of a crate's integration tests.
+const TESTSUITE: &str = "testsuite";
+
 /// The simulator, whose tests notice what those of the crates do not.
 const SIMULATOR: &str = "sim";
 
-/// Test programs in the order in which mutants run them. A group is not even built if
-/// those before it noticed every mutant.
+/// Tests in the order in which mutants run them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// All of the crates with mutants.
@@ -40,9 +42,9 @@ impl Group {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Crates, Self::Api, Self::Simulator];
 
-    /// The test programs of another crate. What measures time or memory, or needs
+    /// The test modules of another crate. What measures time or memory, or needs
     /// minutes, is left out.
-    fn programs(self) -> &'static [&'static str] {
+    fn modules(self) -> &'static [&'static str] {
         match self {
             Self::Crates => &[],
             Self::Api => &[
@@ -69,6 +71,29 @@ impl Group {
             ],
         }
     }
+
+    /// The modules of a program, by its crate's folder and its name, that belong to the
+    /// group; none for all of them. `None` if the program does not belong to it.
+    fn modules_of(self, folder: &Path, program: &str) -> Option<Vec<String>> {
+        let crate_name = folder.file_name()?.to_str()?;
+        let is_testsuite = program == TESTSUITE;
+        let other = match self {
+            Self::Crates if CRATES.contains(&crate_name) => {
+                if !is_testsuite {
+                    return Some(Vec::new());
+                }
+                let package = format!("pteros-{crate_name}");
+                let mut modules = test_modules(folder);
+                modules.retain(|module| !is_long(&package, module));
+                return Some(modules);
+            }
+            Self::Crates => return None,
+            Self::Api => "pteros",
+            Self::Simulator => SIMULATOR,
+        };
+        let modules = self.modules().iter().map(|&module| module.into());
+        (is_testsuite && crate_name == other).then(|| modules.collect())
+    }
 }
 
 /// A program of tests.
@@ -78,6 +103,8 @@ pub struct Program {
     pub path: PathBuf,
     /// The folder of its crate, in which it runs.
     pub folder: PathBuf,
+    /// The modules whose tests mutants run. If there are none, they run all tests.
+    pub modules: Vec<String>,
 }
 
 impl Program {
@@ -92,6 +119,12 @@ impl Program {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
         format!("{} {name}", self.crate_name())
+    }
+
+    /// Whether mutants run this test.
+    pub fn runs(&self, test: &str) -> bool {
+        let module = test.split("::").next();
+        self.modules.is_empty() || self.modules.iter().any(|known| Some(&**known) == module)
     }
 
     /// Whether its tests are of the simulator.
@@ -159,7 +192,7 @@ impl Copy {
             let valid = valid.filter(|site| !invalid.contains(&site.identity));
             let drawn: Vec<&Site> = valid.take(count).collect();
             let sources = self.write(&drawn)?;
-            let mut cargo = self.cargo(Group::Crates)?;
+            let mut cargo = self.cargo(&["--lib"]);
             let output = run_limited(&mut cargo, BUILD_MAX, false)?;
             if output.succeeded {
                 return Ok(drawn.into_iter().cloned().collect());
@@ -223,34 +256,25 @@ impl Copy {
         Ok(sources)
     }
 
-    /// Cargo that builds the tests of a group. It always names all packages, so that
-    /// features are the same and nothing is built twice.
-    fn cargo(&self, group: Group) -> Result<Command> {
+    /// Cargo that builds these targets. It always names all packages, so that features
+    /// are the same and nothing is built twice.
+    fn cargo(&self, targets: &[&str]) -> Command {
         let mut command = Command::new("cargo");
         command
             .args(["test", "--no-run", "--message-format=json"])
             .args(CRATES.iter().map(|name| format!("-ppteros-{name}")))
             .args(["-ppteros", "-ppteros-sim"])
-            .args(group.programs().iter().map(|name| format!("--test={name}")))
+            .args(targets)
             .current_dir(&self.tree)
             .env("RUSTFLAGS", "--cap-lints=allow")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TARGET_DIR", &self.build);
-        if group == Group::Crates {
-            for name in CRATES {
-                let package = format!("pteros-{name}");
-                let programs = test_programs(&self.tree.join("crates").join(name).join("tests"))?;
-                let quick = programs.iter().filter(|name| !is_long(&package, name));
-                command.args(quick.map(|name| format!("--test={name}")));
-            }
-            command.arg("--lib");
-        }
-        Ok(command)
+        command
     }
 
     /// Builds the tests of a group.
     pub fn programs(&self, group: Group) -> Result<Vec<Program>> {
-        let mut cargo = self.cargo(group)?;
+        let mut cargo = self.cargo(&["--lib", "--test", TESTSUITE]);
         let output = run_limited(&mut cargo, BUILD_MAX, false)?;
         if !output.succeeded {
             bail!("the tests do not build:\n{}", rendered(&output.text));
@@ -259,9 +283,11 @@ impl Copy {
             .filter_map(|message| {
                 let manifest = Path::new(message["manifest_path"].as_str()?);
                 message["profile"]["test"].as_bool().filter(|is| *is)?;
+                let folder = manifest.parent()?;
                 Some(Program {
                     path: PathBuf::from(message["executable"].as_str()?),
-                    folder: manifest.parent()?.to_owned(),
+                    folder: folder.to_owned(),
+                    modules: group.modules_of(folder, message["target"]["name"].as_str()?)?,
                 })
             })
             .collect();
@@ -293,18 +319,15 @@ pub fn is_of_tests(path: &Path) -> bool {
     name.ends_with("tests") || name.starts_with("fault") || in_folder
 }
 
-/// The names of the test programs in a folder `tests`.
-fn test_programs(folder: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten() {
-        let path = entry?.path();
-        let is_source = path.extension().is_some_and(|end| end == "rs");
-        if is_source || path.join("main.rs").exists() {
-            names.extend(path.file_stem().map(|name| name.to_string_lossy().into()));
-        }
-    }
-    names.sort();
-    Ok(names)
+/// The names of the modules in the integration tests of a crate.
+fn test_modules(folder: &Path) -> Vec<String> {
+    let root = folder.join("tests").join(TESTSUITE).join("main.rs");
+    let text = std::fs::read_to_string(root).unwrap_or_default();
+    let names = text.lines().filter_map(|line| {
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        line.strip_prefix("mod ")?.strip_suffix(';')
+    });
+    names.map(Into::into).collect()
 }
 
 /// All files below a folder.
@@ -381,15 +404,30 @@ mod tests {
     }
 
     #[test]
-    fn every_program_that_is_to_notice_mutants_exists() {
+    fn every_module_that_is_to_notice_mutants_exists() {
         for (group, folder) in [
-            (Group::Api, "crates/pteros/tests"),
-            (Group::Simulator, "verify/sim/tests"),
+            (Group::Api, "crates/pteros"),
+            (Group::Simulator, "verify/sim"),
         ] {
-            let all = test_programs(&root().join(folder)).unwrap();
-            for name in group.programs() {
+            let folder = root().join(folder);
+            let all = test_modules(&folder);
+            for name in group.modules() {
                 assert!(all.iter().any(|known| known == name), "{group:?} {name}");
             }
+            let modules = group.modules_of(&folder, TESTSUITE).unwrap();
+            assert_eq!(modules, group.modules());
+            assert_eq!(Group::Crates.modules_of(&folder, TESTSUITE), None);
         }
+        let rtps = root().join("crates/rtps");
+        let modules = Group::Crates.modules_of(&rtps, TESTSUITE).unwrap();
+        assert!(
+            modules.iter().any(|name| name == "writer_reader"),
+            "{modules:?}"
+        );
+        assert_eq!(
+            Group::Crates.modules_of(&rtps, "pteros_rtps"),
+            Some(Vec::new())
+        );
+        assert_eq!(Group::Api.modules_of(&rtps, TESTSUITE), None);
     }
 }

@@ -229,7 +229,7 @@ impl Runner {
     fn measure(&self, program: &Program) -> Result<Vec<Test>> {
         let ignored = self.names(program, &["--ignored"])?;
         let mut names = self.names(program, &[])?;
-        names.retain(|name| !ignored.contains(name));
+        names.retain(|name| program.runs(name) && !ignored.contains(name));
         let measured = in_parallel(&names, self.jobs, |index, name| {
             let reached = self.scratch.join(format!("reached-{index}"));
             let _ = std::fs::remove_file(&reached);
@@ -392,6 +392,7 @@ mod tests {
             program: Program {
                 path: path.into(),
                 folder: "crates/shm".into(),
+                modules: Vec::new(),
             },
             name: name.into(),
             seconds,
@@ -444,6 +445,7 @@ mod tests {
         let program = Program {
             path: script.clone(),
             folder: folder.clone(),
+            modules: Vec::new(),
         };
         Command::new("chmod")
             .arg("+x")

@@ -129,16 +129,19 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-container",
         ],
     ),
+    // In tests only, of these crates too.
     (
-        "pteros-fuzz",
+        "pteros-test-support",
         &[
-            "pteros-bag",
             "pteros-msg",
             "pteros-interfaces",
             "pteros-rtps",
             "pteros-security",
+            "pteros",
+            "pteros-bag",
         ],
     ),
+    ("pteros-fuzz", &["pteros-test-support"]),
     // Reads files of other repositories with the launch system.
     (
         "pteros-corpus",

@@ -1,0 +1,3 @@
+//! The integration tests of sockets and signals.
+
+mod shutdown;

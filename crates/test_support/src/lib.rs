@@ -1,0 +1,27 @@
+//! Helpers that the test programs of several crates share, and the fuzz targets, which
+//! those programs run without a fuzzer.
+//!
+//! It is a dev-dependency only (xtask excepted). A crate's unit tests cannot pass their
+//! own types to it: cargo builds them against a second copy of the crate.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start threads and other vendors' programs, and wait for them"
+)]
+#![allow(
+    clippy::new_without_default,
+    clippy::should_implement_trait,
+    reason = "harnesses are not values, and a generator is no iterator"
+)]
+
+pub mod allocations;
+pub mod fuzz;
+#[cfg(feature = "security")]
+pub mod keystore;
+pub mod mutation;
+pub mod own_process;
+pub mod peer;
+pub mod random;
+#[cfg(feature = "rtps")]
+pub mod rtps;
+#[cfg(feature = "pteros")]
+pub mod spin_thread;
