@@ -1,7 +1,7 @@
 //! The fuzz targets of bags (`verify/fuzz/src/bag.rs`) without a fuzzer: on the inputs of
 //! `verify/fuzz/seeds`, on the fixtures, and on changes of them.
 
-#[path = "../../../verify/fuzz/src/bag.rs"]
+#[path = "../../../../verify/fuzz/src/bag.rs"]
 mod bag;
 
 use std::path::{Path, PathBuf};

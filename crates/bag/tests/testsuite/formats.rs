@@ -1,7 +1,6 @@
 //! Bags of other formats: databases of rosbag2's sqlite3 storage, bags of ROS 1, and
 //! compressed files. `fixtures/make.py` wrote them with SQLite and rosbags.
 
-#[path = "formats/conformance.rs"]
 mod conformance;
 
 use std::path::{Path, PathBuf};
