@@ -13,6 +13,7 @@ use super::sites::{CRATES, Site, sites_in};
 use crate::checkout::root;
 use crate::limited_command::run_limited;
 use crate::test::is_long;
+use crate::test_programs::{self, Kind, TESTSUITE, TestProgram};
 
 /// The longest build.
 const BUILD_MAX: Duration = Duration::from_secs(3_600);
@@ -23,9 +24,9 @@ const ROUNDS_MAX: usize = 30;
 /// The simulator, whose tests notice what those of the crates do not.
 const SIMULATOR: &str = "sim";
 
-/// Test programs in the order in which mutants run them. A group is not even built if
+/// Tests in the order in which mutants run them. A group is not even built if
 /// those before it noticed every mutant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// All of the crates with mutants.
     Crates,
@@ -40,9 +41,18 @@ impl Group {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Crates, Self::Api, Self::Simulator];
 
-    /// The test programs of another crate. What measures time or memory, or needs
-    /// minutes, is left out.
-    fn programs(self) -> &'static [&'static str] {
+    /// The package of another crate.
+    fn package(self) -> Option<&'static str> {
+        match self {
+            Self::Crates => None,
+            Self::Api => Some("pteros"),
+            Self::Simulator => Some("pteros-sim"),
+        }
+    }
+
+    /// Modules and programs of integration tests of another crate. What measures time
+    /// or memory, or needs minutes, is left out.
+    fn names(self) -> &'static [&'static str] {
         match self {
             Self::Crates => &[],
             Self::Api => &[
@@ -69,18 +79,63 @@ impl Group {
             ],
         }
     }
+
+    /// Whether it has integration tests of a package, by their module or program.
+    fn has(self, package: &str, name: &str) -> bool {
+        match self.package() {
+            Some(own) => own == package && self.names().contains(&name),
+            None => self.has_package(package) && !is_long(package, name),
+        }
+    }
+
+    fn has_package(self, package: &str) -> bool {
+        CRATES
+            .iter()
+            .any(|name| package == format!("pteros-{name}"))
+    }
 }
 
-/// A program of tests.
+/// A program of tests, and the group of which it runs tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Program {
     /// Where it is.
     pub path: PathBuf,
     /// The folder of its crate, in which it runs.
     pub folder: PathBuf,
+    /// Whose tests run.
+    pub group: Group,
 }
 
 impl Program {
+    /// The tests of a group in a program, if it has any of them.
+    fn of(group: Group, built: TestProgram) -> Option<Self> {
+        let has_tests = match group {
+            Group::Crates => group.has_package(&built.package),
+            _ => group.package() == Some(&built.package) && built.kind == Kind::Integration,
+        };
+        let is_run = built.target == TESTSUITE || group.has(&built.package, &built.target);
+        (has_tests && (built.kind == Kind::Library || is_run)).then_some(Self {
+            path: built.path,
+            folder: built.folder,
+            group,
+        })
+    }
+
+    /// Whether a test of the program runs, by its full name.
+    pub fn runs(&self, test: &str) -> bool {
+        let by_module = self.title().ends_with(TESTSUITE);
+        let module = test.split("::").next().unwrap_or(test);
+        !by_module || self.group.has(&self.package(), module)
+    }
+
+    /// Name of its package.
+    fn package(&self) -> String {
+        match self.crate_name().as_str() {
+            "pteros" => "pteros".into(),
+            name => format!("pteros-{name}"),
+        }
+    }
+
     /// The crate, without `pteros-`.
     pub fn crate_name(&self) -> String {
         let name = self.folder.file_name().unwrap_or_default();
@@ -226,23 +281,26 @@ impl Copy {
     /// Cargo that builds the tests of a group. It always names all packages, so that
     /// features are the same and nothing is built twice.
     fn cargo(&self, group: Group) -> Result<Command> {
+        let folders = match group {
+            Group::Crates => CRATES.iter().map(|name| format!("crates/{name}")).collect(),
+            Group::Api => vec!["crates/pteros".into()],
+            Group::Simulator => vec!["verify/sim".into()],
+        };
+        let mut targets = BTreeSet::new();
+        for folder in folders {
+            targets.extend(test_targets(&self.tree.join(folder).join("tests"))?);
+        }
         let mut command = Command::new("cargo");
         command
             .args(["test", "--no-run", "--message-format=json"])
             .args(CRATES.iter().map(|name| format!("-ppteros-{name}")))
             .args(["-ppteros", "-ppteros-sim"])
-            .args(group.programs().iter().map(|name| format!("--test={name}")))
+            .args(targets.iter().map(|name| format!("--test={name}")))
             .current_dir(&self.tree)
             .env("RUSTFLAGS", "--cap-lints=allow")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TARGET_DIR", &self.build);
         if group == Group::Crates {
-            for name in CRATES {
-                let package = format!("pteros-{name}");
-                let programs = test_programs(&self.tree.join("crates").join(name).join("tests"))?;
-                let quick = programs.iter().filter(|name| !is_long(&package, name));
-                command.args(quick.map(|name| format!("--test={name}")));
-            }
             command.arg("--lib");
         }
         Ok(command)
@@ -255,15 +313,9 @@ impl Copy {
         if !output.succeeded {
             bail!("the tests do not build:\n{}", rendered(&output.text));
         }
-        let mut programs: Vec<Program> = messages(&output.text)
-            .filter_map(|message| {
-                let manifest = Path::new(message["manifest_path"].as_str()?);
-                message["profile"]["test"].as_bool().filter(|is| *is)?;
-                Some(Program {
-                    path: PathBuf::from(message["executable"].as_str()?),
-                    folder: manifest.parent()?.to_owned(),
-                })
-            })
+        let built = test_programs::programs(&output.text).into_iter();
+        let mut programs: Vec<Program> = built
+            .filter_map(|built| Program::of(group, built))
             .collect();
         programs.sort();
         Ok(programs)
@@ -294,7 +346,7 @@ pub fn is_of_tests(path: &Path) -> bool {
 }
 
 /// The names of the test programs in a folder `tests`.
-fn test_programs(folder: &Path) -> Result<Vec<String>> {
+fn test_targets(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten() {
         let path = entry?.path();
@@ -303,7 +355,6 @@ fn test_programs(folder: &Path) -> Result<Vec<String>> {
             names.extend(path.file_stem().map(|name| name.to_string_lossy().into()));
         }
     }
-    names.sort();
     Ok(names)
 }
 
@@ -381,15 +432,45 @@ mod tests {
     }
 
     #[test]
-    fn every_program_that_is_to_notice_mutants_exists() {
+    fn every_module_that_is_to_notice_mutants_exists() {
         for (group, folder) in [
             (Group::Api, "crates/pteros/tests"),
             (Group::Simulator, "verify/sim/tests"),
         ] {
-            let all = test_programs(&root().join(folder)).unwrap();
-            for name in group.programs() {
-                assert!(all.iter().any(|known| known == name), "{group:?} {name}");
+            let tests = root().join(folder);
+            for name in group.names() {
+                let exists = [tests.join(TESTSUITE), tests.clone()].iter().any(|place| {
+                    let file = place.join(format!("{name}.rs"));
+                    let folder = place.join(name);
+                    let mains = ["mod.rs", "main.rs"].map(|main| folder.join(main));
+                    file.exists() || mains.iter().any(|main| main.exists())
+                });
+                assert!(exists, "{group:?} {name}");
             }
         }
+    }
+
+    #[test]
+    fn a_group_runs_its_modules_and_no_others() {
+        let built = |package: &str, target: &str, kind| TestProgram {
+            package: package.into(),
+            target: target.into(),
+            kind,
+            path: format!("target/{target}-0a1b").into(),
+            folder: format!("crates/{}", package.trim_start_matches("pteros-")).into(),
+            binaries: Vec::new(),
+        };
+        let suite = built("pteros", TESTSUITE, Kind::Integration);
+        let api = Program::of(Group::Api, suite.clone()).unwrap();
+        assert!(api.runs("loans::one") && !api.runs("churn::one"));
+        assert_eq!(Program::of(Group::Crates, suite), None);
+        let rtps = built("pteros-rtps", TESTSUITE, Kind::Integration);
+        let rtps = Program::of(Group::Crates, rtps).unwrap();
+        assert!(rtps.runs("coherent::one") && !rtps.runs("soak::one"));
+        let unit = built("pteros-rtps", "pteros_rtps", Kind::Library);
+        let unit = Program::of(Group::Crates, unit).unwrap();
+        assert!(unit.runs("soak::one"));
+        let soak = built("pteros-rtps", "soak", Kind::Integration);
+        assert_eq!(Program::of(Group::Crates, soak), None);
     }
 }

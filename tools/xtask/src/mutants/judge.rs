@@ -229,7 +229,7 @@ impl Runner {
     fn measure(&self, program: &Program) -> Result<Vec<Test>> {
         let ignored = self.names(program, &["--ignored"])?;
         let mut names = self.names(program, &[])?;
-        names.retain(|name| !ignored.contains(name));
+        names.retain(|name| program.runs(name) && !ignored.contains(name));
         let measured = in_parallel(&names, self.jobs, |index, name| {
             let reached = self.scratch.join(format!("reached-{index}"));
             let _ = std::fs::remove_file(&reached);
@@ -385,6 +385,7 @@ fn in_parallel<T: Sync, R: Send>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::copy::Group;
     use super::*;
 
     fn test(path: &str, name: &str, seconds: f64) -> Test {
@@ -392,6 +393,7 @@ mod tests {
             program: Program {
                 path: path.into(),
                 folder: "crates/shm".into(),
+                group: Group::Crates,
             },
             name: name.into(),
             seconds,
@@ -444,6 +446,7 @@ mod tests {
         let program = Program {
             path: script.clone(),
             folder: folder.clone(),
+            group: Group::Crates,
         };
         Command::new("chmod")
             .arg("+x")
