@@ -1,12 +1,14 @@
-//! Build time of the README's first command, from nothing: `cargo xtask bench build`.
+//! Build time of the README's first commands, from nothing: `cargo xtask bench build`.
 //!
 //! Clones the last commit into an empty folder, builds `cargo run --release -- demo`
-//! there without the network, and runs the demo. Reports the wall time, the CPU time
-//! of all compilers, and the slowest crates. Like every benchmark it never fails
-//! because of a figure.
+//! there without the network, and runs the demo. Then it empties the target folder and
+//! runs `cargo xtask test`. Reports the wall time and the CPU time of each, the slowest
+//! crates of the demo, and the disk that the tests take. Like every benchmark it never
+//! fails because of a figure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -18,9 +20,16 @@ use serde_json::Value;
 
 use crate::checkout::root;
 
-/// What the build may take on two cores; shown beside what it took.
+/// What the build of the demo may take on two cores; shown beside what it took.
 const WALL_MAX: Duration = Duration::from_secs(150);
 const CPU_MAX: Duration = Duration::from_secs(240);
+
+/// What building and running the quick tests may take on two cores.
+const TESTS_WALL_MAX: Duration = Duration::from_secs(480);
+const TESTS_CPU_MAX: Duration = Duration::from_secs(960);
+
+/// What the target folder of the quick tests may take, in units of 10⁹ bytes.
+const TESTS_DISK_MAX: f64 = 5.0;
 
 /// How many crates are listed.
 const SLOWEST: usize = 5;
@@ -48,7 +57,12 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     }
     let report = fs::read_to_string(folder.join("target").join(REPORT))
         .context("read cargo's timing report")?;
-    print_results(wall, cpu, &slowest(&report)?);
+    println!("cold build of `cargo run --release -- demo`");
+    print_times((wall, WALL_MAX), (cpu, CPU_MAX));
+    println!("slowest crates, seconds of wall time");
+    for (name, seconds) in slowest(&report)? {
+        println!("{seconds:>10.1}   {name}");
+    }
     // The same command again builds nothing, and works.
     let status = cargo(&folder)
         .args([
@@ -62,8 +76,47 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
         ])
         .status()
         .context("run the demo")?;
+    if status.success() {
+        measure_tests(&folder)?;
+    }
     fs::remove_dir_all(&folder).context("remove the clone")?;
     Ok(status)
+}
+
+/// Builds and runs the quick tests with an empty target folder.
+fn measure_tests(folder: &Path) -> Result<()> {
+    let target = folder.join("target");
+    fs::remove_dir_all(&target).with_context(|| format!("remove {}", target.display()))?;
+    let (began, cpu_before) = (Instant::now(), children_cpu()?);
+    let status = cargo(folder)
+        .args(["xtask", "test"])
+        .status()
+        .context("run cargo xtask test")?;
+    let (wall, cpu) = (began.elapsed(), children_cpu()?.saturating_sub(cpu_before));
+    println!("cold build and run of `cargo xtask test`, {status}");
+    print_times((wall, TESTS_WALL_MAX), (cpu, TESTS_CPU_MAX));
+    let disk = disk_bytes(&target)? as f64 / 1e9;
+    println!("disk  {disk:>8.1} GB  (at most {TESTS_DISK_MAX} GB)");
+    Ok(())
+}
+
+/// What the files below a folder take on the disk. Hard links count once.
+fn disk_bytes(folder: &Path) -> Result<u64> {
+    let mut seen = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    let mut bytes = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else if seen.insert(metadata.ino()) {
+                bytes += metadata.blocks() * 512;
+            }
+        }
+    }
+    Ok(bytes)
 }
 
 /// A fresh clone of the last commit. What is not committed is not measured.
@@ -140,26 +193,34 @@ fn slowest(report: &str) -> Result<Vec<(String, f64)>> {
     Ok(crates)
 }
 
-fn print_results(wall: Duration, cpu: Duration, slowest: &[(String, f64)]) {
-    let row = |what: &str, took: Duration, max: Duration| {
+/// Prints what was taken, and what may be.
+fn print_times(wall: (Duration, Duration), cpu: (Duration, Duration)) {
+    for (what, (took, max)) in [("wall", wall), ("CPU", cpu)] {
         println!(
             "{what:<6}{:>8.1} s   (at most {} s)",
             took.as_secs_f64(),
             max.as_secs()
         );
-    };
-    println!("cold build of `cargo run --release -- demo`");
-    row("wall", wall, WALL_MAX);
-    row("CPU", cpu, CPU_MAX);
-    println!("slowest crates, seconds of wall time");
-    for (name, seconds) in slowest {
-        println!("{seconds:>10.1}   {name}");
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_with_two_names_takes_its_disk_once() {
+        let name = format!("pteros-build-time-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(folder.join("deps")).unwrap();
+        let file = folder.join("deps/program");
+        fs::write(&file, [1; 9_000]).unwrap();
+        let once = disk_bytes(&folder).unwrap();
+        fs::hard_link(&file, folder.join("program")).unwrap();
+        assert!(once >= 9_000);
+        assert_eq!(disk_bytes(&folder).unwrap(), once);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_crates_units_are_added_up_and_the_slowest_come_first() {

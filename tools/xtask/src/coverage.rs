@@ -3,6 +3,7 @@
 //!
 //! It starts at the first heading and reads code spans with a slash.
 //! `rtps/wire/gap.rs` is below `crates/rtps/src/` (or `crates/rtps/`, or the root).
+//! `tests/x.rs` is a module of the crate's `tests/testsuite/`, or a program.
 //! `…/x.rs::a_test` is a test in it, and `…/x.txt::a_scenario` a simulated scenario.
 //! `::another` is a further one in the last file of the same line.
 
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::checkout::CRATE_FOLDERS;
 use crate::finding::Finding;
+use crate::test_programs::TESTSUITE;
 
 /// Path of the document.
 pub const COVERAGE_DOCUMENT: &str = "docs/spec-coverage.md";
@@ -67,6 +69,12 @@ fn is_row(line: &str) -> bool {
 
 /// The file or folder of a shortened path.
 pub fn find(root: &Path, path: &str) -> Option<PathBuf> {
+    let module = path.replacen("tests/", &format!("tests/{TESTSUITE}/"), 1);
+    find_exactly(root, path).or_else(|| find_exactly(root, &module))
+}
+
+/// The same without the modules of integration tests.
+fn find_exactly(root: &Path, path: &str) -> Option<PathBuf> {
     let (krate, rest) = path.split_once('/')?;
     let mut places = Vec::from([root.join(path)]);
     for folder in CRATE_FOLDERS {
@@ -77,7 +85,7 @@ pub fn find(root: &Path, path: &str) -> Option<PathBuf> {
 }
 
 /// Whether `file` contains that scenario, or that function as a test or a test
-/// case, or whether the `mod.rs` beside it does.
+/// case, or whether the `mod.rs` or `main.rs` beside it does.
 fn is_test(file: &Path, name: &str) -> bool {
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let text = read(file);
@@ -104,8 +112,10 @@ fn is_test(file: &Path, name: &str) -> bool {
         return true;
     }
     let plays = |c: char| !(c.is_alphanumeric() || c == '_');
-    let module = file.with_file_name("mod.rs");
-    module != file && read(&module).split(plays).any(|word| word == name)
+    let mut beside = ["mod.rs", "main.rs"]
+        .map(|main| file.with_file_name(main))
+        .into_iter();
+    beside.any(|main| main != file && read(&main).split(plays).any(|word| word == name))
 }
 
 #[cfg(test)]
@@ -126,9 +136,9 @@ mod tests {
             found.map(|finding| finding.message).collect()
         };
         let good = [
-            "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/testsuite/byte_tables.rs::gap` `::header` |",
+            "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/byte_tables.rs::gap` `::header` |",
             "| 8.3 | | — | gap: not there |",
-            "| 2.2 | | | `pteros/tests/testsuite/conformance/samples.rs::keep_last_keeps_the_last` |",
+            "| 2.2 | | | `pteros/tests/conformance/samples.rs::keep_last_keeps_the_last` |",
             "| 2.2 | | | `sim/tests/scenarios/partition.txt::two_wildcards_never_match` |",
             "| 2.2 | | | `examples/shapes/tests/vendors.rs::old_shapes_expire` |",
             "Told as `EndpointEvent`.",
@@ -139,18 +149,12 @@ mod tests {
         let bad = [
             ("| 8.3 | | `rtps/wire/gap.rs` | |", "neither a test"),
             ("| 8.3 | | `rtps/wire/hole.rs` | gap |", "no such file"),
-            (
-                "`rtps/tests/testsuite/byte_tables.rs::hole`",
-                "no such test",
-            ),
-            (
-                "`rtps/tests/testsuite/byte_tables.rs::gap` `::hole`",
-                "no such test",
-            ),
+            ("`rtps/tests/byte_tables.rs::hole`", "no such test"),
+            ("`rtps/tests/byte_tables.rs::gap` `::hole`", "no such test"),
             // These are functions, but not of a test.
             ("`rtps/wire/gap.rs::parse`", "no such test"),
             (
-                "`pteros/tests/testsuite/conformance/back_pressure.rs::keep_all`",
+                "`pteros/tests/conformance/back_pressure.rs::keep_all`",
                 "no such test",
             ),
         ];

@@ -33,8 +33,9 @@ mod prose;
 mod ros2;
 mod sim;
 mod test;
+mod test_process;
+mod test_programs;
 mod tidy;
-mod unsteady;
 mod wheel;
 mod zig_build;
 

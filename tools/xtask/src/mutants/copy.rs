@@ -13,6 +13,7 @@ use super::sites::{CRATES, Site, sites_in};
 use crate::checkout::root;
 use crate::limited_command::run_limited;
 use crate::test::is_long;
+use crate::test_programs::{self, Kind, TESTSUITE, TestProgram};
 
 /// The longest build.
 const BUILD_MAX: Duration = Duration::from_secs(3_600);
@@ -20,14 +21,12 @@ const BUILD_MAX: Duration = Duration::from_secs(3_600);
 /// Builds until all mutants of the sample compile.
 const ROUNDS_MAX: usize = 30;
 
-/// The program of a crate's integration tests.
-const TESTSUITE: &str = "testsuite";
-
 /// The simulator, whose tests notice what those of the crates do not.
 const SIMULATOR: &str = "sim";
 
-/// Tests in the order in which mutants run them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Tests in the order in which mutants run them. A group is not even built if
+/// those before it noticed every mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
     /// All of the crates with mutants.
     Crates,
@@ -42,9 +41,18 @@ impl Group {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Crates, Self::Api, Self::Simulator];
 
-    /// The test modules of another crate. What measures time or memory, or needs
-    /// minutes, is left out.
-    fn modules(self) -> &'static [&'static str] {
+    /// The package of another crate.
+    fn package(self) -> Option<&'static str> {
+        match self {
+            Self::Crates => None,
+            Self::Api => Some("pteros"),
+            Self::Simulator => Some("pteros-sim"),
+        }
+    }
+
+    /// Modules and programs of integration tests of another crate. What measures time
+    /// or memory, or needs minutes, is left out.
+    fn names(self) -> &'static [&'static str] {
         match self {
             Self::Crates => &[],
             Self::Api => &[
@@ -72,42 +80,62 @@ impl Group {
         }
     }
 
-    /// The modules of a program, by its crate's folder and its name, that belong to the
-    /// group; none for all of them. `None` if the program does not belong to it.
-    fn modules_of(self, folder: &Path, program: &str) -> Option<Vec<String>> {
-        let crate_name = folder.file_name()?.to_str()?;
-        let is_testsuite = program == TESTSUITE;
-        let other = match self {
-            Self::Crates if CRATES.contains(&crate_name) => {
-                if !is_testsuite {
-                    return Some(Vec::new());
-                }
-                let package = format!("pteros-{crate_name}");
-                let mut modules = test_modules(folder);
-                modules.retain(|module| !is_long(&package, module));
-                return Some(modules);
-            }
-            Self::Crates => return None,
-            Self::Api => "pteros",
-            Self::Simulator => SIMULATOR,
-        };
-        let modules = self.modules().iter().map(|&module| module.into());
-        (is_testsuite && crate_name == other).then(|| modules.collect())
+    /// Whether it has integration tests of a package, by their module or program.
+    fn has(self, package: &str, name: &str) -> bool {
+        match self.package() {
+            Some(own) => own == package && self.names().contains(&name),
+            None => self.has_package(package) && !is_long(package, name),
+        }
+    }
+
+    fn has_package(self, package: &str) -> bool {
+        CRATES
+            .iter()
+            .any(|name| package == format!("pteros-{name}"))
     }
 }
 
-/// A program of tests.
+/// A program of tests, and the group of which it runs tests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Program {
     /// Where it is.
     pub path: PathBuf,
     /// The folder of its crate, in which it runs.
     pub folder: PathBuf,
-    /// The modules whose tests mutants run. If there are none, they run all tests.
-    pub modules: Vec<String>,
+    /// Whose tests run.
+    pub group: Group,
 }
 
 impl Program {
+    /// The tests of a group in a program, if it has any of them.
+    fn of(group: Group, built: TestProgram) -> Option<Self> {
+        let has_tests = match group {
+            Group::Crates => group.has_package(&built.package),
+            _ => group.package() == Some(&built.package) && built.kind == Kind::Integration,
+        };
+        let is_run = built.target == TESTSUITE || group.has(&built.package, &built.target);
+        (has_tests && (built.kind == Kind::Library || is_run)).then_some(Self {
+            path: built.path,
+            folder: built.folder,
+            group,
+        })
+    }
+
+    /// Whether a test of the program runs, by its full name.
+    pub fn runs(&self, test: &str) -> bool {
+        let by_module = self.title().ends_with(TESTSUITE);
+        let module = test.split("::").next().unwrap_or(test);
+        !by_module || self.group.has(&self.package(), module)
+    }
+
+    /// Name of its package.
+    fn package(&self) -> String {
+        match self.crate_name().as_str() {
+            "pteros" => "pteros".into(),
+            name => format!("pteros-{name}"),
+        }
+    }
+
     /// The crate, without `pteros-`.
     pub fn crate_name(&self) -> String {
         let name = self.folder.file_name().unwrap_or_default();
@@ -119,12 +147,6 @@ impl Program {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let name = name.rsplit_once('-').map_or(&*name, |(name, _)| name);
         format!("{} {name}", self.crate_name())
-    }
-
-    /// Whether mutants run this test.
-    pub fn runs(&self, test: &str) -> bool {
-        let module = test.split("::").next();
-        self.modules.is_empty() || self.modules.iter().any(|known| Some(&**known) == module)
     }
 
     /// Whether its tests are of the simulator.
@@ -192,7 +214,7 @@ impl Copy {
             let valid = valid.filter(|site| !invalid.contains(&site.identity));
             let drawn: Vec<&Site> = valid.take(count).collect();
             let sources = self.write(&drawn)?;
-            let mut cargo = self.cargo(&["--lib"]);
+            let mut cargo = self.cargo(Group::Crates)?;
             let output = run_limited(&mut cargo, BUILD_MAX, false)?;
             if output.succeeded {
                 return Ok(drawn.into_iter().cloned().collect());
@@ -256,40 +278,44 @@ impl Copy {
         Ok(sources)
     }
 
-    /// Cargo that builds these targets. It always names all packages, so that features
-    /// are the same and nothing is built twice.
-    fn cargo(&self, targets: &[&str]) -> Command {
+    /// Cargo that builds the tests of a group. It always names all packages, so that
+    /// features are the same and nothing is built twice.
+    fn cargo(&self, group: Group) -> Result<Command> {
+        let folders = match group {
+            Group::Crates => CRATES.iter().map(|name| format!("crates/{name}")).collect(),
+            Group::Api => vec!["crates/pteros".into()],
+            Group::Simulator => vec!["verify/sim".into()],
+        };
+        let mut targets = BTreeSet::new();
+        for folder in folders {
+            targets.extend(test_targets(&self.tree.join(folder).join("tests"))?);
+        }
         let mut command = Command::new("cargo");
         command
             .args(["test", "--no-run", "--message-format=json"])
             .args(CRATES.iter().map(|name| format!("-ppteros-{name}")))
             .args(["-ppteros", "-ppteros-sim"])
-            .args(targets)
+            .args(targets.iter().map(|name| format!("--test={name}")))
             .current_dir(&self.tree)
             .env("RUSTFLAGS", "--cap-lints=allow")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TARGET_DIR", &self.build);
-        command
+        if group == Group::Crates {
+            command.arg("--lib");
+        }
+        Ok(command)
     }
 
     /// Builds the tests of a group.
     pub fn programs(&self, group: Group) -> Result<Vec<Program>> {
-        let mut cargo = self.cargo(&["--lib", "--test", TESTSUITE]);
+        let mut cargo = self.cargo(group)?;
         let output = run_limited(&mut cargo, BUILD_MAX, false)?;
         if !output.succeeded {
             bail!("the tests do not build:\n{}", rendered(&output.text));
         }
-        let mut programs: Vec<Program> = messages(&output.text)
-            .filter_map(|message| {
-                let manifest = Path::new(message["manifest_path"].as_str()?);
-                message["profile"]["test"].as_bool().filter(|is| *is)?;
-                let folder = manifest.parent()?;
-                Some(Program {
-                    path: PathBuf::from(message["executable"].as_str()?),
-                    folder: folder.to_owned(),
-                    modules: group.modules_of(folder, message["target"]["name"].as_str()?)?,
-                })
-            })
+        let built = test_programs::programs(&output.text).into_iter();
+        let mut programs: Vec<Program> = built
+            .filter_map(|built| Program::of(group, built))
             .collect();
         programs.sort();
         Ok(programs)
@@ -319,15 +345,17 @@ pub fn is_of_tests(path: &Path) -> bool {
     name.ends_with("tests") || name.starts_with("fault") || in_folder
 }
 
-/// The names of the modules in the integration tests of a crate.
-fn test_modules(folder: &Path) -> Vec<String> {
-    let root = folder.join("tests").join(TESTSUITE).join("main.rs");
-    let text = std::fs::read_to_string(root).unwrap_or_default();
-    let names = text.lines().filter_map(|line| {
-        let line = line.strip_prefix("pub ").unwrap_or(line);
-        line.strip_prefix("mod ")?.strip_suffix(';')
-    });
-    names.map(Into::into).collect()
+/// The names of the test programs in a folder `tests`.
+fn test_targets(folder: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten() {
+        let path = entry?.path();
+        let is_source = path.extension().is_some_and(|end| end == "rs");
+        if is_source || path.join("main.rs").exists() {
+            names.extend(path.file_stem().map(|name| name.to_string_lossy().into()));
+        }
+    }
+    Ok(names)
 }
 
 /// All files below a folder.
@@ -406,28 +434,43 @@ mod tests {
     #[test]
     fn every_module_that_is_to_notice_mutants_exists() {
         for (group, folder) in [
-            (Group::Api, "crates/pteros"),
-            (Group::Simulator, "verify/sim"),
+            (Group::Api, "crates/pteros/tests"),
+            (Group::Simulator, "verify/sim/tests"),
         ] {
-            let folder = root().join(folder);
-            let all = test_modules(&folder);
-            for name in group.modules() {
-                assert!(all.iter().any(|known| known == name), "{group:?} {name}");
+            let tests = root().join(folder);
+            for name in group.names() {
+                let exists = [tests.join(TESTSUITE), tests.clone()].iter().any(|place| {
+                    let file = place.join(format!("{name}.rs"));
+                    let folder = place.join(name);
+                    let mains = ["mod.rs", "main.rs"].map(|main| folder.join(main));
+                    file.exists() || mains.iter().any(|main| main.exists())
+                });
+                assert!(exists, "{group:?} {name}");
             }
-            let modules = group.modules_of(&folder, TESTSUITE).unwrap();
-            assert_eq!(modules, group.modules());
-            assert_eq!(Group::Crates.modules_of(&folder, TESTSUITE), None);
         }
-        let rtps = root().join("crates/rtps");
-        let modules = Group::Crates.modules_of(&rtps, TESTSUITE).unwrap();
-        assert!(
-            modules.iter().any(|name| name == "writer_reader"),
-            "{modules:?}"
-        );
-        assert_eq!(
-            Group::Crates.modules_of(&rtps, "pteros_rtps"),
-            Some(Vec::new())
-        );
-        assert_eq!(Group::Api.modules_of(&rtps, TESTSUITE), None);
+    }
+
+    #[test]
+    fn a_group_runs_its_modules_and_no_others() {
+        let built = |package: &str, target: &str, kind| TestProgram {
+            package: package.into(),
+            target: target.into(),
+            kind,
+            path: format!("target/{target}-0a1b").into(),
+            folder: format!("crates/{}", package.trim_start_matches("pteros-")).into(),
+            binaries: Vec::new(),
+        };
+        let suite = built("pteros", TESTSUITE, Kind::Integration);
+        let api = Program::of(Group::Api, suite.clone()).unwrap();
+        assert!(api.runs("loans::one") && !api.runs("churn::one"));
+        assert_eq!(Program::of(Group::Crates, suite), None);
+        let rtps = built("pteros-rtps", TESTSUITE, Kind::Integration);
+        let rtps = Program::of(Group::Crates, rtps).unwrap();
+        assert!(rtps.runs("coherent::one") && !rtps.runs("soak::one"));
+        let unit = built("pteros-rtps", "pteros_rtps", Kind::Library);
+        let unit = Program::of(Group::Crates, unit).unwrap();
+        assert!(unit.runs("soak::one"));
+        let soak = built("pteros-rtps", "soak", Kind::Integration);
+        assert_eq!(Program::of(Group::Crates, soak), None);
     }
 }

@@ -33,9 +33,9 @@ const OWN_SECONDS: f64 = 120.0;
 /// Tests of other crates and of the simulator that a mutant runs besides.
 const OTHERS_SECONDS: f64 = 60.0;
 
-/// The outcome of the tests on a mutant.
+/// The verdict on a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MutantOutcome {
+pub enum Verdict {
     /// A test of its crate failed or hung.
     ByItsCrate,
     /// A test of another of these crates did.
@@ -48,7 +48,7 @@ pub enum MutantOutcome {
     Unreached,
 }
 
-impl MutantOutcome {
+impl Verdict {
     /// All, by the words that `{:?}` prints.
     pub fn parse(word: &str) -> Option<Self> {
         let all = [
@@ -59,7 +59,7 @@ impl MutantOutcome {
             Self::Unreached,
         ];
         all.into_iter()
-            .find(|outcome| format!("{outcome:?}") == word)
+            .find(|verdict| format!("{verdict:?}") == word)
     }
 
     /// A test noticed it.
@@ -145,24 +145,24 @@ impl Tests {
     }
 
     /// Judges mutants, each with its number and the name of its crate, in parallel.
-    /// Reports each outcome. One for which there was no time has none.
+    /// Tells each verdict. One for which there was no time has none.
     pub fn judge(
         &self,
         mutants: &[(usize, &str)],
-        tell: impl Fn(usize, MutantOutcome, Duration) + Sync,
-    ) -> Result<Vec<Option<MutantOutcome>>> {
+        tell: impl Fn(usize, Verdict, Duration) + Sync,
+    ) -> Result<Vec<Option<Verdict>>> {
         in_parallel(mutants, self.runner.jobs, |_, (mutant, crate_name)| {
             let began = Instant::now();
             if self.runner.end.is_some_and(|end| began >= end) {
                 return Ok(None);
             }
-            let outcome = self.outcome(*mutant, crate_name)?;
-            tell(*mutant, outcome, began.elapsed());
-            Ok(Some(outcome))
+            let verdict = self.verdict(*mutant, crate_name)?;
+            tell(*mutant, verdict, began.elapsed());
+            Ok(Some(verdict))
         })
     }
 
-    fn outcome(&self, mutant: usize, crate_name: &str) -> Result<MutantOutcome> {
+    fn verdict(&self, mutant: usize, crate_name: &str) -> Result<Verdict> {
         let reaching = self
             .tests
             .iter()
@@ -170,25 +170,25 @@ impl Tests {
         let (own, others): (Vec<&Test>, Vec<&Test>) =
             reaching.partition(|test| test.program.crate_name() == crate_name);
         if own.is_empty() && others.is_empty() {
-            return Ok(MutantOutcome::Unreached);
+            return Ok(Verdict::Unreached);
         }
         let own = fastest(own, OWN_SECONDS);
         let others = fastest(others, OTHERS_SECONDS);
         let (simulator, others): (Vec<&Test>, Vec<&Test>) = others
             .into_iter()
             .partition(|test| test.program.is_simulator());
-        for (tests, outcome) in [
-            (own, MutantOutcome::ByItsCrate),
-            (others, MutantOutcome::ByAnotherCrate),
-            (simulator, MutantOutcome::BySimulator),
+        for (tests, verdict) in [
+            (own, Verdict::ByItsCrate),
+            (others, Verdict::ByAnotherCrate),
+            (simulator, Verdict::BySimulator),
         ] {
             for call in calls(tests) {
                 if self.notices(mutant, &call)? {
-                    return Ok(outcome);
+                    return Ok(verdict);
                 }
             }
         }
-        Ok(MutantOutcome::Unnoticed)
+        Ok(Verdict::Unnoticed)
     }
 
     /// Whether tests of one program fail or hang with the mutant. A failure counts if it
@@ -385,6 +385,7 @@ fn in_parallel<T: Sync, R: Send>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::copy::Group;
     use super::*;
 
     fn test(path: &str, name: &str, seconds: f64) -> Test {
@@ -392,7 +393,7 @@ mod tests {
             program: Program {
                 path: path.into(),
                 folder: "crates/shm".into(),
-                modules: Vec::new(),
+                group: Group::Crates,
             },
             name: name.into(),
             seconds,
@@ -445,7 +446,7 @@ mod tests {
         let program = Program {
             path: script.clone(),
             folder: folder.clone(),
-            modules: Vec::new(),
+            group: Group::Crates,
         };
         Command::new("chmod")
             .arg("+x")
@@ -466,15 +467,11 @@ mod tests {
             let tests = Tests::measure(std::slice::from_ref(&program), &runner).unwrap();
             assert_eq!(tests.len(), 2);
             let mutants = [(1, own), (2, own), (3, own)];
-            let outcomes = tests.judge(&mutants, |_, _, _| {}).unwrap();
-            let wanted = [
-                MutantOutcome::Unnoticed,
-                MutantOutcome::ByItsCrate,
-                MutantOutcome::Unreached,
-            ];
-            assert_eq!(outcomes, wanted.map(Some));
-            let outcomes = tests.judge(&[(2, "rtps")], |_, _, _| {}).unwrap();
-            assert_eq!(outcomes, [Some(MutantOutcome::ByAnotherCrate)]);
+            let verdicts = tests.judge(&mutants, |_, _, _| {}).unwrap();
+            let wanted = [Verdict::Unnoticed, Verdict::ByItsCrate, Verdict::Unreached];
+            assert_eq!(verdicts, wanted.map(Some));
+            let verdicts = tests.judge(&[(2, "rtps")], |_, _, _| {}).unwrap();
+            assert_eq!(verdicts, [Some(Verdict::ByAnotherCrate)]);
         }
         let late = Runner {
             end: Some(Instant::now()),

@@ -246,12 +246,6 @@ pub fn run(arguments: &[String]) -> Result<bool> {
     Ok(counts.failed == 0)
 }
 
-/// Whether a ROS 2 is sourced or named. A variable that names none is reported by
-/// [`run_all`].
-pub fn is_found() -> bool {
-    matches!(Installation::find(), Ok(Some(_)))
-}
-
 /// Runs every suite where an installation is found, as a part of `test --all`. Of one
 /// that a folder beside the checkout brings, those of the middleware.
 pub fn run_all() -> Result<Counts> {

@@ -1,0 +1,51 @@
+//! The integration tests of the command: one program, a module for each subject.
+
+mod action;
+mod bag;
+mod bag_types;
+#[cfg(feature = "full")]
+mod book;
+#[cfg(feature = "full")]
+mod checker;
+mod dds_names;
+mod demo;
+mod doctor;
+mod folder;
+mod forged_packets;
+mod graph;
+mod interface;
+mod interop;
+mod lab;
+mod launch;
+mod launch_graph;
+mod lifecycle;
+mod namespaces;
+mod networks;
+mod packages;
+mod param;
+#[path = "../../../../verify/interop/peer.rs"]
+mod peer;
+mod publish_mode;
+mod qos;
+mod remote_types;
+mod rmw;
+#[cfg(feature = "full")]
+mod ros2_programs;
+mod ros2_side_by_side;
+#[cfg(feature = "security")]
+mod security;
+mod services;
+mod sim_time;
+#[path = "../../../pteros/tests/support/spin_thread.rs"]
+mod spin_thread;
+mod stalled;
+mod stopped_processes;
+#[cfg(feature = "durable")]
+mod store;
+mod support;
+mod tf;
+mod trace;
+#[cfg(feature = "full")]
+mod wrong_inputs;
+#[cfg(feature = "zenoh")]
+mod zenoh_networks;

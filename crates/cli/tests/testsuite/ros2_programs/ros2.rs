@@ -1,0 +1,280 @@
+//! An installed ROS 2, and programs of it that run.
+
+use crate::ros2_programs::{LINE_MAX, OTHERS, PLUG_IN};
+use crate::support::{self, Domain};
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Instant;
+
+/// An installation, and a folder with the plug-in alone.
+#[derive(Clone)]
+pub struct Ros2 {
+    /// The file to source; none if that was done.
+    setup: Option<PathBuf>,
+    pub prefix: PathBuf,
+    pub plug_in: PathBuf,
+    /// Variables of its programs, besides the usual ones.
+    variables: Vec<(&'static str, String)>,
+}
+
+impl Ros2 {
+    /// The installation, or none with a sentence.
+    pub fn find() -> Option<Self> {
+        let named = std::env::var_os("PTEROS_ROS2").filter(|value| !value.is_empty());
+        let list = std::env::var_os("AMENT_PREFIX_PATH").unwrap_or_default();
+        let sourced = std::env::split_paths(&list).find(|p| p.join("share/rmw").is_dir());
+        let prefix = named.clone().map(PathBuf::from).or(sourced);
+        let library =
+            Path::new(env!("CARGO_BIN_EXE_pteros")).with_file_name("librmw_pteros_cpp.so");
+        let Some(prefix) = prefix.filter(|_| library.is_file()) else {
+            println!(
+                "skipped: no ROS 2 is sourced or named by PTEROS_ROS2, or no plug-in is built"
+            );
+            return None;
+        };
+        let plug_in = std::env::temp_dir().join(format!("pteros_ros2_{}", std::process::id()));
+        std::fs::create_dir_all(&plug_in).unwrap();
+        // A link: whichever test comes second finds the same one.
+        let _ = std::os::unix::fs::symlink(&library, plug_in.join("librmw_pteros_cpp.so"));
+        Some(Self {
+            setup: named.map(|_| prefix.join("setup.bash")),
+            prefix,
+            plug_in,
+            variables: Vec::new(),
+        })
+    }
+
+    /// The same, for programs in an enclave.
+    pub fn secured(&self, keystore: &Path, enclave: &str) -> Self {
+        Self {
+            variables: secured(keystore, enclave).into(),
+            ..self.clone()
+        }
+    }
+
+    /// Makes a keystore with these enclaves, for the domain.
+    pub fn keystore(&self, domain: &Domain, name: &str, enclaves: &[&str]) -> PathBuf {
+        let keystore = self.plug_in.join(name);
+        let words = format!("security init {} -e", keystore.display());
+        let words = words.split(' ').chain(enclaves.iter().copied());
+        let made = support::finish(domain.command(words));
+        assert_eq!(made.code, Some(0), "{}", made.err);
+        keystore
+    }
+
+    pub fn has(&self, program: &str) -> bool {
+        self.path(program).is_some()
+    }
+
+    /// The path of `package/program`, or of a command such as `ros2`.
+    pub fn path(&self, program: &str) -> Option<PathBuf> {
+        let list = std::env::var_os("AMENT_PREFIX_PATH").unwrap_or_default();
+        let sourced = std::env::split_paths(&list);
+        let place = match program.contains('/') {
+            true => Path::new("lib").join(program),
+            false => Path::new("bin").join(program),
+        };
+        let mut prefixes = std::iter::once(self.prefix.clone()).chain(sourced);
+        prefixes.find_map(|prefix| {
+            let path = prefix.join(&place);
+            path.is_file().then_some(path)
+        })
+    }
+
+    pub fn has_middleware(&self, rmw: &str) -> bool {
+        rmw == PLUG_IN || self.prefix.join(format!("lib/lib{rmw}.so")).is_file()
+    }
+
+    /// The middlewares of a mixed graph: the plug-in, and the others that are there.
+    pub fn others(&self) -> impl Iterator<Item = &'static str> {
+        OTHERS.into_iter().filter(|rmw| self.has_middleware(rmw))
+    }
+
+    /// The plug-in, and the others that are there.
+    pub fn middlewares(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(PLUG_IN).chain(self.others())
+    }
+
+    /// Starts `package/program arguments…` or `ros2 verb…`.
+    pub fn start(&self, domain: &Domain, rmw: &str, line: &str) -> Program {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap_or_default();
+        let path = self.path(name).unwrap_or_else(|| panic!("{name}"));
+        self.start_path(domain, rmw, &path, words)
+    }
+
+    pub fn start_path<'a>(
+        &self,
+        domain: &Domain,
+        rmw: &str,
+        path: &Path,
+        words: impl Iterator<Item = &'a str>,
+    ) -> Program {
+        let mut script = String::new();
+        if let Some(setup) = &self.setup {
+            script += &format!(". '{}' > /dev/null\n", setup.display());
+        }
+        let plug_in = self.plug_in.display();
+        script += &format!("export LD_LIBRARY_PATH='{plug_in}':$LD_LIBRARY_PATH\n");
+        script += "exec \"$@\" 2>&1\n";
+        let mut command = Command::new("bash");
+        command
+            .args(["-c", &script, "bash"])
+            .arg(path)
+            .args(words)
+            .env("RMW_IMPLEMENTATION", rmw)
+            .env("ROS_DOMAIN_ID", domain.id().to_string())
+            .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+            .env("RCUTILS_COLORIZED_OUTPUT", "0")
+            .env("PYTHONUNBUFFERED", "1")
+            .env_remove("ROS_STATIC_PEERS")
+            .env_remove("ROS_LOCALHOST_ONLY")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            // Children of a launch end with it.
+            .process_group(0);
+        Program::start(command)
+    }
+
+    /// The Python of the installation's commands.
+    fn python(&self) -> PathBuf {
+        let command = self
+            .path("ros2")
+            .and_then(|p| std::fs::read_to_string(p).ok());
+        let first = command.unwrap_or_default();
+        let first = first.lines().next().unwrap_or_default().to_owned();
+        first.strip_prefix("#!").unwrap_or("python3").into()
+    }
+
+    pub fn start_sizes(&self, domain: &Domain, rmw: &str, role: &str) -> Program {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ros2_sizes.py");
+        let words = [script.to_str().unwrap(), role];
+        self.start_path(domain, rmw, &self.python(), words.into_iter())
+    }
+}
+
+/// The variables of a program in an enclave.
+pub fn secured(keystore: &Path, enclave: &str) -> [(&'static str, String); 4] {
+    [
+        ("ROS_SECURITY_KEYSTORE", keystore.display().to_string()),
+        ("ROS_SECURITY_ENABLE", "true".into()),
+        ("ROS_SECURITY_STRATEGY", "Enforce".into()),
+        ("ROS_SECURITY_ENCLAVE_OVERRIDE", enclave.into()),
+    ]
+}
+
+/// A running program and its lines. Killed with its group when dropped.
+pub struct Program {
+    pub child: Child,
+    lines: Receiver<String>,
+    pub seen: String,
+}
+
+impl Program {
+    pub fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in output.split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line).into_owned();
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self {
+            child,
+            lines,
+            seen: String::new(),
+        }
+    }
+
+    /// Waits until the output has the part.
+    #[track_caller]
+    pub fn expect(&mut self, part: &str) {
+        assert!(
+            self.expect_or_end(part),
+            "it ended without {part:?}:\n{}",
+            self.seen
+        );
+    }
+
+    /// Waits until the output has the part; false if the program ends before.
+    #[track_caller]
+    pub fn expect_or_end(&mut self, part: &str) -> bool {
+        let end = Instant::now() + LINE_MAX;
+        while !self.seen.contains(part) {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.seen += &format!("{line}\n"),
+                Err(RecvTimeoutError::Timeout) => panic!("no {part:?} in time in:\n{}", self.seen),
+                Err(RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+        true
+    }
+
+    /// How often the output has the part until now.
+    pub fn count_now(&mut self, part: &str) -> usize {
+        while let Ok(line) = self.lines.try_recv() {
+            self.seen += &format!("{line}\n");
+        }
+        self.seen.matches(part).count()
+    }
+
+    /// Waits until the output has the part so many times.
+    #[track_caller]
+    pub fn expect_count(&mut self, part: &str, count: usize) {
+        let end = Instant::now() + LINE_MAX;
+        while self.seen.matches(part).count() < count {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.seen += &format!("{line}\n"),
+                Err(error) => panic!("not {count} times {part:?} ({error}) in:\n{}", self.seen),
+            }
+        }
+    }
+
+    /// Sends SIGINT and waits for the end; checks that nothing was destroyed with an
+    /// error. Returns all that it printed.
+    #[track_caller]
+    pub fn interrupt(mut self) -> String {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status();
+        assert!(sent.unwrap().success() || self.child.try_wait().unwrap().is_some());
+        let end = Instant::now() + LINE_MAX;
+        loop {
+            match self
+                .lines
+                .recv_timeout(end.saturating_duration_since(Instant::now()))
+            {
+                Ok(line) => self.seen += &format!("{line}\n"),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end:\n{}", self.seen),
+            }
+        }
+        for word in ["internal error", "panicked", "Segmentation"] {
+            assert!(!self.seen.contains(word), "{}", self.seen);
+        }
+        std::mem::take(&mut self.seen)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let group = format!("-{}", self.child.id());
+        // It may have ended already.
+        let _ = Command::new("kill")
+            .args(["-KILL", "--", &group])
+            .stderr(Stdio::null())
+            .status();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,403 @@
+//! Invalid launch files: each error is reported with its location.
+
+use crate::reading::Folder;
+
+/// All errors of a file.
+fn errors(name: &str, text: &str) -> String {
+    let folder = Folder::new();
+    folder.write(name, text);
+    match folder.plan(name, &[]) {
+        Ok(plan) => panic!("{name} is fine: {plan:?}"),
+        Err(errors) => errors.to_string(),
+    }
+}
+
+#[test]
+fn all_invalid_attributes_of_a_process_are_reported_at_once() {
+    let text_of_errors = errors(
+        "a.launch.xml",
+        r#"<launch>
+  <executable cmd="true" cwd="/no/such" output="nowhere" emulate_tty="maybe" respawn="perhaps"
+    respawn_delay="soon" respawn_max_retries="few" sigterm_timeout="-1" sigkill_timeout="x"/>
+</launch>"#,
+    );
+    for error in [
+        "cwd: there is no folder /no/such",
+        "output: \"nowhere\" is not an output destination",
+        "emulate_tty: \"maybe\" is not a boolean",
+        "respawn: \"perhaps\" is not a boolean",
+        "respawn_delay: \"soon\" is not a duration",
+        "respawn_max_retries: \"few\" is not a count",
+        "sigterm_timeout: \"-1\" is not a duration",
+        "sigkill_timeout: \"x\" is not a duration",
+    ] {
+        assert!(
+            text_of_errors.contains(error),
+            "{error} in\n{text_of_errors}"
+        );
+    }
+    assert_eq!(text_of_errors.lines().count(), 8, "{text_of_errors}");
+}
+
+/// File name, file text, and a part of the expected error.
+const WRONG: &[(&str, &str, &str)] = &[
+    (
+        "a.launch.xml",
+        "<launch><gz_server world_sdf_file=\"a.sdf\"/></launch>",
+        ":1:9: \"gz_server\" is an element of the package ros_gz_sim",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- group:\n  - trace: {session-name: a}\n",
+        "\"trace\" is an element of the package tracetools_launch",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><log message=\"$(eval '[1, 2][5]')\"/></launch>",
+        ":1:23: message: $(eval): expression \"[1, 2][5]\", character 7: the index 5 is out of range",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><log message=\"$(eval 1 numpy)\"/></launch>",
+        "the module \"numpy\" is not available in expressions; there are math and os",
+    ),
+    ("a.launch.xml", "", ":1:1: not valid XML"),
+    ("a.launch.xml", "<launch>", "not valid XML"),
+    (
+        "a.launch.xml",
+        "<launch>\n<log message=\"a\">\n</launch>",
+        ":3:1: not valid XML: expected 'log' tag, not 'launch'",
+    ),
+    (
+        "a.launch.xml",
+        "<robot/>",
+        ":1:1: the outermost element is \"robot\"",
+    ),
+    (
+        "a.launch.xml",
+        "<!DOCTYPE x [<!ENTITY a \"b\">]><launch/>",
+        "not valid XML",
+    ),
+    (
+        "a.launch.xml",
+        "<launch>\n  hello\n</launch>",
+        ":2:3: the text \"hello\" is outside",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><arg/></launch>",
+        ":1:9: arg lacks the attribute \"name\"",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><group><arg name=\"a\" value=\"1\"/></group></launch>",
+        "arg has no attribute \"value\"",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><log message=\"x\" if=\"1\" unless=\"0\"/></launch>",
+        "both if and unless",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"sleep 'a\"/></launch>",
+        "the quote ' is not closed",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"true\" output=\"scren\"/></launch>",
+        "write screen, log, both, own_log or full",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"true\" on_exit=\"restart\"/></launch>",
+        "write on_exit=\"shutdown\"",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"true\" sigterm_timeout=\"-1\"/></launch>",
+        "write seconds from 0",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><executable cmd=\"true\" cwd=\"/no/such\"/></launch>",
+        "there is no folder /no/such",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><timer period=\"soon\"/></launch>",
+        ":1:24: period: \"soon\" is not a duration",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><for len=\"-1\" name=\"i\"/></launch>",
+        "write an integer from 0 to 10000",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><for_each values=\"a\"/></launch>",
+        "write {name: value, …};{…}",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><push_ros_namespace namespace=\"a b\"/></launch>",
+        ":1:40: namespace: ",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><set_remap from=\"a b\" to=\"c\"/></launch>",
+        ":1:26: ",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><set_env name=\"a=b\" value=\"c\"/></launch>",
+        "not an environment variable name",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><log message=\"a\" level=\"loud\"/></launch>",
+        "write debug, info, warning or error",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><set_parameters_from_file filename=\"/no/p.yaml\"/></launch>",
+        "/no/p.yaml",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><set_parameter name=\"a\" value=\"1\" type=\"flaot\"/></launch>",
+        "did you mean \"float\"?",
+    ),
+    (
+        "a.launch.xml",
+        "<launch><load_composable_node target=\"c\"><composable_node pkg=\"p\" plugin=\"p::C\"/></load_composable_node></launch>",
+        "package \"p\" has no components",
+    ),
+    (
+        "a.launch.yaml",
+        "",
+        ":1:1: found nothing; a launch file is one mapping",
+    ),
+    ("a.launch.yaml", "launch: [", "not valid YAML"),
+    (
+        "a.launch.yaml",
+        "launch: 5",
+        ":1:9: launch has 5; write a mapping",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- log: {message: a}\n  arg: {name: b}",
+        ":2:3: found a mapping where an action is expected",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- lgo: {message: a}",
+        ":2:3: launch has no element \"lgo\"; did you mean \"log\"?",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- log: {message: a, message: b}",
+        ":2:21: \"message\" is given twice",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- log: {message: {a: b}}",
+        "message has a mapping",
+    ),
+    (
+        "a.launch.yaml",
+        "launch:\n- log: &a {message: a}\n- log: *a",
+        "not valid YAML",
+    ),
+    (
+        "a.launch.py",
+        "import launch",
+        "is a Python launch file, which only Python can read",
+    ),
+];
+
+#[test]
+fn errors_name_line_column_and_accepted_values() {
+    for (name, text, message) in WRONG {
+        let text_of_errors = errors(name, text);
+        assert!(
+            text_of_errors.contains(message),
+            "{text}:\n{text_of_errors}"
+        );
+    }
+}
+
+#[test]
+fn missing_oversized_and_binary_files_are_reported() {
+    let folder = Folder::new();
+    let of = |name: &str| folder.plan(name, &[]).unwrap_err().to_string();
+    assert!(of("no.launch.xml").contains("cannot read launch file"));
+    assert!(of("").contains("is a folder"));
+    folder.write("large.launch.xml", &" ".repeat(5 << 20));
+    assert!(of("large.launch.xml").contains("larger than 4 MiB"));
+    std::fs::write(folder.path("no_text.launch.xml"), [b'<', 0xff]).unwrap();
+    assert!(of("no_text.launch.xml").contains("byte 1 is not UTF-8"));
+}
+
+#[test]
+fn nesting_recursion_and_action_count_have_limits() {
+    let nested = |count: usize| "<group>".repeat(count) + &"</group>".repeat(count);
+    let deep = errors("a.launch.xml", &format!("<launch>{}</launch>", nested(80)));
+    assert!(deep.contains("64 deep"), "{deep}");
+    let deeper = errors(
+        "a.launch.xml",
+        &format!("<launch>{}</launch>", nested(100_000)),
+    );
+    assert!(deeper.contains("64 deep"), "{deeper}");
+    let yaml = "launch:\n".to_owned() + &"[".repeat(100_000);
+    assert!(errors("a.launch.yaml", &yaml).contains("a.launch.yaml:"));
+
+    let own = errors(
+        "a.launch.xml",
+        "<launch><include file=\"a.launch.xml\"/></launch>",
+    );
+    assert!(own.contains("the file includes itself"), "{own}");
+
+    let folder = Folder::new();
+    for number in 0..40 {
+        let text = format!(
+            "<launch><include file=\"{}.launch.xml\"/></launch>",
+            number + 1
+        );
+        folder.write(&format!("{number}.launch.xml"), &text);
+    }
+    let chain = folder.plan("0.launch.xml", &[]).unwrap_err().to_string();
+    assert!(
+        chain.contains("31.launch.xml:1:24: files include each other more than 32 deep"),
+        "{chain}"
+    );
+
+    let loops = r#"<for len="10000" name="i"><for len="10000" name="j"><let name="a" value="1"/></for></for>"#;
+    let many = errors("a.launch.xml", &format!("<launch>{loops}</launch>"));
+    assert!(many.contains("more than 100000 actions"), "{many}");
+    let long = r#"<let name="a" value="xxxxxxxx"/><for len="40" name="i"><let name="a" value="$(var a)$(var a)"/></for>"#;
+    let long = errors("a.launch.xml", &format!("<launch>{long}</launch>"));
+    assert!(long.contains("longer than 4 MiB"), "{long}");
+}
+
+#[test]
+fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
+    const XML: &str = r#"<launch><arg name="n" default="2"/><group scoped="false"><let name="x" value="$(eval '$(var n) * 2')"/>
+      <push_ros_namespace namespace="r"/><for len="$(var n)" name="i"><log message="$(index i) \$ $(if true 'a b' c)"/></for></group>
+      <executable cmd="true 'a b'" respawn="false" output="screen"><env name="A" value="b"/></executable><timer period="1.5"><log message="é"/></timer></launch>"#;
+    const YAML: &str = "launch:\n- arg: {name: n, default: '2'}\n- group:\n    scoped: false\n    children:\n    - let: {name: x, value: \"$(eval '$(var n) * 2')\"}\n- executable:\n    cmd: true 'a b'\n    env:\n    - {name: A, value: b}\n- timer:\n    period: 1.5\n    children:\n    - log: {message: é}\n";
+    const PIECES: [&str; 14] = [
+        "<", ">", "\"", "'", "$(", ")", "\\", "&#0;", "{", "[", "- ", "\n", "\u{0}", "$(var n)",
+    ];
+    let folder = Folder::new();
+    let mut chance = fastrand::Rng::with_seed(7);
+    let (mut fine, mut wrong) = (0, 0);
+    for round in 0..1500 {
+        let (name, text) = match round % 2 {
+            0 => ("a.launch.xml", XML),
+            _ => ("a.launch.yaml", YAML),
+        };
+        let mut letters: Vec<char> = text.chars().collect();
+        for _ in 0..=chance.usize(..4) {
+            let at = chance.usize(..letters.len().max(1));
+            if letters.is_empty() {
+                break;
+            }
+            match chance.usize(..4) {
+                0 => drop(letters.remove(at)),
+                1 => letters.truncate(at.max(1)),
+                2 => {
+                    let other = chance.usize(..letters.len());
+                    letters.swap(at, other);
+                }
+                _ => {
+                    let piece = PIECES[chance.usize(..PIECES.len())];
+                    letters.splice(at..at, piece.chars());
+                }
+            }
+        }
+        let damaged: String = letters.into_iter().collect();
+        // This test must not run commands.
+        let damaged = damaged.replace("$(command", "$(var");
+        folder.write(name, &damaged);
+        match folder.plan(name, &[]) {
+            Ok(_) => fine += 1,
+            Err(errors) => {
+                wrong += 1;
+                for error in errors.iter() {
+                    let location = error.location.as_ref();
+                    let location = location.unwrap_or_else(|| panic!("{error}\n{damaged}"));
+                    assert!(location.line > 0 && location.column > 0, "{error}");
+                }
+            }
+        }
+    }
+    assert!(fine > 10 && wrong > 500, "{fine} fine, {wrong} wrong");
+}
+
+/// Whatever a launch file names, and does not end, is refused.
+#[test]
+fn commands_fifos_and_attributes_have_limits() {
+    let folder = Folder::new();
+    let fifo = folder.path("fifo.launch.xml");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.unwrap().success());
+    let many: String = (0..40_000).map(|at| format!(" a{at}='{at}'")).collect();
+    let of_keys = |count: usize| -> String { (0..count).map(|at| format!(" a{at}: 1,")).collect() };
+    for (name, text, says) in [
+        (
+            "a.launch.xml",
+            "<launch><log message=\"$(command yes)\"/></launch>".to_owned(),
+            "\"yes\" has written more than 64 MiB",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><log message=\"$(command 'sh -c \\'yes &gt;&amp;2\\'' ignore)\"/></launch>"
+                .into(),
+            "has written more than 64 MiB",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><let name=\"command_timeout\" value=\"0.05\"/>\
+             <log message=\"$(command 'sleep 1000')\"/></launch>"
+                .into(),
+            "\"sleep 1000\" has not ended within 0.05 s; the argument \"command_timeout\" gives",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><let name=\"command_timeout\" value=\"never\"/>\
+             <log message=\"$(command true)\"/></launch>"
+                .into(),
+            "\"never\"; write seconds above 0",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><include file=\"$(dirname)/fifo.launch.xml\"/></launch>".into(),
+            "it is a FIFO, not a regular file",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><log message=\"$(file-content $(dirname)/fifo.launch.xml)\"/></launch>".into(),
+            "it is a FIFO, not a regular file",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><set_parameters_from_file filename=\"/dev/zero\"/></launch>".into(),
+            "it is a device, not a regular file",
+        ),
+        (
+            "a.launch.xml",
+            format!("<launch><!-- ' --><log{many}/></launch>"),
+            ":1:19: an element has more than 1000 attributes",
+        ),
+        (
+            "a.launch.yaml",
+            format!("launch:\n- log: {{{}}}\n", of_keys(2000)),
+            "an element has more than 1000 attributes",
+        ),
+    ] {
+        folder.write(name, &text);
+        let errors = folder.plan(name, &[]).unwrap_err().to_string();
+        assert!(errors.contains(says), "{says} in {errors}");
+    }
+}

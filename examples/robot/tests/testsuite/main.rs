@@ -1,0 +1,4 @@
+//! The integration tests of the robot: one program, a module for each subject.
+
+mod drives;
+mod replay;
