@@ -24,8 +24,9 @@ use serde_json::Value;
 
 use crate::checkout::root;
 use crate::counts::Counts;
+use crate::seeded_bugs::InstrumentedCopy;
 use crate::unsteady::{self, FailedTests, FailureCollector};
-use crate::{fault_points, flood, generate, namespace, peers, progress, ros2};
+use crate::{flood, generate, namespace, peers, progress, ros2};
 
 /// Slowest test programs named at the end.
 const SLOWEST_SHOWN: usize = 12;
@@ -40,7 +41,7 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros-cli", "interop"),
     ("pteros-security", "peers"),
     ("shapes", "vendors"),
-    // Hundreds of simulated graphs, and the engine built with fault points.
+    // Hundreds of simulated graphs, and the engine built with its seeded bugs.
     ("pteros-sim", "mutants"),
     ("pteros-sim", "nodes"),
     ("pteros-sim", "scenarios"),
@@ -76,15 +77,22 @@ pub fn is_long(package: &str, name: &str) -> bool {
 /// All packages. The command has the features of its packages.
 const WHOLE: [&str; 3] = ["--workspace", "--features", "pteros-cli/full"];
 
-/// Tests whose engine is built with fault points.
-const FAULT_RUNS: [&str; 7] = [
-    "test",
+/// Tests in the copy of the workspace that has the seeded bugs: what must notice them.
+const MUTANT_RUNS: [&str; 6] = [
     "-p",
     "pteros-sim",
     "--features",
     "faults",
     "--test",
     "mutants",
+];
+
+/// The test in that copy that stops and kills processes at every step.
+const STOP_RUNS: [&str; 4] = [
+    "-p",
+    "pteros-shm",
+    "--tests",
+    "a_process_stopped_and_killed_at_any_step",
 ];
 
 /// What a step did.
@@ -173,7 +181,12 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             cargo(&["build", "-p", "pteros-rmw"])?;
         }
         build_python_module()?;
-        cargo(&[FAULT_RUNS.as_slice(), &["--no-run"]].concat())
+        for runs in [&MUTANT_RUNS[..], &STOP_RUNS] {
+            let copy = InstrumentedCopy::make()?.arguments();
+            let copy: Vec<&str> = copy.iter().map(String::as_str).collect();
+            cargo(&[&["test", "--no-run"], copy.as_slice(), runs].concat())?;
+        }
+        Ok(TestRun::default())
     });
     if !built {
         return;
@@ -208,20 +221,21 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             ..TestRun::default()
         })
     });
-    report.run_step("no fault points in the program", || {
-        // Built alone, as users do. The tests of shared memory enable fault
-        // points, and everything that is built with them has fault points too.
-        cargo(&["build", "--quiet", "-p", "pteros-cli"])?;
-        let program = peers::target_folder()?.join("debug").join("pteros");
-        let count = fault_points::absent_from(&program)?;
-        println!("{}: none of {count}", program.display());
-        Ok(TestRun::single(true))
-    });
     // Runs the simulator again with mutants of the engine, to check that it
     // detects them.
     report.run_step("mutants and tolerated faults", || {
-        cargo_tests(None, true, &FAULT_RUNS[1..])
+        seeded_tests(&MUTANT_RUNS)
     });
+    report.run_step("processes stopped at every step", || {
+        seeded_tests(&STOP_RUNS)
+    });
+}
+
+/// Runs tests in the copy of the workspace that has the seeded bugs.
+fn seeded_tests(runs: &[&str]) -> Result<TestRun> {
+    let copy = InstrumentedCopy::make()?.arguments();
+    let copy: Vec<&str> = copy.iter().map(String::as_str).collect();
+    cargo_tests(None, true, &[copy.as_slice(), runs].concat())
 }
 
 /// The steps that build with the feature `zenoh`, which nothing else needs.

@@ -1,5 +1,6 @@
 //! Mutation testing of the simulator, with few seeds and simple mutants.
-//! `cargo xtask sim --mutants` tests all of them. Needs the feature `faults`.
+//! `cargo xtask sim --mutants` tests all of them. Only the instrumented copy of the
+//! workspace has them, and the feature `faults`.
 #![cfg(feature = "faults")]
 
 #[path = "support/sound.rs"]

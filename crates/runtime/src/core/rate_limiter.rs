@@ -11,7 +11,6 @@
 
 use std::collections::BTreeMap;
 
-use pteros_rtps::fault;
 use pteros_rtps::time::{Duration, Instant};
 
 /// Datagrams per second, and in one burst, from an address with a discovered
@@ -99,8 +98,7 @@ impl DiscoveryRateLimiter {
         } else {
             // Its own bucket first: what it exceeds takes nothing from the others.
             let is_within = source.bucket.take(now, STRANGER_RATE);
-            (is_within || fault!("one-address-takes-all"))
-                && self.strangers.take(now, STRANGERS_RATE)
+            is_within && self.strangers.take(now, STRANGERS_RATE)
         };
         if !admitted {
             source.dropped += 1;
