@@ -82,7 +82,7 @@ struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// # Safety
-    /// By contract of rmw.
+    /// The contract of rmw (lib.rs).
     unsafe fn check(
         node: *const Node,
         allocator: *const Allocator,
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn rmw_get_topic_names_and_types(
     out: *mut NamesAndTypes,
 ) -> Ret {
     run("rmw_get_topic_names_and_types", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let query = unsafe { Query::check(node, allocator, out) }?;
         let endpoints = query.node.context.core.graph().endpoints();
         query.answer(
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn rmw_get_service_names_and_types(
     out: *mut NamesAndTypes,
 ) -> Ret {
     run("rmw_get_service_names_and_types", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let query = unsafe { Query::check(node, allocator, out) }?;
         let endpoints = query.node.context.core.graph().endpoints();
         query.answer(&endpoints, Listed::Services)
@@ -175,7 +175,7 @@ unsafe fn by_node(
     side: Side,
     listed: Listed,
 ) -> Outcome {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     let (query, name, namespace) = unsafe {
         let node = node::state(node)?;
         let allocator = non_null(allocator, "allocator")?;
@@ -215,7 +215,7 @@ unsafe fn by_node(
 }
 
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 unsafe fn zeroed<'a>(out: *mut NamesAndTypes) -> Outcome<&'a mut NamesAndTypes> {
     // SAFETY: as for this function.
     let out = unsafe { non_null_mut(out, "names_and_types") }?;
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn rmw_get_subscriber_names_and_types_by_node(
     } else {
         Listed::Topics
     };
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_subscriber_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
@@ -267,7 +267,7 @@ pub unsafe extern "C" fn rmw_get_publisher_names_and_types_by_node(
     } else {
         Listed::Topics
     };
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_publisher_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn rmw_get_service_names_and_types_by_node(
     namespace: *const c_char,
     out: *mut NamesAndTypes,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_service_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
@@ -307,7 +307,7 @@ pub unsafe extern "C" fn rmw_get_client_names_and_types_by_node(
     namespace: *const c_char,
     out: *mut NamesAndTypes,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_client_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
@@ -319,7 +319,7 @@ pub unsafe extern "C" fn rmw_get_client_names_and_types_by_node(
 }
 
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 unsafe fn node_names(node: *const Node, outputs: &[*mut StringArray]) -> Outcome {
     // SAFETY: as for this function.
     let (state, allocator) = unsafe {
@@ -359,7 +359,7 @@ pub unsafe extern "C" fn rmw_get_node_names(
     names: *mut StringArray,
     namespaces: *mut StringArray,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_node_names", || unsafe {
         node_names(node, &[names, namespaces])
     })
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn rmw_get_node_names_with_enclaves(
     namespaces: *mut StringArray,
     enclaves: *mut StringArray,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_node_names_with_enclaves", || unsafe {
         node_names(node, &[names, namespaces, enclaves])
     })
@@ -407,7 +407,7 @@ impl TopicBuffer {
 }
 
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 unsafe fn count(
     node: *const Node,
     name: *const c_char,
@@ -438,7 +438,7 @@ pub unsafe extern "C" fn rmw_count_publishers(
     name: *const c_char,
     out: *mut usize,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_publishers", || unsafe {
         count(node, name, out, NameKind::Topic, ("rt", "", true))
     })
@@ -451,7 +451,7 @@ pub unsafe extern "C" fn rmw_count_subscribers(
     name: *const c_char,
     out: *mut usize,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_subscribers", || unsafe {
         count(node, name, out, NameKind::Topic, ("rt", "", false))
     })
@@ -464,7 +464,7 @@ pub unsafe extern "C" fn rmw_count_clients(
     name: *const c_char,
     out: *mut usize,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_clients", || unsafe {
         count(node, name, out, NameKind::Service, ("rq", "Request", true))
     })
@@ -477,14 +477,14 @@ pub unsafe extern "C" fn rmw_count_services(
     name: *const c_char,
     out: *mut usize,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_services", || unsafe {
         count(node, name, out, NameKind::Service, ("rq", "Request", false))
     })
 }
 
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 unsafe fn info_by_topic(
     node: *const Node,
     allocator: *const Allocator,
@@ -619,7 +619,7 @@ pub unsafe extern "C" fn rmw_get_publishers_info_by_topic(
     no_mangle: bool,
     out: *mut TopicEndpointInfoArray,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_publishers_info_by_topic", || unsafe {
         info_by_topic(node, allocator, name, no_mangle, out, true)
     })
@@ -634,7 +634,7 @@ pub unsafe extern "C" fn rmw_get_subscriptions_info_by_topic(
     no_mangle: bool,
     out: *mut TopicEndpointInfoArray,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_subscriptions_info_by_topic", || unsafe {
         info_by_topic(node, allocator, name, no_mangle, out, false)
     })
