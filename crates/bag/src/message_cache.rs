@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
-use pteros::fault;
 use pteros::qos::QosProfile;
 
 use crate::accounting::{PublisherAccount, TopicAccount};
@@ -247,7 +246,7 @@ impl MessageCache {
     fn write_chunk(&self, writer: &mut BagWriter, mut chunk: ChunkBuilder) {
         // After a failure nothing more is written to the file, because a reader cannot
         // read past a torn record.
-        let has_failed = self.output.lock().problem.is_some() && !fault!("written-after-a-failure");
+        let has_failed = self.output.lock().problem.is_some();
         let result = if has_failed {
             Err(None)
         } else {
@@ -260,13 +259,12 @@ impl MessageCache {
         let mut output = self.output.lock();
         output.splits.extend(splits);
         for (channel, count) in chunk.counts() {
-            let counted = if result.is_ok() || fault!("failed-chunk-counts-as-written") {
+            let counted = if result.is_ok() {
                 output.written.entry(channel)
             } else {
                 output.lost.entry(channel)
             };
-            let is_counted = result.is_ok() || !fault!("writer-losses-not-counted");
-            *counted.or_default() += if is_counted { count } else { 0 };
+            *counted.or_default() += count;
         }
         if output.free_bytes + chunk.capacity() <= FREE_BYTES_MAX {
             output.free_bytes += chunk.capacity();
@@ -315,12 +313,7 @@ impl MessageCache {
         }
         let is_paused = state.is_paused;
         let account = state.channels.entry(message.channel).or_default();
-        let publisher = if fault!("publishers-share-an-account") {
-            0
-        } else {
-            message.publisher
-        };
-        let publisher = account.publishers.entry(publisher).or_default();
+        let publisher = account.publishers.entry(message.publisher).or_default();
         if is_paused {
             publisher.receive_paused(message.sequence);
             account.paused += 1;
@@ -331,7 +324,7 @@ impl MessageCache {
         let is_full = state.chunk.len() + payload.len() > self.chunk_bytes;
         if is_full && !state.chunk.is_empty() && !self.hand_over(&mut state) {
             let account = state.channels.entry(message.channel).or_default();
-            account.lost_buffer += u64::from(!fault!("full-buffer-not-counted"));
+            account.lost_buffer += 1;
             return;
         }
         let (channel, time) = (message.channel, message.log_time);
@@ -400,17 +393,14 @@ impl MessageCache {
     /// killed. Does nothing in snapshot mode.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
-        let is_there = !state.chunk.is_empty() && !fault!("old-chunk-not-flushed");
-        if is_there && state.ring.is_none() {
+        if !state.chunk.is_empty() && state.ring.is_none() {
             self.hand_over(&mut state);
         }
     }
 
     /// Requests a sync of everything passed to the writer.
     pub(crate) fn sync(&self) {
-        if !fault!("sync-not-asked") {
-            self.queue.push(0, WriterItem::Sync);
-        }
+        self.queue.push(0, WriterItem::Sync);
     }
 
     pub(crate) fn split(&self) {

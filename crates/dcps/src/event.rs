@@ -10,7 +10,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::PolicyId;
 
@@ -226,7 +225,7 @@ impl EndpointStatus {
         if change > 0 {
             self.matched_total += 1;
             self.matched += 1;
-        } else if !fault!("end-of-match-not-counted") {
+        } else {
             self.matched -= 1;
         }
         self.push_or_drop_oldest(EndpointEvent::Matched {
@@ -249,9 +248,6 @@ impl EndpointStatus {
 
     /// Counts an endpoint of the same topic with incompatible policies.
     pub fn note_incompatible(&mut self, peer: Guid, policies: Vec<PolicyId>) {
-        if fault!("incompatible-qos-not-reported") {
-            return;
-        }
         self.incompatible += 1;
         self.push_or_drop_oldest(EndpointEvent::IncompatibleQos {
             total: self.incompatible,

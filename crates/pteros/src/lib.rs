@@ -89,8 +89,6 @@ mod view;
 pub mod wait_set;
 mod waitable;
 
-#[doc(hidden)]
-pub use pteros_runtime::rtps::fault;
 pub use pteros_runtime::{config, limits, names, platform, qos, store, thread, wire};
 
 pub use context::{Context, ContextOptions};

@@ -107,7 +107,7 @@ pub unsafe extern "C" fn rmw_create_client(
     qos: *const abi::QosProfile,
 ) -> *mut ServiceHandle {
     create("rmw_create_client", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let (node, name, profile, ty) =
             unsafe { check_service(node, type_support, service_name, qos) }?;
         let core = &node.context.core;
@@ -145,7 +145,7 @@ pub(crate) fn service_handle<S>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_client(node: *mut Node, client: *mut ServiceHandle) -> Ret {
     run_end("rmw_destroy_client", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             non_null(node, "node")?;
             non_null(client, "client")?;
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn rmw_send_request(
     sequence_id: *mut i64,
 ) -> Ret {
     run("rmw_send_request", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(client)?;
             if request.is_null() {
@@ -216,7 +216,7 @@ pub unsafe extern "C" fn rmw_take_response(
     taken: *mut bool,
 ) -> Ret {
     run("rmw_take_response", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(client)?;
             let info = non_null_mut(info, "request_header")?;
@@ -259,7 +259,7 @@ pub unsafe extern "C" fn rmw_client_request_publisher_get_actual_qos(
     qos: *mut abi::QosProfile,
 ) -> Ret {
     run("rmw_client_request_publisher_get_actual_qos", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(client)?;
             let announced = state.client.requests.announced();
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn rmw_client_response_subscription_get_actual_qos(
     qos: *mut abi::QosProfile,
 ) -> Ret {
     run("rmw_client_response_subscription_get_actual_qos", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(client)?;
             let announced = state.client.replies.announced();
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn rmw_get_gid_for_client(
     gid: *mut Gid,
 ) -> Ret {
     run("rmw_get_gid_for_client", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(client)?;
             *non_null_mut(gid, "gid")? = Gid::new(state.client.requests.guid().to_bytes());
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn rmw_service_server_is_available(
             abi::ret::INVALID_ARGUMENT => Failure::error(failure.text),
             _ => failure,
         };
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             node::state(node).map_err(as_error)?;
             let state = state(client).map_err(as_error)?;
@@ -331,7 +331,7 @@ pub unsafe extern "C" fn rmw_client_set_on_new_response_callback(
     user_data: *const c_void,
 ) -> Ret {
     run_set_callback("rmw_client_set_on_new_response_callback", callback, || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(client) }?;
         state
             .waiter

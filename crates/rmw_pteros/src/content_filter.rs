@@ -62,7 +62,7 @@ pub unsafe extern "C" fn rmw_subscription_set_content_filter(
     options: *const ContentFilterOptions,
 ) -> Ret {
     run("rmw_subscription_set_content_filter", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = subscription::state(subscription)?;
             let spec = non_null(options, "options")?.spec()?;
@@ -81,7 +81,7 @@ pub unsafe extern "C" fn rmw_subscription_get_content_filter(
     options: *mut ContentFilterOptions,
 ) -> Ret {
     run("rmw_subscription_get_content_filter", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = subscription::state(subscription)?;
             let allocator = non_null(allocator, "allocator")?;

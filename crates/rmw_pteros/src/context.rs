@@ -117,7 +117,7 @@ unsafe fn state_of_any_process<'c>(context: *const Context) -> Outcome<&'c Arc<C
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *mut Context) -> Ret {
     run("rmw_init", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let (options, context) = unsafe {
             (
                 non_null(options, "options")?,
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *mut Con
         if options.implementation_identifier.is_null() {
             return Err(Failure::argument("the options are not initialized"));
         }
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe { check_identifier(options.implementation_identifier, "options") }?;
         if options.enclave.is_null() {
             return Err(Failure::argument("the options have no enclave"));
@@ -175,7 +175,7 @@ unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_shutdown(context: *mut Context) -> Ret {
     run_end("rmw_shutdown", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(context) }?;
         state.is_shut_down.store(true, Ordering::Release);
         state.listener.stop();
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn rmw_shutdown(context: *mut Context) -> Ret {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_context_fini(context: *mut Context) -> Ret {
     run("rmw_context_fini", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let open = unsafe { state_of_any_process(context) }?;
         let is_here = open.origin.is_here();
         if is_here && !open.is_shut_down() {

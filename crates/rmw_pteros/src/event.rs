@@ -338,14 +338,14 @@ fn unknown(kind: u32) -> Failure {
 /// Initializes an event of an endpoint.
 ///
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 pub(crate) unsafe fn init(
     event: *mut Event,
     state: &Arc<EventState>,
     event_type: u32,
     is_known: bool,
 ) -> Outcome {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     let event = unsafe { non_null_mut(event, "rmw_event") }?;
     if !event.implementation_identifier.is_null() {
         return Err(Failure::argument("the event is initialized already"));
@@ -362,7 +362,7 @@ pub(crate) unsafe fn init(
 }
 
 unsafe fn state<'e>(event: *const Event) -> Outcome<(&'e EventState, u32)> {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     unsafe {
         let event = non_null(event, "event")?;
         check_identifier(event.implementation_identifier, "event")?;
@@ -379,7 +379,7 @@ pub unsafe extern "C" fn rmw_take_event(
     taken: *mut bool,
 ) -> Ret {
     run("rmw_take_event", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let (state, kind) = state(event)?;
             if info.is_null() {
@@ -401,7 +401,7 @@ pub unsafe extern "C" fn rmw_event_set_callback(
     user_data: *const c_void,
 ) -> Ret {
     run_set_callback("rmw_event_set_callback", callback, || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let (state, kind) = unsafe { state(event) }?;
         state.set_callback(kind, callback, user_data)
     })

@@ -82,7 +82,7 @@ struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// # Safety
-    /// By contract of rmw.
+    /// The contract of rmw (lib.rs).
     unsafe fn check(
         node: *const Node,
         allocator: *const Allocator,
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn rmw_get_topic_names_and_types(
     out: *mut NamesAndTypes,
 ) -> Ret {
     run("rmw_get_topic_names_and_types", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let query = unsafe { Query::check(node, allocator, out) }?;
         let endpoints = query.node.context.core.graph().endpoints();
         query.answer(
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn rmw_get_service_names_and_types(
     out: *mut NamesAndTypes,
 ) -> Ret {
     run("rmw_get_service_names_and_types", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let query = unsafe { Query::check(node, allocator, out) }?;
         let endpoints = query.node.context.core.graph().endpoints();
         query.answer(&endpoints, Listed::Services)
@@ -172,7 +172,7 @@ unsafe fn by_node(
     side: Side,
     listed: Listed,
 ) -> Outcome {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     let (query, name, namespace) = unsafe {
         let node = node::state(node)?;
         let allocator = non_null(allocator, "allocator")?;
@@ -212,7 +212,7 @@ unsafe fn by_node(
 }
 
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 unsafe fn zeroed<'a>(out: *mut NamesAndTypes) -> Outcome<&'a mut NamesAndTypes> {
     // SAFETY: as for this function.
     let out = unsafe { non_null_mut(out, "names_and_types") }?;
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn rmw_get_subscriber_names_and_types_by_node(
     } else {
         Listed::Topics
     };
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_subscriber_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn rmw_get_publisher_names_and_types_by_node(
     } else {
         Listed::Topics
     };
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_publisher_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn rmw_get_service_names_and_types_by_node(
     namespace: *const c_char,
     out: *mut NamesAndTypes,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_service_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
@@ -300,7 +300,7 @@ pub unsafe extern "C" fn rmw_get_client_names_and_types_by_node(
     namespace: *const c_char,
     out: *mut NamesAndTypes,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_client_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn rmw_get_client_names_and_types_by_node(
 }
 
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 unsafe fn node_names(node: *const Node, outputs: &[*mut StringArray]) -> Outcome {
     // SAFETY: as for this function.
     let (state, allocator) = unsafe {
@@ -351,7 +351,7 @@ pub unsafe extern "C" fn rmw_get_node_names(
     names: *mut StringArray,
     namespaces: *mut StringArray,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_node_names", || unsafe {
         node_names(node, &[names, namespaces])
     })
@@ -364,7 +364,7 @@ pub unsafe extern "C" fn rmw_get_node_names_with_enclaves(
     namespaces: *mut StringArray,
     enclaves: *mut StringArray,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_node_names_with_enclaves", || unsafe {
         node_names(node, &[names, namespaces, enclaves])
     })
@@ -398,7 +398,7 @@ impl TopicBuffer {
 }
 
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 unsafe fn count(
     node: *const Node,
     name: *const c_char,
@@ -429,7 +429,7 @@ pub unsafe extern "C" fn rmw_count_publishers(
     name: *const c_char,
     out: *mut usize,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_publishers", || unsafe {
         count(node, name, out, NameKind::Topic, ("rt", "", true))
     })
@@ -442,7 +442,7 @@ pub unsafe extern "C" fn rmw_count_subscribers(
     name: *const c_char,
     out: *mut usize,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_subscribers", || unsafe {
         count(node, name, out, NameKind::Topic, ("rt", "", false))
     })
@@ -455,7 +455,7 @@ pub unsafe extern "C" fn rmw_count_clients(
     name: *const c_char,
     out: *mut usize,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_clients", || unsafe {
         count(node, name, out, NameKind::Service, ("rq", "Request", true))
     })
@@ -468,14 +468,14 @@ pub unsafe extern "C" fn rmw_count_services(
     name: *const c_char,
     out: *mut usize,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_services", || unsafe {
         count(node, name, out, NameKind::Service, ("rq", "Request", false))
     })
 }
 
 /// # Safety
-/// By contract of rmw.
+/// The contract of rmw (lib.rs).
 unsafe fn info_by_topic(
     node: *const Node,
     allocator: *const Allocator,
@@ -609,7 +609,7 @@ pub unsafe extern "C" fn rmw_get_publishers_info_by_topic(
     no_mangle: bool,
     out: *mut TopicEndpointInfoArray,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_publishers_info_by_topic", || unsafe {
         info_by_topic(node, allocator, name, no_mangle, out, true)
     })
@@ -623,7 +623,7 @@ pub unsafe extern "C" fn rmw_get_subscriptions_info_by_topic(
     no_mangle: bool,
     out: *mut TopicEndpointInfoArray,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_subscriptions_info_by_topic", || unsafe {
         info_by_topic(node, allocator, name, no_mangle, out, false)
     })

@@ -83,7 +83,7 @@ fn this_thread() -> usize {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_create_guard_condition(context: *mut Context) -> *mut GuardCondition {
     create("rmw_create_guard_condition", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe { state(context) }?;
         Ok(handle_of(Arc::default(), context).into_raw())
     })
@@ -105,7 +105,7 @@ pub(crate) fn handle_of(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_guard_condition(guard: *mut GuardCondition) -> Ret {
     run_end("rmw_destroy_guard_condition", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             check_identifier(
                 non_null(guard, "guard_condition")?.implementation_identifier,
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn rmw_destroy_guard_condition(guard: *mut GuardCondition)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_trigger_guard_condition(guard: *const GuardCondition) -> Ret {
     run("rmw_trigger_guard_condition", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let guard = non_null(guard, "guard_condition")?;
             check_identifier(guard.implementation_identifier, "guard condition")?;

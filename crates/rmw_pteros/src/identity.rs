@@ -38,7 +38,7 @@ pub unsafe extern "C" fn rmw_compare_gids_equal(
     result: *mut bool,
 ) -> Ret {
     run("rmw_compare_gids_equal", || {
-        // SAFETY: gids by contract of rmw.
+        // SAFETY: gids, by the contract of rmw (lib.rs).
         unsafe {
             let (one, other) = (non_null(one, "gid1")?, non_null(other, "gid2")?);
             check_identifier(one.implementation_identifier, "gid1")?;

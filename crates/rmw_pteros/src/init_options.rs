@@ -11,7 +11,7 @@ pub unsafe extern "C" fn rmw_init_options_init(
     allocator: Allocator,
 ) -> Ret {
     run("rmw_init_options_init", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let options = unsafe { non_null_mut(options, "init_options") }?;
         allocator.check()?;
         if !options.implementation_identifier.is_null() {
@@ -32,12 +32,12 @@ pub unsafe extern "C" fn rmw_init_options_copy(
     to: *mut InitOptions,
 ) -> Ret {
     run("rmw_init_options_copy", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let (from, to) = unsafe { (non_null(from, "src")?, non_null_mut(to, "dst")?) };
         if from.implementation_identifier.is_null() {
             return Err(Failure::argument("src is not initialized"));
         }
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe { check_identifier(from.implementation_identifier, "src") }?;
         if !to.implementation_identifier.is_null() {
             return Err(Failure::argument("dst is initialized already"));
@@ -51,12 +51,12 @@ pub unsafe extern "C" fn rmw_init_options_copy(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_init_options_fini(options: *mut InitOptions) -> Ret {
     run("rmw_init_options_fini", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let options = unsafe { non_null_mut(options, "init_options") }?;
         if options.implementation_identifier.is_null() {
             return Err(Failure::argument("init_options are not initialized"));
         }
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe { check_identifier(options.implementation_identifier, "init_options") }?;
         options.allocator.check()?;
         // SAFETY: initialized, and not used any more.

@@ -8,6 +8,20 @@
 //! `abi` has the C structures, `typesupport` the serialization, and each further
 //! module one kind of entity. No exported function calls another one: the loader
 //! could resolve it to rmw_implementation's function of that name.
+//!
+//! # The contract of rmw
+//! The comments `SAFETY: the contract of rmw` mean what rmw's headers demand of the
+//! caller of an exported function:
+//!
+//! - A pointer is null or points to an initialized value of its type. The value stays
+//!   there for the call. A null pointer is refused before its use.
+//! - An entity was made by its `create` function, in any rmw implementation, and is not
+//!   destroyed yet. Its identifier says whether this plug-in made it.
+//! - What a function writes or destroys is used by nobody else during the call.
+//! - A C string ends with NUL. An array has as many elements as the caller says.
+//! - A message, a request or a response has the type of the entity's type support.
+//! - A callback or an allocator may be called, with the data it came with, until it is
+//!   replaced or its entity is destroyed.
 #![allow(
     clippy::missing_safety_doc,
     reason = "the contract of each exported function is rmw's header"

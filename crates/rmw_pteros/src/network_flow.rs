@@ -38,7 +38,7 @@ unsafe fn fill(
     allocator: *const Allocator,
     endpoints: *mut NetworkFlowEndpoints,
 ) -> Outcome {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     let (allocator_ref, endpoints) = unsafe {
         let endpoints = endpoints.as_mut();
         let endpoints = endpoints
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn rmw_publisher_get_network_flow_endpoints(
     endpoints: *mut NetworkFlowEndpoints,
 ) -> Ret {
     run("rmw_publisher_get_network_flow_endpoints", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = publisher::state(publisher)?;
             fill(
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn rmw_subscription_get_network_flow_endpoints(
     endpoints: *mut NetworkFlowEndpoints,
 ) -> Ret {
     run("rmw_subscription_get_network_flow_endpoints", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = subscription::state(subscription)?;
             fill(state.core(), 0, allocator, endpoints)

@@ -57,12 +57,12 @@ pub unsafe extern "C" fn rmw_create_node(
     namespace: *const c_char,
 ) -> *mut Node {
     create("rmw_create_node", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { context::state(context) }?;
         if state.is_shut_down() {
             return Err(Failure::argument("the context is shut down"));
         }
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let (name, namespace) = unsafe { (text(name, "name")?, text(namespace, "namespace")?) };
         validate_node(name).map_err(|error| Failure::argument(error.to_string()))?;
         validate_namespace(namespace).map_err(|error| Failure::argument(error.to_string()))?;
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn rmw_create_node(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_node(node: *mut Node) -> Ret {
     run_end("rmw_destroy_node", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             state(node)?;
             let node = Handle::<Node, NodeState>::destroy(node);
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn rmw_node_get_graph_guard_condition(
     node: *const Node,
 ) -> *const GuardCondition {
     create("rmw_node_get_graph_guard_condition", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(node) }?;
         Ok(state.graph_guard.0)
     })

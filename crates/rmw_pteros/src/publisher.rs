@@ -76,7 +76,7 @@ pub unsafe extern "C" fn rmw_create_publisher(
     options: *const PublisherOptions,
 ) -> *mut Publisher {
     create("rmw_create_publisher", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let node = node::state(node)?;
             non_null(type_support, "type_support")?;
@@ -99,7 +99,7 @@ unsafe fn create_publisher(
     check_topic(topic, avoids_conventions)?;
     network_flow::check_requirement(options.unique_flow)?;
     let profile = qos::profile(qos)?;
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     let ty = unsafe { typesupport::message_type(type_support) }?;
     let mut endpoint_qos = profile.to_endpoint();
     endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
@@ -135,7 +135,7 @@ unsafe fn create_publisher(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_publisher(node: *mut Node, publisher: *mut Publisher) -> Ret {
     run_end("rmw_destroy_publisher", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             non_null(node, "node")?;
             non_null(publisher, "publisher")?;
@@ -211,7 +211,7 @@ pub unsafe extern "C" fn rmw_publish(
     _allocation: *mut c_void,
 ) -> Ret {
     run("rmw_publish", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(publisher)?;
             if message.is_null() {
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn rmw_borrow_loaned_message(
     message: *mut *mut c_void,
 ) -> Ret {
     run("rmw_borrow_loaned_message", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(publisher)?;
             non_null(type_support, "type_support")?;
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn rmw_return_loaned_message_from_publisher(
     message: *mut c_void,
 ) -> Ret {
     run("rmw_return_loaned_message_from_publisher", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(publisher)?;
             non_null(message, "loaned_message")?;
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn rmw_publish_loaned_message(
     _allocation: *mut c_void,
 ) -> Ret {
     run("rmw_publish_loaned_message", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(publisher)?;
             non_null(message, "ros_message")?;
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn rmw_publish_serialized_message(
     _allocation: *mut c_void,
 ) -> Ret {
     run("rmw_publish_serialized_message", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(publisher)?;
             let message = non_null(message, "serialized_message")?;
@@ -306,7 +306,7 @@ pub unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
     count: *mut usize,
 ) -> Ret {
     run("rmw_publisher_count_matched_subscriptions", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(publisher)?;
             *non_null_mut(count, "subscription_count")? = state.writer.matched_count();
@@ -321,7 +321,7 @@ pub unsafe extern "C" fn rmw_publisher_get_actual_qos(
     qos: *mut abi::QosProfile,
 ) -> Ret {
     run("rmw_publisher_get_actual_qos", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(publisher)?;
             *non_null_mut(qos, "qos")? =
@@ -334,7 +334,7 @@ pub unsafe extern "C" fn rmw_publisher_get_actual_qos(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const Publisher) -> Ret {
     run("rmw_publisher_assert_liveliness", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(publisher) }?;
         state.node.context.core.assert_liveliness(&state.writer);
         Ok(())
@@ -347,7 +347,7 @@ pub unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
     timeout: abi::Time,
 ) -> Ret {
     run("rmw_publisher_wait_for_all_acked", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(publisher) }?;
         let core = &state.node.context.core;
         core.request_acknowledgement(&state.writer);
@@ -368,7 +368,7 @@ pub unsafe extern "C" fn rmw_get_gid_for_publisher(
     gid: *mut Gid,
 ) -> Ret {
     run("rmw_get_gid_for_publisher", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(publisher)?;
             *non_null_mut(gid, "gid")? = Gid::new(state.writer.guid().to_bytes());
@@ -386,7 +386,7 @@ pub unsafe extern "C" fn rmw_publisher_event_init(
     run("rmw_publisher_event_init", || {
         let is_known =
             (event::kind::LIVELINESS_LOST..=event::kind::PUBLICATION_MATCHED).contains(&event_type);
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             non_null(rmw_event, "rmw_event")?;
             event::init(rmw_event, &state(publisher)?.events, event_type, is_known)

@@ -214,7 +214,7 @@ pub unsafe extern "C" fn rmw_qos_profile_check_compatible(
     reason_size: usize,
 ) -> abi::Ret {
     crate::error::run("rmw_qos_profile_check_compatible", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let result = unsafe { crate::error::non_null_mut(result, "compatibility") }?;
         if reason.is_null() && reason_size != 0 {
             return Err(Failure::argument("reason is null, but its size is not 0"));

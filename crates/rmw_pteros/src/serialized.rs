@@ -54,7 +54,7 @@ pub unsafe extern "C" fn rmw_serialize(
         if message.is_null() {
             return Err(Failure::argument("argument ros_message is null"));
         }
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let program = typesupport::program(type_support)?;
             let serialized = non_null_mut(serialized, "serialized_message")?;
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn rmw_deserialize(
         if message.is_null() {
             return Err(Failure::argument("argument ros_message is null"));
         }
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let program = typesupport::program(type_support)?;
             program.decode(bytes(non_null(serialized, "serialized_message")?), message)
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn rmw_get_serialized_message_size(
         if config.rmw_optional_features == Some(false) {
             return Err(Failure::unsupported("the size of a bounded message"));
         }
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let ty = typesupport::message_type(type_support)?;
             let size = non_null_mut(size, "size")?;

@@ -62,7 +62,7 @@ pub unsafe extern "C" fn rmw_create_service(
     qos: *const abi::QosProfile,
 ) -> *mut ServiceHandle {
     create("rmw_create_service", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let (node, name, profile, ty) =
             unsafe { check_service(node, type_support, service_name, qos) }?;
         let core = &node.context.core;
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn rmw_create_service(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret {
     run_end("rmw_destroy_service", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             non_null(node, "node")?;
             non_null(service, "service")?;
@@ -111,7 +111,7 @@ pub unsafe extern "C" fn rmw_take_request(
     taken: *mut bool,
 ) -> Ret {
     run("rmw_take_request", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(service)?;
             let info = non_null_mut(info, "request_header")?;
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn rmw_send_response(
     response: *mut c_void,
 ) -> Ret {
     run("rmw_send_response", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(service)?;
             let request_id = non_null(request_id, "request_header")?;
@@ -218,7 +218,7 @@ pub unsafe extern "C" fn rmw_service_request_subscription_get_actual_qos(
     qos: *mut abi::QosProfile,
 ) -> Ret {
     run("rmw_service_request_subscription_get_actual_qos", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(service)?;
             let announced = state.server.requests.announced();
@@ -234,7 +234,7 @@ pub unsafe extern "C" fn rmw_service_response_publisher_get_actual_qos(
     qos: *mut abi::QosProfile,
 ) -> Ret {
     run("rmw_service_response_publisher_get_actual_qos", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(service)?;
             let announced = state.server.replies.announced();
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn rmw_service_set_on_new_request_callback(
     user_data: *const c_void,
 ) -> Ret {
     run_set_callback("rmw_service_set_on_new_request_callback", callback, || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let state = unsafe { state(service) }?;
         state
             .waiter

@@ -61,7 +61,7 @@ pub unsafe extern "C" fn rmw_create_subscription(
     options: *const SubscriptionOptions,
 ) -> *mut Subscription {
     create("rmw_create_subscription", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let node = node::state(node)?;
             non_null(type_support, "type_support")?;
@@ -84,7 +84,7 @@ unsafe fn create_subscription(
     check_topic(topic, avoids_conventions)?;
     network_flow::check_requirement(options.unique_flow)?;
     let profile = qos::profile(qos)?;
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     let ty = unsafe { typesupport::message_type(type_support) }?;
     let dds_topic = dds_topic(topic, avoids_conventions);
     let core = &node.context.core;
@@ -97,12 +97,12 @@ unsafe fn create_subscription(
     endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
     // The caller owns and frees the filter.
     let filter = std::mem::replace(&mut options.content_filter, std::ptr::null_mut());
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     let filter = unsafe { filter.as_ref() }.filter(|_| node.context.has_optional_features);
     let spec = EndpointSpec {
         message_type: node.context.filterable_type(&ty),
         content_filter: filter
-            // SAFETY: by contract of rmw.
+            // SAFETY: the contract of rmw (lib.rs).
             .map(|filter| unsafe { filter.spec() })
             .transpose()?,
         topic: dds_topic,
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn rmw_destroy_subscription(
     subscription: *mut Subscription,
 ) -> Ret {
     run_end("rmw_destroy_subscription", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             non_null(node, "node")?;
             non_null(subscription, "subscription")?;
@@ -274,7 +274,7 @@ unsafe fn take(
     taken: *mut bool,
     info: *mut MessageInfo,
 ) -> Outcome {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     unsafe {
         let state = state(subscription)?;
         if message.is_null() {
@@ -294,7 +294,7 @@ pub unsafe extern "C" fn rmw_take(
     taken: *mut bool,
     _allocation: *mut c_void,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_take", || unsafe {
         take(subscription, message, taken, std::ptr::null_mut())
     })
@@ -308,7 +308,7 @@ pub unsafe extern "C" fn rmw_take_with_info(
     info: *mut MessageInfo,
     _allocation: *mut c_void,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_take_with_info", || unsafe {
         state(subscription)?;
         if message.is_null() {
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn rmw_take_sequence(
     _allocation: *mut c_void,
 ) -> Ret {
     run("rmw_take_sequence", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(subscription)?;
             let messages = non_null_mut(messages, "message_sequence")?;
@@ -366,7 +366,7 @@ unsafe fn take_loaned(
     taken: *mut bool,
     info: *mut MessageInfo,
 ) -> Outcome {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     unsafe {
         let state = state(subscription)?;
         let message = non_null_mut(message, "loaned_message")?;
@@ -392,7 +392,7 @@ pub unsafe extern "C" fn rmw_take_loaned_message(
     taken: *mut bool,
     _allocation: *mut c_void,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_take_loaned_message", || unsafe {
         take_loaned(subscription, message, taken, std::ptr::null_mut())
     })
@@ -407,7 +407,7 @@ pub unsafe extern "C" fn rmw_take_loaned_message_with_info(
     info: *mut MessageInfo,
     _allocation: *mut c_void,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_take_loaned_message_with_info", || unsafe {
         state(subscription)?;
         non_null(info, "message_info")?;
@@ -421,7 +421,7 @@ pub unsafe extern "C" fn rmw_return_loaned_message_from_subscription(
     message: *mut c_void,
 ) -> Ret {
     run("rmw_return_loaned_message_from_subscription", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(subscription)?;
             let (loans, _) = state.loans()?;
@@ -438,7 +438,7 @@ unsafe fn take_serialized(
     taken: *mut bool,
     info: *mut MessageInfo,
 ) -> Outcome {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     unsafe {
         let state = state(subscription)?;
         let message = non_null_mut(message, "serialized_message")?;
@@ -463,7 +463,7 @@ pub unsafe extern "C" fn rmw_take_serialized_message(
     taken: *mut bool,
     _allocation: *mut c_void,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_take_serialized_message", || unsafe {
         take_serialized(subscription, message, taken, std::ptr::null_mut())
     })
@@ -477,7 +477,7 @@ pub unsafe extern "C" fn rmw_take_serialized_message_with_info(
     info: *mut MessageInfo,
     _allocation: *mut c_void,
 ) -> Ret {
-    // SAFETY: by contract of rmw.
+    // SAFETY: the contract of rmw (lib.rs).
     run("rmw_take_serialized_message_with_info", || unsafe {
         state(subscription)?;
         non_null(message, "serialized_message")?;
@@ -494,7 +494,7 @@ pub unsafe extern "C" fn rmw_subscription_count_matched_publishers(
     count: *mut usize,
 ) -> Ret {
     run("rmw_subscription_count_matched_publishers", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(subscription)?;
             *non_null_mut(count, "publisher_count")? = state.waiter.reader.matched_count();
@@ -509,7 +509,7 @@ pub unsafe extern "C" fn rmw_subscription_get_actual_qos(
     qos: *mut abi::QosProfile,
 ) -> Ret {
     run("rmw_subscription_get_actual_qos", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let state = state(subscription)?;
             let announced = state.waiter.reader.announced();
@@ -529,7 +529,7 @@ pub unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
         "rmw_subscription_set_on_new_message_callback",
         callback,
         || {
-            // SAFETY: by contract of rmw.
+            // SAFETY: the contract of rmw (lib.rs).
             let state = unsafe { state(subscription) }?;
             state
                 .waiter
@@ -546,7 +546,7 @@ pub unsafe extern "C" fn rmw_subscription_event_init(
 ) -> Ret {
     run("rmw_subscription_event_init", || {
         let is_known = event_type <= event::kind::SUBSCRIPTION_MATCHED;
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             non_null(rmw_event, "rmw_event")?;
             event::init(

@@ -64,7 +64,7 @@ pub unsafe extern "C" fn rmw_create_wait_set(
     _max_conditions: usize,
 ) -> *mut WaitSet {
     create("rmw_create_wait_set", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let context = unsafe { context::state(context) }?.clone();
         let state = Arc::new(WaitSetState {
             queue: context.core.ready_queue(),
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn rmw_destroy_wait_set(wait_set: *mut WaitSet) -> Ret {
             // RMW_RET_ERROR, as upstream's tests require.
             return Err(Failure::error("argument wait_set is null"));
         }
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             check_identifier((*wait_set).implementation_identifier, "wait set")?;
             Handle::<WaitSet, WaitSetState>::state(wait_set)?;
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn rmw_wait(
     timeout: *const Time,
 ) -> Ret {
     run("rmw_wait", || {
-        // SAFETY: by contract of rmw.
+        // SAFETY: the contract of rmw (lib.rs).
         let (wait_set, timeout) = unsafe {
             let handle = non_null(wait_set, "wait_set")?;
             check_identifier(handle.implementation_identifier, "wait set")?;
@@ -116,7 +116,7 @@ pub unsafe extern "C" fn rmw_wait(
             (state, timeout.as_ref().copied())
         };
         let set = Waited {
-            // SAFETY: by contract of rmw, entries are the data of entities.
+            // SAFETY: entries are the data of entities, by the contract of rmw (lib.rs).
             data: unsafe { [entries(subscriptions), entries(services), entries(clients)] },
             // SAFETY: as above.
             guards: unsafe { entries(guard_conditions) },

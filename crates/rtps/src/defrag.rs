@@ -160,9 +160,8 @@ impl PartialSample {
     }
 
     fn is_complete(&self) -> bool {
-        let early = i64::from(fault!("reassembly-without-last-fragment"));
         matches!(self.received.runs(), [run]
-            if run.first == 1 && run.last.saturating_add(early) >= i64::from(self.fragments_total()))
+            if run.first == 1 && run.last >= i64::from(self.fragments_total()))
     }
 
     /// The byte range in the sample that `fragments` must cover.
@@ -170,9 +169,6 @@ impl PartialSample {
         let size = usize::from(self.fragment_size);
         let total = usize::try_from(self.sample_size).ok()?;
         let before = usize::try_from(fragments.first.checked_sub(1)?).ok()?;
-        let before = before.saturating_sub(usize::from(
-            before > 1 && fault!("fragment-at-wrong-offset"),
-        ));
         let start = before.checked_mul(size)?;
         let end = start
             .checked_add(usize::from(fragments.count).checked_mul(size)?)?
@@ -383,7 +379,6 @@ impl Defragmenter {
                 }
                 at
             }
-            Err(_) if fault!("no-memory-for-fragments") => return ReassemblyOutcome::BufferFull,
             Err(at) => match self.start_sample(now, at, head, fragments) {
                 Ok(at) => at,
                 Err(None) => return ReassemblyOutcome::BufferFull,
@@ -487,7 +482,7 @@ impl Defragmenter {
 
     /// The last payload's memory, if it is large enough and no longer used.
     fn reuse(&mut self, size: usize) -> BytesMut {
-        if size < REUSE_MIN_BYTES || fault!("chunk-not-reused") {
+        if size < REUSE_MIN_BYTES {
             return BytesMut::new();
         }
         let spare = self.spare_buffer.take().map(|(payload, _)| payload);

@@ -73,16 +73,15 @@ impl IntervalSet {
         if first > last {
             return false;
         }
-        let hole = i64::from(fault!("intervals-merge-over-a-gap"));
         // Runs from `from` up to (not including) `to` overlap or touch.
         let from = self
             .runs
-            .partition_point(|run| run.last.saturating_add(hole).saturating_add(1) < first);
+            .partition_point(|run| run.last.saturating_add(1) < first);
         let to = self
             .runs
             .partition_point(|run| run.first <= last.saturating_add(1));
         let Some(touched) = self.runs.get(from..to).filter(|t| !t.is_empty()) else {
-            if self.runs.len() >= self.runs_max && !fault!("intervals-without-limit") {
+            if self.runs.len() >= self.runs_max {
                 return false;
             }
             self.runs.insert(from, NumberRun { first, last });

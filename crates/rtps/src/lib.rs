@@ -29,9 +29,6 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-#[macro_use]
-pub mod fault;
-
 mod change;
 mod change_store;
 mod changeable_qos;

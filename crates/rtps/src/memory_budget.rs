@@ -125,11 +125,7 @@ impl MemoryAccount {
         let budget = &*self.budget;
         let part = |max: usize| max.checked_div(RECORDS_PART).unwrap_or(0);
         let context_free = part(budget.context_max).saturating_sub(budget.records());
-        let max = if fault!("memory-without-budget") {
-            usize::MAX
-        } else {
-            part(budget.participant_max).min(context_free)
-        };
+        let max = part(budget.participant_max).min(context_free);
         let add = |own: usize| own.checked_add(bytes).filter(|sum| *sum <= max);
         if self.records.fetch_update(Relaxed, Relaxed, add).is_err() {
             self.note_refused();
@@ -165,11 +161,6 @@ impl MemoryAccount {
     }
 
     fn reserve_below(&self, bytes: usize, max: usize) -> bool {
-        let max = if fault!("memory-without-budget") {
-            usize::MAX
-        } else {
-            max
-        };
         let add = |own: usize| own.checked_add(bytes).filter(|sum| *sum <= max);
         if self.reserved.fetch_update(Relaxed, Relaxed, add).is_err() {
             return false;
@@ -212,7 +203,7 @@ impl WriterUse {
     /// Whether its history would take more than it leaves free.
     fn is_beyond_share(&self, bytes: usize) -> bool {
         let sum = self.history.load(Relaxed).saturating_add(bytes);
-        sum > self.account.free() && !fault!("memory-without-budget")
+        sum > self.account.free()
     }
 }
 

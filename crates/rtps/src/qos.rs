@@ -277,7 +277,7 @@ pub fn incompatibilities(offered: &EndpointQos, requested: &EndpointQos) -> Vec<
         }
     };
     need(o.reliability >= r.reliability, PolicyId::Reliability);
-    let durable = o.durability >= r.durability || fault!("durability-not-compared");
+    let durable = o.durability >= r.durability;
     need(durable, PolicyId::Durability);
     need(o.deadline <= r.deadline, PolicyId::Deadline);
     need(

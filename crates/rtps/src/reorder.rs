@@ -97,18 +97,14 @@ impl ReorderBuffer {
         let at = self
             .changes
             .partition_point(|kept| kept.change.sequence < change.sequence);
-        if fault!("no-memory-to-reorder") {
-            return ReorderOutcome::Full;
-        }
         let charged = change
             .payload
             .len()
             .saturating_add(size_of::<ReorderedChange>());
         let mut charge = self.charger.reserve_from_half(charged);
-        let space = (charge.is_some()
+        let space = charge.is_some()
             && self.changes.len() < self.samples_max
-            && self.bytes.saturating_add(change.payload.len()) <= self.bytes_max)
-            || fault!("reorder-buffer-without-limit");
+            && self.bytes.saturating_add(change.payload.len()) <= self.bytes_max;
         let mut kept = ReorderOutcome::Stored;
         if !space && !self.changes.is_empty() {
             if at == self.changes.len() {

@@ -20,7 +20,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pteros_rtps::discovery::data::ParticipantData;
-use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::participant::Participant;
@@ -257,7 +256,7 @@ impl ShmConnections {
         let Some(ConnectionState::Connected(connection)) = peers.get_mut(&peer) else {
             return false;
         };
-        if !connection.refuses_datagrams(now) || fault!("source-not-judged") {
+        if !connection.refuses_datagrams(now) {
             return false;
         }
         let is_told = std::mem::replace(&mut connection.told_refusal, true);
@@ -335,9 +334,7 @@ impl ShmConnections {
                     peers.insert(peer, state);
                 }
                 drop(peers);
-                if !fault!("connection-end-ignored") {
-                    self.participant.lock().set_shared_memory_route(peer, None);
-                }
+                self.participant.lock().set_shared_memory_route(peer, None);
             }
             ConnectionEvent::Refused { peer, reason } => {
                 let mut peers = self.peers.lock();

@@ -2,8 +2,6 @@
 //! private key (DDS Security 1.1 §9.3.1). Revocation lists (CRL) of the CA are
 //! checked here.
 
-use pteros_rtps::fault;
-
 use crate::certificate::{Certificate, RevocationList};
 use crate::date::UnixTime;
 use crate::key::PrivateKey;
@@ -110,12 +108,10 @@ impl CertificateAuthority {
     ) -> Result<(), CertificateRejection> {
         let subject = || certificate.subject().clone();
         let signed = certificate.is_signed_by(issuer);
-        if !fault!("foreign-identity-accepted") {
-            signed.map_err(|reason| CertificateRejection::Foreign {
-                subject: subject(),
-                reason,
-            })?;
-        }
+        signed.map_err(|reason| CertificateRejection::Foreign {
+            subject: subject(),
+            reason,
+        })?;
         admit_date(certificate, now)?;
         let Some(list) = &self.revoked else {
             return Ok(());

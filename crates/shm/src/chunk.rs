@@ -31,7 +31,6 @@ pub struct ChunkMut {
 
 impl ChunkMut {
     pub(crate) fn new(hold: ChunkHold, len: usize) -> Self {
-        crate::fault!("chunk-taken");
         Self { hold, len }
     }
 
@@ -54,7 +53,6 @@ impl ChunkMut {
             hold: self.hold,
             len,
         };
-        crate::fault!("chunk-frozen");
         Bytes::from_owner(frozen)
     }
 }

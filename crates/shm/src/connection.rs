@@ -86,10 +86,8 @@ impl ConnectionResources {
 
 impl BorrowedChunks {
     pub(crate) fn give_back(&self, loan: Loan) {
-        crate::fault!("loan-return-before");
         let resources = &self.resources;
         give_back(resources.own.words_u32(AT_RETURNED, LOANS_MAX), loan);
-        crate::fault!("loan-return-after");
         if must_wake_chunk_waiter(resources.context.word(AT_CHUNK_WAIT), &self.rung_for) {
             resources.bell.ring();
             resources.wake_without_doorbell();
@@ -234,7 +232,6 @@ impl Connection {
                 }
             });
         }
-        crate::fault!("record-visible");
         let mut step = if wakes {
             out.woken.next_step(resources.context.word(AT_SLEEPING))
         } else {
@@ -295,7 +292,6 @@ impl Connection {
             return Err(SendError::Refused(SendRefusal::TooManyLoans));
         };
         out.loaned_bytes += stride;
-        crate::fault!("loan-written");
         Ok(ChunkDescriptor {
             segment,
             offset: offset as u32,
@@ -311,7 +307,6 @@ impl Connection {
             bytes: hold.segment.memory.len() as u64,
         };
         let sent = packet::send(self.resources.socket.as_fd(), &packet, &[hold.segment.fd()]);
-        crate::fault!("segment-sent");
         match sent {
             Ok(()) => Ok(()),
             // The socket is full, or too many descriptors are in flight.
@@ -449,9 +444,7 @@ impl ReceiveHalf {
             None => None,
         };
         self.ring.copy(ring, &header, out);
-        crate::fault!("record-read");
         self.ring.advance(&header, resources.own.word(AT_HEAD));
-        crate::fault!("record-released");
         Ok(Some(message(&header, body)))
     }
 

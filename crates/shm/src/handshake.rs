@@ -281,7 +281,6 @@ impl PendingHandshake {
         }
         same_user(self.socket.as_fd())?;
         self.send_hello(ours, [0, 0])?;
-        crate::fault!("hello-sent");
         self.state = HandshakeState::HelloSent;
         self.retry = None;
         Ok(())
@@ -356,7 +355,6 @@ impl PendingHandshake {
                 let theirs = PeerResources::map(ring_bytes, descriptors)?;
                 self.peer = Some(name);
                 self.state = HandshakeState::AwaitingProof(Box::new(theirs));
-                crate::fault!("hello-read");
                 Ok(HandshakeProgress::Requested(name))
             }
             (
@@ -380,12 +378,10 @@ impl PendingHandshake {
                     echo,
                 )?;
                 let theirs = PeerResources::map(ring_bytes, descriptors)?;
-                crate::fault!("answer-read");
                 let proof = ours.proof_for(ProofKind::Proof, &name, theirs.nonce())?;
                 let proof = Packet::Proof(proof);
                 packet::send(self.socket.as_fd(), &proof, &[])
                     .map_err(|_| DisconnectReason::SystemCall("send a proof"))?;
-                crate::fault!("proof-sent");
                 Ok(HandshakeProgress::Established(name, Box::new(theirs)))
             }
             (HandshakeState::AwaitingProof(theirs), Packet::Proof(code)) => {
@@ -414,13 +410,11 @@ impl PendingHandshake {
         };
         let echo = ours.proof_for(ProofKind::Echo, &peer, theirs.nonce())?;
         self.send_hello(ours, echo)?;
-        crate::fault!("hello-answered");
         Ok(())
     }
 
     /// The resources of the connection, once it is established.
     pub(crate) fn into_resources(self, theirs: PeerResources) -> Arc<ConnectionResources> {
-        crate::fault!("connection-up");
         Arc::new(ConnectionResources {
             own: self.own,
             peer: theirs.memory,

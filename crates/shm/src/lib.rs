@@ -79,8 +79,6 @@ mod discovery_log;
 mod doorbell;
 #[cfg(not(loom))]
 mod error;
-#[doc(hidden)]
-pub mod fault;
 #[cfg(not(loom))]
 mod handshake;
 #[cfg(all(test, not(loom)))]

@@ -379,7 +379,6 @@ impl SharedMemoryTransport {
         // Before this half of the socket may close.
         if reason != DisconnectReason::ProcessEnded {
             let _ = packet::send(connection.resources.socket.as_fd(), &Packet::Bye, &[]);
-            crate::fault!("bye-sent");
         }
         self.receive_halves
             .lock()
@@ -473,7 +472,6 @@ impl Drop for SharedMemoryTransport {
             .filter(|connection| connection.is_connected())
         {
             let _ = packet::send(connection.resources.socket.as_fd(), &Packet::Bye, &[]);
-            crate::fault!("bye-sent");
         }
     }
 }

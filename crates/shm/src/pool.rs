@@ -286,7 +286,6 @@ impl Pool {
         let mut segments = self.segments.write();
         let at = segments.partition_point(|s| s.memory.address() < segment.memory.address());
         segments.insert(at, segment);
-        crate::fault!("segment-made");
         Ok(retired)
     }
 

@@ -210,7 +210,6 @@ impl Producer {
         for part in parts {
             at = write(words, mask, at, part);
         }
-        crate::fault!("record-written");
         self.tail.words += needed;
         // Pairs with `load_peer_word(tail)` in `Consumer::next`.
         tail.store(self.tail.encode(), Ordering::Release);

@@ -628,7 +628,6 @@ impl SharedMemoryTransport {
     fn arm(&self, word: &AtomicU64) -> bool {
         let receive_halves = self.receive_halves.lock();
         arm(word);
-        crate::fault!("armed");
         let waits = receive_halves
             .list
             .iter()

@@ -12,7 +12,6 @@ mod dist;
 mod documents;
 #[path = "../../../verify/interop/peer.rs"]
 mod driver;
-mod fault_points;
 mod figures;
 mod finding;
 mod flood;
@@ -31,11 +30,13 @@ mod picture;
 mod progress;
 mod prose;
 mod ros2;
+mod seeded_bugs;
 mod sim;
 mod test;
 mod test_process;
 mod test_programs;
 mod tidy;
+mod tree_copy;
 mod wheel;
 mod zig_build;
 

@@ -17,7 +17,7 @@
 //! or tests were added: a mutant that it noticed is not judged again, nor one that passed
 //! the same tests.
 //!
-//! The mutants of `verify/sim/src/fault_points.rs` are written by hand, and need
+//! The mutants of `verify/seeded_bugs/table.txt` are written by hand, and need
 //! knowledge of the protocol. These need none, and find what nobody thought of.
 
 mod copy;

@@ -23,11 +23,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::checkout::root;
 use crate::counts::Counts;
+use crate::seeded_bugs::InstrumentedCopy;
 use crate::test_process::{
     Filter, Network, Surroundings, TestRun, Tests, run_all as run_processes,
 };
 use crate::test_programs::{self, Kind, TestGroup, cargo_program};
-use crate::{fault_points, flood, generate, namespace, peers, progress, ros2};
+use crate::{flood, generate, namespace, peers, progress, ros2};
 
 /// Slowest modules and programs named at the end.
 const SLOWEST_SHOWN: usize = 12;
@@ -39,7 +40,7 @@ const LONG_TESTS: &[(&str, &str)] = &[
     ("pteros-cli", "interop"),
     ("pteros-security", "peers"),
     ("shapes", "vendors"),
-    // Hundreds of simulated graphs, and the engine built with fault points.
+    // Hundreds of simulated graphs, and the engine built with its seeded bugs.
     ("pteros-sim", "mutants"),
     ("pteros-sim", "nodes"),
     ("pteros-sim", "scenarios"),
@@ -85,8 +86,8 @@ const QUICK: [&str; 6] = [
 /// All packages. The command has the features of its packages.
 const WHOLE: [&str; 3] = ["--workspace", "--features", "pteros-cli/full"];
 
-/// The simulator, whose engine is built with fault points.
-const FAULT_RUNS: [&str; 6] = [
+/// Tests in the copy of the workspace that has the seeded bugs: what must notice them.
+const MUTANT_RUNS: [&str; 6] = [
     "-p",
     "pteros-sim",
     "--features",
@@ -94,6 +95,9 @@ const FAULT_RUNS: [&str; 6] = [
     "--test",
     "mutants",
 ];
+
+/// The tests in that copy that stop and kill processes at every step.
+const STOP_RUNS: [&str; 4] = ["-p", "pteros-shm", "--test", "testsuite"];
 
 /// What is built for a step, and which tests of that run.
 #[derive(Clone, Copy, Default)]
@@ -210,7 +214,9 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
     let built = report.run_step("build tests and examples", || {
         test_programs::build(&WHOLE)?;
         build_libraries(&WHOLE)?;
-        test_programs::build(&FAULT_RUNS)?;
+        for runs in [&MUTANT_RUNS[..], &STOP_RUNS] {
+            build_seeded(runs)?;
+        }
         Ok(TestRun::default())
     });
     if !built {
@@ -260,25 +266,40 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
             ..TestRun::default()
         })
     });
-    report.run_step("no fault points in the program", || {
-        // Built alone, as users do. The tests of shared memory enable fault
-        // points, and everything that is built with them has fault points too.
-        cargo(&["build", "--quiet", "-p", "pteros-cli"])?;
-        let program = peers::target_folder()?.join("debug").join("pteros");
-        let count = fault_points::absent_from(&program)?;
-        println!("{}: none of {count}", program.display());
-        Ok(TestRun::single(true))
-    });
     // Runs the simulator again with mutants of the engine, to check that it
     // detects them.
     report.run_step("mutants and tolerated faults", || {
-        let mutants = Step {
-            build: &FAULT_RUNS,
-            name: Some("mutants"),
-            ..Step::default()
-        };
-        mutants.run(surroundings(None))
+        run_seeded(&MUTANT_RUNS, "mutants", "")
     });
+    report.run_step("processes stopped at every step", || {
+        run_seeded(
+            &STOP_RUNS,
+            "crash",
+            "a_process_stopped_and_killed_at_any_step",
+        )
+    });
+}
+
+/// Builds tests in the copy of the workspace that has the seeded bugs.
+fn build_seeded(build: &[&str]) -> Result<Vec<test_programs::TestProgram>> {
+    let copy = InstrumentedCopy::make()?.arguments();
+    let copy: Vec<&str> = copy.iter().map(String::as_str).collect();
+    test_programs::build(&[copy.as_slice(), build].concat())
+}
+
+/// Runs one module or program of them.
+fn run_seeded(build: &[&str], name: &str, part: &str) -> Result<TestRun> {
+    let mut groups = Vec::new();
+    for program in build_seeded(build)? {
+        groups.extend(program.groups()?);
+    }
+    groups.retain(|group| group.name == name);
+    let tests: Vec<Tests> = groups.iter().map(Tests::Group).collect();
+    let filter = Filter {
+        part,
+        ignored: false,
+    };
+    run_processes(&tests, surroundings(None), filter)
 }
 
 /// The steps that build with the feature `zenoh`, which nothing else needs.

@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use crate::checkout::root;
 use crate::finding::Finding;
 use crate::prose::metaphors;
-use crate::{coverage, documents};
+use crate::{coverage, documents, seeded_bugs};
 
 /// Largest number of lines of a file before its tests.
 const FILE_LINES_MAX: usize = 900;
@@ -148,6 +148,7 @@ fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
                 .map(|(folder, name)| (folder.to_owned(), name.to_owned())),
         );
     }
+    findings.extend(seeded_bugs::check_table(root));
     for path in paths {
         let bytes = fs::read(&path).with_context(|| format!("read {}", path.display()))?;
         let Ok(text) = String::from_utf8(bytes) else {
@@ -295,6 +296,11 @@ fn check_rust_file(path: &str, text: &str, add: &mut impl FnMut(usize, String)) 
     }
     for (index, line) in lines.iter().enumerate() {
         let code = code_of(line);
+        if path.starts_with("crates/") && path.contains("/src/") {
+            seeded_bugs::check_product_line(line)
+                .into_iter()
+                .for_each(|message| add(index + 1, message));
+        }
         if !may_be_unsafe(path) && is_unsafe(code) {
             add(
                 index + 1,

@@ -6,8 +6,8 @@
 //! lets simulated time pass, and checks invariants. A seed and a commit reproduce a
 //! failure.
 //!
-//! Mutants ([`mutants`]) test the simulator itself. Each is a bug that a fault point
-//! of the engine ([`fault_points`]) switches on. Some seed must detect it.
+//! Mutants ([`mutants`]) test the simulator itself. Each is a seeded bug of the engine
+//! ([`fault_points`]), which a run switches on. Some seed must detect it.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

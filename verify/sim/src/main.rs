@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use pteros_rtps::fault::COMPILED;
+use pteros_seeded_bugs::INSERTED;
 use pteros_sim::fault_points;
 use pteros_sim::harness::options::{Fault, Options};
 use pteros_sim::harness::shrink::shrink;
@@ -252,8 +252,10 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Request, String> {
             _ => return Err(format!("{word}: not an option")),
         }
     }
-    if !COMPILED && (request.mutants || request.options.mutant.is_some()) {
-        return Err("no fault points in this build: build with --features faults".into());
+    if !INSERTED && (request.mutants || request.options.mutant.is_some()) {
+        return Err(
+            "no seeded bugs in this build: run `cargo xtask sim`, which inserts them".into(),
+        );
     }
     Ok(request)
 }

@@ -1,6 +1,6 @@
 //! Mutation testing of the simulator, with few seeds and simple mutants.
-//! `cargo xtask sim --mutants` tests all of them. A program of its own,
-//! because it needs the feature `faults`.
+//! `cargo xtask sim --mutants` tests all of them. Only the instrumented copy of the
+//! workspace has them, and the feature `faults`: so this is a program of its own.
 #![cfg(feature = "faults")]
 
 #[path = "testsuite/sound.rs"]

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use pteros::TimerOptions;
 use pteros::component::{AnyComponent, ComponentClass};
 use pteros::interfaces::composition_interfaces::srv::LoadNodeRequest;
-use pteros::{Context, Node, Timer, executors::ExecutorError, fault};
+use pteros::{Context, Node, Timer, executors::ExecutorError};
 use thiserror::Error;
 
 use super::executors::{ContainerExecutors, ExecutorAssignment};
@@ -249,9 +249,7 @@ impl ComponentRegistry {
     fn insert(&self, component: Box<dyn AnyComponent>, place: ExecutorAssignment) -> LoadedNode {
         let name = component.node().fully_qualified_name();
         let mut state = self.state.lock();
-        if !fault!("component-id-reused") || state.last_id == 0 {
-            state.last_id += 1;
-        }
+        state.last_id += 1;
         let id = state.last_id;
         let one = LoadedComponent {
             name: name.clone(),
@@ -319,10 +317,6 @@ impl ComponentRegistry {
         };
         let before = count();
         self.executors.remove(place);
-        if fault!("unloaded-component-stays") {
-            std::mem::forget(component);
-            return Ok(());
-        }
         if let Some(message) = drop_contained(component) {
             return Err(UnloadError::Panicked { id, message });
         }

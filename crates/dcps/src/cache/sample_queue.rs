@@ -2,7 +2,6 @@
 
 use alloc::collections::VecDeque;
 
-use pteros_rtps::fault;
 use pteros_rtps::qos::{EndpointQos, History};
 use pteros_rtps::time::Instant;
 
@@ -61,7 +60,7 @@ impl SampleQueue {
     /// Whether another sample would be refused.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.keep_all && self.items.len() >= self.depth && !fault!("queue-without-limit")
+        self.keep_all && self.items.len() >= self.depth
     }
 
     /// Whether a sample of this process has no place. While samples of others wait,
@@ -90,12 +89,8 @@ impl SampleQueue {
             }
         }
         if !self.keep_all && self.items.len() > self.depth {
-            if fault!("keep-last-drops-newest") {
-                self.items.pop_back()
-            } else {
-                self.take_front()
-            };
-            self.overwritten += u64::from(!fault!("overwritten-not-counted"));
+            self.take_front();
+            self.overwritten += 1;
         }
         if is_crowded && !self.keep_all {
             self.make_memory();

@@ -9,7 +9,6 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
 
@@ -389,7 +388,6 @@ impl GroupMerge {
     /// In ordered access every unit waits for that. Without order a unit waits only
     /// for the sets before it.
     fn awaits_earlier(&self, now: Instant, group_sequence: i64, unit: &MergeUnit) -> bool {
-        let must_wait = self.ordered && !fault!("group-order-ignored");
         let waited = |timeout| now >= unit.since.after(timeout);
         let (waited, waited_long) = (waited(ORDER_TIMEOUT), waited(WRITER_TIMEOUT));
         let is_awaited = |sends_group_info| {
@@ -400,7 +398,7 @@ impl GroupMerge {
             }
         };
         let mut behind = self.writers_behind(group_sequence, unit);
-        must_wait && behind.any(|progress| is_awaited(progress.sends_group_info))
+        self.ordered && behind.any(|progress| is_awaited(progress.sends_group_info))
     }
 
     /// The writers, per reader, that may still send something before or at a unit.
@@ -468,7 +466,7 @@ impl GroupMerge {
     fn is_broken(&self, unit: &MergeUnit) -> bool {
         let is_past = |p: &WriterProgress| unit.end.is_some_and(|end| p.passed_through >= end);
         let mut ways = self.progress.iter();
-        unit.incomplete && !fault!("set-without-one-writer-delivered")
+        unit.incomplete
             || ways.any(|(key, progress)| is_past(progress) && !unit.ended.contains(key))
     }
 

@@ -8,7 +8,6 @@
 use alloc::vec::Vec;
 
 use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
-use pteros_rtps::fault;
 
 use crate::sample::queued_sample::QueuedSample;
 
@@ -108,9 +107,6 @@ impl WriterStream {
     }
 
     fn note_gap(&mut self, group_sequence: i64) {
-        if fault!("incomplete-set-delivered") {
-            return;
-        }
         self.group_complete_from = group_sequence;
         if let Some(open) = &mut self.open {
             open.is_whole = false;
@@ -154,8 +150,7 @@ impl WriterStream {
     /// The set of a sample. A set that claims to begin after its own sample is
     /// invalid, and the sample belongs to no set.
     fn set_of(&self, mark: &CoherentMark, sequence: i64) -> Option<i64> {
-        let set = mark.coherent_set.filter(|set| set.0 <= sequence);
-        let set = set.filter(|_| !fault!("coherent-set-delivered-early"))?;
+        let set = mark.coherent_set.filter(|set| set.0 <= sequence)?;
         if !self.spans_group {
             return Some(set.0);
         }

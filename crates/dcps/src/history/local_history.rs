@@ -7,7 +7,6 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use pteros_msg::key::KeyHash;
-use pteros_rtps::fault;
 use pteros_rtps::history::ChangeKind;
 use pteros_rtps::qos::{Durability, EndpointQos, History};
 use pteros_rtps::time::Instant;
@@ -96,9 +95,8 @@ impl LocalHistory {
             Self::Plain { items, max, ends } => {
                 *ends += usize::from(item.ends_set());
                 items.push_back(item);
-                let short = usize::from(fault!("local-history-one-too-few"));
                 // An end without samples before it ends nothing.
-                while items.len() - *ends + short > *max
+                while items.len() - *ends > *max
                     || *ends > SET_ENDS_MAX
                     || items.front().is_some_and(QueuedSample::ends_set)
                 {

@@ -186,12 +186,10 @@ impl<R: Clone, W> GoalServer<R, W> {
         let any = !selection.goals.is_empty();
         for id in selection.goals {
             let is_marked = || {
-                pteros_runtime::rtps::fault!("canceling-state-not-recorded")
-                    || self
-                        .table
-                        .lock()
-                        .transition(id, GoalStatus::Canceling)
-                        .is_ok()
+                self.table
+                    .lock()
+                    .transition(id, GoalStatus::Canceling)
+                    .is_ok()
             };
             if is_allowed(id) && is_marked() {
                 response.goals_canceling.push(self.info(id));

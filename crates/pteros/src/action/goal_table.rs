@@ -204,13 +204,7 @@ impl<R: Clone, W> GoalTable<R, W> {
         let goal = self.entry(id).ok_or(ActionError::ServerDropped)?;
         goal.end = Some((now, result));
         let waiters = std::mem::take(&mut goal.waiters);
-        Ok(
-            if pteros_runtime::rtps::fault!("result-not-sent-to-waiters") {
-                Vec::new()
-            } else {
-                waiters
-            },
-        )
+        Ok(waiters)
     }
 
     pub(super) fn request_result(

@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 use pteros_interfaces::action_msgs::srv::{CancelGoal, CancelGoalRequest, CancelGoalResponse};
 use pteros_msg::message::GoalId;
 use pteros_msg::type_support::{ActionTypeSupport, MessageTypeSupport, RequestOf, ResponseOf};
-use pteros_runtime::rtps::fault;
 
 use super::endpoint_name;
 use super::error::ActionError;
@@ -367,8 +366,7 @@ impl<A: ActionTypeSupport> ActionServerCore<A> {
         };
         let client = call.client();
         if decision == GoalResponse::Reject {
-            let answer = answer(fault!("rejected-goal-reported-accepted"));
-            respond(&self.goals.name, call, answer);
+            respond(&self.goals.name, call, answer(false));
             return;
         }
         self.goals.table.lock().accept(id, stamp, client);

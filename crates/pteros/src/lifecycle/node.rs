@@ -11,7 +11,6 @@ use pteros_msg::type_support::MessageTypeSupport;
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::ready_queue::{ReadySlot, Task};
-use pteros_runtime::rtps::fault;
 
 use super::activation::Activation;
 use super::callbacks::{CallbackReturn, LifecycleCallbacks};
@@ -366,10 +365,8 @@ impl LifecycleCore {
                 requested: request.to_string(),
             });
         }
-        let ignores_state = fault!("illegal-transition-accepted");
         let all = LifecycleTransition::all().iter();
-        let mut transitions =
-            all.filter(|s| (ignores_state || s.start == state) && s.is_requestable());
+        let mut transitions = all.filter(|s| s.start == state && s.is_requestable());
         let found = transitions.find(|transition| match request {
             TransitionRequest::Id(id) => transition.id == *id,
             TransitionRequest::Label(label) => transition.label == label,
@@ -492,9 +489,7 @@ impl LifecycleCore {
             start_state: state_message(transition.start),
             goal_state: state_message(transition.goal),
         };
-        if !fault!("transition-event-not-published")
-            && let Err(error) = self.events.publish_owned(event)
-        {
+        if let Err(error) = self.events.publish_owned(event) {
             tracing::warn!("transition event not published: {error}");
         }
         tracing::debug!(node = %self.name(), "{} to {}", transition.start, transition.goal);

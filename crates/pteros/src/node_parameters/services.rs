@@ -43,9 +43,6 @@ impl ParameterEventSink for ParameterEventPublisher {
             return;
         }
         event.stamp = self.0.raw.node.time.now().into();
-        if pteros_runtime::rtps::fault!("parameter-events-not-published") {
-            return;
-        }
         if let Err(error) = self.0.publish_owned(event) {
             tracing::warn!("/parameter_events: {error}");
         }

@@ -10,7 +10,6 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::{Mutex, ReentrantMutex};
 use pteros_interfaces::rcl_interfaces::msg;
-use pteros_runtime::rtps::fault;
 
 use super::callbacks::ParameterCallbacks;
 use super::descriptor::ParameterDescriptor;
@@ -309,12 +308,7 @@ impl ParameterStore {
     ) -> Vec<ParameterEntry> {
         let mut removed = Vec::new();
         let mut entries = self.entries.lock();
-        let count = if fault!("parameters-set-in-part") {
-            1
-        } else {
-            parameters.len()
-        };
-        for Parameter { name, value } in parameters.iter().take(count) {
+        for Parameter { name, value } in parameters {
             let parameter = || Parameter::new(name.clone(), value.clone()).into_message();
             match entries.get_mut(name) {
                 Some(entry) if *value == ParameterValue::NotSet => {

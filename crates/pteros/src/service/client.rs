@@ -24,7 +24,6 @@ use pteros_runtime::lock;
 use pteros_runtime::mutual_exclusion::MutualExclusionGate;
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::ready_queue::{ReadyQueue, ReadySlot, Task};
-use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
 use pteros_runtime::sample::{QueuedSample, SampleMeta};
 use pteros_runtime::service::{CallId, ReceivedReply, SendRequestError, ServiceClient};
@@ -333,9 +332,7 @@ impl<R: Send + Sync + 'static> ClientCore<R> {
                     // Responses that arrived before the server left are taken
                     // first.
                     client.drain();
-                    if !fault!("call-to-dead-server-stays-open") {
-                        client.handle_server_loss();
-                    }
+                    client.handle_server_loss();
                 }
             };
             Self {
@@ -471,9 +468,7 @@ impl<R: 'static> ClientCore<R> {
         let mut answer = None;
         let mut drain_and_check = || {
             self.drain();
-            if !fault!("wait-for-dead-server-goes-on") {
-                self.handle_server_loss();
-            }
+            self.handle_server_loss();
             answer = answer.take().or_else(|| self.take_response(id));
             answer.is_some()
         };

@@ -412,7 +412,7 @@ impl RecentChanges {
             let is_paused = self
                 .found_at
                 .is_some_and(|at| now.since(at) < CONTRADICTION_PAUSE);
-            let contradicts = *before != hash && !fault!("contradicting-sedp-ignored");
+            let contradicts = *before != hash;
             if contradicts && is_paused {
                 // As many as there are participants in the list.
                 self.postponed.insert(from);

@@ -68,31 +68,19 @@ impl Leases {
 
     /// Removes and returns the participants whose lease has expired.
     pub(crate) fn take_expired(&mut self, now: Instant) -> Vec<GuidPrefix> {
-        if self.next_check.is_none_or(|at| now < at) || fault!("lease-never-ends") {
+        if self.next_check.is_none_or(|at| now < at) {
             return Vec::new();
         }
         let expired: Vec<GuidPrefix> = self
             .leases
             .iter()
-            .filter(|(_, lease)| {
-                if fault!("lease-ends-too-early") {
-                    lease.last_heard + lease.span.half() <= now
-                } else {
-                    lease.last_heard + lease.span <= now
-                }
-            })
+            .filter(|(_, lease)| lease.last_heard + lease.span <= now)
             .map(|(prefix, _)| *prefix)
             .collect();
         for prefix in &expired {
             self.leases.remove(prefix);
         }
-        let end = |l: &Lease| {
-            if fault!("lease-ends-too-early") {
-                l.last_heard + l.span.half()
-            } else {
-                l.last_heard + l.span
-            }
-        };
+        let end = |l: &Lease| l.last_heard + l.span;
         self.next_check = self.leases.values().map(end).min();
         expired
     }

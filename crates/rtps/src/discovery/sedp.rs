@@ -231,9 +231,6 @@ impl Sedp {
 
     /// Announces the removal of a local endpoint (dispose).
     pub(crate) fn retract(&mut self, now: Instant, data: &EndpointData) {
-        if fault!("deletions-not-announced") {
-            return;
-        }
         let key_only = EndpointData::encode_key(data.guid);
         self.channel_of(data)
             .dispose(now, data.guid.to_bytes(), key_only);
@@ -242,7 +239,6 @@ impl Sedp {
     /// Keeps dispose changes for peers that may return with stale state
     /// (tombstones).
     pub(crate) fn retain_disposed(&mut self, hold: bool) {
-        let hold = hold && !fault!("tombstones-not-kept");
         for channel in self.channels() {
             channel.retain_disposed(hold);
         }

@@ -254,9 +254,6 @@ impl Announcer {
             0 => self.next_to_all,
             _ => self.next_to_all.min(now + self.period),
         };
-        if fault!("announced-only-at-startup") && self.sent > STARTUP_BURST.len() {
-            self.next = Instant::FAR_FUTURE;
-        }
         Some(scope)
     }
 
@@ -272,9 +269,6 @@ impl Announcer {
     /// Notes a new network peer, whose lease needs our announcements. The first one
     /// on the network may mean that more are reachable now.
     pub(crate) fn note_network_peer(&mut self, now: Instant, is_first_on_network: bool) {
-        if fault!("announced-only-at-startup") {
-            return;
-        }
         self.next = self.next.min(now + self.period);
         if is_first_on_network {
             self.next_to_all = self.next_to_all.min(now + self.period);

@@ -259,9 +259,7 @@ impl Participant {
             return;
         }
         let secured = self.secured.as_ref();
-        if secured.is_some_and(|own| own.ignores_plain_announcements(prefix))
-            && !fault!("plain-dispose-of-authenticated-believed")
-        {
+        if secured.is_some_and(|own| own.ignores_plain_announcements(prefix)) {
             // Anyone can send it; only its secured dispose or its lease counts.
             return;
         }

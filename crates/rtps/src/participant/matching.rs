@@ -141,7 +141,7 @@ impl Participant {
     fn await_return(&mut self, peer: Peer, reason: LostReason) {
         let by_claim = matches!(reason, LostReason::Disposed | LostReason::Restarted);
         let is_awaited = by_claim && self.secured.is_none() && !peer.is_same_host_peer;
-        if is_awaited && !fault!("dispose-is-final") {
+        if is_awaited {
             let (now, limits) = (self.clock, &self.config.limits);
             let seemed_restarted = reason == LostReason::Restarted;
             let (data, route) = (peer.data, peer.metatraffic);
@@ -402,7 +402,7 @@ impl Participant {
             return;
         };
         for local in self.locals_opposite(known.topic(), remote) {
-            if self.matches.remove(local.guid, remote) && !fault!("end-of-match-not-reported") {
+            if self.matches.remove(local.guid, remote) {
                 self.events.push_back(ParticipantEvent::Unmatched {
                     local: local.guid,
                     remote,

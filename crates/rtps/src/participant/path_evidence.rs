@@ -178,11 +178,7 @@ impl Address {
         } else {
             RETRY
         };
-        self.next_ask_at = if fault!("silent-path-asked-once") {
-            Instant::FAR_FUTURE
-        } else {
-            now + pause
-        };
+        self.next_ask_at = now + pause;
     }
 
     /// When it is to be asked, if it may be quiet for so long.

@@ -100,7 +100,7 @@ impl Participant {
             return;
         }
         self.config.network = network;
-        if is_renamed && !fault!("changed-address-not-announced") {
+        if is_renamed {
             self.config.metatraffic_unicast.clone_from(&links.unicast);
             self.config.default_unicast = links.unicast;
             let named = self.announce_to.iter().filter(|at| !at.is_multicast());
@@ -194,7 +194,7 @@ impl Participant {
             return;
         }
         // Other stacks do not answer where they were asked.
-        if peer.data.vendor != VendorId::PTEROS || fault!("any-datagram-proves-a-path") {
+        if peer.data.vendor != VendorId::PTEROS {
             self.note_answer(now, ip);
             return;
         }
@@ -277,7 +277,7 @@ impl Participant {
         };
         let at = peer.data.metatraffic_unicast.iter().copied();
         let at = at.filter(|at| at.to_udp_v4().is_some_and(|(named, _)| named == ip));
-        if is_question && !fault!("path-question-not-answered") {
+        if is_question {
             let answers = at.map(|at| (source.prefix, at)).take(1);
             let waiting = &mut self.paths.answers;
             answers.for_each(|answer| {
@@ -372,8 +372,7 @@ impl Participant {
             if let Some(peer) = self.peers.find_mut(prefix) {
                 let path = &mut peer.path;
                 let mut affordable = unproven;
-                affordable
-                    .retain(|_| path.spend(QUESTION_BYTES) && !fault!("new-address-not-asked"));
+                affordable.retain(|_| path.spend(QUESTION_BYTES));
                 let questions = affordable.into_iter().map(|at| (prefix, at));
                 self.paths.questions.extend(questions);
                 path.note_validation(now);
@@ -406,7 +405,7 @@ impl Participant {
                 .map(|to| (to, PathReason::LinkDown));
         };
         let address = state(in_use);
-        if address.is_silent(now) && !fault!("silent-path-kept") {
+        if address.is_silent(now) {
             let answers = |c: &&Candidate| {
                 let other = state(c.ip);
                 other.is_answered_after(address.first_asked_at) && !other.is_back_after(&address)
@@ -547,9 +546,7 @@ impl Participant {
         }
         let is_change = peer.path.note_moved(now, to, reason);
         self.paths.look_at(now);
-        if !fault!("moved-path-not-routed") {
-            self.reroute(prefix);
-        }
+        self.reroute(prefix);
         if !is_change {
             return;
         }

@@ -119,7 +119,7 @@ impl Participant {
         let span = data.lease.min(self.config.limits.lease_max);
         let is_same_host_peer = self.is_same_host_peer(data.prefix);
         let is_trusted = is_same_host_peer || self.secured.is_some();
-        if is_trusted || self.is_useful(data.prefix) || fault!("useless-peer-keeps-lease") {
+        if is_trusted || self.is_useful(data.prefix) {
             span
         } else {
             span.min(PROBATION_LEASE)
@@ -184,7 +184,7 @@ impl Participant {
                 victim = Some((rank, peer.data.prefix));
             }
         }
-        let Some((_, prefix)) = victim.filter(|_| !fault!("full-table-refuses-all")) else {
+        let Some((_, prefix)) = victim else {
             self.stats.participants_refused.tally();
             return false;
         };
@@ -244,7 +244,6 @@ impl Participant {
                 victim = Some(((held, count), peer.data.prefix));
             }
         }
-        let victim = victim.filter(|_| !fault!("full-table-refuses-all"));
         let last = victim.and_then(|(_, prefix)| {
             let unmatched = self
                 .remotes

@@ -197,8 +197,7 @@ impl UnvalidatedParticipants {
             known.next_probe_at = known.next_probe_at.min(at);
             return false;
         }
-        let early = !self.list.is_empty() && fault!("unvalidated-participants-full-early");
-        let full = self.list.len() >= limits.unvalidated_participants.max(1) || early;
+        let full = self.list.len() >= limits.unvalidated_participants.max(1);
         if full {
             self.evict();
         }
@@ -339,11 +338,7 @@ impl UnvalidatedParticipants {
             let budget = participant
                 .received_bytes
                 .saturating_mul(limits.amplification_factor);
-            let left = if fault!("amplification-without-limit") {
-                usize::MAX
-            } else {
-                budget.saturating_sub(participant.sent_bytes)
-            };
+            let left = budget.saturating_sub(participant.sent_bytes);
             let asked = AskedEndpoints::of(&participant.data, participant.probes_sent);
             let question = asked.size_bytes();
             let with_announcement = sizes.with_announcement.saturating_add(question);

@@ -53,7 +53,7 @@ impl WriterProxy {
         self.acks.unsolicited.is_unsolicited = false;
         // The answer to a recent request may be in transit.
         self.acks.nack.only_new = !is_old;
-        self.acks.due |= !fault!("heartbeat-not-answered");
+        self.acks.due = true;
     }
 
     /// Schedules an unsolicited ACKNACK to a writer on a shared-memory connection,
@@ -96,15 +96,9 @@ impl WriterProxy {
             .round_trip
             .note_response(now, self.first_missing());
         if self.is_missing_something() {
-            let gives_up =
-                self.acks.nack.unsuccessful_requests > 0 && fault!("nack-not-rescheduled");
-            if self.acks.nack.at == Instant::FAR_FUTURE && !gives_up {
+            if self.acks.nack.at == Instant::FAR_FUTURE {
                 self.acks.nack.backoff = self.initial_backoff(config);
-                self.acks.nack.at = if fault!("nack-without-delay") {
-                    now
-                } else {
-                    now.after(config.gap_delay)
-                };
+                self.acks.nack.at = now.after(config.gap_delay);
             }
         } else if self.synced || self.acks.preemptive_left == 0 {
             self.acks.nack.at = Instant::FAR_FUTURE;
@@ -141,9 +135,7 @@ impl WriterProxy {
         if !self.synced && self.habits.preemptive_base_zero {
             return 0;
         }
-        self.first_missing()
-            .min(self.plausibility.ack_base_max())
-            .saturating_add(fault!("acknowledges-one-too-many").into())
+        self.first_missing().min(self.plausibility.ack_base_max())
     }
 
     /// Builds the ACKNACK of the present state and sets the timer for the next one.
@@ -169,14 +161,12 @@ impl WriterProxy {
             let last = self
                 .announced
                 .min(base.saturating_add(window).saturating_sub(1));
-            let last = last.saturating_sub(fault!("nack-omits-the-last").into());
             let from = if only_new {
                 requested.saturating_add(1)
             } else {
                 base
             };
             for number in self.missing(from, last) {
-                crate::fault::step();
                 state.insert(SequenceNumber(number));
             }
             if !state.is_empty() {
@@ -213,11 +203,7 @@ impl WriterProxy {
             // Earlier requests are repeated when they are due.
         } else if is_request || !self.synced || timer_due {
             self.acks.nack.sent_at = now;
-            self.acks.nack.at = if fault!("nack-not-rescheduled") {
-                Instant::FAR_FUTURE
-            } else {
-                now.after(self.acks.nack.backoff.delay())
-            };
+            self.acks.nack.at = now.after(self.acks.nack.backoff.delay());
             self.acks.nack.backoff.advance(period_max);
         }
         self.acks.unsolicited.note(now, base);
@@ -262,9 +248,7 @@ impl WriterProxy {
             && let Some(first) = missing.next()
         {
             let mut state = FragmentSet::from_numbers(first, [first]);
-            while missing.next_if(|next| state.insert(*next)).is_some() {
-                crate::fault::step();
-            }
+            while missing.next_if(|next| state.insert(*next)).is_some() {}
             self.acks.nack_frag_count = self.acks.nack_frag_count.wrapping_add(1);
             let nack = NackFrag {
                 reader,
@@ -368,7 +352,7 @@ impl Reader {
                 message.set_deferrable();
             }
             self.stats.acknacks.tally();
-            if is_request && !fault!("fragments-not-requested") {
+            if is_request {
                 let (incomplete, count) = proxy.incomplete();
                 let mut left = NACK_FRAGS_MAX;
                 for sequence in incomplete.into_iter().take(count) {

@@ -123,18 +123,6 @@ pub struct ReaderLimits {
     pub events_max: usize,
 }
 
-impl ReaderLimits {
-    /// The limits of a reader with little memory: a few samples and numbers of each
-    /// writer.
-    pub(crate) fn with_little_memory(self) -> Self {
-        Self {
-            reorder_samples_max: self.reorder_samples_max.min(4),
-            intervals_max: self.intervals_max.min(4),
-            ..self
-        }
-    }
-}
-
 impl Default for ReaderLimits {
     fn default() -> Self {
         Self {

@@ -229,9 +229,7 @@ impl Reader {
         let lost = proxy.drain_on_unmatch(&mut self.ready);
         if proxy.reliable && self.config.qos.durability == Durability::Volatile {
             let next = proxy.announced.saturating_add(1).max(proxy.resume_at);
-            if !fault!("volatile-reader-restarts") {
-                self.insert_resume_point(guid, next);
-            }
+            self.insert_resume_point(guid, next);
         }
         self.note_lost(guid, lost);
         let (alive, not_alive) = if proxy.lease.alive { (-1, 0) } else { (0, -1) };
@@ -553,7 +551,7 @@ impl Reader {
     /// Handles a GAP: irrelevant numbers.
     pub fn handle_gap(&mut self, now: Instant, source: &Source, gap: &Gap) {
         let guid = source.prefix.with(gap.writer);
-        if !self.begin_submessage(now, guid, false) || fault!("gap-ignored") {
+        if !self.begin_submessage(now, guid, false) {
             return;
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
@@ -569,13 +567,10 @@ impl Reader {
         let mut noted = true;
         let mut lost = 0_u64;
         if gap.start < base {
-            let last = base
-                .0
-                .saturating_sub(i64::from(!fault!("gap-one-too-long")));
+            let last = base.0.saturating_sub(1);
             noted &= proxy.mark_gap(gap.start.0, last, &mut lost, &mut self.ready);
         }
         for number in gap.list.iter() {
-            crate::fault::step();
             noted &= proxy.mark_gap(number.0, number.0, &mut lost, &mut self.ready);
         }
         if !noted {
@@ -744,7 +739,7 @@ impl Reader {
     }
 
     fn note_lost(&mut self, writer: Guid, count: u64) {
-        if count > 0 && !fault!("loss-not-reported") {
+        if count > 0 {
             self.stats.lost = self.stats.lost.saturating_add(count);
             self.events
                 .lost(writer, count, self.config.limits.events_max);
@@ -781,16 +776,14 @@ impl Reader {
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);
             let again = now.after(self.config.qos.deadline);
-            if !fault!("reader-deadline-reported-once") {
-                self.timers.set(TIMER_DEADLINE, again);
-            }
+            self.timers.set(TIMER_DEADLINE, again);
         }
         if !self.timers.take_due(TIMER_WRITERS, now) {
             return;
         }
         let mut wake = Instant::FAR_FUTURE;
         for (guid, proxy) in &mut self.writers {
-            if proxy.lease.end_if_due(now) && !fault!("writer-lease-end-not-reported") {
+            if proxy.lease.end_if_due(now) {
                 self.events
                     .liveliness(*guid, -1, 1, self.config.limits.events_max);
             }
@@ -852,9 +845,7 @@ fn assert_alive(
     }
     if proxy.lease.renew(now) {
         // While it was not alive, its lease was not monitored.
-        if !fault!("liveliness-monitored-once") {
-            timers.set_no_later(TIMER_WRITERS, proxy.lease.until);
-        }
+        timers.set_no_later(TIMER_WRITERS, proxy.lease.until);
         events.liveliness(proxy.guid, 1, -1, config.limits.events_max);
     }
 }

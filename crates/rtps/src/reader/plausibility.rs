@@ -163,10 +163,7 @@ impl WriterProxy {
 
     /// Whether a number is too far ahead to be believed at once.
     pub(super) fn is_jump(&self, number: i64) -> bool {
-        self.synced
-            && self.reliable
-            && number.saturating_sub(self.believed()) > JUMP_MAX
-            && !fault!("jump-believed-at-once")
+        self.synced && self.reliable && number.saturating_sub(self.believed()) > JUMP_MAX
     }
 
     /// Requests a HEARTBEAT, because a claim was not believed.
@@ -236,10 +233,7 @@ impl WriterProxy {
             }
             Some(open) => {
                 open.seen = open.seen.saturating_add(1);
-                if open.seen >= CONTRADICTIONS_MIN
-                    && now.since(open.since) >= OBSERVATION_TIME
-                    && !fault!("contradiction-ignored")
-                {
+                if open.seen >= CONTRADICTIONS_MIN && now.since(open.since) >= OBSERVATION_TIME {
                     return true;
                 }
                 plausibility.probe_no_later(now.after(PROBE_PERIOD));
@@ -355,9 +349,7 @@ impl WriterProxy {
     /// Whether late best-effort samples show that the expected number is wrong
     /// ([`LateSamples`]). Then this one is expected.
     pub(super) fn follows_late_samples(&mut self, now: Instant, sequence: SequenceNumber) -> bool {
-        let follows = !self.reliable
-            && !fault!("best-effort-jump-is-final")
-            && self.plausibility.late.follows(now, sequence.0);
+        let follows = !self.reliable && self.plausibility.late.follows(now, sequence.0);
         if follows {
             self.restart_at(sequence.0, sequence.previous().0);
         }

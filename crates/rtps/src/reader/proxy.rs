@@ -70,8 +70,7 @@ pub(super) struct ReadyQueue {
 
 impl ReadyQueue {
     pub fn has_space(&self) -> bool {
-        let early = !self.changes.is_empty() && fault!("ready-queue-full-early");
-        self.changes.len() < self.samples_max && !early
+        self.changes.len() < self.samples_max
     }
 
     /// Delivers a sample of an unmatched writer. False when even the additional
@@ -165,11 +164,7 @@ impl WriterProxy {
     pub fn new(now: Instant, reader: &ReaderConfig, writer: WriterProxyConfig) -> Self {
         let reliable = reader.qos.reliability == Reliability::Reliable
             && writer.qos.reliability == Reliability::Reliable;
-        let limits = &if fault!("little-memory-for-a-writer") {
-            reader.limits.with_little_memory()
-        } else {
-            reader.limits
-        };
+        let limits = &reader.limits;
         Self {
             start: HistoryStart::of(reader, &writer),
             resume_at: 1,
@@ -343,9 +338,7 @@ impl WriterProxy {
 
     /// Whether `sequence` was received, is irrelevant or was skipped.
     pub fn is_known(&self, sequence: SequenceNumber) -> bool {
-        let runs_back = !self.reliable && fault!("best-effort-out-of-order");
-        (sequence.0 < self.next && !runs_back)
-            || (self.known.contains(sequence.0) && !fault!("buffered-sample-delivered-twice"))
+        sequence.0 < self.next || self.known.contains(sequence.0)
     }
 
     /// The lowest missing number from `number` on.
@@ -364,7 +357,6 @@ impl WriterProxy {
         self.known
             .missing(first.max(self.next), last)
             .flat_map(|run| run.first..=run.last)
-            .inspect(|_| crate::fault::step())
             .filter(|number| !self.defrag.contains(SequenceNumber(*number)))
     }
 
@@ -391,12 +383,11 @@ impl WriterProxy {
             self.deliver_in_order(ready);
             return ReceiveOutcome::Delivered;
         }
-        if fault!("no-memory-for-intervals") || !self.known.insert(number, number) {
+        if !self.known.insert(number, number) {
             return ReceiveOutcome::BufferFull;
         }
         match self.reorder.insert(change) {
             ReorderOutcome::Stored => {}
-            ReorderOutcome::Replaced(_) if fault!("dropped-sample-counts-as-received") => {}
             ReorderOutcome::Replaced(dropped) => self.known.remove(dropped.0),
             ReorderOutcome::Full => {
                 self.known.remove(number);
@@ -423,7 +414,7 @@ impl WriterProxy {
     /// lost before it, or `None` when it is late.
     pub fn receive_best_effort(&mut self, sequence: SequenceNumber) -> Option<u64> {
         let number = sequence.0;
-        if number < self.next && !fault!("best-effort-out-of-order") {
+        if number < self.next {
             return None;
         }
         let lost = if self.synced && !self.habits.filters_silently {
@@ -436,9 +427,6 @@ impl WriterProxy {
         self.next = number.saturating_add(1);
         self.known.remove_below(self.next);
         self.defrag.remove_below(SequenceNumber(self.next));
-        if fault!("best-effort-loss-not-reported") {
-            return Some(0);
-        }
         Some(lost)
     }
 
@@ -473,10 +461,8 @@ impl WriterProxy {
             // The first number is not known yet, so nothing is in order.
             return;
         }
-        let skipped = i64::from(fault!("missing-sample-skipped"));
-        let limit = self.known.first_missing(self.next.saturating_add(skipped));
+        let limit = self.known.first_missing(self.next);
         while ready.has_space() {
-            crate::fault::step();
             let Some(change) = self.reorder.pop_below(SequenceNumber(limit)) else {
                 self.next = limit;
                 self.known.remove_below(limit);
@@ -573,14 +559,9 @@ impl WriterProxy {
         if begin <= self.next {
             return 0;
         }
-        let lost = self.known.count_missing(
-            if fault!("history-counts-as-lost") {
-                self.next
-            } else {
-                self.next.max(self.losses_from)
-            },
-            begin.saturating_sub(1),
-        );
+        let lost = self
+            .known
+            .count_missing(self.next.max(self.losses_from), begin.saturating_sub(1));
         self.known.insert_lowest(self.next, begin.saturating_sub(1));
         self.defrag.remove_below(SequenceNumber(begin));
         lost
@@ -602,9 +583,6 @@ impl WriterProxy {
                 self.known.insert(first, last);
             }
             return true;
-        }
-        if fault!("gap-processed-number-by-number") {
-            (first..=last).for_each(|_| crate::fault::step());
         }
         self.announced = self.announced.max(last);
         self.defrag

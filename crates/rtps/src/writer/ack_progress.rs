@@ -56,9 +56,7 @@ impl AckProgress {
 
     /// Takes whether a stall was told, because it ends.
     fn take_told(&mut self) -> bool {
-        let was_told = self.is_told && !fault!("end-of-stall-not-reported");
-        self.is_told &= !was_told;
-        was_told
+        core::mem::take(&mut self.is_told)
     }
 
     /// Tells the end of a stall that was told, if the reader `progresses`.

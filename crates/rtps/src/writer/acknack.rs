@@ -176,7 +176,7 @@ impl Writer {
             return;
         }
         self.stats.nack_frags.tally();
-        if nack.sequence.0 >= end || nack.state.is_empty() || fault!("nack-frag-ignored") {
+        if nack.sequence.0 >= end || nack.state.is_empty() {
             return;
         }
         reader.begin_round_if_idle();

@@ -62,11 +62,7 @@ impl BurstBudget {
     }
 
     pub fn is_exhausted(&self, out: &Outbox) -> bool {
-        self.datagrams == 0
-            || self.bytes == 0
-            || self.used >= self.limit
-            || out.is_full()
-            || fault!("burst-ends-early")
+        self.datagrams == 0 || self.bytes == 0 || self.used >= self.limit || out.is_full()
     }
 
     /// Finishes a datagram. A payload that shared memory does not copy is free.
@@ -115,7 +111,6 @@ impl DataEncoder<'_> {
             return None;
         }
         for index in from..total {
-            crate::fault::step();
             if budget.is_exhausted(out) {
                 return Some(index);
             }
@@ -174,10 +169,7 @@ impl DataEncoder<'_> {
                 self.reader,
                 self.writer.entity,
                 SequenceNumber(run.first),
-                SequenceNumber(
-                    run.last
-                        .saturating_add(fault!("gap-covers-the-next").into()),
-                ),
+                SequenceNumber(run.last),
             ));
         }
         // Pteros readers take it from any fragment, others from the first one that

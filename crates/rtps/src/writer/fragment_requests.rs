@@ -48,7 +48,6 @@ impl FragmentRequests {
         let overlaps = |old: &FragmentSet| old.base().0 < end && first < end_of(old);
         let of_sample = self.0.iter_mut().filter(|(of, _)| *of == sequence);
         for (_, old) in of_sample.filter(|(_, old)| overlaps(old)) {
-            crate::fault::step();
             let is_open = |number: &FragmentNumber| !(first..end).contains(&number.0);
             let mut open = old.iter().filter(is_open).peekable();
             let base = open.peek().copied().unwrap_or(old.base());

@@ -34,9 +34,7 @@ impl HeartbeatSchedule {
     }
 
     pub fn reset(&mut self, config: &HeartbeatConfig, has_acknowledged: bool) {
-        if !fault!("heartbeat-period-not-reset") {
-            self.backoff = config.backoff(has_acknowledged);
-        }
+        self.backoff = config.backoff(has_acknowledged);
     }
 
     /// Notes an answer. Returns true if it had been silent for long.

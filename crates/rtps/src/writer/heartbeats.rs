@@ -13,7 +13,6 @@ impl Writer {
     /// Marks a heartbeat as due for every destination with unacknowledged changes
     /// whose time has come, and schedules its next one after a longer pause.
     pub(super) fn schedule_heartbeats(&mut self, now: Instant) {
-        crate::fault::step();
         self.check_stalls(now);
         // Unsent changes need no acknowledgement.
         let sent = self.cursor.number.saturating_sub(1);
@@ -43,11 +42,7 @@ impl Writer {
                 heartbeat_schedule.next_at = now;
             }
             if heartbeat_schedule.next_at <= now {
-                heartbeat_schedule.next_at = if fault!("heartbeat-not-repeated") {
-                    Instant::FAR_FUTURE
-                } else {
-                    now.after(heartbeat_schedule.backoff.delay())
-                };
+                heartbeat_schedule.next_at = now.after(heartbeat_schedule.backoff.delay());
                 if !destination.heartbeat_due {
                     heartbeat_schedule.unanswered = heartbeat_schedule.unanswered.saturating_add(1);
                 }

@@ -40,15 +40,11 @@ impl Writer {
         let next_number = self.last.next().0;
         let wants_history =
             self.keeps_for_late_joiners() && config.qos.durability >= Durability::TransientLocal;
-        let wants_history = (wants_history || fault!("volatile-reader-gets-history"))
-            && !fault!("late-joiner-gets-no-history");
         let kept = if wants_history {
             let depth = match config.qos.history {
                 qos::History::KeepLast(depth)
                     if config.vendor == VendorId::PTEROS && !config.guid.entity.is_keyed() =>
                 {
-                    let depth = depth
-                        .saturating_sub(u32::from(depth > 1 && fault!("late-joiner-gets-too-few")));
                     usize::try_from(depth.max(1)).unwrap_or(usize::MAX)
                 }
                 _ => usize::MAX,
@@ -134,9 +130,7 @@ impl Writer {
         if let Some(reader) = self.readers.find_mut(guid) {
             reader.progress.end_stall(true, guid, &mut self.events);
         }
-        if !fault!("removed-reader-still-awaited") {
-            self.readers.remove(guid);
-        }
+        self.readers.remove(guid);
         if self.counts.filtered > 0 {
             self.forget_filter_of(guid);
         }

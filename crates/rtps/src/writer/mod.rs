@@ -322,16 +322,6 @@ impl Writer {
         if !self.keeps_for_late_joiners() && self.readers.is_empty() {
             return Ok(());
         }
-        let first = self.history.first().map(|first| first.sequence);
-        // Only here: the write itself never refuses reserved space.
-        if let Some(first) = first.filter(|_| fault!("writer-full-early")) {
-            self.check_blocked(
-                now,
-                first,
-                self.history.samples(),
-                self.retention.samples_max,
-            )?;
-        }
         self.free_space(now, change)
     }
 
@@ -587,7 +577,6 @@ impl Writer {
     ) -> Result<(), WriteError> {
         let needed = self.history.find(sequence);
         if !self.is_keep_all()
-            || fault!("keep-all-overwrites")
             || (self.counts.reliable == 0 && !self.is_unsent(sequence))
             || needed.is_none_or(|change| self.is_fully_acked(change))
         {
@@ -615,7 +604,7 @@ impl Writer {
             .is_none_or(|change| self.is_fully_acked(change));
         if !settled {
             self.stats.overwritten.tally();
-            if !self.note_unsent(sequence) && !fault!("overwritten-not-announced") {
+            if !self.note_unsent(sequence) {
                 self.retention.lost_through = self.retention.lost_through.max(sequence.0);
             }
         }
@@ -712,7 +701,7 @@ impl Writer {
         self.clock = self.clock.max(now);
         self.statuses.assert_liveliness();
         let manual = self.config.qos.liveliness != Liveliness::Automatic;
-        if manual && !fault!("own-liveliness-loss-not-reported") {
+        if manual {
             let due = now.after(self.config.qos.lease_duration);
             self.timers.set(TIMER_LIVELINESS, due);
         }
@@ -740,19 +729,17 @@ impl Writer {
             let event = self.statuses.miss_deadline();
             self.events.push_or_drop_oldest(event);
             let again = now.after(self.config.qos.deadline);
-            if !fault!("writer-deadline-reported-once") {
-                self.timers.set(TIMER_DEADLINE, again);
-            }
+            self.timers.set(TIMER_DEADLINE, again);
         }
         if self.timers.take_due(TIMER_LIVELINESS, now)
             && let Some(event) = self.statuses.lose_liveliness()
         {
             self.events.push_or_drop_oldest(event);
         }
-        if self.timers.take_due(TIMER_BATCH, now) && !fault!("batch-never-sent") {
+        if self.timers.take_due(TIMER_BATCH, now) {
             self.flush();
         }
-        if self.timers.take_due(TIMER_LIFESPAN, now) && !fault!("lifespan-never-ends") {
+        if self.timers.take_due(TIMER_LIFESPAN, now) {
             self.expire(now);
         }
         if self.timers.take_due(TIMER_GROUP_INFO, now) {

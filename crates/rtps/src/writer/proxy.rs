@@ -208,15 +208,12 @@ impl ReaderProxy {
 
     /// Whether it has unacknowledged changes.
     pub fn has_unacked(&self, shared: i64) -> bool {
-        let early = i64::from(fault!("acknowledged-one-too-early"));
-        self.reliable && self.acked.saturating_add(early) <= self.last_relevant(shared)
+        self.reliable && self.acked <= self.last_relevant(shared)
     }
 
     /// Whether this number is unacknowledged.
     pub fn is_unacked(&self, number: i64) -> bool {
-        let early = i64::from(fault!("sample-dropped-too-early"));
-        let waits = self.reliable || fault!("best-effort-reader-awaited");
-        waits && self.acked.saturating_add(early) <= number
+        self.reliable && self.acked <= number
     }
 
     /// Whether something is to be retransmitted.

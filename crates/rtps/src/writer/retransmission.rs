@@ -55,7 +55,6 @@ impl Writer {
             self.declare_irrelevant(at, out, budget);
         }
         while let Some(sequence) = self.readers.get(at).and_then(ReaderProxy::next_request) {
-            crate::fault::step();
             let has_credit = left > 0 && !is_probe;
             let is_first = self
                 .readers
@@ -127,9 +126,6 @@ impl Writer {
         out: &mut Outbox,
         budget: &mut BurstBudget,
     ) -> bool {
-        if fault!("retransmission-not-sent") {
-            return true;
-        }
         let is_whole = |reader: &ReaderProxy| reader.requested.contains(sequence);
         if self.readers.get(at).is_some_and(is_whole) {
             if !self.retransmit_sample(at, sequence, None, out, budget) {
@@ -153,7 +149,6 @@ impl Writer {
         let mut wanted = SequenceSet::empty(reader.requested.base());
         let mut gap: Option<Gap> = None;
         for sequence in reader.requested.iter() {
-            crate::fault::step();
             let number = sequence.0;
             if number >= self.cursor.number {
                 // Not sent yet.
@@ -194,7 +189,7 @@ impl Writer {
                 }
             }
         }
-        if let Some(gap) = gap.filter(|_| !fault!("final-gap-dropped"))
+        if let Some(gap) = gap
             && let Some(destination) = self.destinations.get(reader.destination)
         {
             let mut message = out.begin(
@@ -251,7 +246,7 @@ impl Writer {
             0
         };
         let next = encoder.send(change, from, out, budget, &mut self.stats);
-        reader.partly_sent = match next.filter(|_| !fault!("retransmission-restarts")) {
+        reader.partly_sent = match next {
             Some(next_fragment) => PartlySentSample {
                 sequence,
                 next_fragment,
@@ -317,10 +312,7 @@ impl Writer {
                     *set = FragmentSet::from_numbers(number, open);
                     return false;
                 }
-                crate::fault::step();
-                let index = number
-                    .0
-                    .saturating_sub(u32::from(!fault!("wrong-fragment-retransmitted")));
+                let index = number.0.saturating_sub(1);
                 encoder.send_fragment(change, index, false, out, budget, &mut self.stats);
                 self.stats.fragments_retransmitted.tally();
             }

@@ -98,9 +98,6 @@ impl RetransmissionCredit {
 
     /// The bytes that may be retransmitted at `now`: the credit, or a probe, or none.
     pub fn available(&self, now: Instant) -> usize {
-        if fault!("retransmission-without-limit") {
-            return usize::MAX;
-        }
         match self.credit() {
             0 if self.next_probe() <= now => PROBE_BYTES,
             credit => credit,

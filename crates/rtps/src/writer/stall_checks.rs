@@ -25,7 +25,7 @@ impl Writer {
                 continue;
             }
             let is_stalled = reader.progress.note_outstanding(now, reader.acked);
-            if is_stalled && !fault!("stalled-reader-not-reported") {
+            if is_stalled {
                 let reader = reader.guid;
                 let event = WriterEvent::ReaderStalled { reader };
                 self.events.push_or_drop_oldest(event);

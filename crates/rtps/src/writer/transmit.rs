@@ -165,7 +165,6 @@ impl Writer {
             || half_full
             // The next write may be far away: this saves a separate heartbeat.
             || (self.ack_requests.is_first_after_idle && !trusts)
-            || fault!("acknowledgement-always-requested")
             // It replaces the separate heartbeat that is due soon.
             || self.timers.at(super::TIMER_HEARTBEAT) <= now.after(self.config.heartbeat.piggyback_window());
         self.ack_requests.is_first_after_idle &= !requests_ack;
@@ -222,7 +221,7 @@ impl Writer {
             reader,
             leading_heartbeat,
             gap,
-            heartbeat: heartbeat.filter(|_| reliable && !fault!("no-piggybacked-heartbeat")),
+            heartbeat: heartbeat.filter(|_| reliable),
             may_omit_info_dst: self.config.omits_info_dst
                 && destination.route.kind == RouteKind::Network
                 && change.directed_to.is_none()
@@ -290,15 +289,11 @@ impl Writer {
         let before = start.saturating_sub(1).max(self.retention.lost_through);
         let last = last.max(before);
         let first = before.saturating_add(1);
-        let first = first.saturating_add(fault!("heartbeat-begins-too-high").into());
         Heartbeat {
             reader,
             writer: self.config.guid.entity,
             first: SequenceNumber(first.min(last.saturating_add(1)).max(1)),
-            last: SequenceNumber(
-                last.saturating_sub(fault!("heartbeat-ends-too-low").into())
-                    .max(0),
-            ),
+            last: SequenceNumber(last.max(0)),
             count,
             is_final,
             liveliness: false,

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use pteros_rtps::fault;
-use pteros_rtps::fault::step;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::memory_budget::SampleCharge;
@@ -32,10 +30,6 @@ use crate::trace::SpanGuard;
 
 /// The largest UDP payload over IPv4.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
-
-/// Simulated cost of a source check: the participant's lock, two searches, and serving it
-/// afterwards.
-const SOURCE_CHECK_STEPS: u32 = 4;
 
 /// Receive buffers, reused for every datagram.
 pub struct ReceiveBuffers {
@@ -247,7 +241,6 @@ impl Core {
     ) -> SourceCheck {
         let peers_changed = self.received.peers_changed.load(Ordering::Relaxed);
         let check = sources.check(now, peers_changed, (prefix, from), || {
-            (0..SOURCE_CHECK_STEPS).for_each(|_| step());
             let mut participant = self.participant().lock();
             let accepted = participant.accepts_source(now, prefix, Some(from));
             if !accepted {
@@ -413,7 +406,7 @@ impl Core {
             // The application owns it now.
             item.charge = SampleCharge::default();
         }
-        if popped.resume && !fault!("blocked-samples-not-requested") {
+        if popped.resume {
             self.serve_reader(self.platform.now(), reader);
             let of_group = reader.group.as_ref().map(|m| m.group.take_resumed());
             for reader in of_group.into_iter().flatten() {

@@ -10,7 +10,6 @@
 
 use std::sync::Arc;
 
-use pteros_rtps::fault;
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
 
@@ -467,9 +466,6 @@ impl Core {
     }
 
     fn fire_timeouts(&self, state: &mut DriverState, now: Instant) {
-        if fault!("spurious-wake-up") {
-            self.fire(state, now, TimeoutOwner::Participant);
-        }
         if self.scheduler.next_timeout() > now {
             return;
         }
@@ -489,13 +485,8 @@ impl Core {
     fn fire(&self, state: &mut DriverState, now: Instant, machine: TimeoutOwner) {
         match machine {
             TimeoutOwner::Participant => {
-                let clock = if fault!("lease-on-the-wrong-clock") {
-                    Instant::from_nanos(self.platform.wall_clock().as_nanos().unsigned_abs())
-                } else {
-                    now
-                };
                 self.descriptor_check.run(now, &*self.platform);
-                self.fire_participant_timeouts(state, now, clock);
+                self.fire_participant_timeouts(state, now);
             }
             TimeoutOwner::ShmConnections => self.poll_shm_connections(now),
             TimeoutOwner::Wire(index) => {
@@ -601,18 +592,18 @@ impl Core {
 
 impl Core {
     /// Handles the participant's timeouts. Timeouts that end a silent peer are deferred.
-    fn fire_participant_timeouts(&self, state: &mut DriverState, now: Instant, clock: Instant) {
+    fn fire_participant_timeouts(&self, state: &mut DriverState, now: Instant) {
         let mut participant = self.participant().lock();
-        let may_lose_peers = participant.may_lose_peers(clock);
+        let may_lose_peers = participant.may_lose_peers(now);
         if may_lose_peers {
-            participant.handle_other_timeouts(clock);
+            participant.handle_other_timeouts(now);
         } else {
-            participant.handle_timeout(clock);
+            participant.handle_timeout(now);
         }
         drop(participant);
         self.serve_participant(now);
         if may_lose_peers {
-            state.inbox.ends.defer_timeouts(now, clock);
+            state.inbox.ends.defer_timeouts(now);
             // No thread sleeps until they are handled. They are not due again in this
             // poll.
             let soon = now.after(Duration::from_nanos(1));
@@ -652,8 +643,8 @@ impl Core {
         for dispose in &ends.disposes {
             self.apply_dispose(now, dispose);
         }
-        if let Some(clock) = ends.timeouts_clock() {
-            self.participant().lock().lose_silent_peers(clock);
+        if let Some(at) = ends.timeouts {
+            self.participant().lock().lose_silent_peers(at);
         }
         self.serve_participant(now);
     }

@@ -24,18 +24,12 @@ pub(crate) struct DeferredDispose {
     pub(crate) datagram: Vec<u8>,
 }
 
-/// Deferred timeouts that end silent peers.
-struct DeferredTimeouts {
-    since: Instant,
-    /// Time for which they are handled.
-    clock: Instant,
-}
-
 /// Deferred ends, except removals reported by discovery logs.
 #[derive(Default)]
 pub(crate) struct DeferredEnds {
     pub(crate) disposes: Vec<DeferredDispose>,
-    timeouts: Option<DeferredTimeouts>,
+    /// Timeouts that end peers that were not heard: for when, which is since when they wait.
+    pub(crate) timeouts: Option<Instant>,
 }
 
 impl DeferredEnds {
@@ -54,22 +48,15 @@ impl DeferredEnds {
         is_deferred
     }
 
-    /// Defers timeouts that end peers, which are handled for the time `clock`.
-    pub(crate) fn defer_timeouts(&mut self, now: Instant, clock: Instant) {
-        let waiting = &mut self.timeouts;
-        waiting.get_or_insert(DeferredTimeouts { since: now, clock });
-    }
-
-    /// Time for which deferred timeouts are handled.
-    pub(crate) fn timeouts_clock(&self) -> Option<Instant> {
-        self.timeouts.as_ref().map(|timeouts| timeouts.clock)
+    /// Defers timeouts that end peers. They are handled for the time `now`.
+    pub(crate) fn defer_timeouts(&mut self, now: Instant) {
+        self.timeouts.get_or_insert(now);
     }
 
     /// When the oldest end was deferred.
     pub(crate) fn oldest(&self) -> Option<Instant> {
         let first = self.disposes.first().map(|dispose| dispose.since);
-        let timeouts = self.timeouts.as_ref().map(|timeouts| timeouts.since);
-        first.into_iter().chain(timeouts).min()
+        first.into_iter().chain(self.timeouts).min()
     }
 
     /// Number of deferred ends.

@@ -7,7 +7,6 @@ use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_msg::cdr::{Representation, payload_len, to_payload};
 use pteros_msg::message::Message;
 use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Instant;
@@ -73,9 +72,7 @@ impl Core {
     /// Removes a node from the graph of all peers.
     pub fn remove_node(&self, key: NodeKey) {
         self.graph.remove_node(key);
-        if !fault!("node-removal-not-announced") {
-            self.graph_changed();
-        }
+        self.graph_changed();
     }
 
     /// Assigns an endpoint to a node.

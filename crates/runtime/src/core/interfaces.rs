@@ -3,7 +3,6 @@
 
 use std::sync::atomic::Ordering;
 
-use pteros_rtps::fault;
 use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::locator::Locator;
 use pteros_rtps::participant::{PathInfo, PathReason};
@@ -47,9 +46,6 @@ impl Core {
         let Some(change) = self.transport.follow_interfaces() else {
             return;
         };
-        if fault!("interface-change-not-followed") {
-            return;
-        }
         for lost in &change.lost {
             tracing::warn!("{lost}");
         }

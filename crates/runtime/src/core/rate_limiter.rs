@@ -10,7 +10,6 @@
 
 use std::collections::BTreeMap;
 
-use pteros_rtps::fault;
 use pteros_rtps::time::{Duration, Instant};
 
 /// Datagrams per second, and in one burst, from an address with a discovered
@@ -98,8 +97,7 @@ impl DiscoveryRateLimiter {
         } else {
             // Its own bucket first, so that its excess takes nothing from others.
             let is_within = source.bucket.take(now, STRANGER_RATE);
-            (is_within || fault!("one-address-takes-all"))
-                && self.strangers.take(now, STRANGERS_RATE)
+            is_within && self.strangers.take(now, STRANGERS_RATE)
         };
         if !admitted {
             source.dropped += 1;

@@ -11,7 +11,6 @@ use pteros_dcps::coherent::GroupDialect;
 use pteros_msg::hash::TypeHash;
 use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
-use pteros_rtps::fault;
 use pteros_rtps::history::{CacheChange, ChangeKind};
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
@@ -320,9 +319,6 @@ fn write_kept_samples(
     state: &WriterState,
     reader: &EndpointData,
 ) {
-    if fault!("late-joiner-gets-no-history") {
-        return;
-    }
     let filter = writer.filter_of(reader);
     let machine = &state.machine;
     let passes = |item: &QueuedSample| writer.passes_filter(machine, item, filter.as_deref());

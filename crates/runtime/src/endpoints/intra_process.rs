@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use pteros_dcps::coherent::{GroupDialect, MatchKey};
 use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
-use pteros_rtps::fault;
 use pteros_rtps::id::VendorId;
 use pteros_rtps::locator::Route;
 use pteros_rtps::memory_budget::SampleCharge;
@@ -211,17 +210,12 @@ impl IntraProcess {
         sample: &WrittenSample<'_>,
     ) -> bool {
         let routes = &state.local;
-        let left_out = routes.len() > 1 && fault!("local-reader-omitted");
         let (related, directed_to) = (message.related(), message.directed_to());
         let is_addressed = |route: &&IntraProcessRoute| {
             directed_to.is_none_or(|only| only == route.reader.data.guid)
         };
         let (mut delivered, mut is_serialized) = (0, false);
-        for route in routes
-            .iter()
-            .filter(is_addressed)
-            .skip(usize::from(left_out))
-        {
+        for route in routes.iter().filter(is_addressed) {
             let passes = route.reader.accepts(message);
             // A rejected sample is only counted.
             let body = if passes {

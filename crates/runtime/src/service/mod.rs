@@ -12,7 +12,6 @@ mod server;
 use std::fmt::Write as _;
 
 use pteros_msg::hash::TypeHash;
-use pteros_rtps::fault;
 use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 
 pub use client::{CALLS_MAX, CallId, ReceivedReply, SendRequestError, ServiceClient};
@@ -73,9 +72,6 @@ impl Core {
     /// The correlation style of the participant with that prefix.
     fn correlation_style_of(&self, prefix: GuidPrefix) -> CorrelationStyle {
         if prefix == self.prefix {
-            return CorrelationStyle::InlineQos;
-        }
-        if fault!("service-mapping-not-checked") {
             return CorrelationStyle::InlineQos;
         }
         let vendor = self.graph.vendor_of(prefix);

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use pteros_dcps::correlation::{CorrelationStyle, RequestHeader, decode_request_header};
-use pteros_rtps::fault;
 use pteros_rtps::id::Guid;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 use thiserror::Error;
@@ -234,8 +233,7 @@ impl ServiceServer {
                 (Some(RequestHeader { client, sequence }), None)
             }
             ReplyTo::Named(writer) => {
-                let wrong = i64::from(fault!("reply-names-another-request"));
-                let sequence = SequenceNumber(id.sequence.saturating_sub(wrong));
+                let sequence = SequenceNumber(id.sequence);
                 (None, Some(SampleIdentity { writer, sequence }))
             }
         };
@@ -273,9 +271,6 @@ impl ServiceServer {
     }
 
     fn keep_pending(&self, reply: PendingReply) {
-        if fault!("early-reply-dropped") {
-            return;
-        }
         let mut pending = self.pending_replies.lock();
         if pending.len() >= PENDING_REPLIES_MAX {
             pending.pop_front();
@@ -287,9 +282,6 @@ impl ServiceServer {
     /// Sends pending replies of clients that were discovered since, and drops those of
     /// removed clients. Call when a client matches.
     pub fn flush(&self, core: &Core) {
-        if fault!("early-reply-kept-for-ever") {
-            return;
-        }
         // If a client matches while a reply is put back, another thread was notified and
         // found nothing. So this thread checks again.
         loop {

@@ -28,7 +28,6 @@ mod submessage;
 use std::collections::BTreeMap;
 
 use parking_lot::{Mutex, RwLock};
-use pteros_rtps::fault;
 use pteros_rtps::id::{EntityId, Guid, GuidPrefix, VendorId};
 
 use self::drop_counts::DropCounts;
@@ -221,11 +220,7 @@ impl CryptoTransform {
     /// # Errors
     /// Without randomness there are no keys.
     pub fn add_endpoint(&self, own: EntityId, info: SecurityInfo) -> Result<(), RandomnessFailed> {
-        let protection = if fault!("user-data-sent-in-clear") {
-            EndpointProtection::of_builtin(Protection::None)
-        } else {
-            EndpointProtection::of(info)
-        };
+        let protection = EndpointProtection::of(info);
         let endpoint = LocalEndpoint::new(own, protection)?;
         self.state.write().own.insert(own, endpoint);
         Ok(())

@@ -1,7 +1,6 @@
 //! Opening: decrypts and verifies incoming datagrams.
 
 use parking_lot::MutexGuard;
-use pteros_rtps::fault;
 use pteros_rtps::id::{EntityId, GuidPrefix, VendorId};
 
 use super::drop_counts::DropReason;
@@ -256,9 +255,6 @@ impl<'s> Opening<'s> {
             }
             EndpointRole::User => {
                 let remote = self.remote(endpoint_ids.sender)?;
-                if fault!("plain-user-data-accepted") {
-                    return clean.put(submessage.whole);
-                }
                 let is_less = remote.protection.submessage.is_on();
                 if is_less || self.requires_message_protection() && !self.is_message_protected {
                     return Err(DropReason::Unprotected);

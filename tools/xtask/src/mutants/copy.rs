@@ -14,6 +14,7 @@ use crate::checkout::root;
 use crate::limited_command::run_limited;
 use crate::test::is_long;
 use crate::test_programs::{self, Kind, TESTSUITE, TestProgram};
+use crate::tree_copy::{TreeCopy, files_below};
 
 /// The longest build.
 const BUILD_MAX: Duration = Duration::from_secs(3_600);
@@ -232,8 +233,7 @@ impl Copy {
         bail!("the mutants do not build in {ROUNDS_MAX} rounds")
     }
 
-    /// Brings the tree to the commit with these mutants. A file that stays the same is
-    /// not written, so that cargo does not build it again.
+    /// Brings the tree to the commit with these mutants.
     fn write(&self, drawn: &[&Site]) -> Result<BTreeMap<PathBuf, Instrumented>> {
         let mut by_file: BTreeMap<&Path, Vec<(usize, &Site)>> = BTreeMap::new();
         for (number, site) in (1..).zip(drawn) {
@@ -249,7 +249,7 @@ impl Copy {
             .iter()
             .map(|name| Path::new("crates").join(name).join("src/lib.rs"))
             .collect();
-        let mut kept = BTreeSet::new();
+        let mut copy = TreeCopy::new(&self.tree);
         for path in files_below(&self.plain)? {
             let file = path.strip_prefix(&self.plain)?.to_owned();
             let mut bytes = match sources.get(&file) {
@@ -259,22 +259,9 @@ impl Copy {
             if roots.contains(&file) {
                 bytes.extend(switch(drawn.len()).into_bytes());
             }
-            let target = self.tree.join(&file);
-            if std::fs::read(&target).ok().as_ref() != Some(&bytes) {
-                if let Some(folder) = target.parent() {
-                    std::fs::create_dir_all(folder)?;
-                }
-                std::fs::write(&target, bytes)?;
-                let permissions = std::fs::metadata(&path)?.permissions();
-                std::fs::set_permissions(&target, permissions)?;
-            }
-            kept.insert(file);
+            copy.put(&file, &bytes, &path)?;
         }
-        for path in files_below(&self.tree)? {
-            if !kept.contains(path.strip_prefix(&self.tree)?) {
-                std::fs::remove_file(path)?;
-            }
-        }
+        copy.end()?;
         Ok(sources)
     }
 
@@ -338,11 +325,11 @@ pub fn sites_of(tree: &Path, crate_name: &'static str) -> Result<Vec<Site>> {
     Ok(sites)
 }
 
-/// `tests.rs`, `hostile_tests.rs`, a file in a folder `tests`, or the fault points.
+/// `tests.rs`, `hostile_tests.rs`, or a file in a folder `tests`.
 pub fn is_of_tests(path: &Path) -> bool {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let in_folder = path.components().any(|part| part.as_os_str() == "tests");
-    name.ends_with("tests") || name.starts_with("fault") || in_folder
+    name.ends_with("tests") || in_folder
 }
 
 /// The names of the test programs in a folder `tests`.
@@ -356,25 +343,6 @@ fn test_targets(folder: &Path) -> Result<Vec<String>> {
         }
     }
     Ok(names)
-}
-
-/// All files below a folder.
-fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            continue;
-        };
-        for entry in entries {
-            let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => folders.push(entry.path()),
-                false => files.push(entry.path()),
-            }
-        }
-    }
-    Ok(files)
 }
 
 /// Cargo's messages, one JSON object a line.

@@ -9,8 +9,7 @@
 //! - an implementation of `Debug`;
 //! - the condition of a block that only writes log lines for developers (debug, trace);
 //! - a comparison with the present instant by its neighbour, `now < at` by `now <= at`:
-//!   they differ in one nanosecond. Its opposite, `now >= at`, takes the place;
-//! - the sign of a number that only a fault point of the simulator makes other than zero.
+//!   they differ in one nanosecond. Its opposite, `now >= at`, takes the place.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -97,7 +96,7 @@ const CAPACITY_METHODS: &[&str] = &["reserve", "reserve_exact", "shrink_to", "wi
 const DEVELOPER_LOGS: &[&str] = &["debug", "trace"];
 
 /// Words of a `cfg` whose code this build leaves out, or which are of tests.
-const CONDITIONS_LEFT_OUT: &[&str] = &["test", "loom", "faults", "not"];
+const CONDITIONS_LEFT_OUT: &[&str] = &["test", "loom", "not"];
 
 impl Site {
     /// `crates/rtps/src/seq.rs:12: < becomes <= in next`.
@@ -119,7 +118,6 @@ pub fn sites_in(crate_name: &'static str, file: &Path, source: &str) -> Result<V
         file,
         source,
         function: String::new(),
-        fault_numbers: Vec::new(),
         sites: Vec::new(),
     };
     finder.visit_file(&tree);
@@ -143,8 +141,6 @@ struct Finder<'s> {
     file: &'s Path,
     source: &'s str,
     function: String,
-    /// Variables of the function that are zero unless a fault point is armed.
-    fault_numbers: Vec<syn::Ident>,
     sites: Vec<Site>,
 }
 
@@ -182,17 +178,8 @@ impl Finder<'_> {
     /// Visits a function, whose name its places have.
     fn within(&mut self, name: &syn::Ident, visit: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.function, name.to_string());
-        let numbers = std::mem::take(&mut self.fault_numbers);
         visit(self);
-        (self.function, self.fault_numbers) = (outer, numbers);
-    }
-
-    fn is_fault_number(&self, expression: &syn::Expr) -> bool {
-        let syn::Expr::Path(path) = expression else {
-            return false;
-        };
-        let mut numbers = self.fault_numbers.iter();
-        numbers.any(|number| path.path.is_ident(number))
+        self.function = outer;
     }
 }
 
@@ -266,19 +253,8 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         self.visit_expr(&repeat.expr);
     }
 
-    fn visit_local(&mut self, local: &'ast syn::Local) {
-        if let (syn::Pat::Ident(name), Some(init)) = (&local.pat, &local.init)
-            && converts_fault(&init.expr)
-        {
-            self.fault_numbers.push(name.ident.clone());
-        }
-        visit::visit_local(self, local);
-    }
-
     fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
-        let is_sum = matches!(binary.op, syn::BinOp::Add(_) | syn::BinOp::Sub(_));
-        let adds_fault = is_sum && self.is_fault_number(&binary.right);
-        if !adds_fault && !has_let(&binary.left) && !has_let(&binary.right) {
+        if !has_let(&binary.left) && !has_let(&binary.right) {
             let compares_with_now = is_present(&binary.left) || is_present(&binary.right);
             let op = self.source.get(binary.op.span().byte_range());
             let is_order = CLOCK_COMPARISONS.iter().any(|(from, _)| Some(*from) == op);
@@ -292,11 +268,7 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        let is_sum = call.method == "saturating_add" || call.method == "saturating_sub";
-        let adds_fault = is_sum && call.args.iter().any(|added| self.is_fault_number(added));
-        if !adds_fault {
-            self.add(call, &call.method, METHODS);
-        }
+        self.add(call, &call.method, METHODS);
         visit::visit_expr_method_call(self, call);
     }
 
@@ -333,18 +305,6 @@ fn has_let(expression: &syn::Expr) -> bool {
         syn::Expr::Binary(binary) => has_let(&binary.left) || has_let(&binary.right),
         _ => false,
     }
-}
-
-/// `i64::from(fault!(…))`.
-fn converts_fault(expression: &syn::Expr) -> bool {
-    let syn::Expr::Call(call) = expression else {
-        return false;
-    };
-    let mut arguments = call.args.iter();
-    arguments.any(|argument| match argument {
-        syn::Expr::Macro(call) => call.mac.path.is_ident("fault"),
-        _ => false,
-    })
 }
 
 /// The present instant, or a time since or until it.
@@ -507,27 +467,6 @@ mod tests { fn h() -> bool { true } }
             titles("now - since > limit;"),
             ["> becomes <=", "- becomes +"]
         );
-    }
-
-    #[test]
-    fn the_number_of_a_fault_point_is_zero_whatever_its_sign() {
-        for (body, expected) in [
-            ("let x = i64::from(fault!(\"a\")); b + x;", &[][..]),
-            (
-                "let x = i64::from(fault!(\"a\")); b.saturating_add(x);",
-                &[],
-            ),
-            (
-                "let x = i64::from(fault!(\"a\")); b <= x;",
-                &["<= becomes <"],
-            ),
-            ("let y = i64::from(c); b + y;", &["+ becomes -"]),
-        ] {
-            assert_eq!(titles(body), expected, "{body}");
-        }
-        // Nor is a variable of another function meant.
-        let source = "fn f() { let x = i64::from(fault!(\"a\")); } fn g(x: i64) { 1 + x; }";
-        assert_eq!(sites_in("shm", Path::new("a.rs"), source).unwrap().len(), 1);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use super::audit;
 use crate::checkout::root;
 use crate::fuzz;
 use crate::limited_command::run_limited;
+use crate::seeded_bugs::InstrumentedCopy;
 
 /// A part of a night.
 pub struct Part {
@@ -240,6 +241,7 @@ fn simulation(budget: &Budget, workload: &[&str]) -> Result<Outcome> {
 fn build_simulator() -> Result<PathBuf> {
     let mut build = cargo(&["build", "--release", "--quiet", "-p", "pteros-sim"]);
     build.args(["--features", "faults", "--message-format=json"]);
+    build.args(InstrumentedCopy::make()?.arguments());
     let built = build
         .stderr(Stdio::inherit())
         .output()

@@ -20,6 +20,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("pteros-dcps", &["pteros-msg", "pteros-rtps"]),
     ("pteros-net", &[]),
     ("pteros-shm", &[]),
+    // Verification alone uses it, and the instrumented copy of the product.
+    ("pteros-seeded-bugs", &[]),
     ("pteros-store", &[]),
     // rtps for ids and times.
     ("pteros-security", &["pteros-rtps"]),
@@ -127,6 +129,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros",
             "pteros-bag",
             "pteros-container",
+            "pteros-seeded-bugs",
         ],
     ),
     // In tests only, of these crates too.
@@ -164,6 +167,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-runtime",
             "pteros",
             "pteros-peers",
+            "pteros-seeded-bugs",
         ],
     ),
 ];

@@ -24,7 +24,7 @@ pub trait Workload: Sync {
     /// default.
     fn selection(&self) -> String;
 
-    /// Opens the world that a seed stands for. The fault points are still off.
+    /// Opens the world that a seed stands for. Seeded bugs are still off.
     fn open(&self, seed: u64, options: &Options) -> Box<dyn World>;
 }
 
@@ -36,7 +36,7 @@ pub trait World {
     /// Its clock, network and processes.
     fn event_loop(&self) -> &EventLoop;
 
-    /// Fault points that strike besides the mutant, with their chance in 1/10000.
+    /// Tolerated faults that strike besides the mutant, with their chance in 1/10000.
     fn tolerated_faults(&self) -> &[(&'static str, u32)] {
         &[]
     }
@@ -124,7 +124,7 @@ pub fn run(workload: &dyn Workload, seed: u64, options: &Options) -> RunOutcome 
     })
 }
 
-/// Runs an opened world, with the fault points of the world and the caller.
+/// Runs an opened world, with the seeded bugs of the world and the caller.
 pub(crate) fn run_world(world: &mut dyn World, seed: u64, options: &Options) -> RunOutcome {
     let mutant = options.mutant.map(|name| (name, ALWAYS));
     let faults: Vec<_> = world
@@ -133,7 +133,7 @@ pub(crate) fn run_world(world: &mut dyn World, seed: u64, options: &Options) -> 
         .copied()
         .chain(mutant)
         .collect();
-    fault_points::arm(seed, &faults);
+    pteros_seeded_bugs::arm(seed, &faults);
     let start = world.event_loop().now();
     let mut step = 0;
     while let Some(span) = world.apply(step) {

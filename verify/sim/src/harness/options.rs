@@ -53,8 +53,8 @@ kinds! {
     /// Bytes are corrupted. RTPS has no checksum, so only some invariants hold: no
     /// panic, no busy loop, calls return.
     Corrupt = "corrupt",
-    /// Fault points inside the engine strike ([`TOLERATED_FAULTS`](crate::fault_points::TOLERATED_FAULTS)):
-    /// limits are reached early, hints are lost. Needs the cargo feature `faults`.
+    /// Tolerated faults inside the engine strike ([`tolerated_faults`](crate::fault_points::tolerated_faults)):
+    /// limits are reached early, hints are lost. Needs the seeded bugs.
     FaultPoints = "fault-points",
     /// A process returns with the GUID prefix of one that died. Events and
     /// deliveries before peers detect this are not checked. The state after healing
@@ -141,8 +141,8 @@ impl Options {
             command += &format!(" --fault-millis {millis}");
         }
         let mut without = self.without.clone();
-        if !pteros_rtps::fault::COMPILED && !without.contains(&Fault::FaultPoints) {
-            // The command's build has fault points, unlike this one.
+        if !pteros_seeded_bugs::INSERTED && !without.contains(&Fault::FaultPoints) {
+            // The command's build has the seeded bugs, unlike this one.
             without.push(Fault::FaultPoints);
         }
         if !without.is_empty() {

@@ -4,7 +4,7 @@
 //! buffer, in order. So a flood delays or displaces the datagrams behind it, unless each
 //! of its datagrams costs little. The time of a datagram is known when the process asks
 //! for the next one: a constant for the system call, and one for each step of work that
-//! the engine counts (`pteros_rtps::fault::step`; none without the feature `faults`).
+//! the engine counts (`work-steps` of the seeded bugs; none where those are not inserted).
 
 use std::collections::VecDeque;
 

@@ -17,10 +17,10 @@ use parking_lot::{Mutex, MutexGuard};
 use pteros_runtime::platform::UndrivenContext;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::{Core, DriverState};
+use pteros_seeded_bugs::take_steps;
 
 use super::process::{ExternalContext, Runner, SimProcess};
 use super::thread_scheduler::ThreadScheduler;
-use crate::fault_points::take_steps;
 use crate::network::Network;
 use crate::network::trace::Trace;
 

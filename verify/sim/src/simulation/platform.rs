@@ -15,11 +15,11 @@ use pteros_runtime::platform::{
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::shm_transport::ShmTransport;
 use pteros_runtime::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
+use pteros_seeded_bugs::take_steps;
 
 use super::event_loop::EventLoop;
 use super::shared_memory::SimSharedMemory;
 use super::thread_scheduler::WakeCondition;
-use crate::fault_points::take_steps;
 use crate::network::Socket;
 
 /// Start of the wall clock: a day in 2026.

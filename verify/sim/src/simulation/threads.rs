@@ -12,14 +12,13 @@ use std::thread::{self, JoinHandle};
 
 use super::event_loop::EventLoop;
 use super::thread_scheduler::{NUMBER, Waiter, WakeCondition, next_number, this_thread};
-use crate::fault_points::{self, armed_faults};
 
 /// A registered thread that has not started yet.
 struct ScheduledThread {
     world: Arc<EventLoop>,
     number: u64,
     ended: Arc<AtomicBool>,
-    /// The armed fault points of the creating thread.
+    /// The armed seeded bugs of the creating thread.
     faults: Vec<(&'static str, u32)>,
 }
 
@@ -52,7 +51,7 @@ impl ScheduledThread {
         // It may already be scheduled.
         NUMBER.set(self.number);
         WORLD.set(Arc::downgrade(&self.world));
-        fault_points::arm(self.number, &self.faults);
+        pteros_seeded_bugs::arm(self.number, &self.faults);
         let scheduler = &self.world.scheduler;
         {
             let mut state = scheduler.state.lock();
@@ -178,7 +177,7 @@ impl EventLoop {
             world: self.clone(),
             number,
             ended: ended.clone(),
-            faults: armed_faults(),
+            faults: pteros_seeded_bugs::armed(),
         };
         (thread, ended)
     }

@@ -18,7 +18,6 @@ use pteros_interfaces::lifecycle_msgs::msg::{Transition, TransitionEvent};
 use pteros_interfaces::lifecycle_msgs::srv::{
     ChangeState, ChangeStateRequest, GetState, GetStateRequest,
 };
-use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::Instant;
 
 pub use event::{NodeCondition, NodeReport, SupervisorEvent, SupervisorReport};
@@ -348,7 +347,7 @@ impl NodeClients {
                 {
                     on_match.update(index, |update| {
                         update.node_count = Some(*current);
-                        update.is_one_lost |= *change < 0 && !fault!("restarted-node-not-detected");
+                        update.is_one_lost |= *change < 0;
                     });
                 }
             });

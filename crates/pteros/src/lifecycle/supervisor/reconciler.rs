@@ -10,7 +10,6 @@
 
 use std::collections::VecDeque;
 
-use pteros_runtime::rtps::fault;
 use pteros_runtime::rtps::time::{Duration, Instant};
 
 use super::event::{NodeCondition, NodeReport, SupervisorEvent, SupervisorReport};
@@ -568,7 +567,6 @@ impl Reconciler {
             targets.push(match self.target {
                 TargetState::Hold => TargetState::Hold,
                 TargetState::Active if dependency_failed => TargetState::Unconfigured,
-                TargetState::Active if fault!("dependency-not-awaited") => TargetState::Active,
                 TargetState::Active if entry.dependencies.iter().all(is_satisfied) => {
                     TargetState::Active
                 }

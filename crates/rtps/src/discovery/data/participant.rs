@@ -112,7 +112,6 @@ impl ParticipantData {
         data.product = None;
         let mut guid = None;
         for parameter in parse_parameters(payload)?.iter() {
-            crate::fault::step();
             if parameter.id == pid::PARTICIPANT_GUID {
                 guid = Some(read(parameter, Cursor::guid)?);
             } else {

@@ -1,5 +1,5 @@
-//! Processes are stopped at every labelled step and killed there, and killed at any
-//! instant; the others continue.
+//! Processes are stopped at every step of the table of seeded bugs and killed there, and
+//! killed at any instant; the others continue.
 //!
 //! Real processes: this binary started again as [`peer`]. In each test case this
 //! process (the survivor), a bystander and a victim exchange messages with
@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use process::Child;
+use pteros_seeded_bugs::{BugKind, INSERTED, table};
 use pteros_test_support::own_process;
 use talker::Talker;
 
@@ -158,15 +159,20 @@ fn descriptors_besides_segments(talker: &Talker) -> usize {
 
 #[test]
 fn a_process_stopped_and_killed_at_any_step_blocks_no_other() {
+    if !INSERTED {
+        println!("skipped: steps to stop at: cargo xtask test --all");
+        return;
+    }
     let _alone = process::alone();
     if !own_process!() {
         return;
     }
     let descriptors = process::descriptors();
     let mut scene = Scene::new();
-    for (index, label) in pteros_shm::fault::LABELS.iter().enumerate() {
+    let steps = table().iter().filter(|bug| bug.kind == BugKind::Stop);
+    for (index, label) in steps.map(|step| step.name).enumerate() {
         // The first time, and where that comes again in the middle of things.
-        let again = match *label {
+        let again = match label {
             "segment-made" | "segment-sent" => 3,
             "hello-sent" | "hello-read" | "hello-answered" | "answer-read" | "proof-sent"
             | "connection-up" | "bye-sent" => 0,

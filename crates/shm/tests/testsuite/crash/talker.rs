@@ -187,8 +187,8 @@ pub fn be(words: &[&str]) {
     let [own, partners, stop, passes] = words[..] else {
         panic!("{words:?}");
     };
-    let stops = pteros_shm::fault::stop_at(stop, passes.parse().expect("a number"));
-    assert!(stops || stop == "-", "{stop} is no label");
+    let stops = pteros_seeded_bugs::stop_at(stop, passes.parse().expect("a number"));
+    assert!(stops || stop == "-", "{stop} is no step");
     let mut talker = Talker::new(from_text(own));
     println!("> ready");
     for partner in partners.split(',') {

@@ -8,7 +8,7 @@ use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability
 use pteros_rtps::time::Duration;
 
 use super::networks::RECOVERY;
-use crate::fault_points::TOLERATED_FAULTS;
+use crate::fault_points::tolerated_faults;
 use crate::harness::options::{Fault, Options};
 use crate::network::link::Link;
 
@@ -31,7 +31,7 @@ pub struct SeedPlan {
     pub faults: Vec<Fault>,
     /// Random parameters of the links.
     pub link: Link,
-    /// Fault points that strike, with their chance in 1/10000.
+    /// Tolerated faults that strike, with their chance in 1/10000.
     pub tolerated_faults: Vec<(&'static str, u32)>,
     /// Nanoseconds between an attacker's datagrams.
     pub attack_pause: u64,
@@ -148,7 +148,7 @@ impl SeedPlan {
             self.attack_pause = 5_000 * MILLI;
         }
         self.manual_liveliness = random.u32(0..6) == 0;
-        for name in TOLERATED_FAULTS {
+        for name in tolerated_faults() {
             if random.u32(0..4) == 0 {
                 self.tolerated_faults.push((name, random.u32(1..500)));
             }
