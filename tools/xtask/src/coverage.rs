@@ -136,9 +136,9 @@ mod tests {
             found.map(|finding| finding.message).collect()
         };
         let good = [
-            "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/byte_tables.rs::gap` `::header` |",
+            "| 8.3 | | `rtps/wire/gap.rs` | `rtps/tests/testsuite/byte_tables.rs::gap` `::header` |",
             "| 8.3 | | — | gap: not there |",
-            "| 2.2 | | | `pteros/tests/conformance/samples.rs::keep_last_keeps_the_last` |",
+            "| 2.2 | | | `pteros/tests/testsuite/conformance/samples.rs::keep_last_keeps_the_last` |",
             "| 2.2 | | | `sim/tests/scenarios/partition.txt::two_wildcards_never_match` |",
             "| 2.2 | | | `examples/shapes/tests/vendors.rs::old_shapes_expire` |",
             "Told as `EndpointEvent`.",
@@ -149,12 +149,18 @@ mod tests {
         let bad = [
             ("| 8.3 | | `rtps/wire/gap.rs` | |", "neither a test"),
             ("| 8.3 | | `rtps/wire/hole.rs` | gap |", "no such file"),
-            ("`rtps/tests/byte_tables.rs::hole`", "no such test"),
-            ("`rtps/tests/byte_tables.rs::gap` `::hole`", "no such test"),
+            (
+                "`rtps/tests/testsuite/byte_tables.rs::hole`",
+                "no such test",
+            ),
+            (
+                "`rtps/tests/testsuite/byte_tables.rs::gap` `::hole`",
+                "no such test",
+            ),
             // These are functions, but not of a test.
             ("`rtps/wire/gap.rs::parse`", "no such test"),
             (
-                "`pteros/tests/conformance/back_pressure.rs::keep_all`",
+                "`pteros/tests/testsuite/conformance/back_pressure.rs::keep_all`",
                 "no such test",
             ),
         ];
