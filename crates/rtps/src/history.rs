@@ -177,7 +177,7 @@ impl HistoryCache {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::time::Instant;
 

@@ -9,13 +9,14 @@
 use super::pending_sends::PendingSends;
 use super::proxy::ReaderProxy;
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
+use super::retransmission_credit::ChangeSizes;
 use super::{TIMER_ANSWER, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, TIMERS, Writer, WriterEvent};
 use crate::id::GuidPrefix;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::Instant;
 use crate::timer::Timers;
-use crate::wire::{AckNack, NackFrag, SequenceSet};
+use crate::wire::{AckNack, NackFrag};
 
 impl Writer {
     /// Answers the ACKNACKs that came soon after another. O(readers).
@@ -111,10 +112,17 @@ impl Writer {
         let progress = base > reader.acked;
         reader.progress.end_stall(progress, guid, &mut self.events);
         reader.begin_round_if_idle();
-        let ahead = received_ahead(&acknack.state, end);
         if let Some(destination) = self.destinations.get_mut(destination) {
-            let (mean, fragment) = (self.sample_bytes_mean, self.config.fragment_size.network);
-            destination.note_progress(reader, (base, ahead), mean, usize::from(fragment));
+            let sizes = ChangeSizes {
+                history: &self.history,
+                mean: self.sample_bytes_mean,
+            };
+            let before = reader.proof.requested_through;
+            let ahead = sizes.received_ahead(&acknack.state, before, end);
+            let last = acknack.state.iter().last().map_or(0, |last| last.0);
+            reader.proof.requested_through = before.max(last.min(end.saturating_sub(1)));
+            let fragment = usize::from(self.config.fragment_size.network);
+            destination.note_progress(reader, (base, ahead), sizes, fragment);
         }
         // Earlier requests stay pending until served (RTPS 2.5 §8.4.9.2.9): a
         // reader need not repeat them.
@@ -248,18 +256,4 @@ fn answer(
 fn needs_heartbeat(acknack: &AckNack, end: i64) -> bool {
     let is_unsent = acknack.state.base().0 > end;
     is_unsent || !acknack.is_final
-}
-
-/// The numbers below `end` that an ACKNACK acknowledges beyond its base: those between
-/// the requested ones.
-fn received_ahead(state: &SequenceSet, end: i64) -> usize {
-    let Some(last) = state.iter().last() else {
-        return 0;
-    };
-    let through = last.0.min(end.saturating_sub(1));
-    let numbers = through.saturating_add(1).saturating_sub(state.base().0);
-    let missing = state.iter().filter(|number| number.0 <= through).count();
-    usize::try_from(numbers)
-        .unwrap_or(0)
-        .saturating_sub(missing)
 }

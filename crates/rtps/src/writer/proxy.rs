@@ -17,7 +17,7 @@ use super::fragment_requests::FragmentRequests;
 use super::heartbeat_schedule::HeartbeatSchedule;
 use super::reader_reset::ReaderResetDetector;
 use super::retransmission_credit::{
-    AckRoundTrip, RecentlyServed, RetransmissionCredit, RetransmissionProof,
+    AckRoundTrip, ChangeSizes, RecentlyServed, RetransmissionCredit, RetransmissionProof,
 };
 use crate::change::{ChangeKind, WriterChange};
 use crate::content_filter::ContentFilter;
@@ -151,7 +151,7 @@ impl ReaderProxy {
             served_whole_through: SequenceNumber::ZERO,
             history_end: start,
             proved_fragments: Vec::new(),
-            proof: RetransmissionProof::new(start),
+            proof: RetransmissionProof::default(),
             replay: None,
             pending_gap: None,
             heartbeat_due: false,
@@ -479,38 +479,45 @@ impl Destination {
         }
     }
 
-    /// Notes that one of its readers acknowledged all below `base`, and `ahead` numbers
+    /// Notes that one of its readers acknowledged all below `base`, and `ahead` bytes
     /// beyond. That proves bytes, as credit for retransmissions; those of fragments
     /// are proved already.
     pub fn note_progress(
         &mut self,
         reader: &mut ReaderProxy,
         (base, ahead): (i64, usize),
-        sample_bytes_mean: usize,
+        sizes: ChangeSizes<'_>,
         fragment_bytes: usize,
     ) {
         if base <= reader.acked && ahead == 0 {
             // Credit earned beyond the base is kept.
             return;
         }
-        let again = reader.proof.note_acked(base, ahead, sample_bytes_mean);
+        let acked = (base > reader.acked).then_some(NumberRun {
+            first: reader.acked,
+            last: base.saturating_sub(1),
+        });
+        let (again, earned_below) = if reader.proof.is_empty() {
+            (0, 0)
+        } else {
+            let below = acked.map_or(0, |acked| sizes.of_run(acked));
+            reader.proof.note_acked(below, ahead)
+        };
         let mut bytes = 0;
-        if base > reader.acked {
-            let proved = NumberRun {
-                first: reader.acked,
-                last: base.saturating_sub(1),
-            };
+        if let Some(acked) = acked {
             reader.acked = base;
-            let samples = self.credit.newly_proved(proved, reader.history_end);
-            let known = reader
+            let own_below = reader.history_end;
+            bytes = self
+                .credit
+                .newly_proved(acked, own_below, |run| sizes.of_run(run));
+            let of_fragments = reader
                 .take_proved_fragments()
                 .saturating_mul(fragment_bytes);
-            bytes = samples.saturating_mul(sample_bytes_mean);
-            bytes = reader.proof.without_known(bytes.saturating_sub(known));
+            bytes = bytes
+                .saturating_sub(of_fragments)
+                .saturating_sub(earned_below);
         }
-        reader.proof.limit_known(ahead, sample_bytes_mean);
-        self.credit
-            .earn(again.saturating_add(bytes), sample_bytes_mean);
+        self.credit.earn(again.saturating_add(bytes), sizes.mean);
     }
 
     /// The payload of a change in the form that its readers read; `None` if that is

@@ -17,6 +17,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::fragment_requests::FragmentRequests;
+use crate::change::WriterChange;
+use crate::history::HistoryCache;
 use crate::id::GuidPrefix;
 use crate::interval::NumberRun;
 use crate::retransmission_window::RetransmissionWindow;
@@ -158,43 +160,94 @@ impl RetransmissionCredit {
         }
     }
 
-    /// The count of numbers that a reader's progress newly proves. Numbers up to
-    /// `own_below` were sent to this reader alone. All others went to the whole
-    /// destination at once: they count once, whichever of its readers is first.
-    pub fn newly_proved(&mut self, acked: NumberRun, own_below: i64) -> usize {
-        let count = |first: i64, end: i64| usize::try_from(end.saturating_sub(first)).unwrap_or(0);
+    /// The bytes that a reader's progress newly proves. Numbers up to `own_below` were
+    /// sent to this reader alone. All others went to the whole destination at once: they
+    /// count once, whichever of its readers is first.
+    pub fn newly_proved(
+        &mut self,
+        acked: NumberRun,
+        own_below: i64,
+        bytes_of: impl Fn(NumberRun) -> usize,
+    ) -> usize {
+        let bytes_of = |first: i64, end: i64| {
+            let last = end.saturating_sub(1);
+            (first <= last).then(|| bytes_of(NumberRun { first, last }))
+        };
         let end = acked.last.saturating_add(1);
-        let own = count(acked.first, end.min(own_below));
+        let own = bytes_of(acked.first, end.min(own_below));
         let shared_first = acked.first.max(own_below).max(self.proved_below);
-        let shared = count(shared_first, end);
+        let shared = bytes_of(shared_first, end);
         self.proved_below = self.proved_below.max(end);
-        own.saturating_add(shared)
+        own.unwrap_or(0).saturating_add(shared.unwrap_or(0))
+    }
+}
+
+/// The sizes of a writer's changes, as credit.
+#[derive(Clone, Copy)]
+pub(super) struct ChangeSizes<'a> {
+    pub history: &'a HistoryCache,
+    /// The size of those that the history no longer has.
+    pub mean: usize,
+}
+
+impl ChangeSizes<'_> {
+    fn of(change: &WriterChange) -> usize {
+        let payload = change.payload.len().max(change.deferred_bytes);
+        payload.saturating_add(SAMPLE_HEAD_BYTES)
+    }
+
+    /// The bytes of all numbers of a run. Most often those that were just acknowledged,
+    /// so each is visited once per reader.
+    pub fn of_run(self, run: NumberRun) -> usize {
+        let kept = self.history.iter_from(SequenceNumber(run.first));
+        let kept = kept.take_while(|change| change.sequence.0 <= run.last);
+        let (count, bytes) = kept.fold((0_usize, 0_usize), |(count, bytes), change| {
+            let more = Self::of(change);
+            (count.saturating_add(1), bytes.saturating_add(more))
+        });
+        let all = run.last.saturating_add(1).saturating_sub(run.first);
+        let others = usize::try_from(all).unwrap_or(0).saturating_sub(count);
+        bytes.saturating_add(others.saturating_mul(self.mean))
+    }
+
+    /// The bytes that an ACKNACK acknowledges beyond its base: those of the numbers
+    /// below its last one that it does not request, and below `end`, the first unsent.
+    /// At most 256 are visited.
+    ///
+    /// A request of newly missing numbers alone, which are all above
+    /// `requested_through`, leaves out those that were requested before (RTPS 2.5
+    /// §8.3.8.1.4). So nothing is known of those below its first one.
+    pub fn received_ahead(self, state: &SequenceSet, requested_through: i64, end: i64) -> usize {
+        let (Some(first), Some(last)) = (state.iter().next(), state.iter().last()) else {
+            return 0;
+        };
+        let from = if first.0 > requested_through {
+            first
+        } else {
+            state.base()
+        };
+        let kept = self.history.iter_from(from);
+        let kept = kept.take_while(|change| change.sequence.0 < last.0.min(end));
+        let received = kept.filter(|change| !state.contains(change.sequence));
+        received.fold(0, |bytes, change| bytes.saturating_add(Self::of(change)))
     }
 }
 
 /// The bytes sent to one reader alone that it proved to have received. They earn
 /// credit when they are acknowledged, even where another reader of the destination
 /// acknowledged the same numbers before, and before those below them have arrived.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RetransmissionProof {
     /// Bytes sent to this reader alone that it has not proved.
     unproved: usize,
-    /// The base of its acknowledgements and the numbers acknowledged beyond, added.
-    acked: i64,
-    /// Credit that was earned for numbers beyond the base.
-    known: usize,
+    /// Credit that was earned for numbers beyond the base of its acknowledgements. It is
+    /// not earned again when the base has passed them.
+    ahead: usize,
+    /// The highest number that the reader has requested.
+    pub requested_through: i64,
 }
 
 impl RetransmissionProof {
-    /// For a reader that gets all numbers from `start` on.
-    pub const fn new(start: i64) -> Self {
-        Self {
-            unproved: 0,
-            acked: start,
-            known: 0,
-        }
-    }
-
     /// Notes bytes that are sent to this reader alone.
     pub fn note_sent(&mut self, bytes: usize) {
         self.unproved = self.unproved.saturating_add(bytes);
@@ -205,28 +258,25 @@ impl RetransmissionProof {
         self.unproved = self.unproved.saturating_sub(bytes);
     }
 
-    /// Notes an acknowledgement. Returns the bytes that it newly proves, of those sent
-    /// to this reader alone.
-    pub fn note_acked(&mut self, base: i64, ahead: usize, mean: usize) -> usize {
-        let acked = base.saturating_add(i64::try_from(ahead).unwrap_or(i64::MAX));
-        let more = usize::try_from(acked.saturating_sub(self.acked)).unwrap_or(0);
-        self.acked = self.acked.max(acked);
-        let bytes = more.saturating_mul(mean).min(self.unproved);
+    /// Whether an acknowledgement can earn something, or has earned it before.
+    pub fn is_empty(&self) -> bool {
+        self.unproved == 0 && self.ahead == 0
+    }
+
+    /// Notes an acknowledgement: its base moved by `below` bytes, and `ahead` bytes are
+    /// acknowledged beyond. Returns the bytes that it newly proves, of those sent to
+    /// this reader alone, and the bytes below the base that have earned credit.
+    ///
+    /// Numbers beyond the base count as proved only as far as they earn something. The
+    /// others earn it when the base passes them.
+    pub fn note_acked(&mut self, below: usize, ahead: usize) -> (usize, usize) {
+        let claimed = below.saturating_add(ahead);
+        let bytes = claimed.saturating_sub(self.ahead).min(self.unproved);
         self.unproved = self.unproved.saturating_sub(bytes);
-        self.known = self.known.saturating_add(bytes);
-        bytes
-    }
-
-    /// The part of the bytes below a new base that earned no credit yet.
-    pub fn without_known(&mut self, bytes: usize) -> usize {
-        let known = bytes.min(self.known);
-        self.known = self.known.saturating_sub(known);
-        bytes.saturating_sub(known)
-    }
-
-    /// Forgets what was known of numbers below the base.
-    pub fn limit_known(&mut self, ahead: usize, mean: usize) {
-        self.known = self.known.min(ahead.saturating_mul(mean));
+        let earned = self.ahead.saturating_add(bytes);
+        let earned_below = earned.min(below);
+        self.ahead = earned.saturating_sub(earned_below);
+        (bytes, earned_below)
     }
 }
 
@@ -394,10 +444,6 @@ mod tests {
         Duration::from_millis(count)
     }
 
-    const fn run(first: i64, last: i64) -> NumberRun {
-        NumberRun { first, last }
-    }
-
     fn full() -> RetransmissionCredit {
         RetransmissionCredit::new(RetransmissionWindow::new())
     }
@@ -475,39 +521,103 @@ mod tests {
     #[test]
     fn numbers_sent_to_all_count_once_and_those_sent_alone_each_time() {
         let mut credit = full();
-        assert_eq!(credit.newly_proved(run(1, 10), 0), 10);
-        assert_eq!(credit.newly_proved(run(1, 10), 0), 0);
-        assert_eq!(credit.newly_proved(run(5, 14), 0), 4);
+        let mut proved = |first, last, own_below| {
+            let count = |run: NumberRun| usize::try_from(run.last - run.first + 1).unwrap();
+            credit.newly_proved(NumberRun { first, last }, own_below, count)
+        };
+        assert_eq!(proved(1, 10, 0), 10);
+        assert_eq!(proved(1, 10, 0), 0);
+        assert_eq!(proved(5, 14, 0), 4);
         // 1 to 5 were sent to this reader alone.
-        assert_eq!(credit.newly_proved(run(1, 14), 6), 5);
-        assert_eq!(credit.newly_proved(run(1, 16), 6), 5 + 2);
-        assert_eq!(credit.newly_proved(run(1, 3), 100), 3);
-        assert_eq!(credit.newly_proved(run(17, 20), 100), 4);
-        assert_eq!(credit.newly_proved(run(17, 21), 0), 1);
+        assert_eq!(proved(1, 14, 6), 5);
+        assert_eq!(proved(1, 16, 6), 5 + 2);
+        assert_eq!(proved(1, 3, 100), 3);
+        assert_eq!(proved(17, 20, 100), 4);
+        assert_eq!(proved(17, 21, 0), 1);
     }
 
     #[test]
     fn bytes_sent_to_one_reader_are_proved_once() {
-        let mut proof = RetransmissionProof::new(5);
+        let mut proof = RetransmissionProof::default();
+        assert!(proof.is_empty());
         proof.note_sent(1_000);
-        assert_eq!(proof.note_acked(7, 1, 100), 300);
-        assert_eq!(proof.note_acked(7, 1, 100), 0);
-        assert_eq!(proof.note_acked(6, 0, 100), 0, "an older one");
-        assert_eq!(proof.note_acked(9, 0, 100), 100);
+        assert_eq!(proof.note_acked(200, 100), (300, 200));
+        assert_eq!(proof.note_acked(0, 100), (0, 0));
+        assert_eq!(proof.note_acked(0, 0), (0, 0), "an older one");
+        assert_eq!(proof.note_acked(200, 0), (100, 200));
         proof.note_fragments(50);
         assert_eq!(
-            proof.note_acked(1_000, 0, 100),
-            550,
+            proof.note_acked(90_000, 0),
+            (550, 550),
             "no more than was sent"
         );
-        // All of it earned credit already.
-        assert_eq!(proof.without_known(900), 0);
-        assert_eq!(proof.without_known(100), 50);
-        assert_eq!(proof.without_known(100), 100);
+        assert!(proof.is_empty());
         proof.note_sent(500);
-        assert_eq!(proof.note_acked(1_000, 5, 100), 500);
-        proof.limit_known(3, 100);
-        assert_eq!(proof.without_known(400), 100);
+        assert_eq!(proof.note_acked(0, 500), (500, 0));
+        assert_eq!(proof.note_acked(400, 0), (0, 400), "earned already");
+        assert_eq!(proof.note_acked(400, 0), (0, 100));
+    }
+
+    /// What was not sent again cannot earn when it is claimed, but later.
+    #[test]
+    fn numbers_that_a_request_leaves_out_still_earn_credit_when_they_arrive() {
+        for (claimed, sent, of_claim) in [(5_000, 300, 300), (5_000, 0, 0), (200, 900, 200)] {
+            let mut proof = RetransmissionProof::default();
+            proof.note_sent(sent);
+            assert_eq!(proof.note_acked(0, claimed), (of_claim, 0));
+            let mut proved = of_claim;
+            for number in 1..=60 {
+                proof.note_sent(100);
+                let (more, below) = proof.note_acked(100, 0);
+                let is_earned_before = number * 100 <= of_claim;
+                assert_eq!(more == 0, is_earned_before, "{claimed} {sent}: {number}");
+                assert_eq!(below, 100);
+                proved += more;
+            }
+            assert_eq!(proved, 6_000, "{claimed} {sent}: each number earns once");
+        }
+    }
+
+    /// Found by the simulator (seed 610000023): large samples before small ones earned
+    /// what the small ones would, which repaid no probe.
+    #[test]
+    fn what_is_acknowledged_counts_with_its_own_size() {
+        let mut history = HistoryCache::default();
+        for (number, size) in [(1, 24_000), (2, 24_000), (4, 0), (5, 10), (6, 10)] {
+            history.push(WriterChange {
+                payload: alloc::vec![0; size].into(),
+                ..crate::history::tests::change(number)
+            });
+        }
+        let sizes = ChangeSizes {
+            history: &history,
+            mean: 50,
+        };
+        let head = SAMPLE_HEAD_BYTES;
+        for (first, last, bytes) in [
+            (1, 1, 24_000 + head),
+            (1, 2, 48_000 + 2 * head),
+            (2, 4, 24_000 + 2 * head + 50),
+            (4, 6, 20 + 3 * head),
+            (7, 16, 500),
+        ] {
+            assert_eq!(sizes.of_run(NumberRun { first, last }), bytes, "{first}");
+        }
+        let ahead = |base: i64, requested: &[i64], through| {
+            let mut state = SequenceSet::empty(SequenceNumber(base));
+            for number in requested {
+                assert!(state.insert(SequenceNumber(*number)));
+            }
+            sizes.received_ahead(&state, through, 6)
+        };
+        assert_eq!(ahead(1, &[], 0), 0);
+        assert_eq!(ahead(1, &[1], 0), 0);
+        assert_eq!(ahead(1, &[1, 4], 0), 24_000 + head);
+        assert_eq!(ahead(1, &[2, 6], 2), 24_010 + 3 * head);
+        // A request of newly missing numbers alone (seed 88018775).
+        assert_eq!(ahead(1, &[2, 6], 1), 10 + 2 * head);
+        assert_eq!(ahead(1, &[5], 4), 0);
+        assert_eq!(ahead(5, &[200], 200), 10 + head, "6 was not sent");
     }
 
     #[test]

@@ -100,9 +100,7 @@ impl Core {
             instance: instance.as_ref(),
             budget,
         };
-        let is_ours = |reader: Guid| reader.prefix == self.prefix;
-        let stays_local = message.directed_to().is_some_and(is_ours);
-        let published = if writer.leaves_process() && !stays_local {
+        let published = if self.goes_out(writer, message) {
             self.publish_remotely(writer, message, request)
         } else {
             self.publish_locally(writer, message, request)
@@ -120,7 +118,14 @@ impl Core {
         Ok(sequence)
     }
 
-    /// Publishes to readers of this process only: no serialization, no datagram.
+    /// Whether readers of other processes, or later ones, need a message.
+    fn goes_out(&self, writer: &WriterEndpoint, message: &dyn OutboundMessage) -> bool {
+        let is_ours = |reader: Guid| reader.prefix == self.prefix;
+        writer.leaves_process() && !message.directed_to().is_some_and(is_ours)
+    }
+
+    /// Publishes to readers of this process only: no serialization, no datagram. If a
+    /// reader of another process matches before that, it gets the message as well.
     fn publish_locally(
         &self,
         writer: &WriterEndpoint,
@@ -130,15 +135,23 @@ impl Core {
         let WriteRequest {
             source,
             instance,
-            budget,
+            mut budget,
         } = request;
         let key = instance.map(|instance| &instance.info.key);
         if writer.must_block_locally(message, key) {
-            let has_space = || !writer.must_block_locally(message, key);
+            let until = self.platform.now().after(budget);
+            let has_space =
+                || !writer.must_block_locally(message, key) || self.goes_out(writer, message);
             self.wait_for_history_space(writer, budget, has_space)?;
+            budget = until.since(self.platform.now());
         }
         let mut group = writer.group.as_ref().map(|group| group.begin_write());
         let mut state = writer.state.lock();
+        if self.goes_out(writer, message) {
+            drop((state, group));
+            let request = WriteRequest { budget, ..request };
+            return self.publish_remotely(writer, message, request);
+        }
         if !state.deferred.is_empty() {
             self.write_deferred(self.platform.now(), writer, &mut state);
         }

@@ -262,3 +262,10 @@ fn a_forged_count_of_acknowledgements_is_no_restart_88006255() {
 fn large_best_effort_messages_may_be_incomplete_for_long_88002030() {
     assert_sound(&Graphs, 88_002_030, &Options::default());
 }
+
+/// A publisher waited for a slow reader of its process. A reader of another process
+/// matched meanwhile, and never got the sample.
+#[test]
+fn a_reader_that_matches_during_a_blocked_write_gets_it_610000212() {
+    assert_sound(&Graphs, 610_000_212, &Options::default());
+}
