@@ -24,7 +24,7 @@ pub(super) const RETRIES_MAX: u32 = 5;
 /// arrive.
 pub(super) const QUESTION_REPEATED: Duration = Duration::from_millis(150);
 /// How long only answers count then.
-pub(super) const DOUBT: Duration = Duration::from_secs(1);
+pub(super) const ONE_WAY_TIME: Duration = Duration::from_secs(1);
 /// Participants of one address that are asked at a time after a failed question.
 pub(super) const ASKED_MAX: usize = 16;
 /// From this number of questions on the other addresses are asked, too.
@@ -128,7 +128,7 @@ pub(super) struct Address {
     pub(super) next_ask_at: Instant,
     /// Until then only path answers count: the peer repeats its question, so it does not
     /// hear us.
-    pub(super) doubted_until: Instant,
+    pub(super) one_way_until: Instant,
 }
 
 impl Address {
@@ -140,7 +140,7 @@ impl Address {
         first_asked_at: Instant::ZERO,
         last_asked_at: Instant::ZERO,
         next_ask_at: Instant::ZERO,
-        doubted_until: Instant::ZERO,
+        one_way_until: Instant::ZERO,
     };
 
     /// Notes a datagram that does not prove that it hears us: the first question is
@@ -160,8 +160,8 @@ impl Address {
         self.next_ask_at = Instant::ZERO;
     }
 
-    pub(super) fn is_doubted(&self, now: Instant) -> bool {
-        now < self.doubted_until
+    pub(super) fn is_one_way(&self, now: Instant) -> bool {
+        now < self.one_way_until
     }
 
     pub(super) fn note_asked(&mut self, now: Instant) {
@@ -188,7 +188,7 @@ impl Address {
     /// When it is to be asked, if it may be quiet for so long.
     pub(super) fn ask_at(&self, now: Instant, quiet: Duration) -> Instant {
         match (self.asked, self.heard_at) {
-            (0, Some(_)) if self.is_doubted(now) => now.max(self.last_asked_at + RETRY),
+            (0, Some(_)) if self.is_one_way(now) => now.max(self.last_asked_at + RETRY),
             (0, Some(heard_at)) => heard_at + quiet,
             _ => self.next_ask_at,
         }
@@ -442,18 +442,22 @@ mod tests {
         address.note_answer(at(900));
         assert_eq!(address.ask_at(at(901), QUIET), at(900 + 250));
         address.note_asked(at(1_200));
-        assert_eq!(address.first_asked_at, at(1_200), "of the present doubt");
+        assert_eq!(
+            address.first_asked_at,
+            at(1_200),
+            "of the present one-way phase"
+        );
     }
 
     #[test]
-    fn a_doubted_address_is_asked_at_once() {
+    fn a_one_way_address_is_asked_at_once() {
         let mut address = Address::NEW;
         address.note_answer(at(0));
-        address.doubted_until = at(100);
+        address.one_way_until = at(100);
         address.last_asked_at = at(0);
         assert_eq!(address.ask_at(at(50), QUIET), at(80), "asked just before");
         address.last_asked_at = Instant::ZERO;
-        assert!(address.is_doubted(at(99)) && !address.is_doubted(at(100)));
+        assert!(address.is_one_way(at(99)) && !address.is_one_way(at(100)));
         assert_eq!(address.ask_at(at(50), QUIET), at(50));
         assert_eq!(address.ask_at(at(100), QUIET), at(250));
         address.note_asked(at(50));

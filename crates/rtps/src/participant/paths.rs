@@ -42,8 +42,9 @@ use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
 use super::path_evidence::{
-    ASKED_MAX, Address, BETTER_PERIOD, CANDIDATES_MAX, DOUBT, FRESH, Ip, LocalLinks, PathInfo,
-    PathReason, PathState, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY, SUSPECT_AFTER,
+    ASKED_MAX, Address, BETTER_PERIOD, CANDIDATES_MAX, FRESH, Ip, LocalLinks, ONE_WAY_TIME,
+    PathInfo, PathReason, PathState, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY,
+    SUSPECT_AFTER,
 };
 use super::peer::Peer;
 use super::unvalidated_participant::SourceCheck;
@@ -189,7 +190,7 @@ impl Participant {
         if !announces(&peer.data, ip) {
             return;
         }
-        if address.is_doubted(now) {
+        if address.is_one_way(now) {
             return;
         }
         // Other stacks do not answer where they were asked.
@@ -209,7 +210,7 @@ impl Participant {
             return;
         };
         let was_silent = address.asked >= SUSPECT_AFTER || address.good_since.is_none();
-        address.doubted_until = Instant::ZERO;
+        address.one_way_until = Instant::ZERO;
         address.note_answer(now);
         if was_silent || self.paths.next_turn.is_none() {
             self.paths.look_at(now);
@@ -249,7 +250,7 @@ impl Participant {
                 // other would take each question for a repeated one, and ask in return.
                 let hears_us = address.is_answered_after(before(now, QUIET));
                 if is_repeated && !hears_us {
-                    address.doubted_until = now + DOUBT;
+                    address.one_way_until = now + ONE_WAY_TIME;
                     self.paths.look_at(now);
                 }
             }

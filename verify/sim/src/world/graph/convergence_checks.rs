@@ -120,7 +120,7 @@ impl GraphWorld {
         for (r, reader) in model.living_readers() {
             wrong.extend(gone_peers(&model, &format!("r{r}"), &reader.peers));
             wrong.extend(reader.check_counts(r));
-            wrong.extend(self.check_no_doubt(r, reader));
+            wrong.extend(self.check_no_resynchronisation(r, reader));
         }
         drop(model);
         self.check_graphs(&mut wrong);
@@ -128,7 +128,7 @@ impl GraphWorld {
     }
 
     /// I18: no reliable reader takes the state of an honest writer anew.
-    fn check_no_doubt(&self, r: usize, reader: &ReaderRecord) -> Option<String> {
+    fn check_no_resynchronisation(&self, r: usize, reader: &ReaderRecord) -> Option<String> {
         let lies = [
             Fault::Attack,
             Fault::MatchedAttacker,
