@@ -226,7 +226,7 @@ impl Planner<'_> {
         };
         let wanted = WantedTopic {
             name: seen.place.name.clone(),
-            hertz: self.rules.verdict(&names.rtps).hertz,
+            hertz: self.rules.decision(&names.rtps).hertz,
             name_there: names.there,
             rtps_name: names.rtps,
             type_name: type_name.clone(),
@@ -298,8 +298,8 @@ impl Planner<'_> {
                 }
             }
         };
-        let verdict = self.rules.verdict(&names.rtps);
-        verdict.is_allowed.then_some(names)
+        let decision = self.rules.decision(&names.rtps);
+        decision.is_allowed.then_some(names)
     }
 
     /// The path on the other side, and that of the origin, unless it must not go there.

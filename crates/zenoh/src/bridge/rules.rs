@@ -13,8 +13,8 @@ use thiserror::Error;
 
 /// Rates of one bridge; so are allowed and denied names each.
 const SELECTIONS_MAX: usize = 256;
-/// Names whose verdict is remembered. When full, all are forgotten.
-const VERDICTS_MAX: usize = 16_384;
+/// Names whose decision is remembered. When full, all are forgotten.
+const DECISIONS_MAX: usize = 16_384;
 /// The fastest rate, in hertz.
 const HERTZ_MAX: f64 = 1e6;
 
@@ -73,12 +73,12 @@ pub struct Rules {
     rates: Vec<(NameSelection, f64)>,
     /// Empty, or with a leading slash and none at its end.
     namespace: String,
-    verdicts: Mutex<HashMap<String, Verdict>>,
+    decisions: Mutex<HashMap<String, RuleDecision>>,
 }
 
-/// The verdict on a name.
+/// The decision on a name.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Verdict {
+pub struct RuleDecision {
     /// Whether it is routed.
     pub is_allowed: bool,
     /// Messages per second that pass of each publisher.
@@ -110,7 +110,7 @@ impl Rules {
             deny,
             rates,
             namespace: checked_namespace(namespace)?,
-            verdicts: Mutex::default(),
+            decisions: Mutex::default(),
         })
     }
 
@@ -126,10 +126,10 @@ impl Rules {
         format!("{}{rtps_name}", self.namespace)
     }
 
-    /// The verdict on a name of the RTPS side.
-    pub fn verdict(&self, rtps_name: &str) -> Verdict {
-        let mut verdicts = self.verdicts.lock();
-        if let Some(known) = verdicts.get(rtps_name) {
+    /// The decision on a name of the RTPS side.
+    pub fn decision(&self, rtps_name: &str) -> RuleDecision {
+        let mut decisions = self.decisions.lock();
+        if let Some(known) = decisions.get(rtps_name) {
             return *known;
         }
         let name = match rtps_name.split_once(ACTION_PART) {
@@ -138,15 +138,15 @@ impl Rules {
         };
         let has = |selections: &[NameSelection]| selections.iter().any(|of| of(name));
         let rate = self.rates.iter().find(|(of, _)| of(name));
-        let verdict = Verdict {
+        let decision = RuleDecision {
             is_allowed: (self.allow.is_empty() || has(&self.allow)) && !has(&self.deny),
             hertz: rate.map(|(_, hertz)| *hertz),
         };
-        if verdicts.len() >= VERDICTS_MAX {
-            verdicts.clear();
+        if decisions.len() >= DECISIONS_MAX {
+            decisions.clear();
         }
-        verdicts.insert(rtps_name.into(), verdict);
-        verdict
+        decisions.insert(rtps_name.into(), decision);
+        decision
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
             ..RuleOptions::default()
         };
         let rules = Rules::new(options).unwrap();
-        let allowed = |name: &str| rules.verdict(name).is_allowed;
+        let allowed = |name: &str| rules.decision(name).is_allowed;
         assert!(allowed("/image") && allowed("/tf"));
         assert!(!allowed("/raw") && !allowed("/other"));
         // Remembered.
@@ -204,10 +204,10 @@ mod tests {
             "feedback",
             "status",
         ] {
-            let verdict = rules.verdict(&format!("/navigate/_action/{part}"));
-            assert!(verdict.is_allowed && verdict.hertz == Some(2.0), "{part}");
+            let decision = rules.decision(&format!("/navigate/_action/{part}"));
+            assert!(decision.is_allowed && decision.hertz == Some(2.0), "{part}");
         }
-        let other = rules.verdict("/spin/_action/send_goal");
+        let other = rules.decision("/spin/_action/send_goal");
         assert!(!other.is_allowed && other.hertz == Some(3.0));
     }
 
