@@ -12,10 +12,10 @@ mod interfaces;
 mod launch_files;
 mod outcome;
 mod parameter_files;
+mod parser_outcomes;
 mod report;
 mod repository;
 mod upstream;
-mod verdicts;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,18 +24,18 @@ use anyhow::{Context, Result, bail};
 
 use installation::Installation;
 use outcome::{CheckedFile, Outcome};
+use parser_outcomes::ParserOutcomes;
 use report::Report;
 use repository::Repository;
-use verdicts::Verdicts;
 
 const USAGE: &str =
-    "usage: cargo xtask corpus [--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR…
+    "usage: cargo xtask corpus [--json] [--refused] [--markdown FILE] [--outcomes FILE] DIR…
   DIR              a checked-out repository; several are read together, so that they find
                    each other's packages and types
   --json           print totals, reasons and every file as JSON
   --refused        print every file that is refused, with its first fault
   --markdown FILE  write the totals of repositories and reasons as a page
-  --verdicts FILE  compare with verdicts of ROS 2's own parsers: lines of accepted or refused,
+  --outcomes FILE  compare with outcomes of ROS 2's own parsers: lines of accepted or refused,
                    a tab, and a path";
 
 /// The command line.
@@ -44,7 +44,7 @@ struct Options {
     json: bool,
     refused: bool,
     markdown: Option<PathBuf>,
-    verdicts: Option<PathBuf>,
+    outcomes: Option<PathBuf>,
     folders: Vec<PathBuf>,
 }
 
@@ -67,10 +67,10 @@ fn run() -> Result<bool> {
         .iter()
         .map(|folder| Repository::read(folder))
         .collect::<Result<Vec<_>>>()?;
-    let verdicts = options.verdicts.as_deref().map(Verdicts::read);
-    let verdicts = verdicts.transpose()?.unwrap_or_default();
+    let outcomes = options.outcomes.as_deref().map(ParserOutcomes::read);
+    let outcomes = outcomes.transpose()?.unwrap_or_default();
     let files = check(&repositories)?;
-    let report = Report::new(&repositories, &files, &verdicts);
+    let report = Report::new(&repositories, &files, &outcomes);
     if let Some(page) = &options.markdown {
         std::fs::write(page, report.markdown())
             .with_context(|| format!("write {}", page.display()))?;
@@ -115,10 +115,10 @@ impl Options {
                     let page = page.context("--markdown has no file; write --markdown FILE")?;
                     options.markdown = Some(page.into());
                 }
-                "--verdicts" => {
+                "--outcomes" => {
                     let file = arguments.next();
-                    let file = file.context("--verdicts has no file; write --verdicts FILE")?;
-                    options.verdicts = Some(file.into());
+                    let file = file.context("--outcomes has no file; write --outcomes FILE")?;
+                    options.outcomes = Some(file.into());
                 }
                 word if word.starts_with('-') => bail!("there is no option {word}\n{USAGE}"),
                 folder => options.folders.push(folder.into()),
@@ -269,12 +269,12 @@ mod tests {
         );
         let list: Vec<CheckedFile> = files.into_values().collect();
         let folder = scratch.0.join("a+one/drive/launch").display().to_string();
-        let verdicts = format!(
+        let outcomes = format!(
             "accepted\t{folder}/accepted.launch.xml\nrefused\t{folder}/element.launch.xml\naccepted\t{folder}/ours.launch.xml\n"
         );
-        scratch.write("verdicts.tsv", &verdicts);
-        let verdicts = Verdicts::read(&scratch.0.join("verdicts.tsv")).unwrap();
-        let report = Report::new(&repositories, &list, &verdicts);
+        scratch.write("outcomes.tsv", &outcomes);
+        let outcomes = ParserOutcomes::read(&scratch.0.join("outcomes.tsv")).unwrap();
+        let report = Report::new(&repositories, &list, &outcomes);
         assert!(
             report
                 .markdown()
@@ -354,12 +354,12 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_verdict_is_named() {
-        let scratch = Scratch::new("verdicts");
-        scratch.write("verdicts.tsv", "accepted\t/a\nmaybe\t/b\n");
-        let error = Verdicts::read(&scratch.0.join("verdicts.tsv")).unwrap_err();
+    fn a_line_that_is_no_outcome_is_named() {
+        let scratch = Scratch::new("outcomes");
+        scratch.write("outcomes.tsv", "accepted\t/a\nmaybe\t/b\n");
+        let error = ParserOutcomes::read(&scratch.0.join("outcomes.tsv")).unwrap_err();
         assert!(
-            error.to_string().contains("verdicts.tsv:2: \"maybe"),
+            error.to_string().contains("outcomes.tsv:2: \"maybe"),
             "{error}"
         );
     }

@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::outcome::{CheckedFile, FileKind, Outcome};
+use crate::parser_outcomes::ParserOutcomes;
 use crate::repository::Repository;
-use crate::verdicts::Verdicts;
 
 /// The report.
 pub struct Report<'r> {
     repositories: &'r [Repository],
     files: &'r [CheckedFile],
-    verdicts: &'r Verdicts,
+    outcomes: &'r ParserOutcomes,
 }
 
 /// Counts of one kind of file.
@@ -83,12 +83,12 @@ impl<'r> Report<'r> {
     pub fn new(
         repositories: &'r [Repository],
         files: &'r [CheckedFile],
-        verdicts: &'r Verdicts,
+        outcomes: &'r ParserOutcomes,
     ) -> Self {
         Self {
             repositories,
             files,
-            verdicts,
+            outcomes,
         }
     }
 
@@ -231,10 +231,10 @@ impl<'r> Report<'r> {
                 totals.left_out,
             );
         }
-        if !self.verdicts.is_empty() {
+        if !self.outcomes.is_empty() {
             page.push_str(AGREEMENT);
             for kind in FileKind::ALL {
-                let found = self.verdicts.compare(kind, self.repositories, self.files);
+                let found = self.outcomes.compare(kind, self.repositories, self.files);
                 let _ = writeln!(
                     page,
                     "| {} | {} | {} | {} | {} |",
@@ -290,9 +290,9 @@ fn label(outcome: &Outcome) -> &'static str {
 }
 
 const AGREEMENT: &str = "
-## Verdicts of ROS 2's own parsers
+## Outcomes of ROS 2's own parsers
 
-`--verdicts FILE` names the verdicts of `launch_xml` with `launch_ros`, of rcl's parameter
+`--outcomes FILE` names the outcomes of `launch_xml` with `launch_ros`, of rcl's parameter
 parser and of `rosidl_adapter` on the same files. They parse and do not evaluate. So a file
 that needs more counts as accepted here, and files of ROS 1 are left out.
 

@@ -84,7 +84,7 @@ pub const GROUPS: [(&str, &[Task]); 5] = [
             ),
             task(
                 "corpus",
-                "[--json] [--refused] [--markdown FILE] [--verdicts FILE] DIR…",
+                "[--json] [--refused] [--markdown FILE] [--outcomes FILE] DIR…",
                 "files of other repositories, and which are refused",
             ),
         ],

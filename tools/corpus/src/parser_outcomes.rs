@@ -1,4 +1,4 @@
-//! Verdicts of ROS 2's own parsers on the same files, if the user has them: lines of
+//! Outcomes of ROS 2's own parsers on the same files, if the user has them: lines of
 //! `accepted` or `refused`, a tab, and the file's path.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::repository::Repository;
 
 /// Whether ROS 2 accepts a file, by its absolute path.
 #[derive(Debug, Default)]
-pub struct Verdicts(BTreeMap<PathBuf, bool>);
+pub struct ParserOutcomes(BTreeMap<PathBuf, bool>);
 
 /// Numbers of files of one kind that both judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,31 +27,31 @@ pub struct Agreement {
     pub ros2_refuses: usize,
 }
 
-impl Verdicts {
-    /// Reads a file of verdicts. Paths are relative to the current folder.
+impl ParserOutcomes {
+    /// Reads a file of outcomes. Paths are relative to the current folder.
     ///
     /// # Errors
     /// The file cannot be read, or a line has another form.
     pub fn read(file: &Path) -> Result<Self> {
         let name = file.display();
         let text = fs::read_to_string(file).with_context(|| format!("read {name}"))?;
-        let mut verdicts = BTreeMap::new();
+        let mut outcomes = BTreeMap::new();
         for (index, line) in text.lines().enumerate() {
             let accepts = match line.split_once('\t') {
                 Some(("accepted", _)) => true,
                 Some(("refused", _)) => false,
                 _ => bail!(
-                    "{name}:{}: {line:?} is not a verdict; write accepted or refused, a tab, and a path",
+                    "{name}:{}: {line:?} is not an outcome; write accepted or refused, a tab, and a path",
                     index + 1
                 ),
             };
             let path = line.split_once('\t').map_or("", |(_, path)| path);
             // Files that are gone are in no repository either.
             if let Ok(path) = Path::new(path).canonicalize() {
-                verdicts.insert(path, accepts);
+                outcomes.insert(path, accepts);
             }
         }
-        Ok(Self(verdicts))
+        Ok(Self(outcomes))
     }
 
     /// Whether there are none.
@@ -59,7 +59,7 @@ impl Verdicts {
         self.0.is_empty()
     }
 
-    /// Compares the outcomes of one kind of file with the verdicts.
+    /// Compares our outcomes of one kind of file with those of ROS 2's parsers.
     pub fn compare(
         &self,
         kind: FileKind,
