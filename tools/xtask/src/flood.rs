@@ -13,8 +13,8 @@
 //! with `--seconds 3 --dev`.
 
 mod attacker;
+mod attacking_host;
 mod forged;
-mod neighbour;
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::{bench, namespace, peers, test};
 
 use attacker::Kind;
-use neighbour::Neighbour;
+use attacking_host::AttackingHost;
 
 pub use attacker::TASK as ATTACKER_TASK;
 pub use attacker::run as attack;
@@ -162,7 +162,7 @@ pub fn run_inside(flags: &[String]) -> Result<()> {
     let plan = FloodPlan::parse(flags)?;
     let lab = FloodLab {
         program: plan.program()?,
-        neighbour: Neighbour::attach()?,
+        attacking_host: AttackingHost::attach()?,
         seconds: plan.seconds,
         rate: plan.rate,
     };
@@ -189,10 +189,10 @@ pub fn run_inside(flags: &[String]) -> Result<()> {
 /// Begins the line of a kind that failed once and passed alone.
 pub const UNSTEADY: &str = "unsteady: ";
 
-/// The attacked host and its neighbour.
+/// The attacked host and the attacking one.
 struct FloodLab {
     program: PathBuf,
-    neighbour: Neighbour,
+    attacking_host: AttackingHost,
     seconds: u32,
     rate: u32,
 }
@@ -245,8 +245,8 @@ impl FloodLab {
 
     /// Starts an attacker, on a CPU of its own. It waits for [`FloodProcess::begin`].
     fn attacker(&self, kind: Kind, seconds: u32) -> Result<FloodProcess> {
-        let mut command = match kind.is_from_neighbour() {
-            true => self.neighbour.command("taskset"),
+        let mut command = match kind.is_from_attacking_host() {
+            true => self.attacking_host.command("taskset"),
             false => Command::new("taskset"),
         };
         command.args(["-c", "0"]).arg(std::env::current_exe()?);
@@ -322,7 +322,7 @@ impl FloodLab {
                     arrived >= u64::from(self.rate) * u64::from(seconds) / 2,
                     "{sent}; of all datagrams {arrived} arrived, so this was no flood"
                 );
-                if !kind.is_from_neighbour() {
+                if !kind.is_from_attacking_host() {
                     let numbers = sent.split(' ').filter_map(|word| word.parse::<u64>().ok());
                     // All, those of a second, and those that the kernel refused.
                     let [all, _, refused] = numbers.collect::<Vec<_>>()[..] else {

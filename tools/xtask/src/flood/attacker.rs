@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::attacking_host::{ATTACKER, VICTIM};
 use super::forged::{Forger, Listener};
-use super::neighbour::{ATTACKER, VICTIM};
 use crate::checkout::root;
 
 /// Name of the attacker task.
@@ -120,7 +120,7 @@ impl Kind {
 
     /// Whether it comes from a host of the attacker's own. Otherwise a process of the
     /// attacked host sends it.
-    pub fn is_from_neighbour(self) -> bool {
+    pub fn is_from_attacking_host(self) -> bool {
         !matches!(
             self,
             Self::Mixed | Self::Announcements | Self::Duplicates | Self::SpoofedRequests
@@ -141,7 +141,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let rate: u64 = rate.parse().context("RATE")?;
     let seconds: u64 = seconds.parse().context("SECONDS")?;
     let kind = Kind::named(kind).with_context(|| format!("{kind}: no such kind"))?;
-    let listener = match kind.is_from_neighbour() {
+    let listener = match kind.is_from_attacking_host() {
         true => Some(Listener::open()?),
         false => None,
     };
@@ -154,7 +154,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         Some(listener) => PacketSource::Forged(Forger::new(kind, listener.prefixes()?), VICTIM),
         None => PacketSource::of_the_attacked_host(kind, &recorder)?,
     };
-    let address = match kind.is_from_neighbour() {
+    let address = match kind.is_from_attacking_host() {
         true => ATTACKER,
         false => Ipv4Addr::LOCALHOST,
     };

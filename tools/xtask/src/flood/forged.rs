@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use super::attacker::{GROUP, Kind, PORTS, PREFIX, Xorshift};
-use super::neighbour::ATTACKER;
+use super::attacking_host::ATTACKER;
 
 /// Entity keys count from 1 in every process: those of the node's own topics and
 /// services, then [`USER_KEY`] and the next.

@@ -13,9 +13,9 @@ pub const VICTIM: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 
 /// The namespace, kept by a sleeping process.
-pub struct Neighbour(Child);
+pub struct AttackingHost(Child);
 
-impl Neighbour {
+impl AttackingHost {
     /// Creates the namespace and lays the cable. It ends with the value.
     pub fn attach() -> Result<Self> {
         let script = "ip link set lo up && echo ready && exec sleep 3600";
@@ -29,12 +29,12 @@ impl Neighbour {
         if let Some(out) = child.stdout.take() {
             BufReader::new(out).read_line(&mut line)?;
         }
-        let neighbour = Self(child);
+        let attacking_host = Self(child);
         ensure!(
             line.trim() == "ready",
             "no network namespace for the attacker"
         );
-        let id = neighbour.0.id();
+        let id = attacking_host.0.id();
         ip(
             Command::new("ip"),
             &format!("link add v0 type veth peer name v1 netns {id}"),
@@ -42,12 +42,12 @@ impl Neighbour {
         ip(Command::new("ip"), &format!("addr add {VICTIM}/24 dev v0"))?;
         ip(Command::new("ip"), "link set v0 up")?;
         ip(
-            neighbour.command("ip"),
+            attacking_host.command("ip"),
             &format!("addr add {ATTACKER}/24 dev v1"),
         )?;
-        ip(neighbour.command("ip"), "link set v1 up")?;
-        ip(neighbour.command("ip"), "route add 224.0.0.0/4 dev v1")?;
-        Ok(neighbour)
+        ip(attacking_host.command("ip"), "link set v1 up")?;
+        ip(attacking_host.command("ip"), "route add 224.0.0.0/4 dev v1")?;
+        Ok(attacking_host)
     }
 
     /// A command that runs there.
@@ -59,7 +59,7 @@ impl Neighbour {
     }
 }
 
-impl Drop for Neighbour {
+impl Drop for AttackingHost {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
