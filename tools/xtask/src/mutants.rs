@@ -38,7 +38,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{namespace, nightly};
 use copy::{Copy, Group};
-use judge::{Runner, Tests, Verdict};
+use judge::{MutantOutcome, Runner, Tests};
 use page::Sample;
 use sites::{CRATES, Site};
 
@@ -88,9 +88,9 @@ pub fn run(arguments: &[String]) -> Result<()> {
             .inspect_err(|why| println!("without private networks: {why}"))
             .is_ok(),
     };
-    let mut verdicts = Verdicts::open(&sample, &copy.kept("verdicts"), request.resumes)?;
+    let mut verdicts = MutantOutcomes::open(&sample, &copy.kept("verdicts"), request.resumes)?;
     let mut groups: Vec<Tests> = Vec::new();
-    // In batches, so that a run that ends early has the whole verdict on most.
+    // In batches, so that a run that ends early has the whole outcome of most.
     'all: for first in (1..=sample.len()).step_by(BATCH) {
         let batch = first..first + BATCH;
         for (at, group) in Group::ALL.into_iter().enumerate() {
@@ -145,17 +145,17 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The verdicts on a sample. Each is kept in a file at once.
-struct Verdicts<'s> {
+/// The outcomes of a sample. Each is kept in a file at once.
+struct MutantOutcomes<'s> {
     sample: &'s [Site],
     /// By mutant. Unnoticed ones are open.
-    of: BTreeMap<usize, Verdict>,
+    of: BTreeMap<usize, MutantOutcome>,
     /// What the last run found, by the key of its tests and the mutant's identity.
-    before: BTreeMap<(String, String), Verdict>,
+    before: BTreeMap<(String, String), MutantOutcome>,
     kept: Mutex<File>,
 }
 
-impl<'s> Verdicts<'s> {
+impl<'s> MutantOutcomes<'s> {
     fn open(sample: &'s [Site], kept: &Path, resumes: bool) -> Result<Self> {
         let mut before = BTreeMap::new();
         if resumes {
@@ -164,10 +164,10 @@ impl<'s> Verdicts<'s> {
             let _ = std::fs::remove_file(kept);
         }
         // What no tests noticed so far is open, and stays unnoticed if there is no time.
-        let mut known: BTreeMap<&str, Verdict> = BTreeMap::new();
+        let mut known: BTreeMap<&str, MutantOutcome> = BTreeMap::new();
         for ((_, identity), verdict) in &before {
             let of_it = known.entry(identity).or_insert(*verdict);
-            if verdict.is_noticed() || *verdict == Verdict::Unnoticed && !of_it.is_noticed() {
+            if verdict.is_noticed() || *verdict == MutantOutcome::Unnoticed && !of_it.is_noticed() {
                 *of_it = *verdict;
             }
         }
@@ -215,14 +215,14 @@ impl<'s> Verdicts<'s> {
         Ok(())
     }
 
-    fn note(&mut self, number: usize, verdict: Verdict) {
+    fn note(&mut self, number: usize, verdict: MutantOutcome) {
         let before = self.of.insert(number, verdict);
-        if verdict == Verdict::Unreached && before == Some(Verdict::Unnoticed) {
-            self.of.insert(number, Verdict::Unnoticed);
+        if verdict == MutantOutcome::Unreached && before == Some(MutantOutcome::Unnoticed) {
+            self.of.insert(number, MutantOutcome::Unnoticed);
         }
     }
 
-    fn keep(&self, key: &str, number: usize, verdict: Verdict, time: Duration) {
+    fn keep(&self, key: &str, number: usize, verdict: MutantOutcome, time: Duration) {
         let Some(site) = self.sample.get(number - 1) else {
             return;
         };
@@ -235,7 +235,7 @@ impl<'s> Verdicts<'s> {
     }
 
     /// The mutants that were judged, in the order of the sample.
-    fn end(self) -> Vec<(&'s Site, Verdict)> {
+    fn end(self) -> Vec<(&'s Site, MutantOutcome)> {
         (1..)
             .zip(self.sample)
             .filter_map(|(number, site)| Some((site, *self.of.get(&number)?)))
@@ -243,12 +243,12 @@ impl<'s> Verdicts<'s> {
     }
 }
 
-/// The lines of a file of verdicts. One that was cut is left out.
-fn verdicts_before(text: &str) -> BTreeMap<(String, String), Verdict> {
+/// The lines of a file of outcomes. One that was cut is left out.
+fn verdicts_before(text: &str) -> BTreeMap<(String, String), MutantOutcome> {
     let verdict_of = |line: &str| {
         let (word, rest) = line.split_once(' ')?;
         let (key, identity) = rest.split_once(' ')?;
-        Some(((key.into(), identity.into()), Verdict::parse(word)?))
+        Some(((key.into(), identity.into()), MutantOutcome::parse(word)?))
     };
     text.lines().filter_map(verdict_of).collect()
 }
@@ -385,29 +385,33 @@ mod tests {
         );
         let kept = std::env::temp_dir().join(format!("pteros-verdicts-{}", std::process::id()));
         std::fs::write(&kept, text).unwrap();
-        let verdicts = Verdicts::open(&sample, &kept, true).unwrap();
-        let open = |verdicts: &Verdicts| -> Vec<usize> {
+        let verdicts = MutantOutcomes::open(&sample, &kept, true).unwrap();
+        let open = |verdicts: &MutantOutcomes| -> Vec<usize> {
             let open = verdicts.open_mutants(&(1..4));
             open.into_iter().map(|(number, _)| number).collect()
         };
         assert_eq!(open(&verdicts), [2, 3]);
-        assert_eq!(verdicts.of.get(&2), Some(&Verdict::Unnoticed), "so far");
+        assert_eq!(
+            verdicts.of.get(&2),
+            Some(&MutantOutcome::Unnoticed),
+            "so far"
+        );
         assert_eq!(verdicts.of.get(&3), None);
         let of = |key: &str| {
             verdicts
                 .before
                 .get(&(key.into(), sample[1].identity.clone()))
         };
-        assert_eq!(of("k"), Some(&Verdict::Unnoticed));
-        assert_eq!(of("l"), Some(&Verdict::Unreached));
+        assert_eq!(of("k"), Some(&MutantOutcome::Unnoticed));
+        assert_eq!(of("l"), Some(&MutantOutcome::Unreached));
         assert_eq!(of("m"), None);
         let so_far = [
-            (&sample[0], Verdict::ByItsCrate),
-            (&sample[1], Verdict::Unnoticed),
+            (&sample[0], MutantOutcome::ByItsCrate),
+            (&sample[1], MutantOutcome::Unnoticed),
         ];
         assert_eq!(verdicts.end(), so_far);
         // A run that does not go on begins anew.
-        let verdicts = Verdicts::open(&sample, &kept, false).unwrap();
+        let verdicts = MutantOutcomes::open(&sample, &kept, false).unwrap();
         assert_eq!(open(&verdicts), [1, 2, 3]);
         std::fs::remove_file(&kept).unwrap();
     }

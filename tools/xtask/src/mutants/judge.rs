@@ -33,9 +33,9 @@ const OWN_SECONDS: f64 = 120.0;
 /// Tests of other crates and of the simulator that a mutant runs besides.
 const OTHERS_SECONDS: f64 = 60.0;
 
-/// The verdict on a mutant.
+/// The outcome of the tests on a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum MutantOutcome {
     /// A test of its crate failed or hung.
     ByItsCrate,
     /// A test of another of these crates did.
@@ -48,7 +48,7 @@ pub enum Verdict {
     Unreached,
 }
 
-impl Verdict {
+impl MutantOutcome {
     /// All, by the words that `{:?}` prints.
     pub fn parse(word: &str) -> Option<Self> {
         let all = [
@@ -59,7 +59,7 @@ impl Verdict {
             Self::Unreached,
         ];
         all.into_iter()
-            .find(|verdict| format!("{verdict:?}") == word)
+            .find(|outcome| format!("{outcome:?}") == word)
     }
 
     /// A test noticed it.
@@ -145,24 +145,24 @@ impl Tests {
     }
 
     /// Judges mutants, each with its number and the name of its crate, in parallel.
-    /// Tells each verdict. One for which there was no time has none.
+    /// Reports each outcome. One for which there was no time has none.
     pub fn judge(
         &self,
         mutants: &[(usize, &str)],
-        tell: impl Fn(usize, Verdict, Duration) + Sync,
-    ) -> Result<Vec<Option<Verdict>>> {
+        tell: impl Fn(usize, MutantOutcome, Duration) + Sync,
+    ) -> Result<Vec<Option<MutantOutcome>>> {
         in_parallel(mutants, self.runner.jobs, |_, (mutant, crate_name)| {
             let began = Instant::now();
             if self.runner.end.is_some_and(|end| began >= end) {
                 return Ok(None);
             }
-            let verdict = self.verdict(*mutant, crate_name)?;
-            tell(*mutant, verdict, began.elapsed());
-            Ok(Some(verdict))
+            let outcome = self.outcome(*mutant, crate_name)?;
+            tell(*mutant, outcome, began.elapsed());
+            Ok(Some(outcome))
         })
     }
 
-    fn verdict(&self, mutant: usize, crate_name: &str) -> Result<Verdict> {
+    fn outcome(&self, mutant: usize, crate_name: &str) -> Result<MutantOutcome> {
         let reaching = self
             .tests
             .iter()
@@ -170,25 +170,25 @@ impl Tests {
         let (own, others): (Vec<&Test>, Vec<&Test>) =
             reaching.partition(|test| test.program.crate_name() == crate_name);
         if own.is_empty() && others.is_empty() {
-            return Ok(Verdict::Unreached);
+            return Ok(MutantOutcome::Unreached);
         }
         let own = fastest(own, OWN_SECONDS);
         let others = fastest(others, OTHERS_SECONDS);
         let (simulator, others): (Vec<&Test>, Vec<&Test>) = others
             .into_iter()
             .partition(|test| test.program.is_simulator());
-        for (tests, verdict) in [
-            (own, Verdict::ByItsCrate),
-            (others, Verdict::ByAnotherCrate),
-            (simulator, Verdict::BySimulator),
+        for (tests, outcome) in [
+            (own, MutantOutcome::ByItsCrate),
+            (others, MutantOutcome::ByAnotherCrate),
+            (simulator, MutantOutcome::BySimulator),
         ] {
             for call in calls(tests) {
                 if self.notices(mutant, &call)? {
-                    return Ok(verdict);
+                    return Ok(outcome);
                 }
             }
         }
-        Ok(Verdict::Unnoticed)
+        Ok(MutantOutcome::Unnoticed)
     }
 
     /// Whether tests of one program fail or hang with the mutant. A failure counts if it
@@ -464,11 +464,15 @@ mod tests {
             let tests = Tests::measure(std::slice::from_ref(&program), &runner).unwrap();
             assert_eq!(tests.len(), 2);
             let mutants = [(1, own), (2, own), (3, own)];
-            let verdicts = tests.judge(&mutants, |_, _, _| {}).unwrap();
-            let wanted = [Verdict::Unnoticed, Verdict::ByItsCrate, Verdict::Unreached];
-            assert_eq!(verdicts, wanted.map(Some));
-            let verdicts = tests.judge(&[(2, "rtps")], |_, _, _| {}).unwrap();
-            assert_eq!(verdicts, [Some(Verdict::ByAnotherCrate)]);
+            let outcomes = tests.judge(&mutants, |_, _, _| {}).unwrap();
+            let wanted = [
+                MutantOutcome::Unnoticed,
+                MutantOutcome::ByItsCrate,
+                MutantOutcome::Unreached,
+            ];
+            assert_eq!(outcomes, wanted.map(Some));
+            let outcomes = tests.judge(&[(2, "rtps")], |_, _, _| {}).unwrap();
+            assert_eq!(outcomes, [Some(MutantOutcome::ByAnotherCrate)]);
         }
         let late = Runner {
             end: Some(Instant::now()),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use super::judge::Verdict;
+use super::judge::MutantOutcome;
 use super::sites::{CRATES, Site};
 use crate::checkout::root;
 
@@ -28,7 +28,7 @@ pub struct Sample<'s> {
     /// Mutants of the sample.
     pub size: usize,
     /// Those that were judged.
-    pub judged: Vec<(&'s Site, Verdict)>,
+    pub judged: Vec<(&'s Site, MutantOutcome)>,
 }
 
 /// The file.
@@ -44,14 +44,14 @@ pub fn write(sample: &Sample) -> Result<()> {
 }
 
 fn page(sample: &Sample, before: &str) -> String {
-    let count = |crate_name: &str, is: &dyn Fn(Verdict) -> bool| {
+    let count = |crate_name: &str, is: &dyn Fn(MutantOutcome) -> bool| {
         let judged = sample.judged.iter();
         judged
             .filter(|(site, _)| crate_name.is_empty() || site.crate_name == crate_name)
-            .filter(|(_, verdict)| is(*verdict))
+            .filter(|(_, outcome)| is(*outcome))
             .count()
     };
-    let (all, noticed) = (sample.judged.len(), count("", &Verdict::is_noticed));
+    let (all, noticed) = (sample.judged.len(), count("", &MutantOutcome::is_noticed));
     let mut page = HEAD.to_string();
     page += &format!(
         "{} at {}, seed {}: **{noticed} of {all} noticed** ({:.1} %), drawn from {} places, with {} tests.\n\n",
@@ -75,19 +75,19 @@ fn page(sample: &Sample, before: &str) -> String {
         page += &format!(
             "| {name} | {} | {} | {} | {} | {} |\n",
             count(name, &|_| true),
-            count(name, &|verdict| verdict == Verdict::ByItsCrate),
-            count(name, &|verdict| verdict == Verdict::ByAnotherCrate),
-            count(name, &|verdict| verdict == Verdict::BySimulator),
-            count(name, &|verdict| !verdict.is_noticed()),
+            count(name, &|outcome| outcome == MutantOutcome::ByItsCrate),
+            count(name, &|outcome| outcome == MutantOutcome::ByAnotherCrate),
+            count(name, &|outcome| outcome == MutantOutcome::BySimulator),
+            count(name, &|outcome| !outcome.is_noticed()),
         );
     }
     page += "\n## Unnoticed\n";
     let unnoticed = sample
         .judged
         .iter()
-        .filter(|(_, verdict)| !verdict.is_noticed());
+        .filter(|(_, outcome)| !outcome.is_noticed());
     let mut lines: Vec<String> = unnoticed
-        .map(|(site, verdict)| {
+        .map(|(site, outcome)| {
             let start = format!("- `{}`: ", site.title());
             let kept = before.lines().find_map(|line| line.strip_prefix(&start));
             let kept = kept.or_else(|| {
@@ -96,8 +96,8 @@ fn page(sample: &Sample, before: &str) -> String {
                 let line = before.lines().find(of_the_same)?;
                 line.split_once("`: ").map(|(_, why)| why)
             });
-            let new = match verdict {
-                Verdict::Unreached => format!("{UNEXPLAINED}; no test comes to it"),
+            let new = match outcome {
+                MutantOutcome::Unreached => format!("{UNEXPLAINED}; no test comes to it"),
                 _ => UNEXPLAINED.into(),
             };
             format!("{start}{}\n", kept.unwrap_or(&new))
@@ -146,16 +146,16 @@ mod tests {
     fn explanations_stay_while_their_mutants_are_unnoticed() {
         let source = "fn f(a: u8) -> bool { a < 1 && a > 2 }";
         let sites = sites_in("shm", Path::new("a.rs"), source).unwrap();
-        let sample = |verdict: Verdict| Sample {
+        let sample = |outcome: MutantOutcome| Sample {
             seed: 1,
             date: "2026-11-23".into(),
             commit: "abc1234".into(),
             places: 900,
             tests: 80,
             size: 3,
-            judged: sites.iter().map(|site| (site, verdict)).collect(),
+            judged: sites.iter().map(|site| (site, outcome)).collect(),
         };
-        let first = page(&sample(Verdict::Unreached), "");
+        let first = page(&sample(MutantOutcome::Unreached), "");
         assert!(
             first.contains("seed 1: **0 of 3 noticed** (0.0 %)"),
             "{first}"
@@ -165,7 +165,7 @@ mod tests {
         let part = page(
             &Sample {
                 size: 4,
-                ..sample(Verdict::Unnoticed)
+                ..sample(MutantOutcome::Unnoticed)
             },
             "",
         );
@@ -176,10 +176,10 @@ mod tests {
             &format!("{line}not explained; no test comes to it"),
             &format!("{line}a log text"),
         );
-        let second = page(&sample(Verdict::Unnoticed), &edited);
+        let second = page(&sample(MutantOutcome::Unnoticed), &edited);
         assert!(second.contains(&format!("{line}a log text\n")), "{second}");
-        assert!(!page(&sample(Verdict::ByItsCrate), &edited).contains(line));
+        assert!(!page(&sample(MutantOutcome::ByItsCrate), &edited).contains(line));
         let moved = edited.replace("a.rs:1:", "a.rs:72:");
-        assert_eq!(page(&sample(Verdict::Unnoticed), &moved), second);
+        assert_eq!(page(&sample(MutantOutcome::Unnoticed), &moved), second);
     }
 }
