@@ -17,6 +17,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::checkout::root;
 use crate::finding::Finding;
+use crate::prose::metaphors;
 use crate::{coverage, documents};
 
 /// Largest number of lines of a file before its tests.
@@ -249,6 +250,7 @@ fn check_file(path: &str, text: &str) -> Vec<Finding> {
             );
         }
     }
+    metaphors::check(path, text, &mut add);
     if path.ends_with("Cargo.toml") && !path.starts_with("examples/") {
         crate_arrows::check_manifest(text, &mut add);
     }

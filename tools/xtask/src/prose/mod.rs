@@ -1,8 +1,9 @@
-//! `cargo xtask prose`: a mirror for names and prose, not a gate. It prints the
-//! longest sentences, sentences without a subject of their own, private metaphors
-//! that came back, type names that mean several things, and commit subjects that
-//! are too long. It changes nothing and always succeeds.
+//! `cargo xtask prose`: a report on names and prose. It prints the longest sentences,
+//! sentences without a subject of their own, private metaphors, type names that several
+//! files define, and commit subjects that are too long. It changes nothing and always
+//! succeeds. Metaphors in names of files and types also fail `cargo xtask tidy`.
 
+pub mod metaphors;
 mod passages;
 
 use std::collections::BTreeMap;
@@ -13,6 +14,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::checkout::root;
+use metaphors::{METAPHORS, is, type_name, words};
 use passages::{Passage, is_headless, passages, sentences};
 
 const USAGE: &str = "usage: cargo xtask prose [--lines N] [PATH …]";
@@ -24,44 +26,6 @@ const WORDS_MAX: usize = 25;
 const SUBJECT_MAX: usize = 72;
 /// Commits that are looked at.
 const COMMITS: &str = "100";
-
-/// Words that once stood for something that has a standard term. They are looked
-/// for as whole parts of identifiers and as whole words of prose.
-const METAPHORS: &[(&str, &str)] = &[
-    ("anew", "again, reset"),
-    ("aside", "deferred remote send"),
-    ("attendant", "inline listener"),
-    ("cast", "model, oracle"),
-    ("contestant", "implementation under test"),
-    ("creditor", "requesting reader"),
-    ("crew", "executor core"),
-    ("doubt", "blocking budget"),
-    ("exhibit", "figure, table"),
-    ("heed", "handle"),
-    ("hurry", "wake"),
-    ("intake", "reader history cache"),
-    ("kin", "related sample identity"),
-    ("lapse", "reader reset"),
-    ("latch", "local history, transient local"),
-    ("ledger", "goal table"),
-    ("misfortune", "fault injection"),
-    ("museum", "regressions"),
-    ("neighbour", "same-host peer"),
-    ("nudge", "wake"),
-    ("originals", "duplicate filter"),
-    ("parcel", "data encoder"),
-    ("patience", "blocking budget, timeout"),
-    ("remnant", "orphan"),
-    ("roster", "component registry"),
-    ("rouse", "wake"),
-    ("shelf", "keyed ready queue"),
-    ("shield", "crypto transform"),
-    ("stranger", "unauthenticated participant"),
-    ("verdict", "decision, outcome"),
-    ("volley", "segmented send"),
-    ("warrant", "peer authenticator"),
-    ("whoever", "the actor's name"),
-];
 
 /// Runs the command.
 pub fn run(arguments: &[String]) -> Result<()> {
@@ -148,7 +112,7 @@ impl Report {
         for word in words(text) {
             let known = METAPHORS.iter().map(|(metaphor, _)| *metaphor);
             for metaphor in known {
-                if word == metaphor || word.strip_suffix('s') == Some(metaphor) {
+                if is(&word, metaphor) {
                     let files = self.metaphors.entry(metaphor).or_default();
                     *files.entry(path.to_owned()).or_default() += 1;
                 }
@@ -213,40 +177,6 @@ fn print_section(title: &str, found: &[String], lines_max: usize) {
     }
 }
 
-/// The name that a line defines a type by.
-fn type_name(line: &str) -> Option<&str> {
-    let line = line.trim_start();
-    let line = line.strip_prefix("pub").map_or(line, |rest| {
-        let rest = rest
-            .strip_prefix('(')
-            .and_then(|rest| rest.split_once(')'))
-            .map_or(rest, |(_, rest)| rest);
-        rest.trim_start()
-    });
-    let kinds = ["struct ", "enum ", "trait ", "union "];
-    let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
-    let end = rest
-        .find(|c: char| !c.is_alphanumeric())
-        .unwrap_or(rest.len());
-    (end > 0).then_some(&rest[..end])
-}
-
-/// The words of a text in lower case, identifiers cut into theirs.
-fn words(text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    for c in text.chars() {
-        if c.is_uppercase() || !c.is_alphabetic() {
-            words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
-        }
-        if c.is_alphabetic() {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words.extend((!word.is_empty()).then_some(word));
-    words
-}
-
 /// Subjects of the last commits that are too long or name no area.
 fn subjects(root: &Path) -> Result<Vec<String>> {
     let log = Command::new("git")
@@ -274,22 +204,6 @@ fn subject_fault(line: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn identifiers_are_cut_into_words() {
-        assert_eq!(
-            words("HeartbeatSchedule::poll_at"),
-            ["heartbeat", "schedule", "poll", "at"]
-        );
-    }
-
-    #[test]
-    fn type_names_are_found_behind_any_visibility() {
-        assert_eq!(type_name("pub(crate) struct Change<'a> {"), Some("Change"));
-        assert_eq!(type_name("    enum State {"), Some("State"));
-        assert_eq!(type_name("pub struct Seq(i64);"), Some("Seq"));
-        assert_eq!(type_name("let structure = 1;"), None);
-    }
 
     #[test]
     fn subjects_have_an_area_and_at_most_72_characters() {
