@@ -5,7 +5,7 @@
 //! thread: the [`Context`] does. Names follow the ROS 2 design page "Topic and Service
 //! name mapping to DDS".
 //!
-//! Its 54 methods are rclcpp's: one that creates each kind of entity, getters,
+//! Its methods are rclcpp's: one that creates each kind of entity, getters,
 //! parameters and spinning.
 
 mod core;

@@ -4,9 +4,9 @@
 //! receive loop of an executor, `program` the compiled message types. The stub
 //! `python/pteros/_native.pyi` describes each item.
 //!
-//! No call into the runtime ever waits for Python's interpreter lock, so a thread may
-//! hold that lock while it takes one of the runtime's. Calls that wait or send release
-//! it first.
+//! No call into the runtime waits for Python's interpreter lock (GIL). So a thread may
+//! hold the GIL while it takes a lock of the runtime. Calls that wait or send release
+//! the GIL first.
 
 mod client;
 mod clock;

@@ -1,4 +1,5 @@
-//! Publishers.
+//! `Publisher`: the native class below the publishers of `rclpy`. It encodes a message to
+//! CDR, in shared memory where possible, and writes it to an endpoint of the runtime.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The QoS profile, and its conversion from and to the protocol's [`EndpointQos`].
 //!
-//! It has a field and a builder method for each of the 26 policies.
+//! It has a field and a builder method for each policy.
 
 use alloc::string::String;
 use alloc::vec;

@@ -6,7 +6,7 @@
 //! evaluated in the order of ROS 2's launch, before anything runs. Actions within
 //! timers and `on_exit` are evaluated in the scope of their position.
 //!
-//! `Builder` has 74 methods, one per action or shared attribute, in a file per action.
+//! `Builder` has a method per action or shared attribute, in a file per action.
 //! They share scope, plan and faults.
 
 mod arguments;

@@ -6,7 +6,7 @@
 //! panics, never reads outside its slice, and skips every XCDR2 collection by its
 //! size header.
 //!
-//! It has 52 methods, one per primitive, collection and kind of struct in CDR.
+//! It has a method per primitive, collection and kind of struct in CDR.
 
 use super::codec::Decode;
 use super::encapsulation::{Encapsulation, Endian, HEADER_BYTES, Representation};

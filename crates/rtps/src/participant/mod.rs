@@ -15,7 +15,7 @@
 //! `None`, then [`Participant::poll_transmit`] until `false`. One call adds events
 //! for the endpoints of at most one participant.
 //!
-//! `Participant` stays one type of 110 methods: each protocol (SPDP, SEDP, WLP,
+//! `Participant` stays one type: each protocol (SPDP, SEDP, WLP,
 //! TypeLookup, security) is a type with its own file, and this one routes between them.
 
 mod announce;

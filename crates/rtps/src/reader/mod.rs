@@ -7,8 +7,8 @@
 //! transmissions, samples and events until empty. A late or repeated poll is safe.
 //! In steady state nothing is allocated but the payload of a sample.
 //!
-//! `Reader` has 48 methods: one per submessage, per output and per question of the
-//! runtime. What concerns one writer is in its proxy.
+//! `Reader` has a method per submessage, per output and per question of the runtime.
+//! The state of one writer is in its proxy.
 
 mod ack_state;
 mod acknack;

@@ -14,7 +14,7 @@
 //! late or repeated poll is safe. Payloads are shared, never copied. In steady
 //! state nothing is allocated.
 //!
-//! `Writer` stays one type of 112 methods: a write, an ACKNACK and a timer each change
+//! `Writer` stays one type: a write, an ACKNACK and a timer each change
 //! history, proxies and timers together. There is a file per subject in this folder,
 //! each with its own part of the state.
 

@@ -1,7 +1,7 @@
 //! Reader proxy (RTPS 2.5 §8.4.7.5, ReaderProxy): the state of one matched reader,
 //! and the destination (reader locator, §8.4.7.4) that several readers may share.
 //!
-//! `ReaderProxy` has 31 fields, one per fact that the specification or retransmission
+//! `ReaderProxy` has a field per fact that the specification or retransmission
 //! needs about a reader. Nothing but the writer reads them.
 
 use alloc::sync::Arc;

@@ -5,10 +5,9 @@
 //! scheduler, wires, shared-memory connections, same-host peers, graph, security. A
 //! part never sees the core. What concerns one part alone is a method of that part.
 //!
-//! `Core` has 22 fields, nearly all of them parts, and more methods than a type
-//! should, in the files of this folder. Half of them are the interface of the
-//! runtime, the rest takes an operation through several parts: a publish, a match,
-//! a poll. Which thread calls what, in which order, is in
+//! Nearly all fields of `Core` are parts. Its methods are in the files of this folder:
+//! the interface of the runtime, and operations that use several parts, such as a
+//! publish, a match or a poll. Which thread calls what, in which order, is in
 //! `docs/internals/drive_contract.md`.
 
 mod bound_port_probe;

@@ -2,8 +2,8 @@
 //!
 //! Neither `machine` nor `cache` is held while user code runs.
 //!
-//! `ReaderEndpoint` has 62 methods in five files. They join machine, cache and events
-//! under the order of their locks; each of the three is a type of its own.
+//! The methods of `ReaderEndpoint` join machine, cache and events under the order of
+//! their locks. Each of the three is a type of its own.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -3,8 +3,8 @@
 //!
 //! Its lock is not held while datagrams are sent.
 //!
-//! `WriterEndpoint` has 52 methods in five files: what is read without its lock, and
-//! what joins machine, routes and history under it.
+//! Some methods of `WriterEndpoint` read without its lock. The others join machine,
+//! routes and history under it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -7,7 +7,7 @@
 //! Lock order: no lock of the loop is held while the engine runs, except the
 //! network's lock for a single datagram.
 //!
-//! Its 45 methods are the steps of the loop and the state that worlds, threads and
+//! Its methods are the steps of the loop and the state that worlds, threads and
 //! processes read from it.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};

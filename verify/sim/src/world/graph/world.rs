@@ -1,6 +1,6 @@
 //! The world of a graph: its processes with random endpoints, services and faults.
 //!
-//! `GraphWorld` has 85 methods, one per step of a plan and per check. The folder has a
+//! `GraphWorld` has a method per step of a plan and per check. The folder has a
 //! file per kind; what the checks know is in `model`.
 
 use std::sync::Arc;
