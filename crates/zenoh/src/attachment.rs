@@ -1,32 +1,32 @@
 //! The attachment of a sample, request or reply: sequence number, source timestamp
 //! and gid (rmw_zenoh_cpp `attachment_helpers.cpp`).
 //!
-//! Two forms are in use. Releases up to 0.2.3 precede each value with its name,
-//! later ones write the bare values. The length tells them apart. Only the later form
-//! is written.
+//! Two forms are in use. Releases up to 0.2.3 precede each value with its name, later
+//! ones write the bare values. The length distinguishes them. Only the later form is
+//! written.
 
 use crate::gid::Gid;
 
-/// Bytes of the form without names: two integers, one length, the gid.
+/// Bytes of the form without names: two integers, a length, the gid.
 const BARE_BYTES: usize = 33;
 /// Bytes of the form with names, the longer one.
 pub const NAMED_BYTES: usize = 77;
 /// The gid's length, as a variable-length integer.
 const GID_LENGTH: u8 = 16;
 
-/// See the module documentation.
+/// Decoded attachment, see the module documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Attachment {
-    /// The sequence number, from 1; hiroz's publishers begin with 0.
+    /// The sequence number, from 1; from 0 for publishers of hiroz.
     pub sequence: i64,
     /// The source timestamp, nanoseconds since 1970.
     pub source_timestamp: i64,
-    /// The sender. In a reply: the client that asked.
+    /// The sender; in a reply, the client that sent the request.
     pub gid: Gid,
 }
 
 impl Attachment {
-    /// Its bytes in the form without names.
+    /// Encodes the form without names.
     pub fn to_bytes(self) -> [u8; BARE_BYTES] {
         let mut bytes = [0; BARE_BYTES];
         let (sequence, rest) = bytes.split_at_mut(8);
@@ -39,7 +39,7 @@ impl Attachment {
         bytes
     }
 
-    /// Reads either form. `None` if it is neither, or the sequence number is negative.
+    /// Decodes either form. `None` for another length or a negative sequence number.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut input = bytes;
         let named = match bytes.len() {
@@ -88,7 +88,7 @@ mod tests {
         gid: Gid([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]),
     };
 
-    /// The same as releases up to 0.2.3 write it.
+    /// The bytes that releases up to 0.2.3 write.
     fn named() -> Vec<u8> {
         let mut bytes = vec![15];
         bytes.extend(b"sequence_number");

@@ -1,29 +1,29 @@
-//! Bridge path: the bridges that an endpoint has crossed, the first one first.
+//! Bridge path: the bridges that an endpoint has crossed, in order.
 //!
 //! A bridge announces what it routes with the path of the origin and its own id. RTPS
-//! carries the path in USER_DATA (`bridge=0a1b2c3d_…;`), in the same announcement as the
-//! endpoint. A liveliness token has no user data, but the name of the node:
-//! `_pteros_bridge_0a1b2c3d_…`. So no moment exists in which the path is unknown.
+//! carries the path in USER_DATA (`bridge=0a1b2c3d_…;`), in the announcement of the
+//! endpoint. A liveliness token has no user data, so there the name of the node carries
+//! it: `_pteros_bridge_0a1b2c3d_…`. So every announced endpoint has a known path.
 //!
-//! The node whose path is the bridge's id alone is on both sides as long as the bridge
-//! runs: other bridges learn from it where the bridge is.
+//! A bridge announces on both sides a node whose path is its own id alone. Other bridges
+//! detect it by that node.
 
 use std::fmt;
 
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_runtime::user_data::user_data_value;
 
-/// Bridges that a message may cross. An endpoint that has crossed so many is not routed
+/// Bridges that a message may cross. An endpoint with a path of this length is not routed
 /// further.
 pub const HOPS_MAX: usize = 8;
 
-/// The beginning of the name of a bridge's nodes. The leading underscore hides them.
+/// Prefix of the names of a bridge's nodes. The leading underscore hides them.
 pub const NODE_PREFIX: &str = "_pteros_bridge_";
 
-/// The key of the path in USER_DATA.
+/// Key of the path in USER_DATA.
 const USER_DATA_KEY: &str = "bridge";
 
-/// A bridge. Two that share a network differ in it.
+/// Id of a bridge, unique among the bridges of a network.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct BridgeId(pub u32);
 
@@ -40,8 +40,7 @@ impl BridgeId {
     }
 }
 
-/// See the module documentation. Shorter paths come first, equally long ones in the
-/// order of their ids.
+/// See the module documentation. Shorter paths sort first, equally long ones by ids.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct BridgePath(Vec<BridgeId>);
 
@@ -59,13 +58,13 @@ impl Ord for BridgePath {
 }
 
 impl BridgePath {
-    /// The path of a node name. `None` if it is not a bridge's, or malformed.
+    /// Parses a node name. `None` if it is malformed, or of no bridge.
     pub fn of_node(name: &str) -> Option<Self> {
         Self::parse(name.strip_prefix(NODE_PREFIX)?)
     }
 
-    /// The path that an endpoint announces: empty for one that no bridge made, `None` if
-    /// it is malformed.
+    /// Reads the path that an endpoint announces. It is empty for an endpoint of no
+    /// bridge, and `None` if it is malformed.
     pub fn of_endpoint(data: &EndpointData) -> Option<Self> {
         match user_data_value(&data.qos.user_data, USER_DATA_KEY) {
             None => Some(Self::default()),
@@ -82,24 +81,24 @@ impl BridgePath {
         ids.filter(|ids| ids.len() <= HOPS_MAX).map(Self)
     }
 
-    /// The path after one more bridge. `None` if the origin has crossed [`HOPS_MAX`].
+    /// Appends a bridge. `None` if the path has [`HOPS_MAX`] already.
     pub fn through(&self, bridge: BridgeId) -> Option<Self> {
         let mut ids = self.0.clone();
         ids.push(bridge);
         (ids.len() <= HOPS_MAX).then_some(Self(ids))
     }
 
-    /// The bridges, the first one first.
+    /// Ids of the bridges, in the order in which they were crossed.
     pub fn ids(&self) -> &[BridgeId] {
         &self.0
     }
 
-    /// The name of the node that has the endpoints with this path.
+    /// Name of the node that has the endpoints with this path.
     pub fn node_name(&self) -> String {
         format!("{NODE_PREFIX}{self}")
     }
 
-    /// The entry in USER_DATA.
+    /// The path as an entry of USER_DATA.
     pub fn user_data(&self) -> String {
         format!("{USER_DATA_KEY}={self};")
     }
@@ -115,8 +114,8 @@ impl fmt::Display for BridgePath {
     }
 }
 
-/// The USER_DATA entry of an endpoint whose node has that name: of a bridge's node its
-/// path as written, else nothing.
+/// USER_DATA entry for the endpoints of a node: the path of a bridge's node, empty for
+/// another node.
 pub fn user_data_of_node(name: &str) -> String {
     let path = name.strip_prefix(NODE_PREFIX);
     path.map_or_else(String::new, |path| format!("{USER_DATA_KEY}={path};"))

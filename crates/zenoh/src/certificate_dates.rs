@@ -1,19 +1,20 @@
-//! The dates of certificates that settings of TLS name (X.509, RFC 5280 §4.1.2.5).
+//! Validity dates of the certificates that TLS settings name (X.509, RFC 5280 §4.1.2.5).
 //!
-//! A session with an expired certificate opens no connection, and what the other end says
-//! of it names neither the file nor the date. So they are looked at before.
+//! A session with an expired certificate opens no connection. The error of the other end
+//! names neither file nor date. So the dates are checked before connecting.
 
 use x509_parser::pem::Pem;
 use x509_parser::x509::X509Name;
 
-/// The largest file that is read: some hundred certificates.
+/// Largest file that is read: some hundred certificates.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The problem with the dates of the certificates in a file of PEM, at a time in seconds
-/// since 1970; `None` if nothing is. Where `all` is set, one valid certificate is enough,
-/// as in a list of authorities. Otherwise the first one counts, which is the own one.
+/// Checks the dates of the certificates in a PEM file at `now`, seconds since 1970.
+/// Returns the problem, `None` without one. With `all`, one valid certificate is enough,
+/// as in a list of authorities. Otherwise only the first certificate counts, the
+/// session's own.
 ///
-/// A file that cannot be read is left to Zenoh.
+/// An unreadable file is no problem here: Zenoh reports it.
 pub fn problem(file: &[u8], all: bool, now: i64) -> Option<String> {
     let mut first = None;
     for pem in Pem::iter_from_buffer(file).map_while(Result::ok) {
@@ -44,7 +45,7 @@ pub fn problem(file: &[u8], all: bool, now: i64) -> Option<String> {
     first
 }
 
-/// The common name, in quotes; the whole name where there is none.
+/// The common name in quotes; the whole name if it has none.
 fn name_of(subject: &X509Name) -> String {
     let common = subject.iter_common_name().next();
     let common = common.and_then(|name| name.as_str().ok());
@@ -82,7 +83,7 @@ mod tests {
         let early = problem(&own, false, now - 30 * 86_400).unwrap();
         assert!(early.contains("\"/arm\" is not valid before"), "{early}");
 
-        // An authority that is still valid, after one that is not.
+        // An expired authority before a valid one.
         let both = [own.clone(), read("identity_ca.cert.pem")].concat();
         assert_eq!(problem(&both, true, after), None);
         assert!(problem(&both, false, after).is_some());

@@ -1,9 +1,9 @@
-//! Watches the certificates of a session or router with TLS while it runs.
+//! Certificate watch: reports expired certificates of a session or router with TLS.
 //!
-//! Zenoh closes the links that a certificate has opened when it expires
-//! (`close_link_on_expiration`), tries to connect again and is refused, all without a
-//! word of which file it is. A session reads its files for each connection, so that it
-//! connects with a renewed certificate by itself. A listener has read them at its start.
+//! Zenoh closes the links of a certificate when it expires (`close_link_on_expiration`).
+//! It then tries to connect and is refused, without naming the file. A session reads its
+//! files for each connection, so it connects with a renewed certificate. A listener reads
+//! its files once, when it starts.
 #![allow(
     clippy::disallowed_methods,
     reason = "the clock that certificates are for, and a thread that looks at it"
@@ -21,20 +21,20 @@ use zenoh::Config;
 use crate::certificate_dates;
 use crate::session::TLS_FILES;
 
-/// The pause between two looks. A clock may be set meanwhile, so none is longer.
+/// Pause between two checks. Not longer, because the system clock may be set meanwhile.
 const LOOK_PAUSE: Duration = Duration::from_secs(2);
-/// Looks without any link after which the reason is looked for: Zenoh connects again
-/// after a second if it can.
+/// Checks without a link after which the cause is diagnosed. Zenoh reconnects within a
+/// second if it can.
 const LOOKS_WITHOUT_LINK: u32 = 3;
 
 const RENEW_ENCLAVE: &str = "pteros security create_enclave renews that of an enclave";
-/// Enclaves are signed with the authority's key: a new one needs new certificates of them.
+/// The authority signs the enclaves' certificates, so a new authority needs new ones.
 const RENEW_AUTHORITY: &str = "no command renews an authority: for a new one of a keystore, remove \
     its public/identity_ca.cert.pem, private/identity_ca.key.pem and public/crl.pem, run pteros \
     security create_keystore, then pteros security create_enclave for every enclave, and copy \
     enclaves and public to every host";
 
-/// A file that a setting of TLS names.
+/// A file that a TLS setting names.
 pub struct TlsFile {
     setting: String,
     path: String,
@@ -43,7 +43,7 @@ pub struct TlsFile {
 }
 
 impl TlsFile {
-    /// The files of the endpoints with TLS.
+    /// The certificate files of all TLS endpoints.
     pub fn of(config: &Config) -> Vec<Self> {
         let mut files = Vec::new();
         for (endpoints, names) in TLS_FILES {
@@ -54,12 +54,12 @@ impl TlsFile {
             for name in names {
                 let setting = format!("transport/link/tls/{name}");
                 let path = config.get_json(&setting).unwrap_or_default();
-                // Not set, or not a text: Zenoh decides.
+                // Unset or not a string: Zenoh reports it.
                 let Ok(path) = serde_json::from_str::<String>(&path) else {
                     continue;
                 };
                 let listens = endpoints.starts_with("listen");
-                // The authority is one setting for both.
+                // Sessions and listeners share the setting of the authority.
                 if let Some(known) = files
                     .iter_mut()
                     .find(|known: &&mut Self| known.setting == setting)
@@ -78,7 +78,8 @@ impl TlsFile {
         files
     }
 
-    /// Its content, up to a limit.
+    /// Reads the file, up to
+    /// [`certificate_dates::FILE_BYTES_MAX`](crate::certificate_dates::FILE_BYTES_MAX).
     ///
     /// # Errors
     /// The operating system's.
@@ -90,7 +91,7 @@ impl TlsFile {
         Ok(bytes)
     }
 
-    /// The remedy when it has expired.
+    /// The remedy for an expired certificate.
     pub fn renewal(&self) -> &'static str {
         if self.is_authority {
             RENEW_AUTHORITY
@@ -115,10 +116,10 @@ impl fmt::Display for TlsFile {
     }
 }
 
-/// A file, and what is known of it.
+/// State of a watched file.
 struct Watched {
     file: TlsFile,
-    /// The certificate that a listener has read at its start.
+    /// The certificate that a listener read when it started.
     loaded: Option<Vec<u8>>,
     is_reported: bool,
 }
@@ -132,11 +133,11 @@ impl Watched {
         }
     }
 
-    /// The report of a certificate that has just expired, once.
+    /// Reports a certificate that has expired since the last check, once.
     fn look(&mut self) -> Option<String> {
         let own = match &self.loaded {
             Some(loaded) => self.file.date_problem(loaded),
-            // A file that cannot be read now may be in the course of its renewal.
+            // An unreadable file may be in the course of its renewal.
             None => self
                 .file
                 .read()
@@ -159,7 +160,7 @@ impl Watched {
     }
 }
 
-/// How often a watch has looked.
+/// Counts checks without a link.
 #[derive(Default)]
 pub struct Looks {
     without_link: u32,
@@ -167,8 +168,8 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// Notes whether there is a link. Returns whether there has been none for a while
-    /// now, once after each link.
+    /// Notes whether there is a link. Returns true once per outage, after
+    /// [`LOOKS_WITHOUT_LINK`] checks without one.
     pub fn note_links(&mut self, has_link: bool) -> bool {
         if has_link {
             self.had_link = true;
@@ -180,8 +181,8 @@ impl Looks {
     }
 }
 
-/// See the module documentation. It ends when it is dropped; a look in progress is not
-/// waited for.
+/// Handle of the watching thread. Dropping it ends the watch without waiting for a check
+/// in progress.
 pub struct CertificateWatch(Arc<Stop>);
 
 #[derive(Default)]
@@ -191,7 +192,7 @@ struct Stop {
 }
 
 impl CertificateWatch {
-    /// Starts to watch, and calls `more` at each look. Nothing to watch is `None`.
+    /// Starts the thread, which calls `more` at each check. `None` without files.
     ///
     /// # Errors
     /// The operating system's, when it cannot create a thread.
@@ -207,7 +208,7 @@ impl CertificateWatch {
         let own = stop.clone();
         let work = move || {
             let mut looks = Looks::default();
-            // The first look is at once: a link may be lost before the second.
+            // The first check is immediate: a link may be lost before the second.
             loop {
                 for text in watched.iter_mut().filter_map(Watched::look) {
                     tracing::error!("{text}");
@@ -227,7 +228,7 @@ impl CertificateWatch {
 }
 
 impl Stop {
-    /// Returns whether to go on.
+    /// Sleeps until the next check. Returns false when the watch ends.
     fn pause(&self) -> bool {
         let mut is_over = self.is_over.lock();
         if !*is_over {
@@ -284,7 +285,7 @@ mod tests {
         }
         certify(365, now);
         assert_eq!([session.look(), listener.look()], [None, None]);
-        // The listener still has the old one.
+        // The listener still uses the old one.
         assert_eq!([session.is_reported, listener.is_reported], [false, true]);
         std::fs::remove_dir_all(&root).unwrap();
     }
@@ -308,7 +309,7 @@ mod tests {
         assert_eq!(all, [("/root.pem", true, true), ("/own.pem", false, true)]);
     }
 
-    /// The steps of the remedy for an expired authority, taken.
+    /// Takes the steps of the remedy for an expired authority.
     #[test]
     fn an_authority_is_renewed_as_its_report_says() {
         let name = format!("pteros-zenoh-authority-{}", std::process::id());

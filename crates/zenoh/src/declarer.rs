@@ -1,8 +1,8 @@
-//! The declarer: a thread that declares and withdraws what a session announces.
+//! Declarer: the thread that declares and undeclares the entities of a session.
 //!
 //! Zenoh blocks a declaration while its transmission queue is full. The runtime creates
-//! and removes endpoints under locks that the reception of messages needs. So both
-//! happen here, in order, and nobody waits for them.
+//! and removes endpoints under locks that reception needs. So this thread runs the
+//! declarations, in order, and no caller blocks.
 #![allow(
     clippy::disallowed_methods,
     reason = "the one thread that Zenoh may block while no user waits"
@@ -16,10 +16,10 @@ use std::thread::JoinHandle;
 use parking_lot::{Condvar, Mutex};
 use zenoh::Session;
 
-/// Declarations and withdrawals that wait. More than a session may have endpoints, so
-/// that only a program that creates and drops them in a loop waits for space.
+/// Declarations and undeclarations in the queue. The limit exceeds the endpoints of a
+/// session. So only a program that creates and drops endpoints in a loop waits for space.
 const JOBS_MAX: usize = 65_536;
-/// Enough for a declaration.
+/// Stack of the thread.
 const STACK_BYTES: usize = 1 << 20;
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -60,7 +60,7 @@ impl Declarer {
         })
     }
 
-    /// Queues a job. Blocks only while 65 536 of them wait. Does nothing after
+    /// Queues a job. Blocks only while 65 536 jobs are queued. Does nothing after
     /// [`Declarer::close`].
     pub fn push(&self, job: impl FnOnce() + Send + 'static) {
         let mut queue = self.shared.queue.lock();
@@ -73,8 +73,8 @@ impl Declarer {
         }
     }
 
-    /// Queues a job that follows from another one, without waiting for space: there are
-    /// no more of them than endpoints. Does nothing after [`Declarer::close`].
+    /// Queues a job that follows from another one. Never blocks: at most one such job
+    /// exists per endpoint. Does nothing after [`Declarer::close`].
     pub fn push_next(&self, job: impl FnOnce() + Send + 'static) {
         let mut queue = self.shared.queue.lock();
         if !queue.is_closed {
@@ -83,25 +83,24 @@ impl Declarer {
         }
     }
 
-    /// Lets the thread end after the job that it runs. The jobs that wait do not run.
+    /// Ends the thread after its current job. Queued jobs do not run.
     pub fn close(&self) {
         self.shared.queue.lock().is_closed = true;
         self.shared.changed.notify_all();
     }
 
-    /// Waits for the end of the thread and drops the jobs that did not run. Call it
-    /// after [`Declarer::close`].
+    /// Joins the thread and drops the queued jobs. Call it after [`Declarer::close`].
     pub fn join(&self) {
         let thread = self.thread.lock().take();
-        // Only a panic ends it before, which has been printed.
+        // The thread ends early only by a panic, which has been printed.
         let _ = thread.map(JoinHandle::join);
         let dropped = std::mem::take(&mut self.shared.queue.lock().jobs);
         drop(dropped);
     }
 }
 
-/// The error of a declaration. None if its session was closed meanwhile: a context that
-/// ends needs none.
+/// The error of a declaration. `None` if its session was closed meanwhile, because a
+/// closing context needs no report.
 pub fn failure<T, E>(session: &Session, declared: Result<T, E>) -> Option<E> {
     declared.err().filter(|_| !session.is_closed())
 }

@@ -1,19 +1,19 @@
-//! Texts of Zenoh's errors for users: without source files and debug output, and with the
-//! way out that the setting in question has.
+//! Texts of Zenoh's errors for users: without source locations and debug output, and with
+//! the remedy of the setting concerned.
 
-/// How a setting is written in `ZENOH_CONFIG_OVERRIDE`.
+/// Syntax of a setting in `ZENOH_CONFIG_OVERRIDE`.
 pub const OVERRIDE_HINT: &str = "write KEY=VALUE with a key of Zenoh's configuration and a value in JSON5, as \
      mode=\"client\";connect/endpoints=[\"tcp/10.0.0.1:7447\"]";
-/// The remedy for a configuration file that cannot be read.
+/// Remedy for an unreadable configuration file.
 pub const FILE_HINT: &str = "name a configuration file of Zenoh (.json5, .json or .yaml), or unset the variable to \
      have the defaults of rmw_zenoh_cpp";
 
-/// The text of an error of Zenoh in one line.
+/// The text of a Zenoh error in one line.
 pub fn reason(error: &zenoh::Error) -> String {
     one_line(&without_sources(error.to_string()))
 }
 
-/// Removes the places in Zenoh's sources.
+/// Removes source locations of Zenoh.
 fn without_sources(mut text: String) -> String {
     while let Some(file_end) = text.find(".rs:") {
         let begin = text[..file_end].rfind(" at ").unwrap_or(file_end);
@@ -25,8 +25,8 @@ fn without_sources(mut text: String) -> String {
     text
 }
 
-/// Takes the message out of what Zenoh prints in Rust's debug format or over several
-/// lines. Another text stays as it is.
+/// Extracts the message from Rust's debug format or several lines. Other text is
+/// unchanged.
 fn one_line(text: &str) -> String {
     if let Some(message) = quoted_after(text, "msg: ").or_else(|| quoted_after(text, "Str(")) {
         let place = text.split_once("Location { line: ").and_then(|(_, rest)| {
@@ -40,7 +40,7 @@ fn one_line(text: &str) -> String {
             _ => one_line(&message),
         };
     }
-    // json5 points at the place: ` --> 1:1`, the line itself, and `= expected …`.
+    // json5 appends the position: ` --> 1:1`, the line itself, and `= expected …`.
     let pointed = text.split_once("--> ").and_then(|(_, rest)| {
         let (place, rest) = rest.split_once('\n')?;
         let (line, column) = place.trim().split_once(':')?;
@@ -50,7 +50,7 @@ fn one_line(text: &str) -> String {
     pointed.unwrap_or_else(|| text.lines().map(str::trim).collect::<Vec<_>>().join(" "))
 }
 
-/// The string literal after a word, unescaped.
+/// The unescaped string literal after a word.
 fn quoted_after(text: &str, word: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("{word}\""))?;
     let mut characters = rest.chars();
@@ -67,8 +67,8 @@ fn quoted_after(text: &str, word: &str) -> Option<String> {
     }
 }
 
-/// The remedy for a connection that fails for that reason. A fatal alert is the other end's
-/// word about a certificate.
+/// Remedy for a failed connection, by its reason. A fatal alert is the peer's error about
+/// a certificate.
 pub fn connection_hint(reason: &str) -> &'static str {
     if reason.contains("received fatal alert") {
         "; the other end refuses this session's certificate: check \
@@ -86,7 +86,7 @@ pub fn connection_hint(reason: &str) -> &'static str {
     }
 }
 
-/// The remedy for a router that cannot listen for that reason, with the transport of its
+/// Remedy for a router that cannot listen, by the reason and the transport of its
 /// endpoints.
 pub fn listen_hint(reason: &str, transport: &str) -> String {
     if reason.contains("Address already in use") {

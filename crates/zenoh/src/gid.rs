@@ -9,17 +9,17 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::session_id::SessionId;
 
-/// The 16 bytes by which an attachment names its sender.
+/// The 16 bytes by which an attachment identifies its sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct Gid(pub [u8; 16]);
 
 impl Gid {
-    /// The gid of the endpoint with that token.
+    /// The gid of the endpoint with a token.
     pub fn of_token(token: &str) -> Self {
         Self(xxh3_128(token.as_bytes()).to_le_bytes())
     }
 
-    /// The gid that hiroz gives to an endpoint of that session with that number.
+    /// The gid that hiroz assigns to the endpoint with this number of a session.
     pub fn of_hiroz(session: SessionId, entity_id: u64) -> Self {
         let mut hash = Sha256::new();
         hash.update(session.to_le_bytes());
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_gid_of_hiroz_is_another_hash() {
-        // As a publisher of hiroz 0.2.1 sent it.
+        // As captured from a publisher of hiroz 0.2.1.
         let session = "e5b039361d4dd0ccd8e3112f9a0d960f".parse().unwrap();
         let gid = 0x7dc8_09e2_9c6c_c689_aa96_d755_86c6_08bb_u128;
         assert_eq!(Gid::of_hiroz(session, 8), Gid(gid.to_le_bytes()));

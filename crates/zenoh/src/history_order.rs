@@ -1,71 +1,71 @@
-//! The history of a transient-local publisher before what it publishes meanwhile.
+//! Order of a transient-local publisher's history and its live samples.
 //!
-//! A subscription asks each publisher that it discovers for its history. zenoh-ext (1.10)
-//! delivers a sample that is published before the reply at once, and drops the history
-//! that comes after it. So the first sample of a publisher waits here, unless it is the
-//! first one ever, until a query for those before it has ended.
+//! A subscription queries the history of each publisher that it discovers. zenoh-ext
+//! (1.10) delivers a live sample at once if it precedes the reply, and then drops the
+//! history. So live samples wait here until a query for the samples before them has
+//! ended. A publisher's very first sample need not wait.
 //!
-//! A subscription with a content filter asks for the whole history, since the filter acts
-//! here: its depth counts the samples that pass.
+//! A subscription with a content filter queries the whole history. The filter is applied
+//! here, because the depth counts only samples that pass.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A publisher: its session and the entity there.
+/// Id of a publisher: its session and its entity number.
 pub type Source = ([u8; 16], u32);
 
-/// Publishers of one subscription. A new one takes the place of the one that is gone
-/// for the longest time. If none is gone, its samples are not put in order.
+/// Publishers of one subscription. When full, a new publisher replaces the one that was
+/// removed first. If none was removed, the new publisher's samples are not ordered.
 const SOURCES_MAX: usize = 4_096;
 
-/// Samples that a subscription takes of one publisher's history if it wants all of them.
-/// As many wait for a poll at a time.
+/// Samples that a KEEP_ALL subscription requests of one history, and that wait for a poll
+/// at a time.
 pub const HISTORY_MAX: usize = 16_384;
 
 /// Whether a sample passes a content filter.
 type Passes<'f, T> = Option<&'f dyn Fn(&T) -> bool>;
 
-/// See the module documentation. Sans-IO: the caller asks the queries.
+/// See the module documentation. Sans-IO: the caller sends the queries.
 pub struct HistoryOrder<T> {
     sources: BTreeMap<Source, Progress<T>>,
-    /// Those whose publisher is gone, in the order in which they went. They are kept
-    /// while there is space: after a cut link a publisher comes back, and what it
-    /// repeats then must not be delivered again.
+    /// Removed publishers, in the order of their removal. They are kept while there is
+    /// space: after a link failure a publisher may return, and its repeated samples must
+    /// not be delivered twice.
     gone: VecDeque<Source>,
-    /// As many samples of a publisher as the subscription keeps.
+    /// History depth of the subscription.
     depth: usize,
 }
 
 enum Progress<T> {
-    /// Its newest samples wait for the history, by number.
+    /// Its newest samples, by number, while its history is being queried.
     Waiting {
         samples: BTreeMap<u32, T>,
         max: usize,
     },
-    /// They pass, after this one.
+    /// Samples after this number are delivered.
     Passing(u32),
 }
 
-/// The steps that follow a sample.
+/// What follows from a sample.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Taken<T> {
-    /// Deliver these, in order.
+    /// Samples to deliver, in order.
     pub deliver: Vec<T>,
-    /// Ask the publisher for this, then call [`HistoryOrder::end`].
+    /// Query to send. Call [`HistoryOrder::end`] when it ends.
     pub query: Option<HistoryQuery>,
 }
 
-/// A question for a publisher's history.
+/// Query for the history of a publisher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryQuery {
-    /// Samples before this number.
+    /// Upper bound, exclusive, of the sample numbers.
     pub before: u32,
-    /// The newest ones, so many.
+    /// Maximum number of samples; the newest ones are returned.
     pub max: usize,
 }
 
 impl<T> HistoryOrder<T> {
-    /// No publisher yet, for a subscription that keeps so many samples.
+    /// No publishers yet. `depth` is the history depth of the subscription.
     pub fn new(depth: usize) -> Self {
         Self {
             sources: BTreeMap::new(),
@@ -74,7 +74,7 @@ impl<T> HistoryOrder<T> {
         }
     }
 
-    /// Takes a sample that was published or repeated. One that was delivered is dropped.
+    /// Handles a live or repeated sample. Drops one that was delivered before.
     pub fn take(
         &mut self,
         source: Source,
@@ -117,7 +117,7 @@ impl<T> HistoryOrder<T> {
                 }
                 Progress::Waiting { samples, max } => {
                     samples.insert(number, sample);
-                    // Nothing older would be kept.
+                    // An older sample would not be kept.
                     let is_complete = samples.len() >= *max;
                     deliver(if is_complete {
                         self.end(source, passes)
@@ -129,8 +129,8 @@ impl<T> HistoryOrder<T> {
         }
     }
 
-    /// Drops the publisher that is gone for the longest time, and whose query has ended.
-    /// False if none has.
+    /// Drops the publisher that was removed first, among those whose queries have ended.
+    /// Returns false if there is none.
     fn make_space(&mut self) -> bool {
         let has_ended = |source| matches!(self.sources.get(source), Some(Progress::Passing(_)));
         let Some(at) = self.gone.iter().position(has_ended) else {
@@ -140,20 +140,20 @@ impl<T> HistoryOrder<T> {
         oldest.is_some_and(|source| self.sources.remove(&source).is_some())
     }
 
-    /// A publisher is gone. Replies of its session may still come, so what waits for its
-    /// history waits until the query ends.
+    /// Notes that a publisher was removed. Replies of its session may still arrive, so
+    /// its live samples wait until the query ends.
     pub fn note_gone(&mut self, source: Source) {
         if self.sources.contains_key(&source) && !self.gone.contains(&source) {
             self.gone.push_back(source);
         }
     }
 
-    /// A publisher is there, perhaps again.
+    /// Notes that a publisher is announced, possibly again.
     pub fn note_there(&mut self, source: Source) {
         self.gone.retain(|gone| *gone != source);
     }
 
-    /// Takes a reply to the query for a publisher's history. The oldest sample gives way.
+    /// Handles a reply to the history query. When full, the oldest sample is dropped.
     pub fn take_history(&mut self, source: Source, number: u32, sample: T) {
         if let Some(Progress::Waiting { samples, max }) = self.sources.get_mut(&source) {
             samples.entry(number).or_insert(sample);
@@ -163,8 +163,8 @@ impl<T> HistoryOrder<T> {
         }
     }
 
-    /// The query has ended. Returns what waited, in order, from the first of the last ones
-    /// that pass and fit on. Samples pass from now on.
+    /// Handles the end of the query. Returns the waiting samples in order: as many of the
+    /// last passing ones as the depth allows. Later samples pass at once.
     pub fn end(&mut self, source: Source, passes: Passes<'_, T>) -> Vec<T> {
         let Some(progress) = self.sources.get_mut(&source) else {
             return Vec::new();
@@ -176,7 +176,7 @@ impl<T> HistoryOrder<T> {
         let last = samples.last_key_value().map_or(0, |(number, _)| *number);
         *progress = Progress::Passing(last);
         let mut samples: Vec<T> = samples.into_values().collect();
-        // A sample that does not pass stays between those that do: it is not lost.
+        // A sample that does not pass stays in the sequence, because it is not lost.
         let passes = |sample: &T| passes.is_none_or(|passes| passes(sample));
         let passing = samples.iter().enumerate().rev();
         let mut passing = passing.filter(|(_, sample)| passes(sample));
@@ -255,8 +255,8 @@ mod tests {
         assert_eq!(order.take(([3; 16], 0), 5, 5, None), delivered(&[5]));
     }
 
-    /// Found by reading: one sample that outran a history as long as the depth made it
-    /// lose its newest sample, in the middle of what was delivered.
+    /// Regression: one sample that overtook a history of the full depth made the
+    /// subscription lose its newest sample, in the middle of the delivered ones.
     #[test]
     fn samples_that_outrun_the_history_replace_its_oldest() {
         let mut order = HistoryOrder::new(3);
@@ -271,7 +271,7 @@ mod tests {
     fn a_depth_counts_the_samples_that_pass_the_filter() {
         let is_even = |sample: &u32| sample.is_multiple_of(2);
         let passes: Passes<'_, u32> = Some(&is_even);
-        // Also a subscription that keeps one sample asks for more.
+        // A subscription of depth 1 also queries more.
         for (depth, expected) in [
             (1, vec![6, 7]),
             (2, vec![4, 5, 6, 7]),
@@ -311,13 +311,13 @@ mod tests {
             "in the place of number 4"
         );
         assert_eq!(order.take(OTHER, 5, 5, None), delivered(&[5]), "no space");
-        // Number 3 is back, and what it repeats is known.
+        // Number 3 is back, and its repeated samples are known.
         assert_eq!(order.take(new(3), 0, 0, None), delivered(&[]));
         order.note_gone(OTHER);
         assert!(order.gone.is_empty(), "never known");
     }
 
-    /// The word that a publisher is gone can overtake its replies.
+    /// The removal of a publisher can overtake its replies.
     #[test]
     fn the_history_of_a_publisher_that_is_gone_still_comes_before_its_last_sample() {
         let mut order = HistoryOrder::new(10);
@@ -327,7 +327,7 @@ mod tests {
         for number in 1..SOURCES_MAX as u32 {
             order.take(new(number), 0, 0, None);
         }
-        // It does not give way before.
+        // It is not replaced before.
         assert_eq!(order.take(OTHER, 5, 5, None), delivered(&[5]), "no space");
         order.take_history(ONE, 1, 1);
         order.take_history(ONE, 0, 0);

@@ -1,10 +1,9 @@
-//! The inbox: arrivals that Zenoh's threads have received and the context has not
-//! polled yet.
+//! Inbox: arrivals that Zenoh's threads have received and the context has not yet polled.
 //!
-//! A callback of Zenoh puts an arrival in and schedules a poll; it runs no code of the
-//! user. The inbox has a limit for data and one for tokens, so that a flood of one
-//! leaves space for the other. What is beyond is dropped and counted. A dropped
-//! sample is a gap in its writer's sequence numbers, which is reported as a loss.
+//! A callback of Zenoh appends an arrival and schedules a poll. It runs no user code.
+//! Data and tokens have separate limits, so a flood of one leaves space for the other.
+//! Arrivals above a limit are dropped and counted. A dropped sample is a gap in its
+//! writer's sequence numbers, which is reported as a loss.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -22,51 +21,52 @@ use crate::gid::Gid;
 use crate::session_id::SessionId;
 use crate::token::TOKEN_BYTES_MAX;
 
-/// Samples, requests and replies that wait. A spinning thread takes them within microseconds.
+/// Samples, requests and replies in the inbox. A spinning thread takes them within
+/// microseconds.
 const ARRIVALS_MAX: usize = 16_384;
-/// Bytes of their payloads: four samples of the largest size by default.
+/// Bytes of their payloads: four samples of the default maximum size.
 const BYTES_MAX: usize = 256 << 20;
 
-/// Something that Zenoh has reported.
+/// An event that Zenoh has reported.
 pub enum Arrival {
-    /// A liveliness token has appeared, or is gone.
+    /// A liveliness token was declared or undeclared.
     Token {
-        /// Its key.
+        /// Key expression of the token.
         key: String,
-        /// Whether it has appeared.
+        /// True for a declaration.
         is_alive: bool,
     },
     /// A sample for one local reader.
     Sample {
-        /// The reader.
+        /// GUID of the local subscription.
         reader: Guid,
-        /// Sender, number and stamp.
+        /// Sender, sequence number and source timestamp.
         attachment: Attachment,
         /// The serialized message.
         payload: Bytes,
     },
     /// A request for a local server.
     Request {
-        /// The server's reader of requests.
+        /// GUID of the server's request reader.
         server: Guid,
-        /// Client, number and stamp.
+        /// Client, sequence number and source timestamp.
         attachment: Attachment,
         /// The serialized request.
         payload: Bytes,
-        /// The query that the reply goes to.
+        /// Query to which the reply is sent.
         query: Query,
     },
     /// A reply to a local client.
     Reply {
-        /// The client's writer of requests.
+        /// GUID of the client's request writer.
         client: Guid,
-        /// The number of the request.
+        /// Sequence number of the request.
         sequence: i64,
-        /// The session that has replied, if Zenoh tells it.
+        /// The replying session, if Zenoh reports it.
         replier: Option<SessionId>,
-        /// The key of the service.
+        /// Key of the service.
         service: Arc<str>,
-        /// The server's stamp.
+        /// Source timestamp of the server.
         source_timestamp: i64,
         /// The serialized reply.
         payload: Bytes,
@@ -74,7 +74,7 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// Bytes of its payload.
+    /// Size of the payload.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Sample { payload, .. }
@@ -84,7 +84,7 @@ impl Arrival {
         }
     }
 
-    /// The gid of its sender, if it has an attachment.
+    /// The gid of the sender, if the arrival has an attachment.
     pub fn sender(&self) -> Option<Gid> {
         match self {
             Self::Sample { attachment, .. } | Self::Request { attachment, .. } => {
@@ -109,11 +109,11 @@ struct Waiting {
     /// Samples, requests and replies among them, and the bytes of their payloads.
     data: usize,
     bytes: usize,
-    /// Tokens among them, and how many there may be.
+    /// Tokens among them, and their limit.
     tokens: usize,
     tokens_max: usize,
-    /// By local writer: whether some subscriber of another session has its key. Only
-    /// the last news counts.
+    /// By local writer: whether a subscriber of another session has its key. Only the
+    /// latest value counts.
     has_readers: BTreeMap<Guid, bool>,
 }
 
@@ -129,7 +129,7 @@ impl Waiting {
         }
     }
 
-    /// Appends an arrival, unless there is no space for it.
+    /// Appends an arrival if there is space.
     fn push(&mut self, arrival: Arrival) -> bool {
         match arrival {
             Arrival::Token { .. } => {
@@ -165,7 +165,7 @@ impl Waiting {
 }
 
 impl Inbox {
-    /// An empty inbox that schedules with `scheduler`, for as many tokens.
+    /// An empty inbox that schedules polls by `scheduler`, with a limit of tokens.
     pub fn new(scheduler: WireScheduler, tokens_max: usize) -> Self {
         Self {
             scheduler,
@@ -176,7 +176,7 @@ impl Inbox {
         }
     }
 
-    /// Puts a token in and schedules a poll. One that is too long is not copied.
+    /// Appends a token and schedules a poll. A token that is too long is not copied.
     pub fn push_token(&self, key: &str, is_alive: bool) {
         if key.len() > TOKEN_BYTES_MAX {
             self.refused_tokens.fetch_add(1, Ordering::Relaxed);
@@ -188,7 +188,8 @@ impl Inbox {
         });
     }
 
-    /// Puts an arrival in and schedules a poll. Drops and counts it if there is no
+    /// Appends an arrival and schedules a poll. Without space the arrival is dropped and
+    /// counted.
     /// space for it.
     pub fn push(&self, arrival: Arrival) {
         let is_token = matches!(arrival, Arrival::Token { .. });
@@ -202,15 +203,15 @@ impl Inbox {
         }
     }
 
-    /// Notes whether some subscriber of another session has the key of a local writer,
-    /// and schedules a poll.
+    /// Notes whether a subscriber of another session has the key of a local writer, and
+    /// schedules a poll.
     pub fn note_matching(&self, writer: Guid, has_readers: bool) {
         let mut waiting = self.waiting.lock();
         waiting.has_readers.insert(writer, has_readers);
         self.scheduler.schedule(Some(Instant::ZERO));
     }
 
-    /// Takes what [`Inbox::note_matching`] has noted since the last call.
+    /// Takes the values of [`Inbox::note_matching`] since the last call.
     pub fn take_matching(&self) -> BTreeMap<Guid, bool> {
         std::mem::take(&mut self.waiting.lock().has_readers)
     }
@@ -220,31 +221,31 @@ impl Inbox {
         self.waiting.lock().pop()
     }
 
-    /// Schedules the next poll: at once if something waits here, else at `at`.
+    /// Schedules the next poll: at once if arrivals wait, else at `at`.
     pub fn schedule(&self, at: Option<Instant>) {
         let waiting = self.waiting.lock();
         let is_empty = waiting.arrivals.is_empty() && waiting.has_readers.is_empty();
         let at_once = (!is_empty).then_some(Instant::ZERO);
-        // Under the lock: the time of a new arrival must not be replaced.
+        // Under the lock, so that the time of a new arrival is not replaced.
         self.scheduler.schedule(at_once.or(at));
     }
 
-    /// Counts a malformed sample, request or reply, which is dropped.
+    /// Counts a malformed sample, request or reply.
     pub fn note_malformed(&self) {
         self.malformed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Malformed arrivals, in total.
+    /// Total of malformed arrivals.
     pub fn malformed_count(&self) -> u64 {
         self.malformed.load(Ordering::Relaxed)
     }
 
-    /// Tokens dropped because they were too long or the inbox had too many, in total.
+    /// Total of tokens dropped because of their length or the limit.
     pub fn refused_token_count(&self) -> u64 {
         self.refused_tokens.load(Ordering::Relaxed)
     }
 
-    /// Data dropped because the inbox was full, in total.
+    /// Total of data dropped because the inbox was full.
     pub fn dropped_count(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

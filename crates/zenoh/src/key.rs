@@ -1,5 +1,4 @@
-//! Names on the Zenoh wire: the key of a topic or service, and the DDS names that the
-//! runtime has for the same.
+//! Key expressions: mapping between ROS names, Zenoh keys, and the runtime's DDS names.
 //!
 //! A key is `<domain>/<name>/<type>/<hash>` (rmw_zenoh design.md). A service has one
 //! key, where the runtime has two topics: requests and replies.
@@ -7,27 +6,28 @@
 use pteros_runtime::names::{DdsTopic, from_dds_topic};
 use pteros_runtime::rtps::discovery::data::EndpointData;
 
-/// The hash of a type whose hash is unknown.
+/// Hash chunk of a type without a known hash.
 pub const HASH_UNKNOWN: &str = "TypeHashNotSupported";
 
-/// The end of the name of the service that responds when a goal of an action has ended.
+/// Suffix of the service that responds with the result of an action's goal.
 pub const RESULT_SERVICE_END: &str = "/_action/get_result";
 
 const REQUEST: &str = "Request_";
 const RESPONSE: &str = "Response_";
 
-/// The role of an endpoint of the runtime on Zenoh.
+/// Role of a runtime endpoint on Zenoh.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Role {
     /// A publisher.
     Publisher,
     /// A subscription.
     Subscription,
-    /// The writer of requests: a service client.
+    /// Service client: its writer of requests.
     Client,
-    /// The reader of requests: a service server.
+    /// Service server: its reader of requests.
     Server,
-    /// The writer or reader of replies, which Zenoh knows as part of the other one.
+    /// Writer or reader of replies. Zenoh has no entity for it beside the client or
+    /// server.
     Replies,
 }
 
@@ -36,14 +36,14 @@ pub enum Role {
 pub struct Place {
     /// Its role.
     pub role: Role,
-    /// The topic or service, with a leading slash.
+    /// Topic or service name, with a leading slash.
     pub name: String,
-    /// The DDS type name; of a service, the service's.
+    /// DDS type name; for a service, that of the service.
     pub type_name: String,
 }
 
 impl Place {
-    /// The place of a local endpoint. `None` if its topic name is not one of ROS.
+    /// The place of a local endpoint. `None` if its topic name is not a ROS name.
     pub fn of(endpoint: &EndpointData) -> Option<Self> {
         let type_name = endpoint.type_name.as_str();
         let is_writer = endpoint.is_writer();

@@ -1,17 +1,17 @@
 //! The Zenoh wire: Pteros contexts speak Zenoh as rmw_zenoh_cpp of ROS 2 does.
 //!
-//! [`wire`] opens it with a context: `ContextOptions::wires`, instead of RTPS with the
-//! discovery range `OFF`, else beside it. The command line `--wire zenoh` or
-//! `--wire rtps,zenoh` and the environment `RMW_IMPLEMENTATION=rmw_zenoh_cpp` do so where
-//! `pteros` is built with its feature `zenoh`. [`Router`] is a router of Zenoh with the
-//! defaults of rmw_zenoh_cpp.
+//! [`wire`] opens it with a context (`ContextOptions::wires`). With the discovery range
+//! `OFF` it replaces RTPS, otherwise it runs beside it. If `pteros` is built with its
+//! feature `zenoh`, the command line `--wire zenoh` or `--wire rtps,zenoh` selects it,
+//! and so does the environment variable `RMW_IMPLEMENTATION=rmw_zenoh_cpp`. [`Router`] is
+//! a Zenoh router with the defaults of rmw_zenoh_cpp.
 //!
 //! Keys, tokens, QoS texts and attachments are pure functions of text (`key`, `token`,
-//! `qos_text`, `attachment`). `peers` turns tokens into participants and endpoints;
-//! `suppressed_sessions` keeps those of contexts that RTPS reaches, too.
-//! `local` has the local ones, `links` declares them on the thread of `declarer`,
-//! `readiness` tells when they may be used, `inbox` holds what has arrived, `wire` joins
-//! them.
+//! `qos_text`, `attachment`). `peers` maps tokens to participants and endpoints,
+//! `suppressed_sessions` keeps the tokens of contexts that RTPS reaches. `local` holds
+//! the local nodes and endpoints, `links` declares them on the thread of `declarer`.
+//! `readiness` delays their use until peers know them, `inbox` holds arrivals, `wire`
+//! joins all of them.
 #![forbid(unsafe_code)]
 
 mod attachment;
@@ -52,23 +52,25 @@ pub use session::{RENDEZVOUS_PORT, ROUTER_PORT, Router, connected_routers, rtps_
 use crate::session_id::SessionId;
 use crate::wire::ZenohWire;
 
-/// The name of the wire in messages and on the command line.
+/// Name of the wire in messages and on the command line.
 pub const NAME: &str = "zenoh";
 
-/// Opens the wire with a context. If RTPS joins the context, too, it has both wires: a
-/// peer that both reach is left to RTPS.
+/// Opens the wire with a context. If the context has RTPS, too, RTPS serves the peers
+/// that both wires reach.
 ///
-/// Opening blocks until the session is open, 200 ms if neither a router nor another
-/// session is found.
+/// Blocks until the session is open: 200 ms if it finds neither a router nor another
+/// session.
 ///
-/// While Zenoh's transmission queue is full, these calls block for up to 60 s, after
-/// which Zenoh closes the connection: requests, replies and samples of a reliable
-/// KEEP_ALL publisher. Samples of every other publisher wait 1 ms, large ones in
-/// fragments 50 ms, and are then dropped. The first
-/// `publish` of a transient-local publisher waits until Zenoh has declared it, at most 2 s:
-/// who joins later gets its samples from the history alone. A thread of the wire declares and withdraws
-/// nodes and endpoints. A context that closes then blocks for 10 s, after which Zenoh
-/// drops the connection. Graph queries are answered from memory.
+/// While Zenoh's transmission queue is full, three kinds of calls block for up to 60 s:
+/// requests, replies, and samples of a reliable KEEP_ALL publisher. After that Zenoh
+/// closes the connection. Samples of other publishers wait 1 ms, fragmented ones 50 ms,
+/// and are then dropped.
+///
+/// The first `publish` of a transient-local publisher waits up to 2 s until Zenoh has
+/// declared it, because late joiners get its samples only from the history. A thread of
+/// the wire declares nodes and endpoints. Closing a context blocks for up to 10 s while
+/// the queue is full, after which Zenoh drops the connection. Graph queries are answered
+/// from memory.
 pub fn wire(settings: ZenohSettings) -> OpenWire {
     OpenWire::new(NAME, move |setup| {
         let id = SessionId::of_context(setup.prefix);

@@ -1,8 +1,9 @@
 //! Links: the Zenoh entities of a local endpoint, and its liveliness token.
 //!
-//! The token comes after the entity and goes before it, as in rmw_zenoh_cpp: a peer
-//! that sees the token can use the endpoint. The declarer's thread declares both, since
-//! that may block. Messages wait for it. Arrivals go into the inbox.
+//! The token is declared after the entity and undeclared before it, as in rmw_zenoh_cpp.
+//! So a peer that sees the token can use the endpoint. The declarer's thread declares
+//! both, because that may block. Messages wait for the declaration. Arrivals are put into
+//! the inbox.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -37,31 +38,31 @@ use crate::ordered_history::{HISTORY_TIMEOUT, OrderedHistory, SharedFilter};
 use crate::readiness::{Readiness, WAIT_MAX, after_declarations, after_history};
 use crate::session_id::SessionId;
 
-/// The heartbeat of a reliable transient-local publisher, as in rmw_zenoh_cpp.
+/// Heartbeat period of a reliable transient-local publisher, as in rmw_zenoh_cpp.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// Samples that a KEEP_ALL publisher keeps for late joiners, unless its resource
-/// limits say otherwise.
+/// Samples that a KEEP_ALL publisher keeps for late joiners, unless resource limits are
+/// set.
 const KEEP_ALL_SAMPLES: usize = 1_000;
-/// How long the result of an action's goal may take: for ever, but for a number that
-/// every clock can add.
+/// Timeout for the result of an action's goal: in effect unlimited, and small enough to
+/// add to any clock.
 const RESULT_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// Messages of an endpoint that wait until it is declared. When full, the oldest is
+/// Messages of an endpoint that wait for its declaration. When full, the oldest is
 /// dropped and counted.
 const OUTGOING_MAX: usize = 1_000;
-/// Bytes of them; the newest waits whatever its size.
+/// Bytes of these messages. The newest one is kept whatever its size.
 const OUTGOING_BYTES_MAX: usize = 16 << 20;
 
-/// Bytes of the encapsulation header.
+/// Size of the encapsulation header.
 const HEADER_BYTES: usize = 4;
 
 /// A message to send.
 pub struct Outgoing {
-    /// Its number and stamp.
+    /// Sequence number, source timestamp and gid.
     pub attachment: Attachment,
     /// The serialized message.
     pub payload: Bytes,
-    /// Of a reply: the query that it answers.
+    /// For a reply, the query that it answers.
     pub query: Option<Query>,
 }
 
@@ -75,17 +76,17 @@ pub struct Link {
     key: Arc<str>,
     token: String,
     filter: SharedFilter,
-    /// Its gid in attachments.
+    /// The gid in its attachments.
     pub gid: Gid,
     outgoing: Mutex<Outbox>,
-    /// The largest sample, request or reply that is accepted.
+    /// Largest accepted sample, request or reply.
     sample_bytes_max: usize,
     /// Held while sending, so that samples leave in the order of their numbers.
     sending: Mutex<()>,
 }
 
 struct Declared {
-    // Dropped, and so withdrawn, in this order.
+    // Dropped, and so undeclared, in this order.
     token: OnceLock<LivelinessToken>,
     entity: Entity,
 }
@@ -101,33 +102,33 @@ enum Entity {
     Client(Querier<'static>),
 }
 
-/// A transient-local subscription, and its look at the publishers that come and go.
+/// A transient-local subscription and the subscriber of its publishers' tokens.
 struct HistorySubscriber {
     _subscriber: AdvancedSubscriber<()>,
     _publishers: Subscriber<()>,
 }
 
-/// The endpoint that a link is made for.
+/// Parameters of a link.
 pub struct LinkSpec {
     /// The endpoint.
     pub data: Arc<EndpointData>,
-    /// Its name, type and role. `Role::Replies` has no entities and no link.
+    /// Name, type and role. `Role::Replies` has no entities and no link.
     pub place: Place,
     /// Its key.
     pub key: String,
-    /// The key of its liveliness token.
+    /// Key of its liveliness token.
     pub token: String,
-    /// The largest sample that is accepted.
+    /// Largest accepted sample, bytes.
     pub sample_bytes_max: usize,
-    /// Of a subscription: its content filter.
+    /// The content filter of a subscription.
     pub filter: Option<Arc<ContentFilter>>,
 }
 
 impl Link {
-    /// A link that is not declared yet.
+    /// Creates a link without declaring it.
     ///
     /// # Errors
-    /// Zenoh's, as text: a key is not one of Zenoh.
+    /// Zenoh's, as text: an invalid key expression.
     pub fn new(spec: LinkSpec) -> Result<Self, String> {
         for key in [&spec.key, &spec.token] {
             KeyExpr::new(key.as_str()).map_err(|error| error.to_string())?;
@@ -147,11 +148,11 @@ impl Link {
         })
     }
 
-    /// Declares the endpoint and its token, and sends what waits for that. Call it once, on
-    /// the declarer's thread. Blocks while Zenoh's transmission queue is full.
+    /// Declares the endpoint and its token, and sends the queued messages. Called once,
+    /// on the declarer's thread. Blocks while Zenoh's transmission queue is full.
     ///
     /// # Errors
-    /// Zenoh's, as text. No publisher waits for the declaration any more.
+    /// Zenoh's, as text. Publishers no longer wait for the declaration then.
     pub fn declare(
         self: &Arc<Self>,
         session: &Session,
@@ -190,7 +191,7 @@ impl Link {
             return Ok(());
         }
         let inbox = inbox.clone();
-        // A key of no token, where the session may ask for tokens.
+        // A key without a token, in the space where the session may query tokens.
         let key = format!("{}/_", self.token);
         after_declarations(session, key, declarer, move || {
             if let Some(link) = link.upgrade() {
@@ -242,7 +243,7 @@ impl Link {
             .ok_or_else(|| "it has a token already".into())
     }
 
-    /// Sends what waits, and from now on every message at once.
+    /// Sends the queued messages, and later messages at once.
     fn begin(&self, inbox: &Arc<Inbox>) {
         self.readiness.set();
         self.flush(inbox);
@@ -255,8 +256,9 @@ impl Link {
         }
     }
 
-    /// Whether it wants the whole history. Then publishers see it only when that has come:
-    /// before, they could replace samples that are on the way to nobody yet.
+    /// Whether the subscription needs the whole history. Its token is then declared after
+    /// the history query has ended. A publisher that saw the token earlier could replace
+    /// samples that no subscription has received.
     fn wants_whole_history(&self) -> bool {
         let qos = &self.data.qos;
         self.place.role == Role::Subscription
@@ -264,7 +266,7 @@ impl Link {
             && qos.history == History::KeepAll
     }
 
-    /// Whether the wire takes every sample of it: late joiners get them from here.
+    /// Whether the wire keeps samples of this endpoint for late joiners.
     pub fn keeps_samples(&self) -> bool {
         self.place.role == Role::Publisher && self.data.qos.durability != Durability::Volatile
     }
@@ -279,13 +281,13 @@ impl Link {
         &self.key
     }
 
-    /// Its endpoint.
+    /// GUID of the endpoint.
     pub fn endpoint(&self) -> Guid {
         self.data.guid
     }
 
-    /// Queues a message. Does not block. Returns how many older ones were dropped,
-    /// because too many wait until the endpoint is declared.
+    /// Queues a message. Never blocks. Returns the number of older messages dropped,
+    /// because too many wait for the declaration.
     pub fn queue(&self, message: Outgoing) -> u64 {
         let mut outgoing = self.outgoing.lock();
         outgoing.push(message);
@@ -295,9 +297,9 @@ impl Link {
         outgoing.drop_oldest()
     }
 
-    /// Sends what is queued, in order; does nothing before the endpoint may send.
-    /// Blocks while another thread sends. While Zenoh's transmission queue is full, it
-    /// blocks for a request, a reply or a sample of a reliable KEEP_ALL publisher; other
+    /// Sends the queued messages in order. Does nothing before the endpoint may send.
+    /// Blocks while another thread sends. While Zenoh's transmission queue is full,
+    /// requests, replies and samples of a reliable KEEP_ALL publisher block; other
     /// samples are dropped after milliseconds.
     pub fn flush(&self, inbox: &Arc<Inbox>) {
         let is_ready = self.readiness.is_ready();
@@ -342,7 +344,8 @@ impl Link {
                     let replier = reply.replier_id();
                     let replier =
                         replier.map(|id| SessionId::from_le_bytes(id.zid().to_le_bytes()));
-                    // An error says that nobody replies: the client waits on.
+                    // An error reply means that no server replies: the client keeps
+                    // waiting.
                     let Ok(sample) = reply.result() else { return };
                     let parts = parts(sample.attachment(), sample.payload(), bytes_max);
                     let Some((attachment, payload)) = parts else {
@@ -364,7 +367,7 @@ impl Link {
     }
 }
 
-/// Messages that wait to be sent.
+/// Messages to send.
 #[derive(Default)]
 struct Outbox {
     messages: VecDeque<Outgoing>,
@@ -395,7 +398,7 @@ impl Outbox {
     }
 }
 
-/// Puts what arrives for one endpoint into the inbox.
+/// Puts the arrivals for one endpoint into the inbox.
 #[derive(Clone)]
 struct Receiver {
     inbox: Arc<Inbox>,
@@ -434,8 +437,8 @@ impl Receiver {
     }
 }
 
-/// A payload as rmw_zenoh_cpp writes it: without the padding that RTPS adds. The
-/// lowest bits of the encapsulation options are its length (RTPS 2.5 §10.5).
+/// A payload as rmw_zenoh_cpp writes it: without RTPS padding. The lowest bits of the
+/// encapsulation options give the padding's length (RTPS 2.5 §10.5).
 fn unpadded(payload: &Bytes) -> ZBytes {
     let padding = payload.get(3).map_or(0, |options| usize::from(options & 3));
     let header = payload.get(..2).filter(|_| padding > 0);
@@ -448,8 +451,9 @@ fn unpadded(payload: &Bytes) -> ZBytes {
     writer.finish()
 }
 
-/// Attachment and payload. `None` without a valid attachment, or if the payload has no
-/// encapsulation header or is too long. Neither is copied before its length is checked.
+/// Attachment and payload. `None` if the attachment is invalid, the encapsulation header
+/// is missing, or the payload is too long. Both are copied only after their length is
+/// checked.
 fn parts(
     attachment: Option<&ZBytes>,
     payload: &ZBytes,
@@ -468,7 +472,7 @@ fn parts(
 }
 
 fn congestion_control(qos: &EndpointQos) -> CongestionControl {
-    // As rmw_zenoh_cpp: only a KEEP_ALL publisher waits for slow readers.
+    // As in rmw_zenoh_cpp, only a KEEP_ALL publisher waits for slow readers.
     if qos.reliability == Reliability::Reliable && qos.history == History::KeepAll {
         CongestionControl::Block
     } else {
@@ -484,8 +488,8 @@ fn reliability(qos: &EndpointQos) -> zenoh::qos::Reliability {
     }
 }
 
-/// How many samples of a publisher's history a subscription asks for. KEEP_ALL takes every
-/// one: its resource limits bound only how many are untaken at a time.
+/// Samples that a subscription requests of a publisher's history. KEEP_ALL requests all:
+/// its resource limits bound only the samples not yet taken.
 fn wanted_depth(qos: &EndpointQos) -> usize {
     match qos.history {
         History::KeepLast(_) => depth(qos),
@@ -493,7 +497,7 @@ fn wanted_depth(qos: &EndpointQos) -> usize {
     }
 }
 
-/// How many samples late joiners get.
+/// Samples kept for late joiners.
 fn depth(qos: &EndpointQos) -> usize {
     let kept = match qos.history {
         History::KeepLast(depth) => Some(depth),

@@ -1,8 +1,8 @@
-//! The local side: nodes and endpoints of the context, as this session announces them.
+//! Local nodes and endpoints of the context, as this session announces them.
 //!
-//! An endpoint is announced twice by the runtime: first with its data, then with its
-//! node. Its token needs both, so that it is declared with the second. The declarer's
-//! thread declares and withdraws; no call here waits for Zenoh.
+//! The runtime announces an endpoint twice: first with its data, then with its node. The
+//! liveliness token needs both, so the second call declares it. The declarer's thread
+//! runs all declarations; no call here waits for Zenoh.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ use crate::qos_text;
 use crate::session_id::SessionId;
 use crate::token::{EndpointPart, Token, TokenKind};
 
-/// The key of the USER_DATA entry that the two endpoints of a server have in common.
+/// USER_DATA key that the two endpoints of a server have in common.
 const SERVICE_ID: &str = "serviceid";
 
 /// See the module documentation. The wire locks it.
@@ -45,9 +45,9 @@ pub struct Local {
     /// Content filters of subscriptions that are not attached yet.
     filters: BTreeMap<Guid, Option<Arc<ContentFilter>>>,
     links: BTreeMap<Guid, Arc<Link>>,
-    /// By pair: the reader of requests.
+    /// By server id: the reader of requests.
     servers: BTreeMap<String, Guid>,
-    /// By writer of replies: its pair.
+    /// By writer of replies: its server id.
     replies: BTreeMap<Guid, String>,
     gids: BTreeSet<Gid>,
     access: Option<OwnAccess>,
@@ -57,20 +57,20 @@ struct LocalNode {
     namespace: String,
     name: String,
     id: u64,
-    /// Announced until dropped.
+    /// The token is declared until it is dropped.
     _token: Arc<OnceLock<LivelinessToken>>,
 }
 
-/// An attached endpoint, for the matcher and the runtime.
+/// An attached endpoint, as the matcher and the runtime see it.
 pub struct Attached {
-    /// Its data with the hash that its key has, for the matcher.
+    /// Its data with the hash of its key, for the matcher.
     pub matched: Arc<EndpointData>,
-    /// Whether the wire takes every sample of it.
+    /// Whether the wire keeps samples of it for late joiners.
     pub keeps_samples: bool,
 }
 
 impl Local {
-    /// Nothing announced yet.
+    /// No nodes or endpoints yet.
     pub fn new(
         session: Session,
         declarer: Arc<Declarer>,
@@ -101,7 +101,7 @@ impl Local {
         }
     }
 
-    /// Adds what the session may send. Warns if that leaves out the nodes of its enclave.
+    /// Adds the session's access rules. Warns if they deny the nodes of its enclave.
     pub fn with_access(mut self, access: Option<OwnAccess>) -> Self {
         let (domain, enclave) = (self.domain, &self.enclave);
         let nodes = Token::nodes_of(domain, self.id, enclave);
@@ -117,13 +117,13 @@ impl Local {
         self
     }
 
-    /// Why the session may not have this endpoint, by its access control.
+    /// The reason why access control denies this endpoint to the session.
     pub fn why_not(&self, endpoint: &EndpointData) -> Option<String> {
         let access = self.access.as_ref()?;
         access.why_not(&Place::of(endpoint)?, self.domain, &self.enclave)
     }
 
-    /// Notes the data of an endpoint. Returns its data for the matcher if it is
+    /// Notes the data of an endpoint. Returns the data for the matcher if the endpoint is
     /// attached already.
     pub fn announce(&mut self, endpoint: &Arc<EndpointData>) -> Option<Arc<EndpointData>> {
         let before = self.announced.insert(endpoint.guid, endpoint.clone());
@@ -136,7 +136,7 @@ impl Local {
         self.service_hashes.insert(endpoint, hash);
     }
 
-    /// Notes the content filter in force at a subscription.
+    /// Notes the content filter of a subscription.
     pub fn note_filter(&mut self, endpoint: Guid, filter: Option<Arc<ContentFilter>>) {
         if let Some(link) = self.links.get(&endpoint) {
             link.set_filter(filter);
@@ -218,7 +218,7 @@ impl Local {
         })
     }
 
-    /// Withdraws an endpoint.
+    /// Undeclares an endpoint.
     pub fn withdraw(&mut self, endpoint: Guid) {
         self.announced.remove(&endpoint);
         self.service_hashes.remove(&endpoint);
@@ -231,7 +231,7 @@ impl Local {
         }
     }
 
-    /// Declares and withdraws nodes, so that as many are announced as the list has.
+    /// Declares and undeclares nodes, so that the announced ones equal the list.
     pub fn announce_nodes(&mut self, list: &ParticipantEntitiesInfo) {
         let mut missing: BTreeMap<(String, String), usize> = BTreeMap::new();
         for node in &list.node_entities_info_seq {
@@ -266,12 +266,12 @@ impl Local {
         self.links.get(&endpoint).cloned()
     }
 
-    /// Whether a gid is one of this session.
+    /// Whether a gid is one of this session's.
     pub fn is_own(&self, gid: Gid) -> bool {
         self.gids.contains(&gid)
     }
 
-    /// Forgets everything, after the session is closed.
+    /// Drops all nodes and endpoints after the session has closed.
     pub fn clear(&mut self) {
         self.links.clear();
         self.gids.clear();
@@ -281,8 +281,8 @@ impl Local {
         self.replies.clear();
     }
 
-    /// The server that a writer of replies belongs to: the runtime marks both of its
-    /// endpoints as a pair. Two servers of one name are two pairs.
+    /// The server of a writer of replies. The runtime marks both endpoints of a server
+    /// with one id, so two servers of one name differ.
     pub fn server_of(&self, replies: Guid) -> Option<Arc<Link>> {
         let server = self.servers.get(self.replies.get(&replies)?)?;
         self.link(*server)
@@ -293,7 +293,7 @@ impl Local {
         is_replies || self.links.contains_key(&endpoint.guid)
     }
 
-    /// The endpoint with the hash that its key has: of a service, the service's.
+    /// The endpoint with the hash of its key; for a service, the service's hash.
     fn matched(&self, data: &Arc<EndpointData>) -> Arc<EndpointData> {
         let hash = self.service_hashes.get(&data.guid).cloned();
         let hash = hash.unwrap_or_else(|| hash_of(data));
@@ -330,7 +330,7 @@ impl Local {
         let (declared, name) = (own.clone(), node.name.to_owned());
         self.declarer.push(move || {
             let token = session.liveliness().declare_token(key).wait();
-            // Set once: a node has one job.
+            // Set once: one job declares each node.
             let token = token.map(|token| drop(declared.set(token)));
             if let Some(error) = failure(&session, token) {
                 tracing::warn!("node \"{name}\": declare on Zenoh: {error}");

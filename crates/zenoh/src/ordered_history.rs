@@ -1,5 +1,5 @@
-//! Asks publishers for their history where [`HistoryOrder`] wants it, and delivers samples
-//! in order.
+//! Sends the history queries of [`HistoryOrder`] to publishers, and delivers samples in
+//! order.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use zenoh::{Session, Wait};
 use crate::history_order::{HistoryOrder, HistoryQuery, Source};
 use crate::session_id::SessionId;
 
-/// How long a query of a history may take.
+/// Timeout of a history query.
 pub const HISTORY_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The content filter of a subscription, which may change.
+/// The content filter of a subscription, which may be replaced.
 pub type SharedFilter = Arc<Mutex<Option<Arc<ContentFilter>>>>;
 
 /// The samples of one transient-local subscription. Thread-safe.
@@ -34,7 +34,7 @@ struct Shared {
 }
 
 impl OrderedHistory {
-    /// For a subscription that keeps `depth` samples. `deliver` must not block.
+    /// For a subscription of history depth `depth`. `deliver` must not block.
     pub fn new(
         session: &Session,
         key: KeyExpr<'static>,
@@ -53,15 +53,15 @@ impl OrderedHistory {
         }
     }
 
-    /// Takes a sample of zenoh-ext. Blocks only while Zenoh sends the query.
+    /// Handles a sample of zenoh-ext. Blocks only while Zenoh sends the query.
     pub fn receive(&self, sample: Sample) {
         let Some((source, number)) = origin(&sample) else {
-            // A best-effort publisher: zenoh-ext orders by time.
+            // A best-effort publisher: zenoh-ext orders its samples by time.
             return (self.shared.deliver)(&sample);
         };
         let filter = self.shared.filter.lock().clone();
         let query = {
-            // Held while delivering, so that a query that ends meanwhile comes after.
+            // Held while delivering, so that the end of a query is handled afterwards.
             let mut order = self.shared.order.lock();
             let passes = filter.as_ref().map(|filter| by(filter));
             let passes = passes
@@ -78,7 +78,7 @@ impl OrderedHistory {
         }
     }
 
-    /// Takes the change of a publisher's token of zenoh-ext: it is there, or gone.
+    /// Handles a change of a publisher's zenoh-ext token.
     pub fn note_publisher(&self, token: &Sample) {
         let Some(source) = token_source(token.key_expr().as_str()) else {
             return;
@@ -90,10 +90,10 @@ impl OrderedHistory {
         }
     }
 
-    /// Asks a publisher for what it has published before a number. The key and its
-    /// parameters are those of zenoh-ext.
+    /// Queries a publisher's samples before a number. Key and parameters are those of
+    /// zenoh-ext.
     fn ask(&self, source: Source, query: HistoryQuery) -> zenoh::Result<()> {
-        // Dropped with the query, even if it cannot be sent.
+        // Dropped with the query, also if sending fails.
         let end = End {
             shared: self.shared.clone(),
             source,
@@ -121,20 +121,20 @@ impl OrderedHistory {
     }
 }
 
-/// Whether samples pass a filter.
+/// The predicate of a content filter.
 fn by(filter: &ContentFilter) -> impl Fn(&Sample) -> bool {
     |sample| filter.passes(&sample.payload().to_bytes())
 }
 
-/// The publisher of a sample, and its number there, if it counts.
+/// The publisher of a sample and the sample's number, if the publisher numbers them.
 fn origin(sample: &Sample) -> Option<(Source, u32)> {
     let info = sample.source_info()?;
     let id = info.source_id();
     Some(((id.zid().to_le_bytes(), id.eid()), info.source_sn()))
 }
 
-/// The publisher that a token `KEY/@adv/pub/SESSION/ENTITY/META` stands for. Those that do
-/// not count their samples have another word for the entity.
+/// The publisher of a token `KEY/@adv/pub/SESSION/ENTITY/META`. `None` if it does not
+/// number its samples: then the entity chunk is another word.
 fn token_source(token: &str) -> Option<Source> {
     let (_, publisher) = token.rsplit_once("/@adv/pub/")?;
     let mut chunks = publisher.split('/');
@@ -143,7 +143,7 @@ fn token_source(token: &str) -> Option<Source> {
     Some((session.to_le_bytes(), entity))
 }
 
-/// The end of a query for a history.
+/// Guard that reports the end of a history query.
 struct End {
     shared: Arc<Shared>,
     source: Source,

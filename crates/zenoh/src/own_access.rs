@@ -1,9 +1,9 @@
-//! Own access control: whether a session's settings let it send a message (Zenoh's
-//! `access_control`, flow egress).
+//! Own access control: whether the settings of a session allow it to send a message
+//! (Zenoh's `access_control`, flow egress).
 //!
-//! A router drops what a session may not send, and tells nobody. The files for a
-//! keystore give each session the rules that the router has for it. So the session
-//! knows what the router would drop. It enforces nothing here: Zenoh does.
+//! A router silently drops what a session may not send. The files for a keystore give
+//! each session the router's rules for it. So the session predicts what the router would
+//! drop. Zenoh enforces the rules, not this file.
 
 use serde_json::Value;
 use zenoh::Config;
@@ -11,9 +11,9 @@ use zenoh::key_expr::{OwnedKeyExpr, keyexpr};
 
 use crate::key::{Place, Role};
 
-/// The rules of the session's own settings about what it sends.
+/// The egress rules in a session's own settings.
 pub struct OwnAccess {
-    /// Of each peer that the rules know, routers above all.
+    /// One per peer of the rules, routers above all.
     subjects: Vec<SubjectRules>,
 }
 
@@ -30,8 +30,8 @@ struct SendRule {
 }
 
 impl OwnAccess {
-    /// The rules of a configuration. `None` if access control is off, or allows what no
-    /// rule denies: then a peer that no rule knows may get everything.
+    /// The rules of a configuration. `None` if access control is off, or if its default
+    /// is to allow: then an unknown peer may get everything.
     pub fn of(config: &Config) -> Option<Self> {
         let text = config.get_json("access_control").ok()?;
         let control: Value = serde_json::from_str(&text).ok()?;
@@ -56,12 +56,12 @@ impl OwnAccess {
         }
     }
 
-    /// Whether some peer may see tokens of this pattern (`token.rs`).
+    /// Whether some peer may receive tokens of this pattern (`token.rs`).
     pub fn may_announce(&self, pattern: &str) -> bool {
         self.may_send("liveliness_token", pattern)
     }
 
-    /// Why the session may not have an endpoint, as the rest of a sentence.
+    /// The reason why the session may not have an endpoint, as the rest of a sentence.
     pub fn why_not(&self, place: &Place, domain: u32, enclave: &str) -> Option<String> {
         let (message, what) = match place.role {
             Role::Publisher => ("put", "publish"),
@@ -81,8 +81,8 @@ impl OwnAccess {
         ))
     }
 
-    /// Whether the session may send a message, in Zenoh's words, for some key of this
-    /// pattern to some peer.
+    /// Whether the rules allow a message, in Zenoh's words, for some key of the pattern
+    /// to some peer.
     fn may_send(&self, message: &str, pattern: &str) -> bool {
         let Ok(pattern) = keyexpr::new(pattern) else {
             return true;
@@ -103,7 +103,7 @@ impl OwnAccess {
 impl SubjectRules {
     fn add(&mut self, rule: &Value) {
         let flows = &rule["flows"];
-        // A rule without flows is about both.
+        // A rule without flows applies to both.
         if !flows.is_null() && !items(flows).any(|flow| flow == "egress") {
             return;
         }
@@ -192,7 +192,7 @@ mod tests {
         assert!(!may(&rule("a", "allow", received, key)));
         let put = r#"flows: ["egress"], messages: ["put"]"#;
         assert!(!may(&rule("a", "allow", put, key)));
-        // Denied for a part of the names that the pattern leaves open.
+        // Denied for some of the names that match the pattern.
         let deny = rule("b", "deny", SENT, "@ros2_lv/0/1/a");
         let both = rule("a", "allow", SENT, key) + &deny;
         let access = access(&both, "deny").unwrap();

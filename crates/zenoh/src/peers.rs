@@ -1,13 +1,12 @@
-//! Peers: the sessions, nodes and endpoints that liveliness tokens announce, as
-//! participants and endpoints of the runtime.
+//! Peers: maps liveliness tokens to participants, nodes and endpoints of the runtime.
 //!
-//! One session is one participant. A publisher or subscription is one endpoint, a
-//! service server or client two: of requests and of replies. Sans-IO; the wire locks
-//! it. A token that is malformed, of another domain or beyond a limit is dropped and
-//! counted.
+//! One session is one participant. A publisher or subscription is one endpoint. A service
+//! server or client is two, one for requests and one for replies. Sans-IO; the wire locks
+//! it. A token is dropped and counted if it is malformed, of another domain, or above a
+//! limit.
 //!
-//! A session of a context that RTPS reaches, too, is suppressed: its tokens are kept
-//! ([`crate::suppressed_sessions`]), and announce nothing.
+//! A session whose context RTPS reaches is suppressed: its tokens are kept in
+//! [`crate::suppressed_sessions`] and announce nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,10 +33,10 @@ use crate::session_id::SessionId;
 use crate::suppressed_sessions::{SuppressedSessions, SuppressedToken};
 use crate::token::{EndpointPart, Token, TokenKind};
 
-/// Nodes of one session. More are dropped and counted.
+/// Nodes of one session. Further ones are dropped and counted.
 const NODES_MAX: usize = 1_024;
 
-/// See the module documentation.
+/// Remote sessions with their nodes and endpoints, and the matcher.
 pub struct Peers {
     own: SessionId,
     domain: u32,
@@ -47,31 +46,32 @@ pub struct Peers {
     /// By token key.
     tokens: BTreeMap<String, Known>,
     by_gid: BTreeMap<Gid, Remote>,
-    /// Gids that hiroz would use, and those of the same endpoints' tokens.
+    /// Maps the gids that hiroz would use to the gids of the same endpoints' tokens.
     of_hiroz: BTreeMap<Gid, Gid>,
-    /// By key of the service: the sessions of its servers and their writers of replies.
+    /// By key of the service: the sessions of its servers, and their writers of replies.
     servers: BTreeMap<String, Vec<(SessionId, Guid)>>,
     changed: BTreeSet<SessionId>,
     suppressed: SuppressedSessions,
     refused: u64,
 }
 
-/// The endpoint or endpoints that one gid stands for.
+/// Endpoints of one gid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remote {
     /// A publisher, a subscription, or the request endpoint of a client or server.
     pub main: Guid,
-    /// The endpoint of replies of a client or server.
+    /// The reply endpoint of a client or server.
     pub replies: Option<Guid>,
 }
 
 struct Session {
     nodes: BTreeMap<NodePath, NodeState>,
-    /// Tokens of it.
+    /// Accepted tokens.
     tokens: usize,
-    /// Endpoints of it.
+    /// Announced endpoints.
     endpoints: usize,
-    /// Counts down, since the keys of a context's own endpoints count up.
+    /// Entity key of the next endpoint. It decreases, because a context numbers its own
+    /// endpoints upwards.
     next_key: u32,
 }
 
@@ -79,25 +79,25 @@ type NodePath = (String, String);
 
 #[derive(Default)]
 struct NodeState {
-    /// Tokens of the node itself: more than one if several nodes have its name.
+    /// Tokens of the node itself: several, if nodes share the name.
     declared: usize,
     endpoints: Vec<Guid>,
 }
 
-/// A token that was accepted.
+/// An accepted token.
 struct Known {
     session: SessionId,
     node: NodePath,
-    /// `None` for a node.
+    /// Gid and endpoints; `None` for a node.
     remote: Option<(Gid, Remote)>,
-    /// The gid that hiroz would use.
+    /// Gid that hiroz would use.
     hiroz_gid: Gid,
-    /// Of a server: the key of its service.
+    /// Key of the service, for a server.
     service: Option<String>,
 }
 
 impl Peers {
-    /// No peers yet. RTPS may reach the contexts of some sessions, too.
+    /// No peers yet. `rtps`: which contexts RTPS reaches beside this wire.
     pub fn new(own: SessionId, domain: u32, limits: Limits, rtps: RtpsReach) -> Self {
         Self {
             own,
@@ -115,69 +115,68 @@ impl Peers {
         }
     }
 
-    /// The matcher of local and remote endpoints.
+    /// Matcher of local and remote endpoints.
     pub fn matcher(&self) -> &EndpointMatcher {
         &self.matcher
     }
 
-    /// The same, to add and remove local endpoints.
+    /// Mutable matcher, to add and remove local endpoints.
     pub fn matcher_mut(&mut self) -> &mut EndpointMatcher {
         &mut self.matcher
     }
 
-    /// Tokens dropped: malformed, of another domain, or beyond a limit.
+    /// Total of dropped tokens: malformed, of another domain, or above a limit.
     pub fn refused_count(&self) -> u64 {
         self.refused.saturating_add(self.matcher.refused_count())
     }
 
-    /// The endpoints that a gid stands for, in either of its forms.
+    /// The endpoints of a gid, given in either form.
     pub fn remote(&self, gid: Gid) -> Option<Remote> {
         self.by_gid.get(&self.gid_of_token(gid)).copied()
     }
 
-    /// Whether a gid has the form of hiroz.
+    /// Whether a gid is in the form of hiroz.
     pub fn is_of_hiroz(&self, gid: Gid) -> bool {
         self.of_hiroz.contains_key(&gid)
     }
 
-    /// The gid by the token of the endpoint that may have that gid in hiroz's form;
-    /// otherwise the gid itself.
+    /// Converts hiroz's form of a gid to the token's form. Another gid is unchanged.
     pub fn gid_of_token(&self, gid: Gid) -> Gid {
         self.of_hiroz.get(&gid).copied().unwrap_or(gid)
     }
 
-    /// The endpoints that a token announces.
+    /// The endpoints of a token.
     pub fn remote_of_token(&self, key: &str) -> Option<Remote> {
         let known = self.tokens.get(key)?;
         known.remote.map(|(_, remote)| remote)
     }
 
-    /// Whether a token is that of a publisher, whose endpoint is announced.
+    /// Whether a token is of a publisher whose endpoint is announced.
     pub fn is_publisher(&self, key: &str) -> bool {
         let remote = self.remote_of_token(key);
         remote.is_some_and(|remote| remote.replies.is_none() && remote.main.entity.is_writer())
     }
 
-    /// The writer of replies of a session's server with that key; of any server with it
-    /// if the session has none.
+    /// The writer of replies of a server with this key in a session. If the session has
+    /// none, that of any server with the key.
     pub fn replier(&self, session: Option<SessionId>, key: &str) -> Option<Guid> {
         let servers = self.servers.get(key)?;
         let its = servers.iter().find(|(of, _)| Some(*of) == session);
         its.or(servers.first()).map(|(_, replies)| *replies)
     }
 
-    /// Whether what comes from a gid is for RTPS to deliver.
+    /// Whether RTPS delivers the data of a gid.
     pub fn is_on_rtps(&self, gid: Gid) -> bool {
         self.suppressed.is_on_rtps(gid)
     }
 
-    /// Whether a session that is suppressed subscribes to a key.
+    /// Whether a suppressed session subscribes to a key.
     pub fn is_read_by_suppressed(&self, key: &str) -> bool {
         self.suppressed.reads(key)
     }
 
-    /// Suppresses the session of a participant while RTPS reaches it, else announces
-    /// it. Returns the gids of the endpoints that it announces from now on.
+    /// Suppresses the session of a participant that RTPS reaches, or announces it when
+    /// RTPS no longer does. Returns the gids of the newly announced endpoints.
     pub fn note_rtps_participant(
         &mut self,
         now: Instant,
@@ -195,21 +194,21 @@ impl Peers {
         for key in &keys {
             self.remove(key);
         }
-        // The last one has ended the session, so that all are suppressed.
+        // Removing the last token has ended the session, so all tokens are suppressed.
         for key in &keys {
             self.add(now, key);
         }
         Vec::new()
     }
 
-    /// Goes on with the sessions that RTPS has not reached in time. Returns the gids of
+    /// Announces the sessions that RTPS has not reached in time. Returns the gids of
     /// their endpoints.
     pub fn expire(&mut self, now: Instant) -> Vec<Gid> {
         let tokens = self.suppressed.take_expired(now);
         self.go_on_with(&tokens)
     }
 
-    /// When [`Peers::expire`] has something to do.
+    /// When to call [`Peers::expire`].
     pub fn next_expiry(&self) -> Option<Instant> {
         self.suppressed.next_expiry()
     }
@@ -222,7 +221,7 @@ impl Peers {
         announced.collect()
     }
 
-    /// Handles a token that has appeared. Returns its gid if it is a new endpoint.
+    /// Handles a declared token. Returns its gid if it is a new endpoint.
     pub fn add(&mut self, now: Instant, key: &str) -> Option<Gid> {
         let (token, qos) = self.accept(key)?;
         let id = token.session;
@@ -240,8 +239,7 @@ impl Peers {
         gid
     }
 
-    /// Parses a token that is not known yet, and the QoS of its endpoint. Counts those
-    /// that are refused.
+    /// Parses a new token and the QoS of its endpoint. Counts refused tokens.
     fn accept(&mut self, key: &str) -> Option<(Token, EndpointQos)> {
         let token = match Token::parse(key) {
             Ok(token) => token,
@@ -317,7 +315,7 @@ impl Peers {
         remote.map(|(gid, _)| gid)
     }
 
-    /// Handles a token that is gone.
+    /// Handles an undeclared token.
     pub fn remove(&mut self, key: &str) {
         let Some(known) = self.tokens.remove(key) else {
             if let Ok(token) = Token::parse(key) {
@@ -365,16 +363,16 @@ impl Peers {
         self.drop_if_empty(known.session);
     }
 
-    /// Appends what discovery has found since the last call.
+    /// Appends the discovery events since the last call.
     pub fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
         while let Some(event) = self.matcher.poll_event() {
             events.push(WireEvent::Discovery(with_own_liveliness(event)));
         }
     }
 
-    /// Appends the node list of every session that has changed since the last call.
+    /// Appends the node list of each session that has changed since the last call.
     ///
-    /// It builds the whole list of a session: call it once for many tokens, after
+    /// Building a list costs the whole session. Call it once for many tokens, after
     /// [`Peers::take_discovery`].
     pub fn take_node_lists(&mut self, events: &mut Vec<WireEvent>) {
         for id in std::mem::take(&mut self.changed) {
@@ -386,7 +384,8 @@ impl Peers {
         }
     }
 
-    /// Whether [`Peers::take_discovery`] or [`Peers::take_node_lists`] has some.
+    /// Whether [`Peers::take_discovery`] or [`Peers::take_node_lists`] would append
+    /// events.
     pub fn has_events(&self) -> bool {
         self.matcher.has_events() || !self.changed.is_empty()
     }
@@ -495,7 +494,7 @@ impl Peers {
         };
         let session = self.sessions.get_mut(&token.session)?;
         let prefix = token.session.prefix();
-        // A context of Pteros numbers its endpoints by their entity ids.
+        // A context of Pteros uses the entity ids of its endpoints.
         let announced = u32::try_from(token.entity_id).ok();
         let announced = announced.map(|id| prefix.with(EntityId::from_bytes(id.to_be_bytes())));
         let announced = announced.filter(|guid| {
@@ -522,7 +521,7 @@ impl Peers {
     }
 }
 
-/// The QoS of an endpoint, with its type hash and, of a bridge, its path. `None` if it is
+/// QoS of an endpoint, with its type hash and, for a bridge, its path. `None` if
 /// malformed.
 fn endpoint_qos(token: &Token, part: &EndpointPart) -> Option<EndpointQos> {
     let is_writer = matches!(token.kind, TokenKind::Publisher | TokenKind::Client);
@@ -532,7 +531,7 @@ fn endpoint_qos(token: &Token, part: &EndpointPart) -> Option<EndpointQos> {
     Some(qos)
 }
 
-/// Endpoints with one key communicate, whatever their QoS. Another type or hash is
+/// Endpoints with the same key match, whatever their QoS. Another type or hash means
 /// another key.
 fn evaluate(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome {
     let hash = |data: &EndpointData| user_data_value(&data.qos.user_data, "typehash");
@@ -543,8 +542,8 @@ fn evaluate(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome {
     }
 }
 
-/// Zenoh tells the end of a writer by its token. Nothing asserts its liveliness
-/// meanwhile, so no lease may run.
+/// The token of a writer signals its end. Nothing asserts its liveliness meanwhile, so
+/// the lease is infinite.
 fn with_own_liveliness(event: ParticipantEvent) -> ParticipantEvent {
     let ParticipantEvent::Matched {
         local,
@@ -594,7 +593,7 @@ fn node_list(participant: GuidPrefix, session: &Session) -> ParticipantEntitiesI
     }
 }
 
-/// The beginning of a peer's text, for a log line.
+/// Start of a peer's text, for a log line.
 fn shortened(text: &str) -> &str {
     let end = text.floor_char_boundary(120);
     &text[..end]
@@ -663,7 +662,7 @@ mod tests {
         assert_eq!(peers.remote(of(1)), None);
         assert!(peers.remote(of(2)).is_some());
         assert_eq!(peers.of_hiroz.len(), 1);
-        // Sessions of Pteros have one form.
+        // Sessions of Pteros have one form only.
         let ours = SessionId::of_context(GuidPrefix([9; 12]));
         peers.add(NOW, &publisher(&ours.to_string(), 1));
         assert_eq!(peers.remote(Gid::of_hiroz(ours, 1)), None);
@@ -695,7 +694,7 @@ mod tests {
         assert_eq!(data.topic, "rt/chatter");
         assert_eq!(data.qos.history, History::KeepLast(7));
         assert_eq!(data.qos.user_data, b"typehash=RIHS01_ab;");
-        // A second time, as history and as news: nothing happens.
+        // The same token as history and as a live sample: the second one has no effect.
         assert_eq!(peers.add(NOW, &publisher(OTHER, 1)), None);
         assert_eq!(events(&mut peers), []);
         peers.remove(&publisher(OTHER, 1));
@@ -723,7 +722,7 @@ mod tests {
                 WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => Some(remote),
                 _ => None,
             });
-        // Nothing on this wire asserts manual liveliness.
+        // No assertions of manual liveliness exist on this wire.
         let qos = &matched.unwrap().qos;
         assert_eq!(qos.liveliness, Liveliness::Automatic);
         assert!(qos.lease_duration.is_infinite());
@@ -754,7 +753,7 @@ mod tests {
         let unknown = SessionId::from_le_bytes([9; 16]);
         assert_eq!(peers.replier(Some(unknown), add), Some(replier));
         assert_eq!(peers.replier(None, "0/other"), None);
-        // Another service of that name and session.
+        // Another service of the same name and session.
         let other = service.replace("AddTwoInts", "Trigger");
         let other = peers.add(NOW, &token(OTHER, 3, "SS", &other)).unwrap();
         let other = peers.remote(other).unwrap().replies;
@@ -845,7 +844,8 @@ mod tests {
         assert_eq!(peers.sessions.len(), 2, "there is room again");
     }
 
-    /// A context with both wires, its publisher's token, and peers that have RTPS, too.
+    /// A context with both wires, its publisher's token, and peers whose contexts have
+    /// RTPS.
     fn both() -> (Peers, GuidPrefix, String) {
         let own = SessionId::of_context(GuidPrefix([7; 12]));
         let prefix = GuidPrefix([9; 12]);
@@ -869,10 +869,10 @@ mod tests {
         assert_eq!(peers.expire(after(60_000)), []);
         assert_eq!(events(&mut peers), []);
         assert_eq!(peers.remote(gid), None);
-        // Others are not concerned.
+        // Other sessions are unaffected.
         assert!(peers.add(NOW, &publisher(OTHER, 1)).is_some());
         assert!(!events(&mut peers).is_empty());
-        // RTPS loses it, and then the session ends.
+        // RTPS loses the participant, then the session ends.
         assert_eq!(
             peers.note_rtps_participant(after(70_000), prefix, false),
             [gid]
@@ -904,11 +904,11 @@ mod tests {
         assert_eq!(peers.expire(NOW), []);
         assert_eq!(peers.expire(expiry), [gid]);
         assert!(peers.remote(gid).is_some());
-        // Further ones of it wait no more.
+        // Its further tokens do not wait any more.
         let second = token.replacen("/0/1/", "/0/2/", 1);
         assert!(peers.add(expiry, &second).is_some());
         events(&mut peers);
-        // RTPS reaches it late: what was announced ends first.
+        // RTPS reaches it late: the announced endpoints end first.
         peers.note_rtps_participant(after(9_000), prefix, true);
         assert!(peers.is_on_rtps(gid) && peers.remote(gid).is_none());
         let ended = events(&mut peers);
@@ -950,7 +950,7 @@ mod tests {
             }
         }
         assert_eq!(peers.suppressed.token_count(), 2 * 8);
-        // One of the sessions is its own.
+        // One of the sessions is the own one.
         assert_eq!(peers.refused_count(), 49 * 20 - 16);
     }
 

@@ -1,11 +1,11 @@
-//! Loss detection on the Zenoh wire: the position of a reader in the sequence numbers of a
-//! writer. A gap is a loss. A number that was forged in the writer's name is given up
-//! again when lower ones go on ([`LateSamples`]). It knows no reader and no time.
+//! Loss detection on the Zenoh wire: the position of a reader in a writer's sequence
+//! numbers. A gap is a loss. A forged number is dropped when lower numbers continue
+//! ([`LateSamples`]). It knows no reader and no clock.
 
 use pteros_rtps::late_samples::LateSamples;
 use pteros_rtps::time::Instant;
 
-/// Where a reader is in a writer's numbers.
+/// Last number that a reader received of a writer.
 #[derive(Default)]
 pub struct Position {
     last: Option<i64>,
@@ -13,8 +13,9 @@ pub struct Position {
 }
 
 impl Position {
-    /// Takes a sample's number and returns how many before it are lost. As the reader does,
-    /// it goes back to lower numbers that go on after a forged one.
+    /// Handles the number of a sample and returns the number of lost samples before it.
+    /// Like the RTPS reader, it returns to lower numbers that continue after a forged
+    /// one.
     pub fn take(&mut self, now: Instant, sequence: i64) -> u64 {
         let last = self.last.unwrap_or(sequence);
         if sequence < last && !self.late.follows(now, sequence) {
@@ -33,7 +34,7 @@ mod tests {
 
     use super::*;
 
-    /// One sample in the name of a living publisher made its losses unseen for good.
+    /// Regression: one forged sample hid all later losses of a living publisher.
     #[test]
     fn a_forged_number_ends_after_the_publisher_has_gone_on_for_two_seconds() {
         for forged in [301, 60_000, i64::MAX] {

@@ -1,5 +1,5 @@
-//! The QoS of an endpoint as text, the last chunk of its liveliness token
-//! (rmw_zenoh_cpp `qos_to_keyexpr`).
+//! QoS text of an endpoint, the last chunk of its liveliness token (rmw_zenoh_cpp
+//! `qos_to_keyexpr`).
 //!
 //! Seven policies, separated by colons, as the numbers of rmw's enumerations. A value
 //! that equals the default is left out.
@@ -9,13 +9,13 @@ use std::fmt::Write as _;
 use pteros_rtps::qos::{Durability, EndpointQos, History, Liveliness, Reliability, XCDR1, XCDR2};
 use pteros_rtps::time::Duration;
 
-/// The depth that is left out.
+/// Default depth, which is left out.
 const DEPTH_DEFAULT: u32 = 42;
 /// RMW_DURATION_INFINITE.
 const INFINITE: (u64, u64) = (9_223_372_036, 854_775_807);
 const NANOS: u64 = 1_000_000_000;
 
-/// The text of an endpoint's QoS.
+/// Encodes the QoS of an endpoint.
 pub fn to_text(qos: &EndpointQos) -> String {
     let mut text = String::new();
     if qos.reliability == Reliability::BestEffort {
@@ -55,10 +55,9 @@ fn write_duration(text: &mut String, span: Duration) {
     }
 }
 
-/// Reads the text of a writer's or reader's QoS. `None` if it is malformed.
+/// Decodes the QoS of a writer or reader. `None` if it is malformed.
 ///
-/// Numbers that rmw does not name, and those for "unknown" and "best available", are
-/// read as the default.
+/// Numbers without a name in rmw, "unknown" and "best available" decode as the default.
 pub fn parse(text: &str, is_writer: bool) -> Option<EndpointQos> {
     let mut fields = text.split(':');
     let mut next = || fields.next();
@@ -103,12 +102,12 @@ pub fn parse(text: &str, is_writer: bool) -> Option<EndpointQos> {
     })
 }
 
-/// An empty field is the default, `Some(None)`.
+/// Parses a field. An empty one is `Some(None)`, the default.
 fn number(text: &str) -> Option<Option<u64>> {
     if text.is_empty() {
         return Some(None);
     }
-    // `parse` would take a sign.
+    // `parse` would accept a sign.
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok())?.map(Some)
 }
@@ -119,7 +118,7 @@ fn duration(text: &str) -> Option<Duration> {
     let nanos = number(nanos)?.unwrap_or(INFINITE.1);
     let total = seconds.saturating_mul(NANOS).saturating_add(nanos);
     let total = i64::try_from(total).unwrap_or(i64::MAX);
-    // Unspecified, (0, 0), is infinite in rmw.
+    // Unspecified (0, 0) means infinite in rmw.
     Some(if total == 0 || total == i64::MAX {
         Duration::INFINITE
     } else {

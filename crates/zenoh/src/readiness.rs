@@ -1,10 +1,11 @@
-//! When an endpoint may be used: after a round trip through the network.
+//! Readiness of an endpoint: it may be used after a round trip through the network.
 //!
-//! Zenoh declares without an answer. A publisher sends every sample until its session knows
-//! the subscriptions, so that one which is created after `publish` has returned could get
-//! that sample as if it were new. A KEEP_ALL subscription asks for the history while its
-//! token is on the way, so that a publisher could see it and replace samples that are not
-//! sent yet. Each waits for the end of a query that follows its declarations.
+//! Zenoh does not acknowledge declarations. A publisher sends every sample until its
+//! session knows the subscriptions. So a subscription created after `publish` returned
+//! could receive that sample as a new one. A KEEP_ALL subscription queries the history
+//! while its token is on the way. A publisher that saw the token early could replace
+//! samples not yet sent. So each endpoint waits for the end of a query sent after its
+//! declarations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,34 +17,35 @@ use zenoh::{Session, Wait};
 
 use crate::declarer::Declarer;
 
-/// How long the round trip may take. An endpoint is used after that in any case.
+/// Timeout of the round trip, after which the endpoint is used anyway.
 const ROUND_TRIP_MAX: Duration = Duration::from_secs(1);
-/// How long a publisher waits until it may send: for its declaration and the round trip.
+/// Longest wait of a publisher for its declaration and the round trip.
 pub const WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Whether an endpoint may send. Thread-safe.
 #[derive(Default)]
 pub struct Readiness {
     is_ready: AtomicBool,
-    /// Whether a wait was in vain: there is no second one.
+    /// A wait timed out; further calls do not wait.
     gave_up: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Readiness {
-    /// Whether it may send now.
+    /// Whether the endpoint may send now.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Acquire)
     }
 
-    /// It may send from now on.
+    /// Allows sending.
     pub fn set(&self) {
         let _gave_up = self.gave_up.lock();
         self.is_ready.store(true, Ordering::Release);
         self.changed.notify_all();
     }
 
-    /// Waits until it may send, at most for so long. Returns at once after a wait in vain.
+    /// Waits until the endpoint may send, at most `max`. Returns at once after an earlier
+    /// timeout.
     pub fn wait(&self, max: Duration) {
         if self.is_ready() {
             return;
@@ -58,8 +60,8 @@ impl Readiness {
     }
 }
 
-/// Runs `job` on the declarer's thread when the network has answered what the session has
-/// declared until now. `key` is one of no token.
+/// Runs `job` on the declarer's thread after the network has answered the session's
+/// declarations so far. `key` belongs to no token.
 pub fn after_declarations(
     session: &Session,
     key: String,
@@ -68,14 +70,14 @@ pub fn after_declarations(
 ) {
     let then = Then::new(declarer, job);
     let asked = session.liveliness().get(key).timeout(ROUND_TRIP_MAX);
-    // Its end drops the callback, even if it cannot be sent.
+    // Dropping it runs the callback, also if sending fails.
     if let Err(error) = asked.callback(move |_| then.note_answer()).wait() {
         tracing::debug!("ask whether Zenoh has declared an endpoint: {error}");
     }
 }
 
-/// Runs `job` on the declarer's thread when the publishers of `key` have answered the
-/// queries for their history that the session has sent until now.
+/// Runs `job` on the declarer's thread after the publishers of `key` have answered the
+/// session's history queries so far.
 pub fn after_history(
     session: &Session,
     key: &str,
@@ -83,7 +85,7 @@ pub fn after_history(
     job: impl FnOnce() + Send + Sync + 'static,
 ) {
     let then = Then::new(declarer, job);
-    // To the same publishers in the same order, and without any sample.
+    // Reaches the same publishers in the same order, and returns no sample.
     let asked = session.get(format!("{key}/@adv/**?_max=0"));
     let asked = asked
         .callback(move |_| then.note_answer())
@@ -95,7 +97,7 @@ pub fn after_history(
     }
 }
 
-/// Runs a job when it is dropped.
+/// Runs a job when dropped.
 struct Then<F: FnOnce() + Send + 'static> {
     declarer: Arc<Declarer>,
     job: Option<F>,
@@ -109,7 +111,7 @@ impl<F: FnOnce() + Send + 'static> Then<F> {
         }
     }
 
-    /// An answer is not the end: others may follow.
+    /// A reply does not end the query: others may follow.
     fn note_answer(&self) {}
 }
 

@@ -1,40 +1,40 @@
-//! Open requests: the queries whose replies the servers of this context still owe.
+//! Open requests: queries to servers of this context that have no reply yet.
 //!
-//! A query keeps its payload until then, so requests have a limit of number and one of
-//! bytes. Beyond it the client that has the most loses its oldest request.
+//! An open query keeps its payload, so requests are limited in number and bytes. Above
+//! the limit the client with the most requests loses its oldest one.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use pteros_rtps::id::Guid;
 
-/// Requests that wait for their replies.
+/// Requests without a reply.
 const REQUESTS_MAX: usize = 1_000;
 /// Bytes of their payloads: four requests of the largest size by default.
 const BYTES_MAX: usize = 256 << 20;
 
-/// See the module documentation. `Q` is the handle that the reply goes to.
+/// See the module documentation. `Q` is the handle by which the reply is sent.
 pub struct OpenRequests<Q> {
     /// Oldest first.
     open: VecDeque<OpenRequest<Q>>,
     bytes: usize,
 }
 
-/// A request that waits for its reply.
+/// A request without a reply.
 pub struct OpenRequest<Q> {
     /// The server's reader of requests.
     pub server: Guid,
     /// The client's reader of replies.
     pub client: Guid,
-    /// Its number.
+    /// Sequence number of the client.
     pub sequence: i64,
-    /// Bytes of its payload.
+    /// Size of the payload.
     pub bytes: usize,
-    /// Answers it.
+    /// The handle by which the reply is sent.
     pub query: Q,
 }
 
 impl<Q> OpenRequests<Q> {
-    /// None yet.
+    /// No requests.
     pub fn new() -> Self {
         Self {
             open: VecDeque::new(),
@@ -42,7 +42,8 @@ impl<Q> OpenRequests<Q> {
         }
     }
 
-    /// Adds a request. Returns how many were closed without a reply to make space.
+    /// Adds a request. Returns the number of requests closed without a reply to make
+    /// space.
     pub fn push(&mut self, request: OpenRequest<Q>) -> u64 {
         self.bytes = self.bytes.saturating_add(request.bytes);
         self.open.push_back(request);
@@ -54,7 +55,7 @@ impl<Q> OpenRequests<Q> {
         closed
     }
 
-    /// Takes the request of that number of a client to a server.
+    /// Takes the request of a client to a server by its number.
     pub fn take(&mut self, server: Guid, client: Guid, sequence: i64) -> Option<Q> {
         let is_it = |of: &OpenRequest<Q>| {
             of.server == server && of.client == client && of.sequence == sequence
@@ -63,17 +64,17 @@ impl<Q> OpenRequests<Q> {
         self.remove(at).map(|request| request.query)
     }
 
-    /// Closes the requests of a client that is gone.
+    /// Closes the requests of a removed client.
     pub fn remove_client(&mut self, client: Guid) {
         self.retain(|request| request.client != client);
     }
 
-    /// Closes the requests to a server that is closed.
+    /// Closes the requests to a removed server.
     pub fn remove_server(&mut self, server: Guid) {
         self.retain(|request| request.server != server);
     }
 
-    /// Closes all of them.
+    /// Closes all requests.
     pub fn clear(&mut self) {
         self.retain(|_| false);
     }

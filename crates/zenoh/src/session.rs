@@ -1,8 +1,8 @@
-//! Sessions and routers: their configuration, and how they are opened.
+//! Sessions and routers: configuration and opening.
 //!
 //! The defaults are those of rmw_zenoh_cpp, with one addition. One session of a host
-//! listens at [`RENDEZVOUS_PORT`]. Every other one connects to it. So the nodes of a host find each other without a router, and a router keeps
-//! its own port.
+//! listens at [`RENDEZVOUS_PORT`], and every other one connects to it. So the nodes of a
+//! host find each other without a router, and a router keeps its own port.
 #![allow(
     clippy::disallowed_methods,
     reason = "waits for a router while the context opens"
@@ -25,20 +25,20 @@ use crate::error_text::{FILE_HINT, OVERRIDE_HINT, connection_hint, listen_hint, 
 use crate::own_access::OwnAccess;
 use crate::session_id::SessionId;
 
-/// The port at which a router listens.
+/// Port at which a router listens.
 pub const ROUTER_PORT: u16 = 7447;
-/// The port at which the sessions of a host meet without a router.
+/// Port by which the sessions of a host connect without a router.
 pub const RENDEZVOUS_PORT: u16 = 7448;
-/// The abstract socket whose owner listens at that port.
+/// Abstract socket whose owner listens at that port.
 const RENDEZVOUS_NAME: &str = "pteros-zenoh-rendezvous";
-/// The pause between two looks for a router, as in rmw_zenoh_cpp.
+/// Pause between two checks for a router, as in rmw_zenoh_cpp.
 const ROUTER_CHECK_PAUSE: Duration = Duration::from_secs(1);
 
-/// Settings that sessions and routers have in common (rmw_zenoh_cpp's two configuration files).
+/// Settings common to sessions and routers (rmw_zenoh_cpp's two configuration files).
 const COMMON: &[(&str, &str)] = &[
     ("scouting/multicast/enabled", "false"),
     ("scouting/gossip/enabled", "true"),
-    // Of two peers that hear of each other at once, one connects: else both do.
+    // If two peers discover each other at once, one connects; otherwise both would.
     (
         "scouting/gossip/autoconnect_strategy",
         r#"{"peer":{"to_router":"always","to_peer":"greater-zid"}}"#,
@@ -54,14 +54,14 @@ const COMMON: &[(&str, &str)] = &[
     ("transport/shared_memory/enabled", "false"),
 ];
 
-/// How long a message that may not be dropped waits for space, microseconds, before the
-/// connection is closed.
+/// How long a message that may not be dropped waits for space before the connection is
+/// closed, microseconds.
 const BLOCK_TIME: &str = "transport/link/tx/queue/congestion_control/block/wait_before_close";
 const BLOCK_TIME_OF_SESSION: &str = "60000000";
-/// Shorter, so that one slow link does not hold up for long what a router has for others.
+/// Shorter for routers, so that a slow link delays the data for others less.
 const BLOCK_TIME_OF_ROUTER: &str = "5000000";
 
-/// Transports of Zenoh that are not built in.
+/// Zenoh transports that are not built in.
 const NOT_BUILT_IN: &[&str] = &[
     "quic",
     "serial",
@@ -72,7 +72,7 @@ const NOT_BUILT_IN: &[&str] = &[
     "ws",
 ];
 
-/// The files of certificates and keys that endpoints with TLS need.
+/// Certificate and key files of endpoints with TLS.
 pub const TLS_FILES: [(&str, [&str; 3]); 2] = [
     (
         "connect/endpoints",
@@ -92,14 +92,14 @@ pub const TLS_FILES: [(&str, [&str; 3]); 2] = [
     ),
 ];
 
-/// The process that opened the first session. Zenoh's threads are those of a process, and
-/// a forked one has none of them: a session would wait for them for ever.
+/// Process that opened the first session. A forked process has no Zenoh threads, so a
+/// session there would block for ever.
 static FIRST_PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Descriptors that Zenoh's runtime and a session open at once. It panics without them.
+/// Descriptors that Zenoh's runtime and a session need. Zenoh panics without them.
 const DESCRIPTORS_MIN: usize = 32;
 
-/// Refuses a process with too few descriptors, or that was forked from one with a session.
+/// Refuses a process with too few descriptors, or forked from one with a session.
 fn check_process() -> Result<(), String> {
     if let Some(held) = pteros_net::descriptors() {
         check_descriptors(held)?;
@@ -128,8 +128,8 @@ fn check_descriptors(held: Descriptors) -> Result<(), String> {
 
 /// Opens the session of a context.
 ///
-/// Blocks until the session is open, and while `router_check_attempts` asks to wait for
-/// a router.
+/// Blocks until the session is open, and while `router_check_attempts` requires a wait
+/// for a router.
 ///
 /// # Errors
 /// A text that names the setting or the step that failed.
@@ -175,9 +175,9 @@ pub fn open_session(settings: &ZenohSettings, id: SessionId) -> Result<OpenedSes
     })
 }
 
-/// The ids of the routers that a session with these settings is connected to at its start.
+/// Ids of the routers to which a session with these settings is connected when it opens.
 ///
-/// Opens a session and closes it. Blocks as opening does, and looks once.
+/// Opens a session and closes it. Blocks as opening does, and checks once.
 ///
 /// # Errors
 /// A text that names the setting or the step that failed.
@@ -196,9 +196,9 @@ pub fn connected_routers(settings: &ZenohSettings) -> Result<Vec<String>, String
     Ok(routers)
 }
 
-/// Whom RTPS reaches beside the Zenoh wire alone. Contexts of this host with the same
-/// settings use shared memory, unless those ask for certificates or access control, which
-/// nothing there checks.
+/// Which contexts RTPS reaches when only the Zenoh wire is set. Contexts of this host
+/// with the same settings use shared memory, except with certificates or access control:
+/// shared memory enforces neither.
 pub fn rtps_reach(settings: &ZenohSettings, domain_id: u32) -> RtpsReach {
     if is_guarded(settings) {
         return RtpsReach::Off;
@@ -207,9 +207,9 @@ pub fn rtps_reach(settings: &ZenohSettings, domain_id: u32) -> RtpsReach {
     RtpsReach::Host { group }
 }
 
-/// Whether sessions with these settings exchange data only over TLS, or under access
-/// control. Shared memory beside Zenoh would pass by both. A configuration that cannot be
-/// read counts as such; it stops the session later.
+/// Whether these settings restrict data to TLS or by access control. Shared memory would
+/// bypass both. An unreadable configuration counts as restricted; opening the session
+/// fails later.
 fn is_guarded(settings: &ZenohSettings) -> bool {
     let config = match &settings.session_config {
         Some(file) => from_file(file, "ZENOH_SESSION_CONFIG_URI"),
@@ -227,16 +227,16 @@ fn is_guarded(settings: &ZenohSettings) -> bool {
     config.and_then(guards).unwrap_or(true)
 }
 
-/// Why the first endpoint cannot be connected to. Zenoh's own error does not say: a
-/// client only logs it. So this connects once more, as a peer that gives up at once.
-/// `None` if that succeeds, or there is nothing to connect to.
+/// Why the first endpoint cannot be connected to. A client only logs Zenoh's error. So
+/// this function connects once more, as a peer with a single attempt. `None` if that
+/// succeeds or no endpoint is set.
 fn connection_problem(config: &Config) -> Option<String> {
     let endpoints = config.get_json("connect/endpoints").unwrap_or_default();
     if endpoints == "[]" {
         return None;
     }
     let mut probe = config.clone();
-    // The session itself may try at the same time.
+    // The session may connect at the same time, so the id differs.
     let id = format!("\"{}\"", zenoh::session::ZenohId::default());
     for (key, value) in [
         ("id", &*id),
@@ -261,20 +261,20 @@ fn connection_problem(config: &Config) -> Option<String> {
     }
 }
 
-/// A session, and the claim to listen for the others of the host.
+/// An open session with what belongs to it.
 pub struct OpenedSession {
-    /// The session.
+    /// Zenoh's session.
     pub session: Session,
-    /// The rights that its settings name, if they name any.
+    /// Access rules in its settings, if any.
     pub access: Option<OwnAccess>,
-    /// Held as long as the session listens at [`RENDEZVOUS_PORT`].
+    /// Claim to listen at [`RENDEZVOUS_PORT`], held as long as the session.
     pub rendezvous: Option<UnixListener>,
-    /// Of the certificates, where the session has TLS.
+    /// Certificate watch, if the session has TLS.
     pub watch: Option<CertificateWatch>,
 }
 
-/// Says once of each time without any link why none can be opened. Zenoh itself tries on
-/// and says nothing above its own log.
+/// Reports once per outage why no link can be opened. Zenoh retries and reports nothing
+/// above its own log.
 fn report_lost_links(watch: &mut Looks, session: &Session, config: &Config) {
     let info = session.info();
     let is_linked =
@@ -286,25 +286,25 @@ fn report_lost_links(watch: &mut Looks, session: &Session, config: &Config) {
     }
 }
 
-/// Claims to be the session of this host that listens. An abstract socket address is
-/// given to one process of a network namespace, and freed with it.
+/// Claims the role of the host's listening session. An abstract socket address belongs to
+/// one process of a network namespace, and is freed with it.
 pub fn claim_rendezvous() -> Option<UnixListener> {
     let address = SocketAddr::from_abstract_name(RENDEZVOUS_NAME).ok()?;
     UnixListener::bind_addr(&address).ok()
 }
 
-/// A running router. It ends when it is dropped.
+/// A running router. Dropping it stops it.
 pub struct Router {
     session: Session,
     endpoints: String,
-    /// Ends before the session.
+    /// Dropped before the session.
     watch: Option<CertificateWatch>,
 }
 
 impl Router {
-    /// Starts a router: by default at every address, port [`ROUTER_PORT`].
+    /// Starts a router, by default at every address, port [`ROUTER_PORT`].
     ///
-    /// Blocks until it listens.
+    /// Blocks until the router listens.
     ///
     /// # Errors
     /// A text that names the setting or the step that failed.
@@ -336,12 +336,12 @@ impl Router {
         })
     }
 
-    /// Its id, as Zenoh prints it.
+    /// Id of the router, as Zenoh prints it.
     pub fn id(&self) -> String {
         self.session.zid().to_string()
     }
 
-    /// Where it listens, as JSON.
+    /// Endpoints at which it listens, as JSON.
     pub fn endpoints(&self) -> &str {
         &self.endpoints
     }
@@ -418,7 +418,7 @@ fn override_by(config: &mut Config, settings: &ZenohSettings) -> Result<(), Stri
     Ok(())
 }
 
-/// Refuses settings that are a session's: with another mode it would route nothing. A file
+/// Refuses the mode of a session, because such a router would route nothing. A file
 /// without a mode is a router's.
 fn check_router_mode(config: &mut Config, settings: &ZenohSettings) -> Result<(), String> {
     let mode = config.get_json("mode").unwrap_or_default();
@@ -439,8 +439,8 @@ fn check_router_mode(config: &mut Config, settings: &ZenohSettings) -> Result<()
     ))
 }
 
-/// Refuses endpoints of a transport that is not built in. Zenoh itself only logs that it
-/// cannot connect to them.
+/// Refuses endpoints of a transport that is not built in. Zenoh only logs the failure to
+/// connect.
 fn check_transports(config: &Config) -> Result<(), String> {
     for setting in ["listen/endpoints", "connect/endpoints"] {
         let endpoints = config.get_json(setting).unwrap_or_default();
@@ -456,8 +456,8 @@ fn check_transports(config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses settings of TLS that name a file which cannot be opened, or a certificate that
-/// is not valid now. Zenoh's own error does not say which one.
+/// Refuses TLS settings that name an unreadable file or a certificate that is not valid
+/// now. Zenoh's error does not name the file.
 fn check_tls_files(config: &Config) -> Result<Vec<TlsFile>, String> {
     let files = TlsFile::of(config);
     for file in &files {
@@ -482,8 +482,8 @@ fn check_tls_files(config: &Config) -> Result<Vec<TlsFile>, String> {
     Ok(files)
 }
 
-/// Looks for a router as often as asked: `Some(0)` for ever, negative not at all. Not
-/// set, it looks once and goes on without.
+/// Checks for a router `attempts` times: `Some(0)` without end, negative never, `None`
+/// once and without an error.
 fn check_router(session: &Session, attempts: Option<i64>) -> Result<(), String> {
     let has_router = || session.info().routers_zid().wait().next().is_some();
     let attempts = match attempts {
@@ -518,7 +518,7 @@ fn check_router(session: &Session, attempts: Option<i64>) -> Result<(), String> 
 mod tests {
     use super::*;
 
-    /// Zenoh's runtime panicked at `ulimit -n 10`.
+    /// Regression: Zenoh's runtime panicked at `ulimit -n 10`.
     #[test]
     fn too_few_descriptors_are_an_error_with_the_way_out() {
         for (open, limit) in [(4, 10), (1_000, 1_024), (70, 64)] {
@@ -559,7 +559,7 @@ mod tests {
         let settings = |endpoint: &str| ZenohSettings {
             overrides: vec![
                 ("connect/endpoints".into(), format!("[\"{endpoint}\"]")),
-                // Otherwise it claims to listen, which another test looks for.
+                // Otherwise it claims to listen, which another test observes.
                 ("mode".into(), "\"peer\"".into()),
             ],
             router_check_attempts: Some(-1),
@@ -630,7 +630,7 @@ mod tests {
         }));
     }
 
-    /// The files for a keystore, which `pteros_security` writes, have the same settings.
+    /// The files for a keystore, written by `pteros_security`, have the same settings.
     #[test]
     fn the_files_for_a_keystore_have_the_common_settings() {
         use pteros_security::date::UnixTime;

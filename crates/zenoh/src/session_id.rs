@@ -1,8 +1,8 @@
-//! Session ids, and the GUID prefix that stands for a session in the runtime.
+//! Session ids, and the GUID prefix that represents a session in the runtime.
 //!
-//! A session of Pteros has an id made of its context's GUID prefix and four bytes that
-//! mark it. So its peers know the context by the same GUID on every wire. The prefix
-//! of another session is a hash of its id.
+//! The id of a Pteros session consists of its context's GUID prefix and a mark of four
+//! bytes. So peers see the context under the same GUID on every wire. The prefix of
+//! another session is a hash of its id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,11 +10,10 @@ use std::str::FromStr;
 use pteros_rtps::id::GuidPrefix;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// The last bytes of a session id of Pteros. The last one begins the text of the id and
-/// must not be zero.
+/// Last bytes of a Pteros session id. The last byte is first in the text form and must
+/// not be zero.
 const MARK: [u8; 4] = *b"etpP";
-/// The first bytes of the prefix of a session that is not of Pteros. No DDS vendor has
-/// that id.
+/// First bytes of the prefix of other sessions. No DDS vendor has that id.
 const FOREIGN: [u8; 2] = [0xff, 0x7a];
 
 /// A Zenoh session id. Displays as Zenoh prints it: hexadecimal, no leading zeros.
@@ -22,7 +21,7 @@ const FOREIGN: [u8; 2] = [0xff, 0x7a];
 pub struct SessionId(u128);
 
 impl SessionId {
-    /// The id of the session of a context.
+    /// Builds the session id of a context from its GUID prefix.
     pub fn of_context(prefix: GuidPrefix) -> Self {
         let mut bytes = [0; 16];
         let (own, mark) = bytes.split_at_mut(12);
@@ -31,22 +30,22 @@ impl SessionId {
         Self::from_le_bytes(bytes)
     }
 
-    /// The id with those bytes, as Zenoh has them.
+    /// The id of bytes in Zenoh's order.
     pub fn from_le_bytes(bytes: [u8; 16]) -> Self {
         Self(u128::from_le_bytes(bytes))
     }
 
-    /// Its bytes, as Zenoh has them.
+    /// Bytes in Zenoh's order.
     pub fn to_le_bytes(self) -> [u8; 16] {
         self.0.to_le_bytes()
     }
 
-    /// Whether it is a session of Pteros, by its id.
+    /// Whether the id has the mark of Pteros.
     pub fn is_of_pteros(self) -> bool {
         self.0.to_le_bytes().ends_with(&MARK)
     }
 
-    /// The GUID prefix that stands for it.
+    /// GUID prefix of the participant that represents the session.
     pub fn prefix(self) -> GuidPrefix {
         let own = self.0.to_le_bytes();
         let mut prefix = [0; 12];

@@ -1,13 +1,12 @@
-//! Sessions that are suppressed, because RTPS reaches their contexts, too.
+//! Suppressed sessions: sessions whose contexts RTPS reaches as well.
 //!
-//! A context may have both wires. Its session id holds its GUID prefix, so a peer with
-//! both wires knows that the two are one. RTPS goes first: it has shared memory, and
-//! acknowledgements. What the session announces is kept here until RTPS loses the
-//! participant.
+//! The id of a Pteros session holds the GUID prefix of its context. So a peer with both
+//! wires recognizes the context. RTPS takes precedence, because it has shared memory and
+//! acknowledgements. The session's tokens are kept here until RTPS loses the participant.
 //!
-//! A session of Pteros that has just appeared waits here for a moment, since RTPS
-//! discovers at about the same time. So a pair does not begin on one wire and go on
-//! with the other.
+//! A new session of Pteros is suppressed for a short time, because RTPS discovers at
+//! about the same time. So a pair does not switch wires after it has started to
+//! communicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,45 +16,45 @@ use pteros_runtime::wire::RtpsReach;
 use crate::gid::Gid;
 use crate::session_id::SessionId;
 
-/// How long a session of Pteros waits for RTPS to reach it over the network. Below the
-/// time that data waits for its token, so that none is lost.
+/// How long a new session waits for RTPS to reach it over the network. Below the wait of
+/// early data for its token, so that no data is lost.
 const NETWORK_WAIT: Duration = Duration::from_millis(1_500);
-/// The same where RTPS reaches processes of this host alone: they know each other as
+/// The same where RTPS reaches only processes of this host, which discover each other as
 /// soon as they start.
 const HOST_WAIT: Duration = Duration::from_millis(300);
 
 /// See the module documentation. Sans-IO. The caller limits sessions and tokens.
 pub struct SuppressedSessions {
-    /// How long a session waits; `None` without RTPS.
+    /// Wait of a new session; `None` without RTPS.
     wait: Option<Duration>,
-    /// Those that RTPS reaches, whether they have announced anything here or not. As many
-    /// as RTPS has participants.
+    /// Sessions that RTPS reaches, with or without tokens here. As many as RTPS has
+    /// participants.
     on_rtps: BTreeSet<SessionId>,
     sessions: BTreeMap<SessionId, SuppressedSession>,
-    /// Tokens of all of them.
+    /// Tokens of all suppressed sessions.
     tokens: usize,
-    /// By endpoint: whose it is.
+    /// The session of each endpoint.
     gids: BTreeMap<Gid, SessionId>,
-    /// By key: subscriptions of all of them.
+    /// Suppressed subscriptions per key.
     readers: BTreeMap<String, usize>,
 }
 
 struct SuppressedSession {
-    /// `None`: RTPS reaches it.
+    /// End of the wait; `None` once RTPS reaches it.
     until: Option<Instant>,
     tokens: BTreeMap<String, SuppressedToken>,
 }
 
-/// A token of a session that is suppressed.
+/// A token of a suppressed session.
 pub struct SuppressedToken {
     /// The gid of an endpoint; `None` for a node.
     pub gid: Option<Gid>,
-    /// Of a subscription: its key.
+    /// The key to which a subscription subscribes.
     pub reads: Option<String>,
 }
 
 impl SuppressedSessions {
-    /// None yet. Without RTPS there are never any.
+    /// No sessions yet. Without RTPS none is ever suppressed.
     pub fn new(reach: RtpsReach) -> Self {
         Self {
             wait: match reach {
@@ -71,13 +70,13 @@ impl SuppressedSessions {
         }
     }
 
-    /// Whether a session that announces nothing yet is suppressed: RTPS reaches it, or
-    /// may do so soon.
+    /// Whether to suppress a session without announced tokens: RTPS reaches it, or may
+    /// soon.
     pub fn claims(&self, id: SessionId) -> bool {
         self.wait.is_some() && id.is_of_pteros()
     }
 
-    /// Keeps a token of such a session.
+    /// Keeps a token of a suppressed session.
     pub fn add(&mut self, now: Instant, id: SessionId, key: &str, token: SuppressedToken) {
         self.tokens += 1;
         if let Some(gid) = token.gid {
@@ -97,7 +96,7 @@ impl SuppressedSessions {
         session.tokens.insert(key.into(), token);
     }
 
-    /// Removes a token that is gone, if it is kept here.
+    /// Removes an undeclared token if it is kept here.
     pub fn remove(&mut self, id: SessionId, key: &str) {
         let Some(session) = self.sessions.get_mut(&id) else {
             return;
@@ -133,7 +132,7 @@ impl SuppressedSessions {
         tokens.into_keys().collect()
     }
 
-    /// Takes the tokens of those that RTPS has not reached in time.
+    /// Takes the tokens of the sessions that RTPS has not reached in time.
     pub fn take_expired(&mut self, now: Instant) -> Vec<String> {
         let is_expired =
             |session: &SuppressedSession| session.until.is_some_and(|until| until <= now);
@@ -145,7 +144,7 @@ impl SuppressedSessions {
         expired.into_iter().flat_map(|id| self.end(id)).collect()
     }
 
-    /// When the next one expires.
+    /// When the next wait ends.
     pub fn next_expiry(&self) -> Option<Instant> {
         self.sessions
             .values()
@@ -153,13 +152,13 @@ impl SuppressedSessions {
             .min()
     }
 
-    /// Whether RTPS delivers what comes from a gid.
+    /// Whether RTPS delivers the data of a gid.
     pub fn is_on_rtps(&self, gid: Gid) -> bool {
         let owner = self.gids.get(&gid);
         owner.is_some_and(|id| self.on_rtps.contains(id))
     }
 
-    /// Whether one of them subscribes to a key.
+    /// Whether a suppressed session subscribes to a key.
     pub fn reads(&self, key: &str) -> bool {
         self.readers.contains_key(key)
     }
@@ -170,17 +169,17 @@ impl SuppressedSessions {
         session.is_some_and(|session| session.tokens.contains_key(key))
     }
 
-    /// Sessions that are suppressed.
+    /// Number of suppressed sessions.
     pub fn session_count(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Tokens of all of them.
+    /// Number of tokens of all sessions.
     pub fn token_count(&self) -> usize {
         self.tokens
     }
 
-    /// Tokens of one of them.
+    /// Number of tokens of one session.
     pub fn token_count_of(&self, id: SessionId) -> usize {
         self.sessions
             .get(&id)

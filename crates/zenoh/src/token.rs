@@ -1,7 +1,7 @@
-//! Liveliness tokens: the keys by which nodes and endpoints announce themselves
+//! Liveliness token: the key expression by which a node or endpoint announces itself
 //! (rmw_zenoh_cpp `liveliness_utils.cpp`).
 //!
-//! Nine chunks for a node, thirteen for an endpoint. A slash within a chunk is
+//! A node's token has nine chunks, an endpoint's thirteen. A slash within a chunk is
 //! written `%`, which occurs in no ROS name.
 
 use pteros_runtime::names::{
@@ -13,14 +13,14 @@ use crate::session_id::SessionId;
 
 /// The first chunk of every token.
 pub const TOKEN_SPACE: &str = "@ros2_lv";
-/// The longest token that is read, bytes: all names at their limits, and as much again.
+/// Longest token that is parsed, bytes: all names at their limits, doubled.
 pub const TOKEN_BYTES_MAX: usize = 4_096;
-/// The longest type name that is read, bytes, as in DDS.
+/// Longest type name that is parsed, bytes, as in DDS.
 const TYPE_BYTES_MAX: usize = 255;
-/// The longest type hash that is read, bytes.
+/// Longest type hash that is parsed, bytes.
 const HASH_BYTES_MAX: usize = 128;
 
-/// The kind of entity that a token announces.
+/// Kind of the announced entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenKind {
     /// A node.
@@ -44,46 +44,46 @@ const KINDS: [(TokenKind, &str); 5] = [
 ];
 
 impl TokenKind {
-    /// Its word in a token.
+    /// The chunk for the kind.
     fn text(self) -> &'static str {
         let own = KINDS.iter().find(|(kind, _)| *kind == self);
         own.map_or("", |(_, text)| text)
     }
 }
 
-/// A node or an endpoint, as its token tells it.
+/// A parsed token of a node or endpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Token {
     /// ROS_DOMAIN_ID.
     pub domain: u32,
-    /// The session that has it.
+    /// Id of its session.
     pub session: SessionId,
-    /// The number of its node within the session.
+    /// Number of the node within the session.
     pub node_id: u64,
-    /// Its own number within the session.
+    /// Number of the entity within the session.
     pub entity_id: u64,
     /// Its kind.
     pub kind: TokenKind,
-    /// The security enclave, `/` without one.
+    /// Security enclave, `/` without one.
     pub enclave: String,
-    /// The node's namespace, `/` for the root.
+    /// Namespace of the node, `/` for the root.
     pub namespace: String,
-    /// The node's name.
+    /// Name of the node.
     pub node: String,
-    /// The further chunks of an endpoint.
+    /// The further chunks of an endpoint's token.
     pub endpoint: Option<EndpointPart>,
 }
 
-/// The four chunks that the token of an endpoint has beyond that of a node.
+/// The four chunks of an endpoint's token after those of its node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EndpointPart {
-    /// The topic or service, with a leading slash.
+    /// Topic or service name, with a leading slash.
     pub name: String,
     /// The DDS type name.
     pub type_name: String,
     /// The type hash.
     pub hash: String,
-    /// The QoS, see [`crate::qos_text`].
+    /// QoS text, see [`crate::qos_text`].
     pub qos: String,
 }
 
@@ -93,16 +93,16 @@ pub enum TokenError {
     /// Longer than any token that ROS 2 can make.
     #[error("longer than {TOKEN_BYTES_MAX} bytes")]
     TooLong,
-    /// Not the number of chunks that its kind has.
+    /// Wrong number of chunks for its kind.
     #[error("wrong number of chunks")]
     Chunks,
-    /// Another first chunk.
+    /// Wrong first chunk.
     #[error("not a token of ROS 2")]
     Space,
-    /// A chunk that is no number.
+    /// A numeric chunk is not a number.
     #[error("malformed number")]
     Number,
-    /// A kind that is none of the five.
+    /// Unknown kind.
     #[error("unknown kind")]
     Kind,
     /// A name that ROS 2 does not allow.
@@ -113,19 +113,19 @@ pub enum TokenError {
 pteros_msg::debug_as_display!(TokenError);
 
 impl Token {
-    /// The key expression of all tokens of a domain.
+    /// Key expression of all tokens of a domain.
     pub fn all_of(domain: u32) -> String {
         format!("{TOKEN_SPACE}/{domain}/**")
     }
 
-    /// The key expression of the tokens of nodes that this session may have.
+    /// Key expression of the node tokens that this session may declare.
     pub fn nodes_of(domain: u32, session: SessionId, enclave: &str) -> String {
         let kind = TokenKind::Node.text();
         let enclave = mangled(enclave);
         format!("{TOKEN_SPACE}/{domain}/{session}/*/*/{kind}/{enclave}/*/*")
     }
 
-    /// Its key.
+    /// Encodes the key expression.
     pub fn to_key(&self) -> String {
         let node = format!(
             "{TOKEN_SPACE}/{}/{}/{}/{}/{}/{}/{}/{}",
@@ -150,7 +150,7 @@ impl Token {
         )
     }
 
-    /// Reads a key.
+    /// Parses a key expression.
     ///
     /// # Errors
     /// See [`TokenError`].
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(at(11, &"a".repeat(129)), TokenError::Name);
         assert_eq!(Token::parse(&"a/".repeat(3_000)), Err(TokenError::TooLong));
         for length in 0..SUBSCRIPTION.len() {
-            // Shortened within the last chunk it stays a token, with another QoS.
+            // Truncated within the last chunk it is still a token, with another QoS.
             let _ = Token::parse(&SUBSCRIPTION[..length]);
         }
         let twelve = SUBSCRIPTION.rsplit_once('/').unwrap().0;

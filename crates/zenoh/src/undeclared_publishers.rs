@@ -1,23 +1,24 @@
-//! Publishers whose token has gone. Zenoh sends declarations before data, so that the last
-//! samples of a publisher that is dropped come after its end. It stays for a moment.
+//! Undeclared publishers: publishers whose liveliness token was undeclared, for a short
+//! wait. Zenoh sends declarations before data, so the last samples of a dropped publisher
+//! arrive after its token has ended.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use pteros_rtps::time::{Duration, Instant};
 
-/// How long such a publisher stays.
+/// Wait before such a publisher is removed.
 pub const UNDECLARED_WAIT: Duration = Duration::from_millis(100);
-/// How much longer it stays while polls never find the inbox empty.
+/// Additional wait while no poll finds the inbox empty.
 pub const UNDECLARED_WAIT_BUSY: Duration = Duration::from_secs(1);
-/// More end at once.
+/// Publishers in this state. Further ones are removed at once.
 const UNDECLARED_MAX: usize = 16_384;
 
-/// Tokens of publishers that have gone, and when their endpoints end. No method blocks.
+/// Tokens of undeclared publishers, with the time of their removal. No method blocks.
 #[derive(Default)]
 pub struct UndeclaredPublishers {
-    /// In the order of their ends.
+    /// In the order of their removal.
     queue: VecDeque<(Instant, String)>,
-    /// An entry of the queue that is not here came back.
+    /// Entries of the queue that were not declared again.
     ends_at: BTreeMap<String, Instant>,
 }
 
@@ -26,7 +27,7 @@ impl UndeclaredPublishers {
         self.queue.len() >= UNDECLARED_MAX
     }
 
-    /// Notes that a token has gone. One that has gone already keeps its time.
+    /// Notes that a token was undeclared. A second call for the same token has no effect.
     pub fn push(&mut self, now: Instant, key: String) {
         if !self.ends_at.contains_key(&key) {
             let until = now.after(UNDECLARED_WAIT);
@@ -35,12 +36,13 @@ impl UndeclaredPublishers {
         }
     }
 
-    /// Notes that a token is alive. Returns whether its publisher was leaving, and stays.
+    /// Notes that a token is declared. Returns whether its publisher was undeclared
+    /// before, and remains.
     pub fn take_back(&mut self, key: &str) -> bool {
         self.ends_at.remove(key).is_some()
     }
 
-    /// When the next one ends.
+    /// When the next publisher is to be removed.
     pub fn next_end(&self) -> Option<Instant> {
         self.queue.front().map(|(until, _)| *until)
     }

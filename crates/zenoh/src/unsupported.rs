@@ -1,11 +1,11 @@
-//! Endpoints that Zenoh cannot carry. They stay within their process.
+//! Endpoints that Zenoh cannot carry. They communicate only within their process.
 
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::qos::{Durability, Liveliness, Ownership};
 
 use crate::key::Place;
 
-/// What Zenoh does not have, and this endpoint needs.
+/// The feature that this endpoint needs and Zenoh lacks.
 pub fn not_on_zenoh(endpoint: &EndpointData) -> Option<&'static str> {
     let qos = &endpoint.qos;
     if Place::of(endpoint).is_none() {

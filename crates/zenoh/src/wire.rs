@@ -1,8 +1,8 @@
-//! The Zenoh wire: the runtime's wire seam over one Zenoh session.
+//! The Zenoh wire: implements the runtime's wire trait on one Zenoh session.
 //!
-//! Discovery comes from liveliness tokens ([`crate::peers`]), samples, requests and
-//! replies from the inbox. Loss is seen in gaps of sequence
-//! numbers. KEEP_ALL readers hold their writers' samples back here.
+//! Liveliness tokens provide discovery ([`crate::peers`]), the inbox provides samples,
+//! requests and replies. Gaps of sequence numbers show losses. Data for a KEEP_ALL reader
+//! without space is held here.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -46,19 +46,19 @@ use crate::token::Token;
 use crate::undeclared_publishers::{UNDECLARED_WAIT_BUSY, UndeclaredPublishers};
 use crate::unsupported::not_on_zenoh;
 
-/// Arrivals that one poll handles, and those that node lists are built once for: a list
+/// Arrivals per poll. Node lists are rebuilt at most once per this number, because a list
 /// is as long as its session has endpoints.
 const ARRIVALS_PER_POLL: usize = 64;
-/// Data of endpoints whose token has not come, or whose session is suppressed for a
-/// moment. When full, the oldest is dropped and counted.
+/// Early data: data of endpoints whose token has not arrived, or whose session waits for
+/// RTPS. When full, the oldest is dropped and counted.
 const EARLY_MAX: usize = 256;
-/// Bytes of it; the newest waits whatever its size.
+/// Bytes of early data. The newest is kept whatever its size.
 const EARLY_BYTES_MAX: usize = 64 << 20;
-/// How long such data waits for the token.
+/// Wait of early data for the token.
 const EARLY_WAIT: Duration = Duration::from_millis(2_500);
-/// Data of one writer that waits for a KEEP_ALL reader. When full, new data is lost.
+/// Held data per writer, which waits for a KEEP_ALL reader. When full, new data is lost.
 const HELD_MAX: usize = 4_096;
-/// Bytes of such data, of all writers.
+/// Bytes of held data of all writers.
 const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// See the module documentation. Thread-safe.
@@ -69,54 +69,54 @@ pub struct ZenohWire {
     state: Mutex<State>,
     declarer: Arc<Declarer>,
     unanswered: AtomicU64,
-    /// Samples dropped before their publisher was declared.
+    /// Samples dropped because their publisher was not yet declared.
     unsent: AtomicU64,
     tokens: Mutex<Option<Subscriber<()>>>,
-    /// The claim to listen for the other sessions of the host, until closed.
+    /// Claim to listen for the host's other sessions, until closed.
     rendezvous: Mutex<Option<UnixListener>>,
-    /// Of its certificates, until closed.
+    /// Certificate watch, until closed.
     watch: Mutex<Option<CertificateWatch>>,
 }
 
 struct State {
     peers: Peers,
-    /// By remote writer and local reader that match: the number of the last sample.
+    /// Per match of remote writer and local reader: the last sequence number.
     last: BTreeMap<(Guid, Guid), Position>,
     held: BTreeMap<Guid, Held>,
     held_bytes: usize,
-    /// Arrivals that were early or held, to be handled before the inbox.
+    /// Early or held arrivals that are due before the inbox.
     ready: VecDeque<Arrival>,
     early: VecDeque<(Instant, Arrival)>,
     undeclared: UndeclaredPublishers,
     early_bytes: usize,
     requests: OpenRequests<Query>,
-    /// The last number of each server's writer of replies.
+    /// Last number of each server's writer of replies.
     replies: BTreeMap<Guid, i64>,
     wanted: Vec<WireEvent>,
-    /// Losses of matches that end, reported before their end.
+    /// Losses of ending matches, reported before the match ends.
     losses: Vec<WireEvent>,
-    /// By local writer: whether some subscriber of another session has its key.
+    /// By local writer: whether a subscriber of another session has its key.
     has_readers: BTreeMap<Guid, bool>,
-    /// Local writers that are wanted for such subscribers alone.
+    /// Local writers that only such subscribers need.
     wanted_for_readers: BTreeSet<Guid>,
-    /// These may have changed.
+    /// Either set may have changed.
     are_readers_stale: bool,
-    /// Arrivals handled since node lists were built.
+    /// Arrivals since node lists were built.
     since_lists: usize,
     unannounced: u64,
 }
 
-/// A remote writer whose data waits for space.
+/// A remote writer whose data is held.
 #[derive(Default)]
 struct Held {
     readers: usize,
     waiting: VecDeque<Arrival>,
-    /// The last news of its token, handled after its data.
+    /// Its latest token change, handled after its data.
     token: Option<(String, bool)>,
 }
 
 impl ZenohWire {
-    /// Takes a session over and subscribes to the tokens of the domain.
+    /// Takes over an open session and subscribes to the tokens of the domain.
     ///
     /// # Errors
     /// Zenoh's, as text.
@@ -136,7 +136,7 @@ impl ZenohWire {
         } = setup;
         let inbox = Arc::new(Inbox::new(
             setup.scheduler,
-            // As many as the tables take.
+            // As many as the endpoint tables hold.
             limits.endpoints.saturating_mul(2),
         ));
         let receiver = inbox.clone();
@@ -195,9 +195,9 @@ impl ZenohWire {
         self.inbox.schedule(at_once.or(expiry));
     }
 
-    /// Notes which local writers have subscribers that announce no token, as far as the
-    /// session knows: Zenoh tells only whether some subscriber has the key. One of a
-    /// context that RTPS reaches counts for that, and gets its samples there.
+    /// Updates which local writers have subscribers without a token. Zenoh reports only
+    /// whether some subscriber has the key. A suppressed session's subscriber of that key
+    /// accounts for it, and gets its samples by RTPS.
     fn update_wanted(&self, state: &mut State) {
         for (writer, has_readers) in self.inbox.take_matching() {
             state.has_readers.insert(writer, has_readers);
@@ -254,7 +254,7 @@ impl ZenohWire {
                     }
                     None => state.refuse(),
                 },
-                // A call ends with an error at a client whose server RTPS reaches now.
+                // A client's call ends with an error if RTPS now reaches its server.
                 None if state.peers.is_on_rtps(attachment.gid) => false,
                 None => state.keep_early(now, arrival),
             },
@@ -279,7 +279,7 @@ impl ZenohWire {
         else {
             return false;
         };
-        // A server may be withdrawn while its requests wait here.
+        // The server may have been removed while the request was in the inbox.
         if self.local.lock().link(server).is_none() {
             return false;
         }
@@ -309,7 +309,7 @@ impl ZenohWire {
 }
 
 impl ZenohWire {
-    /// The query that a reply answers, and the attachment for it.
+    /// The query of a reply, and the reply's attachment.
     fn reply_to(
         &self,
         server: &Link,
@@ -356,7 +356,7 @@ impl State {
         }
     }
 
-    /// Appends what discovery has, and keeps an account of each match.
+    /// Appends discovery events, and counts samples per match.
     fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
         events.append(&mut self.losses);
         let before = events.len();
@@ -379,8 +379,8 @@ impl State {
         events.append(&mut self.wanted);
     }
 
-    /// Appends the node lists that have changed: when nothing waits, else for many
-    /// arrivals at once. Call it before each arrival, after [`State::take_discovery`].
+    /// Appends changed node lists: at once if no arrivals are left, else once for many
+    /// arrivals. Call it before each arrival, after [`State::take_discovery`].
     fn take_node_lists(&mut self, is_drained: bool, events: &mut Vec<WireEvent>) {
         if is_drained || self.since_lists >= ARRIVALS_PER_POLL {
             self.since_lists = 0;
@@ -399,14 +399,14 @@ impl State {
         } else if !is_alive {
             self.peers.remove(&key);
         } else if self.undeclared.take_back(&key) {
-            // It is announced already.
+            // The publisher is still announced.
         } else if let Some(gid) = self.peers.add(now, &key) {
             self.take_early(gid);
         }
     }
 
-    /// Removes the publishers whose wait has ended for so long. One whose samples are held
-    /// goes after them. Returns whether there were any.
+    /// Removes the publishers whose wait ended at least `for_long` ago. A publisher with
+    /// held samples is removed after them. Returns whether any was due.
     fn end_undeclared(&mut self, now: Instant, for_long: Duration) -> bool {
         let mut any = false;
         while let Some(key) = self.undeclared.pop_ended(now, for_long) {
@@ -422,7 +422,8 @@ impl State {
         any
     }
 
-    /// Counts the readers that a writer's data waits for. After the last one it goes on.
+    /// Counts the readers for which a writer's data is held. After the last one the data
+    /// is released.
     fn hold(&mut self, writer: Guid, holds: bool) {
         if holds {
             self.held.entry(writer).or_default().readers += 1;
@@ -454,7 +455,7 @@ impl State {
         if let Some(held) = self.held.get_mut(&writer) {
             let bytes = self.held_bytes.saturating_add(arrival.bytes());
             if held.waiting.len() >= HELD_MAX || bytes > HELD_BYTES_MAX {
-                // Its number is missing from what comes later, which reports the loss.
+                // Its number is missing from later samples, which reports the loss.
                 return false;
             }
             self.held_bytes = bytes;
@@ -502,7 +503,7 @@ impl State {
         let Some(server) = self.peers.replier(replier, &service) else {
             return self.refuse();
         };
-        // A server numbers its replies for each client; the reader needs one order.
+        // A server numbers its replies per client, while the reader needs one sequence.
         let number = self.replies.entry(server).or_default();
         *number += 1;
         let change = CacheChange {
@@ -525,7 +526,7 @@ impl State {
         self.early_bytes = self.early_bytes.saturating_add(arrival.bytes());
         self.early.push_back((now.after(EARLY_WAIT), arrival));
         if self.early.len() > EARLY_MAX || self.early_bytes > EARLY_BYTES_MAX {
-            // Sessions that wait for RTPS have no more time.
+            // The wait for RTPS is cut short.
             self.go_on_with_waiting(Instant::FAR_FUTURE);
         }
         while self.early.len() > EARLY_MAX
@@ -536,7 +537,7 @@ impl State {
         false
     }
 
-    /// Goes on with the sessions that have waited for RTPS until now, and their data.
+    /// Announces the sessions that RTPS did not reach in time, and releases their data.
     fn go_on_with_waiting(&mut self, now: Instant) {
         for gid in self.peers.expire(now) {
             self.take_early(gid);
@@ -544,8 +545,8 @@ impl State {
         }
     }
 
-    /// RTPS reaches a participant from now on, or no longer. Data that waits for space
-    /// or for its token is not delivered any more; what a reader had to get is lost.
+    /// RTPS reaches a participant from now on, or no longer. Its held and early data is
+    /// dropped. Samples owed to a reader count as lost.
     fn note_rtps_participant(&mut self, now: Instant, prefix: GuidPrefix, is_reached: bool) {
         self.are_readers_stale = true;
         if is_reached {
@@ -564,7 +565,7 @@ impl State {
         self.early_bytes = self.early_bytes.saturating_sub(bytes);
     }
 
-    /// Counts the samples of a participant that wait here as lost, and drops them.
+    /// Drops the waiting samples of a participant and counts them as lost.
     fn lose_waiting(&mut self, prefix: GuidPrefix) {
         let is_its = |writer: &&Guid| writer.prefix == prefix;
         let writers: Vec<Guid> = self.held.keys().filter(is_its).copied().collect();
@@ -617,7 +618,7 @@ impl State {
         }
     }
 
-    /// Lets the early data of an endpoint go on, whose token has come.
+    /// Releases the early data of an endpoint whose token has arrived.
     fn take_early(&mut self, gid: Gid) {
         let peers = &self.peers;
         let is_its = |arrival: &Arrival| {
@@ -654,7 +655,7 @@ impl Wire for ZenohWire {
 
     fn why_not(&self, endpoint: &EndpointData) -> Option<Cow<'static, str>> {
         if endpoint.topic == DISCOVERY_TOPIC {
-            // Its contents are announced as tokens.
+            // Tokens announce its contents.
             return None;
         }
         let reason = self.lacks(endpoint).map(Cow::Borrowed);
@@ -683,7 +684,7 @@ impl Wire for ZenohWire {
     }
 
     fn assert_liveliness(&self, _now: Instant, _kind: Liveliness) {
-        // A token lives as long as its session.
+        // A token exists as long as its session.
     }
 
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
@@ -697,7 +698,7 @@ impl Wire for ZenohWire {
             let next = (handled < ARRIVALS_PER_POLL).then(next).flatten();
             state.take_node_lists(next.is_none(), events);
             let Some(arrival) = next else {
-                // The last samples may have waited in the inbox for longer than the wait.
+                // The last samples may have been in the inbox for longer than the wait.
                 let is_drained = handled < ARRIVALS_PER_POLL;
                 if is_drained && state.end_undeclared(now, Duration::ZERO) {
                     continue;
@@ -737,11 +738,11 @@ impl Wire for ZenohWire {
         if let Err(error) = self.session.close().wait() {
             tracing::debug!("close the Zenoh session: {error}");
         }
-        // It withdraws nothing any more, so that none of these blocks.
+        // After this nothing is undeclared, so no call below blocks.
         self.declarer.join();
         self.local.lock().clear();
         drop(self.tokens.lock().take());
-        // The port is free: another session may claim it.
+        // The port is free for another session.
         drop(self.rendezvous.lock().take());
     }
 }
@@ -787,20 +788,20 @@ impl SampleWire for ZenohWire {
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let state = self.state.lock();
         vec![
-            // Malformed, of another domain, or beyond a limit.
+            // Tokens: malformed, of another domain, or above a limit.
             (
                 "refused_tokens",
                 state.peers.refused_count() + self.inbox.refused_token_count(),
             ),
-            // Without a valid attachment or payload, or larger than the limit.
+            // Data without a valid attachment or payload, or above the size limit.
             ("malformed", self.inbox.malformed_count()),
-            // The receiving threads were too slow.
+            // Data that the receiving threads polled too late.
             ("dropped", self.inbox.dropped_count()),
-            // No token announces their sender.
+            // Data whose sender no token announces.
             ("unannounced", state.unannounced),
-            // Requests closed without reply, because too many waited.
+            // Requests closed without a reply because of the limit.
             ("unanswered", self.unanswered.load(Ordering::Relaxed)),
-            // Zenoh took too long to declare their publisher, client or server.
+            // Messages dropped because Zenoh declared their endpoint too late.
             ("unsent", self.unsent.load(Ordering::Relaxed)),
         ]
     }
@@ -816,7 +817,7 @@ impl SampleWire for ZenohWire {
     }
 
     fn assert_writer(&self, _now: Instant, _writer: Guid) {
-        // A token lives as long as its session.
+        // A token exists as long as its session.
     }
 
     fn write(&self, _now: Instant, sample: &WireSample) {
@@ -874,12 +875,12 @@ impl SampleWire for ZenohWire {
     }
 
     fn is_acknowledged(&self, _writer: Guid) -> bool {
-        // Zenoh acknowledges nothing.
+        // Zenoh has no acknowledgements.
         true
     }
 }
 
-/// The topic of the runtime's own node lists.
+/// Topic of the runtime's own node lists.
 const DISCOVERY_TOPIC: &str = "ros_discovery_info";
 
 #[cfg(test)]
@@ -898,7 +899,7 @@ mod tests {
     const TOKEN: &str = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/1/MP/%/%/talker/%chatter/\
         std_msgs::msg::dds_::String_/RIHS01_ab/::,7:,:,:3,1,0";
 
-    /// A state that has found one writer.
+    /// A state with one discovered writer.
     fn state() -> (State, Guid) {
         let own = SessionId::of_context(GuidPrefix([7; 12]));
         let mut state = State::new(Peers::new(own, 0, Limits::default(), RtpsReach::Off));
@@ -938,7 +939,7 @@ mod tests {
         assert_eq!(lists(&events), 256 / ARRIVALS_PER_POLL);
     }
 
-    /// The wire keeps one account for each reader: one may miss what the other gets.
+    /// The wire counts per reader: one reader may miss a sample that another one gets.
     #[test]
     fn a_loss_is_reported_to_the_reader_that_has_it() {
         let (mut state, writer) = state();
@@ -1110,7 +1111,7 @@ mod tests {
         assert!(kept.lock().is_some() && !is_claimed());
     }
 
-    /// Handles what goes on. Returns how many samples were delivered.
+    /// Handles released data. Returns the number of delivered samples.
     fn go_on(state: &mut State, writer: Guid) -> usize {
         let mut events = Vec::new();
         let mut delivered = 0;
@@ -1154,8 +1155,8 @@ mod tests {
         assert!(state.peers.remote_of_token(TOKEN).is_none());
     }
 
-    /// Found by reading: its samples waited for a reader that filled up after the token had
-    /// gone, and were dropped without a report.
+    /// Regression: its samples waited for a reader that filled up after the token was
+    /// undeclared, and were dropped without a report.
     #[test]
     fn an_undeclared_writer_that_is_held_ends_after_its_samples() {
         let (mut state, writer) = state();
@@ -1170,7 +1171,7 @@ mod tests {
         assert!(state.peers.remote_of_token(TOKEN).is_none());
     }
 
-    /// Found by reading: early data of unknown publishers ended all undeclared ones.
+    /// Regression: early data of unknown publishers removed all undeclared ones.
     #[test]
     fn too_much_early_data_ends_no_undeclared_writer() {
         let (mut state, _) = state();

@@ -1,4 +1,4 @@
-//! Counters of a route: forwarded, limited and failed messages.
+//! Counters of a route: forwarded, rate-limited and failed messages.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,35 +10,35 @@ pub struct RouteCounters {
     failed: AtomicU64,
 }
 
-/// The counts of a route since it began.
+/// Counts of a route since it started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RouteCounts {
-    /// Messages forwarded; of a service, requests that were answered.
+    /// Forwarded messages; for a service, answered requests.
     pub forwarded: u64,
-    /// Messages dropped because they exceed the rate.
+    /// Messages dropped by the rate limit.
     pub limited: u64,
-    /// Messages that could not be published; of a service, requests without an answer.
+    /// Messages that could not be published; for a service, requests without a reply.
     pub failed: u64,
 }
 
 impl RouteCounters {
-    /// Notes a forwarded message.
+    /// Counts a forwarded message.
     pub fn note_forwarded(&self) {
         self.forwarded.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes a message above the rate.
+    /// Counts a message above the rate.
     pub fn note_limited(&self) {
         self.limited.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes messages that were not forwarded.
+    /// Counts messages that were not forwarded.
     pub fn note_failed(&self, count: usize) {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         self.failed.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Their values.
+    /// Reads the counters.
     pub fn counts(&self) -> RouteCounts {
         RouteCounts {
             forwarded: self.forwarded.load(Ordering::Relaxed),
@@ -49,7 +49,7 @@ impl RouteCounters {
 }
 
 impl RouteCounts {
-    /// The sum of both.
+    /// Adds two counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {

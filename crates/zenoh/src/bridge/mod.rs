@@ -1,11 +1,11 @@
 //! Bridge between an RTPS domain and a Zenoh network, for nodes that are not of Pteros.
 //!
-//! It joins both with a context each, and follows both graphs. It announces publishers and
-//! servers of one side on the other (`topic_route`, `service_route`); actions are three
-//! services and two topics. Payloads pass as bytes. `plan` decides, from both graphs
-//! alone, what is routed, and keeps loops out. `routes` makes it so.
+//! It has a context on each side and follows both graphs. It announces publishers and
+//! servers of one side on the other (`topic_route`, `service_route`). An action is three
+//! services and two topics. Payloads are forwarded as bytes. `plan` decides from both
+//! graphs what is routed, and prevents loops. `routes` applies the plan.
 //!
-//! Two threads drive a context each and forward what arrives there.
+//! Two threads each drive one context and forward its arrivals.
 
 mod counters;
 mod network;
@@ -37,41 +37,42 @@ use network::{Changed, Network};
 use routes::{Routes, Settings};
 use rules::Rules;
 
-/// How long a bridge is there before it routes, so that bridges beside it see it and it
-/// sees them.
+/// Time between the announcement of a bridge and its first route, in which parallel
+/// bridges discover each other.
 const START_DELAY: Duration = Duration::from_millis(1_000);
-/// The least time between two looks at the graphs: a burst of discovery is one change.
+/// Shortest time between two reconciliations: a burst of discovery is one change.
 const LOOK_GAP: Duration = Duration::from_millis(50);
-/// The longest time between two, for what ends by time.
+/// Longest time between two reconciliations, for timeouts.
 const LOOK_PERIOD: Duration = Duration::from_millis(1_000);
-/// Tasks that a thread runs before it looks at the clock.
+/// Tasks that a thread runs between two readings of the clock.
 const TASKS_PER_TURN: usize = 64;
 
 /// Why a bridge does not start.
 #[derive(Error)]
 pub enum BridgeError {
-    /// The rules are wrong.
+    /// A rule is invalid.
     #[error(transparent)]
     Rules(#[from] RuleError),
-    /// The system has no thread left.
+    /// The system cannot create a thread.
     #[error("start a thread of the bridge: {0}")]
     Thread(#[from] std::io::Error),
 }
 
 pteros_msg::debug_as_display!(BridgeError);
 
-/// Options of a bridge.
+/// How a bridge routes, and how it reports.
 pub struct BridgeOptions {
-    /// The rules: chosen names, rates and the namespace.
+    /// Selected names, rates and the namespace.
     pub rules: RuleOptions,
-    /// Its id. Random unless set: derived from the GUID of the RTPS context. Bridges that
-    /// share a network need different ones; the smallest goes first.
+    /// Id of the bridge; by default derived from the GUID of the RTPS context. Bridges
+    /// that share a network need different ids. Of parallel bridges, the one with the
+    /// smallest id routes.
     pub id: Option<BridgeId>,
     /// Finds the hash of a message or service type that its process does not announce, by
-    /// the ROS name. Called with locks of the bridge held; must not block for long.
+    /// the ROS name. Called with locks of the bridge held, so it must not block for long.
     pub find_hash: Box<FindHash>,
-    /// Gets its reports, on its threads, with locks of the bridge held: it must not call
-    /// the bridge.
+    /// Receives reports on the bridge's threads, with locks of the bridge held. It must
+    /// not call the bridge.
     pub report: Box<dyn Fn(&BridgeEvent) + Send + Sync>,
 }
 
@@ -86,8 +87,8 @@ impl Default for BridgeOptions {
     }
 }
 
-/// A running bridge. Ends when dropped, which blocks until its threads have ended: up to
-/// the time that a publication of theirs may block.
+/// A running bridge. Dropping it stops its threads, and blocks as long as their current
+/// publication may block.
 ///
 /// It also ends when one of its contexts shuts down. Thread-safe.
 pub struct Bridge {
@@ -105,9 +106,9 @@ struct Shared {
 }
 
 impl Bridge {
-    /// Bridges two contexts, the first on RTPS alone, the second on Zenoh alone. Their
-    /// owner keeps them open as long as the bridge runs. Does not block. Routes begin a
-    /// second later.
+    /// Bridges two contexts: the first has only RTPS, the second only Zenoh. The caller
+    /// keeps both open while the bridge runs. Does not block. Routing starts a second
+    /// later.
     ///
     /// # Errors
     /// See [`BridgeError`].
@@ -156,26 +157,25 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Its id.
+    /// Id in the paths of the routed endpoints.
     pub fn id(&self) -> BridgeId {
         self.shared.id
     }
 
-    /// Whether its threads have ended, or are about to: a context of it has shut down, or
-    /// a report has panicked.
+    /// Whether its threads have ended or are about to, because one of its contexts has
+    /// shut down or a report has panicked.
     pub fn has_ended(&self) -> bool {
         self.shared.is_stopped()
     }
 
-    /// The routes that are there and what they have done. Waits for a look at the graphs
-    /// to end.
+    /// The present routes and their counts. Blocks during a reconciliation.
     pub fn status(&self) -> BridgeStatus {
         self.shared.routes.lock().status()
     }
 }
 
-/// A thread of a bridge. Its end, by a panic as well, ends the bridge: half of one would
-/// pass requests without replies.
+/// Guard of a bridge's thread. Its end, also by a panic, ends the bridge: one side alone
+/// would forward requests without replies.
 struct Running(Arc<Shared>);
 
 impl Drop for Running {
@@ -212,7 +212,7 @@ impl Shared {
         let core = &network.core;
         let mut seen = 0;
         let mut is_due = false;
-        // Each context has a clock of its own.
+        // Each context has its own clock.
         let begins_at = core.platform.now().after(START_DELAY);
         let mut last = begins_at;
         let mut next = begins_at;
@@ -255,7 +255,7 @@ impl Shared {
     }
 }
 
-/// An id that no other bridge is likely to have.
+/// An id that other bridges are unlikely to have.
 fn id_of(core: &Core) -> BridgeId {
     let low = xxh3_64(&core.prefix().0) as u32;
     BridgeId(low)

@@ -1,4 +1,4 @@
-//! One side of a bridge: its context, the queue of its thread, and its nodes.
+//! One side of a bridge: context, queue of its thread, and nodes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +16,9 @@ use crate::bridge_path::BridgePath;
 
 /// See the module documentation. Thread-safe.
 pub struct Network {
-    /// The context.
+    /// Context of this side.
     pub core: Arc<Core>,
-    /// The tasks of the side's thread.
+    /// Tasks of this side's thread.
     pub queue: Arc<ReadyQueue>,
     nodes: Mutex<BTreeMap<BridgePath, Node>>,
 }
@@ -29,7 +29,7 @@ struct Node {
 }
 
 impl Network {
-    /// The side of a context.
+    /// Creates the side of a context.
     pub fn new(core: Arc<Core>) -> Self {
         Self {
             queue: core.ready_queue(),
@@ -38,7 +38,7 @@ impl Network {
         }
     }
 
-    /// Announces an endpoint as one of the node with that path.
+    /// Announces an endpoint with the node of a path.
     pub fn attach(&self, path: &BridgePath, endpoint: &Arc<EndpointData>) {
         let mut nodes = self.nodes.lock();
         let node = nodes.entry(path.clone()).or_insert_with(|| Node {
@@ -51,7 +51,7 @@ impl Network {
         self.core.attach_endpoint(key, endpoint);
     }
 
-    /// Takes an endpoint away from its node, and ends a node without endpoints.
+    /// Removes an endpoint from its node, and removes a node without endpoints.
     pub fn detach(&self, path: &BridgePath, endpoint: Guid) {
         let mut nodes = self.nodes.lock();
         let Some(node) = nodes.get_mut(path) else {
@@ -69,7 +69,7 @@ impl Network {
         }
     }
 
-    /// Announces the bridge itself. Its node stays when it has no endpoints.
+    /// Announces the bridge itself. Its node exists also without endpoints.
     pub fn announce(&self, own: &BridgePath) {
         let key = self.core.add_node(&own.node_name(), "/");
         let node = Node { key, endpoints: 1 };
@@ -84,30 +84,30 @@ impl Network {
     }
 }
 
-/// Notes that endpoints of the bridge have matched or lost others.
+/// Flag: endpoints of the bridge have gained or lost matches.
 #[derive(Default)]
 pub struct Changed(AtomicBool);
 
 impl Changed {
-    /// Something has changed.
+    /// Raises the flag.
     pub fn set(&self) {
         self.0.store(true, Ordering::Release);
     }
 
-    /// Whether something has changed since the last call.
+    /// Returns and clears the flag.
     pub fn take(&self) -> bool {
         self.0.swap(false, Ordering::AcqRel)
     }
 }
 
-/// The task of an endpoint whose matches the bridge follows. Takes its events.
+/// Task of an endpoint whose matches the bridge follows. It drains the events.
 pub struct MatchWatch {
     events: Arc<EndpointEvents>,
     changed: Arc<Changed>,
 }
 
 impl MatchWatch {
-    /// Watches an endpoint on its side's thread, as long as the value lives.
+    /// Watches an endpoint on its side's thread, as long as the value exists.
     pub fn new(
         network: &Network,
         events: &Arc<EndpointEvents>,

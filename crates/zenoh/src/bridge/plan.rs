@@ -1,14 +1,13 @@
 //! Plan of a bridge: which publishers and servers of one side it announces on the other.
 //!
-//! A pure function of what both sides show. It keeps loops out:
+//! A pure function of both sides' graphs. It prevents loops:
 //!
-//! - An endpoint whose path contains this bridge is not routed, so that nothing ever
-//!   comes back, whatever else is known.
-//! - An endpoint whose path contains a bridge that is or was on the other side, too, has
-//!   been there. It is no echo for this bridge to make.
-//! - An endpoint of a process that is on both sides itself needs no bridge.
+//! - An endpoint whose path contains this bridge is not routed, so nothing ever returns.
+//! - An endpoint whose path contains a bridge that is or was on the other side has been
+//!   routed there. This bridge would only repeat it.
+//! - An endpoint of a process that is itself on both sides is not routed.
 //!
-//! Bridges that share both sides see each other there. Of several that would route an
+//! Parallel bridges, which share both sides, see each other. Of those that could route an
 //! endpoint, the one with the smallest id does. The others stand by.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,108 +30,108 @@ use crate::key::{Place, Role};
 
 /// Depth of a transient-local publisher whose stack does not announce it (Fast DDS).
 const DEPTH_UNKNOWN: u32 = 10;
-/// The least depth of a volatile publisher: messages that its reliable readers may
-/// still ask for.
+/// Smallest depth of a volatile publisher: messages that its reliable readers may still
+/// request.
 const DEPTH_MIN: u32 = 10;
-/// The largest depth.
+/// Largest depth of a publisher.
 const DEPTH_MAX: u32 = 1_000;
-/// Messages that may wait for the bridge's thread.
+/// Messages that wait for the bridge's thread.
 const QUEUE_DEPTH: u32 = 100;
 /// Depth of requests and replies.
 const SERVICE_DEPTH: u32 = 1_000;
 
-/// Publishers of one participant that are routed: half of all, so that others have space.
+/// Routed publishers of one participant: half of all routes, so that others have space.
 pub const PEER_ROUTES_MAX: usize = 4_096;
-/// Refusals above that share that a plan lists.
+/// Listed refusals of publishers above that share.
 const SHARE_REFUSALS_MAX: usize = 16;
-/// The largest type name.
+/// Largest type name, bytes.
 const TYPE_BYTES_MAX: usize = 255;
 
 /// A publisher that the bridge announces on the other side.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WantedTopic {
-    /// Its name on its own side.
+    /// Name on its own side.
     pub name: String,
-    /// Its name on the other side.
+    /// Name on the other side.
     pub name_there: String,
-    /// Its name in rules and reports.
+    /// Name in rules and reports.
     pub rtps_name: String,
     /// The DDS type name.
     pub type_name: String,
-    /// Its path on the other side.
+    /// Path on the other side.
     pub path: BridgePath,
-    /// Its QoS on the other side.
+    /// QoS on the other side.
     pub qos: EndpointQos,
-    /// Messages per second that pass.
+    /// Rate limit, messages per second.
     pub hertz: Option<f64>,
 }
 
 /// A service that the bridge serves on the other side.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ServiceKey {
-    /// Where its server is.
+    /// Side of its server.
     pub side: Side,
-    /// Its name there.
+    /// Name on that side.
     pub name: String,
     /// The DDS type name of the service.
     pub type_name: String,
-    /// The path of its server.
+    /// Path of its server.
     pub path: BridgePath,
 }
 
 /// How the bridge serves it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WantedService {
-    /// Its name on the other side.
+    /// Name on the other side.
     pub name_there: String,
-    /// Its name in rules and reports.
+    /// Name in rules and reports.
     pub rtps_name: String,
-    /// The hash of the service's type.
+    /// Type hash of the service.
     pub hash: Option<TypeHash>,
-    /// The path on the other side.
+    /// Path on the other side.
     pub path: BridgePath,
 }
 
-/// Something that is allowed, but cannot be routed.
+/// An allowed endpoint that cannot be routed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Refusal {
-    /// Where it is.
+    /// Side of the endpoint.
     pub side: Side,
-    /// Its name in reports.
+    /// Name in reports.
     pub name: String,
     /// The DDS type name.
     pub type_name: String,
-    /// Why, as the rest of a sentence.
+    /// Reason, as the rest of a sentence.
     pub reason: String,
 }
 
-/// See the module documentation.
+/// What the bridge announces on each side.
 #[derive(Default, Debug)]
 pub struct Plan {
-    /// By side and GUID of the publisher.
+    /// Publishers, by side and GUID.
     pub topics: BTreeMap<(Side, Guid), WantedTopic>,
-    /// The services.
+    /// Services to serve on the other side.
     pub services: BTreeMap<ServiceKey, WantedService>,
     /// Allowed endpoints that cannot be routed.
     pub refused: BTreeSet<Refusal>,
-    /// Bridges on both sides beside this one.
+    /// Parallel bridges: those on both sides beside this one.
     pub parallel: BTreeSet<BridgeId>,
-    /// Something is routed when another bridge has had the time to.
+    /// Some endpoint is routed after the standby delay of a parallel bridge.
     pub is_waiting: bool,
 }
 
-/// Finds the hash of a type that its endpoint does not announce, by the ROS name.
+/// Finds the type hash that an endpoint does not announce, by the ROS name.
 pub type FindHash = dyn Fn(&str) -> Option<TypeHash> + Send + Sync;
 
 /// The input of a plan.
 pub struct Planner<'p> {
-    /// This bridge.
+    /// Id of this bridge.
     pub own: BridgeId,
-    /// Its rules.
+    /// Which names are routed, and how fast.
     pub rules: &'p Rules,
-    /// Hashes of types.
+    /// Finds hashes of types.
     pub find_hash: &'p FindHash,
-    /// Whether an endpoint has been there long enough for another bridge to route it.
+    /// Whether an endpoint has existed for the standby delay.
     pub has_aged: &'p dyn Fn(Side, Guid) -> bool,
 }
 
@@ -166,7 +165,7 @@ impl<'v> Indexed<'v> {
 }
 
 impl Planner<'_> {
-    /// The plan for what both sides show.
+    /// Computes the plan for both sides.
     pub fn plan(&self, rtps: &SideView, zenoh: &SideView) -> Plan {
         let shared = rtps.bridges.intersection(&zenoh.bridges);
         let mut plan = Plan {
@@ -191,7 +190,7 @@ impl Planner<'_> {
         plan
     }
 
-    /// Refuses an endpoint whose names are none of ROS, if the rules may mean it.
+    /// Refuses an endpoint without a ROS name, if the rules may select it.
     fn refuse_names(&self, plan: &mut Plan, side: Side, seen: &SeenEndpoint, reason: String) {
         if matches!(seen.place.role, Role::Publisher | Role::Server) {
             plan.refused.insert(Refusal {
@@ -251,10 +250,11 @@ impl Planner<'_> {
             return;
         };
         let (role, type_name) = (Role::Server, &seen.place.type_name);
-        // A request goes to one server only. One of the other side, or one that is
-        // nearer to it, serves it there. So a bridge never serves a name on both sides.
+        // A request is sent to one server only. If the other side has a server of that
+        // name, or a nearer bridge, that one serves it. So a bridge never serves a name
+        // on both sides.
         let is_nearer = |other: &BridgePath| match other.ids().split_last() {
-            // Its bridge has lost this side: it is about to go.
+            // Its bridge has lost this side and is about to be removed.
             Some((last, before)) if before == from.ids() && !here.view.bridges.contains(last) => {
                 false
             }
@@ -283,7 +283,7 @@ impl Planner<'_> {
         plan.services.entry(key).or_insert(wanted);
     }
 
-    /// The names of something on both sides, if the rules allow it.
+    /// Names of an endpoint on both sides, if the rules allow it.
     fn names(&self, side: Side, name: &str) -> Option<Names> {
         let names = match side {
             Side::Rtps => Names {
@@ -302,7 +302,7 @@ impl Planner<'_> {
         decision.is_allowed.then_some(names)
     }
 
-    /// The path on the other side, and that of the origin, unless it must not go there.
+    /// Path on the other side and path of the origin. `None` if routing is refused.
     fn path<'s>(
         &self,
         plan: &mut Plan,
@@ -333,8 +333,8 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether an endpoint on the other side is what a parallel bridge with a smaller id
-    /// made of the same origin.
+    /// Whether a parallel bridge with a smaller id has routed the same origin to the
+    /// other side.
     fn is_routed_by_another(&self, plan: &Plan, from: &BridgePath, there: &BridgePath) -> bool {
         let Some((last, before)) = there.ids().split_last() else {
             return false;
@@ -342,7 +342,7 @@ impl Planner<'_> {
         before == from.ids() && *last < self.own && plan.parallel.contains(last)
     }
 
-    /// Whether a parallel bridge with a smaller id may still begin to route it.
+    /// Whether a parallel bridge with a smaller id may still start to route it.
     fn leaves_time(&self, plan: &mut Plan, side: Side, seen: &SeenEndpoint) -> bool {
         let has_elder = plan.parallel.first().is_some_and(|first| *first < self.own);
         let waits = has_elder && !(self.has_aged)(side, seen.data.guid);
@@ -350,7 +350,7 @@ impl Planner<'_> {
         waits
     }
 
-    /// The type hash. Zenoh needs one, so its absence is a refusal there.
+    /// Type hash. Zenoh needs one, so an endpoint without it is refused there.
     fn hash(
         &self,
         plan: &mut Plan,
@@ -379,8 +379,8 @@ struct Names {
     rtps: String,
 }
 
-/// Checks the names of an endpoint before they become a key: Zenoh reads `*`, `$`, `#` and
-/// `?` in keys as wildcards, and the rules compare names of ROS.
+/// Checks the names of an endpoint before they become a key. Zenoh reads `*`, `$`, `#`
+/// and `?` in keys as wildcards, and the rules compare ROS names.
 fn check_names(place: &Place) -> Result<(), String> {
     if validate_full(NameKind::Topic, &place.name).is_err() {
         return Err("its name is not one of ROS 2, so rules and keys do not fit it".into());
@@ -397,7 +397,7 @@ fn check_names(place: &Place) -> Result<(), String> {
 /// Refuses the publishers of a participant above [`PEER_ROUTES_MAX`].
 fn limit_shares(plan: &mut Plan) {
     let mut counts: BTreeMap<(Side, GuidPrefix), usize> = BTreeMap::new();
-    // All of them go. Only some are listed.
+    // All of them are refused, only some are listed.
     let over: Vec<_> = plan
         .topics
         .extract_if(.., |(side, guid), _| {
@@ -427,7 +427,7 @@ fn refusal(side: Side, seen: &SeenEndpoint, names: &Names, reason: String) -> Re
     }
 }
 
-/// Why an endpoint cannot be routed, as the rest of a sentence.
+/// Reason why an endpoint cannot be routed, as the rest of a sentence.
 fn why_not(data: &EndpointData) -> Option<&'static str> {
     let qos = &data.qos;
     if data.guid.entity.is_keyed() {
@@ -450,8 +450,8 @@ fn user_data(hash: Option<TypeHash>, path: &BridgePath) -> Vec<u8> {
     format!("{hash}{}", path.user_data()).into_bytes()
 }
 
-/// The QoS with which the bridge announces a publisher: its own, as far as the other
-/// side sees it.
+/// QoS of the announced counterpart of a publisher: the publisher's own, as far as the
+/// other side can use it.
 fn publisher_qos(origin: &EndpointQos, vendor: VendorId, user_data: &[u8]) -> EndpointQos {
     let is_transient_local = origin.durability != Durability::Volatile;
     let announced = depth_of(origin.history).max(depth_of(origin.durability_service.history));
@@ -462,7 +462,7 @@ fn publisher_qos(origin: &EndpointQos, vendor: VendorId, user_data: &[u8]) -> En
     };
     EndpointQos {
         reliability: origin.reliability,
-        // Samples stored beyond the life of their publisher stay at their own side.
+        // Samples stored beyond the life of their publisher remain on their own side.
         durability: if is_transient_local {
             Durability::TransientLocal
         } else {
@@ -472,7 +472,8 @@ fn publisher_qos(origin: &EndpointQos, vendor: VendorId, user_data: &[u8]) -> En
         durability_service: DurabilityService::default(),
         deadline: origin.deadline,
         lifespan: origin.lifespan,
-        // Messages assert nothing here; the bridge is alive as long as the origin is.
+        // Messages do not assert liveliness here: the counterpart exists as long as the
+        // origin.
         liveliness: Liveliness::Automatic,
         lease_duration: origin.lease_duration,
         transport_priority: origin.transport_priority,
@@ -490,7 +491,7 @@ fn depth_of(history: History) -> u32 {
     }
 }
 
-/// The QoS of a subscription of the bridge, which matches its publishers of one class.
+/// QoS of a bridge's subscription, which matches the publishers of one class.
 pub fn subscription_qos(reliability: Reliability, is_transient_local: bool) -> EndpointQos {
     EndpointQos {
         reliability,
@@ -509,7 +510,7 @@ pub fn subscription_qos(reliability: Reliability, is_transient_local: bool) -> E
     }
 }
 
-/// The QoS of requests and replies.
+/// QoS of requests and replies.
 pub fn service_qos(hash: Option<TypeHash>, path: &BridgePath) -> EndpointQos {
     EndpointQos {
         history: History::KeepLast(SERVICE_DEPTH),

@@ -1,4 +1,4 @@
-//! Plans of single bridges, and of whole networks of them.
+//! Tests of plans: single bridges, and networks of bridges.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ fn plan(rtps: &SideView, zenoh: &SideView) -> Plan {
     plan_of(OWN, &RuleOptions::default(), rtps, zenoh)
 }
 
-/// `rt/x$*` became a wildcard, which rules for `/x` do not mean.
+/// Regression: `rt/x$*` became a wildcard, which rules for `/x` do not select.
 #[test]
 fn names_that_are_none_of_ros_become_no_keys() {
     for name in [
@@ -159,8 +159,8 @@ fn publishers_and_servers_of_each_side_are_wanted_on_the_other() {
 
 #[test]
 fn nothing_comes_back() {
-    // Endpoints that this bridge made, those that another made of something that has been
-    // there, and those of a process on both sides.
+    // Endpoints of this bridge, those that another bridge made of something routed
+    // before, and those of a process on both sides.
     let cases = [
         (publisher(1, "/a", &[1, OWN.0, 2]), view(vec![], &[])),
         (publisher(1, "/a", &[1, 2]), view(vec![], &[1])),
@@ -177,7 +177,7 @@ fn nothing_comes_back() {
             assert!(!is_routed || seen.place.name == "/b", "{:?}", seen.path);
         }
     }
-    // A path of bridges that are elsewhere is no reason.
+    // A path of bridges on other networks does not prevent routing.
     let far = view(vec![publisher(1, "/a", &[1, 2])], &[2]);
     let plan = plan(&far, &view(vec![], &[]));
     assert_eq!(
@@ -191,14 +191,14 @@ fn the_smallest_of_parallel_bridges_routes_and_another_takes_over() {
     let rtps = view(vec![publisher(1, "/a", &[])], &[1, OWN.0]);
     let made = view(vec![publisher(2, "/a", &[1])], &[1, OWN.0]);
     assert!(plan(&rtps, &made).topics.is_empty());
-    // It does not allow this one.
+    // It does not prevent this one.
     let empty = view(vec![], &[1, OWN.0]);
     assert_eq!(plan(&rtps, &empty).topics.len(), 1);
-    // One with a larger id is about to see that it is not the first.
+    // A bridge with a larger id is about to detect that it has to stand by.
     let younger = view(vec![publisher(2, "/a", &[9])], &[9]);
     let both = view(vec![publisher(1, "/a", &[])], &[9]);
     assert_eq!(plan(&both, &younger).topics.len(), 1);
-    // It has lost one side, while what it made is still announced on the other.
+    // It has lost one side, while its endpoints are still announced on the other.
     let gone = view(vec![publisher(2, "/a", &[1])], &[1]);
     let mut left = view(vec![publisher(1, "/a", &[])], &[]);
     left.known.insert(BridgeId(1));
@@ -229,7 +229,7 @@ fn a_request_goes_to_the_nearest_server_only() {
     // Another server of that name: each side has its own.
     let other = view(vec![server(2, "/add", &[])], &[]);
     assert!(plan(&own, &other).services.is_empty());
-    // The same by another way: the shorter one, else the smaller ids.
+    // The same server by another path: the shorter path wins, then the smaller ids.
     for (there, is_served) in [
         (vec![1], true),
         (vec![9], false),
@@ -328,10 +328,10 @@ fn a_publisher_keeps_its_qos() {
     assert_eq!(made.history, History::KeepLast(DEPTH_MAX));
 }
 
-/// Networks, even ones RTPS, odd ones Zenoh, and bridges between two of them each.
+/// Networks (even numbers RTPS, odd ones Zenoh) and bridges between two of them each.
 struct World {
     bridges: Vec<(BridgeId, [usize; 2])>,
-    /// The endpoints of others on each network: by network, the paths of one name.
+    /// Endpoints of others per network: the paths of one name.
     paths: Vec<Vec<BridgePath>>,
 }
 
@@ -369,7 +369,7 @@ impl World {
         view(endpoints, &bridges)
     }
 
-    /// Lets all bridges look again until nothing changes, the one or the other way round.
+    /// Reconciles all bridges until nothing changes, in the given or the reverse order.
     fn settle(&mut self, role: Role, natives: &[usize], is_reversed: bool) {
         let native = |network| natives.contains(&network).then(BridgePath::default);
         let mut made: BTreeMap<BridgeId, [Vec<BridgePath>; 2]> = BTreeMap::new();
@@ -420,7 +420,8 @@ fn a_ring_of_bridges_ends_and_brings_nothing_back() {
         world.settle(role, &[0], is_reversed);
         let counts: Vec<usize> = world.paths.iter().map(Vec::len).collect();
         match role {
-            // Both ways round, once each, and the origin alone where it is.
+            // Once by either direction of the ring, and only the origin in its own
+            // network.
             Role::Publisher => assert_eq!(counts, [1, 2, 2, 2]),
             _ => assert_eq!(counts, [1, 1, 1, 1], "{:?}", world.paths),
         }
@@ -435,7 +436,7 @@ fn parallel_bridges_make_one_of_each() {
             let mut world = World::new(2, &bridges);
             world.settle(role, &[0], is_reversed);
             assert_eq!(world.paths, [vec![path(&[])], vec![path(&[1])]], "{role:?}");
-            // The first one goes.
+            // The first bridge ends.
             world.bridges.remove(0);
             world.settle(role, &[0], is_reversed);
             assert_eq!(world.paths[1], [path(&[2])], "{role:?}");
@@ -445,7 +446,7 @@ fn parallel_bridges_make_one_of_each() {
 
 #[test]
 fn a_star_joins_every_robot_with_the_cloud() {
-    // Zenoh 1 in the middle, three robots, and parallel bridges at one of them.
+    // Zenoh 1 in the middle, three robots, and parallel bridges to one of them.
     let star = [(1, [0, 1]), (2, [2, 1]), (3, [4, 1]), (4, [4, 1])];
     for is_reversed in [false, true] {
         let mut world = World::new(5, &star);

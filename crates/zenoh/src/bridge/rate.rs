@@ -1,6 +1,6 @@
-//! Rate limiter of a publisher: which messages exceed a frequency.
+//! Rate limiter of a publisher: drops the messages above a frequency.
 //!
-//! A generic cell rate algorithm (ITU-T I.371) with one message of tolerance, so that a
+//! Generic cell rate algorithm (ITU-T I.371) with a tolerance of one message, so that a
 //! publisher at the limit loses nothing by its jitter. Sans-IO.
 
 use pteros_rtps::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use pteros_rtps::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimiter {
     period: Duration,
-    /// When the next message is due. It may be a period early.
+    /// When the next message is due. It may arrive a period early.
     due: Option<Instant>,
 }
 
 impl RateLimiter {
-    /// A limiter that passes so many messages a second. `hertz` is positive and finite.
+    /// A limiter of `hertz` messages per second, which must be positive and finite.
     pub fn new(hertz: f64) -> Self {
-        // Saturates.
+        // The cast saturates.
         let nanos = (1e9 / hertz) as i64;
         Self {
             period: Duration::from_nanos(nanos),
@@ -24,7 +24,7 @@ impl RateLimiter {
         }
     }
 
-    /// Whether a message at that time passes.
+    /// Whether a message at `now` is within the rate.
     pub fn passes(&mut self, now: Instant) -> bool {
         let due = self.due.unwrap_or(now);
         if now.after(self.period) < due {
@@ -47,7 +47,7 @@ mod tests {
     fn messages_above_the_rate_do_not_pass() {
         let mut limiter = RateLimiter::new(10.0);
         let passed = (0..100).filter(|n| limiter.passes(at_millis(n * 10)));
-        // A second has ten, and one of tolerance.
+        // Ten in a second, and one of tolerance.
         assert_eq!(passed.count(), 11);
     }
 

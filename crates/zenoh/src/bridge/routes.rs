@@ -1,4 +1,4 @@
-//! Routes of a bridge: keeps them as the plan says, and reports their begin and end.
+//! Routes of a bridge: applies the plan, and reports start and end of each route.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -17,39 +17,40 @@ use super::topic_route::{Counterpart, TopicClass, TopicGroup};
 use super::view::{Side, SideView};
 use crate::bridge_path::{BridgeId, BridgePath};
 
-/// Publishers and services that a bridge routes. When it is full, further ones are
-/// refused with a report until others have gone.
+/// Publishers and services that a bridge routes. When full, further ones are refused with
+/// a report until others end.
 pub const ROUTES_MAX: usize = 8_192;
-/// Topics, and services, that begin at one look. Each costs an endpoint on both sides.
+/// Topics, and services, started per reconciliation. Each costs an endpoint on both
+/// sides.
 const BEGUN_PER_LOOK: usize = 128;
 /// Refusals that are reported. Later ones are not.
 const REFUSALS_MAX: usize = 1_024;
-/// Bridges of each side that are remembered when they have gone. Endpoints of later ones
-/// may come back as long as their leases run.
+/// Former bridges remembered per side. The endpoints of those forgotten may be routed
+/// back until their leases end.
 const BRIDGES_MAX: usize = 1_024;
-/// How long a bridge leaves an endpoint to a parallel one with a smaller id.
+/// How long a bridge leaves an endpoint to a parallel bridge with a smaller id.
 const STANDBY_DELAY: Duration = Duration::from_millis(1_000);
 
-/// A route for people: everything of one name, type and direction.
+/// Report of a route: all endpoints of one name, type and direction.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RouteReport {
     /// Topic or service.
     pub kind: RouteKind,
-    /// Where the publishers or servers are.
+    /// Side of the publishers or servers.
     pub from: Side,
-    /// The name on the RTPS side.
+    /// Name on the RTPS side.
     pub rtps_name: String,
-    /// The name on the Zenoh side.
+    /// Name on the Zenoh side.
     pub zenoh_name: String,
-    /// The ROS type name.
+    /// ROS type name.
     pub type_name: String,
-    /// Publishers or servers of it.
+    /// Number of publishers or servers.
     pub origins: usize,
-    /// Its counts.
+    /// Messages forwarded, limited and failed.
     pub counts: RouteCounts,
 }
 
-/// The kind of a route.
+/// What a route forwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RouteKind {
     /// The messages of publishers.
@@ -61,53 +62,53 @@ pub enum RouteKind {
 /// A report of a bridge.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BridgeEvent {
-    /// The first publisher or server of a route is there.
+    /// A route has its first publisher or server.
     RouteBegan(RouteReport),
-    /// The last one has gone.
+    /// A route has lost its last publisher or server.
     RouteEnded(RouteReport),
-    /// Something that is allowed cannot be routed. Reported once.
+    /// An allowed endpoint cannot be routed. Reported once.
     Refused {
-        /// Where it is.
+        /// Side of the endpoint.
         from: Side,
-        /// Its name on the RTPS side.
+        /// Name on the RTPS side.
         rtps_name: String,
-        /// The ROS type name.
+        /// ROS type name.
         type_name: String,
-        /// Why, as the rest of a sentence.
+        /// Reason, as the rest of a sentence.
         reason: String,
     },
-    /// Another bridge with a smaller id is on both sides: this one routes only what the
-    /// other one does not.
+    /// A parallel bridge with a smaller id is on both sides. This bridge routes only what
+    /// the other one does not.
     StandsBy {
-        /// The other one.
+        /// Id of the other bridge.
         elder: BridgeId,
     },
-    /// The last bridge with a smaller id is not on both sides any more.
+    /// No parallel bridge with a smaller id is left.
     Active,
 }
 
 /// The routes and counts of a bridge.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct BridgeStatus {
-    /// The routes that are there.
+    /// The present routes.
     pub routes: Vec<RouteReport>,
-    /// The sum of all, also of those that have ended.
+    /// Sum over all routes, also ended ones.
     pub total: RouteCounts,
 }
 
 /// Settings of a bridge, fixed at its start.
 pub struct Settings {
-    /// Its id.
+    /// Id of this bridge.
     pub own: BridgeId,
-    /// Its rules.
+    /// Which names are routed, and how fast.
     pub rules: Rules,
     /// Finds the hash of a type.
     pub find_hash: Box<FindHash>,
-    /// Gets its reports.
+    /// Receives reports.
     pub report: Box<dyn Fn(&BridgeEvent) + Send + Sync>,
 }
 
-/// See the module documentation. The bridge locks it.
+/// The running routes and their endpoints. The bridge locks it.
 pub struct Routes {
     settings: Settings,
     networks: [Arc<Network>; 2],
@@ -119,7 +120,7 @@ pub struct Routes {
     named: BTreeMap<RouteName, NamedRoute>,
     first_seen: HashMap<(Side, Guid), Instant>,
     refused: BTreeSet<Refusal>,
-    /// The bridges that were ever seen on each side.
+    /// All bridges seen so far, per side.
     known: [BTreeSet<BridgeId>; 2],
     elder: Option<BridgeId>,
     ended: RouteCounts,
@@ -128,7 +129,7 @@ pub struct Routes {
 struct TopicRoute {
     wanted: WantedTopic,
     class: TopicClass,
-    // Kept by the group as well.
+    // The group keeps it as well.
     _counterpart: Arc<Counterpart>,
 }
 
@@ -147,7 +148,7 @@ struct NamedRoute {
 }
 
 impl Routes {
-    /// No routes yet.
+    /// Creates an empty set of routes.
     pub fn new(settings: Settings, networks: [Arc<Network>; 2], changed: &Arc<Changed>) -> Self {
         let own_path = BridgePath::default().through(settings.own);
         Self {
@@ -167,13 +168,13 @@ impl Routes {
         }
     }
 
-    /// The path of what this bridge announces of endpoints that crossed no other.
+    /// Path of the bridge's endpoints whose origins crossed no other bridge.
     pub fn own_path(&self) -> &BridgePath {
         &self.own_path
     }
 
-    /// Looks at both graphs and makes the routes as the plan says. Returns whether it has
-    /// something left to do: soon, or when others have had the time to.
+    /// Reconciles the routes with both graphs. Returns whether work is left: for the next
+    /// reconciliation, or until the standby delay ends.
     pub fn reconcile(&mut self) -> bool {
         let now = self.networks[0].core.platform.now();
         let mut views = Side::BOTH.map(|side| SideView::of(&self.network(side).core));
@@ -248,7 +249,7 @@ impl Routes {
         });
     }
 
-    /// Ends the routes that the plan does not have, or has otherwise.
+    /// Ends the routes that the plan lacks or has changed.
     fn end_routes(&mut self, plan: &Plan) {
         let ended = self
             .topics
@@ -274,9 +275,9 @@ impl Routes {
         }
     }
 
-    /// Begins up to [`BEGUN_PER_LOOK`] topics and as many services that the plan has anew.
-    /// Participants take turns, so that one with thousands delays no other. Returns whether
-    /// some are left for the next look.
+    /// Starts up to [`BEGUN_PER_LOOK`] new topics of the plan, and as many services.
+    /// Participants are served in turn, so that one with thousands of endpoints delays no
+    /// other. Returns whether some are left.
     fn begin_routes(&mut self, plan: &Plan) -> bool {
         let mut ranks: HashMap<(Side, GuidPrefix), usize> = HashMap::new();
         let new = plan
@@ -367,7 +368,7 @@ impl Routes {
         ))
     }
 
-    /// The counters of a route, which may not have begun.
+    /// Counters of a route, also before it starts.
     fn counters(&mut self, name: &RouteName) -> Arc<RouteCounters> {
         let route = self.named.entry(name.clone()).or_default();
         route.counters.clone()
@@ -428,7 +429,7 @@ impl Routes {
         }
     }
 
-    /// Subscribes, serves and gives up as the matches of the routes say.
+    /// Subscribes, serves and ends calls, according to the matches of the routes.
     fn update(&mut self) {
         let mut failed: Vec<(RouteName, EndpointError)> = Vec::new();
         for (class, group) in &self.groups {
@@ -449,7 +450,7 @@ impl Routes {
         }
     }
 
-    /// The present routes, and all counts.
+    /// The present routes, and the sum of all counts.
     pub fn status(&self) -> BridgeStatus {
         let routes: Vec<RouteReport> = self.named.keys().map(|name| self.report_of(name)).collect();
         let counts = routes.iter().map(|route| route.counts);
@@ -459,7 +460,7 @@ impl Routes {
         }
     }
 
-    /// Ends all routes.
+    /// Ends all routes, when the bridge stops.
     pub fn end_all(&mut self) {
         self.end_routes(&Plan::default());
     }
@@ -489,7 +490,7 @@ impl RouteName {
     }
 }
 
-/// The index of a side in arrays of both.
+/// Index of a side in arrays.
 fn index(side: Side) -> usize {
     match side {
         Side::Rtps => 0,

@@ -1,8 +1,8 @@
-//! Rules of a bridge: which names it routes, how fast, and what they are called on the
+//! Rules of a bridge: which names it routes, at which rate, and under which name on the
 //! other side.
 //!
-//! Names are those of the RTPS side. The two topics and three services of an action count
-//! as the action itself.
+//! Names are those of the RTPS side. The two topics and three services of an action are
+//! selected by the name of the action.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,32 +11,31 @@ use parking_lot::Mutex;
 use pteros_runtime::names::validate_namespace;
 use thiserror::Error;
 
-/// Rates of one bridge; so are allowed and denied names each.
+/// Rates of one bridge; allowed and denied names have the same limit each.
 const SELECTIONS_MAX: usize = 256;
-/// Names whose decision is remembered. When full, all are forgotten.
+/// Cached decisions. When full, the cache is cleared.
 const DECISIONS_MAX: usize = 16_384;
-/// The fastest rate, in hertz.
+/// Highest rate, in hertz.
 const HERTZ_MAX: f64 = 1e6;
 
-/// Chooses names: whether a name of the RTPS side is meant. Called once per name, with
-/// locks of the bridge held.
+/// Selects names of the RTPS side. Called once per name, with locks of the bridge held.
 pub type NameSelection = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Why rules are wrong.
+/// Why rules are invalid.
 #[derive(Error, PartialEq)]
 pub enum RuleError {
-    /// It is no rate.
+    /// A rate is not positive and finite, or too high.
     #[error("rate {hertz}: use a number of messages per second above 0 and at most 1000000")]
     Rate {
         /// The given value.
         hertz: f64,
     },
-    /// It is no namespace.
+    /// The namespace is not a ROS namespace.
     #[error("namespace \"{namespace}\": {reason}; use one such as \"/robot1\"")]
     Namespace {
         /// The given value.
         namespace: String,
-        /// The problem.
+        /// What is wrong with it.
         reason: String,
     },
     /// Too many of them.
@@ -44,25 +43,25 @@ pub enum RuleError {
         "{given} selections of one kind, but a bridge takes {SELECTIONS_MAX}; join some of them with |"
     )]
     TooMany {
-        /// How many.
+        /// Number of selections.
         given: usize,
     },
 }
 
 pteros_msg::debug_as_display!(RuleError);
 
-/// The input of the rules. The default routes everything under its own name.
+/// Input of the rules. The default routes everything under its own name.
 #[derive(Clone, Default)]
 pub struct RuleOptions {
-    /// Names that are routed. None: all.
+    /// Selected names. Empty: all.
     pub allow: Vec<NameSelection>,
-    /// Names that are not routed, even if they are allowed.
+    /// Excluded names, which take precedence.
     pub deny: Vec<NameSelection>,
-    /// Topics with the messages per second that pass of each publisher. The first
-    /// selection that has a name counts.
+    /// Rate limits per publisher, messages per second. The first matching selection
+    /// counts.
     pub rates: Vec<(NameSelection, f64)>,
-    /// Put before every name on the Zenoh side, and taken away on the way back: names of
-    /// the Zenoh side outside are not routed. Empty or `/`: none.
+    /// Prefix of every name on the Zenoh side, removed on the way back. Names of the
+    /// Zenoh side outside it are not routed. Empty or `/`: no prefix.
     pub namespace: String,
 }
 
@@ -71,22 +70,22 @@ pub struct Rules {
     allow: Vec<NameSelection>,
     deny: Vec<NameSelection>,
     rates: Vec<(NameSelection, f64)>,
-    /// Empty, or with a leading slash and none at its end.
+    /// Empty, or with a leading and without a trailing slash.
     namespace: String,
     decisions: Mutex<HashMap<String, RuleDecision>>,
 }
 
-/// The decision on a name.
+/// Decision on a name.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RuleDecision {
     /// Whether it is routed.
     pub is_allowed: bool,
-    /// Messages per second that pass of each publisher.
+    /// Rate limit per publisher, messages per second.
     pub hertz: Option<f64>,
 }
 
 impl Rules {
-    /// Checks them.
+    /// Checks the options.
     ///
     /// # Errors
     /// See [`RuleError`].
@@ -114,19 +113,18 @@ impl Rules {
         })
     }
 
-    /// The name on the RTPS side of a name on the Zenoh side. `None` outside the
-    /// namespace.
+    /// Converts a Zenoh-side name to the RTPS side. `None` outside the namespace.
     pub fn rtps_name(&self, zenoh_name: &str) -> Option<String> {
         let rest = zenoh_name.strip_prefix(&self.namespace)?;
         rest.starts_with('/').then(|| rest.into())
     }
 
-    /// The name on the Zenoh side of a name on the RTPS side.
+    /// Converts an RTPS-side name to the Zenoh side.
     pub fn zenoh_name(&self, rtps_name: &str) -> String {
         format!("{}{rtps_name}", self.namespace)
     }
 
-    /// The decision on a name of the RTPS side.
+    /// Decides on a name of the RTPS side, from the cache if possible.
     pub fn decision(&self, rtps_name: &str) -> RuleDecision {
         let mut decisions = self.decisions.lock();
         if let Some(known) = decisions.get(rtps_name) {
@@ -150,7 +148,7 @@ impl Rules {
     }
 }
 
-/// In the names of an action's topics and services.
+/// Part of the names of an action's topics and services.
 const ACTION_PART: &str = "/_action/";
 
 fn checked_namespace(given: String) -> Result<String, RuleError> {
@@ -185,7 +183,7 @@ mod tests {
         let allowed = |name: &str| rules.decision(name).is_allowed;
         assert!(allowed("/image") && allowed("/tf"));
         assert!(!allowed("/raw") && !allowed("/other"));
-        // Remembered.
+        // From the cache.
         assert!(allowed("/image") && !allowed("/raw"));
     }
 

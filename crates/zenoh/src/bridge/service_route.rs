@@ -1,8 +1,9 @@
-//! Service routes: a server on one side, served on the other.
+//! Service route: serves a server of one side on the other side.
 //!
-//! Requests and replies pass as they are. A request is open until its reply has come, its
-//! server has gone, its time is over, or too many others are open. It then ends without
-//! a reply. When the server has gone, so has the bridge's, and its clients see that.
+//! Requests and replies are forwarded unchanged. A request is open until its reply
+//! arrives, its server is removed, its timeout ends, or too many others are open. Without
+//! a reply it ends silently. When the server is removed, the bridge's server is removed
+//! as well, and clients see that.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -25,14 +26,14 @@ use super::plan::{ServiceKey, WantedService, service_qos};
 use crate::bridge_path::BridgePath;
 use crate::key::{RESULT_SERVICE_END, reply_names, request_names};
 
-/// How long a request stays open: rmw_zenoh_cpp gives up after the same time.
+/// Timeout of a request, as in rmw_zenoh_cpp.
 const CALL_TIMEOUT: Duration = Duration::from_secs(600);
-/// The same for the result of an action, which comes when the action ends.
+/// Timeout for the result of an action, which is sent when the action ends.
 const RESULT_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
-/// Requests or replies that one turn of a thread handles.
+/// Requests or replies handled in one task.
 const PER_TURN: usize = 16;
 
-/// See the module documentation. Ends when dropped.
+/// Client on one side and server on the other. Dropping it ends both.
 pub struct ServiceRoute {
     here: Arc<Network>,
     there: Arc<Network>,
@@ -46,14 +47,14 @@ pub struct ServiceRoute {
     serving: Option<Serving>,
 }
 
-/// The server on the other side, which is there once the real one is matched.
+/// Server on the other side. It exists once the real server is matched.
 struct Serving {
     server: Arc<ServiceServer>,
     _requests: Arc<RequestTask>,
     _deferred: Arc<DeferredReplies>,
 }
 
-/// The client, and the requests that it has not had a reply to.
+/// Client and its requests without a reply.
 struct Calls {
     client: ServiceClient,
     open: Mutex<BTreeMap<CallId, OpenCall>>,
@@ -68,7 +69,7 @@ struct OpenCall {
 }
 
 impl ServiceRoute {
-    /// Creates the client. The server follows with [`ServiceRoute::update`].
+    /// Creates the client. [`ServiceRoute::update`] creates the server.
     ///
     /// # Errors
     /// See [`EndpointError`].
@@ -120,13 +121,13 @@ impl ServiceRoute {
         })
     }
 
-    /// Serves the other side once the server is matched, and ends requests whose server
-    /// has gone or whose time is over.
+    /// Serves the other side once the real server is matched. Ends requests whose server
+    /// is removed or whose timeout has ended.
     ///
     /// # Errors
     /// See [`EndpointError`].
     pub fn update(&mut self) -> Result<(), EndpointError> {
-        // Replies that came before their server left count.
+        // Replies that arrived before their server was removed count.
         for _ in 0..CALLS_MAX {
             if !self.replies.forward_next() {
                 break;
@@ -208,7 +209,7 @@ fn service_spec(
 }
 
 impl Calls {
-    /// Ends requests that will not be answered.
+    /// Ends requests that will not get a reply.
     fn end_abandoned(&self, now: Instant) {
         let mut open = self.open.lock();
         let before = open.len();
@@ -225,7 +226,7 @@ impl Calls {
         self.counters.note_failed(before.saturating_sub(open.len()));
     }
 
-    /// Ends the oldest request when no other fits.
+    /// Ends the oldest request if another one does not fit.
     fn make_room(&self, open: &mut BTreeMap<CallId, OpenCall>) {
         if open.len() < CALLS_MAX {
             return;
@@ -257,7 +258,7 @@ impl RequestTask {
         let core = &self.here.core;
         let meta = &request.item.meta;
         let stamp = meta.source.unwrap_or(meta.reception);
-        // Held while sending: the reply may come before the call is noted.
+        // Held while sending, because the reply may arrive before the call is noted.
         let mut open = self.calls.open.lock();
         self.calls.make_room(&mut open);
         let mut message = SerializedPayload::new(payload);

@@ -1,10 +1,10 @@
-//! Topic routes: publishers of one side, announced one by one on the other.
+//! Topic route: announces each publisher of one side on the other side.
 //!
 //! Each publisher has a counterpart on the other side with its QoS, so that late joiners
-//! get each one's history. One subscription receives for all publishers of a topic that
-//! have the same reliability and durability. A volatile one is there while a counterpart
-//! has a subscription, a transient-local one always, so that the history is there when it
-//! is asked for. Payloads pass as they are: no type is known here.
+//! get each publisher's history. One subscription receives from all publishers of a topic
+//! with the same reliability and durability. A volatile subscription exists while a
+//! counterpart is matched. A transient-local one always exists, so that the history is
+//! available. Payloads are forwarded as bytes, without their type.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -30,29 +30,29 @@ use super::view::Side;
 use crate::bridge_path::BridgePath;
 use crate::key::topic_names;
 
-/// Messages that a subscription forwards in one turn of its thread.
+/// Messages that a subscription forwards in one task.
 const MESSAGES_PER_TURN: usize = 32;
-/// Publishers of one topic whose first messages came before their counterparts. Beyond
-/// it their history may be missing on the other side.
+/// Publishers of one topic whose first messages arrived before their counterparts
+/// existed. Above the limit their history may be missing on the other side.
 const EARLY_MAX: usize = 4_096;
 
 /// The publishers that one subscription receives from.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TopicClass {
-    /// Where they are.
+    /// Side of the publishers.
     pub side: Side,
-    /// The topic there.
+    /// Topic name on that side.
     pub name: String,
     /// Its DDS type name.
     pub type_name: String,
-    /// Whether they are reliable.
+    /// Reliability of all of them.
     pub reliability: Reliability,
-    /// Whether they are transient local.
+    /// Durability of all of them: volatile or transient local.
     pub is_transient_local: bool,
 }
 
 impl TopicClass {
-    /// The class of a publisher.
+    /// Class of a publisher.
     pub fn of(side: Side, wanted: &WantedTopic) -> Self {
         Self {
             side,
@@ -64,7 +64,7 @@ impl TopicClass {
     }
 }
 
-/// The counterpart of a publisher on the other side. Removed when dropped.
+/// Counterpart of a publisher on the other side. Dropping it removes it.
 pub struct Counterpart {
     there: Arc<Network>,
     path: BridgePath,
@@ -77,13 +77,13 @@ pub struct Counterpart {
 
 struct Progress {
     limiter: Option<RateLimiter>,
-    /// The sequence number of the last message that was taken.
+    /// Sequence number of the last forwarded message.
     last: i64,
     late: LateSamples,
 }
 
 impl Counterpart {
-    /// Announces it.
+    /// Announces the counterpart.
     ///
     /// # Errors
     /// See [`EndpointError`].
@@ -118,8 +118,8 @@ impl Counterpart {
         })
     }
 
-    /// Whether something on the other side receives from it: a subscription, or a
-    /// subscriber of Zenoh that announces no token.
+    /// Whether something on the other side receives from it: a subscription, or a Zenoh
+    /// subscriber without a token.
     pub fn is_matched(&self) -> bool {
         self.writer.matched_count() > 0 || self.writer.is_on_wires()
     }
@@ -133,7 +133,7 @@ impl Counterpart {
         let passes = {
             let mut progress = self.progress.lock();
             if self.is_transient_local {
-                // A subscription that was made anew gets the history again.
+                // A subscription that was created again gets the history again.
                 let (now, number) = (core.platform.now(), sample.meta.sequence);
                 if number <= progress.last && !progress.late.follows(now, number) {
                     return;
@@ -168,11 +168,11 @@ impl Drop for Counterpart {
     }
 }
 
-/// The publishers of one class and the subscription that receives from them.
+/// Publishers of one class and the subscription that receives from them.
 pub struct TopicGroup {
     here: Arc<Network>,
     class: TopicClass,
-    /// The node of the subscription.
+    /// Path of the subscription's node.
     own: BridgePath,
     publishers: Mutex<Publishers>,
     reader: Mutex<Option<Arc<ReaderEndpoint>>>,
@@ -182,14 +182,14 @@ pub struct TopicGroup {
 #[derive(Default)]
 struct Publishers {
     routed: HashMap<Guid, Arc<Counterpart>>,
-    /// Publishers of the topic that are not routed, or by another group.
+    /// Publishers of the topic that are not routed, or are routed by another group.
     others: HashSet<Guid>,
-    /// Publishers whose messages came before their counterparts.
+    /// Publishers whose messages arrived before their counterparts existed.
     early: HashSet<Guid>,
 }
 
 impl TopicGroup {
-    /// A group without publishers.
+    /// Creates a group without publishers.
     pub fn new(
         here: &Arc<Network>,
         class: TopicClass,
@@ -214,20 +214,20 @@ impl TopicGroup {
         let is_early = publishers.early.remove(&origin);
         drop(publishers);
         if is_early && self.class.is_transient_local {
-            // Its history comes again, and is taken this time.
+            // A new subscription gets the history again, and forwards it.
             self.unsubscribe();
         }
     }
 
-    /// Removes a publisher. Returns whether none is left.
+    /// Removes a publisher. Returns whether it was the last one.
     pub fn remove(&self, origin: Guid) -> bool {
         let mut publishers = self.publishers.lock();
         publishers.routed.remove(&origin);
         publishers.routed.is_empty()
     }
 
-    /// Notes all publishers of its side, so that messages of those that are not routed
-    /// ask for nothing.
+    /// Notes all publishers of the side, so that messages of unrouted ones do not renew
+    /// the subscription.
     pub fn note_publishers(&self, present: &HashSet<Guid>) {
         let mut publishers = self.publishers.lock();
         let Publishers {
@@ -240,7 +240,7 @@ impl TopicGroup {
         early.retain(|guid| present.contains(guid));
     }
 
-    /// Subscribes while somebody needs it.
+    /// Subscribes while a counterpart needs it.
     ///
     /// # Errors
     /// See [`EndpointError`].
@@ -284,7 +284,7 @@ impl TopicGroup {
         Ok(())
     }
 
-    /// The hash in the key of the topic, which its counterparts announce, too.
+    /// Hash in the key of the topic, which its counterparts announce.
     fn type_hash(&self) -> String {
         let publishers = self.publishers.lock();
         let first = publishers.routed.values().next();

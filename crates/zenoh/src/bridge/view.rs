@@ -1,4 +1,4 @@
-//! View of a bridge on one side: the endpoints of others, and the other bridges.
+//! View of one side: endpoints of other processes, and other bridges.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -11,7 +11,7 @@ use pteros_runtime::Core;
 use crate::bridge_path::{BridgeId, BridgePath};
 use crate::key::Place;
 
-/// One of the two networks of a bridge.
+/// A network of a bridge.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Side {
     /// The RTPS domain.
@@ -21,10 +21,10 @@ pub enum Side {
 }
 
 impl Side {
-    /// Both.
+    /// In the order of the arrays of the bridge.
     pub const BOTH: [Self; 2] = [Self::Rtps, Self::Zenoh];
 
-    /// The other one.
+    /// The opposite side.
     pub fn other(self) -> Self {
         match self {
             Self::Rtps => Self::Zenoh,
@@ -45,31 +45,32 @@ impl fmt::Display for Side {
 /// An endpoint of another process.
 #[derive(Clone, Debug)]
 pub struct SeenEndpoint {
-    /// Its announced data.
+    /// Announced data.
     pub data: Arc<EndpointData>,
-    /// Its name, type and role.
+    /// Name, type and role.
     pub place: Place,
-    /// The bridges that it has crossed. `None` if they are malformed.
+    /// Bridges that it has crossed. `None` if the path is malformed.
     pub path: Option<BridgePath>,
-    /// The DDS implementation of its participant.
+    /// DDS vendor of its participant.
     pub vendor: VendorId,
 }
 
-/// See the module documentation.
+/// Endpoints, bridges and participants of one side.
 #[derive(Clone, Debug, Default)]
 pub struct SideView {
-    /// Publishers and servers with names of ROS.
+    /// Publishers and servers with ROS names.
     pub endpoints: Vec<SeenEndpoint>,
-    /// The bridges that are there.
+    /// Bridges present now.
     pub bridges: BTreeSet<BridgeId>,
-    /// Those that are or have been there: what they made may outlive them.
+    /// Bridges present now or before, because their endpoints may outlive them.
     pub known: BTreeSet<BridgeId>,
-    /// The participants that are there.
+    /// Participants present now.
     pub participants: HashSet<GuidPrefix>,
 }
 
 impl SideView {
-    /// The view of a context's graph. Copies it: costs time and memory in proportion.
+    /// Builds the view of a context's graph. Copies it, so time and memory are
+    /// proportional to its size.
     pub fn of(core: &Core) -> Self {
         let graph = core.graph();
         let found = graph.endpoints_if(|guid, _| guid.prefix != core.prefix());
