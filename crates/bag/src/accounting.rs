@@ -1,9 +1,10 @@
-//! Loss accounting: what a recorder received of each publisher, what it wrote, and
-//! where the rest was lost.
+//! Loss accounting of a recorder: messages received per publisher, messages written, and
+//! where the others were lost.
 //!
-//! Publishers number their messages. So `published = received + lost before us`, and
-//! `received = written + lost in the buffer + lost in the writer + not kept`, per topic.
-//! Messages that arrive while the recorder is paused are neither received nor lost.
+//! Publishers number their messages. So per topic `published = received + lost before the
+//! recorder`, and `received = written + lost in the buffer + lost in the writer + not
+//! kept`. Messages that arrive while the recorder is paused are neither received nor
+//! lost.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +19,7 @@ pub const LOSS_RECORD: &str = "pteros_loss";
 pub struct PublisherAccount {
     /// The first sequence number that arrived, paused or not.
     pub first: i64,
-    /// The last one.
+    /// The highest sequence number that arrived.
     pub last: i64,
     /// Messages received.
     pub received: u64,
@@ -27,13 +28,13 @@ pub struct PublisherAccount {
 }
 
 impl PublisherAccount {
-    /// Takes a received sequence number into account.
+    /// Counts a message by its sequence number.
     pub fn receive(&mut self, sequence: i64) {
         self.see(sequence);
         self.received += 1;
     }
 
-    /// Takes a sequence number into account that arrived while the recorder was paused.
+    /// Counts a message that arrived while the recorder was paused.
     pub fn receive_paused(&mut self, sequence: i64) {
         self.see(sequence);
         self.paused += 1;
@@ -51,7 +52,7 @@ impl PublisherAccount {
         self.received + self.paused
     }
 
-    /// Messages between the first and the last that did not arrive.
+    /// Messages between the first and the last number that did not arrive.
     pub fn missing(&self) -> u64 {
         if self.arrived() == 0 || fault!("missing-numbers-not-counted") {
             return 0;
@@ -66,9 +67,9 @@ impl PublisherAccount {
 pub struct TopicAccount {
     /// Messages that reached the recorder.
     pub received: u64,
-    /// Messages in the bag, transient-local ones that were repeated not counted.
+    /// Messages in the bag, without repeated transient-local ones.
     pub written: u64,
-    /// Lost on the way: by sequence numbers, and by the reader's reports.
+    /// Lost in transport, by sequence numbers and by the reader's reports.
     pub lost_wire: u64,
     /// Replaced in the subscription's queue before they were taken.
     pub lost_queue: u64,
@@ -76,22 +77,22 @@ pub struct TopicAccount {
     pub lost_buffer: u64,
     /// Dropped because the file could not be written.
     pub lost_writer: u64,
-    /// Replaced by later ones before a snapshot was asked for. That is what a snapshot
-    /// is for, so they do not count as lost.
+    /// Replaced by later messages before a snapshot was requested. A snapshot discards
+    /// them by design, so they do not count as lost.
     pub not_kept: u64,
     /// Arrived while the recorder was paused: neither received nor lost.
     pub paused: u64,
-    /// By publisher.
+    /// Accounts by the gid of the publisher.
     pub publishers: BTreeMap<String, PublisherAccount>,
 }
 
 impl TopicAccount {
-    /// Everything that is lost.
+    /// Sum of all losses.
     pub fn lost(&self) -> u64 {
         self.lost_wire + self.lost_queue + self.lost_buffer + self.lost_writer
     }
 
-    /// Reads the text of [`fmt::Display`]. Unknown words are left out.
+    /// Parses the text of [`fmt::Display`]. Unknown words are ignored.
     pub fn read(text: &str) -> Self {
         let mut account = Self::default();
         for (name, value) in text.split(' ').filter_map(|part| part.split_once('=')) {
@@ -111,8 +112,8 @@ impl TopicAccount {
         account
     }
 
-    /// Computes the losses before the recorder from the publishers' numbers and the
-    /// reader's own counters of lost and overwritten samples.
+    /// Computes the losses before the recorder, from the publishers' numbers and the
+    /// reader's counts of lost and overwritten samples.
     pub(crate) fn settle(&mut self, reported_lost: u64, overwritten: u64) {
         let missing: u64 = self
             .publishers
@@ -153,7 +154,7 @@ impl fmt::Display for TopicAccount {
     }
 }
 
-/// The accounts of a bag's topics, as texts by key.
+/// Serializes the accounts of a bag's topics as texts by key.
 pub(crate) fn to_texts(accounts: &BTreeMap<String, TopicAccount>) -> BTreeMap<String, String> {
     let mut texts = BTreeMap::new();
     for (topic, account) in accounts {
@@ -178,7 +179,7 @@ pub(crate) fn is_account(key: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// Reads the accounts of topics from texts by key.
+/// Parses the accounts of topics from texts by key.
 pub(crate) fn from_texts(texts: &BTreeMap<String, String>) -> BTreeMap<String, TopicAccount> {
     let ours = texts.iter().filter_map(|(key, value)| {
         let topic = key.strip_prefix(LOSS_RECORD)?.strip_prefix(':')?;

@@ -1,4 +1,4 @@
-//! The files of a bag: those that `metadata.yaml` names, or all in the folder.
+//! Finds the files of a bag: those in `metadata.yaml`, or all bag files of the folder.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::metadata::{BagMetadata, METADATA_FILE};
 /// Bytes of `metadata.yaml` that are read. A thousand topics take one megabyte.
 const METADATA_BYTES_MAX: u64 = 64 << 20;
 
-/// The files of a bag, and its metadata.
+/// Finds the files of a bag, and its metadata.
 pub(crate) fn find_files(
     path: &Path,
     problems: &mut Vec<String>,
@@ -42,7 +42,7 @@ pub(crate) fn find_files(
     if !found.is_empty() && found.iter().all(|file| file.exists()) {
         return Ok((metadata, found));
     }
-    // The files that are named and missing may be there under other names.
+    // A missing file may exist under another name.
     let listed = std::fs::read_dir(path).map_err(BagError::io("reading", path))?;
     let mut listed: Vec<PathBuf> = listed
         .filter_map(Result::ok)
@@ -64,7 +64,7 @@ pub(crate) fn find_files(
             "a folder without .mcap, .db3 or .bag files is no bag",
         ));
     }
-    // bag_10 comes after bag_9.
+    // Numeric order: bag_9 before bag_10.
     found.sort_by_key(|file| {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         let stem = name.split('.').next().unwrap_or_default().to_owned();
@@ -77,7 +77,8 @@ pub(crate) fn find_files(
     Ok((metadata, found))
 }
 
-/// The metadata of a folder. Without a readable one, the files themselves say as much.
+/// Reads the metadata of a folder. If it is unreadable, the files themselves describe the
+/// bag.
 fn read_metadata(folder: &Path, problems: &mut Vec<String>) -> Option<BagMetadata> {
     let yaml = folder.join(METADATA_FILE);
     let shown = yaml.display();
@@ -110,9 +111,9 @@ fn read_metadata(folder: &Path, problems: &mut Vec<String>) -> Option<BagMetadat
     }
 }
 
-/// Where a file lies that `metadata.yaml` names. Before version 4 the names begin with
-/// the bag's folder. rosbag2 lists compressed files under `files` by the names that they
-/// had before.
+/// Path of a file that `metadata.yaml` lists. Before version 4 the listed names start
+/// with the bag's folder. rosbag2 lists compressed files by their names before
+/// compression.
 fn named_file(folder: &Path, name: &str) -> PathBuf {
     let file = folder.join(name);
     let parent = folder.parent().unwrap_or(Path::new(""));
@@ -125,8 +126,9 @@ fn named_file(folder: &Path, name: &str) -> PathBuf {
     there.unwrap_or(file)
 }
 
-/// Leaves out a compressed file whose plain form is there too. The plain one is whole: it
-/// goes when the compressed one is, and a recorder that was stopped meanwhile leaves both.
+/// Skips a compressed file whose uncompressed form exists, too. The uncompressed file is
+/// complete: it is removed after the compressed one is durable. A recorder that was
+/// killed in between leaves both.
 fn leave_out_copies(found: &mut Vec<PathBuf>, problems: &mut Vec<String>) {
     let plain: BTreeSet<PathBuf> = found.iter().cloned().collect();
     found.retain(|file| {
@@ -142,7 +144,7 @@ fn leave_out_copies(found: &mut Vec<PathBuf>, problems: &mut Vec<String>) {
     });
 }
 
-/// Whether a file in a bag's folder is one of its files, compressed or not.
+/// Whether a file in the folder is a bag file, compressed or not.
 fn is_bag_file(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name

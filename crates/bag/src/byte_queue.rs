@@ -1,4 +1,4 @@
-//! A queue between two threads, bounded by bytes and by items.
+//! Bounded queue between two threads, with limits of bytes and items.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ struct QueueState<T> {
 }
 
 impl<T> ByteQueue<T> {
-    /// A queue that is bounded by bytes alone.
+    /// Creates a queue that is bounded by bytes only.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self::bounded(bytes_max, usize::MAX)
     }
@@ -38,7 +38,7 @@ impl<T> ByteQueue<T> {
         }
     }
 
-    /// Whether `bytes` more fit. One item always fits into an empty queue.
+    /// Whether `bytes` more have space. An empty queue accepts any single item.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
         self.fits(&self.state.lock(), bytes)
     }
@@ -48,7 +48,7 @@ impl<T> ByteQueue<T> {
         state.items.is_empty() || fits
     }
 
-    /// Appends an item, whatever its size: the caller has asked for room.
+    /// Appends an item of any size: the caller has checked for space.
     pub(crate) fn push(&self, bytes: usize, item: T) {
         let mut state = self.state.lock();
         state.bytes += bytes;
@@ -56,7 +56,7 @@ impl<T> ByteQueue<T> {
         self.changed.notify_all();
     }
 
-    /// Waits for room and appends an item; false if the queue is closed.
+    /// Waits for space and appends an item. Returns false if the queue is closed.
     pub(crate) fn push_when_free(&self, bytes: usize, item: T) -> bool {
         let mut state = self.state.lock();
         while !state.is_closed && !self.fits(&state, bytes) {
@@ -71,7 +71,7 @@ impl<T> ByteQueue<T> {
         true
     }
 
-    /// Waits for an item; `None` once the queue is closed and empty.
+    /// Waits for an item. Returns `None` once the queue is closed and empty.
     pub(crate) fn pop(&self) -> Option<T> {
         let mut state = self.state.lock();
         loop {
@@ -87,7 +87,7 @@ impl<T> ByteQueue<T> {
         }
     }
 
-    /// The next item, if one is there.
+    /// Takes the next item without waiting.
     pub(crate) fn try_pop(&self) -> Option<T> {
         let mut state = self.state.lock();
         let (bytes, item) = state.items.pop_front()?;
@@ -96,18 +96,18 @@ impl<T> ByteQueue<T> {
         Some(item)
     }
 
-    /// Whether no more items come, or nobody takes them.
+    /// Whether [`close`](Self::close) or [`abandon`](Self::abandon) was called.
     pub(crate) fn is_closed(&self) -> bool {
         self.state.lock().is_closed
     }
 
-    /// No more items come.
+    /// Closes the queue for new items. Queued ones can be taken.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// Nobody takes items any more: drops them, and refuses others.
+    /// Closes the queue for new items and drops the queued ones.
     pub(crate) fn abandon(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;

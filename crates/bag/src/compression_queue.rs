@@ -1,8 +1,8 @@
-//! Background compression of complete files, so that the writer's thread goes on with the
-//! next file.
+//! Background compression of complete files. The writer's thread continues with the next
+//! file meanwhile.
 //!
-//! A file that waits is on disk and costs a path in memory. Nothing is dropped: if the
-//! queue has a limit, the writer waits at it.
+//! A queued file is on disk and costs one path of memory. Nothing is dropped: when a
+//! limited queue is full, the writer waits.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -17,35 +17,36 @@ use crate::file_compression::compress_file;
 /// How a recorder compresses complete files, with [`compress_files`](crate::BagOptions::compress_files).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileCompression {
-    /// Threads that compress; 0 is one per processor.
+    /// Compressing threads; 0 means one per processor.
     pub threads: usize,
-    /// Complete files that may wait for them. The writer waits at this limit, so messages
-    /// fill the buffer; 0 is no limit.
+    /// Complete files in the queue. When it is full, the writer waits and messages fill
+    /// the buffer; 0 means no limit.
     pub queue: usize,
-    /// Nice value of the threads, from -20 to 19; `None` leaves that of the process. A value
-    /// that the system refuses is warned of.
+    /// Nice value of the threads, from -20 to 19; `None` keeps that of the process. If
+    /// the system refuses it, a warning is logged.
     pub nice: Option<i32>,
 }
 
-/// Complete files, between the writer's thread and those that compress. Thread-safe.
+/// Queue of complete files between the writer's thread and compressing threads.
+/// Thread-safe.
 pub(crate) struct CompressionQueue {
     state: Mutex<CompressionState>,
     changed: Condvar,
-    /// Files that wait at most; `usize::MAX` is no limit.
+    /// Files in the queue; `usize::MAX` is no limit.
     limit: usize,
 }
 
 #[derive(Default)]
 struct CompressionState {
     waiting: VecDeque<PathBuf>,
-    /// Files that threads compress at present.
+    /// Files being compressed now.
     running: usize,
     error: Option<BagError>,
     is_closed: bool,
 }
 
 impl CompressionQueue {
-    /// A queue in which `limit` files may wait; with 0, any number.
+    /// Creates a queue of `limit` files; 0 means no limit.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -54,7 +55,7 @@ impl CompressionQueue {
         }
     }
 
-    /// Starts the threads that compress complete files.
+    /// Starts the compressing threads.
     ///
     /// # Errors
     /// The system's, if it cannot create a thread.
@@ -84,7 +85,7 @@ impl CompressionQueue {
         Ok(queue)
     }
 
-    /// Hands over a file. Blocks while the queue is full.
+    /// Appends a file. Blocks while the queue is full.
     pub(crate) fn push(&self, file: PathBuf) {
         let mut state = self.state.lock();
         while state.waiting.len() >= self.limit && !state.is_closed {
@@ -94,7 +95,7 @@ impl CompressionQueue {
         self.changed.notify_all();
     }
 
-    /// Compresses files, until the queue is closed and empty. Several threads may do it.
+    /// Compresses files until the queue is closed and empty. Several threads may run it.
     pub(crate) fn compress_all(&self) {
         let mut state = self.state.lock();
         loop {
@@ -118,7 +119,7 @@ impl CompressionQueue {
         }
     }
 
-    /// Ends the threads once they have compressed what waits.
+    /// Closes the queue. The threads end after the queued files.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_all();
@@ -127,7 +128,7 @@ impl CompressionQueue {
     /// Closes the queue and waits until every file is compressed.
     ///
     /// # Errors
-    /// The first file that could not be compressed: it is whole, and not compressed.
+    /// The first failed compression. That file is complete and uncompressed.
     pub(crate) fn finish(&self) -> Result<(), BagError> {
         self.close();
         let mut state = self.state.lock();
@@ -138,7 +139,7 @@ impl CompressionQueue {
     }
 }
 
-/// Sets the nice value of the calling thread alone: on Linux each thread has its own.
+/// Sets the nice value of the calling thread: on Linux each thread has its own.
 fn set_own_nice(nice: i32) -> std::io::Result<()> {
     let thread = rustix::thread::gettid();
     Ok(rustix::process::setpriority_process(Some(thread), nice)?)

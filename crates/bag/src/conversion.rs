@@ -1,5 +1,5 @@
-//! The output file of `ros2 bag convert`: a list of bags to write, each with its
-//! topics, times, splits and compression.
+//! Output file of `ros2 bag convert`: lists the bags to write, each with topics, times,
+//! splits and compression.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -21,23 +21,23 @@ const CONFIG_BYTES_MAX: u64 = 1 << 20;
 /// One bag to write.
 #[derive(Clone, Debug)]
 pub struct ConversionOutput {
-    /// Its folder.
+    /// Path of the bag's folder, which must not exist.
     pub folder: PathBuf,
-    /// Its topics. A bag without any choice is empty, as with rosbag2.
+    /// Selected topics. Without any selection the bag is empty, as with rosbag2.
     pub filter: TopicFilter,
-    /// How it is written.
+    /// Compression, splits and other options of the bag.
     pub options: BagOptions,
     /// The first log time, in nanoseconds since 1970.
     pub from: Option<u64>,
-    /// The log time after the last.
+    /// The log time after the last message.
     pub until: Option<u64>,
 }
 
-/// Reads the text of an output file. Each bag begins with the given options.
+/// Parses the text of an output file. `defaults` apply to each bag.
 ///
 /// # Errors
-/// The text is no YAML, a key is unknown or a value wrong: with its line. Files that it
-/// names cannot be read.
+/// The text is no YAML, a key is unknown, or a value is invalid: with its line. A file
+/// that it names is unreadable.
 pub fn read_conversion(text: &str, defaults: &BagOptions) -> Result<Vec<ConversionOutput>, String> {
     let root = YamlNode::read(text).map_err(|error| error.to_string())?;
     let list = match &root.content {
@@ -104,7 +104,7 @@ fn apply(entry: &YamlEntry, output: &mut ConversionOutput) -> Result<(), String>
         text.parse::<u64>()
             .map_err(|_| wrong("a whole number from 0"))
     };
-    // A negative time is none, as with rosbag2.
+    // A negative time means none, as with rosbag2.
     let time = || match text.parse::<i64>() {
         Ok(time) => Ok(u64::try_from(time).ok()),
         Err(_) => Err(wrong("nanoseconds since 1970, or -1 for no limit")),
@@ -189,7 +189,7 @@ fn apply(entry: &YamlEntry, output: &mut ConversionOutput) -> Result<(), String>
         "exclude_actions" => filter.exclude_actions = names()?,
         "include_hidden_topics" => filter.include_hidden = flag()?,
         "include_unpublished_topics" => {
-            // A bag's topics are all there.
+            // All topics of a bag exist already.
             flag()?;
         }
         "custom_data" => {

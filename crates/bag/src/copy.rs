@@ -1,4 +1,4 @@
-//! Copies messages of bags into a new bag, as they are.
+//! Copies messages of bags into a new bag, unchanged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,9 +9,9 @@ use crate::metadata::BagMetadata;
 use crate::reader::{BagMessage, BagReader, MessageFilter};
 use crate::writer::{BagOptions, BagWriter};
 
-/// Copies the chosen messages in the order of their log times. Topics without messages
-/// are copied too, and so is the source's custom data, without the accounts of its
-/// recorder. Blocks in the file system.
+/// Copies the selected messages in the order of their log times. Topics without messages
+/// and the custom data of the source are copied as well, except the recorder's accounts.
+/// Blocks in the file system.
 ///
 /// # Errors
 /// The output exists or cannot be written. Damage of the input is noted in its
@@ -25,8 +25,8 @@ pub fn copy(
     copy_and_report(bag, filter, output, options, |_| {})
 }
 
-/// As [`copy`]. `report` gets each message before it is copied, so that a program can
-/// show how far a long copy is.
+/// As [`copy`]. `report` receives each message before it is copied, so that a program can
+/// show progress.
 ///
 /// # Errors
 /// As [`copy`].
@@ -38,7 +38,7 @@ pub fn copy_and_report(
     mut report: impl FnMut(&BagMessage),
 ) -> Result<BagMetadata, BagError> {
     let mut described = bag.describe();
-    // The accounts are those of the source's recorder, and of all its messages.
+    // The accounts apply to the source's recorder and all of its messages.
     described
         .custom_data
         .retain(|key, _| !is_account(key) && !options.custom_data.contains_key(key));

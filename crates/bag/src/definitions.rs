@@ -1,5 +1,5 @@
-//! Message definitions in a bag: the type's `.msg` text, and those of all nested types
-//! behind separator lines (schema encoding `ros2msg`).
+//! Message definitions of a bag: the `.msg` text of a type, followed by its nested types
+//! after separator lines (schema encoding `ros2msg`).
 
 use pteros::msg::describe::{IndividualTypeDescription, TypeDescription};
 use pteros::msg::dynamic::DynamicType;
@@ -14,12 +14,12 @@ pub(crate) const CDR: &str = "cdr";
 /// Width of the line between two definitions.
 const SEPARATOR_WIDTH: usize = 80;
 
-/// The text of a type with its nested types. Texts of `library` are taken where they
-/// describe the same type, with constants and comments.
+/// Definition text of a type with its nested types. A text of `library` is used if it
+/// describes the same type, because it has constants and comments.
 pub fn definition_text(description: &TypeDescription, library: &InterfaceLibrary) -> String {
     let mut out = text_of(&description.type_description, library);
     if out.is_empty() {
-        // An empty message has a definition: an empty text means that nobody knows it.
+        // Not empty for an empty message, because an empty text means unknown.
         out.push('\n');
     }
     for nested in &description.referenced {
@@ -47,11 +47,11 @@ fn text_of(ty: &IndividualTypeDescription, library: &InterfaceLibrary) -> String
     known().unwrap_or_else(|| definition_text_of(ty))
 }
 
-/// The type of a topic's messages, by its own definition. Messages of other formats than
-/// CDR have none: nothing here decodes or publishes them.
+/// Type of a topic's messages, from the topic's own definition. Messages in formats other
+/// than CDR have none: they are neither decoded nor published.
 ///
 /// # Errors
-/// The messages are no CDR, or nobody describes the type: with the way out.
+/// The messages are no CDR, or the type has no description: with the way out.
 pub fn message_type(topic: &BagTopic, library: &InterfaceLibrary) -> Result<DynamicType, String> {
     let format = topic.serialization_format.as_str();
     if !["", CDR].contains(&format) {
@@ -60,7 +60,7 @@ pub fn message_type(topic: &BagTopic, library: &InterfaceLibrary) -> Result<Dyna
         ));
     }
     let ty = type_of(&topic.type_name, &topic.definition, library)?;
-    // A hash says that the recorder had another definition, which the bag does not have.
+    // The hash shows that the recorder had another definition, which the bag lacks.
     let recorded = topic.type_hash.as_str();
     if topic.definition.is_empty() && is_type_hash(recorded) && ty.hash().to_string() != recorded {
         return Err(format!(
@@ -72,14 +72,13 @@ pub fn message_type(topic: &BagTopic, library: &InterfaceLibrary) -> Result<Dyna
     Ok(ty)
 }
 
-/// Whether a text is a whole RIHS01 hash.
+/// Whether a text is a complete RIHS01 hash.
 fn is_type_hash(text: &str) -> bool {
     let digits = text.strip_prefix("RIHS01_").unwrap_or_default();
     digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Builds the type from a definition in a bag, or from `library` where the bag has
-/// none.
+/// Builds the type from a definition in a bag, or from `library` if the bag has none.
 ///
 /// # Errors
 /// Neither describes the type: with the way out.

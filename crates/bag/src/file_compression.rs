@@ -1,9 +1,8 @@
-//! Compression of a whole file that is complete, so that a crash leaves one copy that is
-//! read.
+//! Compression of a complete file. After a crash, exactly one copy is read.
 //!
-//! The compressed file has a temporary name until it is on disk. Then it gets its own
-//! name, and the other file is removed. Between both steps there are two whole copies:
-//! a reader takes the one that is not compressed.
+//! The compressed file has a temporary name until it is on disk. Then it is renamed, and
+//! the uncompressed file is removed. Between both steps two complete copies exist, and a
+//! reader uses the uncompressed one.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -12,23 +11,23 @@ use crate::error::BagError;
 use crate::file_store::unless_missing;
 use crate::mcap::compress_stream;
 
-/// Ending of compressed files.
+/// Extension of compressed files.
 pub(crate) const COMPRESSED_ENDING: &str = "zstd";
-/// Ending of one that is not complete. No bag has such a file.
+/// Extension of an incomplete compressed file, which is never part of a bag.
 const PARTIAL_ENDING: &str = "zstd.part";
 
-/// Replaces a complete file by its compressed form, and returns the path of that. Blocks
-/// in the file system.
+/// Replaces a complete file by its compressed form, and returns the new path. Blocks in
+/// the file system.
 ///
 /// # Errors
-/// The system's. The file is still there then, and no part of a compressed one.
+/// The system's. The original file remains, and the partial one is removed.
 pub(crate) fn compress_file(path: &Path) -> Result<PathBuf, BagError> {
     let (new, partial) = (
         with_ending(path, COMPRESSED_ENDING),
         with_ending(path, PARTIAL_ENDING),
     );
     if let Err(error) = compress_into(path, &partial) {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = std::fs::remove_file(&partial);
         return Err(error);
     }
@@ -67,7 +66,7 @@ mod tests {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();
         let file = folder.join("a.mcap");
-        // A folder opens as a file, and cannot be read.
+        // A folder opens like a file, and reading it fails.
         std::fs::create_dir(&file).unwrap();
         compress_file(&file).unwrap_err();
         let names = || {

@@ -1,7 +1,7 @@
-//! File store: where the files of a bag are created, written and made durable.
+//! File store: creates and writes the files of a bag, and makes them durable.
 //!
-//! A program uses the [`FileSystem`]. Tests and simulations have stores that are slow,
-//! full, or lose at a power cut what was not synced.
+//! Programs use the [`FileSystem`]. Tests and simulations use stores that are slow, full,
+//! or lose unsynced data at a power cut.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -15,29 +15,28 @@ pub trait FileStore: fmt::Debug + Send + Sync {
     /// Creates a file for writing. Blocks.
     ///
     /// # Errors
-    /// The system's. [`io::ErrorKind::AlreadyExists`] if there is one: no file is ever
+    /// The system's. [`io::ErrorKind::AlreadyExists`] if the file exists: no file is ever
     /// overwritten.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn BagFile>>;
 }
 
-/// A file of a bag that is being written. Thread-safe: one thread may sync it while
-/// another writes.
+/// An open file of a bag. Thread-safe: one thread may sync it while another writes.
 pub trait BagFile: fmt::Debug + Send + Sync {
-    /// Appends all of these bytes. Blocks.
+    /// Appends all bytes. Blocks.
     ///
     /// # Errors
-    /// The system's. A part of the bytes may be written nevertheless.
+    /// The system's. Some of the bytes may be written.
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Makes durable what is written: a power cut does not take it any more. Blocks until
-    /// the device has it.
+    /// Makes the written bytes durable, also across a power cut. Blocks until the device
+    /// has stored them.
     ///
     /// # Errors
-    /// The system's. Nothing that was written since the last call is certain then.
+    /// The system's. Bytes written since the last successful call may be lost then.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// The file system of the machine. A sync does nothing where it has none.
+/// The file system of the host. Syncing succeeds on file systems without sync.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FileSystem;
 
@@ -56,7 +55,7 @@ impl FileStore for FileSystem {
 struct DiskFile {
     file: File,
     folder: Option<PathBuf>,
-    /// Whether the folder's entry is durable too.
+    /// Whether the entry in the folder is durable as well.
     is_named: AtomicBool,
 }
 
@@ -77,8 +76,8 @@ impl BagFile for DiskFile {
     }
 }
 
-/// The outcome of a sync. It is no failure that a file system has none: its files are as
-/// durable as they can be.
+/// Outcome of a sync. A file system without sync is no failure: its files are as durable
+/// as they can be.
 pub(crate) fn unless_missing(synced: io::Result<()>) -> io::Result<()> {
     synced.or_else(|error| match error.kind() {
         io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported => Ok(()),

@@ -1,7 +1,7 @@
-//! The latest messages of topics before a time, as a late joiner would have them.
+//! Latest messages of topics before a time, as a late joiner would receive them.
 //!
-//! Blocks are read backwards, and only those that may have a message that is still
-//! missing. So a seek reads a few chunks, and not everything before it.
+//! Reads blocks backwards, and only blocks that may have a message still missing. So a
+//! seek reads a few chunks instead of everything before the time.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -18,17 +18,15 @@ struct EarlierBlock {
     at: usize,
 }
 
-/// The place of a message: its time, and among equal times its file, its block and its
-/// place there.
+/// Position of a message: time, then file, block and index in the block.
 type Place = (u64, usize, usize, usize);
 
-/// The latest messages by topic, in the order of time.
+/// Latest messages by topic, ordered by time.
 type Latest = BTreeMap<usize, Vec<(Place, BagMessage)>>;
 
 impl BagReader {
-    /// The latest messages before a time, in the order of time: of each topic as many as
-    /// `depths` says. Payloads are copied. Empty if reading was
-    /// [interrupted](Self::interrupt_when).
+    /// The latest messages before a time, ordered by time, up to `depths` per topic.
+    /// Payloads are copied. Empty if reading was [interrupted](Self::interrupt_when).
     pub(crate) fn latest_before(
         &mut self,
         depths: &BTreeMap<usize, usize>,
@@ -47,7 +45,7 @@ impl BagReader {
                 .map(|(topic, _)| *topic)
                 .collect();
             if missing.is_empty() {
-                // Each further block ends earlier.
+                // All further blocks end earlier.
                 break;
             }
             let is_wanted = |topic: usize| missing.contains(&topic);
@@ -60,7 +58,7 @@ impl BagReader {
         all.into_iter().map(|(_, message)| message).collect()
     }
 
-    /// The blocks that begin before a time. The one that ends last is the first.
+    /// Blocks that start before a time, the latest end first.
     fn earlier_blocks(&mut self, time: u64, order: MessageOrder) -> Vec<EarlierBlock> {
         let blocks = self.blocks_by(order).unwrap_or_default();
         let mut earlier = Vec::new();
@@ -75,7 +73,7 @@ impl BagReader {
         earlier
     }
 
-    /// Adds the latest messages of a block.
+    /// Merges the latest messages of a block.
     fn add_latest(
         &mut self,
         earlier: &EarlierBlock,
@@ -115,7 +113,7 @@ impl BagReader {
                     file,
                     log_time: message.log_time,
                     publish_time: message.publish_time,
-                    // A view would keep its whole chunk.
+                    // A view would keep its whole chunk in memory.
                     payload: Bytes::copy_from_slice(&payload),
                 };
                 let behind = kept.partition_point(|(known, _)| *known < place);
@@ -128,7 +126,7 @@ impl BagReader {
     }
 }
 
-/// Whether a block that ends at a time may have a message that belongs to the latest.
+/// Whether a block that ends at `end` may have one of the latest messages.
 fn is_missing(known: Option<&Vec<(Place, BagMessage)>>, depth: usize, end: u64) -> bool {
     let Some(known) = known.filter(|known| known.len() >= depth) else {
         return true;
@@ -143,7 +141,7 @@ mod tests {
     use crate::topic::BagTopic;
     use crate::writer::{BagOptions, BagWriter};
 
-    /// The latest messages by reading everything before the time.
+    /// Finds the latest messages by reading forward from the start of the bag.
     fn by_reading_forward(
         bag: &mut BagReader,
         depths: &BTreeMap<usize, usize>,
@@ -171,7 +169,7 @@ mod tests {
         all
     }
 
-    /// Chunks and files overlap in time, by both orders.
+    /// Chunks and files overlap in time, in both orders.
     #[test]
     fn reading_backwards_gives_the_same_as_reading_forward() {
         let name = format!("pteros-latest-{}", std::process::id());
@@ -204,7 +202,7 @@ mod tests {
                 1..10 => 2,
                 _ => 3,
             };
-            // No two times are equal.
+            // All times differ.
             let (log, publish) = (1000 * (n + random(60)) + n, 1000 * (n + random(200)) + n);
             writer.write(channel, log, publish, &[n as u8; 20]).unwrap();
         }

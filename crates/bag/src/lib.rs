@@ -2,11 +2,11 @@
 //! them.
 //!
 //! - [`BagWriter`] writes a folder of MCAP files with `metadata.yaml`.
-//! - [`BagReader`] reads such folders and single files, torn and damaged ones too, and
-//!   those of rosbag2's sqlite3 storage and of ROS 1.
+//! - [`BagReader`] reads such folders and single files, also truncated and damaged ones,
+//!   rosbag2's sqlite3 storage, and bags of ROS 1.
 //! - [`Recorder`] records topics of the graph and accounts for every message
 //!   ([`accounting`]).
-//! - [`Player`] publishes the messages of a bag with their spacing in time.
+//! - [`Player`] publishes the messages of a bag with their recorded spacing.
 //!
 //! The command `pteros bag` is a thin layer over them. Every error names the thing,
 //! the value and the way out ([`BagError`]).

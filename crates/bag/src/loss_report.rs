@@ -1,5 +1,5 @@
 //! Reports of lost messages on `events/rosbag2_messages_lost`, as rosbag2's recorder
-//! publishes them since Lyrical.
+//! publishes since Lyrical.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::error::BagError;
 const TOPIC: &str = "events/rosbag2_messages_lost";
 /// Time between two reports.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The report's type. It came after Jazzy, so its definition is here.
+/// Package of the report's type. Jazzy lacks the type, so it is defined here.
 const PACKAGE: &str = "rosbag2_interfaces";
 const TYPE: &str = "rosbag2_interfaces/msg/MessagesLostEvent";
 const DEFINITIONS: [(&str, &str); 2] = [
@@ -29,17 +29,17 @@ const DEFINITIONS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Publishes what was lost since the last report.
+/// Publishes the losses since the last report.
 pub(crate) struct LossReport {
     publisher: Publisher<DynamicMessage>,
     ty: DynamicType,
     node_name: String,
-    /// Reported so far, by topic.
+    /// Losses reported so far, by topic.
     reported: BTreeMap<String, Losses>,
     next: Option<Instant>,
 }
 
-/// Messages of a topic that are lost.
+/// Lost messages of a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Losses {
     in_transport: u64,
@@ -63,7 +63,7 @@ impl LossReport {
         self.publisher.topic()
     }
 
-    /// Whether a report is due; the next is due a second later.
+    /// Whether a report is due. If so, the next one is due a second later.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let is_due = self.next.is_none_or(|next| now >= next);
         if is_due {
@@ -72,7 +72,7 @@ impl LossReport {
         is_due
     }
 
-    /// Publishes the topics that have lost messages since the last report, if any.
+    /// Publishes the topics with losses since the last report, if any.
     pub(crate) fn publish(
         &mut self,
         accounts: &BTreeMap<String, TopicAccount>,
@@ -86,7 +86,7 @@ impl LossReport {
             };
             let before = self.reported.get(topic).copied().unwrap_or_default();
             reported.insert(topic.clone(), now);
-            // A late message takes back a loss on the way.
+            // A late message reduces the loss in transport.
             let in_transport = now.in_transport.saturating_sub(before.in_transport);
             let in_recorder = now.in_recorder.saturating_sub(before.in_recorder);
             if in_transport + in_recorder > 0 {
@@ -107,7 +107,7 @@ impl LossReport {
         let message = DynamicMessage::from_yaml(&self.ty, &text);
         let message = message.map_err(|error| BagError::Invalid(format!("{TOPIC}: {error}")))?;
         self.publisher.publish(&message)?;
-        // The losses of a report that failed are in the next.
+        // After a failed report, the next one includes its losses.
         self.reported = reported;
         Ok(())
     }

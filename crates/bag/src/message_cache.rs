@@ -1,12 +1,11 @@
-//! Message cache of a recorder: copies received payloads into chunks, and hands full chunks to
-//! the writer thread.
+//! Message cache of a recorder: copies received payloads into chunks, and passes full
+//! chunks to the writer thread.
 //!
-//! A payload is copied once and its loan given back at once. So a slow disk slows no
-//! publisher. When the queue before the writer is full, messages are dropped and
-//! counted.
+//! A payload is copied once, and its loan is returned at once. So a slow disk delays no
+//! publisher. When the writer's queue is full, messages are dropped and counted.
 //!
-//! In snapshot mode, full chunks go to a ring instead. The oldest chunk makes room for
-//! the newest, and a snapshot hands over all of them.
+//! In snapshot mode, full chunks enter a ring buffer instead. A new chunk replaces the
+//! oldest one. A snapshot passes all chunks to the writer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -24,16 +23,17 @@ use crate::sync_queue::{SyncQueue, sync_file};
 use crate::topic::BagTopic;
 use crate::writer::{BagWriter, Split};
 
-/// Memory of used chunks that is kept for others: four images of 4 MB. The kernel clears
-/// each fresh page, which takes as long as the copy into it.
+/// Memory of used chunks kept for reuse: four images of 4 MB. The kernel clears each
+/// fresh page, which takes as long as the copy into it.
 const FREE_BYTES_MAX: usize = 20 << 20;
-/// Chunks in a snapshot's ring, at least: one of them is what a new message replaces.
+/// Minimum number of chunks in a snapshot's ring, because a new message replaces a whole
+/// chunk.
 const RING_CHUNKS_MIN: usize = 16;
 
-/// An item of the writer thread's queue, in order.
+/// Item of the writer thread's queue.
 enum WriterItem {
     Topic(BagTopic),
-    /// Offered by a later publisher of a channel.
+    /// QoS of a later publisher of a channel.
     OfferedQos(u16, QosProfile),
     /// Transient-local messages of a chunk that is not written.
     TransientLocal(ChunkBuilder),
@@ -42,7 +42,7 @@ enum WriterItem {
     Sync,
 }
 
-/// A received message without its payload.
+/// Metadata of a received message.
 #[derive(Clone, Copy)]
 pub(crate) struct Received {
     pub channel: u16,
@@ -53,13 +53,13 @@ pub(crate) struct Received {
     pub is_transient_local: bool,
 }
 
-/// Between subscriptions and the writer thread. Thread-safe.
+/// Cache between subscriptions and the writer thread. Thread-safe.
 pub(crate) struct MessageCache {
     state: Mutex<CacheState>,
     queue: ByteQueue<WriterItem>,
     output: Mutex<WriterOutput>,
     finished: Condvar,
-    /// Where a thread syncs; else the one that writes does.
+    /// Queue of the sync thread. Without one, the writing thread syncs.
     syncs: Option<SyncQueue>,
     chunk_bytes: usize,
 }
@@ -69,13 +69,13 @@ struct CacheState {
     chunk: ChunkBuilder,
     channels: BTreeMap<u16, ChannelAccount>,
     is_paused: bool,
-    /// Messages that arrive from then on belong to no account.
+    /// After closing, messages are not counted.
     is_closed: bool,
-    /// Of a recorder in snapshot mode.
+    /// Only in snapshot mode.
     ring: Option<Ring>,
 }
 
-/// The latest chunks, as many as fit.
+/// Ring buffer of the latest chunks, bounded by bytes.
 struct Ring {
     chunks: VecDeque<ChunkBuilder>,
     bytes: usize,
@@ -91,7 +91,7 @@ impl Ring {
         }
     }
 
-    /// Appends a chunk, and returns those that made room for it.
+    /// Appends a chunk, and returns the chunks that it replaces.
     fn push(&mut self, chunk: ChunkBuilder) -> Vec<ChunkBuilder> {
         self.bytes += chunk.len();
         self.chunks.push_back(chunk);
@@ -127,12 +127,12 @@ struct WriterOutput {
     lost: BTreeMap<u16, u64>,
     splits: Vec<Split>,
     free: Vec<ChunkBuilder>,
-    /// Their memory, [`FREE_BYTES_MAX`] at most.
+    /// Memory of the free chunks, at most [`FREE_BYTES_MAX`].
     free_bytes: usize,
     problem: Option<String>,
-    /// Why a file could not be synced. Writing goes on nevertheless.
+    /// Why a sync failed. Writing continues.
     sync_problem: Option<String>,
-    /// The writer, once the thread has written everything.
+    /// Set once the thread has written everything.
     writer: Option<BagWriter>,
     is_finished: bool,
 }
@@ -153,15 +153,16 @@ impl CacheState {
     }
 }
 
-/// How a cache starts.
+/// Limits and modes of a cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MessageCacheOptions {
     pub chunk_bytes: usize,
-    /// Bytes that wait for the writer at most, or are kept for a snapshot.
+    /// Limit of bytes that wait for the writer, or that are kept for a snapshot.
     pub cache_bytes: usize,
     pub is_paused: bool,
     pub is_snapshot: bool,
-    /// Whether a thread runs [`MessageCache::sync_all`]. Else the one that writes syncs.
+    /// Whether a thread runs [`MessageCache::sync_all`]. Otherwise the writing thread
+    /// syncs.
     pub has_sync_thread: bool,
 }
 
@@ -189,7 +190,7 @@ impl MessageCache {
         })
     }
 
-    /// Runs on the writer thread until [`MessageCache::close`].
+    /// Main function of the writer thread, until [`MessageCache::close`].
     pub(crate) fn write_all(&self, mut writer: BagWriter) {
         while let Some(item) = self.queue.pop() {
             self.write_item(&mut writer, item);
@@ -203,7 +204,7 @@ impl MessageCache {
         self.finished.notify_all();
     }
 
-    /// Writes the next item, where no thread does; false if there is none.
+    /// Writes the next item if no thread does. Returns false if there is none.
     pub(crate) fn write_next(&self, writer: &mut BagWriter) -> bool {
         let item = self.queue.try_pop();
         let is_there = item.is_some();
@@ -213,7 +214,7 @@ impl MessageCache {
         is_there
     }
 
-    /// Runs on the thread that syncs, until the writer has ended.
+    /// Main function of the sync thread, until the writer has ended.
     pub(crate) fn sync_all(&self) {
         if let Some(syncs) = &self.syncs {
             syncs.sync_all(|error| self.fail_sync(error));
@@ -244,8 +245,8 @@ impl MessageCache {
     }
 
     fn write_chunk(&self, writer: &mut BagWriter, mut chunk: ChunkBuilder) {
-        // A file that could not be written is not written further: what follows a torn
-        // record could not be read.
+        // After a failure nothing more is written to the file, because a reader cannot
+        // read past a torn record.
         let has_failed = self.output.lock().problem.is_some() && !fault!("written-after-a-failure");
         let result = if has_failed {
             Err(None)
@@ -289,8 +290,7 @@ impl MessageCache {
         self.output.lock().problem.clone()
     }
 
-    /// Why a sync failed, the first one that did. All of them are known after
-    /// [`MessageCache::close`].
+    /// Why the first failed sync failed. Complete after [`MessageCache::close`].
     pub(crate) fn sync_problem(&self) -> Option<String> {
         self.output.lock().sync_problem.clone()
     }
@@ -307,7 +307,7 @@ impl MessageCache {
         self.queue.push(0, WriterItem::OfferedQos(channel, profile));
     }
 
-    /// Takes in a message, or counts it as lost, or as paused.
+    /// Appends a message to the chunk, or counts it as lost or paused.
     pub(crate) fn receive(&self, message: Received, payload: &[u8]) {
         let mut state = self.state.lock();
         if state.is_closed {
@@ -345,7 +345,7 @@ impl MessageCache {
         }
     }
 
-    /// Hands the chunk to the writer; false if the queue is full.
+    /// Passes the chunk to the writer. Returns false if the queue is full.
     fn hand_over(&self, state: &mut CacheState) -> bool {
         let bytes = state.chunk.len();
         if state.ring.is_some() {
@@ -362,7 +362,7 @@ impl MessageCache {
         true
     }
 
-    /// Moves the chunk into the ring, and counts the messages that make room for it.
+    /// Moves the chunk into the ring, and counts the replaced messages.
     fn keep_for_snapshot(&self, state: &mut CacheState) {
         let next = ChunkBuilder::with_capacity(self.chunk_bytes);
         let full = std::mem::replace(&mut state.chunk, next);
@@ -379,8 +379,8 @@ impl MessageCache {
         }
     }
 
-    /// Hands over everything in the ring to the writer, however long its queue is;
-    /// false if the recorder is not in snapshot mode.
+    /// Passes all chunks of the ring to the writer, whatever the length of its queue.
+    /// Returns false outside snapshot mode.
     pub(crate) fn snapshot(&self) -> bool {
         let mut state = self.state.lock();
         if state.ring.is_none() {
@@ -396,8 +396,8 @@ impl MessageCache {
         true
     }
 
-    /// Hands over what there is, so that it is in the file even if the process is
-    /// killed. A snapshot waits to be asked for.
+    /// Passes the current chunk to the writer, so that the file has it if the process is
+    /// killed. Does nothing in snapshot mode.
     pub(crate) fn flush(&self) {
         let mut state = self.state.lock();
         let is_there = !state.chunk.is_empty() && !fault!("old-chunk-not-flushed");
@@ -406,7 +406,7 @@ impl MessageCache {
         }
     }
 
-    /// Asks the writer to make durable what was handed over.
+    /// Requests a sync of everything passed to the writer.
     pub(crate) fn sync(&self) {
         if !fault!("sync-not-asked") {
             self.queue.push(0, WriterItem::Sync);
@@ -426,7 +426,7 @@ impl MessageCache {
         self.state.lock().is_paused
     }
 
-    /// The accounts so far, by channel.
+    /// The accounts until now, by channel.
     pub(crate) fn accounts(&self) -> BTreeMap<u16, TopicAccount> {
         let state = self.state.lock();
         let output = self.output.lock();
@@ -449,8 +449,8 @@ impl MessageCache {
         accounts.collect()
     }
 
-    /// Closes the cache and waits until everything is written, by the thread or here, where the
-    /// writer is the caller's, and until no sync runs. Blocks.
+    /// Closes the cache. Writes everything that is queued, here if the caller has the
+    /// writer. Blocks until all is written and no sync runs.
     pub(crate) fn close(&self, writer: Option<BagWriter>) -> Option<BagWriter> {
         {
             let mut state = self.state.lock();
@@ -463,7 +463,7 @@ impl MessageCache {
                     state.count_not_kept(chunk);
                 }
             } else if !last.is_empty() {
-                // The end has room: nothing else comes.
+                // The last chunk has space: nothing follows it.
                 self.queue.push(bytes, WriterItem::Chunk(last));
             }
         }
@@ -477,21 +477,21 @@ impl MessageCache {
         }
         let writer = output.writer.take();
         drop(output);
-        // The system reports bytes that it could not write to one sync only. That may be
-        // the one that runs, and the last one of the file succeeds then.
+        // The system reports unwritten bytes to one sync only. That may be the running
+        // one, and the last sync of the file succeeds then.
         if let Some(syncs) = &self.syncs {
             syncs.wait_until_idle();
         }
         writer
     }
 
-    /// Ends the threads of a recorder that could not start.
+    /// Ends the threads of a recorder that failed to start.
     pub(crate) fn stop(&self) {
         self.state.lock().is_closed = true;
         self.queue.close();
     }
 
-    /// Ends the bag of a writer with its accounts.
+    /// Ends the bag of a writer with the accounts.
     pub(crate) fn finish(
         writer: BagWriter,
         accounts: &BTreeMap<String, TopicAccount>,
@@ -500,7 +500,7 @@ impl MessageCache {
     }
 }
 
-/// The transient-local messages of a chunk alone.
+/// Copies the transient-local messages of a chunk.
 fn transient_local_of(chunk: &ChunkBuilder) -> ChunkBuilder {
     let mut transient_local = ChunkBuilder::default();
     for message in chunk.transient_local() {
@@ -598,7 +598,8 @@ mod tests {
         assert_eq!(TopicAccount::read(&account.to_string()).paused, 10);
     }
 
-    /// The writer is behind: what came after the split is no state before it.
+    /// The writer is behind: messages after the split are not part of the state before
+    /// it.
     #[test]
     fn a_file_begins_with_the_latched_messages_before_the_split() {
         let folder = folder("transient_local");
@@ -646,7 +647,8 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    /// The writer thread runs only after everything was received: the slowest disk.
+    /// The writer thread runs only after everything was received, as with the slowest
+    /// disk.
     #[test]
     fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {
         let folder = folder("full");
@@ -664,7 +666,7 @@ mod tests {
         let writer = cache.output.lock().writer.take().unwrap();
         let account = cache.accounts().remove(&1).unwrap();
         let metadata = MessageCache::finish(writer, &BTreeMap::new()).unwrap();
-        // The chunk that was being filled when the queue closed is left.
+        // The chunk being filled when the queue closed is left.
         let left = u64::try_from(cache.state.lock().chunk.len() / 231).unwrap();
         assert_eq!(
             account.received,

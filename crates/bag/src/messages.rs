@@ -1,4 +1,5 @@
-//! The messages of a bag in the order of time: blocks of all files, merged.
+//! Iterates over the messages of a bag in the order of time, merging the blocks of all
+//! files.
 
 use std::cmp::Reverse;
 
@@ -8,11 +9,11 @@ use crate::mcap::growth_limit;
 use crate::reader::{BagMessage, BagReader, MessageFilter, time_of};
 use crate::storage::{BlockMessage, LoadedBlock};
 
-/// Overlapping chunks are held together up to this size, and up to a multiple of the
-/// bag's. Beyond it, the order of messages is that of the chunks.
+/// Limit of overlapping chunks in memory, beside a multiple of the bag's size. Beyond it,
+/// messages follow the order of the chunks.
 const LOADED_BYTES_MAX: u64 = 1 << 30;
 
-/// A block that is not loaded yet.
+/// A block that is not loaded.
 struct WaitingBlock {
     start: u64,
     file: usize,
@@ -23,7 +24,7 @@ struct OpenBlock {
     file: usize,
     at: usize,
     data: Bytes,
-    /// Sorted backwards: the next one is the last.
+    /// In reverse order: the next message is the last.
     messages: Vec<BlockMessage>,
 }
 
@@ -31,7 +32,7 @@ struct OpenBlock {
 pub struct Messages<'a> {
     reader: &'a mut BagReader,
     filter: MessageFilter,
-    /// By topic, whether it is read; `None` for all.
+    /// Whether each topic is read; `None` for all.
     wanted: Option<Vec<bool>>,
     waiting: Vec<WaitingBlock>,
     loaded: Vec<OpenBlock>,
@@ -66,7 +67,7 @@ impl<'a> Messages<'a> {
 
     fn find_blocks(&mut self) {
         let (from, until) = (self.filter.from, self.filter.until);
-        // An interrupted read has no messages.
+        // An interrupted read yields no messages.
         let blocks = self.reader.blocks_by(self.filter.order);
         for (file, blocks) in blocks.unwrap_or_default().iter().enumerate() {
             for (at, block) in blocks.iter().enumerate() {
@@ -98,7 +99,8 @@ impl<'a> Messages<'a> {
         time_of(self.filter.order, message.log_time, message.publish_time)
     }
 
-    /// The loaded block with the earliest message, of equal ones the first in the files.
+    /// The loaded block with the earliest message; among equal times, the first in the
+    /// files.
     fn earliest(&self) -> Option<(usize, u64)> {
         let firsts = self.loaded.iter().enumerate();
         let earliest = firsts
@@ -136,7 +138,7 @@ impl<'a> Messages<'a> {
         });
     }
 
-    /// Takes the next message of a loaded block; the block goes with its last.
+    /// Takes the next message of a loaded block. Drops the block after its last message.
     fn take(&mut self, at: usize) -> Option<(usize, BlockMessage, Bytes)> {
         let block = self.loaded.get_mut(at)?;
         let message = block.messages.pop()?;

@@ -1,5 +1,5 @@
-//! `metadata.yaml` of a bag, version 9, as rosbag2 of Jazzy writes it. All earlier
-//! versions are read.
+//! `metadata.yaml` of a bag: writes version 9, as rosbag2 of Jazzy, and reads all earlier
+//! versions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,61 +12,61 @@ use crate::qos_text::{read_profiles, scalar, write_profiles};
 
 /// The file's name in a bag's folder.
 pub const METADATA_FILE: &str = "metadata.yaml";
-/// The version that is written.
+/// Version that is written.
 const VERSION: u32 = 9;
 
-/// The contents of a `metadata.yaml`.
+/// Parsed `metadata.yaml`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BagMetadata {
     /// `mcap` or `sqlite3`.
     pub storage: String,
-    /// From the first to the last message, in nanoseconds.
+    /// Time from the first to the last message, nanoseconds.
     pub duration: u64,
-    /// The first message's log time, in nanoseconds since 1970.
+    /// Log time of the first message, nanoseconds since 1970.
     pub start: u64,
     /// Messages in all files.
     pub message_count: u64,
-    /// The recorded topics.
+    /// Recorded topics with their message counts.
     pub topics: Vec<TopicMetadata>,
-    /// Compression beyond that of the storage; empty with Pteros.
+    /// Compression beside that of the storage; Pteros writes none.
     pub compression_format: String,
     /// `FILE`, `MESSAGE`, or empty.
     pub compression_mode: String,
-    /// The files, in order.
+    /// Files of the bag, in order.
     pub files: Vec<FileMetadata>,
-    /// Texts of the user, and the accounts of [`crate::accounting`].
+    /// Custom texts, and the accounts of [`crate::accounting`].
     pub custom_data: BTreeMap<String, String>,
-    /// The ROS distribution of the recorder.
+    /// ROS distribution of the recorder.
     pub ros_distro: String,
 }
 
-/// A topic in the metadata.
+/// Metadata of a recorded topic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TopicMetadata {
-    /// Its name.
+    /// Fully qualified topic name.
     pub name: String,
-    /// Its type, for example `std_msgs/msg/String`.
+    /// ROS type, for example `std_msgs/msg/String`.
     pub type_name: String,
-    /// `cdr`.
+    /// Always `cdr` for ROS 2.
     pub serialization_format: String,
-    /// The profiles that its publishers offered when recording began.
+    /// QoS profiles of its publishers when recording started.
     pub offered_qos: Vec<QosProfile>,
-    /// The RIHS01 hash of its type; empty if unknown.
+    /// RIHS01 type hash; empty if unknown.
     pub type_hash: String,
-    /// Its messages.
+    /// Number of its messages in all files.
     pub message_count: u64,
 }
 
-/// A file in the metadata.
+/// Metadata of a file of the bag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileMetadata {
-    /// Relative to the bag's folder.
+    /// Path relative to the bag's folder.
     pub path: String,
-    /// Its first log time.
+    /// First log time, nanoseconds since 1970.
     pub start: u64,
-    /// From its first to its last message, in nanoseconds.
+    /// Time from its first to its last message, nanoseconds.
     pub duration: u64,
-    /// Its messages.
+    /// Number of messages in this file.
     pub message_count: u64,
 }
 
@@ -81,7 +81,7 @@ impl BagMetadata {
         out
     }
 
-    /// The same without the outer key, as it is embedded in each file.
+    /// The text without the outer key, as embedded in each file.
     pub(crate) fn to_yaml_body(&self) -> String {
         let mut out = String::new();
         // Writing to a String does not fail.
@@ -159,7 +159,7 @@ impl BagMetadata {
         }
     }
 
-    /// Reads `metadata.yaml`, or the text that is embedded in a file.
+    /// Parses `metadata.yaml`, or the text embedded in a file.
     ///
     /// # Errors
     /// The text is no YAML, or a value does not fit: with its position.
@@ -295,7 +295,7 @@ fn number(entry: &YamlEntry) -> Result<u64, String> {
     })
 }
 
-/// The number in a mapping of one entry, `nanoseconds: 5`.
+/// The number of a mapping with one entry, `nanoseconds: 5`.
 fn inner_number(entry: &YamlEntry) -> Result<u64, String> {
     match entries(&entry.value)? {
         [only] => number(only),
@@ -312,7 +312,7 @@ fn none_if(is_empty: bool) -> &'static str {
     if is_empty { " []" } else { "" }
 }
 
-/// A text as rosbag2 writes it.
+/// Quotes a text as rosbag2 does.
 fn quoted(text: &str) -> String {
     if text.is_empty() {
         return "\"\"".to_owned();

@@ -1,8 +1,8 @@
-//! QoS profiles as rosbag2 writes them: a YAML list in `metadata.yaml` and in each
+//! QoS profiles in rosbag2's text form: a YAML list in `metadata.yaml` and in each
 //! channel's metadata, and the mappings of an override file.
 //!
-//! Words are written (version 9 of the metadata). Numbers of older versions are read
-//! too, and so are the three infinities that vendors wrote before.
+//! Policies are written as words (version 9 of the metadata). Numbers of older versions
+//! are read as well, and so are the three infinities that vendors wrote earlier.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,10 +15,10 @@ use pteros::qos::{
 
 /// rmw's infinite duration.
 const INFINITE: (u64, u32) = (9_223_372_036, 854_775_807);
-/// Longer ones count as infinite: Foxy's vendors wrote 2^31 - 1 seconds.
+/// Longer durations count as infinite: Foxy's vendors wrote 2^31 - 1 seconds.
 const SECONDS_MAX: u64 = 0x7fff_ffff;
 
-/// Writes profiles as a list, each line behind `indent`.
+/// Writes profiles as a list, with `indent` before each line.
 pub(crate) fn write_profiles(profiles: &[QosProfile], indent: &str) -> String {
     let mut out = String::new();
     for profile in profiles {
@@ -35,7 +35,7 @@ pub(crate) fn write_profiles(profiles: &[QosProfile], indent: &str) -> String {
         };
         let durability = match profile.durability {
             DurabilityPolicy::Volatile => "volatile",
-            // ROS 2 has no word for the stored kinds; they serve late joiners too.
+            // ROS 2 has no word for the stored kinds, which serve late joiners as well.
             DurabilityPolicy::TransientLocal
             | DurabilityPolicy::Transient
             | DurabilityPolicy::Persistent => "transient_local",
@@ -75,7 +75,7 @@ fn duration(out: &mut String, indent: &str, name: &str, value: Option<Duration>)
     let _ = writeln!(out, "{indent}    nsec: {nanos}");
 }
 
-/// Reads a list of profiles.
+/// Parses a list of profiles.
 pub(crate) fn read_profiles(node: &YamlNode) -> Result<Vec<QosProfile>, String> {
     match &node.content {
         YamlContent::List(items) => items
@@ -88,7 +88,7 @@ pub(crate) fn read_profiles(node: &YamlNode) -> Result<Vec<QosProfile>, String> 
     }
 }
 
-/// Reads the text of a list of profiles.
+/// Parses the text of a list of profiles.
 pub(crate) fn parse_profiles(text: &str) -> Result<Vec<QosProfile>, String> {
     if text.trim().is_empty() {
         return Ok(Vec::new());
@@ -107,7 +107,7 @@ fn read_profiles_list(node: &YamlNode) -> Result<Vec<QosProfile>, String> {
     }
 }
 
-/// Reads an override file: a mapping from topics to policies.
+/// Parses an override file: a mapping from topics to policies.
 ///
 /// # Errors
 /// The text is no YAML, or a policy or value is unknown: with its position.

@@ -1,8 +1,9 @@
-//! Reads bags: a folder with `metadata.yaml`, a folder of files, or one file. Files are
-//! MCAP, databases of rosbag2's sqlite3 storage, or bags of ROS 1.
+//! Bag reader: reads a folder with `metadata.yaml`, a folder of files, or one file, in
+//! MCAP, rosbag2's sqlite3 storage, or the format of ROS 1.
 //!
-//! Messages come in the order of their log times, or of their publish times. Torn and damaged files are read as
-//! far as they go, and [`BagReader::problems`] says what is missing.
+//! Messages are returned in the order of their log times or publish times. Truncated and
+//! damaged files are read as far as possible, and [`BagReader::problems`] lists the
+//! missing parts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -22,23 +23,23 @@ use crate::topic::RecordedTopic;
 use crate::topic_table::TopicTable;
 use crate::writer::write_metadata;
 
-/// A message of a bag.
+/// A recorded message with its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BagMessage {
     /// Index in [`BagReader::topics`].
     pub topic: usize,
     /// Index in [`BagReader::files`].
     pub file: usize,
-    /// When it was received, in nanoseconds since 1970.
+    /// Reception time, nanoseconds since 1970.
     pub log_time: u64,
-    /// When it was published.
+    /// Publication time, nanoseconds since 1970.
     pub publish_time: u64,
-    /// CDR with its encapsulation header: a view into the chunk.
+    /// CDR with its encapsulation header; a view into the chunk.
     pub payload: Bytes,
 }
 
 impl BagMessage {
-    /// The time by which the message is ordered. A publish time of 0 is unknown.
+    /// The time that orders the message. A publish time of 0 is unknown.
     pub fn time(&self, order: MessageOrder) -> u64 {
         time_of(order, self.log_time, self.publish_time)
     }
@@ -51,30 +52,30 @@ pub(crate) fn time_of(order: MessageOrder, log_time: u64, publish_time: u64) -> 
     }
 }
 
-/// By which time messages are ordered and chosen.
+/// The time that orders and selects messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MessageOrder {
-    /// When the recorder received them.
+    /// Reception time at the recorder.
     #[default]
     Received,
-    /// When they were published. The whole bag is read once more, to find the times.
+    /// Publication time. Finding these times reads the whole bag once more.
     Sent,
 }
 
-/// Which messages are read. All by default.
+/// Selects messages. The default selects all.
 #[derive(Clone, Debug, Default)]
 pub struct MessageFilter {
     /// Indexes of topics; `None` for all.
     pub topics: Option<Vec<usize>>,
-    /// The first time.
+    /// First selected time, nanoseconds since 1970.
     pub from: Option<u64>,
-    /// The time after the last.
+    /// Time after the last selected one.
     pub until: Option<u64>,
-    /// The time that orders messages.
+    /// Time that orders and selects messages.
     pub order: MessageOrder,
 }
 
-/// Reads a bag.
+/// An open bag.
 pub struct BagReader {
     path: PathBuf,
     files: Vec<Box<dyn StorageFile>>,
@@ -82,7 +83,7 @@ pub struct BagReader {
     channels: Vec<BTreeMap<u16, usize>>,
     topics: TopicTable,
     metadata: Option<BagMetadata>,
-    /// Blocks by publish times, once they were asked for.
+    /// Blocks by publish times, once requested.
     sent: Option<Vec<Vec<Block>>>,
     format: Option<Format>,
     /// Per file: whether each message is compressed.
@@ -91,11 +92,12 @@ pub struct BagReader {
     interrupt: Option<Interrupt>,
 }
 
-/// Whether a long read is over.
+/// Predicate that ends a long read.
 type Interrupt = Box<dyn Fn() -> bool + Send>;
 
 impl BagReader {
-    /// Opens a folder or a file. Reads summaries; a torn file is read to its end.
+    /// Opens a folder or a file. Reads the summaries; a truncated file is read
+    /// completely.
     ///
     /// # Errors
     /// There is no bag, or the system refuses. Damage is no error, see
@@ -104,8 +106,8 @@ impl BagReader {
         Self::open_with(path, pteros::interfaces::library())
     }
 
-    /// As [`open`](Self::open), with the definitions of the types that messages of a
-    /// ROS 1 bag become.
+    /// As [`open`](Self::open). `library` defines the ROS 2 types for the messages of a
+    /// ROS 1 bag.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -118,7 +120,7 @@ impl BagReader {
         for file in paths {
             match open_file(&file, library) {
                 Ok(open) => reader.add_file(open, library)?,
-                // A bag of several files is read without those that are missing.
+                // Missing files of a bag with several files are noted.
                 Err(error) if count > 1 => reader.problems.push(error.to_string()),
                 Err(error) => return Err(error),
             }
@@ -126,7 +128,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// Reads one file that lies in memory, of any format.
+    /// Opens the content of one file in memory, in any format.
     ///
     /// # Errors
     /// It is no bag. Damage is no error, see [`problems`](Self::problems).
@@ -138,7 +140,7 @@ impl BagReader {
         Ok(reader)
     }
 
-    /// Opens several bags as one, whose messages are merged by time.
+    /// Opens several bags as one, and merges their messages by time.
     ///
     /// # Errors
     /// As [`open_with`](Self::open_with), of the first that fails.
@@ -196,7 +198,7 @@ impl BagReader {
         Ok(())
     }
 
-    /// Whether each message is compressed, as `metadata.yaml` or the file itself says.
+    /// Whether each message is compressed, according to `metadata.yaml` or the file.
     fn messages_are_compressed(&self, file: &dyn StorageFile) -> Result<bool, BagError> {
         let embedded = embedded_metadata(file);
         let known = self.metadata.as_ref().or(embedded.as_ref());
@@ -225,7 +227,7 @@ impl BagReader {
             }
             for problem in stored.problem.into_iter().chain(added.err()) {
                 let problem = format!("{shown}: {problem}");
-                // A merged bag has said so when it was opened.
+                // A merged bag has reported it when it was opened.
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);
                 }
@@ -234,26 +236,26 @@ impl BagReader {
         self.channels.push(channels);
     }
 
-    /// The path that was opened.
+    /// The opened path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The topics, in the order of their channels. A topic that was recorded with several
-    /// definitions of its type is there once for each, so that each message is decoded by
-    /// its own.
+    /// The topics, in the order of their channels. A topic recorded with several
+    /// definitions of its type has one entry per definition, so that each message is
+    /// decoded by its own.
     pub fn topics(&self) -> &[RecordedTopic] {
         self.topics.all()
     }
 
-    /// Log times of the first and the last message; `None` without messages.
+    /// First and last log time; `None` without messages.
     pub fn span(&self) -> Option<(u64, u64)> {
         let spans = self.files.iter().filter_map(|file| file.span());
         spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// The first and the last time by an order; `None` without messages. Publish times
-    /// are found by reading the whole bag, once.
+    /// First and last time of an order; `None` without messages. Finding publish times
+    /// reads the whole bag, once.
     pub fn span_by(&mut self, order: MessageOrder) -> Option<(u64, u64)> {
         match order {
             MessageOrder::Received => self.span(),
@@ -276,8 +278,8 @@ impl BagReader {
         self.sent.as_deref()
     }
 
-    /// The blocks of a file by publish times. A block that cannot be read keeps its log
-    /// times: reading its messages notes the reason.
+    /// Blocks of a file by publish times. An unreadable block keeps its log times;
+    /// reading its messages notes the reason.
     fn sent_blocks_of(&mut self, file: usize) -> Option<Vec<Block>> {
         let known = self.files.get(file).map(|file| file.blocks());
         let mut blocks = known.unwrap_or_default();
@@ -297,12 +299,12 @@ impl BagReader {
         Some(blocks)
     }
 
-    /// Messages in all files.
+    /// Number of messages in all files.
     pub fn message_count(&self) -> u64 {
         self.files.iter().map(|file| file.message_count()).sum()
     }
 
-    /// Bytes of all files.
+    /// Size of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.bytes()).sum()
     }
@@ -312,13 +314,13 @@ impl BagReader {
         self.files.iter().map(|file| file.path())
     }
 
-    /// Whether every file ends as its writer meant it to.
+    /// Whether every file ends as its writer intended.
     pub fn is_complete(&self) -> bool {
         self.files.iter().all(|file| file.is_complete())
     }
 
-    /// The storage of the bag's first file, as rosbag2 names it: `mcap`, `sqlite3` or
-    /// `rosbag1`. `mcap` for a bag without files.
+    /// Storage of the first file in rosbag2's words: `mcap`, `sqlite3` or `rosbag1`;
+    /// `mcap` for a bag without files.
     pub fn storage_id(&self) -> &'static str {
         self.format.unwrap_or(Format::Mcap).storage_id()
     }
@@ -328,7 +330,7 @@ impl BagReader {
         self.metadata.as_ref()
     }
 
-    /// Sentences about the parts that could not be read so far.
+    /// One sentence per part that could not be read so far.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -340,15 +342,15 @@ impl BagReader {
         found.next().map(from_texts).unwrap_or_default()
     }
 
-    /// Reads the messages in the order of their log times. Damaged chunks are left
-    /// out and noted. Chunks whose index lists no wanted topic are not read.
+    /// Reads messages in the order of the filter. Damaged chunks are skipped and noted.
+    /// Chunks whose index lists no selected topic are not read.
     pub fn messages(&mut self, filter: MessageFilter) -> Messages<'_> {
         Messages::new(self, filter)
     }
 
-    /// Ends long reads early: `is_over` is asked before each chunk. Once it says true,
-    /// there are no more messages, and the [span](Self::span_by) of publish times is
-    /// unknown. It replaces the last one.
+    /// Ends long reads early: `is_over` is called before each chunk. Once it returns
+    /// true, no more messages follow, and the [span](Self::span_by) of publish times is
+    /// unknown. Replaces the previous predicate.
     pub fn interrupt_when(&mut self, is_over: impl Fn() -> bool + Send + 'static) {
         self.interrupt = Some(Box::new(is_over));
     }
@@ -357,7 +359,7 @@ impl BagReader {
         self.interrupt.as_ref().is_some_and(|is_over| is_over())
     }
 
-    /// The blocks of each file by an order; `None` if finding them was interrupted.
+    /// Blocks of each file by an order; `None` if the read was interrupted.
     pub(crate) fn blocks_by(&mut self, order: MessageOrder) -> Option<Vec<Vec<Block>>> {
         match order {
             MessageOrder::Received => Some(self.files.iter().map(|file| file.blocks()).collect()),
@@ -365,7 +367,7 @@ impl BagReader {
         }
     }
 
-    /// Whether a block may have messages of topics. Only an index says no.
+    /// Whether a block may have messages of topics. Without an index it may.
     pub(crate) fn may_have(
         &self,
         file: usize,
@@ -383,7 +385,7 @@ impl BagReader {
         self.channels.get(file)?.get(&channel).copied()
     }
 
-    /// Loads a block. Its damage is noted.
+    /// Loads a block and notes its damage.
     pub(crate) fn load_block(&mut self, file: usize, at: usize) -> LoadedBlock {
         let loaded = match self.files.get_mut(file).map(|open| open.load(at)) {
             Some(Ok(loaded)) => loaded,
@@ -397,8 +399,8 @@ impl BagReader {
         loaded
     }
 
-    /// The payload of a message, decompressed where each message is compressed; `None` if
-    /// it is damaged, which is noted.
+    /// Payload of a message, decompressed if messages are compressed; `None` if it is
+    /// damaged, which is noted.
     pub(crate) fn payload(&mut self, file: usize, stored: Bytes) -> Option<Bytes> {
         let is_compressed = self.are_compressed.get(file).copied();
         if !is_compressed.unwrap_or(false) {
@@ -416,7 +418,7 @@ impl BagReader {
         }
     }
 
-    /// Describes the bag as `metadata.yaml` does, from its files.
+    /// Builds the content of `metadata.yaml` from the files.
     pub fn describe(&self) -> BagMetadata {
         let (start, end) = self.span().unwrap_or((0, 0));
         let files = self.files.iter().rev();
@@ -472,10 +474,10 @@ impl BagReader {
         }
     }
 
-    /// Writes `metadata.yaml` from the files of the folder.
+    /// Writes `metadata.yaml` from the files in the folder.
     ///
     /// # Errors
-    /// The path is a file, or there is such a file already.
+    /// The path is a file, or `metadata.yaml` exists.
     pub fn reindex(&self) -> Result<BagMetadata, BagError> {
         if !self.path.is_dir() {
             return Err(BagError::NotABag {
@@ -489,7 +491,7 @@ impl BagReader {
     }
 }
 
-/// The metadata in a file of MCAP or sqlite3.
+/// Metadata embedded in an MCAP or sqlite3 file.
 fn embedded_metadata(file: &dyn StorageFile) -> Option<BagMetadata> {
     let text = file.texts("rosbag2")?.get("serialized_metadata")?;
     BagMetadata::read(text).ok()

@@ -1,8 +1,8 @@
 //! Recorder: subscribes to topics of the graph and writes them as a bag.
 //!
-//! Subscriptions stay serialized: no message is decoded. A writer thread compresses
-//! and writes. The thread that spins the node calls [`Recorder::poll`] now and then,
-//! which subscribes to topics that have appeared.
+//! Subscriptions are serialized: no message is decoded. A writer thread compresses and
+//! writes. The thread that spins the node calls [`Recorder::poll`] regularly, which
+//! subscribes to new topics.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,70 +34,71 @@ use crate::topic_filter::TopicFilter;
 use crate::unpublished_events::UnpublishedEvents;
 use crate::writer::{BagOptions, BagWriter};
 
-/// Messages that wait in a subscription until the executor takes them.
+/// History depth of a subscription, until the executor takes the messages.
 const DEPTH: usize = 1000;
-/// The longest time that a message stays in memory before it goes to the file, and
+/// Longest time for which a message stays in memory before it is written to the file, and
 /// between two syncs of the file.
 const FLUSH_PERIOD: Duration = Duration::from_secs(1);
-/// The latency budget of a context whose work is to record
-/// ([`SharedMemoryOptions`](pteros::shared_memory::SharedMemoryOptions::latency_budget)):
-/// publishers need not wake a recorder for each message.
+/// Latency budget of a context that only records
+/// ([`SharedMemoryOptions`](pteros::shared_memory::SharedMemoryOptions::latency_budget)).
+/// With it, publishers do not wake the recorder for each message.
 pub const RECORDER_LATENCY_BUDGET: Duration = Duration::from_millis(5);
-/// A message that lay in shared memory for longer has a source timestamp of other meaning,
-/// or was sent again.
+/// Longest plausible wait in shared memory. For an older message, the source timestamp
+/// has another meaning or the message was sent again.
 const SHARED_MEMORY_WAIT_MAX: Duration = Duration::from_secs(1);
-/// Profiles of publishers that are recorded of a topic.
+/// Recorded QoS profiles per topic.
 const OFFERED_MAX: usize = 100;
-/// How long a publisher may take to describe its type.
+/// Timeout for a publisher's description of its type.
 const TYPE_TIMEOUT: Duration = Duration::from_millis(500);
-/// Topics that a note was written about, or that cannot be subscribed to. Of more, there
-/// is no note.
+/// Topics with a note, and topics that cannot be subscribed to. Further ones get no note.
 const NOTED_MAX: usize = 1000;
-/// The recorder's own topics are not recorded.
+/// Topic of the recorder itself, which is not recorded.
 const SPLIT_TOPIC: &str = "events/write_split";
 
-/// The topics to record, and how.
+/// Topics to record, and recording options.
 #[derive(Clone, Debug)]
 pub struct RecorderOptions {
-    /// The topics.
+    /// Selected topics.
     pub filter: TopicFilter,
-    /// How the bag is written.
+    /// Compression, splits and other options of the bag.
     pub bag: BagOptions,
-    /// Bytes of messages that wait for the writer; more are dropped and counted.
+    /// Limit of message bytes that wait for the writer. Further messages are dropped and
+    /// counted.
     pub cache_bytes: usize,
-    /// Begins without recording, until `~/resume`.
+    /// Starts paused, until `~/resume`.
     pub start_paused: bool,
-    /// Also topics that have only subscriptions yet.
+    /// Includes topics that only have subscriptions.
     pub include_unpublished: bool,
-    /// Without topics that nobody else subscribes to.
+    /// Excludes topics without other subscriptions.
     pub ignore_leaf_topics: bool,
-    /// Looks for topics only once.
+    /// Discovers topics only once.
     pub no_discovery: bool,
-    /// Time between two looks for new topics.
+    /// Time between two checks for new topics.
     pub polling_interval: Duration,
-    /// QoS of subscriptions by topic, instead of what fits the publishers.
+    /// QoS of subscriptions by topic. Other subscriptions use the QoS that fits the
+    /// publishers.
     pub qos_overrides: BTreeMap<String, QosProfile>,
-    /// Definitions of types. Publishers describe others.
+    /// Definitions of types. Publishers describe types that it lacks.
     pub library: InterfaceLibrary,
-    /// Whether log times are those of `/clock`. Nothing is recorded before the first.
+    /// Uses `/clock` for log times. Nothing is recorded before its first message.
     pub use_sim_time: bool,
-    /// Keeps the latest messages in memory, `cache_bytes` of them, and writes them when
+    /// Keeps the latest messages in memory, up to `cache_bytes`, and writes them when
     /// `~/snapshot` is called.
     pub is_snapshot: bool,
-    /// Which thread writes.
+    /// Thread that writes the file.
     pub writer_thread: WriterThread,
-    /// The threads that compress complete files, where the writer has a thread of its own.
+    /// Compressing threads, if the writer has its own thread.
     pub file_compression: FileCompression,
 }
 
-/// Which thread of a recorder writes the file.
+/// Thread that writes the file of a recorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriterThread {
-    /// One of its own, and another that syncs: a slow disk blocks nothing else.
+    /// A dedicated thread, and another one that syncs. A slow disk blocks nothing else.
     #[default]
     Own,
-    /// The one that calls [`Recorder::write_next`], for programs and simulations that
-    /// decide themselves when the disk is used.
+    /// The thread that calls [`Recorder::write_next`], for programs and simulations that
+    /// schedule disk access themselves.
     Caller,
 }
 
@@ -122,30 +123,30 @@ impl Default for RecorderOptions {
     }
 }
 
-/// The totals of a finished recording.
+/// Totals of a finished recording.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordingSummary {
-    /// The bag, as `metadata.yaml` describes it.
+    /// Content of the bag's `metadata.yaml`.
     pub metadata: BagMetadata,
-    /// The accounts by topic.
+    /// Loss accounts of the recorded topics, by name.
     pub accounts: BTreeMap<String, TopicAccount>,
-    /// Chosen topics that could not be subscribed to, with the reason; 1000 at most.
+    /// Selected topics that could not be subscribed to, with the reason; at most 1000.
     pub unrecorded: BTreeMap<String, String>,
     /// Events of the recorder's own topics that could not be published.
     pub unpublished_events: u64,
-    /// Why not everything was written, or why a part of it may be lost at a power cut.
+    /// Why messages were not written, or may be lost at a power cut.
     pub problem: Option<String>,
 }
 
 impl RecordingSummary {
-    /// Messages in the bag, with the transient-local ones that were repeated. After a problem,
-    /// those that are known to be there, without them.
+    /// Messages in the bag, including repeated transient-local ones. After a problem, the
+    /// messages known to be written, without repeated ones.
     pub fn messages(&self) -> u64 {
         let written = self.accounts.values().map(|account| account.written).sum();
         self.metadata.message_count.max(written)
     }
 
-    /// Messages that are lost, of all topics.
+    /// Lost messages of all topics.
     pub fn lost(&self) -> u64 {
         self.accounts.values().map(TopicAccount::lost).sum()
     }
@@ -154,15 +155,15 @@ impl RecordingSummary {
 struct Recorded {
     input: TopicInput,
     subscription: Subscription<SerializedMessage>,
-    /// The recorded profiles of its publishers.
+    /// Recorded QoS profiles of its publishers.
     profiles: Vec<QosProfile>,
 }
 
-/// Where the messages of a topic go.
+/// Receives the messages of a topic.
 #[derive(Clone)]
 struct TopicInput {
     cache: Arc<MessageCache>,
-    /// The simulated time, if log times are of it.
+    /// Source of log times, if they are simulated.
     clock: Option<Clock>,
     channel: u16,
     is_transient_local: bool,
@@ -192,9 +193,9 @@ impl TopicInput {
 
 /// Records topics until [`Recorder::finish`].
 ///
-/// It offers `~/pause`, `~/resume`, `~/is_paused` and `~/split_bagfile`, and
-/// `~/snapshot` in snapshot mode. It publishes `events/write_split` and
-/// `events/rosbag2_messages_lost`, as rosbag2's recorder.
+/// It offers `~/pause`, `~/resume`, `~/is_paused` and `~/split_bagfile`, and `~/snapshot`
+/// in snapshot mode. Like rosbag2's recorder, it publishes `events/write_split` and
+/// `events/rosbag2_messages_lost`.
 ///
 /// ```no_run
 /// use pteros::prelude::*;
@@ -218,23 +219,23 @@ impl TopicInput {
 /// # }
 /// ```
 ///
-/// Dropping it ends the bag too, and reports no losses. Errors are logged then.
+/// Dropping it ends the bag as well, without reporting losses. Errors are logged then.
 pub struct Recorder {
     node: Node,
     graph: Graph,
     options: RecorderOptions,
     cache: Arc<MessageCache>,
-    /// The writer, where no thread has it.
+    /// The writer, if no thread has it.
     writer: Option<BagWriter>,
     recorded: BTreeMap<String, Recorded>,
-    /// Topics that a note was written about.
+    /// Topics with a note.
     noted: BTreeSet<String>,
-    /// Channels of the topics that the writer knows, subscribed or not.
+    /// Channels of the topics known to the writer, subscribed or not.
     channels: BTreeMap<String, u16>,
     /// Topics that cannot be subscribed to, with the reason.
     unrecorded: BTreeMap<String, String>,
     unpublished: UnpublishedEvents,
-    /// Whether a note was written about a sync that failed.
+    /// Whether a failed sync was noted.
     is_sync_noted: bool,
     is_finished: bool,
     revision: Option<u64>,
@@ -249,8 +250,8 @@ impl Recorder {
     /// Creates the bag, its writer thread and the node's services.
     ///
     /// # Errors
-    /// The folder exists, the filter chooses nothing, or an endpoint of the node
-    /// cannot be created.
+    /// The folder exists, the filter selects nothing, or an endpoint of the node cannot
+    /// be created.
     pub fn start(node: &Node, folder: &Path, options: RecorderOptions) -> Result<Self, BagError> {
         if options.filter.is_empty() {
             return Err(BagError::Invalid(
@@ -326,14 +327,14 @@ impl Recorder {
         })
     }
 
-    /// Subscribes to new topics, flushes and syncs what is older than a second and
-    /// publishes splits. Returns notes for the user. Blocks for half a second at most, where a
-    /// publisher describes a type.
+    /// Subscribes to new topics, flushes and syncs data older than a second, and
+    /// publishes splits. Returns notes for the user. Blocks for up to half a second while
+    /// a publisher describes a type.
     ///
-    /// Nothing ends the recording. A topic that cannot be subscribed to is noted once,
-    /// and tried again when the graph changes. An event that cannot be published is noted
-    /// once and counted. A sync that failed is noted once. The
-    /// [summary](RecordingSummary) has all of them.
+    /// No problem ends the recording. A topic that cannot be subscribed to is noted once,
+    /// and retried when the graph changes. An event that cannot be published is noted
+    /// once and counted. A failed sync is noted once. The [summary](RecordingSummary) has
+    /// all of them.
     pub fn poll(&mut self, now: Instant) -> Vec<String> {
         let mut notes = Vec::new();
         if self.next_flush.is_none_or(|due| now >= due) {
@@ -378,9 +379,8 @@ impl Recorder {
         notes
     }
 
-    /// Records the QoS that later publishers of the recorded topics offer. A profile is
-    /// recorded as often as there were publishers with it at a time, so a publisher that
-    /// restarts is not one more.
+    /// Records the QoS of later publishers. A profile is recorded as often as publishers
+    /// with it existed at one time, so a restarted publisher adds nothing.
     fn look_for_publishers(&mut self) {
         for (name, recorded) in &mut self.recorded {
             let mut known = recorded.profiles.clone();
@@ -396,13 +396,12 @@ impl Recorder {
         }
     }
 
-    /// Whether a topic has no note yet, and there is room for one.
+    /// Whether a topic has no note yet, and the limit allows one.
     fn is_first_note_of(&mut self, topic: &str) -> bool {
         self.noted.len() < NOTED_MAX && self.noted.insert(topic.to_owned())
     }
 
-    /// Looks at the graph again at the next [`poll`](Self::poll), even without
-    /// discovery.
+    /// Checks the graph again at the next [`poll`](Self::poll), even without discovery.
     pub fn look_again(&mut self) {
         self.revision = None;
         self.next_look = None;
@@ -425,13 +424,13 @@ impl Recorder {
         self.recorded.keys().map(String::as_str)
     }
 
-    /// Why messages cannot be written any more. A sync that failed is no such reason, and
+    /// Why messages can no longer be written. A failed sync is not included:
     /// [`RecordingSummary::problem`] reports it.
     pub fn problem(&self) -> Option<String> {
         self.cache.problem()
     }
 
-    /// The accounts so far, by topic.
+    /// The accounts until now, by topic.
     pub fn accounts(&self) -> BTreeMap<String, TopicAccount> {
         let mut by_channel = self.cache.accounts();
         let topics = self.recorded.iter().map(|(name, recorded)| {
@@ -577,8 +576,8 @@ impl Recorder {
             .map_err(|_| BagError::Invalid("a bag has at most 65535 topics; record fewer".into()))
     }
 
-    /// The definition of a type: from the library if it is the announced one, else
-    /// from a publisher; empty if nobody knows it.
+    /// Definition of a type: from the library if that has the announced type, else from a
+    /// publisher. Empty if unknown.
     fn definition(&self, topic: &str, type_name: &str, publishers: &[EndpointInfo]) -> String {
         let library = &self.options.library;
         let hashes: Vec<_> = publishers.iter().filter_map(|p| p.type_hash).collect();
@@ -598,7 +597,7 @@ impl Recorder {
         }
     }
 
-    /// Later publishers that do not fit the subscription.
+    /// Notes later publishers whose QoS does not match the subscription.
     fn note_incompatible(&mut self, notes: &mut Vec<String>) {
         for (name, recorded) in &self.recorded {
             while let Some(event) = recorded.subscription.take_event() {
@@ -614,47 +613,49 @@ impl Recorder {
         }
     }
 
-    /// Writes the messages that are kept for a snapshot; false if the recorder is not in
-    /// snapshot mode. Blocks for no file.
+    /// Writes the messages kept for a snapshot. Returns false outside snapshot mode. Does
+    /// not wait for the disk.
     pub fn snapshot(&self) -> bool {
         self.cache.snapshot()
     }
 
-    /// Writes the next part of what waits, with [`WriterThread::Caller`]; false if nothing
-    /// waits, or a thread writes. Blocks in the file system. What could not be written is
-    /// [counted](Self::accounts), with the [reason](Self::problem).
+    /// Writes the next queued part, with [`WriterThread::Caller`]. Returns false if none
+    /// is queued, or if a thread writes. Blocks in the file system. Messages that could
+    /// not be written are [counted](Self::accounts), with the [reason](Self::problem).
     pub fn write_next(&mut self) -> bool {
         let writer = self.writer.as_mut();
         writer.is_some_and(|writer| self.cache.write_next(writer))
     }
 
-    /// Whether it is paused.
+    /// Whether arriving messages are discarded, after `~/pause` or
+    /// [`set_paused`](Self::set_paused).
     pub fn is_paused(&self) -> bool {
         self.cache.is_paused()
     }
 
-    /// Begins a new file.
+    /// Starts a new file with the next chunk.
     pub fn split(&self) {
         self.cache.split();
     }
 
-    /// Pauses or resumes. Messages that arrive meanwhile are not recorded.
+    /// Pauses or resumes. Messages that arrive while paused are not recorded.
     pub fn set_paused(&self, is_paused: bool) {
         self.cache.set_paused(is_paused);
     }
 
-    /// Unsubscribes, writes what is left and ends the bag. Blocks in the file system.
+    /// Unsubscribes, writes the remaining messages and ends the bag. Blocks in the file
+    /// system.
     ///
     /// # Errors
-    /// The bag cannot be ended: its messages are there, and `pteros bag recover` makes
-    /// it whole.
+    /// The bag cannot be ended. Its messages are kept, and `pteros bag recover` completes
+    /// it.
     pub fn finish(mut self) -> Result<RecordingSummary, BagError> {
         self.end()
     }
 
     fn end(&mut self) -> Result<RecordingSummary, BagError> {
         self.is_finished = true;
-        // Samples that have arrived are recorded, although nobody spins any more.
+        // Samples that have arrived are recorded, although no thread spins now.
         for recorded in self.recorded.values() {
             while let Some(sample) = recorded.subscription.take() {
                 recorded.input.receive(&sample);
@@ -667,7 +668,7 @@ impl Recorder {
             (Some(writer), None) => MessageCache::finish(writer, &accounts)?,
             _ => BagMetadata::default(),
         };
-        // A sync that failed takes nothing from the bag unless the power is cut.
+        // After a failed sync, messages are lost only at a power cut.
         let problems = problem.into_iter().chain(self.cache.sync_problem());
         let problem = problems.reduce(|one, other| format!("{one}; {other}"));
         Ok(RecordingSummary {
@@ -695,8 +696,8 @@ impl Drop for Recorder {
     }
 }
 
-/// The strongest QoS that matches all publishers: reliable and transient local only if
-/// all of them are.
+/// Strongest QoS that matches all publishers: reliable or transient local only if all
+/// publishers are.
 fn fitting_qos(publishers: &[EndpointInfo]) -> QosProfile {
     let mut qos = QosProfile::default().keep_last(DEPTH);
     let all = |fits: &dyn Fn(&QosProfile) -> bool| publishers.iter().all(|p| fits(&p.qos));
@@ -709,8 +710,8 @@ fn fitting_qos(publishers: &[EndpointInfo]) -> QosProfile {
     qos
 }
 
-/// When a message came. In shared memory it is there as soon as it is published, on the
-/// same clock, however late the recorder looks.
+/// Reception time of a message. In shared memory a message is available as soon as it is
+/// published, on the same clock, however late it is taken.
 fn arrival(info: &SampleInfo) -> SystemTime {
     let taken = info.received_timestamp;
     let in_memory = info.delivery_path == DeliveryPath::SharedMemory;
@@ -749,7 +750,7 @@ mod tests {
             came(DeliveryPath::SharedMemory, published),
             published.unwrap()
         );
-        // On the way, or of another clock.
+        // Delayed in transport, or from another clock.
         assert_eq!(came(DeliveryPath::Network, published), taken);
         assert_eq!(came(DeliveryPath::SharedMemory, None), taken);
         for odd in [

@@ -1,4 +1,4 @@
-//! The recorder's services, those of rosbag2's recorder.
+//! Services of the recorder, equal to those of rosbag2's recorder.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use pteros::{Node, Service};
 
 use crate::message_cache::MessageCache;
 
-/// They end when they are dropped.
+/// Service servers, removed when dropped.
 pub(crate) struct Services {
     _pause: Service<srv::Pause>,
     _resume: Service<srv::Resume>,

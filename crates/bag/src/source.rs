@@ -1,12 +1,11 @@
-//! Where the bytes of a file come from: the disk or the memory. Reads are checked
-//! against the length of the file.
+//! Byte source of a file: disk or memory. Reads are checked against the file's length.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::error::BagError;
 
-/// Problems of a file that are kept in words.
+/// Problems of a file that are described.
 pub(crate) const PROBLEMS_MAX: usize = 20;
 
 /// A file on disk or in memory.
@@ -14,8 +13,8 @@ pub(crate) trait Source: Read + Seek + Send {}
 
 impl<S: Read + Seek + Send> Source for S {}
 
-/// Reads exactly `count` bytes of a source that has `bytes`. The caller has bounded
-/// `count`, and no more memory is taken than the source has bytes.
+/// Reads exactly `count` bytes of a source of `bytes`. The caller has bounded `count`.
+/// Allocates no more than the source has.
 pub(crate) fn read_at(
     source: &mut dyn Source,
     bytes: u64,

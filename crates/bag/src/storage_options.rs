@@ -1,5 +1,4 @@
-//! rosbag2's words for how MCAP is written: presets, and the file of
-//! `--storage-config-file`.
+//! rosbag2's options for writing MCAP: presets, and the file of `--storage-config-file`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,17 +9,17 @@ use crate::mcap::{CHUNK_BYTES_MAX, Compression, CompressionLevel};
 use crate::qos_text::scalar;
 use crate::writer::BagOptions;
 
-/// Chunks of the preset `zstd_small`.
+/// Chunk size of the preset `zstd_small`.
 const LARGE_CHUNK_BYTES: usize = 4 << 20;
 
 /// rosbag2's presets of MCAP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoragePreset {
-    /// Changes nothing.
+    /// Keeps the options.
     #[default]
     None,
-    /// Without checksums. rosbag2 leaves out chunks too; Pteros keeps them, because a
-    /// file without chunks has no index.
+    /// No checksums. rosbag2 omits chunks as well; Pteros keeps them, because a file
+    /// without chunks has no index.
     FastWrite,
     /// Chunks compressed with Zstandard at its fastest level.
     ZstdFast,
@@ -29,7 +28,7 @@ pub enum StoragePreset {
 }
 
 impl StoragePreset {
-    /// Changes the options as the preset says.
+    /// Applies the preset to options.
     pub fn apply(self, options: &mut BagOptions) {
         match self {
             Self::None => {}
@@ -74,11 +73,11 @@ impl fmt::Display for StoragePreset {
     }
 }
 
-/// Changes options as the text of a `--storage-config-file` says: `compression`,
+/// Applies the text of a `--storage-config-file` to options: `compression`,
 /// `compressionLevel`, `chunkSize` and `noChunkCRC`.
 ///
 /// # Errors
-/// The text is no YAML, a value is wrong, or a setting would change what Pteros always
+/// The text is no YAML, a value is invalid, or a setting would change what Pteros always
 /// writes: with its line.
 pub fn read_storage_config(text: &str, options: &mut BagOptions) -> Result<(), String> {
     let root = YamlNode::read(text).map_err(|error| error.to_string())?;
@@ -119,7 +118,7 @@ fn apply(entry: &YamlEntry, options: &mut BagOptions) -> Result<(), String> {
             options.chunk_bytes = bytes.ok_or_else(|| wrong("bytes from 1 to 536870912"))?;
         }
         "noChunkCRC" => options.chunk_checksums = !flag()?,
-        // These are what Pteros writes anyway.
+        // Pteros writes these in any case.
         "noSummaryCRC" | "noChunking" | "noMessageIndex" | "noSummary" | "noRepeatedSchemas"
         | "noRepeatedChannels" | "noStatistics" | "noChunkIndex" | "noMetadataIndex"
         | "noSummaryOffsets" | "noAttachmentIndex" | "noAttachmentCRC" | "enableDataCRC"

@@ -1,7 +1,7 @@
-//! Background sync: a thread that makes the written part of a bag durable, so that the
+//! Background sync: a thread makes the written part of a bag durable, so that the
 //! writer's thread never waits for the device.
 //!
-//! One file waits at most. A request that comes while a sync runs is served after it.
+//! At most one file is queued. A request during a sync is served after it.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::error::BagError;
 use crate::file_store::BagFile;
 
-/// Files to sync, between the writer's thread and the one that syncs. Thread-safe.
+/// Files to sync, between the writer's thread and the sync thread. Thread-safe.
 #[derive(Default)]
 pub(crate) struct SyncQueue {
     state: Mutex<SyncState>,
@@ -20,26 +20,26 @@ pub(crate) struct SyncQueue {
 #[derive(Default)]
 struct SyncState {
     file: Option<Arc<dyn BagFile>>,
-    /// Whether a sync runs, or its error is not reported yet.
+    /// Whether a sync runs, or its error has not been reported yet.
     is_syncing: bool,
     is_closed: bool,
 }
 
 impl SyncQueue {
-    /// Asks for a sync of a file. An earlier request that has not begun is replaced: its
-    /// file is the same one, or was synced when it ended.
+    /// Requests a sync of a file. Replaces a queued request: its file is the same one, or
+    /// was synced when it was closed.
     pub(crate) fn push(&self, file: Arc<dyn BagFile>) {
         self.state.lock().file = Some(file);
         self.changed.notify_all();
     }
 
-    /// Ends the thread after the sync that runs.
+    /// Ends the thread after the current sync.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    /// Runs on the thread that syncs, until [`close`](Self::close).
+    /// Main function of the sync thread, until [`close`](Self::close).
     pub(crate) fn sync_all(&self, mut on_error: impl FnMut(&BagError)) {
         while let Some(file) = self.next() {
             if let Err(error) = sync_file(&*file) {
@@ -50,8 +50,8 @@ impl SyncQueue {
         }
     }
 
-    /// Waits until the sync that runs has ended and its error is reported. No other one
-    /// begins after [`close`](Self::close). Blocks until the device has answered.
+    /// Waits until the current sync has ended and its error is reported. None starts
+    /// after [`close`](Self::close). Blocks until the device has answered.
     pub(crate) fn wait_until_idle(&self) {
         let mut state = self.state.lock();
         while state.is_syncing {
@@ -74,7 +74,7 @@ impl SyncQueue {
     }
 }
 
-/// Makes durable what is written of a bag that goes on. Blocks until the device has it.
+/// Makes the written part of an open bag durable. Blocks until the device has stored it.
 ///
 /// # Errors
 /// The file system's.

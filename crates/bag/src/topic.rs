@@ -2,39 +2,39 @@
 
 use pteros::qos::{DurabilityPolicy, HistoryPolicy, QosProfile};
 
-/// Transient-local messages kept per publisher.
+/// Limit of transient-local messages per publisher.
 const TRANSIENT_LOCAL_DEPTH_MAX: usize = 100;
-/// Transient-local messages kept per topic, where their publishers are unknown.
+/// Limit of transient-local messages per topic, if the publishers are unknown.
 const TRANSIENT_LOCAL_TOPIC_MAX: usize = 1000;
 
-/// A topic of a bag.
+/// Description of a recorded topic.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BagTopic {
-    /// Its name.
+    /// Fully qualified topic name.
     pub name: String,
-    /// Its type, for example `std_msgs/msg/String`.
+    /// ROS type, for example `std_msgs/msg/String`.
     pub type_name: String,
-    /// The definition of the type with all nested types; empty if nobody knows it.
+    /// Definition of the type with all nested types; empty if unknown.
     pub definition: String,
-    /// `cdr`.
+    /// `cdr` for ROS 2.
     pub serialization_format: String,
-    /// The profiles that its publishers offer.
+    /// QoS profiles of its publishers.
     pub offered_qos: Vec<QosProfile>,
-    /// The RIHS01 hash of its type; empty if unknown.
+    /// RIHS01 type hash; empty if unknown.
     pub type_hash: String,
 }
 
-/// A topic of a bag that is read, with its messages.
+/// A topic of an opened bag, with its message count.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedTopic {
     /// Name, type, definition and QoS.
     pub topic: BagTopic,
-    /// Its messages in all files.
+    /// Number of messages in all files.
     pub message_count: u64,
 }
 
 impl BagTopic {
-    /// Whether every publisher serves late joiners (a transient-local topic).
+    /// Whether every publisher is transient local, and so serves late joiners.
     pub fn is_transient_local(&self) -> bool {
         let kept = |profile: &QosProfile| {
             !matches!(
@@ -45,13 +45,13 @@ impl BagTopic {
         !self.offered_qos.is_empty() && self.offered_qos.iter().all(kept)
     }
 
-    /// How many messages a publisher of a transient-local topic keeps.
+    /// History depth of one transient-local publisher.
     pub(crate) fn transient_local_depth(&self) -> usize {
         self.transient_local_depths().max().unwrap_or(1)
     }
 
-    /// How many messages all publishers of a transient-local topic keep. A bag does not say which
-    /// publisher a message is of, so the state of several is as many messages.
+    /// History depth of all transient-local publishers together. A bag does not record
+    /// which publisher sent a message, so the depths are added.
     pub(crate) fn transient_local_depth_of_all(&self) -> usize {
         let sum = self.transient_local_depths().fold(0, usize::saturating_add);
         sum.clamp(1, TRANSIENT_LOCAL_TOPIC_MAX)

@@ -1,8 +1,8 @@
-//! Which topics are recorded, played or copied: names, types and regular expressions.
+//! Topic filter: selects topics by names, types and regular expressions.
 //!
-//! Names and types add up with the expression. Exclusions win over everything. A
-//! recorder searches an expression anywhere in the name, as rosbag2's does. A player
-//! needs the whole name to match.
+//! Names, types and the expression are alternatives. Exclusions take precedence. A
+//! recorder searches the expression anywhere in the name, as rosbag2 does. A player
+//! matches it against the whole name.
 
 use std::fmt;
 
@@ -48,12 +48,13 @@ impl NamePattern {
         machine.is_match(&mut machine.create_cache(), input)
     }
 
-    /// The expression as given.
+    /// The expression as it was given.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// `replacement` with the groups of the expression, if that matches the whole name.
+    /// Expands `replacement` with the groups of the expression, if it matches the whole
+    /// name.
     pub(crate) fn replace(&self, name: &str, replacement: &str) -> Option<String> {
         let mut captures = self.whole.create_captures();
         let input = Input::new(name).anchored(Anchored::Yes);
@@ -65,7 +66,7 @@ impl NamePattern {
     }
 }
 
-/// The last line of the innermost error: the lines above point into the expression.
+/// The last line of the innermost error. The lines above only mark the position.
 fn reason_of(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
@@ -82,49 +83,49 @@ impl fmt::Debug for NamePattern {
     }
 }
 
-/// A choice of topics. The default chooses none.
+/// A selection of topics. The default selects none.
 #[derive(Clone, Debug, Default)]
 pub struct TopicFilter {
-    /// Every topic that is not a service's.
+    /// Selects every topic that is not a service's.
     pub all_topics: bool,
-    /// The event topics of every service.
+    /// Selects the event topics of every service.
     pub all_services: bool,
-    /// Names of topics.
+    /// Selected topic names.
     pub topics: Vec<String>,
-    /// Names of services, whose event topics are meant.
+    /// Services whose event topics are selected.
     pub services: Vec<String>,
-    /// Names of actions, whose topics and service events are meant.
+    /// Actions whose topics and service events are selected.
     pub actions: Vec<String>,
-    /// Whether the topics of every action are chosen.
+    /// Selects the topics of every action.
     pub all_actions: bool,
-    /// Actions whose topics are never chosen.
+    /// Actions whose topics are excluded.
     pub exclude_actions: Vec<String>,
-    /// Types, for example `sensor_msgs/msg/Image`.
+    /// Selected types, for example `sensor_msgs/msg/Image`.
     pub types: Vec<String>,
-    /// An expression that chooses by name.
+    /// Expression that selects names.
     pub pattern: Option<NamePattern>,
-    /// Names that are never chosen.
+    /// Excluded topic names.
     pub exclude_topics: Vec<String>,
-    /// Services whose event topics are never chosen.
+    /// Services whose event topics are excluded.
     pub exclude_services: Vec<String>,
-    /// Types that are never chosen.
+    /// Excluded types.
     pub exclude_types: Vec<String>,
-    /// An expression for names that are never chosen.
+    /// Expression for excluded names.
     pub exclude_pattern: Option<NamePattern>,
-    /// Whether hidden topics are chosen by `all_topics` and the expression. They have
-    /// a part that begins with `_`.
+    /// Lets `all_topics` and the expression select hidden topics, which have a name part
+    /// that starts with `_`.
     pub include_hidden: bool,
-    /// Whether expressions must match the whole name.
+    /// Matches expressions against the whole name.
     pub whole_names: bool,
 }
 
 /// End of the names of service event topics.
 const EVENT_SUFFIX: &str = "/_service_event";
-/// Between an action's name and its topics and services.
+/// Part between an action's name and the names of its topics and services.
 const ACTION_PART: &str = "/_action/";
 
 impl TopicFilter {
-    /// Chooses everything.
+    /// Selects everything.
     pub fn all() -> Self {
         Self {
             all_topics: true,
@@ -135,7 +136,7 @@ impl TopicFilter {
         }
     }
 
-    /// Whether a topic with that name and type is chosen.
+    /// Whether a topic of this name and type is selected.
     pub fn chooses(&self, name: &str, type_name: &str) -> bool {
         let service = name.strip_suffix(EVENT_SUFFIX);
         let matches = |pattern: &Option<NamePattern>| {
@@ -170,7 +171,7 @@ impl TopicFilter {
         (self.include_hidden || !is_hidden) && (self.all_topics || matches(&self.pattern))
     }
 
-    /// Whether it chooses nothing, whatever the names.
+    /// Whether no name can be selected.
     pub fn is_empty(&self) -> bool {
         !self.all_topics
             && !self.all_services
@@ -182,8 +183,8 @@ impl TopicFilter {
             && self.pattern.is_none()
     }
 
-    /// Whether the names alone say which topics are meant, so that a recorder may stop
-    /// to look for more once it has them.
+    /// Whether the topics are listed by name. Then a recorder can stop discovery once it
+    /// has all of them.
     pub fn is_a_list(&self) -> bool {
         !self.all_topics
             && !self.all_services
@@ -192,10 +193,10 @@ impl TopicFilter {
             && self.pattern.is_none()
     }
 
-    /// Makes the names full: those of the command line may lack the first slash.
+    /// Completes the names: those of the command line may lack the first slash.
     ///
     /// # Errors
-    /// A name is not a topic's.
+    /// A name is no topic name.
     pub fn with_full_names(mut self) -> Result<Self, BagError> {
         for name in self
             .topics

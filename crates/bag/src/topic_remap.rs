@@ -1,17 +1,17 @@
-//! New names for topics of a bag: one by one, or by regular expression.
+//! Remapping of a bag's topics: by name, or by regular expression.
 
 use std::collections::BTreeMap;
 
 use crate::error::BagError;
 use crate::topic_filter::NamePattern;
 
-/// Rules that one player may have.
+/// Rules of one player.
 const RULES_MAX: usize = 1_024;
-/// Length of a name that a rule may make, bytes: the limit of a topic name.
+/// Longest name that a rule may produce, bytes: the limit of a topic name.
 const NAME_BYTES_MAX: usize = 255;
 
-/// New names by recorded name. A rule for exactly one name wins over expressions, and
-/// of those the first that matches the whole name counts. The default renames nothing.
+/// Remapping rules. A rule for an exact name takes precedence. Among expressions, the
+/// first that matches the whole name applies. The default renames nothing.
 #[derive(Clone, Debug, Default)]
 pub struct TopicRemap {
     names: BTreeMap<String, String>,
@@ -20,23 +20,22 @@ pub struct TopicRemap {
 }
 
 impl TopicRemap {
-    /// Gives one topic another name. A second rule for the same topic replaces the first.
+    /// Renames one topic. A second rule for the same topic replaces the first.
     ///
     /// # Errors
-    /// There are 1 024 rules already.
+    /// There are 1 024 rules.
     pub fn rename(&mut self, old: String, new: String) -> Result<(), BagError> {
         self.check_space()?;
         self.names.insert(old, new);
         Ok(())
     }
 
-    /// Gives other names to all topics whose whole name matches a regular expression.
-    /// In `replacement`, `$1` or `${1}` is what the first group matched, `${name}` a named
-    /// group, and `$$` a dollar sign. The name begins with one slash, whether the
-    /// replacement does or not.
+    /// Renames all topics whose whole name matches a regular expression. In
+    /// `replacement`, `$1` or `${1}` is the text of the first group, `${name}` that of a
+    /// named group, and `$$` a dollar sign. A missing first slash is added.
     ///
     /// # Errors
-    /// It is no regular expression, or there are 1 024 rules already.
+    /// It is no regular expression, or there are 1 024 rules.
     pub fn rename_matching(&mut self, text: &str, replacement: &str) -> Result<(), BagError> {
         self.check_space()?;
         let rule = (NamePattern::new(text)?, replacement.to_owned());
@@ -55,7 +54,7 @@ impl TopicRemap {
     /// The name under which a recorded topic is published.
     ///
     /// # Errors
-    /// A regular expression makes a name of more than 255 bytes.
+    /// The replacement has more than 255 bytes.
     pub fn name_of(&self, recorded: &str) -> Result<String, BagError> {
         if let Some(new) = self.names.get(recorded) {
             return Ok(new.clone());

@@ -1,8 +1,8 @@
 //! The topics of a bag by name, type and definition.
 //!
-//! Merged bags, and recordings of several publishers, have one topic with several
-//! definitions of its type. Each definition is a topic of its own here. Texts that
-//! describe the same type, for example with other comments, are one.
+//! Merged bags, and recordings of several publishers, may have several definitions of a
+//! topic's type. Each definition is a separate topic here. Texts that describe the same
+//! type, for example with other comments, count as one.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,14 @@ use pteros::msg::library::InterfaceLibrary;
 use crate::definitions::message_type;
 use crate::topic::{BagTopic, RecordedTopic};
 
-/// Definitions of one topic and type that are kept apart. Recordings of two distributions
-/// have two.
+/// Definitions per topic and type. Recordings of two distributions have two.
 const DEFINITIONS_MAX: usize = 64;
 
 /// The topics, in the order in which they were added.
 #[derive(Default)]
 pub(crate) struct TopicTable {
     all: Vec<RecordedTopic>,
-    /// The definitions by name, type and serialization format.
+    /// Definitions by name, type and serialization format.
     known: BTreeMap<(String, String, String), Vec<Definition>>,
 }
 
@@ -27,8 +26,8 @@ pub(crate) struct TopicTable {
 struct Definition {
     /// Index of its topic.
     topic: usize,
-    /// The hash of the type that it describes; `None` if it describes none. It is found
-    /// once another definition of the topic is there.
+    /// Hash of the type that it describes; `Some(None)` if it describes none. Computed
+    /// when another definition of the topic is added.
     hash: Option<Option<String>>,
 }
 
@@ -37,7 +36,7 @@ impl TopicTable {
         &self.all
     }
 
-    /// Adds the messages of a channel, and returns the index of their topic.
+    /// Adds the messages of a channel. Returns the index of their topic.
     ///
     /// # Errors
     /// The topic has too many definitions.
@@ -52,7 +51,7 @@ impl TopicTable {
         let definitions = self.known.entry(key).or_default();
         let mut same_text = definitions.iter().filter_map(|definition| {
             let known = &self.all.get(definition.topic)?.topic;
-            // Without a text, the hash alone tells definitions apart.
+            // Without a text, only the hash distinguishes definitions.
             let is_same = known.definition == topic.definition
                 && (!topic.definition.is_empty() || known.type_hash == topic.type_hash);
             is_same.then_some(definition.topic)

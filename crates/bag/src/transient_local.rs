@@ -1,29 +1,29 @@
-//! Transient-local history of a bag: the latest messages of each transient-local publisher. A file
-//! starts with them after a split.
+//! Transient-local history of a bag: the latest messages of each transient-local
+//! publisher. After a split, a file starts with them.
 //!
-//! Memory has a limit. Beyond it, the oldest messages of all publishers are dropped.
+//! Memory is limited. Above the limit, the oldest messages of all publishers are dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bytes of transient-local messages that are kept.
+/// Limit of payload bytes.
 const BYTES_MAX: usize = 64 << 20;
-/// Messages that are kept, of all publishers. So small messages and publishers that
-/// come and go have a limit too.
+/// Limit of messages of all publishers. It also bounds small messages and publishers that
+/// are created and removed.
 const MESSAGES_MAX: usize = 10_000;
 
-/// The publisher of a message on a channel. A bag does not say which publisher a message
-/// is of, so copies have one publisher per channel, `None`.
+/// Channel and publisher of a message. A bag does not record the publisher, so copied
+/// messages have `None`.
 type Source = (u16, Option<u128>);
 
-/// The latest messages of each publisher.
+/// The latest messages of each publisher, bounded by depth and memory.
 #[derive(Debug, Default)]
 pub(crate) struct TransientLocalMessages {
-    /// By number: in the order in which they came.
+    /// By number, in the order of reception.
     messages: BTreeMap<u64, Kept>,
-    /// The numbers of each publisher's messages; none is empty.
+    /// Numbers of each publisher's messages; no entry is empty.
     by_source: BTreeMap<Source, VecDeque<u64>>,
     bytes: usize,
-    /// Number of the next message.
+    /// Number for the next message.
     next: u64,
     has_dropped: bool,
 }
@@ -36,7 +36,7 @@ struct Kept {
 }
 
 impl TransientLocalMessages {
-    /// Keeps a message, and as many earlier ones of its publisher as make `depth`.
+    /// Keeps a message, and drops those of its publisher beyond `depth`.
     pub(crate) fn keep(
         &mut self,
         channel: u16,
@@ -90,7 +90,7 @@ impl TransientLocalMessages {
             return;
         };
         self.bytes -= old.payload.len();
-        // It is the first of its publisher as well.
+        // It is the oldest of its publisher as well.
         if let Some(numbers) = self.by_source.get_mut(&old.source) {
             numbers.pop_front();
             if numbers.is_empty() {
@@ -105,7 +105,7 @@ impl TransientLocalMessages {
         }
     }
 
-    /// Channel, publish time and payload of each, in the order in which they came.
+    /// Channel, publish time and payload of each, in the order of reception.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = (u16, u64, &[u8])> {
         let all = self.messages.values();
         all.map(|kept| (kept.source.0, kept.publish_time, kept.payload.as_slice()))
@@ -145,7 +145,7 @@ mod tests {
             (transient_local.bytes, transient_local.by_source.len()),
             (18, 2)
         );
-        // Without a limit on messages, empty ones of many publishers would add up.
+        // Without the limit of messages, empty ones of many publishers would accumulate.
         let mut transient_local = TransientLocalMessages::default();
         for publisher in 0..MESSAGES_MAX as u128 + 7 {
             transient_local.keep(1, Some(publisher), 1, 0, &[]);

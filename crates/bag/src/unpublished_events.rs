@@ -1,16 +1,16 @@
-//! Events of the recorder that could not be published: noted once per topic, and counted.
+//! Events of the recorder that could not be published: counted, and noted once per topic.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-/// Counts by topic. The recorder has two.
+/// Counts by topic. The recorder has two topics.
 #[derive(Debug, Default)]
 pub(crate) struct UnpublishedEvents {
     by_topic: BTreeMap<String, u64>,
 }
 
 impl UnpublishedEvents {
-    /// Counts an event, and returns a note of the first of its topic.
+    /// Counts an event. Returns a note for the first one of its topic.
     pub(crate) fn count(&mut self, topic: &str, error: &dyn Display) -> Option<String> {
         let counted = self.by_topic.entry(topic.to_owned()).or_default();
         *counted += 1;
@@ -21,7 +21,7 @@ impl UnpublishedEvents {
         })
     }
 
-    /// Events of all topics.
+    /// Sum of all topics.
     pub(crate) fn total(&self) -> u64 {
         self.by_topic.values().sum()
     }

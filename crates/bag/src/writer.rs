@@ -1,8 +1,7 @@
-//! Writes a bag: a folder of MCAP files, split by size or duration, and
-//! `metadata.yaml`.
+//! Bag writer: a folder of MCAP files, split by size or duration, with `metadata.yaml`.
 //!
-//! Nothing is overwritten: the folder must not exist. [`BagWriter::write`] collects
-//! chunks itself. A recorder builds them elsewhere and passes them to
+//! Nothing is overwritten: the folder must not exist. [`BagWriter::write`] builds chunks
+//! itself. A recorder builds them elsewhere and passes them to
 //! [`BagWriter::write_chunk`].
 
 use std::collections::BTreeMap;
@@ -26,47 +25,48 @@ use crate::qos_text::write_profiles;
 use crate::topic::BagTopic;
 use crate::transient_local::TransientLocalMessages;
 
-/// Chunk size by default, as rosbag2's.
+/// Default chunk size, as rosbag2's.
 pub const CHUNK_BYTES: usize = 768 * 1024;
 
-/// Bytes for the digits of numbers in the embedded metadata that become larger.
+/// Spare bytes for numbers in the embedded metadata whose digits increase.
 const METADATA_SPARE_BYTES: u64 = 256;
 
-/// Bytes of a message's record and of its index, beside its payload.
+/// Bytes of a message's record and index, without its payload.
 const MESSAGE_BYTES: u64 = 31 + 16;
 
-/// How a bag is written.
+/// Options for writing a bag.
 #[derive(Clone, Debug)]
 pub struct BagOptions {
     /// Compression of the chunks.
     pub compression: Compression,
-    /// How much work Zstandard spends on a chunk.
+    /// Compression level of Zstandard.
     pub compression_level: CompressionLevel,
-    /// Size of a chunk before compression; a larger message has one of its own.
+    /// Chunk size before compression, bytes. A larger message has a chunk of its own.
     pub chunk_bytes: usize,
     /// Whether each chunk has a checksum.
     pub chunk_checksums: bool,
-    /// Whether each file is compressed with Zstandard when it is complete. Its name ends
-    /// in `.mcap.zstd`. A recorder has threads for it; else the thread that writes does it.
+    /// Compresses each complete file with Zstandard, as `.mcap.zstd`. A recorder has
+    /// threads for it; otherwise the writing thread compresses.
     pub compress_files: bool,
-    /// A file begins before this size is exceeded. A larger file has one message, and those
-    /// of transient local topics that it begins with.
+    /// Largest file size, bytes. A file above it holds a single message, beside repeated
+    /// transient-local ones.
     pub split_bytes: Option<u64>,
-    /// A file begins when its messages span this time.
+    /// Largest time span of a file's messages.
     pub split_duration: Option<Duration>,
-    /// Whether each file after a split begins with the latest messages of transient
-    /// local topics: as many of each publisher as it keeps, or `repeat_depth`.
+    /// Repeats the latest transient-local messages in each file after a split:
+    /// `repeat_depth` per publisher, by default the publisher's history depth.
     pub repeat_transient_local: bool,
-    /// How many of each publisher, instead of as many as it keeps.
+    /// Repeated messages per publisher.
     pub repeat_depth: Option<usize>,
-    /// The same by topic. These topics are repeated even without `repeat_transient_local`.
+    /// Repeated messages per publisher, by topic. These topics are repeated even without
+    /// `repeat_transient_local`.
     pub repeat_depths: BTreeMap<String, usize>,
-    /// Texts of the user.
+    /// Custom texts for the metadata.
     pub custom_data: BTreeMap<String, String>,
-    /// The ROS distribution.
+    /// ROS distribution for the metadata.
     pub ros_distro: String,
-    /// Where the files are created. With `compress_files`, they must be in the file
-    /// system under their paths once they are synced.
+    /// Store that creates the files. With `compress_files`, the files must exist in the
+    /// file system under their paths once they are synced.
     pub store: Arc<dyn FileStore>,
 }
 
@@ -91,7 +91,7 @@ impl Default for BagOptions {
 }
 
 impl BagOptions {
-    /// Whether each file after a split begins with the latest messages of this topic.
+    /// Whether each file after a split repeats the latest messages of this topic.
     pub(crate) fn repeats(&self, topic: &BagTopic) -> bool {
         topic.is_transient_local()
             && (self.repeat_transient_local || self.repeat_depths.contains_key(&topic.name))
@@ -101,9 +101,9 @@ impl BagOptions {
 /// A file that ended because of a split.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// The file that was closed. Threads may compress it later under another name.
+    /// The closed file. Threads may compress it later under another name.
     pub closed: PathBuf,
-    /// The file that goes on.
+    /// The new file.
     pub opened: PathBuf,
 }
 
@@ -141,7 +141,7 @@ impl Channel {
     }
 }
 
-/// Writes a bag. Blocks in the file system.
+/// Writer of a bag. Blocks in the file system.
 ///
 /// ```
 /// use pteros_bag::{BagOptions, BagReader, BagTopic, BagWriter};
@@ -174,10 +174,10 @@ pub struct BagWriter {
     chunk: ChunkBuilder,
     transient_local: TransientLocalMessages,
     split_asked: bool,
-    /// Whether the file has messages beside those that it began with.
+    /// Whether the file has messages beside the repeated ones.
     has_new: bool,
     splits: Vec<Split>,
-    /// Where threads compress complete files.
+    /// Queue of the compressing threads.
     compressor: Option<Arc<CompressionQueue>>,
 }
 
@@ -185,7 +185,7 @@ impl BagWriter {
     /// Creates the folder and its first file.
     ///
     /// # Errors
-    /// The folder exists already, or cannot be created.
+    /// The folder exists, or cannot be created.
     pub fn create(folder: &Path, mut options: BagOptions) -> Result<Self, BagError> {
         if let Some(parent) = folder.parent() {
             let created = std::fs::create_dir_all(parent);
@@ -238,18 +238,18 @@ impl BagWriter {
         )
     }
 
-    /// Hands complete files over to threads that compress, until the writer is finished or
+    /// Passes complete files to compressing threads, until the writer is finished or
     /// dropped.
     pub(crate) fn compress_with(&mut self, queue: Arc<CompressionQueue>) {
         self.compressor = Some(queue);
     }
 
-    /// The size that chunks are built to.
+    /// Target size of chunks, bytes.
     pub fn chunk_bytes(&self) -> usize {
         self.options.chunk_bytes
     }
 
-    /// Adds a topic and returns its channel.
+    /// Adds a topic. Returns its channel.
     ///
     /// # Errors
     /// The bag has 65535 topics.
@@ -287,11 +287,11 @@ impl BagWriter {
         Ok(id)
     }
 
-    /// Adds the profile of a publisher that appeared later. `metadata.yaml` has it, and
-    /// files that do not have the channel yet. A file describes a channel only once.
+    /// Adds the QoS of a later publisher to `metadata.yaml`, and to files that do not
+    /// have the channel yet. A file describes a channel only once.
     ///
-    /// A profile that would make a transient-local topic another one, or the reverse, is left out:
-    /// the messages before were kept accordingly.
+    /// A profile that would change whether a topic is transient local is ignored, because
+    /// earlier messages were kept accordingly.
     pub fn add_offered_qos(&mut self, channel: u16, profile: QosProfile) {
         let known = self.channels.get_mut(usize::from(channel).wrapping_sub(1));
         if let Some(known) = known {
@@ -303,8 +303,8 @@ impl BagWriter {
         }
     }
 
-    /// Adds a message to the current chunk, which is written when it is full. Times in
-    /// nanoseconds since 1970.
+    /// Appends a message to the current chunk, which is written when it is full. Times
+    /// are in nanoseconds since 1970.
     ///
     /// # Errors
     /// The file system's.
@@ -320,9 +320,10 @@ impl BagWriter {
         Ok(())
     }
 
-    /// As [`write`](Self::write), a message of a transient local publisher. A file after
-    /// a split begins with the latest of each, as many as its publishers keep: 64 MiB of
-    /// all topics at most, without the oldest. `None` is an unknown publisher.
+    /// As [`write`](Self::write), for a message of a transient-local publisher. A file
+    /// after a split starts with the latest ones of each publisher, up to its history
+    /// depth. All topics together keep 64 MiB and drop the oldest. `None` is an unknown
+    /// publisher.
     ///
     /// # Errors
     /// The file system's.
@@ -340,7 +341,7 @@ impl BagWriter {
         Ok(())
     }
 
-    /// Writes the chunk if it has no room for so many bytes.
+    /// Writes the chunk if it has no space for `bytes`.
     fn make_room(&mut self, bytes: usize) -> Result<(), BagError> {
         let is_full = self.chunk.len() + bytes > self.options.chunk_bytes;
         if is_full && !self.chunk.is_empty() {
@@ -361,8 +362,8 @@ impl BagWriter {
         written
     }
 
-    /// Keeps the transient-local messages of a chunk for the next file. It is written, or was not
-    /// kept for a snapshot.
+    /// Keeps the transient-local messages of a chunk for the next file, after the chunk
+    /// was written or replaced in a snapshot's ring.
     pub(crate) fn keep_transient_local(&mut self, chunk: &ChunkBuilder) {
         let options = &self.options;
         for message in chunk.transient_local() {
@@ -389,13 +390,13 @@ impl BagWriter {
         }
     }
 
-    /// The current file, for a thread that syncs it.
+    /// Current file, for the sync thread.
     pub(crate) fn current_file(&self) -> Option<Arc<dyn BagFile>> {
         self.file.as_ref().map(McapWriter::file)
     }
 
-    /// Writes the current chunk and makes the current file durable: a power cut does not
-    /// take its messages any more. Blocks until the device has them.
+    /// Writes the current chunk and makes the current file durable, also across a power
+    /// cut. Blocks until the device has stored it.
     ///
     /// # Errors
     /// The file system's.
@@ -408,7 +409,7 @@ impl BagWriter {
         synced.map_err(BagError::io("syncing", file.path()))
     }
 
-    /// Begins a new file with the next chunk.
+    /// Starts a new file with the next chunk.
     pub fn split(&mut self) {
         self.split_asked = true;
     }
@@ -418,10 +419,10 @@ impl BagWriter {
         std::mem::take(&mut self.splits)
     }
 
-    /// Writes a chunk, in a new file if a limit says so.
+    /// Writes a chunk, to a new file if a limit requires it.
     ///
     /// # Errors
-    /// The file system's. Messages of the chunk may be in the file nevertheless.
+    /// The file system's. Some messages of the chunk may be in the file.
     pub fn write_chunk(&mut self, chunk: &ChunkBuilder) -> Result<(), BagError> {
         let mut rest: Option<ChunkBuilder> = None;
         loop {
@@ -435,7 +436,7 @@ impl BagWriter {
         self.put(rest.as_ref().unwrap_or(chunk))
     }
 
-    /// The parts of a chunk on both sides of the time at which a file begins.
+    /// Splits a chunk at the time at which a new file starts.
     fn cut_at_duration(&self, chunk: &ChunkBuilder) -> Option<(ChunkBuilder, ChunkBuilder)> {
         let span = u64::try_from(self.options.split_duration?.as_nanos()).ok()?;
         let statistics = self.file.as_ref()?.statistics();
@@ -447,7 +448,7 @@ impl BagWriter {
         };
         let mut border = start.checked_add(span)?;
         if chunk.start() >= border {
-            // The chunk begins a file.
+            // The chunk is the first of its file.
             border = chunk.start().checked_add(span)?;
         }
         if span == 0 || chunk.end() < border {
@@ -496,7 +497,7 @@ impl BagWriter {
         self.append(chunk)
     }
 
-    /// The most bytes that a file has once a chunk is in it and it is closed.
+    /// Upper bound of a file's size after it has the chunk and is closed.
     fn size_with(&self, file: &McapWriter, chunk: &ChunkBuilder) -> u64 {
         let known = |id: u16| self.channels.get(usize::from(id).wrapping_sub(1));
         let mut size = file.size_with(chunk);
@@ -548,14 +549,14 @@ impl BagWriter {
             });
         }
         self.file = Some(file);
-        // The state before the chunk that comes next: later messages are not in it yet.
+        // State before the next chunk: later messages are not part of it.
         let mut repeated = ChunkBuilder::default();
         let mut room = self
             .options
             .split_bytes
             .map_or(u64::MAX, |limit| limit / 4 * 3);
         let mut latest: Vec<_> = self.transient_local.in_order().collect();
-        // Without the oldest, where the limit has no room for all.
+        // Without the oldest, if the limit has no space for all.
         let fits = latest.iter().rev().take_while(|(_, _, payload)| {
             let left = room.checked_sub(payload.len() as u64 + MESSAGE_BYTES);
             room = left.unwrap_or(0);
@@ -571,7 +572,7 @@ impl BagWriter {
         self.append(&repeated)
     }
 
-    /// Ends the current file, and returns its path at present.
+    /// Ends the current file. Returns its current path.
     fn close_file(
         &mut self,
         accounts: &BTreeMap<String, TopicAccount>,
@@ -599,9 +600,8 @@ impl BagWriter {
         Ok(Some(path))
     }
 
-    /// The metadata that is embedded in a file: that of the bag with this file alone. With
-    /// all files before, the last of many would be large. A file with a limit has its own
-    /// topics alone.
+    /// Metadata embedded in a file: that of the bag with this file only. A list of all
+    /// earlier files would grow. A file with a size limit lists only its own topics.
     fn metadata_of_file(
         &self,
         file: &McapWriter,
@@ -677,8 +677,8 @@ impl BagWriter {
         }
     }
 
-    /// Writes what is left, the summary and `metadata.yaml`, with the accounts of a
-    /// recorder.
+    /// Writes the remaining messages, the summary and `metadata.yaml`, with the accounts
+    /// of a recorder.
     ///
     /// # Errors
     /// The file system's.
@@ -697,7 +697,7 @@ impl BagWriter {
     }
 }
 
-/// The parts of a chunk: the messages of which `is_before` is true, by number and log time,
+/// Splits a chunk: messages for which `is_before` returns true by number and log time,
 /// and the others.
 fn cut(
     chunk: &ChunkBuilder,
@@ -730,7 +730,7 @@ fn cut(
     (before, after)
 }
 
-/// Whether the clock has jumped back: a chunk lies before its file, by the span of a file.
+/// Whether the clock has jumped back: a chunk precedes its file by the span of a file.
 fn is_before(chunk: &ChunkBuilder, file_start: u64, span: u64) -> bool {
     file_start.saturating_sub(chunk.end()) >= span
 }

@@ -190,7 +190,6 @@ impl Inbox {
 
     /// Appends an arrival and schedules a poll. Without space the arrival is dropped and
     /// counted.
-    /// space for it.
     pub fn push(&self, arrival: Arrival) {
         let is_token = matches!(arrival, Arrival::Token { .. });
         let mut waiting = self.waiting.lock();

@@ -1,14 +1,14 @@
-//! Chunks: the records of some hundred kilobytes of messages, with their index.
+//! MCAP chunks: records of some hundred kilobytes of messages, with their index.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::records::{ChannelRecord, Cursor, RECORD_HEAD_BYTES, SchemaRecord, opcode};
 
-/// Fields of a message record before its payload.
+/// Size of a message record's fields before the payload.
 const MESSAGE_HEAD_BYTES: usize = 22;
 
-/// Collects messages for one chunk. A payload is copied once, into it.
+/// Builder of one chunk. A payload is copied once, into it.
 #[derive(Debug, Default)]
 pub struct ChunkBuilder {
     records: Vec<u8>,
@@ -19,19 +19,19 @@ pub struct ChunkBuilder {
     messages: u64,
 }
 
-/// A message of a transient local publisher in a chunk.
+/// A message of a transient-local publisher in a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TransientLocalMessage {
     pub channel: u16,
-    /// `None` if it is unknown.
+    /// `None` if unknown.
     pub publisher: Option<u128>,
     pub publish_time: u64,
-    /// Its payload in [`ChunkBuilder::records`].
+    /// Range of its payload in [`ChunkBuilder::records`].
     pub payload: Range<usize>,
 }
 
 impl ChunkBuilder {
-    /// An empty chunk with memory for `bytes`.
+    /// Creates an empty chunk with memory for `bytes`.
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
             records: Vec::with_capacity(bytes),
@@ -39,7 +39,7 @@ impl ChunkBuilder {
         }
     }
 
-    /// Appends a message; times in nanoseconds since 1970.
+    /// Appends a message. Times are in nanoseconds since 1970.
     pub fn add(&mut self, channel: u16, log_time: u64, publish_time: u64, payload: &[u8]) {
         let offset = self.records.len() as u64;
         let length = (MESSAGE_HEAD_BYTES + payload.len()) as u64;
@@ -48,7 +48,7 @@ impl ChunkBuilder {
         self.records.push(opcode::MESSAGE);
         self.records.extend(length.to_le_bytes());
         self.records.extend(channel.to_le_bytes());
-        // rosbag2 writes the sequence 0 too.
+        // rosbag2 writes sequence number 0 as well.
         self.records.extend(0u32.to_le_bytes());
         self.records.extend(log_time.to_le_bytes());
         self.records.extend(publish_time.to_le_bytes());
@@ -65,7 +65,7 @@ impl ChunkBuilder {
         self.messages += 1;
     }
 
-    /// Appends a message of a transient local publisher.
+    /// Appends a message of a transient-local publisher.
     pub(crate) fn add_transient_local(
         &mut self,
         publisher: Option<u128>,
@@ -84,12 +84,12 @@ impl ChunkBuilder {
         });
     }
 
-    /// Its messages of transient local publishers, in order.
+    /// Messages of transient-local publishers, in order.
     pub(crate) fn transient_local(&self) -> &[TransientLocalMessage] {
         &self.transient_local
     }
 
-    /// Bytes of its records, uncompressed.
+    /// Size of its records before compression, bytes.
     pub fn len(&self) -> usize {
         self.records.len()
     }
@@ -99,12 +99,12 @@ impl ChunkBuilder {
         self.messages == 0
     }
 
-    /// The earliest log time of its messages; 0 if there are none.
+    /// Earliest log time of its messages; 0 without messages.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// The latest log time of its messages.
+    /// Latest log time of its messages.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -123,7 +123,7 @@ impl ChunkBuilder {
         &self.index
     }
 
-    /// Bytes that its records fill without more memory.
+    /// Record bytes that fit without allocation.
     pub(crate) fn capacity(&self) -> usize {
         self.records.capacity()
     }
@@ -147,17 +147,17 @@ pub(crate) struct ChunkMessage {
     pub payload: Range<usize>,
 }
 
-/// The records of a chunk, as far as they can be read.
+/// Records of a chunk up to the first damaged one.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedChunk {
     pub schemas: Vec<SchemaRecord>,
     pub channels: Vec<ChannelRecord>,
     pub messages: Vec<ChunkMessage>,
-    /// Why the rest could not be read.
+    /// Why the remaining records could not be read.
     pub problem: Option<String>,
 }
 
-/// Reads the records of a decompressed chunk up to the first that is damaged.
+/// Parses the records of a decompressed chunk up to the first damaged one.
 pub(crate) fn parse_chunk(records: &[u8]) -> ParsedChunk {
     let mut parsed = ParsedChunk::default();
     let mut at = 0;

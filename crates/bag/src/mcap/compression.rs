@@ -1,8 +1,7 @@
-//! Compression of chunks: none, LZ4 frames or Zstandard.
+//! Chunk compression: none, LZ4 frames or Zstandard.
 //!
-//! Decompression stops at the size that the chunk announces, and a chunk that
-//! announces more than [`CHUNK_BYTES_MAX`] is refused. So a small file cannot fill the
-//! memory.
+//! Decompression stops at the size that the chunk announces. A chunk that announces more
+//! than [`CHUNK_BYTES_MAX`] is refused. So a small file cannot exhaust the memory.
 
 use std::fmt;
 use std::fs::File;
@@ -12,20 +11,20 @@ use std::str::FromStr;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use zstd::stream::{read::Decoder, write::Encoder};
 
-/// The largest chunk that is read: 512 MiB. Writers use some megabytes, and one message
-/// may be larger than a chunk.
+/// Largest chunk that is read: 512 MiB. Writers use some megabytes, and a single message
+/// may exceed the chunk size.
 pub(crate) const CHUNK_BYTES_MAX: u64 = 512 << 20;
-/// Compressed data may become this many times larger, and [`SPARE_BYTES`] more: one black
-/// image has a far higher ratio. Larger data is taken for a bomb.
+/// Limit of the compression ratio, beside [`SPARE_BYTES`]. A single black image has a far
+/// higher ratio. Data above the limit is refused as a decompression bomb.
 const GROWTH_MAX: u64 = 500;
 const SPARE_BYTES: u64 = 64 << 20;
-/// Bytes that are reserved before the first byte is there.
+/// Bytes reserved before decompression starts.
 const RESERVED_MAX: u64 = 8 << 20;
 
-/// How the chunks of a bag are compressed.
+/// Compression of a bag's chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// As they are; the fastest.
+    /// No compression; the fastest.
     #[default]
     None,
     /// LZ4 frames.
@@ -34,20 +33,20 @@ pub enum Compression {
     Zstd,
 }
 
-/// How much work Zstandard spends on a smaller file, in the words of the C++ MCAP
-/// library. LZ4 has one level.
+/// Compression effort of Zstandard, in the words of the C++ MCAP library. LZ4 has one
+/// level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CompressionLevel {
-    /// Level -5.
+    /// Zstandard level -5.
     Fastest,
-    /// Level -3.
+    /// Zstandard level -3.
     Fast,
-    /// Level 1.
+    /// Zstandard level 1.
     #[default]
     Default,
-    /// Level 3.
+    /// Zstandard level 3.
     Slow,
-    /// Level 19: a few megabytes per second.
+    /// Zstandard level 19: a few megabytes per second.
     Slowest,
 }
 
@@ -64,7 +63,7 @@ impl CompressionLevel {
 }
 
 impl Compression {
-    /// The name in a file: empty, `lz4` or `zstd`.
+    /// Name in the file: empty, `lz4` or `zstd`.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "",
@@ -130,14 +129,14 @@ impl Compression {
     }
 }
 
-/// The most bytes that data of `stored` bytes may have when it is decompressed.
+/// Largest decompressed size of `stored` compressed bytes.
 pub(crate) fn growth_limit(stored: u64) -> u64 {
     stored
         .saturating_mul(GROWTH_MAX)
         .saturating_add(SPARE_BYTES)
 }
 
-/// Refuses data that would become far larger than it is.
+/// Refuses data whose decompressed size exceeds [`growth_limit`].
 pub(crate) fn check_growth(stored: u64, size: u64) -> Result<(), String> {
     let limit = growth_limit(stored);
     if size <= limit {
@@ -148,7 +147,7 @@ pub(crate) fn check_growth(stored: u64, size: u64) -> Result<(), String> {
     ))
 }
 
-/// Reads at most one byte more than `size`.
+/// Reads up to one byte more than `size`.
 pub(crate) fn read_limited(reader: impl Read, size: u64) -> Result<Vec<u8>, String> {
     let reserved = usize::try_from(size.min(RESERVED_MAX)).unwrap_or(0);
     let mut out = Vec::with_capacity(reserved);
@@ -157,8 +156,8 @@ pub(crate) fn read_limited(reader: impl Read, size: u64) -> Result<Vec<u8>, Stri
     Ok(out)
 }
 
-/// Compresses a file into one Zstandard frame, which has a checksum and says how many
-/// bytes it holds: rosbag2 asks for them. Blocks in the file system.
+/// Compresses a file into one Zstandard frame with a checksum and the content size, which
+/// rosbag2 needs. Blocks in the file system.
 ///
 /// # Errors
 /// The system's.
@@ -238,7 +237,7 @@ mod tests {
         let output = File::create(&to).unwrap();
         compress_stream(File::open(&from).unwrap(), output).unwrap();
         let packed = std::fs::read(&to).unwrap();
-        // RFC 8878 §3.1.1.1: a size in four bytes, after the descriptor and the window.
+        // RFC 8878 §3.1.1.1: a size of four bytes, after the descriptor and the window.
         assert_eq!((packed[4] >> 6, packed[4] >> 5 & 1), (2, 0));
         assert_eq!(packed[6..10], (data.len() as u32).to_le_bytes());
         let size = data.len() as u64;

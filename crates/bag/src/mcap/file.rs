@@ -1,9 +1,9 @@
-//! Reading one MCAP file: its summary where it has one, else every record up to the
-//! last that is whole.
+//! Reader of one MCAP file: reads its summary, or without one every record up to the last
+//! complete one.
 //!
-//! A recorder that was killed leaves no summary. Its file is read as it is, and
-//! [`McapFile::problems`] says what is missing. Memory is bounded: records other than
-//! chunks are read up to [`RECORD_BYTES_MAX`], and one chunk at a time.
+//! A killed recorder leaves no summary. Its file is read as it is, and
+//! [`McapFile::problems`] lists what is missing. Memory is bounded: records other than
+//! chunks are read up to [`RECORD_BYTES_MAX`], and chunks one at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,30 +18,30 @@ use super::records::{
 use crate::error::BagError;
 use crate::source::{self, PROBLEMS_MAX, Source};
 
-/// The longest record beside chunks and attachments; a longer one counts as damaged.
+/// Longest record other than chunks and attachments. A longer one counts as damaged.
 const RECORD_BYTES_MAX: u64 = 64 << 20;
-/// The longest summary that is read; 64 bytes per chunk are usual.
+/// Longest summary; 64 bytes per chunk are usual.
 const SUMMARY_BYTES_MAX: u64 = 512 << 20;
 /// Messages outside chunks are read in runs of this size.
 const RUN_BYTES: u64 = 1 << 20;
 
-/// Where a chunk lies, or a run of messages outside chunks.
+/// Location of a chunk, or of a run of messages outside chunks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkLocation {
     pub start: u64,
     pub end: u64,
-    /// Where its records begin.
+    /// File offset of its records.
     pub offset: u64,
     pub stored: u64,
     pub uncompressed: u64,
     pub compression: Compression,
-    /// 0 is not checked; `None` is in the chunk's own head.
+    /// 0 is not checked; `None` means that the chunk's own head has it.
     pub crc: Option<u32>,
     /// The channels of its messages; `None` without an index.
     pub channels: Option<Arc<[u16]>>,
 }
 
-/// An open file with what is known of its content.
+/// An open file with its index.
 pub(crate) struct McapFile {
     file: Box<dyn Source>,
     path: PathBuf,
@@ -53,15 +53,15 @@ pub(crate) struct McapFile {
     pub counts: BTreeMap<u16, u64>,
     /// First and last log time; `None` without messages.
     pub span: Option<(u64, u64)>,
-    /// Whether it ends with a summary.
+    /// Whether the file ends with a summary.
     pub is_complete: bool,
-    /// Sentences about the parts that could not be read.
+    /// One sentence per part that could not be read.
     pub problems: Vec<String>,
 }
 
 impl McapFile {
-    /// Reads the summary of a file of `bytes`, or all of it where there is none.
-    /// `path` names it in errors.
+    /// Opens a file of `bytes`: reads its summary, or the whole file without one. `path`
+    /// names it in errors.
     pub(crate) fn open(file: Box<dyn Source>, bytes: u64, path: &Path) -> Result<Self, BagError> {
         let mut open = Self {
             file,
@@ -121,12 +121,12 @@ impl McapFile {
         }
     }
 
-    /// Reads exactly `count` bytes; the caller has bounded them.
+    /// Reads exactly `count` bytes, which the caller has bounded.
     fn read_at(&mut self, offset: u64, count: u64) -> Result<Vec<u8>, BagError> {
         source::read_at(&mut *self.file, self.bytes, &self.path, offset, count)
     }
 
-    /// Reads the summary section; false if there is none, or not all of it.
+    /// Reads the summary section. Returns false if it is missing or incomplete.
     fn read_summary(&mut self) -> Result<bool, String> {
         let tail_bytes = (RECORD_HEAD_BYTES + FOOTER_BYTES + MAGIC.len()) as u64;
         let Some(footer_at) = self.bytes.checked_sub(tail_bytes) else {
@@ -192,7 +192,7 @@ impl McapFile {
         let counted: u64 = statistics.by_channel.values().sum();
         let has_chunks = !chunks.is_empty() && chunks.len() as u64 >= statistics.chunk_count.into();
         let is_indexed = has_chunks || statistics.message_count == 0;
-        // A writer may leave out the channels, or their schemas.
+        // A writer may omit the channels, or their schemas.
         let mut counted_channels = statistics.by_channel.keys();
         let has_schema = |channel: &ChannelRecord| {
             channel.schema_id == 0 || self.schemas.contains_key(&channel.schema_id)
@@ -224,7 +224,7 @@ impl McapFile {
                 index.offset
             ));
         }
-        // An index without entries says nothing: a writer may leave them out.
+        // An index may be empty, because a writer may omit its entries.
         let indexed = index.message_indexes.iter().map(|(channel, _)| *channel);
         let channels = (!index.message_indexes.is_empty()).then(|| indexed.collect());
         let head_bytes = 28 + 4 + index.compression.len() as u64 + 8;
@@ -276,8 +276,7 @@ impl McapFile {
         }
     }
 
-    /// Reads the file record by record, up to its end or the first record that is not
-    /// whole.
+    /// Reads the file record by record, up to its end or the first incomplete record.
     fn scan(&mut self) -> Result<(), BagError> {
         let mut at = MAGIC.len() as u64;
         let mut run: Option<ChunkLocation> = None;
@@ -310,7 +309,7 @@ impl McapFile {
                         "the file ends within its summary: its writer was stopped",
                     );
                 } else {
-                    // Its writer left out the index.
+                    // The writer has omitted the index.
                     self.is_complete |= self.problems.is_empty();
                 }
                 break;
@@ -461,7 +460,7 @@ impl McapFile {
             channels: None,
         };
         if !whole {
-            // The messages at the front of an uncompressed chunk are whole.
+            // The first messages of an uncompressed chunk are complete.
             if compression != Compression::None {
                 return Ok(());
             }
@@ -473,7 +472,7 @@ impl McapFile {
         Ok(())
     }
 
-    /// Counts the messages of a chunk, and keeps it if it has any.
+    /// Counts the messages of a chunk, and keeps its location if it has any.
     fn keep_scanned(&mut self, mut location: ChunkLocation) {
         let records = match self.load(&location) {
             Ok(records) => records,
@@ -512,7 +511,7 @@ impl McapFile {
     /// Reads and decompresses a chunk.
     ///
     /// # Errors
-    /// The system's; or the chunk is damaged.
+    /// The system's, or the chunk is damaged.
     pub(crate) fn load(&mut self, location: &ChunkLocation) -> Result<Vec<u8>, BagError> {
         let damaged = |path: &Path, problem: String| BagError::Damaged {
             path: path.to_owned(),
@@ -541,7 +540,7 @@ impl McapFile {
         Ok(records)
     }
 
-    /// The checksum in a chunk's own head, which the summary does not repeat.
+    /// The checksum in a chunk's own head, which the summary lacks.
     pub(crate) fn with_checksum(&mut self, location: &ChunkLocation) -> ChunkLocation {
         let mut found = location.clone();
         let head_bytes = 28 + 4 + location.compression.name().len() as u64 + 8;

@@ -1,8 +1,8 @@
-//! The MCAP container: records, chunks, and files that may end anywhere.
+//! MCAP container format: records, chunks, and files that may be truncated anywhere.
 //!
-//! Written here rather than with a library, for three reasons. Torn files are read as
-//! far as they go. A decompressed chunk never exceeds a limit. A received payload is
-//! copied once, into the chunk.
+//! Not from a library, for three reasons. Truncated files are read as far as possible. A
+//! decompressed chunk never exceeds a limit. A received payload is copied once, into the
+//! chunk.
 
 mod chunk;
 mod compression;

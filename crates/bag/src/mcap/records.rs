@@ -1,15 +1,15 @@
 //! Records of the MCAP format: opcode, length and content, little-endian.
 //!
-//! [`Cursor`] is the checked view: every length is compared with the bytes that are
-//! there, so a wrong one is an error text and no panic.
+//! [`Cursor`] is the checked view: every length is compared with the remaining bytes, so
+//! a wrong one is an error text and no panic.
 
 use std::collections::BTreeMap;
 
-/// First and last bytes of every file.
+/// First and last bytes of an MCAP file.
 pub(crate) const MAGIC: [u8; 8] = [0x89, b'M', b'C', b'A', b'P', b'0', b'\r', b'\n'];
-/// Opcode and length before the content.
+/// Size of opcode and length before the content.
 pub(crate) const RECORD_HEAD_BYTES: usize = 9;
-/// Content of the footer.
+/// Size of the footer's content.
 pub(crate) const FOOTER_BYTES: usize = 20;
 
 /// Opcodes of the records.
@@ -32,32 +32,32 @@ pub(crate) mod opcode {
 /// A schema: the definition of a message type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchemaRecord {
-    /// Its number in the file, from 1. 0 means none.
+    /// Number in the file, from 1; 0 means none.
     pub id: u16,
-    /// The type's name, for example `std_msgs/msg/String`.
+    /// Type name, for example `std_msgs/msg/String`.
     pub name: String,
-    /// `ros2msg`, `ros2idl`, or empty where no definition is known.
+    /// `ros2msg`, `ros2idl`, or empty if the definition is unknown.
     pub encoding: String,
-    /// The definition with those of all nested types.
+    /// Definition with those of all nested types.
     pub data: Vec<u8>,
 }
 
 /// A channel: a topic with its type and serialization format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChannelRecord {
-    /// Its number in the file.
+    /// Number in the file.
     pub id: u16,
-    /// The schema's number.
+    /// Number of its schema.
     pub schema_id: u16,
-    /// The topic.
+    /// Topic name.
     pub topic: String,
-    /// `cdr`.
+    /// `cdr` for ROS 2.
     pub message_encoding: String,
-    /// `offered_qos_profiles` and `topic_type_hash`.
+    /// Texts by key: `offered_qos_profiles` and `topic_type_hash`.
     pub metadata: BTreeMap<String, String>,
 }
 
-/// Reads the fields of a record. Errors are texts without position.
+/// Reader of a record's fields. Errors are texts without position.
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
 }
@@ -98,13 +98,13 @@ impl<'a> Cursor<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Bytes with a length of four bytes before them.
+    /// Reads bytes after a length of four bytes.
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], String> {
         let count = self.u32()?;
         self.take(u64::from(count))
     }
 
-    /// A text; what is not UTF-8 is replaced.
+    /// Reads a text. Invalid UTF-8 is replaced.
     pub(crate) fn text(&mut self) -> Result<String, String> {
         Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
@@ -249,14 +249,14 @@ impl Statistics {
     }
 }
 
-/// A chunk's place, times and sizes, as the summary lists them.
+/// Location, times and sizes of a chunk, from the summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChunkIndex {
     pub start: u64,
     pub end: u64,
-    /// Where the chunk record begins.
+    /// File offset of the chunk record.
     pub offset: u64,
-    /// The whole chunk record.
+    /// Size of the chunk record.
     pub length: u64,
     pub message_indexes: Vec<(u16, u64)>,
     pub message_index_bytes: u64,
@@ -314,12 +314,12 @@ pub(crate) struct ChunkHead {
     pub crc: u32,
     pub compression: String,
     pub stored: u64,
-    /// Bytes of these fields.
+    /// Size of these fields.
     pub bytes: u64,
 }
 
 impl ChunkHead {
-    /// Longest head: the name of a compression has 16 bytes at most here.
+    /// Longest head: the compression name is limited to 16 bytes here.
     pub(crate) const BYTES_MAX: usize = 28 + 4 + 16 + 8;
 
     pub(crate) fn parse(content: &[u8]) -> Result<Self, String> {
@@ -347,7 +347,7 @@ impl ChunkHead {
     }
 }
 
-/// Appends a record; `content` appends its content.
+/// Appends a record. `content` appends its content.
 pub(crate) fn record(out: &mut Vec<u8>, opcode: u8, content: impl FnOnce(&mut Vec<u8>)) {
     out.push(opcode);
     let length_at = out.len();
@@ -359,13 +359,13 @@ pub(crate) fn record(out: &mut Vec<u8>, opcode: u8, content: impl FnOnce(&mut Ve
     }
 }
 
-/// Appends a length. Lengths of ours lie far below its limit of 4 GiB: the limits are
+/// Appends a length. Our lengths are far below its limit of 4 GiB, because the limits are
 /// checked where values enter.
 pub(crate) fn put_len(out: &mut Vec<u8>, count: usize) {
     out.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 
-/// Appends bytes with their length.
+/// Appends bytes after their length.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_len(out, bytes.len());
     out.extend(bytes);

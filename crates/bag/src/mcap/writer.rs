@@ -1,7 +1,7 @@
-//! One MCAP file: header, chunks with their message indexes, summary, footer.
+//! Writer of one MCAP file: header, chunks with message indexes, summary, footer.
 //!
-//! A chunk is one write. Schema and channel records lie before the first chunk that
-//! uses them, so a file that ends early is readable up to its last whole chunk.
+//! A chunk is one write. Schema and channel records precede the first chunk that uses
+//! them, so a truncated file is readable up to its last complete chunk.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use super::records::{
 use crate::error::BagError;
 use crate::file_store::{BagFile, FileStore};
 
-/// The library name in the header.
+/// Library name in the header.
 const LIBRARY: &str = concat!("pteros ", env!("CARGO_PKG_VERSION"));
 
-/// Bytes of a message index and of a chunk index without their entries.
+/// Size of a message index and of a chunk index without entries.
 const INDEX_BYTES: u64 = 16;
 const CHUNK_INDEX_BYTES: u64 = 80;
-/// Bytes of the other records of a file's end, and of a chunk's head: 375.
+/// Size of the other records at a file's end, and of a chunk's head: 375.
 const SUMMARY_BYTES: u64 = 512;
 /// Bytes that compression may add to a short chunk.
 const SPARE_BYTES: u64 = 64;
 
-/// Writes one file, which did not exist before.
+/// Writer of a new file.
 #[derive(Debug)]
 pub(crate) struct McapWriter {
     file: Arc<dyn BagFile>,
@@ -41,7 +41,7 @@ pub(crate) struct McapWriter {
     schemas: BTreeMap<u16, SchemaRecord>,
     channels: BTreeMap<u16, ChannelRecord>,
     statistics: Statistics,
-    /// Bytes of the records of schemas and channels.
+    /// Size of the schema and channel records.
     channel_bytes: u64,
     buffer: Vec<u8>,
 }
@@ -85,7 +85,7 @@ impl McapWriter {
         Ok(writer)
     }
 
-    /// The file, for a thread that syncs it.
+    /// The file, for the sync thread.
     pub(crate) fn file(&self) -> Arc<dyn BagFile> {
         self.file.clone()
     }
@@ -113,8 +113,8 @@ impl McapWriter {
         self.channel_bytes += (self.buffer.len() - start) as u64;
     }
 
-    /// The most bytes that the file has when it ends with this chunk and its summary. New
-    /// channels and metadata are not counted.
+    /// Upper bound of the file's size after this chunk and the summary. New channels and
+    /// metadata are not counted.
     pub(crate) fn size_with(&self, chunk: &ChunkBuilder) -> u64 {
         // Compression may add some bytes.
         let stored = chunk.len() as u64 + chunk.len() as u64 / 128 + SPARE_BYTES;
@@ -133,7 +133,7 @@ impl McapWriter {
         self.position + self.buffer.len() as u64 + stored + indexes.sum::<u64>() + summary
     }
 
-    /// The bytes that a channel adds to the file: in the data and in the summary.
+    /// Bytes that a channel adds to the file: in the data and in the summary.
     pub(crate) fn channel_bytes(&self, schema: &SchemaRecord, channel: &ChannelRecord) -> u64 {
         let mut records = Vec::new();
         if !self.schemas.contains_key(&schema.id) {
@@ -157,7 +157,7 @@ impl McapWriter {
                     })?,
             ),
         };
-        // A reader would take a far smaller chunk for a bomb.
+        // A reader would refuse a far smaller chunk as a decompression bomb.
         let size = chunk.len() as u64;
         let packed = packed.filter(|packed| check_growth(packed.len() as u64, size).is_ok());
         let (stored, compression) = match &packed {
@@ -168,7 +168,7 @@ impl McapWriter {
             start: chunk.start(),
             end: chunk.end(),
             uncompressed: chunk.len() as u64,
-            // 0 says that there is none.
+            // 0 means no checksum.
             crc: if self.has_checksums {
                 crc32fast::hash(chunk.records())
             } else {

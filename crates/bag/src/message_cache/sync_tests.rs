@@ -1,4 +1,4 @@
-//! Syncs that fail: the recording goes on, and its end reports them.
+//! Tests of failing syncs: the recording continues, and its end reports them.
 #![allow(
     clippy::disallowed_methods,
     reason = "the writer and the sync are two threads"
@@ -20,10 +20,10 @@ use crate::writer::BagOptions;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The first sync of a bag. It fails.
+/// The first sync of a bag, which fails.
 #[derive(Debug)]
 struct FirstSync {
-    /// The sync ends only after the writer of this cache, if it is there.
+    /// If set, the sync ends only after the writer of this cache.
     cache: Weak<MessageCache>,
     begun: Sender<()>,
     is_over: AtomicBool,
@@ -99,7 +99,7 @@ fn writer(folder: &Path, cache: Weak<MessageCache>, begun: Sender<()>) -> BagWri
     BagWriter::create(folder, options).unwrap()
 }
 
-/// Receives messages, in a chunk of their own.
+/// Receives messages in a chunk of their own.
 fn receive(cache: &MessageCache, sequences: RangeInclusive<i64>) {
     for sequence in sequences {
         cache.receive(message(sequence), &[0; 20]);
@@ -107,7 +107,7 @@ fn receive(cache: &MessageCache, sequences: RangeInclusive<i64>) {
     cache.flush();
 }
 
-/// All of the 20 messages are in the bag, and the sync is reported.
+/// All 20 messages are in the bag, and the failed sync is reported.
 fn check(folder: &Path, cache: &MessageCache, writer: BagWriter) {
     let problem = cache.sync_problem().expect("the sync is reported");
     assert!(problem.contains("the device is gone"), "{problem}");
@@ -138,7 +138,7 @@ fn a_recording_goes_on_after_a_sync_that_failed() {
     check(&folder, &cache, writer);
 }
 
-/// The sync has its error only after the writer has ended, and no later one has it.
+/// The sync fails only after the writer has ended, and later syncs succeed.
 #[test]
 fn the_end_of_a_recording_waits_for_the_sync_that_runs() {
     let folder = folder("last-sync");

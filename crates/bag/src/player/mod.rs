@@ -1,9 +1,8 @@
-//! Player: publishes the messages of a bag with their spacing in time.
+//! Player: publishes the messages of a bag with their recorded spacing.
 //!
-//! A thread of its own waits for each message's time on the steady clock and
-//! publishes. Another reads ahead. The thread that spins the node serves the services,
-//! which change the shared state and wake the player. Messages are published
-//! serialized, as they were recorded.
+//! One thread waits on the steady clock for each message's time and publishes it. Another
+//! one reads ahead. The thread that spins the node serves the services, which change the
+//! shared state and wake the player. Messages are published serialized, as recorded.
 
 mod options;
 mod outputs;
@@ -32,15 +31,15 @@ use services::Services;
 use state::{Burst, PlayerState, Shared};
 use stepping::Stepper;
 
-/// Plays a bag on a thread of its own, see [`Player::start`].
+/// Plays a bag on its own thread, see [`Player::start`].
 ///
 /// It offers `~/pause`, `~/resume`, `~/toggle_paused`, `~/is_paused`, `~/play_next`,
 /// `~/burst`, `~/play`, `~/get_rate`, `~/set_rate`, `~/seek` and `~/stop`, as rosbag2's
 /// player, and publishes `events/read_split`.
 ///
-/// With [`PlayerOptions::step`], replay is deterministic: each message is released when
-/// the given nodes have returned from their callbacks for the last one. Their outputs
-/// are the same in each run, if the nodes read no other clock than `/clock`.
+/// With [`PlayerOptions::step`], replay is deterministic: the next message is released
+/// after the given nodes have returned from their callbacks for the previous one. Their
+/// outputs are equal in each run, if the nodes read no clock but `/clock`.
 ///
 /// ```no_run
 /// use pteros::prelude::*;
@@ -72,10 +71,10 @@ impl Drop for Player {
 }
 
 impl Player {
-    /// Creates a publisher per topic and begins to play.
+    /// Creates a publisher per topic and starts playback.
     ///
     /// # Errors
-    /// No topic is chosen, a rate is not positive, or an endpoint cannot be created.
+    /// No topic is selected, a rate is not positive, or an endpoint cannot be created.
     pub fn start(node: &Node, bag: BagReader, options: PlayerOptions) -> Result<Self, BagError> {
         if !(options.rate.is_finite() && options.rate > 0.0) {
             return Err(BagError::Invalid(format!(
@@ -90,7 +89,7 @@ impl Player {
                 "clock rate {rate}: the rate is a number of Hertz above 0, for example 40"
             )));
         }
-        // Publish times are found by the player's thread: it reads the whole bag for them.
+        // The player's thread finds publish times, because that reads the whole bag.
         let span = bag.span().unwrap_or((0, 0));
         let is_paused = options.start_paused || options.burst.is_some();
         let mut state = PlayerState::new(is_paused, options.rate, span);
@@ -143,13 +142,13 @@ impl Player {
         &self.skipped
     }
 
-    /// The totals of the playback; `None` while it plays, or waits for `~/play`.
+    /// Totals of the playback; `None` while it plays, or waits for `~/play`.
     pub fn summary(&self) -> Option<PlaybackSummary> {
         self.shared.lock().summary.clone()
     }
 
-    /// How far playback is. Never blocks. With [`Sent`](crate::MessageOrder::Sent), the
-    /// times of the bag are log times until the player has found the others.
+    /// Current position. Never blocks. With [`Sent`](crate::MessageOrder::Sent), times
+    /// are log times until the player has found the publish times.
     pub fn progress(&self) -> PlaybackProgress {
         self.shared.lock().progress()
     }
@@ -159,33 +158,35 @@ impl Player {
         self.shared.change(|state| state.set_paused(is_paused));
     }
 
-    /// Whether it is paused.
+    /// Whether playback is paused by `~/pause` or [`set_paused`](Self::set_paused).
     pub fn is_paused(&self) -> bool {
         self.shared.lock().is_paused
     }
 
-    /// Publishes the next message although paused; false if it plays, or has ended.
+    /// Publishes the next message of a paused player. Returns false if it plays, or has
+    /// ended.
     pub fn play_next(&self) -> bool {
         self.shared.change(PlayerState::play_next)
     }
 
-    /// The speed; 1 is as recorded.
+    /// Playback rate; 1 is as recorded.
     pub fn rate(&self) -> f64 {
         self.shared.lock().rate
     }
 
-    /// Sets the speed; false if it is not a number above 0.
+    /// Sets the playback rate. Returns false if it is not a number above 0.
     pub fn set_rate(&self, rate: f64) -> bool {
         self.shared.change(|state| state.set_rate(rate))
     }
 
-    /// Ends playback at the next message. A player that [stays](PlayerOptions::stay)
-    /// waits for `~/play` then.
+    /// Stops playback at the next message. With [`PlayerOptions::stay`], the player then
+    /// waits for `~/play`.
     pub fn stop(&self) {
         self.shared.change(PlayerState::stop);
     }
 
-    /// Ends playback at the next message, and the player too where it stays.
+    /// Stops playback at the next message, and ends the player also with
+    /// [`PlayerOptions::stay`].
     pub fn end(&self) {
         self.shared.change(|state| {
             state.is_stopped = true;
@@ -205,8 +206,8 @@ mod tests {
     use crate::topic::BagTopic;
     use crate::writer::{BagOptions, BagWriter};
 
-    /// Found in a run on a busy machine: the step outlived the resumption, and was taken
-    /// in the next pause.
+    /// Regression on a loaded host: a requested step outlived the resumption, and was
+    /// taken in the next pause.
     #[test]
     fn a_step_before_a_resumption_is_the_first_message() {
         let folder = std::env::temp_dir().join(format!("pteros-step-{}", std::process::id()));
@@ -218,7 +219,7 @@ mod tests {
             ..BagTopic::default()
         };
         let channel = writer.add_topic(topic).unwrap();
-        // A millisecond later, and hours later.
+        // By a millisecond, and by hours.
         for time in [1, 1_000_001, 10_000_000_000_000] {
             writer.write(channel, time, time, &[0, 1, 0, 0, 0]).unwrap();
         }

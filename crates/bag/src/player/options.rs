@@ -1,4 +1,4 @@
-//! Options of a player, and its result.
+//! Player options, and the result of playback.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,52 +10,53 @@ use crate::reader::MessageOrder;
 use crate::topic_filter::TopicFilter;
 use crate::topic_remap::TopicRemap;
 
-/// Options of a player.
+/// How a player plays a bag.
 #[derive(Clone, Debug)]
 pub struct PlayerOptions {
-    /// Speed; 1 is as recorded.
+    /// Playback rate; 1 is as recorded.
     pub rate: f64,
-    /// Begins again at the end, until stopped.
+    /// Repeats playback until it is stopped.
     pub repeat: bool,
-    /// The part of the bag.
+    /// Played part of the bag.
     pub part: PlayedPart,
-    /// Wait before each round.
+    /// Delay before each round.
     pub delay: Duration,
-    /// The topics.
+    /// Selected topics.
     pub filter: TopicFilter,
-    /// The time that orders and spaces messages.
+    /// Time that orders and spaces messages.
     pub order: MessageOrder,
-    /// New names of topics.
+    /// Remapping of topic names.
     pub remap: TopicRemap,
-    /// QoS of publishers by recorded topic.
+    /// QoS of publishers, by recorded topic.
     pub qos_overrides: BTreeMap<String, QosProfile>,
     /// When `/clock` is published.
     pub clock: ClockOptions,
-    /// Begins paused.
+    /// Starts paused.
     pub start_paused: bool,
-    /// Begins paused, publishes this many messages as fast as possible, and ends; 0 is
+    /// Starts paused, publishes this many messages as fast as possible, and ends; 0 means
     /// all.
     pub burst: Option<u64>,
-    /// Topics whose latest message before the start is published first, beside those of
-    /// transient local topics.
+    /// Topics whose latest message before the start is published first, in addition to
+    /// transient-local topics.
     pub last_known: LastKnown,
-    /// Sends recorded requests of services to their servers, instead of the recorded
-    /// events.
+    /// Sends recorded service requests to their servers, instead of publishing the
+    /// recorded events.
     pub requests: Option<RequestSource>,
-    /// Releases the next message when these nodes are done with the last.
+    /// Releases the next message when these nodes have handled the previous one.
     pub step: Option<StepOptions>,
-    /// Plays late messages as fast as possible, until the recorded times are reached again.
-    /// Without it, what follows a delay of more than 100 ms is played that much later.
+    /// Plays late messages as fast as possible until playback is on time again.
+    /// Otherwise, after a delay of more than 100 ms all later messages are played that
+    /// much later.
     pub catch_up: bool,
-    /// Messages that are read ahead; 1 at least.
+    /// Messages read ahead; at least 1.
     pub read_ahead: usize,
-    /// Waits this long at most until every publisher has a subscription, and every
-    /// recorded request its service.
+    /// Maximum wait until every publisher has a subscription, and every recorded request
+    /// its service.
     pub wait_for_matched: Option<Duration>,
-    /// Waits this long at the end until all messages are acknowledged, and as long until
-    /// requests are responded to; zero is for ever.
+    /// Maximum wait at the end until all messages are acknowledged and all requests are
+    /// answered; zero means no limit.
     pub wait_for_all_acked: Option<Duration>,
-    /// After the end, waits for `~/play` until the context shuts down.
+    /// At the end, waits for `~/play` until the context shuts down.
     pub stay: bool,
     /// Definitions of types that the bag lacks.
     pub library: InterfaceLibrary,
@@ -88,21 +89,20 @@ impl Default for PlayerOptions {
     }
 }
 
-/// The part of a bag's time that is played; all of it by default. Of `duration` and
-/// `until`, the later end counts, as with rosbag2.
+/// Played part of a bag's time; by default all of it. Of `duration` and `until`, the
+/// later end applies, as with rosbag2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlayedPart {
-    /// Time of the bag that is left out at its beginning.
+    /// Time skipped at the start of the bag.
     pub start_offset: Duration,
-    /// Time of the bag that is played, after the offset, with a message at its end. Zero
-    /// plays nothing.
+    /// Played time after the offset, including a message at its end. Zero plays nothing.
     pub duration: Option<Duration>,
-    /// The time after the last message, in nanoseconds since 1970.
+    /// Time after the last played message, nanoseconds since 1970.
     pub until: Option<u64>,
 }
 
 impl PlayedPart {
-    /// The first time and the time after the last, of a bag that has these times.
+    /// First time, and the time after the last, for a bag with the given times.
     pub(super) fn span(&self, (start, end): (u64, u64)) -> (u64, u64) {
         let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
         let from = start.saturating_add(nanos(self.start_offset));
@@ -115,10 +115,10 @@ impl PlayedPart {
     }
 }
 
-/// When `/clock` is published; never by default.
+/// When `/clock` is published; by default never.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClockOptions {
-    /// This many times per second.
+    /// Messages per second.
     pub rate: Option<f64>,
     /// Before each message of these topics.
     pub topics: Vec<String>,
@@ -139,54 +139,54 @@ impl ClockOptions {
 /// Topics whose latest message before the start is published first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastKnown {
-    /// Every topic.
+    /// Applies to every topic.
     pub all_topics: bool,
-    /// These topics.
+    /// Applies to these topics.
     pub topics: Vec<String>,
 }
 
-/// Which introspection a recorded request is taken from.
+/// Introspection events from which requests are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RequestSource {
-    /// The server's: the requests that it received.
+    /// Events of the server: requests that it received.
     #[default]
     Service,
-    /// The clients': the requests that they sent.
+    /// Events of the clients: requests that they sent.
     Client,
 }
 
 /// Deterministic replay, see [`Player`](super::Player).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOptions {
-    /// Full names of the nodes.
+    /// Fully qualified node names.
     pub nodes: Vec<String>,
-    /// How long a node may take for one message. Then playback ends with a problem.
+    /// Timeout of a node for one message. Playback then ends with a problem.
     pub timeout: Duration,
 }
 
-/// How far playback is, in nanoseconds since 1970.
+/// Position of playback, in nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlaybackProgress {
-    /// The time of the last message that was played; `start` before the first.
+    /// Time of the last played message; `start` before the first.
     pub time: u64,
-    /// The first time of the bag.
+    /// First time of the bag.
     pub start: u64,
-    /// The last.
+    /// Last time of the bag.
     pub end: u64,
-    /// Whether it is paused.
+    /// Whether playback is paused, at a time between `start` and `end`.
     pub is_paused: bool,
 }
 
 /// The result of playback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlaybackSummary {
-    /// Messages published and requests sent, those of transient-local topics before the start
-    /// included.
+    /// Published messages and sent requests, including transient-local messages before
+    /// the start.
     pub published: u64,
     /// Messages that could not be published.
     pub failed: u64,
-    /// The first reason for it, and what of the bag could not be read since the player
-    /// started.
+    /// The first publication error, and the parts of the bag that could not be read since
+    /// the player started.
     pub problems: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Where recorded messages go: publishers of their topics, or clients that send
-//! recorded requests again.
+//! Outputs of a player: publishers of recorded topics, or clients that send recorded
+//! requests.
 
 use pteros::interfaces::service_msgs::msg::ServiceEventInfo;
 use pteros::msg::cdr::Representation;
@@ -14,11 +14,11 @@ use crate::error::BagError;
 use crate::reader::BagReader;
 use crate::topic::BagTopic;
 
-/// End of the names of service event topics, and of their types.
+/// Suffix of service event topics, and of their types.
 const EVENT_SUFFIX: &str = "/_service_event";
 const EVENT_TYPE_SUFFIX: &str = "_Event";
 
-/// Where the messages of a recorded topic go.
+/// Output of a recorded topic.
 pub(super) enum Output {
     None,
     Topic(Publisher<DynamicMessage>),
@@ -34,10 +34,10 @@ impl Output {
     }
 }
 
-/// The outputs by topic of the bag, and why topics are left out.
+/// Outputs by topic of the bag, and the reasons for omitted topics.
 pub(super) struct Outputs {
     pub by_topic: Vec<Output>,
-    /// Recorded names.
+    /// Recorded topic names.
     pub names: Vec<String>,
     pub skipped: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl Outputs {
         };
         for recorded in bag.topics() {
             let topic = &recorded.topic;
-            // The player's own clock takes its place.
+            // The player's own clock replaces it.
             let is_clock = topic.name == "/clock" && options.clock.is_on();
             let is_chosen = options.filter.chooses(&topic.name, &topic.type_name);
             let output = if is_clock || !is_chosen {
@@ -87,7 +87,7 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Indexes of the topics that are played.
+    /// Indexes of the played topics.
     pub(super) fn played(&self) -> Vec<usize> {
         let all = self.by_topic.iter().enumerate();
         all.filter(|(_, output)| !matches!(output, Output::None))
@@ -100,10 +100,10 @@ impl Outputs {
     }
 }
 
-/// Creates the publisher or the client of a topic.
+/// Creates the publisher or client of a topic.
 ///
 /// # Errors
-/// Its type, its name or its QoS cannot be used: the topic is left out.
+/// Type, name or QoS cannot be used. The topic is omitted.
 fn create_output(node: &Node, topic: &BagTopic, options: &PlayerOptions) -> Result<Output, String> {
     let ty = message_type(topic, &options.library)?;
     let name = options.remap.name_of(&topic.name);
@@ -134,8 +134,9 @@ fn create_output(node: &Node, topic: &BagTopic, options: &PlayerOptions) -> Resu
     Ok(Output::Topic(publisher.map_err(|error| error.to_string())?))
 }
 
-/// The recorded profile if all publishers agreed, history apart; else the default. The
-/// player's publisher stands for all of them, so it keeps as many transient-local messages.
+/// The recorded QoS if all publishers agreed, apart from history; else the default. The
+/// player's publisher represents all of them, so it has their summed transient-local
+/// depth.
 fn offered(topic: &BagTopic) -> QosProfile {
     let mut profile = agreed(&topic.offered_qos);
     if topic.is_transient_local() {
@@ -163,24 +164,24 @@ fn agreed(profiles: &[QosProfile]) -> QosProfile {
     if profile.history == HistoryPolicy::SystemDefault {
         profile.history = HistoryPolicy::KeepLast(10);
     }
-    // A bag's messages are older than any lifespan, and pauses end no deadline.
+    // Messages of a bag are older than any lifespan, and pauses must not miss deadlines.
     profile.lifespan = None;
     profile
 }
 
-/// Sends the requests in recorded service events.
+/// Sends the requests of recorded service events.
 pub(super) struct RequestReplay {
     pub client: Client<DynamicService>,
     event: DynamicType,
     request: DynamicType,
-    /// The kind of event whose requests are sent.
+    /// Kind of the events whose requests are sent.
     wanted: u8,
 }
 
-/// The outcome of a recorded event.
+/// Outcome of a recorded event.
 pub(super) enum Replayed {
     Sent(ResponseFuture<DynamicMessage>),
-    /// Another kind of event, or one without content.
+    /// An event of another kind, or without content.
     Nothing,
 }
 
@@ -188,7 +189,7 @@ impl RequestReplay {
     /// Sends the request of an event, if it has one.
     ///
     /// # Errors
-    /// The event cannot be read, or there is no server.
+    /// The event cannot be decoded, or there is no server.
     pub(super) fn send(&self, payload: &[u8]) -> Result<Replayed, String> {
         let event = DynamicMessage::from_payload(&self.event, payload);
         let event = event.map_err(|error| error.to_string())?;
@@ -200,7 +201,7 @@ impl RequestReplay {
         let (true, Some(request)) = (kind == Some(self.wanted.into()), requests.first()) else {
             return Ok(Replayed::Nothing);
         };
-        // The client's type is the same, but another object.
+        // The client's type is equal, but another object.
         let payload = request.to_payload(Representation::default());
         let request = DynamicMessage::from_payload(&self.request, &payload);
         let request = request.map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The player's thread: waits for each message's time and publishes it.
+//! Playback thread: waits for each message's time and publishes it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,25 +20,25 @@ use super::stepping::Stepper;
 use crate::reader::{BagMessage, BagReader, MessageFilter};
 use crate::saturating_instant::{FOR_EVER, saturating_add};
 
-/// How long all endpoints of a stepped node may take to match, once it is there.
+/// Timeout for a stepped node's endpoints to match, once the node is discovered.
 const MATCH_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a step waits for a graph that changes again and again.
+/// Longest wait of a step for a graph that keeps changing.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Discovery is complete when nothing has changed for this long.
+/// Discovery is complete after this time without changes.
 const QUIET_PERIOD: Duration = Duration::from_millis(120);
 
-/// Requests whose responses the player waits for at the end. Of more, the oldest are
-/// forgotten.
+/// Pending requests for whose responses the player waits at the end. Beyond the limit,
+/// the oldest are dropped.
 const PENDING_MAX: usize = 1000;
 
-/// The outcome of the wait for a message's time.
+/// Outcome of the wait for a message's time.
 enum Wait {
     Due,
     Seek(u64),
     Stopped,
 }
 
-/// The player's thread.
+/// State of the playback thread.
 pub(super) struct Playback {
     pub context: Context,
     pub bag: BagReader,
@@ -53,9 +53,9 @@ pub(super) struct Playback {
     pub next_tick: Option<Instant>,
     /// Whether a delay was reported.
     pub is_delay_noted: bool,
-    /// The bag's time of the next tick in stepped replay.
+    /// Bag time of the next clock message in stepped replay.
     pub next_step_tick: Option<u64>,
-    /// The graph's revision when the last step was done.
+    /// Graph revision after the last step.
     pub revision: u64,
     /// Requests without a response.
     pub pending: VecDeque<ResponseFuture<DynamicMessage>>,
@@ -92,7 +92,7 @@ impl Playback {
         self.bag.interrupt_when(move || shared.is_stopped());
     }
 
-    /// An end by the user is no failure.
+    /// An end requested by the user is no failure.
     fn fail_unless_ended(&mut self, problem: String) {
         if !self.context.is_shut_down() && !self.shared.is_stopped() {
             self.fail(problem);
@@ -106,7 +106,7 @@ impl Playback {
         self.summary.failed += 1;
     }
 
-    /// Plays a part of the bag, again and again if so asked.
+    /// Plays a part of the bag, repeatedly if so configured.
     fn play_part(&mut self, part: PlayedPart) {
         if let Some(span) = self.bag.span_by(self.options.order) {
             self.shared.lock().span = span;
@@ -115,7 +115,8 @@ impl Playback {
         }
     }
 
-    /// Waits until `~/play` asks for another part; `None` if the player does not stay.
+    /// Waits until `~/play` requests another part. Returns `None` without
+    /// [`PlayerOptions::stay`].
     fn wait_for_play(&mut self) -> Option<PlayedPart> {
         if !self.options.stay || self.context.is_shut_down() || self.shared.lock().is_ended {
             return None;
@@ -133,7 +134,7 @@ impl Playback {
         }
     }
 
-    /// Plays from one time to another; false if it was stopped.
+    /// Plays from one time to another. Returns false if it was stopped.
     fn play_round(&mut self, mut from: u64, until: u64) -> bool {
         if !self.shared.sleep(self.options.delay) {
             return false;
@@ -192,7 +193,7 @@ impl Playback {
         Wait::Due
     }
 
-    /// Releases each message when the stepped nodes are done with the last.
+    /// Releases each message after the stepped nodes have handled the previous one.
     fn step_through(&mut self, messages: &ReadAhead, from: u64) -> Wait {
         while let Some(message) = messages.next() {
             match self.wait_until(0, from) {
@@ -233,8 +234,8 @@ impl Playback {
         self.wait_until_done()
     }
 
-    /// Waits until the stepped nodes are done. New endpoints, for example those of a node
-    /// that was configured, get their transient-local messages first.
+    /// Waits until the stepped nodes are idle. New endpoints, for example those of a
+    /// configured node, first receive their transient-local messages.
     fn wait_until_done(&mut self) -> Result<(), String> {
         self.wait_for_callbacks()?;
         let graph = self.context.graph();
@@ -269,8 +270,8 @@ impl Playback {
             .ticks_with(name.map_or("", String::as_str))
     }
 
-    /// Publishes what late joiners would have at that time: the latest messages of
-    /// transient-local topics, and the last of others that are asked for.
+    /// Publishes what a late joiner would receive at `from`: the latest messages of
+    /// transient-local topics, and the last ones of other configured topics.
     fn publish_state_before(&mut self, from: u64) {
         let order = self.options.order;
         if self
@@ -311,7 +312,7 @@ impl Playback {
                 .map_err(|error| error.to_string()),
             Some(Output::Requests(requests)) => {
                 if let Some(stepper) = &self.stepper {
-                    // The server may have come with the last message.
+                    // The server may have been started by the last message.
                     requests.client.wait_for_service(stepper.timeout());
                 }
                 requests
@@ -336,7 +337,7 @@ impl Playback {
         match published {
             Ok(true) => self.summary.published += 1,
             Ok(false) => {}
-            // The player ends with its context, by nobody's fault.
+            // The player ends with its context, which is no failure.
             Err(_) if self.context.is_shut_down() => {
                 self.shared.change(super::state::PlayerState::stop);
             }
@@ -344,11 +345,12 @@ impl Playback {
         }
     }
 
-    /// Waits for the nodes to step with, and for a subscription of each topic.
+    /// Waits for the stepped nodes, and for a subscription of each topic.
     fn wait_for_subscriptions(&self) -> Result<(), String> {
         if let Some(stepper) = &self.stepper {
             stepper.wait_for_nodes()?;
-            // A node answers once its executor spins, when its endpoints are announced.
+            // A node answers once its executor spins. Its endpoints are announced by
+            // then.
             stepper.wait_until_done()?;
             let graph = self.context.graph();
             wait_until_quiet(&graph, MATCH_TIMEOUT);
@@ -379,12 +381,12 @@ impl Playback {
         Ok(())
     }
 
-    /// Waits for acknowledgements of messages, and for responses to requests: a request
-    /// goes with its client.
+    /// Waits until messages are acknowledged and requests are answered. A request ends
+    /// with its client.
     fn wait_for_all_acked(&mut self) {
         if let Some(limit) = self.options.wait_for_all_acked {
             let limit = if limit.is_zero() { FOR_EVER } else { limit };
-            // One limit for all: publishers do not wait one after another.
+            // One timeout for all publishers together.
             let end = saturating_add(Shared::now(), limit.min(FOR_EVER));
             for publisher in self.outputs.publishers() {
                 publisher.wait_for_all_acked(end.saturating_duration_since(Shared::now()));
@@ -398,8 +400,8 @@ impl Playback {
         }
     }
 
-    /// Waits until the time of the bag is reached, and publishes the clock meanwhile.
-    /// In stepped replay, a time of 0 is reached at once.
+    /// Waits until bag time `time`, and publishes the clock meanwhile. In stepped replay,
+    /// a time of 0 is reached at once.
     fn wait_until(&mut self, time: u64, from: u64) -> Wait {
         let shared = self.shared.clone();
         let mut state = shared.lock();
@@ -412,7 +414,7 @@ impl Playback {
             }
             let now = Shared::now();
             let (at, start) = *state.anchor.get_or_insert((now, from));
-            // A step that was asked for before playback was resumed is still one.
+            // A step requested before the resumption still counts.
             let is_stepped = state.steps > 0;
             if is_stepped || (state.is_paused && state.is_bursting()) {
                 state.steps -= u64::from(is_stepped);
@@ -433,7 +435,7 @@ impl Playback {
                 self.next_tick = tick;
                 self.publish_clock(position.min(time));
             }
-            // However often the clock ticks, a message that is due is not late.
+            // Clock messages do not delay a message that is due.
             if due <= now {
                 let moves = !self.options.catch_up && self.stepper.is_none();
                 if moves && let Some(delay) = state.skip_delay(now, due, time.max(start)) {
@@ -456,7 +458,8 @@ impl Playback {
         );
     }
 
-    /// When the clock ticks next by its rate. In stepped replay it follows the bag.
+    /// Next clock message by the configured rate. In stepped replay the clock follows the
+    /// bag.
     fn next_tick(&mut self, now: Instant) -> Option<Instant> {
         self.options.clock.rate?;
         if self.stepper.is_some() {
@@ -470,7 +473,7 @@ impl Playback {
             let message = Clock {
                 clock: to_stamp(time),
             };
-            // The clock has no history that could be full.
+            // The clock's history cannot be full.
             if let Err(error) = clock.publish(&message) {
                 tracing::debug!("/clock: {error}");
             }
@@ -478,7 +481,7 @@ impl Playback {
     }
 }
 
-/// Waits until the graph has not changed for a while.
+/// Waits until the graph has not changed for [`QUIET_PERIOD`].
 fn wait_until_quiet(graph: &pteros::Graph, timeout: Duration) {
     let end = saturating_add(Shared::now(), timeout);
     let mut revision = graph.revision();
@@ -491,12 +494,12 @@ fn wait_until_quiet(graph: &pteros::Graph, timeout: Duration) {
     }
 }
 
-/// Reports on `events/read_split` that a bag goes on in its next file.
+/// Reports on `events/read_split` that playback enters the next file.
 pub(super) struct SplitReport {
     publisher: Publisher<ReadSplitEvent>,
     files: Vec<String>,
     node_name: String,
-    /// The file of the last message.
+    /// File of the last message.
     current: usize,
 }
 
@@ -510,8 +513,8 @@ impl SplitReport {
         })
     }
 
-    /// A message of this file is published. Messages of overlapping files alternate, so
-    /// only the first step forward counts.
+    /// Notes the file of a published message. Messages of overlapping files alternate, so
+    /// only the first step forward is reported.
     fn follow(&mut self, file: usize) {
         if file <= self.current {
             return;
@@ -528,7 +531,7 @@ impl SplitReport {
         }
     }
 
-    /// The bag begins again, or elsewhere.
+    /// Playback restarts, or seeks.
     fn rewind(&mut self) {
         self.current = 0;
     }
@@ -539,7 +542,7 @@ fn full_name(endpoint: &pteros::graph::EndpointInfo) -> Option<String> {
     Some(format!("{namespace}/{}", endpoint.node_name.as_deref()?))
 }
 
-/// The moment that many seconds later, or one in the far future.
+/// The instant `seconds` later, or one in the far future.
 fn after(moment: Instant, seconds: f64) -> Instant {
     let span = Duration::try_from_secs_f64(seconds).unwrap_or(FOR_EVER);
     saturating_add(moment, span)

@@ -1,5 +1,5 @@
-//! Reads messages ahead of their time on a thread of its own, so that a slow disk or a
-//! compressed chunk delays no message.
+//! Read-ahead: a thread reads messages before they are due, so that a slow disk or a
+//! compressed chunk delays none.
 
 use std::sync::Arc;
 
@@ -12,27 +12,27 @@ use crate::byte_queue::ByteQueue;
 use crate::error::BagError;
 use crate::reader::{BagMessage, BagReader, MessageFilter};
 
-/// Bytes that are read ahead at most; one larger message still passes.
+/// Limit of bytes read ahead. A single larger message is accepted.
 const BYTES_MAX: usize = 64 << 20;
 
-/// The messages of one round.
+/// Messages of one round of playback.
 pub(super) struct ReadAhead {
     queue: Arc<ByteQueue<BagMessage>>,
     returned: Arc<Returned>,
 }
 
-/// Where the reader comes back.
+/// Slot in which the thread returns the bag reader.
 struct Returned {
     bag: Mutex<Option<BagReader>>,
     changed: Condvar,
 }
 
 impl ReadAhead {
-    /// Begins to read the messages of a filter, `count` ahead at most, until playback is
-    /// stopped.
+    /// Starts the thread, which reads the messages of a filter, at most `count` ahead,
+    /// until playback is stopped.
     ///
     /// # Errors
-    /// The operating system's, when it cannot create a thread. The bag is lost then.
+    /// The system's, if it cannot create a thread. The bag reader is lost then.
     pub(super) fn start(
         context: &Context,
         shared: &Arc<Shared>,
@@ -50,7 +50,7 @@ impl ReadAhead {
         bag.interrupt_when(move || watched.is_closed() || stopped.is_stopped());
         let spawned = context.spawn_thread("bag_reader", move || {
             for mut message in bag.messages(filter) {
-                // A view would keep its whole chunk.
+                // A view would keep its whole chunk in memory.
                 message.payload = Bytes::copy_from_slice(&message.payload);
                 if !filled.push_when_free(message.payload.len(), message) {
                     break;
@@ -66,12 +66,12 @@ impl ReadAhead {
         Ok(Self { queue, returned })
     }
 
-    /// The next message; `None` at the end. Blocks while the disk is slow.
+    /// Returns the next message, `None` at the end. Blocks while the disk is slow.
     pub(super) fn next(&self) -> Option<BagMessage> {
         self.queue.pop()
     }
 
-    /// Stops reading, and returns the bag.
+    /// Stops reading, and returns the bag reader.
     pub(super) fn finish(self) -> BagReader {
         self.queue.abandon();
         let mut bag = self.returned.bag.lock();

@@ -1,4 +1,4 @@
-//! The player's services, those of rosbag2's player.
+//! Services of the player, equal to those of rosbag2's player.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use pteros::{Node, Service};
 use super::options::PlayedPart;
 use super::state::{Burst, Shared};
 
-/// They end when they are dropped.
+/// Service servers, removed when dropped.
 pub(super) struct Services {
     _pause: Service<srv::Pause>,
     _resume: Service<srv::Resume>,
@@ -103,7 +103,7 @@ impl Services {
     }
 }
 
-/// Negative values of the request mean that there is no limit.
+/// Negative values of the request mean no limit.
 fn played_part(request: &srv::PlayRequest) -> PlayedPart {
     let duration = &request.playback_duration;
     let seconds = u64::try_from(duration.sec).ok();

@@ -1,4 +1,4 @@
-//! State that the player's thread and the services share.
+//! State shared by the playback thread and the services.
 #![allow(
     clippy::disallowed_methods,
     reason = "playback follows the steady clock of this host"
@@ -14,7 +14,7 @@ use pteros::service::PendingRequest;
 use super::options::{PlaybackProgress, PlaybackSummary, PlayedPart};
 use crate::saturating_instant::saturating_add;
 
-/// Bursts that wait for their turn; more are answered at once with none.
+/// Queued bursts. Further ones are answered at once, with no messages.
 const BURSTS_MAX: usize = 16;
 
 /// The state, and its changes as events.
@@ -23,12 +23,12 @@ pub(super) struct Shared {
     changed: Condvar,
 }
 
-/// Messages to publish although paused, as fast as possible.
+/// Messages to publish while paused, as fast as possible.
 pub(super) struct Burst {
-    /// `None` for all.
+    /// Remaining messages; `None` for all.
     left: Option<u64>,
     done: u64,
-    /// The request; `None` for the player's own burst, with which it ends.
+    /// Request to answer; `None` for the player's own burst, after which it ends.
     request: Option<PendingRequest<BurstRequest, BurstResponse>>,
 }
 
@@ -56,26 +56,26 @@ impl Burst {
     }
 }
 
-/// The longest delay that a player catches up by playing faster.
+/// Longest delay that a player catches up by playing faster.
 const BEHIND_MAX: Duration = Duration::from_millis(100);
 
 pub(super) struct PlayerState {
     pub is_paused: bool,
     pub rate: f64,
     pub is_stopped: bool,
-    /// Whether nothing is played any more.
+    /// Whether the player has ended.
     pub is_ended: bool,
     pub seek: Option<u64>,
-    /// Messages to publish although paused.
+    /// Messages to publish while paused.
     pub steps: u64,
     bursts: VecDeque<Burst>,
-    /// A moment and the bag's time at it; `None` until the first message.
+    /// An instant and the bag time at it; `None` until the first message.
     pub anchor: Option<(Instant, u64)>,
     pub span: (u64, u64),
-    /// The time of the last message.
+    /// Time of the last published message.
     played: Option<u64>,
     pub is_playing: bool,
-    /// The part that `~/play` asked for.
+    /// Part requested by `~/play`.
     pub play: Option<PlayedPart>,
     pub summary: Option<PlaybackSummary>,
 }
@@ -99,7 +99,7 @@ impl PlayerState {
         }
     }
 
-    /// The bag's time now.
+    /// Bag time at `now`.
     pub(super) fn position(&self, now: Instant) -> Option<u64> {
         let (at, time) = self.anchor?;
         if self.is_paused {
@@ -110,7 +110,7 @@ impl PlayerState {
         Some(time.saturating_add(u64::try_from(passed.as_nanos()).unwrap_or(u64::MAX)))
     }
 
-    /// Moves what follows by the delay of a message that is due for longer than
+    /// Shifts all later messages by the delay of a message that is overdue by more than
     /// [`BEHIND_MAX`], so that the missed messages are not played in a burst. Returns the
     /// delay.
     pub(super) fn skip_delay(&mut self, now: Instant, due: Instant, time: u64) -> Option<Duration> {
@@ -122,7 +122,7 @@ impl PlayerState {
         Some(behind)
     }
 
-    /// Makes the bag's time now the start of what follows.
+    /// Anchors later messages at the current bag time.
     fn settle(&mut self) {
         let now = Shared::now();
         if let Some(time) = self.position(now) {
@@ -136,7 +136,7 @@ impl PlayerState {
         self.settle();
     }
 
-    /// Sets the rate; false if it is not a number above 0.
+    /// Sets the rate. Returns false if it is not a number above 0.
     pub(super) fn set_rate(&mut self, rate: f64) -> bool {
         let is_valid = rate.is_finite() && rate > 0.0;
         if is_valid {
@@ -146,13 +146,13 @@ impl PlayerState {
         is_valid
     }
 
-    /// Ends what is played. Nothing happens while nothing is: the next part is not
+    /// Stops the current part. Without one it does nothing: the next part is not
     /// affected.
     pub(super) fn stop(&mut self) {
         self.is_stopped |= self.is_playing;
     }
 
-    /// Begins a part; false if another is played, or the player has ended.
+    /// Starts a part. Returns false if another one is playing, or the player has ended.
     pub(super) fn begin_part(&mut self, part: PlayedPart) -> bool {
         let possible = !self.is_playing && !self.is_ended;
         if possible {
@@ -162,8 +162,8 @@ impl PlayerState {
         possible
     }
 
-    /// Nothing is played until [`begin_part`](Self::begin_part). What was asked of the
-    /// last part is void.
+    /// Plays nothing until [`begin_part`](Self::begin_part). Requests for the last part
+    /// are discarded.
     pub(super) fn be_idle(&mut self) {
         self.end_bursts();
         self.is_playing = false;
@@ -172,15 +172,15 @@ impl PlayerState {
         self.steps = 0;
     }
 
-    /// Publishes the next message although paused; false if it plays, or has ended.
+    /// Publishes the next message while paused. Returns false if it plays, or has ended.
     pub(super) fn play_next(&mut self) -> bool {
         let possible = self.is_paused && self.is_playing;
         self.steps += u64::from(possible);
         possible
     }
 
-    /// Begins a burst, or answers that there is none: it plays, has ended, or too many
-    /// wait.
+    /// Starts a burst. Answers at once with no messages if it plays, has ended, or too
+    /// many bursts are queued.
     pub(super) fn begin_burst(&mut self, burst: Burst) {
         if self.is_paused && self.is_playing && self.bursts.len() < BURSTS_MAX {
             self.bursts.push_back(burst);
@@ -204,8 +204,8 @@ impl PlayerState {
         }
     }
 
-    /// Counts a message of a time that was played, also for the burst, which ends after
-    /// its last.
+    /// Counts a published message by its time, also for a burst, which ends after its
+    /// last one.
     pub(super) fn count(&mut self, time: u64) {
         self.played = Some(time);
         let Some(burst) = self.bursts.front_mut() else {
@@ -223,7 +223,7 @@ impl PlayerState {
         }
     }
 
-    /// Ends all bursts: there are no more messages.
+    /// Ends all bursts, because there are no more messages.
     pub(super) fn end_bursts(&mut self) {
         for burst in self.bursts.drain(..) {
             self.is_stopped |= burst.request.is_none();
@@ -240,7 +240,7 @@ impl Shared {
         }
     }
 
-    /// The steady clock.
+    /// Reads the steady clock.
     pub(super) fn now() -> Instant {
         Instant::now()
     }
@@ -249,29 +249,29 @@ impl Shared {
         self.state.lock()
     }
 
-    /// Changes the state and wakes the player's thread.
+    /// Changes the state and wakes the playback thread.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut PlayerState) -> R) -> R {
         let result = change(&mut self.state.lock());
         self.changed.notify_all();
         result
     }
 
-    /// Whether what is played ends.
+    /// Whether the current part is to stop.
     pub(super) fn is_stopped(&self) -> bool {
         self.lock().is_stopped
     }
 
-    /// Waits for a change.
+    /// Waits for a change of the state.
     pub(super) fn wait(&self, state: &mut MutexGuard<'_, PlayerState>) {
         self.changed.wait(state);
     }
 
-    /// Waits for a change or the moment.
+    /// Waits for a change of the state, at most until `moment`.
     pub(super) fn wait_until(&self, state: &mut MutexGuard<'_, PlayerState>, moment: Instant) {
         self.changed.wait_until(state, moment);
     }
 
-    /// Sleeps; false if it was stopped.
+    /// Sleeps. Returns false if playback was stopped.
     pub(super) fn sleep(&self, span: Duration) -> bool {
         let end = saturating_add(Self::now(), span);
         let mut state = self.lock();
@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(delay, Some(Duration::from_secs(30)));
         assert_eq!(state.position(after(32)), Some(14 * SECOND));
         assert_eq!(state.position(after(33)), Some(16 * SECOND));
-        // The wake-up of a busy machine is caught up.
+        // A late wake-up on a loaded host is caught up.
         let due = after(34);
         assert_eq!(state.skip_delay(due + BEHIND_MAX, due, 18 * SECOND), None);
         assert_eq!(state.position(after(34)), Some(18 * SECOND));

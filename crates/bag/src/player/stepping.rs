@@ -1,10 +1,10 @@
-//! Deterministic replay: how the player finds out that a node is done with a message.
+//! Deterministic replay: detects when a node has handled a message.
 //!
-//! A reliable message is first acknowledged. Then the player calls the node's service
+//! First, reliable messages are acknowledged. Then the player calls the node's service
 //! `get_parameters`, which every node of ROS 2 has. An executor takes messages before
-//! requests that came later, and both belong to one mutually exclusive callback group.
-//! So the response says that the callback has returned, and that its outputs are
-//! published. The second call covers timers that `/clock` made due.
+//! later requests, and both belong to one mutually exclusive callback group. So after the
+//! response, the callback has returned and its outputs are published. The second call
+//! covers timers that `/clock` made due.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use super::state::Shared;
 use crate::error::BagError;
 use crate::saturating_instant::saturating_add;
 
-/// Calls per step.
+/// Service calls per step.
 const CALLS: usize = 2;
 
-/// The nodes that the player waits for.
+/// The nodes for which the player waits.
 pub(super) struct Stepper {
     nodes: Vec<SteppedNode>,
     timeout: Duration,
@@ -55,12 +55,12 @@ impl Stepper {
         self.timeout
     }
 
-    /// Full names of the nodes.
+    /// Fully qualified node names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(|node| node.name.as_str())
     }
 
-    /// Waits until the nodes are there.
+    /// Waits until the nodes are discovered.
     pub(super) fn wait_for_nodes(&self) -> Result<(), String> {
         let end = saturating_add(Shared::now(), self.timeout);
         for node in &self.nodes {
@@ -76,7 +76,7 @@ impl Stepper {
         Ok(())
     }
 
-    /// Waits until every node is done with what it has received.
+    /// Waits until every node has handled what it has received.
     pub(super) fn wait_until_done(&self) -> Result<(), String> {
         for _ in 0..CALLS {
             for node in &self.nodes {

@@ -1,7 +1,7 @@
-//! The container of ROS 1 bags, format 2.0: records with a header of named fields, and
-//! chunks of connections and messages.
+//! Container of ROS 1 bags, format 2.0: records with a header of named fields, and chunks
+//! of connections and messages.
 //!
-//! A bag whose recorder was stopped has no index. It is read record by record.
+//! The bag of a killed recorder has no index. It is read record by record.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use crate::error::BagError;
 use crate::mcap::{CHUNK_BYTES_MAX, check_growth, growth_limit, read_limited};
 use crate::source::{self, Source};
 
-/// The longest header of a record, and the longest data beside chunks.
+/// Longest header of a record, and longest data other than chunks.
 const HEADER_BYTES_MAX: u64 = 1 << 20;
 const DATA_BYTES_MAX: u64 = 64 << 20;
-/// Records in the index of the largest bag that is read.
+/// Index records of the largest bag that is read.
 const INDEX_RECORDS_MAX: usize = 4_000_000;
 
 const OP_MESSAGE: u8 = 0x02;
@@ -24,54 +24,54 @@ const OP_CHUNK: u8 = 0x05;
 const OP_CHUNK_INFO: u8 = 0x06;
 const OP_CONNECTION: u8 = 0x07;
 
-/// A publisher's connection: its topic and type.
+/// Connection of a publisher: topic and type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Connection {
     pub id: u32,
     pub topic: String,
-    /// For example `sensor_msgs/Image`.
+    /// Type name, for example `sensor_msgs/Image`.
     pub type_name: String,
     pub definition: String,
-    /// The hash of the definition, as digits; empty or `*` if unknown.
+    /// MD5 of the definition, in hexadecimal; empty or `*` if unknown.
     pub md5: String,
     pub is_latching: bool,
 }
 
-/// Where a chunk lies, and the times of its messages.
+/// Offset of a chunk, and the times of its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ChunkInfo {
     pub offset: u64,
     pub start: u64,
     pub end: u64,
-    /// Messages by connection.
+    /// Message counts by connection.
     pub counts: Vec<(u32, u64)>,
 }
 
-/// A message of a chunk.
+/// A message with its time and location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ros1Message {
     pub connection: u32,
-    /// In nanoseconds since 1970.
+    /// Nanoseconds since 1970.
     pub time: u64,
-    /// Its place in the records.
+    /// Range of its data in the records.
     pub data: std::ops::Range<usize>,
 }
 
-/// An open bag.
+/// An open ROS 1 bag.
 pub(crate) struct Container {
     file: Box<dyn Source>,
     path: PathBuf,
     bytes: u64,
 }
 
-/// A record at the top level: its fields, and where its data lies.
+/// A record at the top level: its fields, and the location of its data.
 struct Head {
     fields: Vec<u8>,
     data_at: u64,
     data_bytes: u64,
 }
 
-/// Fields of a record's header.
+/// Named fields of a record's header.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -106,7 +106,7 @@ impl<'a> Fields<'a> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Seconds and nanoseconds, as nanoseconds.
+    /// Reads seconds and nanoseconds as nanoseconds.
     fn time(&self, name: &str) -> Result<u64, String> {
         let both = self.u64(name)?;
         Ok((both & 0xffff_ffff) * 1_000_000_000 + (both >> 32))
@@ -132,7 +132,7 @@ impl Connection {
     }
 }
 
-/// The connections and chunks that an index or a walk through the bag has found.
+/// Connections and chunks, from the index or a scan.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub connections: Vec<Connection>,
@@ -215,7 +215,7 @@ impl Container {
     /// Reads the index, or the whole bag where there is none.
     ///
     /// # Errors
-    /// The first record is not that of a bag.
+    /// The first record is not a bag header.
     pub(crate) fn contents(&mut self) -> Result<Contents, BagError> {
         let start = MAGIC.len() as u64;
         let head = self.head(start)?;
@@ -243,8 +243,8 @@ impl Container {
         Ok(contents)
     }
 
-    /// Reads the index behind the chunks. It has as many connections and chunks as the
-    /// bag's header announces: a file that was cut before it, or between its records, has
+    /// Reads the index behind the chunks. A complete index has as many connections and
+    /// chunks as the bag's header announces. A file truncated before or within it has
     /// fewer.
     fn read_index(
         &mut self,
@@ -295,7 +295,7 @@ impl Container {
         Ok(contents)
     }
 
-    /// Walks through the bag up to the first record that is not whole.
+    /// Scans the bag up to the first incomplete record.
     fn scan(&mut self, mut at: u64) -> Contents {
         let mut contents = Contents::default();
         while at < self.bytes {
@@ -305,7 +305,7 @@ impl Container {
             let Some(head) = head.as_ref().filter(|_| is_whole) else {
                 let op = head.and_then(|head| Fields(&head.fields).op());
                 if op == Some(OP_CHUNK) {
-                    // The messages at its front may be whole.
+                    // Its first messages may be complete.
                     self.scan_chunk(at, &mut contents);
                 }
                 contents.note(format!("byte {at}: the file ends within a record"));
@@ -361,11 +361,11 @@ impl Container {
         }
     }
 
-    /// Reads and decompresses the chunk at an offset. Of a chunk that the file's end cuts,
-    /// it reads as much as is there, and says so.
+    /// Reads and decompresses the chunk at an offset. Of a truncated chunk it reads the
+    /// available part, and returns true.
     ///
     /// # Errors
-    /// The system's; or the chunk is damaged.
+    /// The system's, or the chunk is damaged.
     pub(crate) fn load(&mut self, offset: u64) -> Result<(Vec<u8>, bool), BagError> {
         let head = self.head(offset)?;
         let fields = Fields(&head.fields);
@@ -394,7 +394,7 @@ impl Container {
                 return read_limited(reader, size);
             }
             let mut front = Vec::new();
-            // The error is the end, which is known.
+            // An error means the end, which is handled.
             let _ = reader
                 .take(growth_limit(packed.len() as u64).min(size))
                 .read_to_end(&mut front);
@@ -433,7 +433,7 @@ fn chunk_info(header: &[u8], data: &[u8]) -> Result<ChunkInfo, String> {
     let pairs = data.as_chunks::<8>().0.iter();
     let counts = pairs.map(|pair| {
         let both = u64::from_le_bytes(*pair);
-        // The lower half is the connection.
+        // The lower half is the connection number.
         let connection = u32::try_from(both & 0xffff_ffff).unwrap_or(0);
         (connection, both >> 32)
     });
@@ -445,7 +445,7 @@ fn chunk_info(header: &[u8], data: &[u8]) -> Result<ChunkInfo, String> {
     })
 }
 
-/// The records of a chunk, as far as they can be read.
+/// Records of a chunk up to the first damaged one.
 #[derive(Debug, Default)]
 pub(crate) struct ParsedRecords {
     pub connections: Vec<Connection>,
@@ -453,7 +453,7 @@ pub(crate) struct ParsedRecords {
     pub problem: Option<String>,
 }
 
-/// Reads the records of a decompressed chunk up to the first that is damaged.
+/// Parses the records of a decompressed chunk up to the first damaged one.
 pub(crate) fn parse_records(records: &[u8]) -> ParsedRecords {
     let mut parsed = ParsedRecords::default();
     let mut at = 0;
@@ -487,7 +487,7 @@ pub(crate) fn parse_records(records: &[u8]) -> ParsedRecords {
     parsed
 }
 
-/// The places of a record's header and data.
+/// Ranges of a record's header and data.
 fn record_at(
     records: &[u8],
     at: usize,

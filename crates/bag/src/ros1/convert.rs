@@ -1,5 +1,5 @@
-//! Converts a serialized message of ROS 1 to CDR by a plan. Every length is compared
-//! with the bytes that are there, and the output is bounded by the input.
+//! Converts a serialized ROS 1 message to CDR by a plan. Every length is compared with
+//! the remaining bytes, and the output is bounded by the input.
 
 use super::definition::Count;
 use super::plan::{
@@ -8,12 +8,12 @@ use super::plan::{
 
 /// Little-endian CDR.
 const ENCAPSULATION: [u8; 4] = [0, 1, 0, 0];
-/// CDR has paddings and terminators that ROS 1 has not. So an output may have this many
-/// times the bytes of its input. [`SPARE_BYTES`] are for fields of ROS 2 alone.
+/// Limit of the output size, in multiples of the input. CDR has padding and terminators
+/// that ROS 1 lacks. [`SPARE_BYTES`] are for fields that only ROS 2 has.
 const GROWTH_MAX: usize = 8;
 const SPARE_BYTES: usize = 1 << 20;
-/// Fields and elements that are read for each byte of the input, some of them twice.
-/// [`SPARE_STEPS`] are for those without bytes.
+/// Limit of fields and elements read per input byte, some of them twice. [`SPARE_STEPS`]
+/// are for those without bytes.
 const STEPS_PER_BYTE: usize = 32;
 const SPARE_STEPS: usize = 1 << 16;
 
@@ -79,11 +79,11 @@ struct Conversion<'a> {
     plan: &'a Plan,
     input: Input<'a>,
     out: &'a mut Vec<u8>,
-    /// Where the output's alignment begins.
+    /// Start of the output's alignment.
     start: usize,
     limit: usize,
-    /// Fields and elements that may still be read. Elements may have no bytes, so the
-    /// input alone does not end a loop.
+    /// Remaining fields and elements. Elements may have no bytes, so the input alone does
+    /// not end a loop.
     steps_left: usize,
 }
 
@@ -243,7 +243,7 @@ impl<'a> Conversion<'a> {
         Ok(())
     }
 
-    /// Zero, empty, or messages of such values.
+    /// Writes zero, an empty value, or a message of such values.
     fn default(&mut self, target: &TargetField) -> Result<(), String> {
         let count = match target.count {
             TargetCount::One => 1,
@@ -271,7 +271,7 @@ impl<'a> Conversion<'a> {
         self.out.resize(padded, 0);
     }
 
-    /// Appends numbers of a width; an empty array has no padding.
+    /// Appends numbers of one size. An empty array has no padding.
     fn put(&mut self, values: &[u8], alignment: usize) {
         if !values.is_empty() {
             self.align(alignment);

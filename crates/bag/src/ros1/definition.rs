@@ -1,9 +1,9 @@
-//! Message definitions of ROS 1: the text of a type with those of all nested types
-//! behind separator lines.
+//! Message definitions of ROS 1: the text of a type, followed by its nested types after
+//! separator lines.
 
 use std::collections::BTreeMap;
 
-/// The builtin types and those that messages name.
+/// Builtin types and message types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ros1Type {
     Bool,
@@ -20,12 +20,12 @@ pub(super) enum Ros1Type {
     String,
     Time,
     Duration,
-    /// For example `geometry_msgs/Point`.
+    /// Type name, for example `geometry_msgs/Point`.
     Message(String),
 }
 
 impl Ros1Type {
-    /// Bytes in a message, for types of a fixed size.
+    /// Serialized size of types with a fixed size.
     pub(super) fn fixed_bytes(&self) -> Option<usize> {
         match self {
             Self::Bool | Self::Int8 | Self::Uint8 => Some(1),
@@ -60,7 +60,7 @@ impl Ros1Type {
     }
 }
 
-/// How many values a field has.
+/// Number of values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     One,
@@ -76,14 +76,14 @@ pub(super) struct Ros1Field {
     pub count: Count,
 }
 
-/// The messages of a definition by full name.
+/// Message definitions by full name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Definitions {
     pub messages: BTreeMap<String, Vec<Ros1Field>>,
 }
 
 impl Definitions {
-    /// Reads a type's definition with all nested ones.
+    /// Parses a type's definition with all nested ones.
     ///
     /// # Errors
     /// A line is neither a field nor a constant.
@@ -106,17 +106,17 @@ impl Definitions {
         Ok(all)
     }
 
-    /// The fields of a message.
+    /// Fields of a message.
     ///
     /// # Errors
-    /// The definition does not have it.
+    /// The definition lacks the message.
     pub(super) fn fields(&self, name: &str) -> Result<&[Ros1Field], String> {
         let found = self.messages.get(name).map(Vec::as_slice);
         found.ok_or_else(|| format!("the bag has no definition of {name}"))
     }
 }
 
-/// The field of a line; `None` for blanks, comments and constants.
+/// Parses the field of a line. `None` for blanks, comments and constants.
 fn parse_line(line: &str, message: &str) -> Result<Option<Ros1Field>, String> {
     let code = line.split('#').next().unwrap_or_default().trim();
     if code.is_empty() || code.contains('=') {

@@ -1,9 +1,9 @@
-//! Plans for the conversion of a ROS 1 message to CDR: which field of one type goes to
-//! which field of the other.
+//! Conversion plan from a ROS 1 message to CDR: maps the fields of one type to those of
+//! the other.
 //!
-//! The rules are those of ros1_bridge. Fields pair by name, in lower case. Fields that
-//! only one type has are left out or zero. If both types have such fields, or paired
-//! fields differ in type, the types are no pair.
+//! The rules are those of ros1_bridge. Fields pair by name, in lower case. Fields of only
+//! one type are omitted or zero. If both types have such fields, or if paired fields
+//! differ in type, the types do not match.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use pteros::msg::describe::{FieldType, TypeDescription, type_id};
 
 use super::definition::{Count, Definitions, Ros1Field, Ros1Type};
 
-/// Nested messages in each other. Interfaces of robots have five.
+/// Nesting depth of messages. Interfaces of robots have five.
 const DEPTH_MAX: usize = 32;
-/// The only field of a message without fields.
+/// The only field of an empty message.
 pub(super) const PLACEHOLDER: &str = "structure_needs_at_least_one_member";
 
-/// The messages of a pair; the first is the outermost.
+/// Plans of a type and its nested messages; the first is the outermost.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub structs: Vec<StructPlan>,
 }
 
-/// How one message is read and written.
+/// Reads and writes one message.
 #[derive(Debug, Default)]
 pub(super) struct StructPlan {
     pub source: Vec<SourceField>,
     pub target: Vec<TargetField>,
-    /// Whether the target takes fields in the order of the source.
+    /// Whether the target has its fields in the order of the source.
     pub is_in_order: bool,
-    /// Bytes of the source, if every message has as many.
+    /// Serialized size of the source, if fixed.
     pub fixed_bytes: Option<usize>,
 }
 
@@ -53,23 +53,23 @@ pub(super) struct TargetField {
     pub count: TargetCount,
 }
 
-/// Where a field's value comes from.
+/// Source of a field's value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ValueSource {
     pub field: usize,
-    /// A field within that field, which is a message.
+    /// A field within that field, if that is a message.
     pub inner: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TargetKind {
-    /// A number, as wide as its alignment.
+    /// A number, whose size is its alignment.
     Number(usize),
-    /// Seconds and nanoseconds, words of four bytes.
+    /// Seconds and nanoseconds, four bytes each.
     Stamp,
     String,
     Struct(usize),
-    /// 1, 2, 4, 8, 16 of ROS 1 become 10 to 50.
+    /// Log levels 1, 2, 4, 8, 16 of ROS 1 map to 10 to 50.
     LogLevel,
 }
 
@@ -77,15 +77,15 @@ pub(super) enum TargetKind {
 pub(super) enum TargetCount {
     One,
     Fixed(usize),
-    /// With its bound; 0 for none.
+    /// Sequence with its bound; 0 for none.
     Sequence(u64),
 }
 
 impl Plan {
-    /// Plans the conversion of a message of ROS 1 to the described type.
+    /// Plans the conversion of a ROS 1 message to the described type.
     ///
     /// # Errors
-    /// The types are no pair: with the reason.
+    /// The types do not match: with the reason.
     pub(super) fn new(
         definitions: &Definitions,
         type_name: &str,
@@ -108,8 +108,8 @@ struct Planner<'a> {
     definitions: &'a Definitions,
     description: &'a TypeDescription,
     plan: Plan,
-    /// Plans by the names of both types; none for a type that is only skipped, or
-    /// only filled.
+    /// Plans by the names of both types; `None` for a type that is only skipped, or only
+    /// filled.
     known: BTreeMap<(Option<&'a str>, Option<&'a str>), usize>,
     depth: usize,
 }
@@ -131,7 +131,7 @@ impl<'a> Planner<'a> {
             *slot = planned;
         }
         self.depth -= 1;
-        // Only a finished plan is known: a type within itself ends at the depth.
+        // Only finished plans are cached. A recursive type ends at the depth limit.
         self.known.insert((source, target), index);
         Ok(index)
     }
@@ -240,7 +240,7 @@ impl<'a> Planner<'a> {
 
     fn fixed_bytes(&self, fields: &[SourceField]) -> Option<usize> {
         let sizes = fields.iter().map(|field| {
-            // No elements are no bytes, of whatever kind they would be.
+            // A field without elements has no bytes, whatever its type.
             if matches!(field.count, Count::Fixed(0)) {
                 return Some(0);
             }
@@ -333,7 +333,7 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// A field that the source does not have.
+    /// A field that the source lacks.
     fn empty_field(&mut self, target: &'a FieldType) -> Result<TargetField, String> {
         let (element, count) = element_and_count(target);
         let kind = match element {
@@ -358,19 +358,19 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Whether a field of ROS 1 has this name in ROS 2.
+/// Whether a ROS 1 field has this name in ROS 2.
 fn is_named(source: &str, target: &str) -> bool {
     source.eq_ignore_ascii_case(target) || ros2_field_name(source) == target
 }
 
-/// A field's name in ROS 2: lower case, single underscores, none at the end.
+/// Name of a field in ROS 2: lower case, single underscores, none at the end.
 pub(super) fn ros2_field_name(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     let words: Vec<&str> = lower.split('_').filter(|word| !word.is_empty()).collect();
     words.join("_")
 }
 
-/// The type of a field's elements, and how many it has.
+/// Element type and number of elements of a field.
 pub(super) fn element_and_count(target: &FieldType) -> (u8, TargetCount) {
     let capacity = usize::try_from(target.capacity).unwrap_or(usize::MAX);
     let (kind, count) = match target.type_id {

@@ -1,20 +1,21 @@
-//! Definitions of ROS 1's standard types, derived from those of ROS 2: for connections
-//! whose definition is missing.
+//! Definitions of ROS 1's standard types, derived from those of ROS 2, for connections
+//! without a definition.
 //!
-//! Most standard types have the same fields in both. Headers have one more in ROS 1.
+//! Most standard types have the same fields in both. Headers have one more field in ROS
+//! 1.
 
 use pteros::msg::describe::{TypeDescription, type_id};
 
 use super::definition::{Count, Definitions, Ros1Field, Ros1Type};
 use super::plan::{PLACEHOLDER, TargetCount, element_and_count};
 
-/// The type of `/rosout`, the only common one whose fields differ.
+/// Type of `/rosout`, the only common type with other fields.
 const LOG: &str = "Header header\nbyte level\nstring name\nstring msg\nstring file\nstring function\nuint32 line\nstring[] topics\n==========\nMSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n";
 
-/// The definition of a type as ROS 1 had it, from its pair in ROS 2.
+/// Derives the ROS 1 definition of a type from its ROS 2 counterpart.
 ///
 /// # Errors
-/// The pair has a type that ROS 1 does not have.
+/// The counterpart uses a type that ROS 1 lacks.
 pub(super) fn standard_definition(
     type_name: &str,
     pair: &TypeDescription,

@@ -1,6 +1,6 @@
-//! The type in ROS 2 for a type of ROS 1.
+//! Maps types of ROS 1 to types of ROS 2.
 //!
-//! A standard type becomes its namesake (`geometry_msgs/Twist` is
+//! A standard type maps to the type of the same name (`geometry_msgs/Twist` to
 //! `geometry_msgs/msg/Twist`). Every other type is translated: fields in lower case,
 //! `time` as `builtin_interfaces/Time`, nested standard types as those of ROS 2.
 
@@ -16,27 +16,27 @@ use super::standard_definition::standard_definition;
 use crate::definitions::definition_text;
 use crate::mcap::CHUNK_BYTES_MAX;
 
-/// Types that a definition may nest before it counts as wrong.
+/// Nesting depth above which a definition counts as invalid.
 const DEPTH_MAX: usize = 32;
 
-/// Converts the messages of one type.
+/// Converter of one type's messages.
 #[derive(Debug)]
 pub(crate) struct Converter {
     plan: Plan,
-    /// The type in ROS 2.
+    /// Type name in ROS 2.
     pub type_name: String,
     pub definition: String,
     pub type_hash: String,
-    /// A remark about the translation.
+    /// A note about the translation.
     pub note: Option<String>,
 }
 
 impl Converter {
-    /// Appends a message as CDR with its encapsulation header, and returns its place.
+    /// Appends a message as CDR with its encapsulation header. Returns its range.
     ///
     /// # Errors
-    /// The message does not fit its definition, or the output has the size of the largest
-    /// chunk already. Nothing is appended then.
+    /// The message does not fit its definition, or the output has reached the size of the
+    /// largest chunk. Nothing is appended then.
     pub(crate) fn append(&self, message: &[u8], out: &mut Vec<u8>) -> Result<Range<usize>, String> {
         let start = out.len();
         let converted = if start as u64 > CHUNK_BYTES_MAX {
@@ -52,15 +52,15 @@ impl Converter {
     }
 }
 
-/// Finds the types of ROS 2 for one definition, and remembers those that it translated.
-/// Another definition may have other nested types of the same names.
+/// Finds the ROS 2 types for one definition, and caches the translated ones. Another
+/// definition may have other nested types of the same names.
 pub(crate) struct TypePairs {
     library: InterfaceLibrary,
 }
 
 impl TypePairs {
-    /// The conversion of a type with this definition. Without one, that of the standard
-    /// type of this name is assumed and noted.
+    /// Converter of a type with this definition. Without a definition, that of the
+    /// standard type of the same name is assumed and noted.
     ///
     /// # Errors
     /// The definition is missing or incomplete, or has names that ROS 2 does not allow.
@@ -115,7 +115,7 @@ impl TypePairs {
         })
     }
 
-    /// The standard type that is a pair; else the reason why a namesake is none.
+    /// The standard type of the same name, or the reason why it does not match.
     fn standard_type(
         &self,
         definitions: &Definitions,
@@ -134,7 +134,7 @@ impl TypePairs {
         Err(reason)
     }
 
-    /// Adds the translation of a type to the library, and returns its name.
+    /// Adds the translation of a type to the library. Returns its name.
     fn translate(
         &mut self,
         definitions: &Definitions,
@@ -185,8 +185,8 @@ impl TypePairs {
         Ok(name)
     }
 
-    /// The type's name in ROS 2, or another one if the library has a different type of
-    /// that name.
+    /// Name of the type in ROS 2. If the library has a different type of that name,
+    /// another name is chosen.
     fn free_name(&self, type_name: &str, text: &str) -> Result<String, String> {
         let (package, name) = type_name
             .split_once('/')
@@ -206,7 +206,7 @@ impl TypePairs {
     }
 }
 
-/// Types of ROS 2 that a type of ROS 1 may pair with, the likeliest first.
+/// Candidate ROS 2 types for a ROS 1 type, the likeliest first.
 fn candidates(type_name: &str) -> Vec<String> {
     let Some((package, name)) = type_name.split_once('/') else {
         return Vec::new();
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(json, r#"{"mine":"x","number":5}"#);
     }
 
-    /// The count is that of the sender, and no input is behind it.
+    /// The sender chooses the count, and no input bytes follow.
     #[test]
     fn elements_without_bytes_take_no_time() {
         let inner = format!("{SEPARATOR}MSG: my/Inner\nstring[0] none\n");
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(huge, "it ends before its definition does");
         let long = text.append(&[0; 5], &mut out).unwrap_err();
         assert_eq!(long, "1 bytes more than its definition says");
-        // A sequence of messages that have fields in ROS 2 alone.
+        // A sequence of messages whose fields exist only in ROS 2.
         let definition = format!("Pose[] poses\n{SEPARATOR}MSG: geometry_msgs/Pose\n");
         let poses = converter("geometry_msgs/PoseArray", &definition).unwrap();
         let error = poses.append(&[255; 4], &mut out).unwrap_err();

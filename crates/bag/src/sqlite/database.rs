@@ -1,4 +1,4 @@
-//! A database file: its head, its pages with those of the write-ahead log, and its
+//! SQLite database file: head, pages merged with those of the write-ahead log, and
 //! tables.
 
 use std::collections::BTreeSet;
@@ -14,20 +14,20 @@ use super::wal::{CommittedPages, LogReader, be32};
 use crate::error::BagError;
 use crate::source::{self, Source};
 
-/// Head of the file, on its first page.
+/// Size of the file's head, on its first page.
 const HEAD_BYTES: usize = 100;
-/// Levels of a b-tree. Even tables of the largest file have fewer.
+/// Levels of a b-tree. Tables of the largest file have fewer.
 const DEPTH_MAX: usize = 24;
-/// The longest row that is read: the largest chunk of an MCAP file.
+/// Longest row: the largest chunk of an MCAP file.
 const ROW_BYTES_MAX: u64 = 512 << 20;
-/// Tables and indexes that are looked through.
+/// Tables and indexes that are examined.
 const SCHEMA_ROWS_MAX: usize = 10_000;
-/// Bytes of all statements that are looked through.
+/// Size of all statements that are examined.
 const SCHEMA_BYTES_MAX: u64 = 64 << 20;
 const LEAF_TABLE: u8 = 0x0d;
 const INTERIOR_TABLE: u8 = 0x05;
 
-/// A table: its first page and the names of its columns.
+/// A table: its root page and column names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Table {
     root: u32,
@@ -35,25 +35,25 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Columns of each row.
+    /// Number of columns in each row.
     pub(crate) fn column_count(&self) -> usize {
         self.columns.len()
     }
 
-    /// The place of a column in each row.
+    /// Index of a column in each row.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column == name)
     }
 }
 
-/// A row as it lies on its page.
+/// A row on its page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub id: i64,
-    /// Bytes of the whole record.
+    /// Size of the whole record.
     pub bytes: u64,
     local: std::ops::Range<usize>,
-    /// The page on which the record goes on; 0 for none.
+    /// First overflow page; 0 for none.
     overflow: u32,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Database {
     path: PathBuf,
     bytes: u64,
     page_bytes: usize,
-    /// Bytes of a page that are used.
+    /// Usable bytes of a page.
     usable: usize,
     page_count: u32,
     encoding: TextEncoding,
@@ -78,10 +78,10 @@ struct Log {
 }
 
 impl Database {
-    /// Reads the head of the file, and the log beside it if `path` has one.
+    /// Reads the head of the file, and the log if `path` has one.
     ///
     /// # Errors
-    /// The system's, or the head contradicts the format.
+    /// The system's, or the head is invalid.
     pub(crate) fn open(
         file: Box<dyn Source>,
         bytes: u64,
@@ -135,7 +135,7 @@ impl Database {
     fn read_log(&mut self, path: &Path) -> Result<(), BagError> {
         let mut file = match regular_file::open(path) {
             Ok(file) => file,
-            // A FIFO of that name is no log either.
+            // A FIFO of that name is no log.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
                 return Ok(());
             }
@@ -162,7 +162,7 @@ impl Database {
         }
         let pages = reader.finish();
         if let Some(announced) = pages.page_count {
-            // Pages are in the file or in the log, and nowhere else.
+            // A page is either in the file or in the log.
             let there = self.bytes.saturating_add(bytes) / self.page_bytes as u64;
             self.page_count = announced.min(u32::try_from(there).unwrap_or(u32::MAX));
         }
@@ -193,7 +193,7 @@ impl Database {
         }
     }
 
-    /// A whole page, numbered from 1.
+    /// Reads a whole page, numbered from 1.
     fn page(&mut self, number: u32) -> Result<Vec<u8>, BagError> {
         let Some(before) = number.checked_sub(1) else {
             return Err(self.damaged(0, "it names the page 0"));
@@ -211,10 +211,10 @@ impl Database {
         source::read_at(&mut *self.file, self.bytes, &self.path, offset, count)
     }
 
-    /// The table of a name; `None` if there is none.
+    /// Finds a table by name. `None` if there is none.
     ///
     /// # Errors
-    /// The list of tables is damaged.
+    /// The table of tables is damaged.
     pub(crate) fn table(&mut self, name: &str) -> Result<Option<Table>, BagError> {
         let schema = Table {
             root: 1,
@@ -247,14 +247,13 @@ impl Database {
         Ok(None)
     }
 
-    /// The pages that hold a table's rows, in the order of the rows. Damaged parts are
-    /// left out and noted.
+    /// Leaf pages of a table, in the order of rows. Damaged parts are skipped and noted.
     ///
     /// # Errors
-    /// The table's first page cannot be read.
+    /// The table's root page cannot be read.
     pub(crate) fn leaves(&mut self, table: &Table) -> Result<Leaves, BagError> {
         let mut found = Leaves::default();
-        // The next page is the last.
+        // The next page is the last element.
         let mut waiting = vec![(table.root, 0)];
         let mut visited = BTreeSet::new();
         while let Some((number, depth)) = waiting.pop() {
@@ -281,7 +280,7 @@ impl Database {
         Ok(found)
     }
 
-    /// The pages below an interior page; `None` for a leaf.
+    /// Child pages of an interior page; `None` for a leaf.
     fn children(&mut self, number: u32) -> Result<Option<Vec<u32>>, BagError> {
         let page = self.page(number)?;
         let start = page_start(number);
@@ -300,7 +299,7 @@ impl Database {
         Ok(Some(children))
     }
 
-    /// The rows of a leaf page.
+    /// Rows of a leaf page.
     ///
     /// # Errors
     /// The page is damaged.
@@ -354,15 +353,15 @@ impl Database {
         })
     }
 
-    /// The page's bytes, for [`rows`](Self::rows) and [`record`](Self::record).
+    /// Content of a page, for [`rows`](Self::rows) and [`record`](Self::record).
     ///
     /// # Errors
-    /// It lies outside the file.
+    /// The page is outside the file.
     pub(crate) fn leaf(&mut self, number: u32) -> Result<Vec<u8>, BagError> {
         self.page(number)
     }
 
-    /// A row's whole record.
+    /// Reads a row's whole record.
     ///
     /// # Errors
     /// Its overflow pages are damaged.
@@ -392,7 +391,7 @@ impl Database {
         let length = usize::try_from(row.bytes).unwrap_or(usize::MAX);
         let mut left = length.saturating_sub(row.local.len());
         let mut next = row.overflow;
-        // Each round takes bytes of the row, so a loop of pages ends with the row.
+        // Each iteration takes bytes of the row, so a cycle of pages ends with the row.
         while left > 0 {
             if next == 0 {
                 return Err(self.damaged(number, "a row that ends before its length"));
@@ -407,12 +406,12 @@ impl Database {
         Ok(())
     }
 
-    /// The part of a record on its page: enough for columns before a blob.
+    /// The part of a record on its page, which suffices for columns before a blob.
     pub(crate) fn local<'a>(&self, page: &'a [u8], row: &Row) -> &'a [u8] {
         page.get(row.local.clone()).unwrap_or_default()
     }
 
-    /// Reads the first columns of a record.
+    /// Parses the first columns of a record.
     ///
     /// # Errors
     /// The record is damaged.
@@ -426,11 +425,11 @@ impl Database {
     }
 }
 
-/// The leaf pages of a table.
+/// Leaf pages of a table.
 #[derive(Debug, Default)]
 pub(crate) struct Leaves {
     pub pages: Vec<u32>,
-    /// Sentences about the pages that are left out.
+    /// One sentence per skipped page.
     pub problems: Vec<String>,
 }
 
@@ -442,12 +441,12 @@ impl Leaves {
     }
 }
 
-/// Where a page's own head begins: the first page has the file's before it.
+/// Offset of a page's own head. The first page has the file's head before it.
 fn page_start(number: u32) -> usize {
     if number == 1 { HEAD_BYTES } else { 0 }
 }
 
-/// Where the cells of a page begin; `None` for a cell outside it.
+/// Offsets of the cells of a page; `None` for a cell outside it.
 fn cells(page: &[u8], start: usize, head_bytes: usize) -> impl Iterator<Item = Option<usize>> {
     let word = move |at: usize| {
         let bytes = page.get(at..at + 2)?;
@@ -457,7 +456,7 @@ fn cells(page: &[u8], start: usize, head_bytes: usize) -> impl Iterator<Item = O
     (0..count).map(move |at| word(start + head_bytes + 2 * at).filter(|at| *at < page.len()))
 }
 
-/// The columns of a `CREATE TABLE` statement.
+/// Column names of a `CREATE TABLE` statement.
 fn column_names(sql: &str) -> Vec<String> {
     let body = sql.split_once('(').map_or("", |(_, rest)| rest);
     let body = body.rsplit_once(')').map_or(body, |(inner, _)| inner);

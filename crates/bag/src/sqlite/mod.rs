@@ -1,10 +1,10 @@
-//! A read-only reader of SQLite 3 databases: pages, table b-trees and records, as the
-//! "Database File Format" of SQLite documents them.
+//! Read-only reader of SQLite 3 databases: pages, table b-trees and records, according to
+//! SQLite's "Database File Format".
 //!
-//! It reads the tables of a bag and nothing else: no index, no query, no write. A bag
-//! needs no more, and a C library in every build would cost more than these files.
-//! Every page number, length and depth is checked against the file, so a damaged
-//! database is an error text and no loop.
+//! It reads the tables of a bag only: no indexes, queries or writes. A bag needs no more,
+//! and a C library in every build would cost more than these files. Every page number,
+//! length and depth is checked against the file. So a damaged database is an error text
+//! and no endless loop.
 
 mod database;
 mod record;
@@ -13,5 +13,5 @@ mod wal;
 pub(crate) use database::{Database, Table};
 pub(crate) use record::Value;
 
-/// The first bytes of every database.
+/// First bytes of a database.
 pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";

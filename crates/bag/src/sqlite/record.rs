@@ -1,4 +1,4 @@
-//! Records of SQLite: variable-length integers, serial types and values.
+//! SQLite records: variable-length integers, serial types and values.
 
 use std::ops::Range;
 
@@ -9,12 +9,12 @@ pub(crate) enum Value {
     Integer(i64),
     Real(f64),
     Text(String),
-    /// The place of the bytes in the record.
+    /// Range of the bytes in the record.
     Blob(Range<usize>),
 }
 
 impl Value {
-    /// The integer; texts and others count as none.
+    /// The integer; `None` for other types.
     pub(crate) fn integer(&self) -> Option<i64> {
         match self {
             Self::Integer(number) => Some(*number),
@@ -22,7 +22,7 @@ impl Value {
         }
     }
 
-    /// The text; integers and others count as none.
+    /// The text; `None` for other types.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -31,7 +31,7 @@ impl Value {
     }
 }
 
-/// Reads a variable-length integer: seven bits per byte, the ninth byte whole.
+/// Parses a variable-length integer: seven bits per byte, the ninth byte whole.
 pub(crate) fn varint(bytes: &[u8], at: &mut usize) -> Result<u64, String> {
     let mut value = 0u64;
     for position in 0..9 {
@@ -51,7 +51,7 @@ pub(crate) fn varint(bytes: &[u8], at: &mut usize) -> Result<u64, String> {
     Ok(value)
 }
 
-/// How texts are encoded in a database.
+/// Text encoding of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextEncoding {
     Utf8,
@@ -74,8 +74,8 @@ impl TextEncoding {
     }
 }
 
-/// Reads the values of a record's first `columns` columns. `record` may end early where
-/// the remaining columns are not wanted.
+/// Parses the first `columns` values of a record. `record` may end early if later columns
+/// are not needed.
 pub(crate) fn values(
     record: &[u8],
     columns: usize,
@@ -102,7 +102,7 @@ pub(crate) fn values(
                 let bits = integer(bytes_of(record, body..end)?);
                 Value::Real(f64::from_bits(bits.cast_unsigned()))
             }
-            // The caller compares the end with the whole record.
+            // The caller compares the end with the record's length.
             even if even % 2 == 0 => Value::Blob(body..end),
             _ => Value::Text(encoding.decode(bytes_of(record, body..end)?)),
         });

@@ -1,24 +1,24 @@
-//! The write-ahead log beside a database: pages that a killed recorder had committed
-//! and not yet moved into the database.
+//! Write-ahead log of a database: pages that a killed recorder has committed and not yet
+//! moved into the database.
 
 use std::collections::BTreeMap;
 
-/// Head of the log, and of each frame before its page.
+/// Size of the log's head, and of each frame's head.
 const HEAD_BYTES: usize = 32;
 const FRAME_HEAD_BYTES: usize = 24;
-/// The log's mark; its last bit says how the checksums read the bytes.
+/// Magic number of the log. Its last bit is the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
 
-/// The committed pages of a log.
+/// Committed pages of a log.
 #[derive(Debug, Default)]
 pub(crate) struct CommittedPages {
-    /// Where the latest content of each page begins in the log.
+    /// Offset of the latest content of each page in the log.
     pub offsets: BTreeMap<u32, u64>,
-    /// Pages of the database after the last commit; `None` without commits.
+    /// Pages of the database after the last commit; `None` without a commit.
     pub page_count: Option<u32>,
 }
 
-/// Reads a log piece by piece: its head first, then frame after frame.
+/// Reads a log in parts: its head, then each frame.
 pub(crate) struct LogReader {
     page_bytes: usize,
     salts: [u8; 8],
@@ -30,7 +30,7 @@ pub(crate) struct LogReader {
 }
 
 impl LogReader {
-    /// Reads the head; `None` if the log has none that fits the database.
+    /// Parses the head. `None` if it is invalid, or does not fit the database.
     pub(crate) fn new(head: &[u8], page_bytes: usize) -> Option<Self> {
         let word = |at: usize| be32(head, at);
         let magic = word(0)?;
@@ -51,17 +51,17 @@ impl LogReader {
         (reader.checksum == [word(24)?, word(28)?]).then_some(reader)
     }
 
-    /// Bytes of the head.
+    /// Size of the head.
     pub(crate) fn head_bytes() -> usize {
         HEAD_BYTES
     }
 
-    /// Bytes of a frame with its page.
+    /// Size of a frame with its page.
     pub(crate) fn frame_bytes(&self) -> usize {
         FRAME_HEAD_BYTES + self.page_bytes
     }
 
-    /// Takes a frame; false at the first that is not valid, which ends the log.
+    /// Adds a frame. Returns false at the first invalid one, which ends the log.
     pub(crate) fn take_frame(&mut self, frame: &[u8]) -> bool {
         let parts = frame.split_at_checked(FRAME_HEAD_BYTES);
         let Some((head, page)) = parts.filter(|(_, page)| page.len() == self.page_bytes) else {

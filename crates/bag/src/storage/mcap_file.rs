@@ -1,5 +1,5 @@
-//! MCAP files as storage: channels with their schemas are topics, chunks are blocks.
-//! Messages of ROS 1 become CDR of ROS 2's types as they are read.
+//! MCAP storage: channels with their schemas are topics, chunks are blocks. ROS 1
+//! messages are converted to CDR of ROS 2 types while reading.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,14 +16,14 @@ use crate::qos_text::parse_profiles;
 use crate::ros1::{Converter, TypePairs};
 use crate::topic::BagTopic;
 
-/// An open file, with the conversions of its messages of ROS 1.
+/// An open file, with converters for its ROS 1 messages.
 pub(super) struct McapStorage {
     file: McapFile,
-    /// By channel, or why there is none. Channels of one schema share theirs.
+    /// Converter by channel, or why there is none. Channels of one schema share it.
     ros1: BTreeMap<u16, Result<Arc<Converter>, String>>,
 }
 
-/// The encoding of messages of ROS 1, and that of their schemas.
+/// Encoding of ROS 1 messages, and of their schemas.
 const ROS1: &str = "ros1";
 const ROS1_SCHEMA: &str = "ros1msg";
 
@@ -75,7 +75,7 @@ fn ros1_converter(
     TypePairs::converter(library, &schema.name, text)
 }
 
-/// Describes a topic of ROS 1 as that which its messages become.
+/// Describes a ROS 1 topic by the type of its converted messages.
 fn become_ros2(stored: &mut StoredTopic, channel: &ChannelRecord, converter: &Converter) {
     let name = format!("/{}", channel.topic.trim_start_matches('/'));
     if let Some(note) = &converter.note {
@@ -158,12 +158,12 @@ impl StorageFile for McapStorage {
             self.file.path().display(),
             location.offset
         );
-        // A torn file has said so when it was opened.
+        // A truncated file has reported it when it was opened.
         let problem = parsed.problem.filter(|_| self.file.is_complete);
         let mut problem = problem.map(|problem| format!("{at}: {problem}"));
         let mut unknown = 0u64;
         let mut messages = Vec::with_capacity(parsed.messages.len());
-        // Converted messages lie behind the records.
+        // Converted messages follow the records.
         let mut converted = Vec::new();
         for message in parsed.messages {
             let Some(known) = self.file.channels.get(&message.channel) else {
@@ -222,7 +222,7 @@ fn stored_topic(
     let definition = schema.filter(|schema| schema.encoding == "ros2msg");
     let definition = definition.map(|schema| {
         let text = String::from_utf8_lossy(&schema.data).into_owned();
-        // That of an empty message.
+        // Definition of an empty message.
         if text.is_empty() { "\n".into() } else { text }
     });
     StoredTopic {

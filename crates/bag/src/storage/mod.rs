@@ -1,8 +1,8 @@
-//! Storage formats: how the files of a bag are read, whatever their format.
+//! Storage formats: a common interface to the files of a bag.
 //!
-//! A file is a list of topics and a list of blocks. A block is what is read at once:
-//! an MCAP chunk, some pages of a database, a chunk of a ROS 1 bag. Payloads are CDR,
-//! whatever the file holds.
+//! A file is a list of topics and a list of blocks. A block is the unit of reading: an
+//! MCAP chunk, some pages of a database, or a chunk of a ROS 1 bag. Payloads are always
+//! CDR.
 
 mod mcap_file;
 pub(crate) mod open;
@@ -25,16 +25,16 @@ use crate::topic::BagTopic;
 /// A topic of one file.
 #[derive(Clone)]
 pub(crate) struct StoredTopic {
-    /// Its number in the file.
+    /// Number in the file.
     pub channel: u16,
     pub topic: BagTopic,
     pub message_count: u64,
-    /// A sentence about the part of it that could not be read.
+    /// A sentence about the unreadable part of it.
     pub problem: Option<String>,
 }
 
 impl StoredTopic {
-    /// Adds a sentence about the part of it that could not be read.
+    /// Appends a sentence about an unreadable part.
     fn note(&mut self, problem: String) {
         self.problem = Some(match self.problem.take() {
             Some(known) => format!("{known}; {problem}"),
@@ -48,7 +48,7 @@ impl StoredTopic {
 pub(crate) struct Block {
     pub start: u64,
     pub end: u64,
-    /// The channels of its messages; `None` if the file does not say.
+    /// Channels of its messages; `None` if the file has no index.
     pub channels: Option<Arc<[u16]>>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct BlockMessage {
     pub channel: u16,
     pub log_time: u64,
     pub publish_time: u64,
-    /// Its payload in [`LoadedBlock::data`].
+    /// Range of its payload in [`LoadedBlock::data`].
     pub payload: Range<usize>,
 }
 
@@ -67,14 +67,14 @@ pub(crate) struct BlockMessage {
 pub(crate) struct LoadedBlock {
     pub data: Bytes,
     pub messages: Vec<BlockMessage>,
-    /// Why the rest could not be read.
+    /// Why the remaining messages could not be read.
     pub problem: Option<String>,
 }
 
 /// An open file of a bag.
 pub(crate) trait StorageFile: Send {
     fn path(&self) -> &Path;
-    /// Its size on disk.
+    /// Size on disk, bytes.
     fn bytes(&self) -> u64;
     fn topics(&self) -> Vec<StoredTopic>;
     /// In the order of the file.
@@ -82,20 +82,20 @@ pub(crate) trait StorageFile: Send {
     /// First and last log time; `None` without messages.
     fn span(&self) -> Option<(u64, u64)>;
     fn message_count(&self) -> u64;
-    /// Whether it ends as its writer meant it to.
+    /// Whether the file ends as its writer intended.
     fn is_complete(&self) -> bool;
-    /// Texts of the file by key, under the name of a record.
+    /// Custom texts of the file by key, in the record of a name.
     fn texts(&self, name: &str) -> Option<&BTreeMap<String, String>>;
-    /// Sentences about the parts that could not be read. Empties the list.
+    /// Takes the sentences about unreadable parts.
     fn take_problems(&mut self) -> Vec<String>;
     /// Reads a block by its index.
     ///
     /// # Errors
-    /// The system's; or the block is damaged.
+    /// The system's, or the block is damaged.
     fn load(&mut self, block: usize) -> Result<LoadedBlock, BagError>;
 }
 
-/// The format of a file, by its first bytes.
+/// File format, recognized by the first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Mcap,
@@ -104,7 +104,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The word in `metadata.yaml`.
+    /// Storage identifier in `metadata.yaml`.
     pub(crate) fn storage_id(self) -> &'static str {
         match self {
             Self::Mcap => "mcap",
@@ -113,7 +113,7 @@ impl Format {
         }
     }
 
-    /// The format that begins with these bytes.
+    /// Recognizes the format by the first bytes.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         if head.starts_with(&crate::mcap::MAGIC) {
             Some(Self::Mcap)

@@ -1,4 +1,4 @@
-//! Opens a file of a bag by its first bytes.
+//! Opens a file of a bag in the format of its first bytes.
 
 use std::fs::File;
 use std::io::{Cursor as Memory, Read, Seek};
@@ -16,10 +16,10 @@ use crate::error::BagError;
 use crate::mcap::McapFile;
 use crate::source::Source;
 
-/// SQLite's mark is the longest.
+/// Size of the longest magic number, SQLite's.
 const HEAD_BYTES: u64 = 16;
 
-/// An open file, with the format that it has.
+/// An open file and its format.
 pub(crate) struct OpenFile {
     pub file: Box<dyn StorageFile>,
     pub format: Format,
@@ -28,7 +28,7 @@ pub(crate) struct OpenFile {
 /// Opens a file. A compressed one is decompressed into a temporary file.
 ///
 /// # Errors
-/// The system's, or the file is no bag. Damage is no error where something can be read.
+/// The system's, or the file is no bag. Damage is no error if something can be read.
 pub(crate) fn open_file(path: &Path, library: &InterfaceLibrary) -> Result<OpenFile, BagError> {
     let mut file = regular_file::open(path).map_err(BagError::io("opening", path))?;
     let mut bytes = length(&file, path)?;
@@ -43,7 +43,7 @@ pub(crate) fn open_file(path: &Path, library: &InterfaceLibrary) -> Result<OpenF
     open_source(Box::new(file), bytes, path, &head, is_on_disk, library)
 }
 
-/// Opens a file that lies in memory. `path` names it in errors.
+/// Opens the content of a file in memory. `path` names it in errors.
 ///
 /// # Errors
 /// As [`open_file`].

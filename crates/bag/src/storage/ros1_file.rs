@@ -1,5 +1,4 @@
-//! Bags of ROS 1 as storage: their messages become CDR of ROS 2's types as they are
-//! read.
+//! ROS 1 bags as storage: messages are converted to CDR of ROS 2 types while reading.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,9 +13,9 @@ use crate::ros1::{ChunkInfo, Connection, Container, Converter, TypePairs, parse_
 use crate::source::{PROBLEMS_MAX, Source};
 use crate::topic::BagTopic;
 
-/// The hash of a message without fields.
+/// MD5 of a message without fields.
 const MD5_OF_NOTHING: &str = "d41d8cd98f00b204e9800998ecf8427e";
-/// The QoS of a publisher in ROS 1 is a queue alone.
+/// Depth of the QoS: a ROS 1 publisher has only a queue.
 const DEPTH: usize = 10;
 
 /// An open bag of ROS 1.
@@ -38,13 +37,13 @@ struct Ros1Topic {
     count: u64,
     /// Latching publishers.
     latching: usize,
-    /// The type in ROS 1, and its definition there.
+    /// Type name in ROS 1, and its definition.
     ros1_type: String,
     ros1_definition: Option<String>,
 }
 
 impl Ros1File {
-    /// Reads the index, and finds the types. Without an index, the whole bag is read.
+    /// Reads the index and finds the types. Without an index, reads the whole bag.
     pub(super) fn open(
         file: Box<dyn Source>,
         bytes: u64,
@@ -146,8 +145,8 @@ impl Ros1File {
     }
 }
 
-/// The definition of a connection, or of another one with the same type; `None` if the bag
-/// has none.
+/// Definition of a connection, or of another connection with the same type; `None` if the
+/// bag has none.
 fn definition_of<'a>(connection: &'a Connection, all: &'a [Connection]) -> Option<&'a str> {
     let has_text = |other: &&Connection| !other.definition.trim().is_empty();
     if has_text(&connection) || connection.md5 == MD5_OF_NOTHING {
@@ -227,7 +226,7 @@ impl StorageFile for Ros1File {
         let parsed = parse_records(&records);
         let shown = self.container.path().display();
         let at = format!("{shown}, chunk at byte {offset}");
-        // A torn chunk was noted when the file was opened.
+        // A truncated chunk was noted when the file was opened.
         let problem = parsed.problem.filter(|_| !is_torn);
         let mut problem = problem.map(|problem| format!("{at}: {problem}"));
         let mut unknown = 0u64;

@@ -1,8 +1,8 @@
-//! Databases of rosbag2's sqlite3 storage: tables `topics` and `messages`, and in newer
-//! ones `message_definitions`, `metadata` and `schema`.
+//! rosbag2's sqlite3 storage: tables `topics` and `messages`; in newer databases also
+//! `message_definitions`, `metadata` and `schema`.
 //!
-//! Columns are found by their names, so every version of the schema is read. A block is
-//! some pages of `messages`, about a megabyte.
+//! Columns are found by name, so every version of the schema is read. A block is a run of
+//! pages of `messages`, about a megabyte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -19,24 +19,24 @@ use crate::source::{PROBLEMS_MAX, Source};
 use crate::sqlite::{Database, Table, Value};
 use crate::topic::BagTopic;
 
-/// Bytes of rows after which a block ends; the last page may exceed it.
+/// Row bytes after which a block ends; the last page may exceed it.
 const BLOCK_BYTES: u64 = 1 << 20;
-/// Bytes of a block that are read: those of the largest MCAP chunk.
+/// Largest block, bytes: the size of the largest MCAP chunk.
 const BLOCK_BYTES_MAX: usize = 512 << 20;
-/// Rows of a table beside `messages` that are read, and their bytes. Cells may lie on one
-/// another, so the file's size is no limit.
+/// Rows of a table other than `messages`, and their bytes. Cells may overlap, so the
+/// file's size is no limit.
 const TABLE_ROWS_MAX: usize = 65_536;
 const TABLE_BYTES_MAX: u64 = 64 << 20;
-/// Columns of such a table that are read. Those of rosbag2 have six at most.
+/// Columns of such a table. Those of rosbag2 have at most six.
 const TABLE_COLUMNS_MAX: usize = 32;
-/// First bytes of a rollback journal that is in use.
+/// First bytes of an active rollback journal.
 const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// An open database of a bag.
 pub(super) struct SqliteFile {
     database: Database,
     topics: Vec<StoredTopic>,
-    /// Channels by the topic's id in the database.
+    /// Channels by topic id of the database.
     channels: BTreeMap<i64, u16>,
     columns: MessageColumns,
     pages: Vec<u32>,
@@ -48,17 +48,17 @@ pub(super) struct SqliteFile {
     is_complete: bool,
 }
 
-/// The definitions of a database by type: each with its hash. A merged database has
-/// several of one type.
+/// Definitions of a database by type, each with its hash. A merged database has several
+/// per type.
 #[derive(Default)]
 struct TypeDefinitions(BTreeMap<String, Vec<(String, String)>>);
 
 impl TypeDefinitions {
-    /// Gives a topic the definition with its hash. Without a hash, it gets the only one of
-    /// its type.
+    /// Sets the definition of a topic by its hash. Without a hash, sets the only
+    /// definition of its type.
     ///
     /// # Errors
-    /// There are others, and none is the topic's own.
+    /// Several definitions exist, and none has the topic's hash.
     fn define(&self, topic: &mut BagTopic) -> Result<(), String> {
         let Some(of_type) = self.0.get(&topic.type_name) else {
             return Ok(());
@@ -95,13 +95,13 @@ impl TypeDefinitions {
     }
 }
 
-/// Some pages of `messages`.
+/// A run of pages of `messages`.
 struct PageRun {
     pages: std::ops::Range<usize>,
     span: Block,
 }
 
-/// Where the columns of `messages` lie in a row.
+/// Column indexes of `messages`.
 #[derive(Clone, Copy)]
 struct MessageColumns {
     topic: usize,
@@ -160,7 +160,7 @@ impl SqliteFile {
         }
     }
 
-    /// A journal in use belongs to a transaction that was cut short.
+    /// An active journal belongs to an interrupted transaction.
     fn look_for_journal(&mut self, path: &Path) {
         let is_in_use = regular_file::open(path).is_ok_and(|mut file| {
             let mut head = [0; JOURNAL_MAGIC.len()];
@@ -174,8 +174,8 @@ impl SqliteFile {
         }
     }
 
-    /// The rows of a small table with their ids, as many as the limits allow; the rest is
-    /// left out and noted with the table's name.
+    /// Rows of a small table with their ids, up to the limits. The remaining rows are
+    /// skipped and noted with the table's name.
     fn all_rows(&mut self, name: &str, table: &Table) -> Result<Vec<(i64, Vec<Value>)>, BagError> {
         let columns = table.column_count().min(TABLE_COLUMNS_MAX);
         let mut bytes = 0u64;
@@ -253,7 +253,7 @@ impl SqliteFile {
             };
             if text("encoding") == "ros2msg" {
                 let definition = match text("encoded_message_definition") {
-                    // That of an empty message.
+                    // Definition of an empty message.
                     "" => "\n",
                     known => known,
                 };
@@ -265,7 +265,7 @@ impl SqliteFile {
         Ok(definitions)
     }
 
-    /// The metadata that is embedded in newer databases.
+    /// Reads the metadata embedded in newer databases.
     fn read_texts(&mut self) -> Result<(), BagError> {
         for (name, column, key) in [
             ("metadata", "metadata", "serialized_metadata"),
@@ -410,7 +410,7 @@ fn to_time(value: Option<i64>) -> u64 {
     value.and_then(|time| u64::try_from(time).ok()).unwrap_or(0)
 }
 
-/// The file with the same name and an ending.
+/// Path of the file with another extension.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);

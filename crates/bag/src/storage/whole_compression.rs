@@ -1,5 +1,5 @@
-//! Compression of whole files and of single messages, as rosbag2's compression plug-in
-//! `zstd` does it.
+//! Compression of whole files and of single messages, compatible with rosbag2's
+//! compression plug-in `zstd`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -10,15 +10,15 @@ use zstd::stream::read::Decoder;
 use crate::error::BagError;
 use crate::mcap::{CHUNK_BYTES_MAX, growth_limit, read_limited};
 
-/// Bytes at the start of each Zstandard frame.
+/// First bytes of a Zstandard frame.
 pub(super) const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Decompresses a file of a bag into a temporary file without a name, which the system
-/// removes with the last handle. Blocks in the file system.
+/// Decompresses a file of a bag into an unlinked temporary file, which the system removes
+/// with the last handle. Blocks in the file system.
 ///
 /// # Errors
-/// The system's; or the content is no Zstandard, or too large.
+/// The system's, or the content is no Zstandard, or too large.
 pub(super) fn decompress_file(file: File, bytes: u64, path: &Path) -> Result<File, BagError> {
     let damaged = |problem: String| BagError::Damaged {
         path: path.to_owned(),
@@ -52,7 +52,7 @@ pub(super) fn decompress_file(file: File, bytes: u64, path: &Path) -> Result<Fil
     Ok(output)
 }
 
-/// A file in the folder for temporary files that has no name any more.
+/// Creates an unlinked file in the folder for temporary files.
 fn unnamed_file() -> Result<File, BagError> {
     let folder = std::env::temp_dir();
     for attempt in 0..1000u32 {
