@@ -122,7 +122,7 @@ impl fmt::Display for InterfaceChoice {
 pub struct Config {
     /// `ROS_DOMAIN_ID`, 0 when not given.
     pub domain_id: u32,
-    /// `ROS_AUTOMATIC_DISCOVERY_RANGE`, or `ROS_LOCALHOST_ONLY`, which wins.
+    /// `ROS_AUTOMATIC_DISCOVERY_RANGE`, or `ROS_LOCALHOST_ONLY`, which takes precedence.
     pub discovery_range: DiscoveryRange,
     /// `ROS_STATIC_PEERS`: host names or addresses, not yet resolved. Empty
     /// when the range does not use them.
@@ -176,18 +176,18 @@ pub struct Config {
     /// `RMW_IMPLEMENTATION`, where it names a wire of Pteros other than RTPS.
     pub wire: Option<WireChoice>,
     zenoh: ZenohSettings,
-    /// A malformed variable of Zenoh stops those alone that use it.
+    /// Error of a malformed Zenoh variable, which only concerns contexts that use Zenoh.
     zenoh_error: Option<ConfigError>,
     /// Warnings for the operator, to be logged once.
     pub warnings: Vec<ConfigWarning>,
 }
 
-/// A variable that is interpreted differently than it reads.
+/// A variable whose value is interpreted in an unexpected way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigWarning {
-    /// The variable.
+    /// Name of the environment variable.
     pub variable: &'static str,
-    /// Its value.
+    /// The value as it is set.
     pub value: String,
     /// The effect and the remedy.
     pub message: String,
@@ -204,7 +204,7 @@ impl fmt::Display for ConfigWarning {
 }
 
 impl Config {
-    /// The variables of rmw_zenoh_cpp, for those who use Zenoh.
+    /// Settings from the variables of rmw_zenoh_cpp.
     ///
     /// # Errors
     /// One of them is malformed.
@@ -291,8 +291,8 @@ impl Config {
             .map(|setting| one_or_zero(&setting))
             .transpose()?
             .unwrap_or(false);
-        // A line is written whole and at once, which covers both values of this
-        // variable.
+        // Lines are always written whole and immediately, which satisfies both values of
+        // this variable.
         setting("RCUTILS_LOGGING_BUFFERED_STREAM")
             .map(|setting| one_or_zero(&setting))
             .transpose()?;
@@ -331,7 +331,7 @@ impl Config {
         Ok(())
     }
 
-    /// Deprecated since Iron, but it wins over the newer variables (rcl
+    /// Deprecated since Iron, but it takes precedence over the newer variables (rcl
     /// `discovery_options.c`).
     fn set_localhost_only(&mut self, setting: &SetVariable) -> Result<(), ConfigError> {
         match setting.value.as_str() {
@@ -496,11 +496,11 @@ fn interfaces(setting: &SetVariable) -> Result<Vec<InterfaceChoice>, ConfigError
 const FRAGMENT_BYTES: std::ops::RangeInclusive<usize> = 256..=65_000;
 const BUFFER_BYTES: std::ops::RangeInclusive<usize> = 4_096..=1 << 30;
 
-/// A smaller store holds next to nothing. A store lies in memory as a whole.
+/// Smaller stores hold next to nothing. A store is kept in memory as a whole.
 const STORE_BYTES: std::ops::RangeInclusive<usize> = 4_096..=64 << 30;
 
 /// The first variable that is set. A relative XDG_STATE_HOME is ignored, as the XDG
-/// specification demands.
+/// specification requires.
 fn store_folder(setting: impl Fn(&'static str) -> Option<String>) -> Option<PathBuf> {
     let absolute = |folder: &PathBuf| folder.is_absolute();
     setting("PTEROS_STORE_DIR")
@@ -812,7 +812,7 @@ mod tests {
             (zenoh.warnings, zenoh.wire),
             (vec![], Some(WireChoice::Zenoh))
         );
-        // The plug-in's own name says nothing about the wire.
+        // The plug-in's own name does not select a wire.
         let plug_in = ("RMW_IMPLEMENTATION", "rmw_pteros_cpp");
         let both = config(&[plug_in, ("PTEROS_WIRE", "rtps,zenoh")]).unwrap();
         assert_eq!(both.wire, Some(WireChoice::Both));

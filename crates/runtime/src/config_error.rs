@@ -4,13 +4,13 @@
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("environment variable {variable}={value:?}: {reason}; {hint}")]
 pub struct ConfigError {
-    /// The variable.
+    /// Name of the environment variable.
     pub variable: &'static str,
-    /// Its value.
+    /// The value as it is set.
     pub value: String,
-    /// The problem.
+    /// Why the value cannot be used.
     pub reason: String,
-    /// The remedy.
+    /// How to correct it.
     pub hint: String,
 }
 

@@ -1,4 +1,4 @@
-//! Errors of this crate: one small enum per operation.
+//! Errors of this crate: one enum per operation.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub enum OpenError {
     /// The list of interfaces could not be read.
     #[error("list the network interfaces: {0}")]
     Interfaces(#[source] io::Error),
-    /// No interface at all is up.
+    /// No network interface is up.
     #[error(
         "no network interface is up, not even loopback; bring one up, for this host alone with `ip link set lo up`"
     )]
@@ -25,9 +25,9 @@ pub enum OpenError {
         "network interface \"{name}\" is not usable (usable: {usable}); name one of those in PTEROS_INTERFACES, or leave it unset"
     )]
     NoSuchInterface {
-        /// The requested name.
+        /// The requested interface.
         name: String,
-        /// The valid names.
+        /// The usable interfaces.
         usable: String,
     },
     /// Every unicast port of the domain is in use.
@@ -35,7 +35,7 @@ pub enum OpenError {
         "domain {domain_id} has no free participant port (tried {first} to {last}); stop other ROS processes of this host or choose another ROS_DOMAIN_ID"
     )]
     NoFreePort {
-        /// The domain.
+        /// Domain whose ports are taken.
         domain_id: u32,
         /// First port tried.
         first: u16,
@@ -47,9 +47,9 @@ pub enum OpenError {
         "UDP port {port}, on which domain {domain_id} is discovered, is held by a program that does not share it; stop that program (`ss -ulpn sport = {port}` names it) or choose another ROS_DOMAIN_ID"
     )]
     DiscoveryPortTaken {
-        /// The domain.
+        /// Domain whose discovery port is taken.
         domain_id: u32,
-        /// Its discovery port.
+        /// Discovery port of the domain.
         port: u16,
     },
     /// The trace could not be created.
@@ -58,9 +58,9 @@ pub enum OpenError {
         path.display()
     )]
     Trace {
-        /// The folder, or the file in it.
+        /// Path of the folder, or of the file in it.
         path: PathBuf,
-        /// Its intended size.
+        /// Requested size, bytes.
         bytes: usize,
         /// The error of the operating system.
         #[source]
@@ -73,39 +73,39 @@ pub enum OpenError {
         crate::trace::ring::BYTES_MAX
     )]
     TraceBytes {
-        /// The requested size.
+        /// Requested size, bytes.
         given: usize,
     },
     /// A wire beside RTPS did not open.
     #[error("open the wire \"{name}\": {reason}")]
     Wire {
-        /// Its name.
+        /// The wire that did not open.
         name: &'static str,
-        /// What failed, and what mends it.
+        /// Reason and remedy.
         reason: String,
     },
-    /// More wires than a context may have.
+    /// More wires than a context supports.
     #[error("{given} wires beside RTPS; a context has at most {max}")]
     TooManyWires {
-        /// The number given.
+        /// Number of requested wires.
         given: usize,
-        /// The limit.
+        /// Largest number of wires.
         max: usize,
     },
-    /// A secured context was to open a wire that does not protect what it carries.
+    /// A secured context cannot use a wire without protection.
     #[error(
         "the wire \"{name}\" does not protect messages, and this context is secured; leave out the wire, or open the context without security"
     )]
     UnprotectedWire {
-        /// Its name.
+        /// The wire without protection.
         name: &'static str,
     },
-    /// The enclave of a secured context cannot be used.
+    /// The enclave of a secured context is invalid.
     ///
     /// One text per problem, with file, line and remedy.
     #[error("the enclave is unusable: {}", .0.join("; "))]
     Enclave(Vec<String>),
-    /// Security is requested, and the program was built without it.
+    /// Security is requested, but the program was built without it.
     #[error(
         "security is requested (ROS_SECURITY_ENABLE or the context's options), and this program was built without feature `security` of crate pteros (feature `full` of pteros-cli); build it with that feature, or unset ROS_SECURITY_ENABLE"
     )]
@@ -116,15 +116,15 @@ pub enum OpenError {
     /// The permissions do not allow it in the domain.
     #[error("may not join domain {domain_id}: {rule}")]
     JoinDenied {
-        /// The domain.
+        /// Domain that the context was to join.
         domain_id: u32,
         /// The rule that denies it, with file and line.
         rule: String,
     },
-    /// A socket could not be made.
+    /// A socket could not be created.
     #[error("open {what}: {source}")]
     Socket {
-        /// Which socket.
+        /// Purpose of the socket.
         what: String,
         /// The error of the operating system.
         #[source]
@@ -140,23 +140,23 @@ pub enum EndpointError {
     /// The context has been shut down.
     #[error("the context is shut down; create a new one")]
     ShutDown,
-    /// The participant's own limit is reached.
+    /// The context has as many endpoints as a participant can have.
     #[error(
         "this process has {max} endpoints, its limit; drop publishers or subscriptions, or share them between nodes"
     )]
     TooMany {
-        /// The limit.
+        /// Largest number of endpoints.
         max: usize,
     },
-    /// The context does not have the flow controller of an asynchronous writer.
+    /// The context lacks the flow controller of an asynchronous writer.
     #[error(
         "the context has no flow controller \"{name}\" (it has: {known}); define it in the \
          context's options or ask for one of those"
     )]
     NoSuchFlowController {
-        /// The requested name.
+        /// The requested flow controller.
         name: String,
-        /// The valid names.
+        /// The flow controllers of the context.
         known: String,
     },
     /// The permissions of a secured context deny it.
@@ -173,7 +173,7 @@ pub enum EndpointError {
     /// The publisher group does not accept another publisher now.
     #[error(transparent)]
     Group(#[from] GroupError),
-    /// The subscription's content filter.
+    /// The content filter of the subscription is invalid.
     #[error(transparent)]
     Filter(#[from] ContentFilterError),
 }
@@ -197,7 +197,7 @@ pub enum QosChangeError {
         "{0}; add the partition to the rule in the enclave's permissions.xml and sign it again"
     )]
     Denied(String),
-    /// A publisher keeps its partition while a coherent set of its group is open.
+    /// A publisher cannot change its partition while a coherent set of its group is open.
     #[error(
         "QoS PARTITION cannot change while a coherent set is open; change it before the set begins or after it has ended"
     )]
@@ -221,7 +221,7 @@ pub enum PublishError {
          read faster, allow more in resource_limits, or use keep_last or best_effort"
     )]
     TimedOut {
-        /// The topic.
+        /// DDS topic name.
         topic: String,
         /// How long the call waited, milliseconds.
         waited_ms: u64,
@@ -231,15 +231,15 @@ pub enum PublishError {
         "topic \"{topic}\" has no key, so it has no instances to register, dispose of or unregister; mark the key fields of its type, or publish the state in a message"
     )]
     NoKey {
-        /// The topic.
+        /// DDS topic name.
         topic: String,
     },
-    /// The publisher does not write the instance to unregister.
+    /// The publisher does not write the instance that is to be unregistered.
     #[error(
         "topic \"{topic}\": this publisher does not write that instance; it was never published or registered here, or is already unregistered"
     )]
     UnknownInstance {
-        /// The topic.
+        /// DDS topic name.
         topic: String,
     },
     /// The publisher has reached its instance limit.
@@ -247,28 +247,28 @@ pub enum PublishError {
         "topic \"{topic}\": this publisher writes {max} instances, its limit; unregister finished ones, or allow more in resource_limits"
     )]
     TooManyInstances {
-        /// The topic.
+        /// DDS topic name.
         topic: String,
-        /// The limit.
+        /// Largest number of instances.
         max: usize,
     },
-    /// The message is larger than the writer may send to other processes.
+    /// The message exceeds the size limit for other processes.
     #[error(
         "topic \"{topic}\": the message has {size} bytes, more than the {max} that may leave the process; split it into several"
     )]
     TooLarge {
-        /// The topic.
+        /// DDS topic name.
         topic: String,
-        /// Serialized size in bytes.
+        /// Serialized size, bytes.
         size: usize,
-        /// The limit in bytes.
+        /// Largest size, bytes.
         max: usize,
     },
     /// No shared-memory chunk became free within `max_blocking_time`, or the
     /// message is larger than any chunk.
     #[error("topic \"{topic}\": {reason} (waited {waited_ms} ms)")]
     NoSharedMemory {
-        /// The topic.
+        /// DDS topic name.
         topic: String,
         /// The pool, its limit and the remedy.
         reason: crate::shm_transport::PoolExhausted,
@@ -279,7 +279,7 @@ pub enum PublishError {
     /// type than its publisher.
     #[error("topic \"{topic}\": {reason}")]
     Invalid {
-        /// The topic.
+        /// DDS topic name.
         topic: String,
         /// The field, its length and bound, or both types.
         reason: String,

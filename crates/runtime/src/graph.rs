@@ -1,10 +1,10 @@
-//! The graph cache of ROS: which nodes exist and which endpoints belong to them.
+//! ROS graph cache: nodes, and the endpoints that belong to them.
 //!
 //! DDS discovery reports participants and endpoints. The topic `ros_discovery_info`
-//! assigns endpoints to the nodes of a participant (rmw_dds_common). Each
-//! participant sends its whole list on every change. The own list is sent a moment
-//! after the first change, so that the start of a node costs one message. Gids
-//! identify endpoints.
+//! assigns endpoints to the nodes of a participant (rmw_dds_common). Each participant
+//! sends its whole list on every change. The own list is sent with a short delay after
+//! the first change, so that the start of a node costs one message. Gids identify
+//! endpoints.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) const ANNOUNCE_DELAY: Duration = Duration::from_millis(1);
 /// A node, local or remote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphNode {
-    /// Its name without namespace.
+    /// Name without namespace.
     pub name: String,
     /// `/` or `/some/namespace`.
     pub namespace: String,
@@ -74,10 +74,10 @@ struct GraphState {
     next_key: u64,
     own_nodes: Vec<(NodeKey, NodeRecord)>,
     participants: HashMap<GuidPrefix, Arc<ParticipantData>>,
-    /// Participants that have left, at most [`DEPARTED_MAX`]; the oldest goes.
+    /// Former participants, at most [`DEPARTED_MAX`]; the oldest is dropped.
     departed: VecDeque<(GuidPrefix, VendorId)>,
     nodes: HashMap<GuidPrefix, Vec<NodeRecord>>,
-    /// How the node lists of each participant of others are laid out, at most
+    /// Layout of the node lists of each participant of other vendors, at most
     /// [`NODES_MAX`].
     gid_layouts: HashMap<GuidPrefix, ListLayout>,
     /// The charge of each participant's node list to its receive memory.
@@ -87,7 +87,7 @@ struct GraphState {
     own_endpoints: HashMap<Guid, Arc<EndpointData>>,
 }
 
-/// What is known of the layout of a participant's node lists.
+/// Known layout of a participant's node lists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ListLayout {
     /// A reader without a type hash waits for its first list.
@@ -95,16 +95,16 @@ enum ListLayout {
     Known(GidLayout),
 }
 
-/// What came of a received node list.
+/// Outcome of a received node list.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ListOutcome {
-    /// The graph changed.
+    /// The graph has changed.
     pub(crate) is_accepted: bool,
     /// The sender's readers waited for its layout.
     pub(crate) releases_readers: bool,
 }
 
-/// Participants that have left and whose vendor is known, 1 kB.
+/// Former participants whose vendor is remembered, 1 kB.
 const DEPARTED_MAX: usize = 64;
 
 impl GraphState {
@@ -141,7 +141,7 @@ impl Graph {
         }
     }
 
-    /// A number that grows with every change of the graph.
+    /// Revision number, which grows with every change of the graph.
     pub fn revision(&self) -> u64 {
         self.revision.load(Ordering::Acquire)
     }
@@ -301,8 +301,8 @@ impl Graph {
         self.state.lock().participants.get(&prefix).cloned()
     }
 
-    /// The vendor of a remote participant, or of one that has left: a sample of it may
-    /// still wait in a reader.
+    /// Vendor of a remote participant, or of a former one, whose sample may still be
+    /// queued in a reader.
     pub(crate) fn vendor_of(&self, prefix: GuidPrefix) -> Option<VendorId> {
         self.state.lock().vendor_of(prefix)
     }
@@ -345,7 +345,7 @@ impl Graph {
         }
     }
 
-    /// Adds a local node. Returns who else has one of that name.
+    /// Adds a local node. Returns the owner of another node with the same name.
     pub(crate) fn add_node(&self, name: &str, namespace: &str) -> (NodeKey, Option<&'static str>) {
         let mut state = self.state.lock();
         state.next_key += 1;
@@ -420,11 +420,11 @@ impl Graph {
         }
     }
 
-    /// The layout of node lists for a reader of them: the one in which its participant
-    /// writes its own. `None` until the first of those arrives.
+    /// Layout of node lists for a reader: the one in which its participant writes its
+    /// own. `None` until the first of those arrives.
     ///
-    /// A type hash says that the type is today's. Distributions without hashes, and
-    /// bridges that serve several, only show their layout.
+    /// A type hash identifies today's type. Distributions without hashes, and bridges
+    /// that serve several, show only their layout.
     pub(crate) fn layout_for(&self, reader: &EndpointData, vendor: VendorId) -> Option<GidLayout> {
         let has_hash = user_data_value(&reader.qos.user_data, "typehash").is_some();
         if has_hash || vendor == VendorId::PTEROS {
@@ -450,7 +450,7 @@ impl Graph {
         let mut outcome = ListOutcome::default();
         let (info, layout) = decode_nodes(payload)?;
         let mut state = self.state.lock();
-        // The readers of Pteros need none.
+        // The readers of Pteros need no layout.
         if state.vendor_of(sender) != Some(VendorId::PTEROS) {
             let before = state.note_layout(sender, ListLayout::Known(layout));
             outcome.releases_readers = before == Some(ListLayout::Awaited);
@@ -499,7 +499,7 @@ impl Graph {
 
     fn store_node_list(&self, info: NodeList, charge: RecordCharge) {
         let mut state = self.state.lock();
-        // Nodes of a participant that is not discovered yet are kept: data may
+        // Nodes of a participant that is not discovered yet are kept, because data may
         // overtake the announcement. Bounded like participants.
         if state.nodes.len() >= NODES_MAX && !state.nodes.contains_key(&info.participant) {
             return;
@@ -516,8 +516,8 @@ impl Graph {
 }
 
 impl GraphState {
-    /// Notes what is known of a participant's layout, and returns what was known. The
-    /// first list decides: nobody can turn a reader to the wrong layout later.
+    /// Notes the layout of a participant, and returns the previous one. The first list
+    /// decides, so a later message cannot set a wrong layout.
     fn note_layout(&mut self, of: GuidPrefix, layout: ListLayout) -> Option<ListLayout> {
         let before = self.gid_layouts.get(&of).copied();
         let has_place = before.is_some() || self.gid_layouts.len() < NODES_MAX;
@@ -527,8 +527,8 @@ impl GraphState {
         before
     }
 
-    /// Names of a participant's nodes, except those it had `before`, that local
-    /// nodes have too.
+    /// Names of a participant's nodes, except the `before` ones, that local nodes have as
+    /// well.
     fn new_duplicate_names(&self, participant: GuidPrefix, before: &[NodeRecord]) -> Vec<String> {
         let theirs = self.nodes.get(&participant).into_iter().flatten();
         theirs
@@ -538,7 +538,7 @@ impl GraphState {
             .collect()
     }
 
-    /// The other owner of a node with that name.
+    /// Owner of another node with the same name.
     fn duplicate_owner(&self, node: &NodeRecord) -> Option<&'static str> {
         if self.own_nodes.iter().any(|(_, own)| own.is_named_as(node)) {
             return Some("this process");
@@ -588,8 +588,8 @@ pub fn enclave_of(participant: &ParticipantData) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A request of a Cyclone DDS client that has left must still be read with its
-    /// header: without it the header becomes the request.
+    /// A request of a former Cyclone DDS client must still be read with its header;
+    /// otherwise the header would become the request.
     #[test]
     fn the_vendor_of_a_participant_outlives_it() {
         let mut state = GraphState::default();
@@ -603,7 +603,7 @@ mod tests {
             assert_eq!(state.vendor_of(prefix(n)), None);
             enter(&mut state, n);
             assert_eq!(state.vendor_of(prefix(n)), Some(VendorId::CYCLONE));
-            // It comes and goes twice, and takes one place.
+            // A participant that joins and leaves twice has one entry.
             state.remove_participant(prefix(n));
             enter(&mut state, n);
             state.remove_participant(prefix(n));

@@ -1,9 +1,9 @@
-//! Network interfaces of a context: which are used, which locators are announced, and
-//! how both follow the kernel when interfaces, addresses and links change.
+//! Network interfaces of a context: selects interfaces and announced locators, and
+//! follows changes of interfaces, addresses and links.
 //!
-//! `UdpTransport` (`udp.rs`) owns an [`InterfaceFollower`] and the driver asks
-//! it after each notice of the kernel (`net/interface_watch.rs`). It joins the SPDP
-//! multicast group on new interfaces and leaves it on those that are gone.
+//! `UdpTransport` (`udp.rs`) owns an [`InterfaceFollower`], and the driver calls it after
+//! each notice of the kernel (`net/interface_watch.rs`). It joins the SPDP multicast
+//! group on new interfaces and leaves it on removed ones.
 
 use std::io;
 use std::net::SocketAddrV4;
@@ -16,18 +16,18 @@ use pteros_rtps::participant::LocalLinks;
 use crate::error::OpenError;
 use crate::lock::{RwLock, rank};
 
-/// A change of our network interfaces.
+/// A change of the host's network interfaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceChange {
-    /// Our addresses and links from now on.
+    /// The new addresses and links.
     pub links: LocalLinks,
-    /// What is lost, one line each for the operator.
+    /// Lost interfaces and addresses, one line each for the operator.
     pub lost: Vec<String>,
-    /// What is new or works again, one line each.
+    /// New or restored interfaces and addresses, one line each.
     pub gained: Vec<String>,
 }
 
-/// Which interfaces a context uses, and for what.
+/// Selected interfaces of a context, and their use.
 pub(crate) struct InterfaceSettings {
     pub(crate) domain_id: u32,
     /// Names or addresses of the only ones to use; empty means all.
@@ -41,7 +41,7 @@ pub(crate) struct InterfaceSettings {
     pub(crate) unicast_port: u16,
 }
 
-/// The interfaces to use, as they are now.
+/// The usable interfaces now.
 pub(crate) fn usable_interfaces(names: &[String]) -> Result<Vec<Interface>, OpenError> {
     let up = interfaces().map_err(OpenError::Interfaces)?;
     for name in names {
@@ -60,7 +60,7 @@ pub(crate) fn usable_interfaces(names: &[String]) -> Result<Vec<Interface>, Open
     Ok(chosen(up, names))
 }
 
-/// Those that the user chose, in the order in which they are named.
+/// The selected interfaces, in the order in which they are named.
 fn chosen(mut all: Vec<Interface>, names: &[String]) -> Vec<Interface> {
     let position = |i: &Interface| names.iter().position(|name| is_named(i, name));
     all.retain(|i| names.is_empty() || i.loopback || position(i).is_some());
@@ -73,7 +73,7 @@ fn is_named(interface: &Interface, name: &str) -> bool {
     interface.name == name || interface.address.to_string() == name
 }
 
-/// See the module.
+/// Follows the interfaces of a context. Thread-safe.
 pub(crate) struct InterfaceFollower {
     settings: InterfaceSettings,
     /// The socket of the discovery group.
@@ -88,15 +88,15 @@ struct FollowerState {
     list: Vec<Interface>,
     /// One entry per interface that joined the group.
     joined: Vec<Interface>,
-    /// Indices of those that can send.
+    /// Interfaces that can send multicast.
     multicast: Vec<Interface>,
-    /// What the participant knows.
+    /// Links known to the participant.
     told: LocalLinks,
 }
 
 impl InterfaceFollower {
-    /// Opens the socket of the group and joins it on `usable` interfaces. One that
-    /// cannot join is reported; the others still serve.
+    /// Opens the socket of the group and joins it on `usable` interfaces. An interface
+    /// that cannot join is reported; the others are used.
     pub(crate) fn open(
         settings: InterfaceSettings,
         usable: Vec<Interface>,
@@ -123,7 +123,7 @@ impl InterfaceFollower {
             settings,
             group,
             watch,
-            // What changed before the watch began, and links that are down.
+            // Covers changes before the watch started, and links that are down.
             changed: AtomicBool::new(!is_local),
             state: RwLock::default(),
         };
@@ -171,7 +171,7 @@ impl InterfaceFollower {
         self.state.read().multicast.iter().for_each(send);
     }
 
-    /// Lists the interfaces again. `None` if nothing that matters has changed.
+    /// Lists the interfaces again. `None` without a relevant change.
     pub(crate) fn follow(&self) -> Option<InterfaceChange> {
         let list = chosen(interfaces().ok()?, &self.settings.names);
         let mut state = self.state.write();
@@ -188,8 +188,8 @@ impl InterfaceFollower {
         Some(change)
     }
 
-    /// Leaves the group where an interface is gone or has no former address: the
-    /// kernel may have forgotten the membership, but still counts it.
+    /// Leaves the group on interfaces that were removed or lost an address. The kernel
+    /// may have dropped the membership, but still counts it.
     fn leave_gone(&self, state: &mut FollowerState, list: &[Interface]) {
         let Some(group) = &self.group else {
             return;
@@ -211,7 +211,7 @@ impl InterfaceFollower {
         });
     }
 
-    /// Joins the group where that is missing.
+    /// Joins the group on interfaces without membership.
     fn join_all(&self, state: &mut FollowerState, list: &[Interface], advice: &mut Vec<String>) {
         let Some(group) = &self.group else {
             return;
@@ -296,7 +296,7 @@ fn open_group(
     }
 }
 
-/// Describes what changed, one line per address.
+/// Describes the changes, one line per address.
 fn note_differences(before: &[Interface], now: &[Interface], change: &mut InterfaceChange) {
     let in_list = |list: &[Interface], one: &Interface| {
         let mut list = list.iter();
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(both, [[10, 0, 0, 5], [10, 0, 1, 5]]);
         let one = announced(&[wired(false), wireless(true), lo.clone()]);
         assert_eq!(one, [[10, 0, 1, 5]]);
-        // A cable that is out for a second changes nothing for the only interface.
+        // A cable that is unplugged for a second changes nothing for the only interface.
         assert_eq!(announced(&[wired(false), lo.clone()]), [[10, 0, 0, 5]]);
         assert_eq!(announced(&[lo]), [[127, 0, 0, 1]]);
     }

@@ -1,17 +1,16 @@
 //! The runtime of a context: sockets, threads, clocks and the protocol, with
 //! messages type-erased.
 //!
-//! It sits between `pteros` (nodes and messages), the sans-IO crates `pteros-dcps`
-//! (history caches, QoS) and `pteros-rtps` (protocol), and `pteros-net` (sockets). A [`Core`] is one RTPS participant.
-//! It moves datagrams to protocol machines and samples to ready queues. It knows no
-//! message type and runs no user code.
+//! It is the layer between `pteros` (nodes and messages), the sans-IO crates
+//! `pteros-dcps` (history caches, QoS) and `pteros-rtps` (protocol), and `pteros-net`
+//! (sockets). A [`Core`] is one RTPS participant. It passes datagrams to protocol
+//! machines and samples to ready queues. It knows no message type and runs no user code.
 //!
-//! Where to look: `core` is the wiring of the parts: publishing (`core/publish`),
-//! receiving (`core/dispatch`), driving (`core/driver`) and matching. The parts are
-//! `endpoints` (readers, writers, tables), `send` (the way to the sockets),
-//! `scheduler` (timeouts, wake-ups, the background I/O thread), `same_host`,
-//! `security`, `graph` and `trace`. `wire` is the seam for other wires than RTPS.
-//! `lock` orders the locks.
+//! Modules: `core` connects the parts: publishing (`core/publish`), receiving
+//! (`core/dispatch`), driving (`core/driver`) and matching. The parts are `endpoints`
+//! (readers, writers, tables), `send` (from outboxes to sockets), `scheduler` (timeouts,
+//! wake-ups, the background I/O thread), `same_host`, `security`, `graph` and `trace`.
+//! `wire` is the interface to wires beside RTPS. `lock` defines the order of the locks.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(

@@ -1,10 +1,10 @@
 //! Lock ranks: the one table of this crate's mutexes and the order in which a
 //! thread may take them.
 //!
-//! Every mutex names its rank in its type. A debug build remembers the ranks that a
-//! thread holds, and panics with both names when it takes one that is not further
-//! in. So a deadlock is found without two threads having to meet in it: every test
-//! and every simulated graph checks the order. A release build has no trace of it.
+//! Every mutex names its rank in its type. A debug build records the ranks that a thread
+//! holds, and panics with both names when it takes a lock out of order. So a deadlock is
+//! found without two threads blocking each other: every test and every simulated graph
+//! checks the order. A release build has no such code.
 //!
 //! User code runs under none of these locks, except a reader's inline listener.
 //! A thread that may block for socket space holds no lock but a publisher group's,
@@ -64,20 +64,19 @@ macro_rules! lock_ranks {
 }
 
 lock_ranks! {
-    /// The driver role and its buffers. Only ever tried, so nobody waits for it.
+    /// The driver role and its buffers. Only ever tried, so no thread waits for it.
     Driver,
-    /// The calls of a typed service client (`pteros`) that wait for a response. Held
-    /// while the request is published.
-    ClientCalls,
-    /// The requests of a service client that wait for a response. Held while the
+    /// Calls of a typed service client (`pteros`) without a response. Held while the
     /// request is published.
+    ClientCalls,
+    /// Open requests of a service client. Held while the request is published.
     OpenCalls,
     /// Replies that wait until their client is discovered.
     PendingReplies,
     /// State about same-host peers beside their discovery logs.
     SameHostPeers,
-    /// Nothing by itself: endpoint matching happens under it, so that a match and
-    /// its end reach an endpoint in the order of discovery.
+    /// No data: endpoint matching happens under it, so that a match and its end reach an
+    /// endpoint in the order of discovery.
     MatchOrder,
     /// Handshakes, authenticated peers and their permissions.
     SecurityState,
@@ -95,21 +94,21 @@ lock_ranks! {
     WriterState: several,
     /// A reader's protocol machine.
     ReaderMachine,
-    /// Writers on further wires that wait for a reader's space.
+    /// Held writers on further wires.
     WireHolds,
     /// Coherent sets and ordered access over the readers of a subscription group.
     SubscriptionGroup,
     /// A reader's history cache: the samples that wait for the callback.
     ReaderCache,
-    /// Publishers that lost liveliness and whose instances were not updated yet.
+    /// Publishers without liveliness whose instances are not updated yet.
     NotAliveWriters,
     /// Samples of a reader that were not of its type.
     UndecodableSamples,
-    /// What an endpoint announces.
+    /// Announced data of an endpoint.
     AnnouncedData,
     /// A reader's content filter, for publishers of its process.
     LocalFilter,
-    /// Nodes and endpoints as the graph shows them.
+    /// Nodes and endpoints of the graph cache.
     GraphState,
     /// Connection states of the peers on this host.
     ShmPeers,
@@ -139,13 +138,13 @@ lock_ranks! {
     BackgroundThread,
     /// Contexts that the background I/O thread has not seen yet.
     NewContexts,
-    /// Names in a trace.
+    /// Names of endpoints and nodes in a trace.
     TraceNames,
     /// A trace file while it is written.
     TraceFile,
     /// The network interfaces as last listed.
     Interfaces,
-    /// Moves of traffic between addresses that were told lately.
+    /// Recently logged moves of traffic between addresses.
     ToldMoves,
 }
 
@@ -189,13 +188,13 @@ impl<T, R: Rank> Mutex<T, R> {
         })
     }
 
-    /// Whether some thread holds it.
+    /// Whether some thread holds the lock.
     #[inline]
     pub fn is_locked(&self) -> bool {
         self.inner.is_locked()
     }
 
-    /// The value, for its only owner.
+    /// Mutable access for the only owner.
     #[inline]
     pub fn get_mut(&mut self) -> &mut T {
         self.inner.get_mut()

@@ -1,4 +1,4 @@
-//! Limit of the log lines that remote participants can cause.
+//! Limit of log lines that remote participants can cause.
 
 use pteros_rtps::time::{Duration, Instant};
 
@@ -7,8 +7,8 @@ const LINES_MAX: u32 = 20;
 
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// Admits [`LINES_MAX`] log lines per minute, then says once that further ones are
-/// left out.
+/// Admits [`LINES_MAX`] log lines per minute, then logs once that further lines are
+/// suppressed.
 pub(crate) struct LogLimiter {
     period_ends_at: Instant,
     lines: u32,

@@ -1,6 +1,6 @@
-//! Node key: what names a node of a context within it.
+//! Node key: identifies a node within its context.
 
-/// A key for nodes of this context.
+/// Key of a node of this context.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NodeKey(u64);
 

@@ -2,9 +2,9 @@
 //! each ROS 2 distribution.
 //!
 //! A gid has 16 bytes since Iron, and 24 in Humble and before, under one type name.
-//! Readers of the old layout announce no type hash. A reader that takes a list in the
-//! other layout finds garbage for a length (Fast DDS 2.6 then fills gigabytes). So a
-//! list goes out in the layout in which its receiver writes its own.
+//! Readers of the old layout announce no type hash. A reader that decodes the other
+//! layout reads garbage as a length (Fast DDS 2.6 then fills gigabytes). So a list is
+//! sent in the layout of its receiver's own lists.
 
 use bytes::Bytes;
 use pteros_interfaces::rmw_dds_common::msg::{Gid, ParticipantEntitiesInfo};
@@ -86,11 +86,11 @@ impl NodeList {
 /// Padding behind a payload, which RTPS rounds up to four bytes.
 const PADDING_MAX: usize = 3;
 
-/// Decodes a node list of either layout, and tells which. The wrong one does not end
-/// at the end of the message.
+/// Decodes a node list of either layout. Returns the layout: with the wrong one, decoding
+/// does not end at the end of the message.
 ///
 /// # Errors
-/// It is whole in neither layout. A layout that was guessed then would hold for good.
+/// The message is complete in neither layout. A guessed layout would be kept for good.
 pub(crate) fn decode_nodes(payload: &[u8]) -> Result<(NodeList, GidLayout), DecodeError> {
     let decode = |layout| -> Result<NodeList, DecodeError> {
         match decode_in(payload, layout)? {
@@ -202,12 +202,12 @@ mod tests {
         [(modern, GidLayout::Bytes16), (old, GidLayout::Bytes24)]
     }
 
-    /// A list of one layout that is cut or goes on was taken for one of the other layout,
-    /// which then held for good.
+    /// A truncated or extended list of one layout was decoded in the other one, which was
+    /// then kept for good.
     #[test]
     fn a_list_that_is_whole_in_neither_layout_tells_no_layout() {
         for (payload, layout) in both(&list()) {
-            // Less than the shortest list looks like a list without nodes.
+            // A prefix shorter than the shortest list looks like a list without nodes.
             for end in 32..payload.len() {
                 let found = decode_nodes(&payload[..end]).map(|(_, of)| of);
                 assert!(
@@ -234,7 +234,7 @@ mod tests {
     }
 
     /// A participant without nodes, and one node without endpoints: the shortest lists
-    /// must not be taken for those of the other layout.
+    /// must be distinguishable.
     #[test]
     fn the_layout_of_the_shortest_lists_is_recognized() {
         let empty = ParticipantEntitiesInfo {
@@ -264,9 +264,9 @@ mod tests {
         }
     }
 
-    /// rmw_fastrtps #828 and ros2/ros2 #1690: a count in this message was trusted,
-    /// and one packet ended every ROS 2 node that received it. Each length of the
-    /// message, in both versions, takes each extreme.
+    /// rmw_fastrtps #828 and ros2/ros2 #1690: a count in this message was trusted, and
+    /// one packet ended every ROS 2 node that received it. The test sets each length of
+    /// the message, in both versions, to each extreme.
     #[test]
     fn no_length_in_a_node_list_is_trusted() {
         for (good, _) in both(&list()) {

@@ -1,8 +1,7 @@
-//! The outbound message: what a publisher hands to the runtime, in the forms that
-//! readers need.
+//! Outbound message: a publisher's message in the forms that readers need.
 //!
-//! The node API implements it for its message types, the runtime for its own. It is
-//! called under the writer's lock, so it must not publish.
+//! The node API implements the trait for its message types, the runtime for its own. It
+//! is called under the writer's lock, so it must not publish.
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -28,8 +27,8 @@ pub trait OutboundMessage {
     /// The message as CDR with its encapsulation header.
     fn serialized(&mut self) -> Bytes;
 
-    /// Whether a buffer of [`OutboundMessage::offer_buffer`] is useful. It is not
-    /// for a message that lies in such a buffer already.
+    /// Whether a buffer of [`OutboundMessage::offer_buffer`] is useful. Not for a message
+    /// that is in such a buffer.
     fn wants_buffer(&self) -> bool {
         true
     }
@@ -47,7 +46,7 @@ pub trait OutboundMessage {
         ChangeKind::Alive
     }
 
-    /// The related sample identity: the request of a reply, or where the reply goes
+    /// Related sample identity: the request of a reply, or the destination of the reply
     /// ([`crate::service`]). Sent with the sample.
     fn related(&self) -> Option<SampleIdentity> {
         None
@@ -76,8 +75,7 @@ pub trait OutboundMessage {
     }
 }
 
-/// An outbound message that is serialized already: bytes that the user gives, or a
-/// loan that was written in place.
+/// A serialized outbound message: bytes given by the user, or a loan written in place.
 pub struct SerializedPayload {
     message_type: TypeId,
     payload: Bytes,
@@ -86,7 +84,7 @@ pub struct SerializedPayload {
 
 impl SerializedPayload {
     /// CDR with its encapsulation header, in memory of this process. It is copied into
-    /// shared memory where readers of other processes need it.
+    /// shared memory for readers of other processes.
     pub fn new(payload: Bytes) -> Self {
         Self {
             message_type: TypeId::of::<Bytes>(),

@@ -1,8 +1,8 @@
 //! The platform trait: the only source of time, randomness, threads and datagrams.
 //!
-//! Production uses [`SystemPlatform`]; a simulator brings its own. Everything above
-//! calls this trait once per poll and passes plain values on. The port mapping
-//! (RTPS 2.5 §9.6.1.1) is here too: domain id and participant index to UDP ports.
+//! Production uses [`SystemPlatform`]; a simulator implements its own. The layers above
+//! call this trait once per poll and pass plain values on. The port mapping (RTPS 2.5
+//! §9.6.1.1) from domain id and participant index to UDP ports is here as well.
 
 use std::io;
 use std::io::IoSlice;
@@ -90,8 +90,8 @@ pub trait Platform: Send + Sync + 'static {
     }
 }
 
-/// A context as the background I/O thread and a simulation see it, which drive it
-/// while no executor does. Its [`Core`](crate::Core) implements it.
+/// A context as seen by the background I/O thread and a simulation, which drive it while
+/// no executor does. [`Core`](crate::Core) implements it.
 pub trait UndrivenContext: Send + Sync {
     /// Polls it at most `rounds` times without sleeping. Returns false when another
     /// thread drives it.
@@ -100,13 +100,13 @@ pub trait UndrivenContext: Send + Sync {
     /// When it has work even if no datagram arrives.
     fn next_deadline(&self) -> Instant;
 
-    /// Notes that the caller sleeps for it. Returns until when.
+    /// Announces that the caller sleeps on its behalf. Returns until when.
     fn begin_background_sleep(&self) -> Instant;
 
-    /// How many polls have ended, and whether a thread is in one.
+    /// Number of finished polls, and whether a thread is in one.
     fn poll_counter(&self) -> (u64, bool);
 
-    /// Whether it needs nobody any more.
+    /// Whether it no longer needs driving.
     fn is_closed(&self) -> bool;
 
     /// The present time of its platform.
@@ -118,8 +118,7 @@ pub trait UndrivenContext: Send + Sync {
     /// Bytes of payload that its protocol machines hold, and may hold at most.
     fn memory_bytes(&self) -> (usize, usize);
 
-    /// The queue or table that has outgrown its limit. `None`, unless there is a
-    /// bug.
+    /// The queue or table that exceeds its limit. `None`, unless there is a bug.
     fn exceeded_limit(&self) -> Option<String>;
 }
 
@@ -128,12 +127,12 @@ pub trait UndrivenContext: Send + Sync {
 pub struct SocketPlan {
     /// ROS_DOMAIN_ID, 0 to 232.
     pub domain_id: u32,
-    /// The discovery logs of one group see each other: the domain id, or another number
-    /// for contexts that only another wire joins.
+    /// Contexts of one group see each other's discovery logs: the domain id, or another
+    /// number for contexts that only another wire joins.
     pub discovery_group: u32,
-    /// Whether to stay on this host: sockets are bound to 127.0.0.1.
+    /// Restricts the context to this host: sockets are bound to 127.0.0.1.
     pub local_only: bool,
-    /// Whether to join the discovery group on every usable interface.
+    /// Joins the discovery group on every usable interface.
     pub multicast: bool,
     /// Names of the only interfaces to use; empty means all.
     pub interfaces: Vec<String>,
@@ -216,8 +215,8 @@ pub trait Transport: Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Blocks until the send buffer has space, at most `span`. Returns whether it
-    /// has. A transport that never refuses has space.
+    /// Blocks until the send buffer has space, at most `span`. Returns whether it has. A
+    /// transport that never refuses returns true.
     fn wait_writable(&self, _span: Duration) -> bool {
         true
     }
@@ -239,9 +238,9 @@ pub trait Transport: Send + Sync {
     /// May return earlier. `now` is the present time.
     fn sleep(&self, now: Instant, until: Instant);
 
-    /// Sleeps until `queue` [has a wake reason](ReadyQueue::has_wake_reason) or
-    /// `until` has passed, while another thread is in [`Transport::sleep`]. Returns
-    /// false where the queue can do that itself; only a simulation returns true.
+    /// Sleeps until `queue` [has a wake reason](ReadyQueue::has_wake_reason) or `until`
+    /// has passed, while another thread is in [`Transport::sleep`]. Returns false if the
+    /// queue can sleep itself; only a simulation returns true.
     fn sleep_queue(&self, _queue: &Arc<ReadyQueue>, _until: Instant) -> bool {
         false
     }

@@ -1,6 +1,5 @@
-//! Security settings from ROS 2's environment variables. Unlike in rcl, an invalid
-//! value is an error: in rcl a misspelt strategy means to run unprotected where an
-//! enclave is missing.
+//! Security settings from ROS 2's environment variables. Unlike in rcl, an invalid value
+//! is an error. In rcl a misspelt strategy runs unprotected if an enclave is missing.
 
 use std::path::PathBuf;
 

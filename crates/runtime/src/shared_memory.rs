@@ -28,7 +28,7 @@ const LATENCY_BUDGET_MAX: Duration = Duration::from_millis(100);
 pub struct SharedMemoryOptions {
     /// Whether processes of this user and host connect; true.
     pub enabled: bool,
-    /// Size of the chunk pool in bytes; 256 MiB. Only used memory is taken from the
+    /// Size of the chunk pool in bytes; 256 MiB. Only used memory is allocated by the
     /// system.
     ///
     /// When it is exhausted, a reliable publisher blocks up to its
@@ -42,14 +42,14 @@ pub struct SharedMemoryOptions {
     /// 256 KiB, a power of two from 4 KiB to 16 MiB. A full ring refuses; reliable
     /// messages are retransmitted.
     pub ring_bytes: usize,
-    /// Latency budget: how long a message may wait before it wakes this process; zero,
-    /// at most 100 ms.
+    /// Latency budget: how long a message may wait before it wakes this process; zero, at
+    /// most 100 ms.
     ///
-    /// For a process that has time, such as a recorder. Publishers then need not wake it
-    /// for each message, which costs each of them some microseconds, and it takes many
-    /// messages at once. They still wake it once a ring or their memory for it is half
-    /// full. Acknowledgements wait as long, so a KEEP_ALL publisher may block. A thread that
-    /// sleeps in an external event loop is woken for each message all the same.
+    /// For a process that is not urgent, such as a recorder. Publishers need not wake it
+    /// for each message, which would cost some microseconds each, and it takes many
+    /// messages at once. They still wake it once a ring, or their memory for it, is half
+    /// full. Acknowledgements are delayed as well, so a KEEP_ALL publisher may block. A
+    /// thread that sleeps in an external event loop is still woken for each message.
     pub latency_budget: Duration,
 }
 
@@ -100,7 +100,7 @@ pub(crate) struct SystemShmTransport {
     scope: ShmScope,
     /// Its descriptor was readable.
     due: AtomicBool,
-    /// Some thread waits for a chunk, so the doorbell may mean that one is free.
+    /// Some thread waits for a chunk, so the doorbell may announce a free one.
     waits_for_chunk: AtomicBool,
 }
 
@@ -108,7 +108,7 @@ impl SystemShmTransport {
     /// Opens the transport of a participant.
     ///
     /// # Errors
-    /// Why there is no shared memory; everything works without it.
+    /// Why there is no shared memory. The context works without it.
     pub(crate) fn open(plan: &SocketPlan, seed: u64) -> Result<Arc<Self>, String> {
         let options = &plan.shared_memory;
         if !options.enabled {
@@ -149,8 +149,8 @@ impl SystemShmTransport {
         self.due.store(true, Ordering::Relaxed);
     }
 
-    /// Notes that the doorbell rang: for a message, which the next poll finds, or
-    /// because a chunk is free again.
+    /// Notes that the doorbell rang, for a message, which the next poll finds, or for a
+    /// freed chunk.
     pub(crate) fn note_doorbell(&self) {
         if self.waits_for_chunk.load(Ordering::Relaxed) {
             self.note_readable();
@@ -207,8 +207,7 @@ impl ShmTransport for SystemShmTransport {
 
     fn chunk(&self, len: usize) -> Result<Chunk, PoolExhausted> {
         let chunk = self.transport.chunk(len).or_else(|_| {
-            // Before the last check: from here on a ring of the doorbell is
-            // understood.
+            // Before the last check: a later doorbell signal is handled.
             self.waits_for_chunk.store(true, Ordering::SeqCst);
             self.transport.chunk(len)
         });
@@ -228,7 +227,7 @@ impl ShmTransport for SystemShmTransport {
     }
 
     fn arm_doorbell(&self) -> bool {
-        // Each sleep has its own number, and peers ring once for each.
+        // Each sleep has its own number, and peers signal once for each.
         self.transport.disarm_doorbell();
         self.transport.arm_doorbell()
     }
@@ -247,8 +246,8 @@ impl ShmTransport for SystemShmTransport {
     }
 }
 
-/// The scope of this process. Containers share the host's boot id and have their
-/// own network namespaces, in which abstract sockets are named.
+/// Scope of this process. Containers share the host's boot id but have their own network
+/// namespaces, which scope abstract sockets.
 fn own_scope() -> io::Result<ShmScope> {
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id")?;
     let process = std::fs::metadata("/proc/self")?;
@@ -290,7 +289,7 @@ mod tests {
         assert!(!transport.is_due(), "nobody has connected");
         transport.note_doorbell();
         assert!(!transport.is_due(), "no chunk is awaited");
-        // Nobody has this name.
+        // No process has this name.
         assert!(
             transport
                 .connect(GuidPrefix([0xee; 12]), Instant::ZERO)

@@ -1,19 +1,19 @@
-//! Shared-memory connections and the choice of transport: which peers are connected
-//! through shared memory, and why others are reached over UDP.
+//! Shared-memory connections and the choice of transport: the peers connected through
+//! shared memory, and why others are reached over UDP.
 //!
 //! When an endpoint matches one of a peer in the same
-//! [`ShmScope`](crate::shm_transport::ShmScope), the participant with the smaller
-//! prefix requests a connection. Once it is up, all user endpoints of that peer are
-//! reached by it. Discovery stays on sockets. When it ends, sockets are used again.
+//! [`ShmScope`](crate::shm_transport::ShmScope), the participant with the smaller prefix
+//! requests a connection. Once it is up, it serves all user endpoints of that peer.
+//! Discovery uses sockets only. When the connection ends, sockets are used again.
 //!
-//! On a topic that everybody of a host publishes and subscribes to, all match with
-//! all. Therefore, beyond the first [`EAGER_CONNECTIONS_MAX`] peers, a connection
-//! is requested with the first message.
+//! On a topic that all processes of a host publish and subscribe to, all match with all.
+//! Therefore, beyond the first [`EAGER_CONNECTIONS_MAX`] peers, a connection is requested
+//! with the first message.
 //!
 //! A connected peer sends no user traffic by sockets any more. Its address is one of this
 //! host, from which every local user can send. So datagrams in its name are refused
-//! ([`ShmConnections::refuses_datagrams_of`]); the kernel tells who wrote what comes by
-//! shared memory.
+//! ([`ShmConnections::refuses_datagrams_of`]). The kernel identifies the writer of shared
+//! memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -36,16 +36,16 @@ use crate::shm_transport::{
     ShmTransport,
 };
 
-/// How long after a connection came up sockets are emptied first. So messages that
-/// the peer sent by socket before are not overtaken. On one host a datagram is in
-/// the receiver's socket before its sender goes on.
+/// How long after a connection came up the sockets are emptied first. So earlier messages
+/// that the peer sent by socket are not overtaken. On one host, a datagram is in the
+/// receiver's socket before the send call returns.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
 
-/// How long after a connection came up a peer that sends nothing by it may still send by
-/// sockets, because it has not noticed yet.
+/// How long after a connection came up an inactive peer may still send by sockets,
+/// because it has not noticed the connection.
 const NOTICE_TIME: Duration = Duration::from_secs(1);
 
-/// Peers that are connected before there is anything to send.
+/// Peers that are connected before there is data to send.
 const EAGER_CONNECTIONS_MAX: usize = 16;
 
 /// The delay before a connection that the peer closed is requested again.
@@ -53,8 +53,8 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// The shared-memory connections of a context. Thread-safe.
 ///
-/// The driver polls them; matching and publishing request connections. They change
-/// the route to a peer in the participant and never touch an endpoint.
+/// The driver polls them; matching and publishing request connections. They change the
+/// route to a peer in the participant and never access an endpoint.
 pub(crate) struct ShmConnections {
     /// The transport, or why there is none.
     transport: Result<Arc<dyn ShmTransport>, String>,
@@ -72,7 +72,7 @@ pub(crate) struct ShmConnections {
 enum ConnectionState {
     /// Requested here.
     Requested,
-    /// Requested by the first of the two that sends a message.
+    /// To be requested with the first message of either side.
     OnDemand,
     Connected(Connection),
     Unavailable(String),
@@ -87,12 +87,12 @@ struct Connection {
     since: Instant,
     /// The peer has sent by it.
     carries_traffic: bool,
-    /// The log has told that datagrams in the name of the peer are dropped.
+    /// A log line has reported that datagrams in the name of the peer are dropped.
     told_refusal: bool,
 }
 
 impl Connection {
-    /// Whether what comes by sockets cannot be of the peer.
+    /// Whether datagrams from sockets cannot be of the peer.
     fn refuses_datagrams(&self, now: Instant) -> bool {
         let age = now.since(self.since);
         age >= NOTICE_TIME || (self.carries_traffic && age >= SETTLE_TIME)
@@ -102,7 +102,7 @@ impl Connection {
 /// How samples travel between this context and another participant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerDelivery {
-    /// The delivery path.
+    /// Transport of the samples to and from the participant.
     pub path: DeliveryPath,
     /// Why it is not shared memory, where it might be.
     pub reason: Option<String>,
@@ -149,8 +149,8 @@ impl ShmConnections {
         now.as_nanos() < self.settling_until.load(Ordering::Relaxed)
     }
 
-    /// Requests a connection after a match with an endpoint of this peer, unless
-    /// there is one or cannot be one.
+    /// Requests a connection after a match with an endpoint of this peer, unless one
+    /// exists or is impossible.
     pub(crate) fn request_connection(&self, now: Instant, peer: GuidPrefix, vendor: VendorId) {
         let Some(shm) = self.get() else {
             return;
@@ -203,8 +203,8 @@ impl ShmConnections {
         peers.get(&peer) == Some(&ConnectionState::OnDemand)
     }
 
-    /// Requests connections to the processes of a writer's readers where that was
-    /// put off until the first message. This message still goes by socket.
+    /// Requests the connections to the processes of a writer's readers that were deferred
+    /// until the first message. This message is still sent by socket.
     pub(crate) fn connect_on_demand(&self, now: Instant, writer: Guid) {
         let Some(shm) = self.get() else {
             return;
@@ -250,8 +250,8 @@ impl ShmConnections {
         }
     }
 
-    /// Whether user traffic in the name of a participant that comes by a socket is
-    /// refused: the participant sends by shared memory. The log tells the first time.
+    /// Whether to refuse user traffic from a socket in the name of a participant that
+    /// sends by shared memory. The first refusal is logged.
     pub(crate) fn refuses_datagrams_of(&self, now: Instant, peer: GuidPrefix) -> bool {
         let mut peers = self.peers.lock();
         let Some(ConnectionState::Connected(connection)) = peers.get_mut(&peer) else {
@@ -272,7 +272,7 @@ impl ShmConnections {
         true
     }
 
-    /// Ends the connection of a participant that is gone.
+    /// Ends the connection of a removed participant.
     pub(crate) fn end_connection(&self, peer: GuidPrefix) {
         if let Some(shm) = self.get()
             && self.peers.lock().remove(&peer).is_some()
@@ -282,7 +282,7 @@ impl ShmConnections {
     }
 
     /// Polls the transport and handles its connection events. Returns whether the
-    /// participant has something to send then.
+    /// participant has output.
     pub(crate) fn poll(&self, shm: &dyn ShmTransport, now: Instant) -> bool {
         let mut events = Vec::new();
         let next = shm.poll(now, &mut |event| events.push(event));
@@ -418,8 +418,8 @@ impl ShmConnections {
         }
     }
 
-    /// Why two other participants share no memory, judged by what they announce;
-    /// `None` where they should.
+    /// Why two other participants do not share memory, according to their announcements;
+    /// `None` if they should.
     pub(crate) fn why_not_between(&self, one: GuidPrefix, other: GuidPrefix) -> Option<String> {
         let participant = self.participant.lock();
         let announced = |prefix| participant.participant(prefix).and_then(|d| property(d));
@@ -438,7 +438,7 @@ impl ShmConnections {
     }
 }
 
-/// How many peers are connected or about to be.
+/// Number of peers that are connected or about to be.
 fn connected_or_requested(peers: &BTreeMap<GuidPrefix, ConnectionState>) -> usize {
     let sought = |s: &&ConnectionState| {
         matches!(

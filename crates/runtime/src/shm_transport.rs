@@ -1,11 +1,10 @@
 //! Shared-memory transport between processes of one host: the trait and its
 //! announcements.
 //!
-//! The real implementation wraps `pteros-shm`
-//! ([`shared_memory`](crate::shared_memory)); a simulator brings its own. A
-//! connection carries the datagrams of user endpoints in order (zero-copy for large
-//! payloads). It may refuse one, and it may end. A refused datagram is lost as on
-//! any network, and the protocol retransmits it.
+//! The real implementation wraps `pteros-shm` ([`shared_memory`](crate::shared_memory));
+//! a simulator implements its own. A connection carries the datagrams of user endpoints
+//! in order (zero-copy for large payloads). It may refuse a datagram, and it may end. A
+//! refused datagram is lost as on any network, and the protocol retransmits it.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -26,8 +25,8 @@ pub const CHUNK_MIN_BYTES: usize = Outbox::INLINE_PAYLOAD_MAX_BYTES;
 
 /// The shared-memory connections of one participant.
 ///
-/// Thread-safe: any thread sends and takes chunks, the driver does the rest.
-/// Nothing here waits for a peer.
+/// Thread-safe: any thread sends and takes chunks, the driver does everything else. No
+/// call waits for a peer.
 pub trait ShmTransport: Send + Sync {
     /// The scope in which participants can connect.
     fn scope(&self) -> ShmScope;
@@ -46,18 +45,17 @@ pub trait ShmTransport: Send + Sync {
     /// Whether [`ShmTransport::poll`] has work before its timeout.
     fn is_due(&self) -> bool;
 
-    /// Does what is due and reports events. Returns when to call it next.
+    /// Handles due work and reports events. Returns when to call it next.
     fn poll(&self, now: Instant, events: &mut dyn FnMut(ConnectionEvent)) -> Option<Instant>;
 
     /// Sends one message. A body in a local chunk is not copied (zero-copy). A
     /// message may wait without a wake-up of the peer.
     ///
-    /// # Errors
-    /// Why it was refused: the peer gets nothing of it. Counted.
+    /// Why it was refused: the peer receives no part of it. Counted.
     fn send(&self, connection: u32, datagram: &Datagram<'_>) -> Result<(), SendRefusal>;
 
-    /// Takes the next message, from the connections in turn. `head` receives its
-    /// bytes, except for a body that stays in its chunk.
+    /// Takes the next message, from the connections in turn. `head` receives its bytes,
+    /// except for a body that remains in its chunk.
     fn receive(&self, head: &mut Vec<u8>) -> Option<ReceivedMessage>;
 
     /// Allocates a chunk for a payload of `len` bytes that peers can read.
@@ -82,13 +80,13 @@ pub trait ShmTransport: Send + Sync {
     /// waits, so the caller may sleep.
     fn arm_doorbell(&self) -> bool;
 
-    /// Before a sleep with a timer, of a process that has time: from now on peers wake it
-    /// only once much waits. Returns false if a message waits already.
+    /// Defers the doorbell before a sleep with a timer: from now on peers wake this
+    /// process only for many messages. Returns false if a message is waiting already.
     fn defer_doorbell(&self) -> bool {
         true
     }
 
-    /// Disarms the doorbell.
+    /// Disarms the doorbell: peers no longer signal this process.
     fn disarm_doorbell(&self);
 
     /// Messages sent, received and refused.
@@ -116,7 +114,7 @@ pub struct ConnectionTotals {
     pub too_large: u64,
     /// Not sent because the connection had ended.
     pub connection_down: u64,
-    /// Samples that the process's reliable subscriptions have lost for good, on any
+    /// Samples that the process's reliable subscriptions have permanently lost, on any
     /// transport.
     pub samples_lost: u64,
 }

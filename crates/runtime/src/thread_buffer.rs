@@ -1,14 +1,15 @@
-//! Buffers that each thread reuses, and that work after the thread has lost them.
-//!
+//! Per-thread buffers for reuse, which remain usable after the thread has destroyed its
+//! thread-local values.
 //! A node in a global variable of C++ is destroyed by `exit`, after the thread-local
-//! values of the main thread. Messages that it sends then use a buffer of their own.
+//! In C++, `exit` destroys a node in a global variable after the thread-local values of
+//! the main thread. Messages that it then sends use a separate buffer.
 //!
 //! The test starts a thread, because it is about the end of one.
 
 use std::cell::RefCell;
 use std::thread::LocalKey;
 
-/// Lends the thread's buffer to `work`, or `spare` if the thread has destroyed it.
+/// Calls `work` with the thread's buffer, or with `spare` if the thread has destroyed it.
 pub(crate) fn with_buffer<T, R>(
     buffer: &'static LocalKey<RefCell<T>>,
     spare: impl FnOnce() -> T,
@@ -25,7 +26,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Sender, channel};
 
-    /// Writes into both buffers when its thread ends, whichever is gone by then.
+    /// Writes into both buffers when its thread ends, whether they are destroyed or not.
     struct Late(Sender<(usize, usize)>);
 
     thread_local! {

@@ -1,5 +1,4 @@
-//! The real platform: clocks, disk and UDP sockets of the machine as a
-//! [`Platform`].
+//! System platform: clocks, disk and UDP sockets of the host as a [`Platform`].
 //!
 //! Two sockets serve a participant: one unicast socket for discovery and data, and
 //! one for the domain's multicast group (unicast/multicast).
@@ -32,9 +31,9 @@ use crate::shm_transport::ShmTransport;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 use crate::thread_buffer::with_buffer;
 
-/// Highest participant index that is tried, as in other stacks (participant index /
-/// port mapping). In domain 232 only the first 63 have ports. Further participants
-/// take any port.
+/// Highest participant index that is tried, as in other stacks (participant index / port
+/// mapping). In domain 232 only the first 63 have ports. Further participants use any
+/// port.
 const PARTICIPANT_INDEX_MAX: u32 = 119;
 
 /// Number of reads of both clocks, of which the quickest counts; 0.1 µs each.
@@ -49,21 +48,22 @@ pub struct SystemPlatform {
     signals: SignalHandling,
 }
 
-/// What SIGINT and SIGTERM do to the contexts of a [`SystemPlatform`].
+/// Effect of SIGINT and SIGTERM on the contexts of a [`SystemPlatform`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SignalHandling {
     /// They shut the contexts down: the first context installs the process's handlers.
     #[default]
     Install,
-    /// A context installs none. It follows those that the program installs
+    /// A context installs no handlers. It follows those that the program installs
     /// ([`pteros_net::handle_shutdown_signals`]).
     Follow,
-    /// The contexts neither install nor follow any. The host of a library decides.
+    /// Contexts neither install nor follow handlers. The host of a library decides.
     Ignore,
 }
 
 impl SignalHandling {
-    /// What contexts follow. `None` if nothing, or if the process has no descriptor left.
+    /// The signal that contexts follow. `None` if none, or if the process has no free
+    /// descriptor.
     fn signal(self) -> Option<&'static ShutdownSignal> {
         match self {
             Self::Install => shutdown_signal().ok(),
@@ -80,7 +80,7 @@ impl Default for SystemPlatform {
 }
 
 impl SystemPlatform {
-    /// The machine's own clocks. SIGINT and SIGTERM end its contexts.
+    /// The host's clocks. SIGINT and SIGTERM end its contexts.
     pub fn new() -> Self {
         Self::with_signals(SignalHandling::default())
     }
@@ -96,8 +96,8 @@ impl SystemPlatform {
             let origin = monotonic_nanos();
             (start.elapsed(), start, origin)
         };
-        // Both clocks are read as close together as possible: a preemption between
-        // the two reads would shift this context's times for good.
+        // Both clocks are read as close together as possible: a preemption between the
+        // two reads would permanently shift this context's times.
         let looks = std::iter::repeat_with(look).take(CLOCK_READS);
         let nearest = looks.min_by_key(|(took, ..)| *took);
         let (_, start, origin) = nearest.unwrap_or_else(look);
@@ -283,12 +283,12 @@ fn new_events() -> Events {
     Events::with_capacity(8)
 }
 
-/// Ends a sleep in time, at no cost for sleeps that end before.
+/// Wake timer: ends a sleep in time, without cost for sleeps that end earlier.
 ///
-/// A time limit of the sleep itself would be set and cleared with every sleep.
-/// Where a hypervisor owns the timers, that is slower than a message. This timer
-/// stays set. When it fires for a timeout that has moved since, the sleep ends
-/// early, once, and the next sleep sets it again.
+/// A timeout of the sleep itself would be set and cleared with every sleep. Under a
+/// hypervisor that owns the timers, that is slower than a message. This timer remains
+/// set. If it fires for a timeout that was moved since, the sleep ends early, once, and
+/// the next sleep sets the timer again.
 struct WakeTimer {
     timer: Timer,
     /// When it fires, nanoseconds; `u64::MAX`: not set.
@@ -328,7 +328,7 @@ struct UdpTransport {
     /// Which sockets the last wait found readable, or may have left unread.
     unicast_readable: AtomicBool,
     multicast_readable: AtomicBool,
-    /// The multicast socket goes first, once: endless unicast traffic must not
+    /// The multicast socket is read first, once, so that endless unicast traffic does not
     /// starve it.
     multicast_first: AtomicBool,
     poller: Poller,
@@ -338,7 +338,7 @@ struct UdpTransport {
     discovery_log_changed: AtomicBool,
     /// Notified when one of its descriptors is ready.
     shm: Option<Arc<SystemShmTransport>>,
-    /// Ends the context, and every other one that has it.
+    /// Ends all contexts that follow it.
     signal: Option<&'static ShutdownSignal>,
     /// A shutdown signal arrived; its descriptor, readable for good, was removed
     /// from the set.
@@ -425,7 +425,7 @@ impl UdpTransport {
         }
     }
 
-    /// Notes which sockets are readable; waits for that at most so long.
+    /// Checks which sockets are readable; waits at most `timeout` for that.
     fn poll(&self, timeout: Option<std::time::Duration>) {
         with_buffer(&EVENTS, new_events, |events| {
             // An error here, such as an interrupted call, counts as an early

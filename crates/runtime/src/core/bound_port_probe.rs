@@ -1,7 +1,6 @@
-//! Bound-port probe: unicast announcements go only to ports of this host that are
-//! bound.
+//! Bound-port probe: sends unicast announcements only to bound ports of this host.
 //!
-//! The kernel is asked before each announcement (SPDP, RTPS 2.5 §8.5.3). A
+//! The kernel lists bound ports before each announcement (SPDP, RTPS 2.5 §8.5.3). A
 //! participant that binds a port later announces itself and gets a reply.
 
 use pteros_rtps::time::Instant;

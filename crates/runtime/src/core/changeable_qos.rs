@@ -19,10 +19,10 @@ use crate::qos::{QosProfile, change};
 impl Core {
     /// Applies the changeable policies of `profile` to a writer.
     ///
-    /// These are partition, user/topic/group data, deadline, latency budget,
-    /// ownership strength, transport priority, lifespan and autodispose of
-    /// unregistered instances. Matches are evaluated again: they end, begin, or are
-    /// reported as incompatible. A new match is a late joiner like any other.
+    /// These are partition, user/topic/group data, deadline, latency budget, ownership
+    /// strength, transport priority, lifespan and autodispose of unregistered instances.
+    /// Matches are evaluated again: they end, start, or are reported as incompatible. A
+    /// new match is a late joiner like any other.
     ///
     /// # Errors
     /// See [`QosChangeError`]; nothing has changed then.

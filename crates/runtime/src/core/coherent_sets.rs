@@ -1,4 +1,4 @@
-//! Coherent sets of remote publishers: which writers a publisher has.
+//! Coherent sets of remote publishers: tracks the writers of each publisher.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ impl Core {
         reader.add_set_writer(writer.guid, writer.group, dialect);
     }
 
-    /// Passes the writers of each publisher, as discovery shows them, to the sets.
-    /// O(endpoints, plus matched publishers of readers with group access).
+    /// Updates the sets with each publisher's writers, as discovered. O(endpoints, plus
+    /// matched publishers of readers with group access).
     pub(crate) fn update_publisher_writers(&self, now: Instant) {
         let mut updated = BTreeSet::new();
         let readers: Vec<_> = {

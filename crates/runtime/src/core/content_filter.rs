@@ -14,8 +14,8 @@ impl Core {
     /// Replaces the content filter of a subscription; a blank expression removes
     /// it.
     ///
-    /// Queued samples stay. Samples that remote publishers held back before they
-    /// learned of the change are not sent afterwards.
+    /// Queued samples are kept. Samples that remote publishers filtered before they
+    /// received the change are not sent afterwards.
     ///
     /// # Errors
     /// The expression or a parameter is invalid, or the type is unknown. The

@@ -1,15 +1,15 @@
-//! Deferred remote send: callbacks run before messages leave the process.
+//! Deferred remote send: pending callbacks run before a message leaves the process.
 //!
-//! A callback publishes while other callbacks of its executor wait, among them its
-//! own local reader's. The remote send follows after those callbacks, since
-//! serializing and waking another process takes longer than they do.
+//! A callback may publish while other callbacks of its executor are pending, among them
+//! that of its own local reader. The remote send follows those callbacks, because
+//! serialization and waking another process take longer than they do.
 //!
-//! The delay is measured. After a long one, the writer's
-//! next messages are sent at once, more of them each time it happens again.
-//! Operations that may take long send deferred messages first: a wait, a nested
-//! spin, the end of a spin, a second message of the same writer. While a callback
-//! does not return, the background I/O thread sends. Order is kept: the writer's
-//! next message, match or removal writes the deferred message first.
+//! The delay is measured. After a long one, the writer's next messages are sent at once,
+//! and more of them after each further long delay. Operations that may take long first
+//! send deferred messages: a wait, a nested spin, the end of a spin, a second message of
+//! the same writer. While a callback does not return, the background I/O thread sends.
+//! Order is kept: the writer's next message, match or removal first writes the deferred
+//! message.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -158,7 +158,7 @@ impl Core {
             .iter()
             .any(|route| route.reader.delivery_form == value_form);
         let has_waiting_callback = || {
-            // A thread that has lost its thread-local values spins nothing.
+            // Without its thread-local values, a thread does not spin a queue.
             let is_waiting = SPINNING_QUEUE.try_with(|spinning| {
                 let spinning = spinning.borrow();
                 spinning.as_ref().is_some_and(|spinning| {

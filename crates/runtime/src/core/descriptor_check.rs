@@ -1,8 +1,8 @@
-//! Warning before the process runs out of descriptors (RLIMIT_NOFILE).
+//! Descriptor check: warns before the process reaches its limit (RLIMIT_NOFILE).
 //!
-//! Without a free descriptor, further processes of this host communicate by UDP, new
-//! contexts and log files fail, and none of these errors names the cause. So the
-//! driver looks every [`PERIOD`], with the announcements of discovery.
+//! Without a free descriptor, further processes of this host communicate by UDP, and new
+//! contexts and log files fail. None of these errors names the cause. So the driver
+//! checks every [`PERIOD`], together with the announcements of discovery.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,10 +10,10 @@ use pteros_rtps::time::{Duration, Instant};
 
 use crate::platform::Platform;
 
-/// Between two looks. Each costs two or three system calls.
+/// Time between two checks. Each costs two or three system calls.
 const PERIOD: Duration = Duration::from_secs(2);
 
-/// When a context looks next, and what it has told.
+/// Time of a context's next check, and whether it has warned.
 #[derive(Debug, Default)]
 pub(crate) struct DescriptorCheck {
     next_at: AtomicU64,
@@ -21,7 +21,7 @@ pub(crate) struct DescriptorCheck {
 }
 
 impl DescriptorCheck {
-    /// Whether to look now.
+    /// Whether a check is due.
     fn is_due(&self, now: Instant) -> bool {
         let due = now.as_nanos() >= self.next_at.load(Ordering::Relaxed);
         if due {
@@ -31,7 +31,7 @@ impl DescriptorCheck {
         due
     }
 
-    /// Warns once when less than a tenth of the descriptors is free, and again if
+    /// Warns once when less than a tenth of the descriptors is free. Warns again after
     /// there were enough in between.
     pub(crate) fn run(&self, now: Instant, platform: &dyn Platform) {
         if !self.is_due(now) {

@@ -33,8 +33,8 @@ use crate::trace::SpanGuard;
 /// The largest UDP payload over IPv4.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
 
-/// Simulated steps of asking the participant for a source: its lock, two searches, and
-/// serving it afterwards.
+/// Simulated cost of a source check: the participant's lock, two searches, and serving it
+/// afterwards.
 const SOURCE_CHECK_STEPS: u32 = 4;
 
 /// Receive buffers, reused for every datagram.
@@ -101,7 +101,7 @@ impl Core {
         };
         self.catch_up_with_peer(now, message.header().prefix);
         let (mut builtin, mut has_discovery) = (false, false);
-        // Nearly always all submessages of a datagram have one source.
+        // Nearly always, all submessages of a datagram have one source.
         let mut checked = None;
         for (source, submessage) in message {
             if source.prefix == self.prefix || is_interpreter(&submessage) {
@@ -152,10 +152,10 @@ impl Core {
         }
     }
 
-    /// Handles one shared-memory message: submessages between user endpoints of the
-    /// peer and of this participant, nothing else. Never panics, whatever it holds.
+    /// Handles one shared-memory message: submessages between user endpoints of the peer
+    /// and of this participant. Never panics, whatever the content.
     ///
-    /// Returns false if it was for readers here and none of them knows its writer.
+    /// Returns false if it is for local readers and none of them knows its writer.
     pub(crate) fn dispatch_shm_message(
         &self,
         now: Instant,
@@ -235,9 +235,9 @@ impl Core {
         }
     }
 
-    /// Whether a datagram of user traffic may speak for a participant: it comes from where
-    /// the participant is, which does not send by shared memory. Then its lease is renewed.
-    /// Refusals are counted.
+    /// Whether user traffic from this address is accepted for a participant: the
+    /// participant has the address, and does not send by shared memory. If so, its lease
+    /// is renewed. Refusals are counted.
     fn check_source(
         &self,
         now: Instant,
@@ -269,8 +269,9 @@ impl Core {
         check
     }
 
-    /// Whether a dispose from this address ends a participant, and messages of it may wait:
-    /// a reader here is matched with a writer of it. The ROS graph needs no last messages.
+    /// Whether a dispose from this address ends a participant whose messages may be
+    /// unread, because a local reader is matched with one of its writers. The ROS graph
+    /// needs no last messages.
     fn awaits_messages(&self, prefix: GuidPrefix, from: Locator) -> bool {
         let table = self.endpoints.read();
         let from_first = table
@@ -283,8 +284,8 @@ impl Core {
         is_matched && self.participant().lock().is_disposable_from(prefix, from)
     }
 
-    /// Passes a submessage of a user endpoint to its machines. Returns false if it
-    /// is for readers and none of them knows its writer.
+    /// Passes a submessage of a user endpoint to its protocol machines. Returns false if
+    /// it is for readers and none of them knows its writer.
     fn route(
         &self,
         now: Instant,
@@ -375,8 +376,8 @@ impl Core {
 
     /// Takes a reader's oldest sample. Never blocks on I/O.
     ///
-    /// When that makes space, writers that were held back are asked for more, or
-    /// woken.
+    /// If that makes space, held-back samples are requested from writers, or the writers
+    /// are woken.
     pub fn take(&self, reader: &ReaderEndpoint) -> Option<QueuedSample> {
         let item = self.take_untraced(reader);
         if let (Some(tracer), Some(item)) = (&reader.tracer, &item) {
@@ -385,14 +386,14 @@ impl Core {
         item
     }
 
-    /// As [`Core::take`], for a caller that passes the sample on. The trace
-    /// contains it when the final receiver has noted it.
+    /// As [`Core::take`], for a caller that passes the sample on. The trace records it
+    /// when the final receiver notes it.
     pub(crate) fn take_untraced(&self, reader: &ReaderEndpoint) -> Option<QueuedSample> {
         if reader.group.is_none() {
             let popped = reader.pop(|| self.platform.now());
             return self.note_popped(reader, popped);
         }
-        // A filter may reject what is taken of a group.
+        // A filter may reject samples of a group when they are taken.
         while let Some(popped) = reader.pop_of_group(|| self.platform.now()) {
             let item = self.note_popped(reader, popped);
             if item.is_some() {
@@ -402,7 +403,7 @@ impl Core {
         None
     }
 
-    /// Acts on the outcome of taking a sample.
+    /// Handles the outcome of taking a sample.
     pub(crate) fn note_popped(
         &self,
         reader: &ReaderEndpoint,
@@ -419,21 +420,21 @@ impl Core {
                 self.serve_reader(self.platform.now(), &reader);
             }
         }
-        // Samples that were held back enter first, then those that come after them.
+        // Held-back samples enter first, then later ones.
         if popped.freed_space || popped.resume {
             self.scheduler.wake_waiters();
         }
         popped.item
     }
 
-    /// Moves a reader's samples and events on and sends its acknowledgements.
+    /// Advances a reader's samples and events, and sends its acknowledgements.
     pub(crate) fn serve_reader(&self, now: Instant, reader: &ReaderEndpoint) {
         self.serve_reader_ordered(now, reader, false);
     }
 
-    /// As [`Core::serve_reader`], after a message. User code goes first. A mere
-    /// acknowledgement costs a system call that wakes the writer, so the next poll
-    /// sends it.
+    /// As [`Core::serve_reader`], after a message. User code takes precedence. The next
+    /// poll sends a mere acknowledgement, because the system call costs time and wakes
+    /// the writer.
     fn serve_reader_after_message(&self, now: Instant, reader: &ReaderEndpoint) {
         self.serve_reader_ordered(now, reader, true);
     }
@@ -461,8 +462,8 @@ impl Core {
     }
 }
 
-/// Whether a submessage only says how to read those behind it (RTPS 2.5 §8.3.8). Taken for
-/// user traffic, that of a question about a path would prove the path.
+/// Whether a submessage only controls the interpretation of later ones (RTPS 2.5 §8.3.8).
+/// Counted as user traffic, the one before a path question would prove the path.
 fn is_interpreter(submessage: &Submessage<'_>) -> bool {
     matches!(
         submessage,

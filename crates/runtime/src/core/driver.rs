@@ -23,8 +23,8 @@ use crate::scheduler::ready_queue::ReadyQueue;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::shm_transport::ShmTransport;
 
-/// Datagrams that are handled between two checks of the ready queue. That empties a
-/// burst of fragments in one go, and no callback waits for long.
+/// Datagrams handled between two checks of the ready queue. The number suffices for a
+/// burst of fragments, and delays no callback for long.
 const DATAGRAMS_PER_POLL: usize = 64;
 
 /// Shared-memory messages handled before a datagram that arrived after them. More
@@ -43,17 +43,17 @@ const POLL_PERIOD: Duration = Duration::from_micros(5);
 /// process again. So an idle process has no timer.
 const VAIN_SLEEPS_MAX: u32 = 20;
 
-/// A thread that sleeps longer than this can afford to tell the background I/O
-/// thread each time that it is not needed. One or two system calls per wake-up then
-/// save a wake-up of another thread.
+/// After a sleep longer than this, a thread informs the background I/O thread that it is
+/// not needed. That costs one or two system calls per wake-up, and saves a wake-up of
+/// another thread.
 const LONG_SLEEP: Duration = Duration::from_millis(10);
 
-/// How long an end waits for callbacks and a socket that is never empty. Then the rest
-/// is received at once, as far as the history of each reader allows.
+/// How long an end waits for callbacks and a socket that is never empty. Then everything
+/// else is received at once, as far as the history of each reader allows.
 const END_DELAY_MAX: Duration = Duration::from_millis(100);
 
-/// How long an end waits for readers whose history is full. Then it is applied although
-/// messages wait.
+/// How long an end waits for readers whose history is full. Then it is applied, even if
+/// messages are unread.
 const END_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Datagrams and messages received at once: more than a socket holds.
@@ -104,8 +104,8 @@ impl Core {
         self.drive_by(queue, until, |_, _| false);
     }
 
-    /// As [`Core::drive`], for callers that depend on nothing but `queue` and the
-    /// clock. Wake-ups for the protocol alone do not return to them.
+    /// As [`Core::drive`], for callers that depend only on `queue` and the clock.
+    /// Wake-ups for the protocol do not return to them.
     pub fn drive_until_work(&self, queue: &Arc<ReadyQueue>, until: Instant) {
         self.drive_by(queue, until, |slept, now| {
             slept && queue.is_empty() && now < until && !self.scheduler.is_shut_down()
@@ -265,8 +265,8 @@ impl Core {
         Err(now)
     }
 
-    /// Checks the sockets now and then although there is other work. User code that
-    /// always has work must not stop reception.
+    /// Checks the sockets regularly, even if other work is pending. User code that always
+    /// has work must not stop reception.
     fn check_sockets(&self, state: &mut DriverState, now: Instant) {
         if now.since(state.sockets_checked_at) >= SOCKET_CHECK_PERIOD {
             state.sockets_checked_at = now;
@@ -315,8 +315,9 @@ impl Core {
         sleeps
     }
 
-    /// How long messages may wait during the next sleep without a wake-up; `None` if each
-    /// wakes this process. That is so until the first has come, and while nothing comes.
+    /// How long messages may wait during the next sleep without a wake-up. `None` if each
+    /// message wakes this process: before the first message, and after
+    /// [`VAIN_SLEEPS_MAX`].
     fn deferral(&self, state: &DriverState) -> Option<Duration> {
         let budget = Duration::from(self.options.shared_memory.latency_budget);
         let has_budget = budget > Duration::ZERO && self.shm_connections.get().is_some();
@@ -369,13 +370,14 @@ impl Core {
                 if is_drained {
                     break;
                 }
-                // Receives first what was sent before them.
+                // Receives what was sent before them.
                 self.transport.check_readable();
                 checked_for = ends;
                 continue;
             }
             handled += 1;
-            // Work for user code goes first; the rest waits in the socket.
+            // Work for user code takes precedence; the remaining datagrams wait in the
+            // socket.
             if !queue.is_empty() {
                 break;
             }
@@ -384,7 +386,7 @@ impl Core {
         if handled > 0 {
             self.scheduler.wake_waiters();
             if queue.is_empty() {
-                // No callback runs before a mere acknowledgement.
+                // A mere acknowledgement is sent before callbacks.
                 self.fire_timeouts(state, now);
             }
         }
@@ -421,8 +423,8 @@ impl Core {
             return false;
         }
         if let Some(shm) = self.shm_connections.get() {
-            // Messages sent earlier through shared memory go first: the last
-            // samples of a writer before the announcement of its end.
+            // Earlier shared-memory messages are received first: the last samples of a
+            // writer precede the announcement of its end.
             let mut budget = SHM_MESSAGES_BEFORE_DATAGRAM_MAX;
             while budget > 0 && self.receive_shm_message(shm, state, now, &mut pending) {
                 budget -= 1;
@@ -434,9 +436,8 @@ impl Core {
         true
     }
 
-    /// Handles one message of a connection. If no reader knows its writer, the
-    /// announcement of that writer waits in a socket or is the `pending` datagram,
-    /// and goes first.
+    /// Handles one message of a connection. If no reader knows its writer, the writer's
+    /// announcement is in a socket or is the `pending` datagram, and is handled first.
     fn receive_shm_message(
         &self,
         shm: &dyn ShmTransport,
@@ -472,8 +473,8 @@ impl Core {
         if self.scheduler.next_timeout() > now {
             return;
         }
-        // Each owner fires at most once. An owner that asks for the same instant
-        // again waits for the next poll.
+        // Each owner fires at most once. An owner that schedules the same instant again
+        // waits for the next poll.
         let mut budget = 1024;
         while budget > 0 {
             let Some(machine) = self.scheduler.pop_due(now) else {
@@ -599,7 +600,7 @@ impl Core {
 }
 
 impl Core {
-    /// Handles the participant's timeouts. Those that end a peer that was not heard wait.
+    /// Handles the participant's timeouts. Timeouts that end a silent peer are deferred.
     fn fire_participant_timeouts(&self, state: &mut DriverState, now: Instant, clock: Instant) {
         let mut participant = self.participant().lock();
         let may_lose_peers = participant.may_lose_peers(clock);
@@ -612,21 +613,23 @@ impl Core {
         self.serve_participant(now);
         if may_lose_peers {
             state.inbox.ends.defer_timeouts(now, clock);
-            // Nobody sleeps until they are handled. They are not due again in this poll.
+            // No thread sleeps until they are handled. They are not due again in this
+            // poll.
             let soon = now.after(Duration::from_nanos(1));
             self.scheduler
                 .schedule(TimeoutOwner::Participant, Some(soon));
         }
     }
 
-    /// How many ends wait.
+    /// Number of deferred ends.
     fn deferred_ends(&self, state: &DriverState) -> usize {
         state.inbox.ends.len() + usize::from(self.same_host.has_deferred_removals())
     }
 
-    /// Applies the ends that wait, if everything was received that had arrived
-    /// (`is_drained`). After [`END_DELAY_MAX`] it receives that first, without loss in the
-    /// history of a reader. It applies them after [`END_WAIT_MAX`] at the latest.
+    /// Applies the deferred ends if everything that had arrived was received
+    /// (`is_drained`). After [`END_DELAY_MAX`] it receives that first, as far as no
+    /// reader's history loses samples. It applies them after [`END_WAIT_MAX`] at the
+    /// latest.
     fn apply_deferred_ends(&self, state: &mut DriverState, now: Instant, is_drained: bool) {
         if self.deferred_ends(state) == 0 {
             return;

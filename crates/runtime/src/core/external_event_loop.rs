@@ -57,14 +57,14 @@ impl Core {
 }
 
 impl ExternalEventLoop {
-    /// Declares that the caller goes to sleep in its own loop.
+    /// Announces that the caller is about to sleep in its own loop.
     ///
-    /// The descriptor becomes readable when a packet arrives, when `queue` gets
-    /// work, or at `until`; at once if something waits already.
+    /// The descriptor becomes readable when a packet arrives, when `queue` gets work, or
+    /// at `until`; at once if work is pending.
     pub fn arm(&self, core: &Core, queue: &ReadyQueue, until: Instant) {
         let now = core.platform.now();
-        // As in the sleep of the driver: `schedule` sees until when this thread
-        // sleeps, or this thread sees the timeout.
+        // As in the driver's sleep: either `schedule` sees until when this thread sleeps,
+        // or this thread sees the timeout.
         let wake_at = core.scheduler.begin_sleep(until);
         let sleeps = wake_at > now && core.arm_shm_doorbell() && queue.begin_external_sleep();
         if !sleeps {
@@ -77,7 +77,7 @@ impl ExternalEventLoop {
         }
     }
 
-    /// Declares that the caller is awake and about to work.
+    /// Announces that the caller is awake and about to work.
     pub fn disarm(&self, core: &Core, queue: &ReadyQueue) {
         queue.end_sleep();
         self.timer.drain();

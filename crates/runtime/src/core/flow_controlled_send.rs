@@ -1,8 +1,8 @@
 //! Flow-controlled send: the driver sends for asynchronous publishers.
 //!
-//! [`Core::publish`] leaves the sample with its writer and queues the writer at its
-//! flow controller. The timeout of the controller wakes the driver, or the
-//! background I/O thread while nobody spins.
+//! [`Core::publish`] leaves the sample with its writer and queues the writer at its flow
+//! controller. The timeout of the controller wakes the driver, or the background I/O
+//! thread if no thread spins.
 
 use std::sync::Arc;
 
@@ -128,7 +128,7 @@ impl Core {
         self.flow_controllers.note_sent(&membership, bytes, false);
     }
 
-    /// Sends as far as the allowance permits. Called by the driver only.
+    /// Sends as far as the allowance permits. Called only by the driver.
     pub(crate) fn run_flow_controller(&self, now: Instant, controller: usize) {
         let mut resume = now;
         for sent in 1.. {
@@ -149,7 +149,7 @@ impl Core {
             };
             self.send_one(now, &writer);
             if sent == DATAGRAMS_PER_RUN {
-                // No more at this instant: due timeouts go first.
+                // No more at this instant: due timeouts take precedence.
                 resume = now.after(Duration::from_nanos(1));
                 break;
             }

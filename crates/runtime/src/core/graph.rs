@@ -44,7 +44,7 @@ impl Core {
         };
         let reader_qos = EndpointQos {
             history: History::KeepAll,
-            // It knows the layouts of all distributions.
+            // This reader accepts the layouts of all distributions.
             user_data: [&qos.user_data, ANY_TYPE_HASH.as_bytes()].concat(),
             ..qos.clone()
         };
@@ -70,7 +70,7 @@ impl Core {
         key
     }
 
-    /// Removes a node.
+    /// Removes a node from the graph of all peers.
     pub fn remove_node(&self, key: NodeKey) {
         self.graph.remove_node(key);
         if !fault!("node-removal-not-announced") {
@@ -105,8 +105,8 @@ impl Core {
     /// Publishes the local node list.
     pub(crate) fn announce_graph(&self, now: Instant) {
         let list = {
-            // An older list never replaces a newer one, nor follows the endpoints of a
-            // node that it does not have.
+            // So an older list never replaces a newer one, and never follows the
+            // endpoints of a node that it lacks.
             let _order = self.endpoints.begin_match();
             let list = self.graph.node_list();
             let payload = to_payload(&list, Representation::Xcdr1);
@@ -135,7 +135,7 @@ impl Core {
                 continue;
             };
             let sender = item.meta.publisher.prefix;
-            // Messages from before it became a same-host peer may arrive after the
+            // Messages sent before it became a same-host peer may arrive after the
             // records of its log.
             let (is_same_host_peer, account) = {
                 let participant = self.participant().lock();
@@ -161,7 +161,7 @@ impl Core {
         }
     }
 
-    /// Matches the readers of node lists that waited for the layout of these participants.
+    /// Matches the node-list readers that waited for the layout of these participants.
     fn match_graph_readers(&self, participants: &[GuidPrefix]) {
         let Some(writer) = self.graph_writer.get() else {
             return;
@@ -174,9 +174,9 @@ impl Core {
         self.serve_participant(self.platform.now());
     }
 
-    /// Whether this writer of node lists may match a reader now, and in which form that
-    /// reads them. `None` while the layout of its participant is unknown, and for one
-    /// that is matched.
+    /// Whether this writer of node lists may match a reader now, and in which form.
+    /// `None` while the layout of the reader's participant is unknown, and if the reader
+    /// is matched.
     pub(crate) fn node_list_form(
         &self,
         writer: &WriterEndpoint,
@@ -227,7 +227,7 @@ mod tests {
     use crate::user_data::user_data_value;
 
     /// Humble hangs with lists of 16-byte gids. A bridge for Jazzy announces no hash
-    /// either, and reads nothing else.
+    /// either, and reads only 16-byte gids.
     #[test]
     fn node_lists_go_out_in_the_layout_in_which_the_receiver_writes_its_own() {
         let options = CoreOptions {
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(layout_for(&reader(n, b"")), None);
             assert!(handle(n, layout).unwrap().releases_readers);
             assert_eq!(layout_for(&reader(n, b"")), Some(layout));
-            // The first list decides, and one before the reader does.
+            // The first list decides, also one received before the reader is discovered.
             for later in [GidLayout::Bytes16, GidLayout::Bytes24] {
                 assert!(!handle(n, later).unwrap().releases_readers);
             }

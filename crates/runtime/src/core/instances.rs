@@ -1,4 +1,4 @@
-//! Instances of keyed topics: ends, registrations, and the disposal of all of a
+//! Instances of keyed topics: ends, registrations, and disposal of all instances of a
 //! removed writer.
 
 use pteros_dcps::instance::{InstanceEnd, InstanceIdentity};
@@ -58,9 +58,9 @@ impl Core {
     /// Disposes of all instances of a publisher that is being removed, if its QoS
     /// demands it.
     ///
-    /// Does not wait: where there is no space, readers see instances without
-    /// writers. Instances with stored samples outlive the publisher and are not
-    /// disposed of. Returns whether any was disposed of.
+    /// Does not wait: without space, readers see instances without writers. Instances
+    /// with stored samples outlive the publisher and are not disposed of. Returns whether
+    /// any was disposed of.
     pub(crate) fn dispose_all(&self, writer: &WriterEndpoint) -> bool {
         if !writer.is_keyed || !writer.autodisposes() || writer.store.is_some() {
             return false;

@@ -1,5 +1,5 @@
-//! Interfaces that come, go and change, as the driver sees them: the participant gets
-//! the new links, and the operator one line per change.
+//! Network interfaces that appear, disappear or change: passes the new links to the
+//! participant, and logs one line per change.
 
 use std::sync::atomic::Ordering;
 
@@ -12,26 +12,26 @@ use pteros_rtps::time::{Duration, Instant};
 use crate::core::Core;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 
-/// The pause between two lists of interfaces. One change of the network causes
-/// several notices.
+/// Pause between two lists of interfaces. One change of the network causes several
+/// notices.
 const LIST_PERIOD: Duration = Duration::from_millis(20);
 
-/// How long a move to another address is not told again for further participants of
-/// the same host.
+/// How long the log line about a move to another address is suppressed for further
+/// participants of the same host.
 const MOVE_REPEATED: Duration = Duration::from_secs(5);
 
-/// The moves that were told last.
+/// Moves that were logged last.
 const MOVES_MAX: usize = 64;
 
 impl Core {
-    /// The addresses of the context's sockets, one per interface. Datagrams of all
-    /// its endpoints come from there and arrive there.
+    /// Addresses of the context's sockets, one per interface. Datagrams of all its
+    /// endpoints are sent and received there.
     pub fn unicast_locators(&self) -> Vec<Locator> {
         self.participant().lock().data().default_unicast.clone()
     }
 
-    /// Follows the interfaces after a notice of the kernel: a period after the last
-    /// list, or with the next due timeouts if that has passed.
+    /// Schedules a new list of interfaces after a notice of the kernel: [`LIST_PERIOD`]
+    /// after the last list, or with the next due timeouts if that has passed.
     pub(crate) fn note_interfaces_changed(&self) {
         // Relaxed: only the thread that drives reads and writes it.
         let listed_at = self.sockets.interfaces_listed_at.load(Ordering::Relaxed);
@@ -40,7 +40,7 @@ impl Core {
             .schedule(TimeoutOwner::Interfaces, Some(next_at));
     }
 
-    /// Lists the interfaces again and passes a change on.
+    /// Lists the interfaces again and applies a change.
     pub(crate) fn follow_interfaces(&self, now: Instant) {
         let listed_at = &self.sockets.interfaces_listed_at;
         listed_at.store(now.as_nanos(), Ordering::Relaxed);
@@ -60,7 +60,7 @@ impl Core {
         self.serve_participant(now);
     }
 
-    /// Tells the operator that traffic to a host moved, once for all its participants.
+    /// Logs that traffic to a host has moved, once for all its participants.
     pub(crate) fn tell_move(&self, now: Instant, from: [u8; 4], to: [u8; 4], reason: PathReason) {
         let mut told = self.sockets.told_moves.lock();
         told.retain(|(.., at)| now.since(*at) < MOVE_REPEATED);
@@ -89,8 +89,8 @@ impl Core {
         }
     }
 
-    /// The addresses of a participant on other hosts: which one is in use, and what
-    /// is known of the others. Empty for participants of this host.
+    /// Addresses of a participant on another host: the one in use, and the evidence about
+    /// the others. Empty for participants of this host.
     pub fn paths_to(&self, peer: GuidPrefix) -> Vec<PathInfo> {
         let now = self.platform.now();
         self.participant().lock().paths_to(now, peer)

@@ -1,9 +1,9 @@
-//! Linger of removed publishers: unacknowledged disposes of keyed topics.
+//! Linger of removed publishers with unacknowledged disposes of keyed topics.
 //!
-//! A removed writer stays until remote readers have acknowledged its last changes,
-//! or its flow controller has sent them, for at most [`LINGER_MAX`]. No thread
-//! waits for it: it is served like any other writer, and the driver removes it.
-//! Nothing within the process sees it any more.
+//! A removed writer exists until remote readers have acknowledged its last changes, or
+//! until its flow controller has sent them, for at most [`LINGER_MAX`]. No thread waits
+//! for it: it is served like any other writer, and the driver removes it. It is invisible
+//! within the process.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::core::Core;
 use crate::endpoints::writer::{WriterEndpoint, WriterState};
 use crate::scheduler::timeout_queue::TimeoutOwner;
 
-/// How long a removed writer stays at most: a dozen retransmissions at the slowest.
-/// Readers that missed the disposes then see instances without writers.
+/// Longest linger of a removed writer: a dozen retransmissions at the slowest. Readers
+/// that missed the disposes then see instances without writers.
 const LINGER_MAX: Duration = Duration::from_secs(2);
 
 impl Core {
     /// Removes a writer and informs peers and local readers.
     ///
-    /// Closes its store, which blocks for disk I/O. A writer that has just disposed
-    /// of its instances stays for remote readers until they acknowledge, at most
-    /// two seconds. Closing the context ends that.
+    /// Closes its store, which blocks for disk I/O. A writer that has just disposed of
+    /// its instances lingers until remote readers acknowledge, at most two seconds.
+    /// Closing the context ends that.
     pub fn remove_writer(&self, writer: &WriterEndpoint) {
         let disposed = self.dispose_all(writer);
         self.flush(writer);
@@ -39,10 +39,10 @@ impl Core {
         self.scheduler.wake_waiters();
     }
 
-    /// Keeps a removed writer if its last changes are unacknowledged. Returns
-    /// whether it does.
+    /// Starts the linger of a removed writer if its last changes are unacknowledged.
+    /// Returns whether it does.
     fn begin_linger(&self, now: Instant, writer: &WriterEndpoint) -> bool {
-        // Other members of a group are waited for where the group order is kept.
+        // In a group with a common order, other members are waited for as well.
         let group = writer.group.as_ref();
         let is_alone = group.is_none_or(|group| !group.presentation().is_of_group());
         if self.scheduler.is_closed() || !is_alone || writer.remote_count() == 0 {

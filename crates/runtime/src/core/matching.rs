@@ -46,7 +46,7 @@ use crate::wire::{Wire, WireEvent};
 /// makes a runaway loop an error.
 const ENDPOINTS_MAX: usize = 8192;
 
-/// The parameters of a publisher or subscription.
+/// Parameters of a publisher or subscription.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointSpec {
     /// DDS topic name, `rt/chatter`.
@@ -177,7 +177,7 @@ impl Core {
         drop(order);
         self.serve_participant(now);
         if has_manual_lease(&writer.data.qos) {
-            // Alive from its creation; from here on it must assert that.
+            // Alive from its creation; after that it must assert liveliness.
             writer.state.lock().machine.assert_liveliness(now);
         }
         self.serve_writer(now, &writer);
@@ -198,8 +198,8 @@ impl Core {
         self.create_reader_for(None, spec, delivery_form, ignore_local)
     }
 
-    /// Creates a reader whose samples go to an inline listener instead of a queue,
-    /// from the first on.
+    /// Creates a reader whose samples are passed to an inline listener instead of a
+    /// queue, from the first one on.
     ///
     /// # Errors
     /// See [`EndpointError`].
@@ -347,7 +347,7 @@ impl Core {
 
     // --- local with remote ---
 
-    /// Applies what discovery has decided and sends what it has to send.
+    /// Applies the decisions of discovery and sends its output.
     pub(crate) fn serve_participant(&self, now: Instant) {
         self.probe_bound_ports(now);
         let _order = self.endpoints.begin_match();
@@ -368,8 +368,8 @@ impl Core {
                 }
             }
             if publishers_change {
-                // After the matches: a publisher whose writers are all known has
-                // all of them matched that ever will be.
+                // After the matches: once all writers of a publisher are known, all of
+                // its matches have been made.
                 self.update_publisher_writers(now);
             }
         }
@@ -493,8 +493,8 @@ impl Core {
         self.scheduler.wake_waiters();
     }
 
-    /// A peer was not heard for its lease. What its writers publish until it returns
-    /// is lost to our readers, except replies, which are for one client each.
+    /// A peer was silent for its lease. Samples that its writers publish until it returns
+    /// are lost to our readers, except replies, which are for one client each.
     fn note_interruption(&self, prefix: pteros_rtps::id::GuidPrefix) {
         for reader in self.endpoints.read().readers.values() {
             if !reader.data.topic.starts_with("rr/") {
@@ -511,8 +511,8 @@ impl Core {
         route: Route,
         vendor: VendorId,
     ) {
-        // The graph's own endpoints match with all participants; a connection for
-        // them alone does not pay.
+        // The graph's own endpoints match with all participants; they alone do not
+        // justify a connection.
         if remote.topic != DISCOVERY_TOPIC {
             self.shm_connections
                 .request_connection(now, remote.guid.prefix, vendor);
@@ -619,7 +619,7 @@ impl Core {
             reader.note_gone(remote);
             let mut machine = reader.machine.lock();
             if !self.wires.added().is_empty() {
-                // Another wire may go on with it, and RTPS again later.
+                // Another wire may serve it meanwhile, and RTPS again later.
                 machine.set_resume_point(remote);
             }
             machine.unmatch_writer(remote);
@@ -696,8 +696,8 @@ pub(crate) fn protocol_qos(qos: &SharedQos, is_keyed: bool) -> SharedQos {
     qos
 }
 
-/// A KEEP_ALL reader's limit also bounds the reorder buffer. Otherwise a writer
-/// would be blocked only after hundreds of further samples.
+/// A KEEP_ALL reader's limit also bounds the reorder buffer. Otherwise a writer would be
+/// blocked only after hundreds of further samples.
 fn reader_config(guid: Guid, qos: &SharedQos, within: &Limits) -> ReaderConfig {
     let mut config = ReaderConfig::new(guid, qos.clone());
     within.bound_reader(&mut config.limits);
@@ -721,7 +721,7 @@ fn reader_config(guid: Guid, qos: &SharedQos, within: &Limits) -> ReaderConfig {
     config
 }
 
-/// At least as many samples as one poll moves on at a time.
+/// At least the number of samples that one poll delivers.
 const REORDER_SAMPLES_MIN: u32 = 16;
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Memory bounds of a context: what it holds for its peers against what it may
-//! hold.
+//! Memory bounds of a context: memory held for its peers, compared with the limits.
 //!
 //! Sums over its endpoints; the simulator checks the result after every step
 //! (invariant).
@@ -63,8 +62,8 @@ impl Core {
             (used.reserved, used.limit, "all participants"),
             (largest, used.participant_limit, "a participant"),
         ] {
-            // Records and samples of discovery find an eighth each beside samples that fill
-            // the limit.
+            // Discovery records and samples may use an eighth each in addition to samples
+            // that fill the limit.
             let max = limit.saturating_add(limit / 4);
             if held > max {
                 return Some(format!(

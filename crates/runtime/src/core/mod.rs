@@ -173,10 +173,10 @@ impl Default for CoreOptions {
     }
 }
 
-/// Totals of a context since its start.
+/// Counters of a context since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CoreCounts {
-    /// Datagrams received.
+    /// UDP datagrams received from all peers.
     pub datagrams_received: u64,
     /// Datagrams handed to the kernel.
     pub datagrams_sent: u64,
@@ -186,15 +186,16 @@ pub struct CoreCounts {
     pub send_waits: u64,
     /// Datagrams that are not RTPS.
     pub malformed: u64,
-    /// Datagrams and discovery messages in the name of a participant from an address
-    /// that it has not proven. They were dropped: most often they are forged.
+    /// Datagrams and discovery messages dropped because they name a participant from an
+    /// address that it has not proven. Most of them are forged.
     pub foreign_sources: u64,
-    /// Participants that answered after a dispose or a restart in their name, which
-    /// most often was forged.
+    /// Participants that answered after a dispose or a restart in their name. Most such
+    /// messages are forged.
     pub returned_participants: u64,
     /// Datagrams with discovery data that the rate limiter dropped.
     pub rate_limited: u64,
-    /// The IPv4 address of which it dropped most, and how many; zeros without any.
+    /// The IPv4 address with most rate-limited datagrams, and their number; zeros without
+    /// any.
     pub most_rate_limited: ([u8; 4], u64),
 }
 
@@ -212,10 +213,10 @@ pub(crate) struct ReceiveCounters {
     pub(crate) most_limited_count: AtomicU64,
 }
 
-/// Moves of traffic between two addresses, and when they were told.
+/// Logged moves of traffic between two addresses, with their time.
 type ToldMoves = Vec<([u8; 4], [u8; 4], Instant)>;
 
-/// What opening the sockets has shown.
+/// Results of opening the sockets.
 struct SocketReport {
     participant_index: u32,
     advice: Vec<String>,
@@ -484,7 +485,7 @@ impl Core {
         for wire in self.wires.iter() {
             wire.close(now);
         }
-        // The background I/O thread may hold the core a moment longer, and the process
+        // The background I/O thread may still hold the core for a moment, and the process
         // may be about to end.
         self.write_trace_file();
     }
@@ -541,7 +542,7 @@ fn guid_prefix(unique: [u8; 10]) -> GuidPrefix {
     GuidPrefix(bytes)
 }
 
-/// What the participant announces.
+/// Configuration of the participant's announcements.
 fn participant_config(
     options: &CoreOptions,
     prefix: GuidPrefix,
@@ -578,7 +579,7 @@ fn participant_config(
     config
 }
 
-/// Logs what the operator should know about the sockets.
+/// Logs warnings about the sockets.
 fn report_sockets(plan: &SocketPlan, opened: &OpenedTransports) {
     for advice in &opened.advice {
         tracing::warn!("{advice}");

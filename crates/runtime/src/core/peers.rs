@@ -1,5 +1,5 @@
-//! Peers of this host, as the driver and users of a context see them: discovery logs
-//! before messages, and how samples travel to whom.
+//! Peers of this host: reads discovery logs before messages, and reports how samples
+//! travel to each peer.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -15,18 +15,18 @@ use crate::sample::DeliveryPath;
 use crate::shm_connections::PeerDelivery;
 use crate::shm_transport::{ConnectionCounts, ConnectionTotals};
 
-/// How many 16 KiB parts of a log are read before its owner's next message: all of
-/// a log of the usual size.
+/// Number of 16 KiB parts of a log read before its owner's next message: all of a log of
+/// usual size.
 const CATCH_UPS_MAX: usize = 1024;
 
-/// A participant that announces itself and answers nothing, so that nothing is exchanged
+/// A participant that announces itself but never answers, so that no data is exchanged
 /// with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SilentParticipant {
-    /// Its GUID prefix.
+    /// GUID prefix in its announcements.
     pub prefix: GuidPrefix,
-    /// Its stack.
+    /// DDS vendor in its announcements.
     pub vendor: VendorId,
     /// The first address that it announces.
     pub address: Option<Ipv4Addr>,
@@ -43,7 +43,7 @@ impl SilentParticipant {
         }
     }
 
-    /// Logs that it never answers what it announces from this address.
+    /// Logs that it never answers its announcements from this address.
     pub(crate) fn warn(&self, from: Option<Locator>) {
         let from = from.map_or_else(String::new, |from| format!(" from {from}"));
         tracing::warn!(
@@ -65,8 +65,8 @@ impl fmt::Display for SilentParticipant {
 }
 
 impl Core {
-    /// The participants that have announced themselves for some seconds and answer
-    /// nothing. For diagnostics. Locks the participant.
+    /// Participants that have announced themselves for some seconds without answering.
+    /// For diagnostics. Locks the participant.
     pub fn silent_participants(&self) -> Vec<SilentParticipant> {
         let participant = self.participant().lock();
         let silent = participant.silent_participants();
@@ -92,8 +92,8 @@ impl Core {
         }
     }
 
-    /// Reads a peer's log up to its next message: records appended before the
-    /// message apply already.
+    /// Reads a peer's log up to its next message: records appended before the message
+    /// already apply.
     pub(crate) fn catch_up_with_peer(&self, now: Instant, peer: GuidPrefix) {
         for _ in 0..CATCH_UPS_MAX {
             if !self.same_host.read_log_of(now, peer) {
@@ -103,8 +103,8 @@ impl Core {
         }
     }
 
-    /// Whether the sender of a datagram is connecting as a same-host peer. Its
-    /// datagrams are ignored meanwhile and repeated if no connection follows.
+    /// Whether the sender of a datagram is connecting as a same-host peer. Its datagrams
+    /// are ignored meanwhile, and sent again if no connection follows.
     pub(crate) fn is_connecting_peer(&self, now: Instant, peer: GuidPrefix) -> bool {
         // Most are known.
         if !self.same_host.may_connect(peer) {
@@ -120,14 +120,14 @@ impl Core {
         if let Some(shm) = self.shm_connections.get()
             && self.shm_connections.poll(shm, now)
         {
-            // A peer may send from elsewhere now.
+            // A peer may send from another address now.
             self.received.peers_changed.fetch_add(1, Ordering::Relaxed);
             self.serve_participant(now);
         }
     }
 
     /// How samples travel between this context and the participant of an endpoint,
-    /// itself included, and why not by shared memory.
+    /// including this participant, and why not by shared memory.
     pub fn delivery_path_to(&self, endpoint: Guid) -> PeerDelivery {
         match self.other_wire_to(endpoint) {
             Some(path) => PeerDelivery {
@@ -138,8 +138,8 @@ impl Core {
         }
     }
 
-    /// The path by a wire beside RTPS to a remote endpoint, or to any of a participant.
-    /// RTPS goes first: another wire lists nothing that it reaches.
+    /// Path by a wire beside RTPS to a remote endpoint, or to any endpoint of a
+    /// participant. RTPS takes precedence: other wires list nothing that it reaches.
     pub fn other_wire_to(&self, endpoint: Guid) -> Option<DeliveryPath> {
         let mut added = self.wires.added().iter();
         let found = added.find(|wire| {
@@ -161,8 +161,8 @@ impl Core {
         lacking.collect()
     }
 
-    /// Why two other participants share no memory, judged by what they announce;
-    /// `None` where they should.
+    /// Why two other participants do not share memory, according to their announcements;
+    /// `None` if they should.
     pub fn why_no_shared_memory(&self, one: GuidPrefix, other: GuidPrefix) -> Option<String> {
         let security = self.security.as_ref();
         if security.is_some_and(|security| security.are_in_different_enclaves(one, other)) {

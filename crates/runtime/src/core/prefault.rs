@@ -1,12 +1,11 @@
-//! Prefault and chunk reuse: a fast publisher of large messages stays in mapped,
-//! cached memory.
+//! Prefault and chunk reuse: keeps a fast publisher of large messages in mapped, cached
+//! memory.
 //!
-//! The first use of memory costs page faults, more than writing it, and memory
-//! written long ago has left the caches. A KEEP_ALL publisher, which may block
-//! anyway, therefore gives its readers a moment to return a chunk before it takes
-//! fresh memory. It waits no longer than fresh memory would cost. A transient local
-//! publisher gets nothing back, since it keeps its samples. It prefaults the memory
-//! of the next message after sending one.
+//! The first use of memory causes page faults, which cost more than writing it. Memory
+//! written long ago has left the caches. Therefore a KEEP_ALL publisher, which may block
+//! anyway, waits briefly for a returned chunk before it takes fresh memory. The wait is
+//! no longer than fresh memory would cost. A transient-local publisher keeps its samples,
+//! so no chunk is returned. It prefaults the memory of the next message after each send.
 
 use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
 use pteros_rtps::time::Duration;
@@ -29,8 +28,8 @@ const KEPT_MIN: usize = 2;
 const BYTES_PER_NANOSECOND: usize = 4;
 
 impl Core {
-    /// A chunk that was used before, for a publisher with chunks in flight whose
-    /// readers return them in time.
+    /// A chunk that was used before, for a publisher with chunks in flight that readers
+    /// return in time.
     pub(crate) fn prefaulted_chunk(
         &self,
         shm: &dyn ShmTransport,
@@ -70,13 +69,12 @@ impl Core {
     }
 }
 
-/// Whether each message takes fresh memory because the earlier ones are kept.
+/// Whether each message takes fresh memory, because earlier ones are kept.
 fn keeps_memory(qos: &EndpointQos) -> bool {
     qos.history == History::KeepAll && qos.durability != Durability::Volatile
 }
 
-/// Whether readers return memory by acknowledging, and the publisher may block for
-/// that.
+/// Whether acknowledgements return memory, and the publisher may block for them.
 fn reuses_memory(qos: &EndpointQos) -> bool {
     qos.history == History::KeepAll
         && qos.reliability == Reliability::Reliable

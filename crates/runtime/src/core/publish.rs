@@ -250,7 +250,8 @@ impl Core {
             }
             let now = self.platform.now();
             if state.machine.has_filters() {
-                // The filters read it and decide which readers it must wait for.
+                // Filters read the payload and decide for which readers the writer must
+                // wait.
                 let payload: &Bytes = payload.get_or_insert_with(|| serialize(writer, message));
                 let locks = WriteLocks { state, group };
                 accepted = self.try_write_sample(now, writer, message, locks, write, payload);
@@ -484,7 +485,7 @@ impl Core {
         }
     }
 
-    /// Leaves a writer's unsent data to the driver, after a short delay.
+    /// Leaves a writer's unsent data to the driver, which retries after a short delay.
     pub(crate) fn schedule_send_retry(&self, writer: &WriterEndpoint) {
         let now = self.platform.now();
         let mut state = writer.state.lock();
@@ -515,8 +516,8 @@ impl Core {
             .schedule(TimeoutOwner::Writer(writer.guid().entity), next);
     }
 
-    /// Sends what LATENCY_BUDGET and deferred sends hold back, or queues it at the
-    /// flow controller.
+    /// Sends messages held back by LATENCY_BUDGET or deferred sends, or queues the writer
+    /// at its flow controller.
     pub fn flush(&self, writer: &WriterEndpoint) {
         self.send_deferred();
         if writer.announced().qos.latency_budget != Duration::ZERO {
@@ -525,7 +526,7 @@ impl Core {
         }
     }
 
-    /// Sends what a writer has to send and reports its events.
+    /// Sends a writer's output and reports its events.
     pub(crate) fn serve_writer(&self, now: Instant, writer: &WriterEndpoint) {
         if let Some(membership) = writer.flow_membership() {
             let mut state = writer.state.lock();
@@ -577,8 +578,8 @@ impl Core {
         self.intra_process.assert_liveliness(now, writer);
     }
 
-    /// Asserts liveliness for all MANUAL_BY_PARTICIPANT writers: one stands for all
-    /// of them.
+    /// Asserts liveliness for all MANUAL_BY_PARTICIPANT writers, which one assertion
+    /// covers.
     fn assert_participant(&self, now: Instant) {
         let kind = Liveliness::ManualByParticipant;
         let writers: Vec<_> = {
@@ -609,8 +610,8 @@ fn sample_meta(writer: &WriterEndpoint, state: &mut WriterState, source: Timesta
     }
 }
 
-/// Whether a sample is only kept for late joiners. The send path would find nothing,
-/// and its code is cold then: the callback of a local reader would wait for it.
+/// Whether a sample is only kept for late joiners. The send path would find nothing to
+/// send, and its cold code would delay the callback of a local reader.
 fn has_nothing_to_send(writer: &WriterEndpoint, state: &WriterState) -> bool {
     let machine = &state.machine;
     writer.flow_membership.is_none() && !machine.has_readers() && !machine.has_output()
@@ -684,8 +685,8 @@ fn cache_change(
     }
 }
 
-/// Stores the sample for local late joiners and in the durable store. The bytes are
-/// kept if they exist, otherwise the shared value.
+/// Stores the sample for local late joiners and in the durable store: its bytes if they
+/// exist, otherwise the shared value.
 fn keep_for_late_joiners(
     state: &mut WriterState,
     now: Instant,

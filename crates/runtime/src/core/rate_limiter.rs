@@ -1,10 +1,9 @@
 //! Rate limiter of discovery traffic: a token bucket for each source address.
 //!
 //! Discovery data costs a lock and a parser, 14 µs for an announcement. It shares the
-//! sockets with user data, so a flood of it would take the time of user data. The
-//! driver asks here before it parses; what exceeds a bucket is dropped and counted.
-//! Reliable discovery traffic that is dropped is repeated, announcements are
-//! periodic.
+//! sockets with user data, so a flood of it would delay user data. The driver checks the
+//! bucket before parsing. Datagrams above the rate are dropped and counted. Reliable
+//! discovery traffic is retransmitted, announcements are periodic.
 //!
 //! The buckets follow the generic cell rate algorithm (ITU-T I.371): each stores one
 //! time.
@@ -21,26 +20,26 @@ const PEER_RATE: i64 = 10_000;
 /// The same from any other address.
 const STRANGER_RATE: i64 = 500;
 
-/// The same from all other addresses together: source addresses can be forged. They
-/// take 7 % of a CPU.
+/// The same for all other addresses together, because source addresses can be forged. It
+/// corresponds to 7 % of a CPU.
 const STRANGERS_RATE: i64 = 5_000;
 
 /// Addresses with a bucket that is not full. Beyond it, further addresses have the
 /// common bucket only.
 const SOURCES_MAX: usize = 1_024;
 
-/// The span between two log lines.
+/// Time between two log lines.
 const REPORT_PERIOD: Duration = Duration::from_secs(60);
 
 /// A token bucket that holds the tokens of one second.
 #[derive(Clone, Copy)]
 struct TokenBucket {
-    /// When it is full again.
+    /// When the bucket is full again.
     full_at: Instant,
 }
 
 impl TokenBucket {
-    /// Takes a token of a bucket with `rate` tokens per second; false if it is
+    /// Takes a token from a bucket with `rate` tokens per second. Returns false if it is
     /// empty.
     fn take(&mut self, now: Instant, rate: i64) -> bool {
         if self.full_at.since(now) >= Duration::from_secs(1) {
@@ -97,7 +96,7 @@ impl DiscoveryRateLimiter {
         let admitted = if source.has_peer {
             source.bucket.take(now, PEER_RATE)
         } else {
-            // Its own bucket first: what it exceeds takes nothing from the others.
+            // Its own bucket first, so that its excess takes nothing from others.
             let is_within = source.bucket.take(now, STRANGER_RATE);
             (is_within || fault!("one-address-takes-all"))
                 && self.strangers.take(now, STRANGERS_RATE)
@@ -111,13 +110,13 @@ impl DiscoveryRateLimiter {
         admitted
     }
 
-    /// The address of which most datagrams were dropped, and how many.
+    /// The address with most dropped datagrams, and their number.
     pub(super) fn most_limited(&self) -> ([u8; 4], u64) {
         self.most_limited
     }
 
-    /// Drops addresses with a full bucket from a full table: peers last, since the next
-    /// datagram would have to prove again that it comes from a peer.
+    /// Drops addresses with a full bucket from a full table. Peers are dropped last,
+    /// because their next datagram would have to prove again that it comes from a peer.
     fn has_space(&mut self, now: Instant) -> bool {
         for keeps_peers in [true, false] {
             if self.sources.len() >= SOURCES_MAX {

@@ -1,5 +1,5 @@
-//! Security, as the other parts of a context meet it: nothing is denied without it,
-//! and what it learns changes matches.
+//! Security hooks of a context: without security nothing is denied. Results of security
+//! change matches.
 
 use std::sync::Arc;
 
@@ -52,8 +52,8 @@ impl Core {
         }
     }
 
-    /// Whether a match can be completed now. If not, it is kept until keys arrive,
-    /// or recorded as denied.
+    /// Whether a match can be completed now. If not, it is kept until keys arrive, or
+    /// recorded as denied.
     pub(crate) fn is_match_ready(
         &self,
         now: Instant,
@@ -116,8 +116,8 @@ impl Core {
         self.serve_participant(now);
     }
 
-    /// Checks local endpoints again. Those no longer allowed lose their matches,
-    /// local ones too; those allowed again get them back.
+    /// Checks local endpoints again. Endpoints that are no longer allowed lose their
+    /// matches, also local ones. Endpoints that are allowed again get them back.
     fn recheck_local_endpoints(&self, now: Instant, security: &Security) {
         let order = self.endpoints.begin_match();
         let (writers, readers) = (self.endpoints.writers(), self.endpoints.readers());
@@ -131,7 +131,7 @@ impl Core {
             match (was(own.guid), barred.get(&own.guid)) {
                 (false, Some(why)) => self.end_matches(now, security, own.guid, why),
                 (true, None) => {
-                    // A peer that knows it receives it as a new endpoint.
+                    // A peer that knows the endpoint receives it as a new one.
                     let mut participant = self.participant().lock();
                     participant.remove_endpoint(now, own.guid);
                     if own.is_writer() {
@@ -163,8 +163,8 @@ impl Core {
         self.scheduler.wake_waiters();
     }
 
-    /// Ends the matches of a local endpoint with authenticated peers. It stays
-    /// announced, so that they can report the reason, too.
+    /// Ends the matches of a local endpoint with authenticated peers. It remains
+    /// announced, so that peers can report the reason as well.
     fn end_matches(&self, now: Instant, security: &Security, own: Guid, why: &str) {
         let matched: Vec<Guid> = {
             let participant = self.participant().lock();

@@ -1,9 +1,8 @@
-//! Check of the source address of user traffic, and the lease renewal by it: one
-//! look-up per datagram.
+//! Source check of user traffic, with lease renewal: one look-up per datagram.
 //!
-//! The participant judges an address ([`Participant::accepts_source`]) and renews the
-//! lease. Its answer is kept for a moment, so that its lock is taken five times a
-//! second per peer, and not per datagram. Called by `dispatch`.
+//! The participant decides about an address ([`Participant::accepts_source`]) and renews
+//! the lease. The decision is cached briefly. So its lock is taken five times a second
+//! per peer instead of once per datagram. Called by `dispatch`.
 //!
 //! [`Participant::accepts_source`]: pteros_rtps::participant::Participant::accepts_source
 
@@ -14,37 +13,36 @@ use pteros_rtps::id::GuidPrefix;
 use pteros_rtps::locator::Locator;
 use pteros_rtps::time::{Duration, Instant};
 
-/// How long an answer is kept, and how often ordinary traffic of a peer renews its
+/// Lifetime of a cached decision, and period at which a peer's user traffic renews its
 /// lease.
 const CHECK_PERIOD: Duration = Duration::from_millis(200);
 
-/// Answers kept. Beyond it all are forgotten and asked for once more.
+/// Cached decisions. When full, the cache is cleared.
 const CHECKS_MAX: usize = 1024;
 
-/// The source of messages that came by shared memory.
+/// Source address of shared-memory messages.
 const SHARED_MEMORY: [u8; 16] = [0; 16];
 
-/// The answers of the last moment, by participant and address.
+/// Cached decisions, by participant and address.
 #[derive(Default)]
 pub(crate) struct SourceChecks {
     checks: BTreeMap<(GuidPrefix, [u8; 16]), (Instant, bool)>,
-    /// The count of changed participants when they were asked for.
+    /// Count of changed participants at the time of the decisions.
     peers_changed: u64,
 }
 
-/// The outcome of a check.
+/// Outcome of a source check.
 #[derive(Clone, Copy)]
 pub(crate) struct SourceCheck {
-    /// The datagram may speak for the participant.
+    /// The datagram is accepted for the participant.
     pub(crate) accepted: bool,
-    /// The participant was asked, and may have something to send or to tell.
+    /// The participant made a new decision, and may have output.
     pub(crate) is_new: bool,
 }
 
 impl SourceChecks {
-    /// Whether a datagram from this address may speak for a participant: asks unless
-    /// it did a moment ago. `peers_changed` counts participants discovered, changed or
-    /// lost.
+    /// Whether a datagram from this address is accepted for a participant, from the cache
+    /// if possible. `peers_changed` counts participants discovered, changed or lost.
     pub(crate) fn check(
         &mut self,
         now: Instant,
@@ -53,7 +51,7 @@ impl SourceChecks {
         ask: impl FnOnce() -> bool,
     ) -> SourceCheck {
         if self.peers_changed != peers_changed {
-            // An unknown participant may send from anywhere, a known one may not.
+            // An unknown participant may send from any address, a known one may not.
             self.checks.clear();
             self.peers_changed = peers_changed;
         }
@@ -75,7 +73,7 @@ impl SourceChecks {
         }
     }
 
-    /// Whether to renew the lease of a peer, after a message by shared memory.
+    /// Whether to renew the lease of a peer after a shared-memory message.
     pub(crate) fn renews(&mut self, now: Instant, prefix: GuidPrefix) -> bool {
         let key = (prefix, SHARED_MEMORY);
         let known = self.checks.get(&key);
@@ -121,11 +119,11 @@ mod tests {
         assert!(check(millis(0), 0, (PEER, at(1, 7411)), Some(true)));
         assert!(!check(millis(0), 0, (PEER, at(2, 7411)), Some(false)));
         assert!(!check(millis(0), 0, (OTHER, at(1, 7411)), Some(false)));
-        // Ports of one address are alike, and a refusal is kept too.
+        // Ports of one address are equivalent, and refusals are cached as well.
         assert!(check(millis(199), 0, (PEER, at(1, 9999)), None));
         assert!(!check(millis(199), 0, (PEER, at(2, 7411)), None));
         assert!(!check(millis(200), 0, (PEER, at(1, 7411)), Some(false)));
-        // A participant that came or went may change every answer.
+        // A discovered or lost participant may change every decision.
         assert!(check(millis(201), 1, (PEER, at(1, 7411)), Some(true)));
         assert!(check(millis(202), 1, (PEER, at(1, 7411)), None));
     }

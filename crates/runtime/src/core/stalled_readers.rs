@@ -1,5 +1,5 @@
-//! Stalled subscriptions of our publishers: told in the log and announced with the
-//! publisher (SEDP), so that tools on any host can name them.
+//! Stalled subscriptions of our publishers: logged, and announced with the publisher
+//! (SEDP), so that tools on any host can name them.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::core::Core;
 use crate::endpoints::writer::WriterEndpoint;
 
 impl Core {
-    /// Tells and announces that other subscriptions of a publisher stall than before.
-    /// Call it without a lock.
+    /// Logs and announces a change of a publisher's stalled subscriptions. Call it
+    /// without a lock.
     pub(crate) fn report_stalls(&self, now: Instant, writer: &WriterEndpoint) {
         if !writer.stall_report.take_changed() {
             return;

@@ -15,8 +15,8 @@ impl Core {
         Arc::new(SubscriptionGroup::new(presentation))
     }
 
-    /// Begins an access: until its end the members show the present samples and no
-    /// later ones.
+    /// Starts an access: until its end the members show the present samples and no later
+    /// ones.
     ///
     /// Nested accesses only count; each needs an [`Core::end_access`].
     pub fn begin_access(&self, group: &SubscriptionGroup) {
@@ -32,7 +32,7 @@ impl Core {
         let freed_space = state.count_full() < full;
         let mut readers = state.take_resumed();
         if opened {
-            // A waiting time has begun, which some reader must time out.
+            // A new wait has started, which some reader must time out.
             readers.extend(state.readers().into_iter().next());
         }
         drop(state);
@@ -80,7 +80,7 @@ impl Core {
             if let Some(item) = item {
                 return Some((reader.data.guid, item));
             }
-            // A filter rejected it, or another thread was faster.
+            // A filter rejected it, or another thread took it first.
         }
     }
 }

@@ -1,11 +1,11 @@
-//! How full the tables of remote participants and endpoints are, and who fills them:
-//! for the log, once per full table, and for diagnostics (`pteros doctor`).
+//! Fill level of the tables of remote participants and endpoints, and the host with most
+//! entries: logged once per full table, and for diagnostics (`pteros doctor`).
 
 use pteros_rtps::participant::{Table, TableHolder};
 
 use crate::core::Core;
 
-/// How full a table is that remote hosts fill.
+/// Fill level of a table that remote hosts fill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableUse {
@@ -13,18 +13,18 @@ pub struct TableUse {
     pub entries: &'static str,
     /// The field of [`Limits`](pteros_dcps::limits::Limits) that sets its size.
     pub limit_field: &'static str,
-    /// The number of its entries.
+    /// Number of entries now.
     pub held: usize,
-    /// The most it may hold.
+    /// Largest number of entries.
     pub limit: usize,
-    /// The host with the most entries: an address, or "this host".
+    /// Host with the most entries: an address, or "this host".
     pub holder: String,
-    /// The entries of that host.
+    /// Number of entries of that host.
     pub held_by_holder: usize,
 }
 
 impl Core {
-    /// How full the tables of remote participants and endpoints are. Counts all
+    /// Fill levels of the tables of remote participants and endpoints. Counts all
     /// entries: for diagnostics. Locks the participant.
     pub fn table_uses(&self) -> Vec<TableUse> {
         let fills = self.participant().lock().table_fills();
@@ -43,7 +43,7 @@ impl Core {
     }
 }
 
-/// The host that holds most of a table, as text.
+/// The host with most entries of a table, as text.
 fn holder_name(holder: TableHolder) -> String {
     match holder.address {
         Some([a, b, c, d]) => format!("{a}.{b}.{c}.{d}"),

@@ -1,5 +1,4 @@
-//! When a context's trace file is written: soon after records came, by the thread
-//! that drives.
+//! Schedule of a context's trace file: the driver writes it shortly after new records.
 
 use pteros_rtps::time::Instant;
 
@@ -8,7 +7,7 @@ use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::trace::file::WRITE_DELAY;
 
 impl Core {
-    /// Schedules the next write, if the trace has news and none is scheduled.
+    /// Schedules the next write if the trace has new records and none is scheduled.
     #[inline]
     pub(crate) fn schedule_trace_writing(&self, now: Instant) {
         if let Some(tracer) = &self.tracer

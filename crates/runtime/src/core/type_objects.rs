@@ -1,10 +1,9 @@
 //! Type information of endpoints (type compatibility / TypeLookup / TypeObject):
 //! announcing local types, and reading remote ones (XTypes 1.3 §7.6.3.2.1).
 //!
-//! Announced are types with a known description whose type name equals the
-//! description's; all others match by name only. The announced value of a generated
-//! type is one of its constants. It is described, serialized and hashed only when a
-//! peer requests it.
+//! Types with a known description whose type name equals the description's are announced.
+//! All others match by name only. The announced value of a generated type is one of its
+//! constants. The type is described, serialized and hashed only when a peer requests it.
 
 use bytes::Bytes;
 use pteros_msg::describe::TypeDescription;
@@ -49,9 +48,8 @@ impl Core {
 
     /// The type of a remote endpoint, requested from its participant (TypeLookup).
     ///
-    /// Requests what is missing and does not wait. Call again when the graph has
-    /// changed, after half a second at the latest. `None`: there is no such
-    /// endpoint.
+    /// Requests missing types and does not wait. Call again when the graph has changed,
+    /// after half a second at the latest. `None` if there is no such endpoint.
     pub fn remote_type(&self, remote: Guid) -> Option<RemoteType> {
         let now = self.platform.now();
         let known = self.participant().lock().remote_type(now, remote);

@@ -1,10 +1,9 @@
-//! Decoding of received samples: the one place where a sample that is not of its
-//! reader's type ends.
-//!
-//! Whoever sends is matched, but nothing else is known of what it sends. So a sample
-//! that does not decode is no error of the program that receives it: it is dropped and
-//! counted, and the next one is taken. The layers above only bring the decoder of their
+//! Decoding of received samples: drops and counts each sample that is not of its reader's
 //! type.
+//!
+//! Matching does not prove that a sender's data has the announced type. So a sample that
+//! does not decode is no error of the receiving program: it is dropped and counted, and
+//! the next one is taken. The layers above provide only the decoder of their type.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -22,8 +21,8 @@ use crate::sample::QueuedSample;
 impl Core {
     /// Takes a reader's oldest sample that `decode` accepts. Never blocks on I/O.
     ///
-    /// A sample that it refuses is dropped, see [`Core::note_undecodable`]. `decode`
-    /// runs under no lock. It returns errors of its own as a part of `T`.
+    /// A refused sample is dropped, see [`Core::note_undecodable`]. `decode` runs under
+    /// no lock. It returns its own errors as a part of `T`.
     pub fn take_decoded<T, E: Display>(
         &self,
         reader: &ReaderEndpoint,
@@ -41,8 +40,8 @@ impl Core {
 
     /// Counts a sample that is not of its reader's type
     /// ([`ReaderCounts::undecodable`](crate::reader::ReaderCounts::undecodable)). The
-    /// log tells the first one of each publisher, and the reader announces the counts.
-    /// For a sample that was not decoded by [`Core::take_decoded`].
+    /// first one of each publisher is logged, and the reader announces the counts. For
+    /// samples that were not decoded by [`Core::take_decoded`].
     pub fn note_undecodable(&self, reader: &ReaderEndpoint, publisher: Guid, reason: &dyn Display) {
         let now = self.platform.now();
         if reader.undecodable.note(now, publisher) {
@@ -51,12 +50,12 @@ impl Core {
                 "{}", describe(&reader.data, publisher, reason)
             );
         }
-        // The driver announces it: a caller may hold locks of its own.
+        // The driver announces it, because a caller may hold its own locks.
         reader.schedule(&self.scheduler, &reader.machine.lock());
     }
 
-    /// Announces the counts of undecodable samples when they are due, and logs what could
-    /// not be logged before. Call it without a lock.
+    /// Announces the counts of undecodable samples when due, and logs deferred lines.
+    /// Call it without a lock.
     pub(crate) fn announce_undecodable(&self, now: Instant, reader: &ReaderEndpoint) {
         let Some(counts) = reader.undecodable.take_due(now) else {
             return;
@@ -80,8 +79,8 @@ impl Core {
         self.serve_participant(now);
     }
 
-    /// Tells in the log that a reader of another process drops what a writer here sends:
-    /// the publisher's side of [`Core::note_undecodable`]. Once for each writer.
+    /// Logs that a reader of another process drops the samples of a local writer: the
+    /// publisher's side of [`Core::note_undecodable`]. Once per writer.
     pub(crate) fn tell_refused(&self, remote: &EndpointData) {
         for (writer, count) in &remote.undecodable {
             if writer.prefix == self.prefix

@@ -1,9 +1,9 @@
 //! Further wires: announces endpoints on all wires, and applies what a wire beside
 //! RTPS reports.
 //!
-//! A remote writer on such a wire is a best-effort writer of the reader's machine, as
-//! one of this process is. So filters, limits, DEADLINE and LIVELINESS act on its
-//! samples alike.
+//! A remote writer on such a wire is a best-effort writer of the reader's machine, like a
+//! local writer. So filters, limits, DEADLINE and LIVELINESS apply to its samples as
+//! well.
 
 use std::sync::Arc;
 
@@ -31,15 +31,15 @@ use crate::sample::QueuedSample;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::wire::{NodeName, SampleWire, WireEvent, WireSample};
 
-/// DDS topics of requests begin with it.
+/// Prefix of the DDS topics of requests.
 const REQUEST_PREFIX: &str = "rq/";
 
-/// Polls of one wire, each with at most one sample, before user code has its turn. As
-/// many datagrams are handled in one turn.
+/// Polls of one wire, each with at most one sample, before user code runs. The same
+/// number of datagrams is handled per poll of the sockets.
 const POLLS_MAX: usize = 64;
 
 impl Core {
-    /// Announces a local endpoint on all wires, or its changed data.
+    /// Announces a local endpoint, or its changed data, on all wires.
     pub(crate) fn announce_endpoint(&self, now: Instant, endpoint: &Arc<EndpointData>) {
         for wire in self.wires.iter() {
             let Some(reason) = wire.why_not(endpoint) else {
@@ -54,8 +54,8 @@ impl Core {
         }
     }
 
-    /// Tells the further wires the node of a local endpoint, and applies what they
-    /// report: a publisher may write at once.
+    /// Notifies the further wires of a local endpoint's node, and applies their reports:
+    /// a publisher may write at once.
     pub(crate) fn attach_endpoint_on_wires(&self, key: NodeKey, endpoint: Guid) {
         if self.wires.added().is_empty() {
             return;
@@ -72,7 +72,7 @@ impl Core {
         self.serve_wires(now);
     }
 
-    /// Tells the further wires the type hash of a service.
+    /// Notifies the further wires of the type hash of a service.
     pub(crate) fn note_service_hash(&self, endpoint: Guid, hash: Option<TypeHash>) {
         let Some(hash) = hash else { return };
         for wire in self.wires.added() {
@@ -80,7 +80,7 @@ impl Core {
         }
     }
 
-    /// Tells the further wires the content filter of a reader.
+    /// Notifies the further wires of the content filter of a reader.
     pub(crate) fn note_content_filter(&self, reader: Guid, filter: Option<&Arc<ContentFilter>>) {
         for wire in self.wires.added() {
             wire.note_content_filter(reader, filter);
@@ -105,14 +105,14 @@ impl Core {
         }
     }
 
-    /// Polls the further wires and applies what they report. Call under `MatchOrder`.
+    /// Polls the further wires and applies their reports. Call under `MatchOrder`.
     pub(crate) fn serve_wires(&self, now: Instant) {
         for index in 0..self.wires.added().len() {
             self.serve_wire(now, index);
         }
     }
 
-    /// The same for one of them.
+    /// Polls one of the further wires.
     pub(crate) fn serve_wire(&self, now: Instant, index: usize) {
         let Some(wire) = self.wires.added().get(index) else {
             return;
@@ -127,13 +127,13 @@ impl Core {
                 self.apply_wire_event(now, wire, event);
             }
         }
-        // The rest waits until user code had its turn.
+        // The remaining events wait until user code has run.
         self.scheduler
             .schedule(TimeoutOwner::Wire(index), Some(now));
     }
 
-    /// Applies what discovery by RTPS has decided. A participant that RTPS reaches is
-    /// left to it by the further wires: their matches end before those of RTPS begin.
+    /// Applies the decisions of discovery by RTPS. Further wires leave a participant that
+    /// RTPS reaches: their matches end before those of RTPS start.
     pub(crate) fn apply_rtps_event(&self, now: Instant, event: ParticipantEvent) {
         if self.wires.added().is_empty() {
             return self.apply(now, event);
@@ -167,7 +167,7 @@ impl Core {
             WireEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
                 self.apply_wire_unmatch(now, local, remote);
             }
-            // RTPS goes on with it: its nodes stay.
+            // RTPS continues with it, so its nodes remain.
             WireEvent::Discovery(ParticipantEvent::ParticipantLost { prefix, .. })
                 if self.participant().lock().has_participant(prefix) => {}
             WireEvent::Discovery(event) => self.apply(now, event),
@@ -235,7 +235,8 @@ impl Core {
                 && is_reliable(&**wire, change.writer)
             {
                 reader.wire_holds.hold(wire, change.writer);
-                // A thread may have made space meanwhile and seen no held writer.
+                // Another thread may have made space meanwhile without seeing the held
+                // writer.
                 reader
                     .wire_holds
                     .release_if(|| reader.machine.lock().has_space());
@@ -299,8 +300,8 @@ impl Core {
         }
     }
 
-    /// Sends what a publishing thread has queued on further wires. Takes no lock while
-    /// it sends.
+    /// Sends the messages that a publishing thread has queued on further wires. Takes no
+    /// lock while it sends.
     pub(crate) fn flush_wires(&self, now: Instant, writer: &WriterEndpoint) {
         let wires = writer.state.lock().wires.wires();
         for wire in wires {

@@ -26,8 +26,8 @@ pub(crate) struct ChangeableWriterQos {
     pub(super) autodisposes: AtomicBool,
 }
 
-// Relaxed throughout: each value stands for itself, and a change takes effect at
-// some sample published meanwhile.
+// Relaxed throughout: the values are independent, and a change takes effect at some
+// sample published meanwhile.
 impl ChangeableWriterQos {
     /// `is_timed`: the writer needs the clock, whatever its policies are.
     pub(crate) fn new(
@@ -58,7 +58,7 @@ impl ChangeableWriterQos {
         let qos = &data.qos;
         self.lifespan
             .store(qos.lifespan.as_nanos(), Ordering::Relaxed);
-        // Other values are only announced: each network maps them in its own way.
+        // Other values are only announced: each network maps them differently.
         let code_point = u8::try_from(qos.transport_priority).unwrap_or(0);
         let code_point = if code_point > 63 { 0 } else { code_point };
         self.code_point.store(code_point, Ordering::Relaxed);

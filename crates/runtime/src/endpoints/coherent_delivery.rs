@@ -1,4 +1,4 @@
-//! Delivery of samples to a subscription whose PRESENTATION holds them back.
+//! Delivery of samples to a subscription whose PRESENTATION may hold them back.
 
 use pteros_dcps::coherent::{
     CoherentSets, GroupDialect, MatchKey, ReaderLosses, ReadyBatch, SOLE_READER, WriterArrival,
@@ -38,7 +38,7 @@ impl ReaderEndpoint {
         }
     }
 
-    /// The limit that its sets have outgrown, if there is one.
+    /// The limit that its sets exceed, if any.
     pub(crate) fn exceeded_limit_of_sets(&self) -> Option<(&'static str, usize, usize)> {
         let index = self.member_index();
         self.with_sets(|sets| sets.exceeded_limit(index)).flatten()
@@ -163,8 +163,8 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Records the arrival for the reader's DEADLINE (in groups) and for that of
-    /// the instance. Others decide when the sample can be taken.
+    /// Records the arrival for the reader's DEADLINE (in groups) and for that of the
+    /// instance. Other parts decide when the sample can be taken.
     fn note_received_for_deadline<'i>(
         &self,
         now: Instant,
@@ -181,8 +181,8 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Takes the oldest sample of its part of a group. `None` if there is nothing;
-    /// no sample if a filter rejected it.
+    /// Takes the oldest sample of its part of a group. `None` if there is nothing; no
+    /// sample if a filter rejected it.
     pub(crate) fn pop_of_group(&self, now: impl Fn() -> Instant) -> Option<PoppedSample> {
         let member = self.group.as_ref()?;
         let machine = self.machine.lock();
@@ -219,7 +219,7 @@ impl ReaderEndpoint {
         Some(popped)
     }
 
-    /// Takes the oldest sample; sets come one after the other.
+    /// Takes the oldest sample; sets are returned one after the other.
     pub(crate) fn pop_of_sets(&self, now: impl Fn() -> Instant) -> PoppedSample {
         let mut machine = self.machine.lock();
         let mut cache = self.cache();
@@ -299,7 +299,7 @@ impl ReaderEndpoint {
         self.note_lost(losses.samples);
     }
 
-    /// As [`ReaderEndpoint::collect`], for samples that may have to wait.
+    /// As [`ReaderEndpoint::collect`], for samples that may be held back.
     pub(crate) fn collect_to_sets(&self, now: Instant, machine: &mut Reader, wall: Timestamp) {
         loop {
             if self.holds_back_when_full(machine) {
@@ -326,7 +326,7 @@ impl ReaderEndpoint {
     }
 }
 
-/// Whether the event may change which writers a publisher has, or is known to have.
+/// Whether the event may change the known writers of a publisher.
 pub(crate) fn changes_publishers(event: &WireEvent) -> bool {
     match event {
         WireEvent::Discovery(ParticipantEvent::EndpointDiscovered(data)) => data.group.is_some(),

@@ -1,11 +1,11 @@
 //! Durable store of publishers: durability TRANSIENT and PERSISTENT (DDS 1.4
 //! §2.2.3.4), with durability service (§2.2.3.5).
 //!
-//! There is no separate service process. The publisher's own process keeps a store.
-//! A later publisher with the same domain, node and topic, or the same store name,
-//! serves from it. Stored samples come before new ones, under new sequence numbers,
-//! with GUID and sequence number of the original writer. Subscriptions that
-//! received them before drop them (see `duplicate_filter`).
+//! There is no separate service process: the publisher's own process keeps a store. A
+//! later publisher with the same domain, node and topic, or the same store name, serves
+//! from it. Stored samples precede new ones, under new sequence numbers, with GUID and
+//! sequence number of the original writer. Subscriptions that have received them drop
+//! them (see `duplicate_filter`).
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Writers with a durable store: samples go in when they are published, and come
-//! back when the writer starts.
+//! Writers with a durable store: samples are stored when published, and restored when the
+//! writer starts.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,7 +31,7 @@ impl WriterEndpoint {
         };
         let kind = keyed.map_or(ChangeKind::Alive, |keyed| keyed.kind);
         if kind == ChangeKind::Unregistered {
-            // Registrations matter only to living writers.
+            // Registrations concern only living writers.
             return;
         }
         store.put(StoredSample {
@@ -81,7 +81,7 @@ impl WriterEndpoint {
             let age = wall
                 .as_nanos()
                 .saturating_sub(sample.source_nanos.unwrap_or(wall.as_nanos()));
-            // A wall clock that was set back makes no sample younger than new.
+            // A wall clock that was set back must not extend the lifespan.
             let left = lifespan.as_nanos().saturating_sub(age.max(0));
             if !lifespan.is_infinite() && left <= 0 {
                 continue;

@@ -16,7 +16,7 @@ use crate::scheduler::ready_queue::ReadySlot;
 #[derive(Default)]
 pub struct EndpointEvents {
     status: Mutex<EndpointStatus, rank::EventQueue>,
-    /// Whether an event waits. Written under the lock of `status`.
+    /// Whether an event is queued. Written under the lock of `status`.
     has_events: AtomicBool,
     /// Where user code waits for events.
     pub slot: ReadySlot,
@@ -31,7 +31,7 @@ impl EndpointEvents {
         event
     }
 
-    /// Whether none waits: one load.
+    /// Whether no event is queued: one load.
     pub fn is_empty(&self) -> bool {
         !self.has_events.load(Ordering::Acquire)
     }
@@ -51,7 +51,7 @@ impl EndpointEvents {
         self.status.lock().note_moved(peer);
     }
 
-    /// Takes those that [`EndpointEvents::note_moved`] has noted.
+    /// Takes the peers noted by [`EndpointEvents::note_moved`].
     pub(crate) fn take_moved(&self) -> Vec<Guid> {
         self.status.lock().take_moved()
     }

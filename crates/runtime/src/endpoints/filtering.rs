@@ -1,5 +1,5 @@
-//! Content filters at work: which messages of this process a reader accepts, and
-//! which a writer passes to whom.
+//! Applies content filters: to messages of this process at the reader, and to remote
+//! readers at the writer.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl ReaderEndpoint {
         filter.is_none_or(|filter| filter.passes(&message.serialized()))
     }
 
-    /// The filter in force.
+    /// The present filter.
     pub fn content_filter(&self) -> Option<FilterSpec> {
         let filter = self.filter.get()?;
         Some(filter.property().into())
@@ -43,8 +43,8 @@ impl WriterEndpoint {
         }
     }
 
-    /// A remote reader's filter as applied here; `None` if it has none, or none
-    /// that can be applied.
+    /// A remote reader's filter as applied here; `None` if it has none, or one that
+    /// cannot be applied.
     pub(crate) fn filter_of(&self, reader: &EndpointData) -> Option<Arc<ContentFilter>> {
         let property = reader.content_filter.as_ref()?;
         ContentFilter::from_peer(

@@ -1,5 +1,5 @@
-//! Ends of instances as outbound messages: published like messages, with the
-//! serialized key in place of the message (dispose / unregister).
+//! Ends of instances as outbound messages: published like messages, with the serialized
+//! key instead of the message (dispose / unregister).
 
 use std::any::TypeId;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::endpoints::writer::{WriterEndpoint, WriterState};
 use crate::error::PublishError;
 use crate::outbound::OutboundMessage;
 
-/// The end of one instance.
+/// Outbound message that disposes of or unregisters an instance.
 pub(crate) struct InstanceEndMessage {
     pub(crate) kind: ChangeKind,
     pub(crate) identity: InstanceIdentity,
@@ -53,14 +53,14 @@ impl OutboundMessage for InstanceEndMessage {
 }
 
 impl WriterEndpoint {
-    /// A message of an instance was refused.
+    /// Removes the registration of an instance whose first message was refused.
     pub(crate) fn forget_unwritten(&self, keyed: &SampleInstance) {
         if let Some(instances) = &mut self.state.lock().instances {
             instances.remove_unwritten(keyed);
         }
     }
 
-    /// The instance of a message, registered if it was not.
+    /// The instance of a message, registered on first use.
     pub(crate) fn register(
         &self,
         message: &mut dyn OutboundMessage,

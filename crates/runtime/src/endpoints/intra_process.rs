@@ -1,12 +1,11 @@
 //! The intra-process path: readers of the same context get a writer's messages as
 //! shared values, whatever the QoS.
 //!
-//! Samples bypass the protocol machines, but the machines still enforce policies.
-//! The reader's machine knows its local writers (as best-effort ones, so that it
-//! never sends to them). It is informed of samples and liveliness assertions when
-//! DEADLINE, a manual LIVELINESS lease, exclusive OWNERSHIP or TIME_BASED_FILTER
-//! needs that. So both paths count the same events, and endpoints without such
-//! policies pay nothing.
+//! Samples bypass the protocol machines, but the machines still enforce policies. The
+//! reader's machine knows its local writers (as best-effort ones, so that it never sends
+//! to them). It is informed of samples and liveliness assertions if DEADLINE, a manual
+//! LIVELINESS lease, exclusive OWNERSHIP or TIME_BASED_FILTER requires it. So both paths
+//! count the same events, and endpoints without such policies have no overhead.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -60,8 +59,8 @@ impl IntraProcess {
         let remembers = reader.note_durable(writer.guid(), &writer.data.qos);
         let route = IntraProcessRoute::new(&writer.data.qos, reader, remembers);
         let guard = writer.group.as_ref().map(|group| group.begin_write());
-        // Under the writer's lock, so that no message falls between the kept
-        // history and the route.
+        // Under the writer's lock, so that no message is missed between the kept history
+        // and the route.
         let mut state = writer.state.lock();
         let filter = reader.filter.get();
         if filter.is_some() || state.history.needs_serialization_for(reader.delivery_form) {
@@ -122,7 +121,7 @@ impl IntraProcess {
         }
     }
 
-    /// Ends the match of two endpoints that stay.
+    /// Ends the match of two endpoints that remain.
     pub(crate) fn end_match(
         &self,
         now: Instant,
@@ -141,7 +140,7 @@ impl IntraProcess {
             ..EndpointQos::clone(&writer.announced().qos)
         };
         if qos.liveliness == Liveliness::Automatic {
-            // It lives as long as this process does.
+            // It exists as long as this process.
             qos.lease_duration = Duration::INFINITE;
         }
         reader.note_writer(writer.guid(), qos.ownership_strength);
@@ -201,8 +200,8 @@ impl IntraProcess {
         }
     }
 
-    /// Delivers a message to every matched reader of this context. Returns whether
-    /// some of them got bytes.
+    /// Delivers a message to every matched reader of this context. Returns whether any of
+    /// them received bytes.
     pub(crate) fn deliver(
         &self,
         now: Instant,
@@ -391,8 +390,8 @@ impl WriterEndpoint {
     }
 }
 
-/// Whether a reader gets it. Ends of sets and of instances go only to readers with
-/// sets or instances.
+/// Whether a reader receives it. Ends of sets and of instances are delivered only to
+/// readers with sets or instances.
 fn accepts_kind(reader: &ReaderEndpoint, item: &QueuedSample) -> bool {
     let knows = is_data_or_instance_end(item) && (!item.is_end() || reader.is_keyed());
     knows || reader.holds_samples()

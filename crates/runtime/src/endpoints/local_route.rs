@@ -1,4 +1,4 @@
-//! Intra-process routes: how a writer's samples reach one reader of its context.
+//! Intra-process route: how a writer's samples reach one reader of its context.
 
 use std::sync::Arc;
 

@@ -2,9 +2,9 @@
 //! reliable one (SAMPLE_LOST status, DDS 1.4 §2.2.4.1), and for each of rejected
 //! samples (SAMPLE_REJECTED status).
 //!
-//! The status event comes with each loss, see `endpoints/event.rs`. The log tells
-//! the first loss at once and later ones together after [`PERIOD`]. Its owner, the
-//! reader endpoint, calls it on the thread that delivers. It never blocks.
+//! The status event is queued for each loss, see `endpoints/event.rs`. The log reports
+//! the first loss at once and later ones together after [`PERIOD`]. The reader endpoint
+//! owns the report, and updates it on the delivering thread. It never blocks.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,10 +13,10 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::{Duration, Instant};
 
-/// The shortest time between two log lines of one subscription.
+/// Shortest time between two log lines of one subscription.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Losses that the log has not told yet.
+/// Losses that are not logged yet.
 #[derive(Debug, Default)]
 pub(crate) struct LossReport {
     untold: AtomicU64,
@@ -30,13 +30,13 @@ impl LossReport {
         self.untold.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// When [`Self::take_due`] has something to tell.
+    /// When [`Self::take_due`] has losses to log.
     pub fn due_at(&self) -> Option<Instant> {
         let is_untold = self.untold.load(Ordering::Relaxed) > 0;
         is_untold.then(|| Instant::from_nanos(self.next_at.load(Ordering::Relaxed)))
     }
 
-    /// The number of losses to tell now, if the last line is long enough ago.
+    /// Number of losses to log now, if [`PERIOD`] has passed since the last line.
     pub fn take_due(&self, now: Instant) -> Option<u64> {
         self.due_at().filter(|due| *due <= now)?;
         let next = now.after(PERIOD);
@@ -57,7 +57,7 @@ pub(crate) fn warn_about_loss(reader: &EndpointData, count: u64, total: u64) {
     );
 }
 
-/// Warns that a subscription takes the state of a publisher anew (resynchronisation).
+/// Warns that a subscription has reset its state of a publisher (resynchronisation).
 pub(crate) fn warn_about_resynchronisation(reader: &EndpointData, writer: Guid) {
     tracing::warn!(
         subscription = %reader.guid,

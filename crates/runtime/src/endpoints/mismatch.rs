@@ -56,8 +56,8 @@ fn type_line(own: GuidPrefix, writer: &EndpointData, reader: &EndpointData) -> S
     }
 }
 
-/// Warns of two types with one name and different members. They match all the
-/// same, as do endpoints without type information.
+/// Warns of two types with one name and different members. They match nevertheless, as do
+/// endpoints without type information.
 pub(crate) fn warn_about_definitions(own: GuidPrefix, local: &EndpointData, remote: &EndpointData) {
     if !has_different_members(local, remote) {
         return;

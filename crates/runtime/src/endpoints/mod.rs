@@ -63,18 +63,18 @@ impl Endpoints {
         }
     }
 
-    /// Begins a change of matches. They happen one after the other, so that a match
-    /// and its end reach an endpoint in the order of discovery.
+    /// Starts a change of matches. Changes are serialized, so that a match and its end
+    /// reach an endpoint in the order of discovery.
     pub(crate) fn begin_match(&self) -> MutexGuard<'_, (), rank::MatchOrder> {
         self.match_order.lock()
     }
 
-    /// The tables, to look up.
+    /// Read access to the tables.
     pub(crate) fn read(&self) -> ReadGuard<'_, EndpointTable, rank::EndpointTable> {
         self.table.read()
     }
 
-    /// The tables, to change.
+    /// Write access to the tables.
     pub(crate) fn write(&self) -> WriteGuard<'_, EndpointTable, rank::EndpointTable> {
         self.table.write()
     }

@@ -60,7 +60,7 @@ impl PublisherGroup {
         self.state.lock().sets.is_open()
     }
 
-    /// Begins a coherent set; within an open one only counts.
+    /// Starts a coherent set; within an open one it only counts.
     ///
     /// # Errors
     /// [`GroupError::NotCoherent`], [`GroupError::NestedTooDeep`].
@@ -155,8 +155,8 @@ impl GroupWriteGuard<'_> {
         self.state.sets.coherent_mark(writer.open_set_begin, next)
     }
 
-    /// In ordered access: the other writers announce that nothing is missing from
-    /// them.
+    /// In ordered access: announces at the other writers that none of their samples is
+    /// missing.
     pub fn announce_group_position(
         &self,
         scheduler: &Scheduler,

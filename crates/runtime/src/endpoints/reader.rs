@@ -42,7 +42,7 @@ use pteros_dcps::cache::FullQueuePolicy;
 use pteros_dcps::cache::ReaderCache;
 use pteros_dcps::coherent::SOLE_READER;
 
-/// The counters of a subscription. Totals since it was created.
+/// Counters of a subscription since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReaderCounts {
     /// Samples put into the queue. In coherent sets and groups this includes
@@ -70,8 +70,8 @@ pub struct ReaderCounts {
     pub rejected: u64,
     /// Samples purged with their instance (READER_DATA_LIFECYCLE).
     pub purged: u64,
-    /// How often the state of a publisher was taken anew, because what came in its
-    /// name contradicted itself. Most often that was forged.
+    /// How often the state of a publisher was reset, because messages in its name
+    /// contradicted each other. Most such messages are forged.
     pub resynchronised: u64,
     /// Coherent sets dropped as a whole: a sample never arrived, or the set was
     /// larger than the queue. Received samples of such sets count as lost.
@@ -103,13 +103,13 @@ pub struct ReaderEndpoint {
     pub(crate) filter: IntraProcessFilter,
     cache: Mutex<ReaderCache, rank::ReaderCache>,
     needs_filtering: AtomicBool,
-    /// Reads keys, where the topic has one.
+    /// Reads keys, if the topic has one.
     key: Option<Arc<dyn KeyReader>>,
     /// Its status events.
     pub events: Arc<EndpointEvents>,
     /// Where user code waits for samples.
     pub slot: ReadySlot,
-    /// Publishers that lost liveliness and whose instances were not updated yet.
+    /// Publishers without liveliness whose instances are not updated yet.
     not_alive_writers: Mutex<Vec<Guid>, rank::NotAliveWriters>,
     pub(crate) received: AtomicU64,
     lost: AtomicU64,
@@ -125,7 +125,7 @@ pub struct ReaderEndpoint {
     graph: AtomicBool,
     /// Receives its samples in place of a queue.
     pub(crate) listener: Option<InlineListener>,
-    /// Writers on further wires that wait for space.
+    /// Held writers on further wires.
     pub(crate) wire_holds: WireHolds,
     /// Its membership in a subscription group.
     pub(crate) group: Option<GroupMembership>,
@@ -211,7 +211,7 @@ impl ReaderEndpoint {
         self.key.is_some()
     }
 
-    /// Marks the reader of the ROS graph, which no user code reads.
+    /// Marks the reader of the ROS graph, which user code does not read.
     pub(crate) fn mark_as_graph_reader(&self) {
         self.graph.store(true, Ordering::Release);
     }
@@ -238,8 +238,9 @@ impl ReaderEndpoint {
         in_group || !self.cache.lock().has_no_samples()
     }
 
-    /// Whether one more datagram replaces no sample that waits. It may contain several
-    /// samples, so half of the history must be free. With keys or sets, all of it.
+    /// Whether another datagram fits without replacing a queued sample. A datagram may
+    /// contain several samples, so half of the history must be free. With keys or sets,
+    /// all of it.
     pub(crate) fn has_space(&self) -> bool {
         if self.is_keyed() || self.holds_samples() {
             return !self.has_samples();
@@ -248,7 +249,7 @@ impl ReaderEndpoint {
         held <= max.saturating_sub(1) / 2
     }
 
-    /// The queue that has outgrown its limit, if there is one.
+    /// The queue that exceeds its limit, if any.
     pub(crate) fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         let (held, max) = self.cache.lock().queue.held_and_limit();
         if held > max {
@@ -272,7 +273,7 @@ impl ReaderEndpoint {
         self.machine.lock().matched().collect()
     }
 
-    /// The lowest number of a publisher of another process that is neither received nor
+    /// Lowest sequence number of a remote publisher that is neither received nor
     /// irrelevant. `None` if it is not matched.
     pub fn first_missing(&self, writer: Guid) -> Option<SequenceNumber> {
         self.machine.lock().first_missing(writer)
@@ -317,8 +318,8 @@ impl ReaderEndpoint {
         self.needs_filtering.load(Ordering::Relaxed)
     }
 
-    /// Its policies need filters from now on. The filters stay afterwards, because
-    /// samples that they hold must still be released.
+    /// Filters samples from now on. The filters remain active, because samples that they
+    /// hold must be released.
     pub(crate) fn require_filtering(&self) {
         self.needs_filtering.store(true, Ordering::Relaxed);
     }
@@ -462,7 +463,7 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Notes that a publisher is gone, before its last samples are delivered.
+    /// Notes that a publisher was removed, before its last samples are delivered.
     pub(crate) fn note_gone(&self, writer: Guid) {
         if let Some(originals) = &mut self.cache.lock().duplicate_filter {
             originals.note_gone(writer);
@@ -487,7 +488,7 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Removes a publisher from its instances, because it is gone or not alive.
+    /// Removes a publisher from its instances, because it was removed or is not alive.
     fn end_writer_instances(
         &self,
         cache: &mut ReaderCache,
@@ -555,7 +556,7 @@ impl ReaderEndpoint {
         self.end_not_alive_writers(now, wall);
     }
 
-    /// Logs what was lost, once per burst.
+    /// Logs losses, once per burst.
     fn report_losses(&self, now: Instant) {
         if let Some(count) = self.loss_report.take_due(now) {
             warn_about_loss(&self.data, count, self.lost.load(Ordering::Relaxed));
@@ -592,7 +593,7 @@ impl ReaderEndpoint {
         resumes
     }
 
-    /// Inserts changes of the machine, as far as there is space.
+    /// Inserts changes of the machine while there is space.
     fn collect_changes(
         &self,
         now: Instant,
@@ -604,7 +605,7 @@ impl ReaderEndpoint {
         cache.deliver_unblocked(now, machine, arrived);
         loop {
             if cache.is_full_for(None) {
-                // Reliable writers keep the rest; `Core::take` fetches it.
+                // Reliable writers keep the remaining samples; `Core::take` fetches them.
                 cache.hold_back(machine.has_samples());
                 break;
             }
@@ -648,8 +649,8 @@ impl ReaderEndpoint {
         )
     }
 
-    /// Converts a received change into samples: data, the end of an instance, both
-    /// or nothing.
+    /// Converts a received change into samples: data, the end of an instance, both or
+    /// none.
     pub(crate) fn queued_samples_of(
         &self,
         change: CacheChange,
@@ -765,8 +766,8 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Sets instances to NOT_ALIVE_NO_WRITERS if only publishers that are not alive
-    /// wrote them.
+    /// Sets instances to NOT_ALIVE_NO_WRITERS if all publishers that wrote them are not
+    /// alive.
     fn end_not_alive_writers(&self, now: Instant, wall: Timestamp) {
         if self.key.is_none() {
             return;
@@ -781,8 +782,8 @@ impl ReaderEndpoint {
         }
     }
 
-    /// Whether a loss is told in the log: best effort promises nothing, and nobody
-    /// reads the graph's topic.
+    /// Whether losses are logged. Best effort promises no delivery, and users do not read
+    /// the graph's topic.
     fn tells_losses(&self) -> bool {
         self.data.qos.reliability == Reliability::Reliable && !self.is_graph()
     }

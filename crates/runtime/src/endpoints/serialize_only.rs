@@ -1,6 +1,6 @@
 //! Serialize-only mode: messages of a writer without intra-process communication.
 //!
-//! Readers in the same process get serialized bytes, as readers of other processes
+//! Readers in the same process receive serialized bytes, as readers of other processes
 //! do. This equals two ROS 2 nodes with intra-process communication off.
 
 use std::any::TypeId;

@@ -1,31 +1,32 @@
-//! Stall report of a reliable publisher: one log line when subscriptions acknowledge
-//! nothing although messages are outstanding, and one when all do again.
+//! Stall report of a reliable publisher: one log line when subscriptions stop to
+//! acknowledge outstanding messages, and one when all acknowledge again.
 //!
-//! The status event comes at once, see `endpoints/event.rs`. The line follows without
-//! a lock of the writer, because a log output may publish (/rosout), and so does the
-//! announcement of the stalled ones (`core/stalled_readers.rs`). The writer endpoint
-//! notes it under its lock. The driver tells it. It never blocks.
+//! The status event is queued at once, see `endpoints/event.rs`. The writer endpoint
+//! notes the change under its lock. The driver then writes the line without that lock,
+//! because a log output may publish (/rosout), and so may the announcement of stalled
+//! subscriptions (`core/stalled_readers.rs`). It never blocks.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use pteros_dcps::names::ros_topic;
 use pteros_rtps::discovery::data::EndpointData;
 
-/// So many stalled subscriptions are told one by one. Beyond, only a doubled number is
-/// told: thousands of forged ones must not flood the log.
+/// Up to this number, each further stalled subscription is logged. Above it, only each
+/// doubling is logged, so that thousands of forged ones do not flood the log.
 const TOLD_EACH_MAX: usize = 8;
 
-/// Subscriptions that acknowledge nothing, now and as the log knows it.
+/// Number of stalled subscriptions, now and in the last log line.
 #[derive(Debug, Default)]
 pub(crate) struct StallReport {
     stalled: AtomicUsize,
     told: AtomicUsize,
-    /// Other ones stall than the announcement says.
+    /// The stalled subscriptions differ from the announced ones.
     is_changed: AtomicBool,
 }
 
 impl StallReport {
-    /// Notes a subscription that stalls (+1) or goes on (-1). Returns how many stall.
+    /// Notes a subscription that stalls (+1) or recovers (-1). Returns the number of
+    /// stalled ones.
     pub(crate) fn note(&self, change: i32) -> usize {
         // Relaxed: the writer's lock orders the changes.
         let before = self.stalled.load(Ordering::Relaxed);
@@ -35,12 +36,13 @@ impl StallReport {
         stalled
     }
 
-    /// Takes whether others stall than at the last call. One load without a change.
+    /// Whether the set of stalled subscriptions has changed since the last call. One load
+    /// without a change.
     pub(crate) fn take_changed(&self) -> bool {
         self.is_changed.load(Ordering::Relaxed) && self.is_changed.swap(false, Ordering::Relaxed)
     }
 
-    /// How many stall, if the log has not told the change.
+    /// Number of stalled subscriptions, if the change is not logged yet.
     fn take_untold(&self) -> Option<(usize, usize)> {
         let stalled = self.stalled.load(Ordering::Relaxed);
         let told = self.told.load(Ordering::Relaxed);
@@ -53,7 +55,7 @@ impl StallReport {
         Some((told, stalled))
     }
 
-    /// Tells a change in the log.
+    /// Logs a change.
     pub(crate) fn tell(&self, writer: &EndpointData) {
         let Some((told, stalled)) = self.take_untold() else {
             return;

@@ -1,13 +1,12 @@
 //! Subscription group: a DDS subscriber with several readers (presentation /
 //! coherent set, DDS 1.4 §2.2.2.5.2.8–10).
 //!
-//! Samples of a publisher are merged before any reader gets them, and an access
-//! shows all of them at once.
+//! Samples of a publisher are merged before they are delivered, and an access shows all
+//! of them at once.
 //!
-//! Samples enter the group under their reader's `machine` lock. They leave one at a
-//! time through the reader's cache, which filters them when they are taken, as of
-//! the time when they became ready. The group's lock is never held together with a
-//! `cache`.
+//! Samples enter the group under their reader's `machine` lock. They leave one at a time
+//! through the reader's cache, which filters them when they are taken, as of the time
+//! when they became ready. The group's lock is never held together with a `cache`.
 //!
 //! Sets of publishers with several writers are released only after the first
 //! access, so that readers created one after the other start together.
@@ -37,11 +36,11 @@ pub struct SubscriptionGroup {
 
 pub(crate) struct SubscriptionGroupState {
     pub(crate) sets: CoherentSets,
-    /// By index; a free index is used again.
+    /// By index; a free index is reused.
     members: Vec<Option<GroupMember>>,
-    /// How often an access was begun and not ended.
+    /// Number of nested accesses.
     pub(crate) accesses: usize,
-    /// Whether there was an access.
+    /// Whether an access was ever started.
     has_had_access: bool,
 }
 
@@ -61,8 +60,8 @@ pub(crate) struct GroupMembership {
 
 /// A sample that a reader took from its group.
 pub(crate) struct TakenSample {
-    /// A sample, and when it became ready. `None` if all waiting samples had
-    /// expired, which makes space, too.
+    /// A sample, and when it became ready. `None` if all queued samples had expired,
+    /// which makes space as well.
     pub next: Option<(Instant, QueuedSample)>,
     /// Some reader was full and no longer is.
     pub freed_space: bool,
@@ -153,7 +152,7 @@ impl SubscriptionGroup {
         self.notify(updates);
     }
 
-    /// Accesses the sets on behalf of a reader; `None` if it has left.
+    /// Accesses the sets on behalf of a reader; `None` if it was removed.
     pub(crate) fn with_sets<R>(
         &self,
         index: usize,
@@ -224,7 +223,7 @@ impl SubscriptionGroup {
         is_full
     }
 
-    /// Whether a reader could take something now.
+    /// Whether a reader could take a sample now.
     pub(crate) fn has_takeable(&self, index: usize) -> bool {
         let state = self.state.lock();
         !state.has_had_access || state.sets.ready.has_takeable(index)
@@ -275,7 +274,7 @@ impl SubscriptionGroup {
         drop(state);
         self.notify(updates);
         debug_assert!(!opened || self.state.lock().has_had_access);
-        // Samples released by the time-based filter wait behind no set.
+        // Samples released by the time-based filter are not held back by a set.
         let released = readers
             .iter()
             .find(|r| among(r.data.guid) && !r.cache().is_empty());

@@ -1,10 +1,10 @@
-//! Undecodable samples of a subscription: received ones that are not messages of its
+//! Undecodable samples of a subscription: received samples that are not messages of its
 //! type.
 //!
-//! They are dropped and counted by publisher. The log tells the first of each
-//! publisher ([`describe`]), and the subscription announces the counts (SEDP), so that
-//! tools on any host can name them. The reader endpoint owns the counts. It never
-//! blocks, logs or sends; `core/undecodable.rs` does.
+//! They are dropped and counted by publisher. The first one of each publisher is logged
+//! ([`describe`]), and the subscription announces the counts (SEDP), so that tools on any
+//! host can name them. The reader endpoint owns the counts. It never blocks, logs or
+//! sends; `core/undecodable.rs` does.
 
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ use crate::log_limiter::LogLimiter;
 #[derive(Default)]
 pub(crate) struct UndecodableSamples {
     total: AtomicU64,
-    /// Made with the first one.
+    /// Created with the first one.
     by_writer: Mutex<Option<Box<CountsByWriter>>, rank::UndecodableSamples>,
     unannounced: LossReport,
 }
@@ -38,12 +38,13 @@ struct CountsByWriter {
 }
 
 impl UndecodableSamples {
-    /// All of them.
+    /// Total of all publishers.
     pub(crate) fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 
-    /// Adds one. Returns whether the log tells it: the first of a publisher is told.
+    /// Counts a sample. Returns whether to log it: the first one of a publisher is
+    /// logged.
     pub(crate) fn note(&self, now: Instant, writer: Guid) -> bool {
         self.total.fetch_add(1, Ordering::Relaxed);
         self.unannounced.add(1);
@@ -66,7 +67,7 @@ impl UndecodableSamples {
         log.admits(now)
     }
 
-    /// Drops the count of a publisher that is gone. The total stays.
+    /// Drops the count of a removed publisher. The total is kept.
     pub(crate) fn forget_writer(&self, writer: Guid) {
         if self.total() == 0 {
             return;
@@ -91,13 +92,13 @@ impl UndecodableSamples {
             .map_or_else(Vec::new, |by| std::mem::take(&mut by.untold))
     }
 
-    /// When [`Self::take_due`] has something to announce.
+    /// When [`Self::take_due`] has counts to announce.
     pub(crate) fn due_at(&self) -> Option<Instant> {
         self.unannounced.due_at()
     }
 
-    /// The counts to announce, if there are other ones than at the last call, which is
-    /// some seconds ago.
+    /// The counts to announce, if they have changed since the last call, which was some
+    /// seconds ago.
     pub(crate) fn take_due(&self, now: Instant) -> Option<Vec<(Guid, u32)>> {
         self.unannounced.take_due(now)?;
         let by_writer = self.by_writer.lock();
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(samples.total(), 256);
         let counts = samples.take_due(at(1)).unwrap();
         assert_eq!(counts.len(), UNDECODABLE_WRITERS);
-        // Endpoints that come and go are told by few lines, too.
+        // Endpoints that are created and removed cause few lines as well.
         let mut lines = 0;
         for number in 0..=255 {
             (0..=255).for_each(|known| samples.forget_writer(writer(known)));

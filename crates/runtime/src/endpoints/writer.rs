@@ -39,7 +39,7 @@ use crate::store::Store;
 use crate::wire::routes::WireRoutes;
 use pteros_dcps::history::LocalHistory;
 
-/// The counters of a publisher. Totals since it was created.
+/// Counters of a publisher since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriterCounts {
     /// Messages published.
@@ -63,7 +63,7 @@ pub struct WriterEndpoint {
     pub data: Arc<EndpointData>,
     pub(crate) policies: ChangeableWriterQos,
     pub(crate) stall_report: StallReport,
-    /// The log has told that a subscription drops its messages as undecodable.
+    /// A subscription that drops its messages as undecodable was logged.
     pub(crate) told_undecodable: AtomicBool,
     /// The largest serialized message, bytes.
     pub(crate) sample_bytes_max: usize,
@@ -71,7 +71,8 @@ pub struct WriterEndpoint {
     pub(crate) is_keyed: bool,
     /// Its membership at a flow controller, if it is asynchronous.
     pub(crate) flow_membership: Option<FlowMembership>,
-    /// It has a priority of its own there, instead of its TRANSPORT_PRIORITY.
+    /// The flow controller uses the publisher's own priority instead of
+    /// TRANSPORT_PRIORITY.
     pub(crate) has_own_priority: bool,
     /// Its remote sends may be deferred, see [`crate::send::deferred`].
     pub(crate) may_defer_send: bool,
@@ -83,9 +84,9 @@ pub struct WriterEndpoint {
     on_wires: AtomicUsize,
     /// Number of remote readers that are reached by shared memory.
     connected: AtomicUsize,
-    /// Some remote readers get a connection with the next message.
+    /// Some remote readers are to be connected with the next message.
     wants_connections: AtomicBool,
-    /// The publisher group that it belongs to.
+    /// Publisher group of the writer.
     pub(crate) group: Option<Arc<PublisherGroup>>,
     /// Its message type, for the content filters of its readers.
     pub(crate) ty: FilterableType,
@@ -107,10 +108,10 @@ pub(crate) struct WriterState {
     pub(crate) deferred: DeferredSlot,
     /// The instances it writes, if its topic has a key.
     pub(crate) instances: Option<Box<WriterInstances>>,
-    /// The last source timestamp, where timestamps must not run back.
+    /// Last source timestamp, if timestamps must not decrease.
     last_source_timestamp: Option<Timestamp>,
-    /// Until when the driver leaves the unsent data alone: a publishing thread
-    /// sends it, or the socket is full. See [`crate::send::back_pressure`].
+    /// Until when the driver does not send the remaining data: a publishing thread sends
+    /// it, or the socket is full. See [`crate::send::back_pressure`].
     pub(crate) resumes_at: Option<Instant>,
     /// Its user has removed it, see [`crate::core`].
     pub(crate) is_lingering: bool,
@@ -120,7 +121,7 @@ pub(crate) struct WriterState {
     pub(crate) delivered_locally: u64,
 }
 
-/// The parts of a new [`WriterEndpoint`].
+/// Parameters of a new [`WriterEndpoint`].
 pub(crate) struct WriterEndpointConfig<'k> {
     pub(crate) data: Arc<EndpointData>,
     pub(crate) machine: Writer,
@@ -215,8 +216,8 @@ impl WriterEndpoint {
         self.events.matched_count()
     }
 
-    /// Number of matched subscriptions if all of them are of this context, else 0. A
-    /// subscription can join or leave meanwhile, so a publisher may use it to choose
+    /// Number of matched subscriptions if all of them are in this context, else 0.
+    /// Subscriptions may join or leave meanwhile. So a publisher may use it to choose
     /// what to prepare, not what to deliver. Does not allocate; any thread may call it.
     pub fn intra_process_count(&self) -> usize {
         if self.remote_count() > 0 || self.is_on_wires() {
@@ -248,22 +249,21 @@ impl WriterEndpoint {
         self.connected.load(Ordering::Relaxed)
     }
 
-    /// Notes that a connection to some reader's process is requested with the next
-    /// message.
+    /// Notes that the next message requests a connection to some reader's process.
     pub(crate) fn note_on_demand_peer(&self) {
         self.wants_connections.store(true, Ordering::Relaxed);
     }
 
-    /// Whether such a connection is wanted; resets it.
+    /// Whether such a connection is to be requested. Clears the flag.
     pub(crate) fn take_wants_connections(&self) -> bool {
-        // Most often none is wanted, which costs one load.
+        // Usually none is, which costs one load.
         self.wants_connections.load(Ordering::Relaxed)
             && self.wants_connections.swap(false, Ordering::Relaxed)
     }
 
     /// Updates the number of readers reached by shared memory.
     pub(crate) fn update_connected_count(&self, machine: &Writer) {
-        // Relaxed: a message published meanwhile is right either way.
+        // Relaxed: for a message published meanwhile, either value is correct.
         self.connected
             .store(machine.shared_memory_readers(), Ordering::Relaxed);
     }
@@ -311,7 +311,7 @@ impl WriterEndpoint {
             && (self.flow_membership.is_none() || !machine.has_output())
     }
 
-    /// Samples of an asynchronous writer that were not sent yet.
+    /// Samples of an asynchronous writer that are not sent yet.
     pub fn unsent_count(&self) -> usize {
         match self.flow_membership {
             Some(_) => self.state.lock().machine.unsent_count(),
@@ -319,15 +319,15 @@ impl WriterEndpoint {
         }
     }
 
-    /// Whether the heartbeat after a write is soon enough: as soon as a writer may
-    /// wait after one (`HeartbeatConfig::first`).
+    /// Whether the heartbeat after a write is soon enough: within the first period
+    /// (`HeartbeatConfig::first`).
     pub fn heartbeat_follows(&self, now: Instant) -> bool {
         let machine = &self.state.lock().machine;
         let latest = now.after(machine.heartbeat_period());
         machine.next_heartbeat().is_none_or(|due| due <= latest)
     }
 
-    /// Whether readers of other processes, or later ones, need a message.
+    /// Whether readers of other processes, or late joiners, need a message.
     pub(crate) fn leaves_process(&self) -> bool {
         self.remote_count() > 0 || self.keeps_local_history() || self.is_on_wires()
     }
@@ -337,13 +337,13 @@ impl WriterEndpoint {
         BlockingBudget::for_publish(self.data.qos.max_blocking_time)
     }
 
-    /// Whether some of its readers are reached by the socket.
+    /// Whether some of its readers are reached by a socket.
     pub(crate) fn uses_socket(&self) -> bool {
         self.remote_count() > self.connected_count()
     }
 
-    /// Whether the driver, or a non-blocking publisher, may send for it now: no
-    /// other thread does, and there is space.
+    /// Whether the driver, or a non-blocking publisher, may send for it now: no other
+    /// thread is sending, and there is space.
     pub(crate) fn may_send(&self, send: &SendPath, now: Instant, state: &mut WriterState) -> bool {
         if state.resumes_at.is_some_and(|at| at > now) {
             return false;
@@ -362,7 +362,7 @@ impl WriterEndpoint {
         self.serialized.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether some further wire takes its samples.
+    /// Whether some further wire carries its samples.
     pub fn is_on_wires(&self) -> bool {
         self.on_wires.load(Ordering::Relaxed) > 0
     }
@@ -440,7 +440,7 @@ impl WriterEndpoint {
                 }
                 WriterEvent::ReaderStalled { reader } => self.note_stall(reader, 1),
                 WriterEvent::StallEnded { reader } => self.note_stall(reader, -1),
-                // The last one concerns discovery's writers only.
+                // The last one concerns only discovery's writers.
                 WriterEvent::AllAcknowledged
                 | WriterEvent::SpaceFreed
                 | WriterEvent::ReaderReset { .. } => {}
@@ -504,9 +504,9 @@ impl WriterState {
         !self.local.iter().any(IntraProcessRoute::is_watched)
     }
 
-    /// The source timestamp to send. Where readers order by it, it never runs back.
-    /// Otherwise a wall clock that was set back would silence the writer until it
-    /// caught up.
+    /// The source timestamp to send. If readers order by it, it never decreases.
+    /// Otherwise, after a wall clock was set back, readers would drop the writer's
+    /// samples until the clock caught up.
     pub(crate) fn stamp(&mut self, source: Timestamp) -> Timestamp {
         let Some(last) = &mut self.last_source_timestamp else {
             return source;

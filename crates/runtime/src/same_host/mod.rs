@@ -1,15 +1,15 @@
 //! Same-host peers: processes of this host, discovered by their discovery logs in
 //! shared memory.
 //!
-//! No packet crosses a network, nothing is stored twice, and a process that ends is
-//! detected at once. A discovery log (`pteros-shm`) carries records; this file
-//! defines their content. The first byte is the kind: below 16 an [`Announcement`]
-//! of discovery (as in SPDP and SEDP), 16 the participant's node list, the rest is
-//! reserved. Node lists replace `ros_discovery_info` for same-host peers, so its
-//! endpoints are not announced in the log.
+//! No packet crosses a network, no data is stored twice, and the end of a process is
+//! detected at once. A discovery log (`pteros-shm`) carries records; this file defines
+//! their content. The first byte is the kind: below 16 an [`Announcement`] of discovery
+//! (as in SPDP and SEDP), 16 the participant's node list; the others are reserved. Node
+//! lists replace `ros_discovery_info` for same-host peers, so its endpoints are not
+//! announced in the log.
 //!
-//! A process whose log is not readable, of another stack or user, is discovered by
-//! SPDP, and so is a same-host peer whose connection breaks.
+//! SPDP discovers a process whose log is not readable, or that belongs to another stack
+//! or user. It also discovers a same-host peer whose connection breaks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,8 +32,8 @@ use crate::shm_transport::ConnectionTotals;
 /// First byte of a node list record.
 const NODE_LIST_RECORD: u8 = 16;
 
-/// The longest period of liveliness assertions and checks: five times per lease,
-/// and no local lease is longer than this allows.
+/// Longest period of liveliness assertions and checks: five times per lease. It bounds
+/// local leases.
 const ASSERTION_PERIOD_MAX: Duration = Duration::from_secs(4);
 const ASSERTIONS_PER_LEASE: i64 = 5;
 
@@ -44,8 +44,7 @@ const REPLY_WAIT_MAX: Duration = Duration::from_millis(500);
 /// The same-host peers of a context. Thread-safe.
 ///
 /// The driver polls them and serves the participant afterwards. They read and write
-/// discovery logs, tell participant and graph what they learn, and never touch an
-/// endpoint.
+/// discovery logs, report to participant and graph, and never access an endpoint.
 pub(crate) struct SameHostPeers {
     lease: Duration,
     transport: Arc<dyn Transport>,
@@ -64,8 +63,8 @@ struct SameHostState {
     next_assertion_at: Instant,
     /// Endpoints received so far from peers that replay their log.
     replaying: BTreeMap<GuidPrefix, Vec<Guid>>,
-    /// Removals that wait until earlier messages were received: a log is read at
-    /// once, a socket in its order.
+    /// Removals deferred until earlier messages were received: a log is read at once, a
+    /// socket in its order.
     deferred_removals: Vec<(Instant, DeferredRemoval)>,
 }
 
@@ -217,7 +216,8 @@ impl SameHostPeers {
             }
         }
         let mut next = discovery_log.poll(now.as_nanos(), &mut note);
-        // Each time: a peer that was stopped for longer than its lease is back.
+        // Each time, because a peer that was stopped for longer than its lease may be
+        // back.
         discovery_log.poll_liveliness(&mut note);
         if !events.is_empty() {
             self.handle_log_events(now, discovery_log, &mut state, events);
@@ -264,13 +264,13 @@ impl SameHostPeers {
         self.participant.lock().participant(peer).is_some()
     }
 
-    /// Whether removals wait to be applied.
+    /// Whether removals are deferred.
     pub(crate) fn has_deferred_removals(&self) -> bool {
         // Relaxed: set and cleared by the thread that drives, or before it.
         self.has_deferred_removals.load(Ordering::Relaxed)
     }
 
-    /// Since when the oldest of them waits.
+    /// When the oldest removal was deferred.
     pub(crate) fn oldest_deferred_removal(&self) -> Option<Instant> {
         if !self.has_deferred_removals() {
             return None;
@@ -279,8 +279,8 @@ impl SameHostPeers {
         state.deferred_removals.first().map(|(at, _)| *at)
     }
 
-    /// Applies removals, when earlier messages were received. Serve the participant
-    /// afterwards.
+    /// Applies deferred removals after earlier messages were received. Serve the
+    /// participant afterwards.
     pub(crate) fn apply_deferred_removals(&self, now: Instant) {
         if !self.has_deferred_removals() {
             return;

@@ -1,14 +1,14 @@
 //! The background I/O thread: one per process, for contexts that no other thread
 //! drives.
 //!
-//! It drives a context while user code keeps every spinning thread busy, or while
-//! nobody spins. So acknowledgements, heartbeats and leases go on.
+//! It drives a context while user code keeps every spinning thread busy, or while no
+//! thread spins. So acknowledgements, heartbeats and leases continue.
 //!
-//! It costs nothing per message. A thread that finishes a poll arms a timer at most
-//! once per [`UNDRIVEN_AFTER`]. Only if no poll has followed when the timer fires
-//! does this thread take over the context's sockets, until it sees another poll. A
-//! process that sleeps inside its spin never wakes it. A process with rare, short
-//! callbacks disarms the timer itself.
+//! It has no cost per message. A thread that finishes a poll arms a timer at most once
+//! per [`UNDRIVEN_AFTER`]. If no poll has followed when the timer fires, this thread
+//! takes over the context's sockets until it sees another poll. A process that sleeps
+//! inside its spin never wakes it. A process with rare, short callbacks disarms the timer
+//! itself.
 
 use std::os::fd::AsFd;
 use std::sync::Weak;
@@ -21,7 +21,7 @@ use pteros_rtps::time::Instant;
 use crate::lock::{Mutex, rank};
 use crate::platform::UndrivenContext;
 
-/// Contexts are driven here after user code was busy for this long.
+/// User code may be busy for this long before its contexts are driven here.
 const UNDRIVEN_AFTER: Duration = Duration::from_millis(50);
 
 /// A thread that slept for less is expected to wake soon again.
@@ -48,11 +48,10 @@ struct ThreadControl {
 }
 
 impl BackgroundIo {
-    /// The thread of this process, started on first use. A forked child has none of its
-    /// parent's threads, so it starts its own.
-    ///
-    /// `None` where the system refuses a thread or descriptors. Then only spinning
-    /// threads drive.
+    /// The thread of this process, started on first use. A forked child has no threads of
+    /// its parent, so it starts its own.
+    /// `None` if the system refuses a thread or descriptors. Then only spinning threads
+    /// drive.
     pub fn for_process() -> Option<Self> {
         static STARTED: Mutex<Option<StartedThread>, rank::BackgroundThread> = Mutex::new(None);
         let process = std::process::id();
@@ -92,10 +91,9 @@ impl BackgroundIo {
     }
 
     /// Notes that a thread sleeps within its poll, and how long it slept before.
-    ///
-    /// If its context is the only one, this thread need not wake to see that. A
-    /// thread that wakes soon leaves the timer armed: there is no time for a system
-    /// call between a message and its callback.
+    /// If its context is the only one, this thread need not wake to see that. A thread
+    /// that wakes soon leaves the timer armed, because a system call between a message
+    /// and its callback costs too much.
     pub(crate) fn note_poll_sleeping(&self, slept: pteros_rtps::time::Duration) {
         if self.shared.contexts.load(Ordering::Relaxed) != 1
             || !self.shared.armed.load(Ordering::Relaxed)

@@ -1,12 +1,12 @@
-//! Busy polling: poll for a while before sleeping, to save the wake-up latency.
+//! Busy polling: polls for a short time before sleeping, to save the wake-up latency.
 //!
-//! Off by default. The span adapts: while messages arrive during polling, it stays
-//! at its maximum. Each poll in vain halves it, down to zero. A sleep so short that
-//! polling would have avoided it restores the maximum.
+//! Off by default. The span adapts. While messages arrive during polling, it is at its
+//! maximum. Each poll without one halves it, down to zero. A sleep so short that polling
+//! would have avoided it restores the maximum.
 
 use pteros_rtps::time::Duration;
 
-/// The longest span that may be configured. Beyond it a thread is busy for good.
+/// Longest configurable span. A longer one would keep a thread busy permanently.
 pub const BUSY_POLL_MAX: Duration = Duration::from_millis(100);
 
 /// Below this fraction of the longest span, polling does not start.
@@ -32,7 +32,7 @@ impl BusyPoll {
         (self.span > Duration::ZERO).then_some(self.span)
     }
 
-    /// Reports whether a poll was in vain.
+    /// Notes whether a poll found nothing.
     pub(crate) fn note_polled(&mut self, in_vain: bool) {
         if !in_vain {
             self.span = self.span_max;
@@ -44,7 +44,7 @@ impl BusyPoll {
         }
     }
 
-    /// Reports how long the thread slept.
+    /// Notes how long the thread slept.
     pub(crate) fn note_slept(&mut self, slept: Duration) {
         if slept <= self.span_max {
             self.span = self.span_max;

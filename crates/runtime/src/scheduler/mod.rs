@@ -1,10 +1,9 @@
-//! The scheduler of a context: when each owner of a timeout is due, who drives, and
-//! who must be woken.
+//! Scheduler of a context: timeouts of all owners, the driver role, and wake-ups.
 //!
-//! Every part calls [`Scheduler::schedule`] and [`Scheduler::wake_waiters`]. The
-//! driver asks it how long to sleep and which timeouts are due. It never runs the
-//! protocol, never touches an endpoint and never blocks, except in a ready queue
-//! whose owner wants to sleep.
+//! All parts call [`Scheduler::schedule`] and [`Scheduler::wake_waiters`]. The driver
+//! gets from it how long to sleep and which timeouts are due. It never runs the protocol,
+//! never accesses an endpoint and never blocks, except in a ready queue whose owner is
+//! about to sleep.
 
 pub(crate) mod background_io;
 pub mod busy_poll;
@@ -42,7 +41,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// `background_io`: the thread that drives the context while nobody else does.
+    /// `background_io`: the thread that drives the context while no other thread does.
     pub(crate) fn new(transport: Arc<dyn Transport>, background_io: Option<BackgroundIo>) -> Self {
         Self {
             transport,
@@ -156,8 +155,8 @@ impl Scheduler {
     pub(crate) fn wake_follower(&self, own: Option<&Arc<ReadyQueue>>) {
         let is_other = |f: &&Arc<ReadyQueue>| own.is_none_or(|own| !Arc::ptr_eq(f, own));
         let next = self.followers.lock().iter().find(is_other).cloned();
-        // Without the lock, which the follower needs as soon as it is awake. A thread that
-        // finds it taken gives up its CPU, for milliseconds on a busy machine.
+        // Without the lock, which the follower needs as soon as it is awake. A thread
+        // that finds it taken yields its CPU, for milliseconds on a loaded host.
         if let Some(next) = next {
             next.wake();
         }
@@ -298,8 +297,8 @@ mod tests {
         };
         follow(false);
         assert_eq!(sleeps.get(), 1);
-        // The driver left before it saw the follower. The wake call ends with the
-        // sleep, and the follower is in no list any more.
+        // The driver returned before it saw the follower. The wake call ends with the
+        // sleep, and the follower is no longer in a list.
         follow(true);
         assert!(!queue.has_wake_reason());
         scheduler.wake_follower(None);

@@ -1,9 +1,9 @@
 //! Mutual-exclusion gate: callbacks of a mutually exclusive callback group run one at
 //! a time (ROS 2 MutuallyExclusive).
 //!
-//! Threads that share a ready queue enter the gate before they run a task. If the
-//! gate is occupied, the task waits there and the thread takes another one. A
-//! thread that leaves takes the next waiting task with it. No thread blocks.
+//! Threads that share a ready queue enter the gate before they run a task. If the gate is
+//! occupied, the task is queued there and the thread takes another one. A thread that
+//! leaves the gate takes the next queued task. No thread blocks.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};

@@ -1,4 +1,5 @@
-//! Ready queue of an executor: which user code has work, and wake-up of its owner.
+//! Ready queue of an executor: tasks of user code that have work, and the wake-up of its
+//! owner.
 //!
 //! One queue per executor. A producer of work pushes a task once, O(1); the
 //! executor pops. The queue also records how its owner waits: awake, asleep in the
@@ -19,8 +20,8 @@ pub trait Task: Send + Sync {
     /// more is waiting, so that others run in between.
     fn run(&self);
 
-    /// The gate of its callback group, where several threads share a queue. `None`:
-    /// it may run beside others.
+    /// Gate of its callback group, if several threads share a queue. `None`: it may run
+    /// in parallel with others.
     fn gate(&self) -> Option<&MutualExclusionGate> {
         None
     }
@@ -53,8 +54,8 @@ enum OwnerState {
 }
 
 struct QueueState {
-    /// Weak: a task keeps nothing alive, least of all the queue that its entity
-    /// owns.
+    /// Weak, so that a task keeps nothing alive, in particular not the queue that its
+    /// entity owns.
     tasks: VecDeque<Weak<dyn Task>>,
     owner: OwnerState,
     wake_pending: bool,
@@ -122,8 +123,8 @@ impl ReadyQueue {
         self.wake_owner(state);
     }
 
-    /// Makes the owner return to its caller, since its timers or orders have
-    /// changed. A mere wake does not, if the owner only waits for work.
+    /// Makes the owner return to its caller, because its timers or commands have changed.
+    /// A mere wake-up does not, if the owner only waits for work.
     pub fn interrupt(&self) {
         let mut state = self.state.lock();
         if state.tasks.is_empty() {
@@ -153,8 +154,8 @@ impl ReadyQueue {
         }
     }
 
-    /// Holds the owner's wake-up back, for a thread that produces work and does it itself.
-    /// Keep it for microseconds: what others add meanwhile waits for its end.
+    /// Holds the owner's wake-up back, for a thread that both produces and does the work.
+    /// Hold it for microseconds only: work added meanwhile waits for its end.
     pub fn hold_wake(&self) -> WakeHold<'_> {
         let mut state = self.state.lock();
         let owner = std::mem::replace(&mut state.owner, OwnerState::Awake);
@@ -221,11 +222,12 @@ impl ReadyQueue {
     }
 }
 
-/// Holds the wake-up of a queue's owner back. Its end wakes the owner if work is left.
+/// Holds back the wake-up of a queue's owner. Dropping it wakes the owner if work is
+/// left.
 pub struct WakeHold<'q> {
     queue: &'q ReadyQueue,
-    /// How the owner waited. It may have begun or ended a wait since, so that a producer
-    /// wakes it in vain once.
+    /// How the owner was waiting. It may have started or ended a wait since, so that a
+    /// producer may wake it once without need.
     owner: OwnerState,
 }
 
@@ -317,7 +319,7 @@ impl ReadySlot {
         drop(target);
         let had_another = previous.is_some();
         drop(previous);
-        // Checked after the change: what arrives from here on finds the new queue.
+        // Checked after the change: later arrivals use the new queue.
         if pending() {
             self.mark_ready();
         }
@@ -352,8 +354,7 @@ impl ReadySlot {
         }
     }
 
-    /// Called by the task before it looks for work, so that later work queues it
-    /// again.
+    /// Called by the task before it checks for work, so that later work queues it again.
     pub fn begin_take(&self) {
         self.queued.swap(false, Ordering::AcqRel);
     }

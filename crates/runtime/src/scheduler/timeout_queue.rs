@@ -1,6 +1,6 @@
-//! Timeout queue: when each protocol machine must be called again. A lock around
-//! [`TimeoutTable`], and the earliest timeout for threads that are about to sleep.
-//! The deadline monitor of DEADLINE schedules itself here, too.
+//! Timeout queue: the next timeout of each protocol machine. A lock around
+//! [`TimeoutTable`], and the earliest timeout for threads that are about to sleep. The
+//! deadline monitor of DEADLINE is scheduled here as well.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ use pteros_rtps::time::Instant;
 
 use crate::lock::{Mutex, rank};
 
-/// An owner of timeouts.
+/// The part of a context that a timeout belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum TimeoutOwner {
     /// Discovery: SPDP and SEDP.
@@ -35,7 +35,7 @@ pub enum TimeoutOwner {
     Interfaces,
     /// A flow controller, by its index in the context.
     FlowController(usize),
-    /// The trace file.
+    /// Writing of the trace file.
     TraceFile,
 }
 

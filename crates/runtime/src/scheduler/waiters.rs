@@ -16,7 +16,7 @@ use crate::scheduler::ready_queue::ReadyQueue;
 pub(crate) struct Waiters {
     count: AtomicUsize,
     registered: Mutex<Vec<Arc<ReadyQueue>>, rank::Waiters>,
-    /// Unused queues; as many as ever waited at once.
+    /// Unused queues; at most as many as threads ever waited at once.
     spare: Mutex<Vec<Arc<ReadyQueue>>, rank::SpareWaiters>,
 }
 
@@ -50,12 +50,12 @@ impl Waiters {
         registered.retain(|one| !Arc::ptr_eq(one, queue));
     }
 
-    /// An unused queue of an earlier waiter.
+    /// Takes an unused queue of an earlier waiter.
     pub(crate) fn take_spare(&self) -> Option<Arc<ReadyQueue>> {
         self.spare.lock().pop()
     }
 
-    /// Keeps the queue of a waiter that is done.
+    /// Keeps the queue of a finished waiter.
     pub(crate) fn keep_spare(&self, queue: Arc<ReadyQueue>) {
         self.spare.lock().push(queue);
     }

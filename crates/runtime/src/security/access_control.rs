@@ -162,7 +162,8 @@ impl Security {
         }
     }
 
-    /// A peer without an identity may match what needs neither permission nor keys.
+    /// A peer without an identity may match only endpoints that need neither permission
+    /// nor keys.
     fn check_unauthenticated_match(&self, own: Guid, remote: &EndpointData) -> Result<(), String> {
         let access = self.access();
         let (controlled, flag) = match access.domain_rule().topic(&remote.topic) {
@@ -187,7 +188,7 @@ impl Security {
         }
     }
 
-    /// Takes a match that waited for keys and has them now.
+    /// Takes a match whose keys have arrived.
     pub(crate) fn take_ready_match(&self) -> Option<ReadyMatch> {
         let mut state = self.state.lock();
         let is_open = |pair: &EndpointPair| {

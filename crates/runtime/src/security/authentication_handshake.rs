@@ -82,7 +82,7 @@ impl Security {
             ParticipantEvent::EndpointChanged { remote, route } => {
                 state.update_pending_route(remote, route);
             }
-            // Everything is in order already, with the new keys.
+            // Already handled, with the new keys.
             ParticipantEvent::ParticipantLost {
                 reason: LostReason::Reauthenticating,
                 ..
@@ -197,8 +197,8 @@ impl Security {
             .schedule(TimeoutOwner::Handshakes, Some(next));
     }
 
-    /// Keeps a protected goodbye for a lost participant that may not have lost us,
-    /// while its keys are known.
+    /// Keeps a protected goodbye for a lost participant that may still know us, while its
+    /// keys are known.
     pub(super) fn keep_goodbye(&self, state: &mut SecurityState, prefix: GuidPrefix) {
         if !state.peers.contains_key(&prefix) {
             return;
@@ -226,9 +226,9 @@ impl Security {
         state.goodbyes.extend(bytes);
     }
 
-    /// Sends the goodbye to a returned participant that replies to nothing, as
-    /// those do that have not lost us (Cyclone DDS and Fast DDS). It then discovers
-    /// us again.
+    /// Sends the goodbye to a returned participant that does not reply. Cyclone DDS and
+    /// Fast DDS behave so while they still know us. The participant then discovers us
+    /// again.
     fn send_goodbye(&self, now: Instant, state: &mut SecurityState, prefix: GuidPrefix) {
         let Some(last_word) = state.goodbyes.remove(&prefix) else {
             return;
@@ -280,9 +280,8 @@ impl Security {
         Ok((admitted, participant_data))
     }
 
-    /// Admits a participant: from here on it is discovered like any other,
-    /// protected by the crypto transform. An earlier association with it ends
-    /// first.
+    /// Admits a participant: from now on it is discovered like any other, protected by
+    /// the crypto transform. An earlier association with it ends first.
     fn admit(
         &self,
         now: Instant,
@@ -320,7 +319,7 @@ impl SecurityState {
         own.is_some_and(|own| own.subject().to_string() == peer.subject)
     }
 
-    /// Begins a handshake; false if that makes no sense now.
+    /// Starts a handshake. Returns false if it cannot succeed now.
     fn begin_handshake(
         &mut self,
         now: Instant,
@@ -352,7 +351,7 @@ impl SecurityState {
         let peer_info = infos.find_map(|(_, value)| {
             SecurityInfo::from_either(value.as_ref().first_chunk().copied()?)
         });
-        // As in Cyclone DDS and Fast DDS; nothing it sends would be accepted.
+        // As in Cyclone DDS and Fast DDS: none of its data would be accepted.
         if let Some(why) = peer_info.and_then(|peer_info| own_info.difference(peer_info)) {
             self.report(now, prefix, why);
             return false;

@@ -1,8 +1,8 @@
-//! Security of a build without feature `security`: no context is secured, and one
-//! that requests it is refused.
+//! Security of a build without the feature `security`: no context is secured, and a
+//! context that requests security is refused.
 //!
-//! Has the names of `security`. Credentials, security state and crypto transform
-//! have no value here, so the compiler removes the code that uses them.
+//! Same names as in `security`. Credentials, security state and crypto transform have no
+//! values here, so the compiler removes the code that uses them.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -68,7 +68,7 @@ const READER: &str = "dds.sec.datareader_crypto_tokens";
 const TOKEN: &str = "DDS:Crypto:AES_GCM_GMAC";
 const MATERIAL: &str = "dds.cryp.keymat";
 
-/// The endpoints whose keys a message carries; unknown for the participant's keys.
+/// Endpoints whose keys a message carries; unknown for the participant's keys.
 #[derive(Clone, Copy)]
 struct KeyMessageEndpoints {
     /// The sender's endpoint.
@@ -128,9 +128,9 @@ impl Security {
         self.send_key_message(now, to.prefix, class, endpoints, &keys);
     }
 
-    /// Where payloads are protected and submessages are not, a reader has nothing
-    /// to protect. Fast DDS writers still send it nothing before they have received
-    /// some key of it.
+    /// If payloads are protected and submessages are not, a reader has nothing to
+    /// protect. Fast DDS writers still send to it only after they have received some key
+    /// of it.
     fn expects_any_key(&self, own: EntityId, to: Guid) -> bool {
         let participant = self.parts.participant.lock();
         let theirs = participant.participant(to.prefix);

@@ -1,12 +1,12 @@
 //! DDS Security of a context (DDS Security 1.1): own identity, authenticated peers
 //! and their permissions.
 //!
-//! `pteros-security` decides and proves, `pteros-rtps` transports; this module
-//! connects both. A participant that announces an identity is unauthenticated until
-//! its authentication handshake has succeeded and its permissions allow it in the
+//! `pteros-security` makes decisions and proofs, `pteros-rtps` transports them; this
+//! module connects both. A participant that announces an identity is unauthenticated
+//! until its authentication handshake has succeeded and its permissions allow it in the
 //! domain. Before that it receives only the handshake. All other traffic passes the
-//! crypto transform (`Core::crypto_transform`), which protects outgoing and
-//! verifies incoming datagrams.
+//! crypto transform (`Core::crypto_transform`), which protects outgoing and verifies
+//! incoming datagrams.
 
 mod access_control;
 mod authentication_handshake;
@@ -46,9 +46,8 @@ pub struct SecurityOptions {
 
 /// Security of one context. Thread-safe.
 ///
-/// The wiring passes it the events of unauthenticated participants and asks it
-/// before each match. It sends through the participant, and never touches an
-/// endpoint.
+/// The core passes it the events of unauthenticated participants and calls it before each
+/// match. It sends through the participant, and never accesses an endpoint.
 pub(crate) struct Security {
     prefix: GuidPrefix,
     parts: SecurityParts,
@@ -75,7 +74,7 @@ struct SecurityState {
     reported: BTreeMap<GuidPrefix, String>,
     /// Limits the lines about them.
     refusal_log: LogLimiter,
-    /// Rejected participants, with the time until which no handshake is begun.
+    /// Rejected participants, with the time until which no handshake is started.
     refused: BTreeMap<GuidPrefix, Instant>,
     /// Protected goodbyes for lost participants that may not have noticed.
     goodbyes: BTreeMap<GuidPrefix, Vec<u8>>,
@@ -124,8 +123,8 @@ struct AdmittedPeer {
     access: AccessControl,
 }
 
-/// Remembered rejections, and as many lost participants. Beyond it all are
-/// forgotten and reported again.
+/// Remembered rejections, and as many lost participants. Above the limit all are dropped
+/// and reported again.
 const REMEMBERED_MAX: usize = 64;
 
 impl Security {

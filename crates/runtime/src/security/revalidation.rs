@@ -1,7 +1,7 @@
-//! Revalidation and revocation: certificates and permissions are checked again
-//! after authentication.
+//! Revalidation and revocation: checks certificates and permissions again after
+//! authentication.
 //!
-//! They expire, are revoked or replaced. The check runs every five seconds, and
+//! They may expire, be revoked or be replaced. The check runs every five seconds, and
 //! when the first of them expires.
 //!
 //! DDS Security 1.1 has no message for changed permissions. A context with new

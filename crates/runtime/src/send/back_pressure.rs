@@ -1,12 +1,11 @@
-//! A full send buffer (back-pressure): which thread blocks for socket space, and for
-//! how long.
+//! Back-pressure of a full send buffer: which thread blocks for socket space, and for how
+//! long.
 //!
-//! A network takes less than a program can write. Datagrams for which the kernel
-//! has no space are not lost here. The publishing thread blocks until the socket
-//! has space, within its blocking budget. The rest stays with the writer, and the
-//! driver retries soon. History meanwhile decides which samples later ones replace.
-//! The driver itself never blocks: its discovery messages and acknowledgements are
-//! lost, and repeated.
+//! A program can write faster than a network transmits. Datagrams for which the kernel
+//! has no space are not lost here. The publishing thread blocks until the socket has
+//! space, within its blocking budget. The writer keeps the remaining data, and the driver
+//! retries soon. Meanwhile, HISTORY decides which samples are replaced. The driver itself
+//! never blocks: its discovery messages and acknowledgements are lost, and repeated.
 //!
 //! The kernel reports space once half of the send buffer is free, which is more
 //! than a burst of datagrams of a network's size.
@@ -28,7 +27,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(2);
 /// The total blocking budget as a multiple of that for a single wait.
 const TOTAL_BUDGET_FACTOR: i64 = 10;
 
-/// The least that one wait counts, so that the budget ends.
+/// Minimum duration that one wait counts, so that the budget ends.
 const WAIT_MIN: Duration = Duration::from_micros(100);
 
 /// How long a sender may block for space in the socket.
@@ -41,8 +40,8 @@ pub(crate) struct BlockingBudget {
 }
 
 impl BlockingBudget {
-    /// The budget of a publishing thread: so long without space, ten times that in
-    /// all.
+    /// Budget of a publishing thread: `max_blocking_time` without space, ten times that
+    /// in total.
     pub(crate) const fn for_publish(max_blocking_time: Duration) -> Self {
         Self {
             per_wait: max_blocking_time,
@@ -111,10 +110,10 @@ impl SendPath {
         is_writable
     }
 
-    /// Makes the next [`SendPath::has_socket_space`] ask the socket: it was full, or a
+    /// Makes the next [`SendPath::has_socket_space`] query the socket: it was full, or a
     /// burst was sent and more follows.
     pub(crate) fn recheck_socket_space(&self) {
-        // Relaxed: a thread that misses it finds out by itself.
+        // Relaxed: a thread that misses it detects a full socket itself.
         self.socket_may_be_full.store(true, Ordering::Relaxed);
     }
 

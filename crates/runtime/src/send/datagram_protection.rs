@@ -118,8 +118,7 @@ impl SendPath {
         }
         with_buffer(&SEALED, SealedDatagrams::default, |sealed| {
             if let Err(unsealed) = crypto_transform.seal(&datagram.parts, sealed) {
-                // Its keys have not arrived, or it is gone: no peer could decode
-                // it.
+                // Its keys have not arrived, or it was removed: no peer could decode it.
                 tracing::trace!(%unsealed, "not sent");
                 self.counters.errors.fetch_add(1, Ordering::Relaxed);
                 return;

@@ -1,7 +1,7 @@
 //! Datagram protection of a build without feature `security`: none.
 //!
-//! Has the names of `datagram_protection`. The crypto transform has no value here,
-//! so the compiler removes the code that uses it.
+//! Same names as in `datagram_protection`. The crypto transform has no value here, so the
+//! compiler removes the code that uses it.
 
 use std::sync::Arc;
 

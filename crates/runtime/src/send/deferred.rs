@@ -1,5 +1,5 @@
-//! Queue of deferred remote sends: which writers have a message that callbacks
-//! overtake, and each writer's penalty for long delays.
+//! Queue of deferred remote sends: writers with a deferred message, and each writer's
+//! penalty for long delays.
 //!
 //! Publishing threads fill it and drain it ([`crate::core`] says when). It never
 //! serializes and never sends.
@@ -15,7 +15,7 @@ use pteros_rtps::time::{Duration, Instant, Timestamp};
 use crate::lock::{Mutex, rank};
 use crate::sample::SharedValue;
 
-/// A deferred send waits no longer than a wake-up of its readers takes.
+/// A deferred send waits at most as long as a wake-up of its readers takes.
 const DELAY_MAX: Duration = Duration::from_micros(10);
 
 /// Writers with a deferred message per context. Beyond it, messages are sent at
@@ -51,7 +51,7 @@ impl DeferredSends {
         Some(std::mem::replace(&mut self.list.lock().round_ended, true))
     }
 
-    /// Takes the writer that waits longest. Takes no lock without one.
+    /// Takes the writer that has waited longest. Takes no lock if there is none.
     pub(crate) fn pop(&self) -> Option<EntityId> {
         if !self.has_deferred.load(Ordering::Relaxed) {
             return None;
@@ -82,9 +82,9 @@ impl DeferredSends {
 #[derive(Default)]
 pub(crate) struct DeferredSlot {
     message: Option<DeferredMessage>,
-    /// How many more messages are sent at once.
+    /// Number of messages still to send at once.
     immediate_left: u32,
-    /// How many it was the last time.
+    /// The number after the last long delay.
     immediate_count: u32,
 }
 
@@ -126,8 +126,8 @@ impl DeferredSlot {
     }
 }
 
-/// Whether a writer with these policies may ever defer a send. Its messages must
-/// not wait for space, be kept, or have an order among writers.
+/// Whether a writer with these policies may ever defer a send. Its messages must not wait
+/// for space, be kept, or be ordered among writers.
 pub(crate) fn may_defer(qos: &EndpointQos) -> bool {
     qos.history != History::KeepAll && qos.durability == Durability::Volatile
 }

@@ -1,11 +1,11 @@
 //! Flow controllers: rate limit and priority of the asynchronous publishers of a
 //! context.
 //!
-//! A controller counts bytes, not messages (flow control). It lets one datagram of
-//! one writer go at a time, so that a small urgent message overtakes a large one
-//! between two fragments. Among waiting writers the highest priority goes first,
-//! and among equals the one that has sent the least. Retransmissions and heartbeats
-//! count against the same allowance.
+//! A controller counts bytes, not messages (flow control). It admits one datagram of one
+//! writer at a time, so that a small urgent message overtakes a large one between two
+//! fragments. Among queued writers the highest priority sends first; among equals, the
+//! one that has sent the least. Retransmissions and heartbeats count against the same
+//! allowance.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use thiserror::Error;
 
 /// Maximum number of flow controllers per context.
 pub const FLOW_CONTROLLERS_MAX: usize = 64;
-/// The shortest period: timers of a busy machine are no more precise.
+/// Shortest period: timers of a loaded host are no more precise.
 pub const FLOW_PERIOD_MIN: Span = Span::from_micros(100);
 
 /// A named rate limit that asynchronous publishers of one context share.
@@ -53,9 +53,9 @@ impl FlowController {
 
     /// Sets the bytes that its publishers send together in one period, at least 1.
     ///
-    /// Whole RTPS datagrams count, once per destination, without UDP and IP
-    /// headers. Bytes that the last datagram sends beyond the limit reduce the next
-    /// period. Unused bytes are not saved up. Fragments are no larger than this.
+    /// Whole RTPS datagrams count, once per destination, without UDP and IP headers.
+    /// Bytes of the last datagram above the limit reduce the next period. Unused bytes
+    /// are not carried over. Fragments are no larger than this.
     pub fn bytes_per_period(mut self, bytes: u32) -> Self {
         self.bytes_per_period = Some(bytes);
         self
@@ -69,7 +69,7 @@ impl FlowController {
         self
     }
 
-    /// The name by which publishers refer to it.
+    /// Name by which publishers refer to the controller.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -124,7 +124,7 @@ pub enum FlowControllerError {
         "two flow controllers are called \"{name}\"; publishers refer to them by name: rename one"
     )]
     DuplicateName {
-        /// The name.
+        /// The repeated name.
         name: String,
     },
     /// A limit of zero bytes never sends anything.
@@ -133,7 +133,7 @@ pub enum FlowControllerError {
          it for no limit"
     )]
     NoBytes {
-        /// The name of the controller.
+        /// Name of the controller.
         name: String,
     },
     /// The period is too short.
@@ -142,17 +142,17 @@ pub enum FlowControllerError {
          give a longer one, and more bytes for it"
     )]
     Period {
-        /// The name of the controller.
+        /// Name of the controller.
         name: String,
         /// The requested period.
         period: Span,
     },
-    /// More than a context may have.
+    /// More flow controllers than a context supports.
     #[error(
         "{count} flow controllers are more than {FLOW_CONTROLLERS_MAX}; share them between publishers"
     )]
     TooMany {
-        /// How many were given.
+        /// Number of given controllers.
         count: usize,
     },
 }
@@ -178,8 +178,8 @@ impl AsyncPublishMode {
         }
     }
 
-    /// Sets the priority. It is strict: lower priorities wait until no higher one
-    /// does.
+    /// Sets the priority. It is strict: lower priorities wait while a higher one has
+    /// data.
     pub fn priority(mut self, priority: i32) -> Self {
         self.priority = Some(priority);
         self
@@ -206,7 +206,7 @@ pub(crate) struct FlowMembership {
     pub(crate) writer: EntityId,
 }
 
-/// A flow controller at work. Sans-IO: it has no clock and sends nothing itself.
+/// State of a flow controller. Sans-IO: it has no clock and sends nothing itself.
 #[derive(Debug)]
 pub(crate) struct FlowState {
     /// Bytes per period; `None` without limit.
@@ -224,8 +224,8 @@ pub(crate) struct FlowState {
 #[derive(Debug, Default)]
 struct PriorityClass {
     members: Vec<FlowMember>,
-    /// Bytes that the last sender had sent until then. A returning writer begins
-    /// here: idle time saves nothing up.
+    /// Bytes that the last sender had sent by then. A returning writer starts at this
+    /// value: idle time gives no credit.
     last_sent: u64,
 }
 
@@ -283,8 +283,8 @@ impl FlowState {
         });
     }
 
-    /// The writer that may send one datagram now. It leaves the queue; queue it
-    /// again if it has more to send.
+    /// Takes the writer that may send one datagram now. Queue it again if it has more to
+    /// send.
     pub(crate) fn next(&mut self, now: Instant) -> Option<EntityId> {
         self.refill(now);
         if self.allowance <= 0 {
@@ -315,7 +315,7 @@ impl FlowState {
         }
     }
 
-    /// When [`FlowState::next`] returns a writer; `None` while none waits.
+    /// When [`FlowState::next`] returns a writer; `None` while none is queued.
     pub(crate) fn next_send_at(&self, now: Instant) -> Option<Instant> {
         let mut members = self.priorities.values().flat_map(|rank| &rank.members);
         if !members.any(|m| m.is_waiting) {
@@ -338,7 +338,7 @@ impl FlowState {
         let gained = allowed.saturating_mul(periods);
         self.allowance = self.allowance.saturating_add(gained).min(allowed);
         self.refill_at = if periods > 1 && self.allowance == allowed {
-            // After an idle time the period begins with the first datagram.
+            // After an idle time the period starts with the first datagram.
             now.after(self.period)
         } else {
             self.refill_at.after(self.period.times(periods))

@@ -1,8 +1,8 @@
-//! The flow controllers of a context at work: one queue of asynchronous writers
-//! each, and the timeout that resumes it.
+//! Flow controllers of a context: each with its queue of asynchronous writers, and the
+//! timeout that resumes it.
 //!
-//! Publishing threads queue writers, the driver takes them out. It never locks a
-//! writer and never sends.
+//! Publishing threads queue writers, and the driver takes them. It never locks a writer
+//! and never sends.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl FlowControllers {
         }
     }
 
-    /// The writer that may send one datagram now. It leaves the queue.
+    /// Takes the writer that may send one datagram now.
     pub(crate) fn next(&self, now: Instant, controller: usize) -> Option<EntityId> {
         self.queues.get(controller)?.lock().next(now)
     }

@@ -2,9 +2,9 @@
 //! shared-memory connections.
 //!
 //! Publishing threads and the driver call it under no lock. It seals datagrams in a
-//! secured context, joins fragments to segmented sends and waits for socket space
-//! within a [`BlockingBudget`]. It never locks, never looks into an endpoint and
-//! never decides what to send.
+//! secured context, joins fragments to segmented sends and waits for socket space within
+//! a [`BlockingBudget`]. It never locks, never accesses an endpoint and never decides
+//! what to send.
 
 pub(crate) mod back_pressure;
 #[cfg(feature = "security")]
@@ -101,7 +101,7 @@ impl SendPath {
     /// As [`SendPath::transmit`], with a code point (DSCP) on every datagram unless
     /// it is 0.
     ///
-    /// Stops when the socket has no more space; the rest stays with the writer.
+    /// Stops when the socket has no more space; the writer keeps the remaining data.
     /// Returns false if a shared-memory connection refused a datagram.
     pub(crate) fn transmit_with_dscp(
         &self,

@@ -19,9 +19,9 @@ use super::back_pressure::BlockingBudget;
 /// Head, payload and tail.
 const PARTS_PER_SEGMENT: usize = 3;
 
-/// Few enough that the receiver begins while the sender goes on: a message of 64 KB
-/// sent at once, 46 datagrams, arrives later than in groups of eight. The kernel
-/// accepts 64.
+/// Few enough that the receiver starts while the sender continues. A message of 64 KB
+/// sent at once, 46 datagrams, arrives later than in groups of eight. The kernel accepts
+/// 64.
 const SEGMENTS_PER_SEND: usize = 8;
 
 /// Smaller datagrams are not batched: the gain is small, and packet captures on the
@@ -37,8 +37,8 @@ pub(crate) struct SegmentedSend<'a> {
 }
 
 impl<'a> SegmentedSend<'a> {
-    /// Collects the first datagram and those that can join it, and removes them
-    /// from the rest. `None` if it stays alone.
+    /// Collects the first datagram and those that can join it, and removes them from the
+    /// iterator. `None` if no other one can join.
     pub(crate) fn collect(
         first: &Datagram<'a>,
         rest: &mut Peekable<impl Iterator<Item = Datagram<'a>>>,

@@ -38,8 +38,8 @@ pub struct CallId(u64);
 impl CallId {
     /// The client's number of the call, from 1.
     ///
-    /// It equals the request's sequence number while every call is sent once, which
-    /// holds unless servers of both correlation styles are there.
+    /// It equals the request's sequence number while every call is sent once. With
+    /// servers of both correlation styles, a call is sent twice.
     pub fn number(self) -> i64 {
         i64::try_from(self.0).unwrap_or(i64::MAX)
     }
@@ -49,8 +49,8 @@ impl CallId {
 pub struct ReceivedReply<T> {
     /// The answered call.
     pub call: CallId,
-    /// The decoded message; or why the reply of the last server that could give one did
-    /// not decode.
+    /// The decoded message. If no server can reply any more, the reason why the last
+    /// reply did not decode.
     pub message: T,
 }
 
@@ -83,7 +83,7 @@ pub struct ServiceClient {
     client_number: u64,
     calls: Mutex<CallTable, rank::OpenCalls>,
     unmatched_replies: AtomicU64,
-    /// A server of another dialect was told.
+    /// The log line about a server of an unknown dialect was written.
     is_dialect_told: AtomicBool,
 }
 
@@ -91,7 +91,7 @@ pub struct ServiceClient {
 struct CallTable {
     last: u64,
     open: BTreeMap<CallId, OpenCall>,
-    /// Matches that had ended when departed servers were last checked.
+    /// Number of ended matches when removed servers were last checked.
     ended_matches: u64,
     by_sent_request: BTreeMap<SentRequest, CallId>,
 }
@@ -120,8 +120,8 @@ impl Core {
         wants: DeliveryForm,
     ) -> Result<ServiceClient, EndpointError> {
         spec.set_pair_id(CLIENT_ID, &self.new_pair_id());
-        // The reply path first: a server that knows the request writer should know
-        // it too.
+        // The reply path first, so that a server that knows the request writer knows it
+        // as well.
         let replies = self.create_reader(spec.replies, wants, false)?;
         let requests = match self.create_writer(spec.requests) {
             Ok(requests) => requests,
@@ -162,8 +162,9 @@ impl ServiceClient {
         listeners.iter().filter(is_complete).count()
     }
 
-    /// Numbers a request that nobody gets, for users to whom it is lost, but counts. So the
-    /// numbers of later calls are still those of their requests on the wire.
+    /// Consumes the number of a request without sending it, for users to whom the request
+    /// is lost. So the numbers of later calls still equal those of their requests on the
+    /// wire.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -186,8 +187,8 @@ impl ServiceClient {
         Ok(CallId(calls.last))
     }
 
-    /// Sends a request to every matched server, in its correlation style; the first
-    /// reply counts.
+    /// Sends a request to every matched server, in its correlation style. The first reply
+    /// counts.
     ///
     /// Blocks as [`Core::publish`] does.
     ///
@@ -278,9 +279,9 @@ impl ServiceClient {
 
     /// As [`ServiceClient::take_reply`], with a decoder, which runs under no lock.
     ///
-    /// A reply that it refuses is dropped ([`Core::note_undecodable`]), and the call
-    /// waits for the other servers that got the request. Without another one it is
-    /// closed, and the reason is returned.
+    /// A refused reply is dropped ([`Core::note_undecodable`]), and the call remains open
+    /// for the other servers that received the request. Without another one it is closed,
+    /// and the reason is returned.
     pub fn take_decoded_reply<T, E: Display>(
         &self,
         core: &Core,
@@ -336,7 +337,8 @@ impl ServiceClient {
         None
     }
 
-    /// Whether servers other than this one got a request. This one will not reply again.
+    /// Whether servers other than this one received a request. This one will not reply
+    /// again.
     fn may_others_reply(&self, core: &Core, request: &SentRequest, server: Guid) -> bool {
         let mut calls = self.calls.lock();
         let Some(open) = calls.find(request) else {
@@ -347,8 +349,8 @@ impl ServiceClient {
         !open.servers.is_empty()
     }
 
-    /// Names a server whose stack has no correlation style of its own, once, so that the
-    /// reason is known if it never answers.
+    /// Logs once a server whose stack has no known correlation style, so that the reason
+    /// is known if it never replies.
     fn tell_unknown_dialect(&self, core: &Core, servers: &[Guid]) {
         let mut servers = servers.iter();
         let foreign = servers.find_map(|of| Some((*of, core.vendor_of_unknown_style(of.prefix)?)));
@@ -387,8 +389,8 @@ impl ServiceClient {
         }
     }
 
-    /// Closes the calls whose servers are all gone, and returns them. Take earlier
-    /// replies first. Cheap if no server has gone.
+    /// Closes the calls whose servers were all removed, and returns them. Take earlier
+    /// replies first. Cheap if no server was removed.
     pub fn close_abandoned(&self) -> Vec<CallId> {
         let mut calls = self.calls.lock();
         if fault!("call-waits-for-lost-servers") {
@@ -411,8 +413,8 @@ impl ServiceClient {
         abandoned
     }
 
-    /// A server that RTPS reaches instead of another wire has not got the open requests, or
-    /// cannot reply to them: it is another server to them.
+    /// Removes servers that RTPS now reaches instead of another wire. They have not
+    /// received the open requests, or cannot reply to them.
     fn forget_moved_servers(&self, calls: &mut CallTable) {
         let moved = self.requests.events.take_moved();
         if moved.is_empty() {
@@ -499,7 +501,7 @@ impl OutboundMessage for DirectedMessage<'_> {
     }
 
     fn offer_buffer(&mut self, memory: Chunk) {
-        // With a header it is serialized again, elsewhere.
+        // With a header it is serialized again, separately.
         if self.header.is_none() {
             self.message.offer_buffer(memory);
         }

@@ -1,5 +1,5 @@
-//! Sends the replies that a server keeps, for callers that wait without an executor of
-//! `pteros`: the middleware plug-in and the Python module.
+//! Sends the pending replies of a server, for callers without an executor of `pteros`:
+//! the rmw plug-in and the Python module.
 
 use std::sync::{Arc, Weak};
 
@@ -7,9 +7,9 @@ use super::ServiceServer;
 use crate::core::Core;
 use crate::ready_queue::{ReadyQueue, Task};
 
-/// The task of a server's reply writer: when a client's reader matches, the replies that
-/// wait for it are sent. It takes the events of the writer. Runs in the wait to whose
-/// queue it is attached; it blocks as a publication does.
+/// Task of a server's reply writer: when a client's reader matches, sends the pending
+/// replies for it. It drains the events of the writer. It runs in the wait to whose queue
+/// it is attached, and blocks as a publication does.
 pub struct DeferredReplies {
     core: Arc<Core>,
     server: Arc<ServiceServer>,
@@ -27,8 +27,8 @@ impl DeferredReplies {
         replies
     }
 
-    /// Moves the task to a queue. Pending work runs in its next wait. There is one queue:
-    /// a server in two waits at once is served by the one that attached last. Returns
+    /// Moves the task to a queue. Pending work runs in its next wait. A task has one
+    /// queue: a server in two waits is served by the one that attached last. Returns
     /// whether another queue had it.
     pub fn attach(&self, queue: &Arc<ReadyQueue>) -> bool {
         let events = &self.server.replies.events;
@@ -76,7 +76,7 @@ mod tests {
         SerializedPayload::new(Bytes::from_static(&[0, 1, 0, 0, 1, 0, 0, 0]))
     }
 
-    /// A seed of the field: a launch waited for ever for the response of a container.
+    /// Regression: a launch waited without end for the response of a container.
     #[test]
     fn a_reply_is_sent_when_its_reader_is_discovered_without_a_further_request() {
         let options = CoreOptions {
@@ -97,7 +97,7 @@ mod tests {
         let deferred = DeferredReplies::new(&core, &server);
         let queue = core.ready_queue();
         deferred.attach(&queue);
-        // The client's writer is there before its reader.
+        // The client's writer is discovered before its reader.
         let writer = core.create_writer(requests).expect("a writer");
         let now = core.platform.wall_clock();
         core.publish(&writer, &mut message(), now)

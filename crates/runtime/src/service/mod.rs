@@ -1,10 +1,9 @@
 //! Services on two topics: requests one way, replies the other.
 //!
-//! A client has a writer of requests and a reader of replies, a server the reverse,
-//! all reliable. A reply identifies its request ([`CorrelationStyle`]) and goes to
-//! that client's reader only (directed write). Within a process both are shared
-//! values. Matches of the endpoints tell whether a service is available; there is
-//! no query.
+//! A client has a writer of requests and a reader of replies, a server the reverse, all
+//! reliable. A reply identifies its request ([`CorrelationStyle`]) and is sent to that
+//! client's reader only (directed write). Within a process both are shared values. The
+//! matches of the endpoints show whether a service is available, without a query.
 
 mod client;
 mod deferred_replies;
@@ -34,7 +33,7 @@ pub struct ServiceSpec {
     pub requests: EndpointSpec,
     /// The topic of replies.
     pub replies: EndpointSpec,
-    /// The hash of the service's type, where it is known. Some wires need it.
+    /// Type hash of the service, if known. Some wires need it.
     pub type_hash: Option<TypeHash>,
 }
 
@@ -84,8 +83,8 @@ impl Core {
         style.unwrap_or(CorrelationStyle::InlineQos)
     }
 
-    /// The vendor of a participant whose stack has no correlation style of its own. Peers
-    /// of other wires have no vendor.
+    /// Vendor of a participant whose stack has no known correlation style. Peers of other
+    /// wires have no vendor.
     fn vendor_of_unknown_style(&self, prefix: GuidPrefix) -> Option<VendorId> {
         let vendor = self.graph.vendor_of(prefix)?;
         let is_known = prefix == self.prefix
@@ -94,8 +93,8 @@ impl Core {
         (!is_known).then_some(vendor)
     }
 
-    /// Whether two endpoints of another participant belong to one client or server:
-    /// their ids say so, or nothing contradicts it.
+    /// Whether two endpoints of another participant belong to one client or server,
+    /// according to their ids, or if no id contradicts it.
     fn are_pair(&self, key: &str, one: Guid, other: Guid) -> bool {
         if one.prefix != other.prefix {
             return false;
@@ -128,7 +127,7 @@ mod tests {
     use crate::platform::SystemPlatform;
     use crate::sample::{QueuedSample, SampleBody};
 
-    /// What the tests' decoder refuses.
+    /// A payload that the tests' decoder refuses.
     const WRONG: &[u8] = &[0, 1, 0, 0, 0xff, 0xff];
     const RIGHT: &[u8] = &[0, 1, 0, 0, 1, 0, 0, 0];
 

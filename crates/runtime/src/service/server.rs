@@ -23,11 +23,11 @@ use crate::lock::{Mutex, rank};
 use crate::outbound::OutboundMessage;
 use crate::sample::QueuedSample;
 
-/// Replies kept for clients whose reply reader is not discovered yet. Beyond it the
+/// Pending replies for clients whose reply reader is not discovered yet. When full, the
 /// oldest is dropped and counted.
 pub const PENDING_REPLIES_MAX: usize = 64;
 
-/// The identity of a request, with what its reply needs to reach the client.
+/// Identity of a request, with the destination of its reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RequestId {
     /// The client's request writer.
@@ -44,9 +44,9 @@ enum ReplyTo {
     Headed(u64),
 }
 
-/// A received request.
+/// A request with the identity for its reply.
 pub struct ReceivedRequest {
-    /// Its identity.
+    /// Identifies the request in its reply.
     pub id: RequestId,
     /// The message and its metadata.
     pub item: QueuedSample,
@@ -55,7 +55,7 @@ pub struct ReceivedRequest {
 /// The counters of a server. Totals since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceServerCounts {
-    /// Replies dropped because their client was never discovered, or was gone.
+    /// Replies dropped because their client was never discovered, or was removed.
     pub unanswerable: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct ServiceServer {
     pub replies: Arc<WriterEndpoint>,
     pending_replies: Mutex<VecDeque<PendingReply>, rank::PendingReplies>,
     unanswerable: AtomicU64,
-    /// A client of another dialect was told.
+    /// The log line about a client of an unknown dialect was written.
     is_dialect_told: AtomicBool,
 }
 
@@ -77,9 +77,9 @@ struct PendingReply {
     payload: Bytes,
 }
 
-/// Where a reply can be sent now.
+/// Present route of a reply.
 enum ReplyRoute {
-    /// To one reader.
+    /// To the client's reply reader (directed write).
     Reader(Guid),
     /// To all readers, which recognise their own replies.
     AllReaders,
@@ -133,9 +133,9 @@ impl ServiceServer {
 
     /// Takes the oldest request that `decode` accepts. Never blocks.
     ///
-    /// One that it refuses is dropped, see [`Core::take_decoded`]. Its client gets no
-    /// response: ROS 2 has none that tells an error, and another server may answer. A
-    /// client of Pteros tells it in its log.
+    /// A refused request is dropped, see [`Core::take_decoded`]. Its client gets no
+    /// response: ROS 2 has no error response, and another server may answer. A client of
+    /// Pteros logs it.
     pub fn take_decoded_request<T, E: Display>(
         &self,
         core: &Core,
@@ -164,9 +164,9 @@ impl ServiceServer {
         })
     }
 
-    /// The id of a request that was not taken here, by its client and number. The reply
-    /// then names the client's writer. `None`, counted as unanswerable, for a client that
-    /// is named by a number which only its request shows.
+    /// The id of a request that was not taken here, by client and number. The reply then
+    /// names the client's writer. `None`, counted as unanswerable, for a client whose
+    /// identity is only in the request.
     pub fn request_by_name(&self, core: &Core, client: Guid, sequence: i64) -> Option<RequestId> {
         if core.correlation_style_of(client.prefix) == CorrelationStyle::PayloadHeader {
             self.unanswerable.fetch_add(1, Ordering::Relaxed);
@@ -179,8 +179,8 @@ impl ServiceServer {
         })
     }
 
-    /// Names a client whose requests have no id in the inline QoS, and whose stack has no
-    /// correlation style of its own, once. It may not get replies.
+    /// Logs once a client whose requests have no id in the inline QoS, and whose stack
+    /// has no known correlation style. It may not receive replies.
     fn tell_dialect(&self, core: &Core, request: &QueuedSample, client: Guid) {
         if request.related().is_none()
             && let Some(vendor) = core.vendor_of_unknown_style(client.prefix)
@@ -284,14 +284,14 @@ impl ServiceServer {
         pending.push_back(reply);
     }
 
-    /// Sends kept replies of clients that were discovered since, and drops those of
-    /// departed clients. Call when a client matches.
+    /// Sends pending replies of clients that were discovered since, and drops those of
+    /// removed clients. Call when a client matches.
     pub fn flush(&self, core: &Core) {
         if fault!("early-reply-kept-for-ever") {
             return;
         }
-        // A client that matches while a reply is put back told another thread, which
-        // found nothing: look again.
+        // If a client matches while a reply is put back, another thread was notified and
+        // found nothing. So this thread checks again.
         loop {
             let pending = std::mem::take(&mut *self.pending_replies.lock());
             for reply in pending {
@@ -335,7 +335,7 @@ impl ServiceServer {
         self.requests.matched().iter().filter(is_complete).count()
     }
 
-    /// Whether replies wait for their clients.
+    /// Whether replies are pending for undiscovered clients.
     pub fn has_pending_replies(&self) -> bool {
         !self.pending_replies.lock().is_empty()
     }

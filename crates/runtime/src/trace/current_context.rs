@@ -119,8 +119,8 @@ impl SpanGuard {
         }
     }
 
-    /// Marks work of the runtime itself, which neither a callback nor the program
-    /// has begun.
+    /// Marks work of the runtime itself, which neither a callback nor the program has
+    /// started.
     pub(crate) fn detached() -> Self {
         Self::span(next_span())
     }

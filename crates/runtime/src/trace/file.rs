@@ -1,10 +1,10 @@
 //! Trace file: the copy of a trace ring on disk, which outlives the process.
 //!
-//! The ring itself is private memory. A mapped file would be shared with every
-//! process that may write it, and truncating it would end this process (SIGBUS).
-//! So what is new in the ring is written out now and then, at most [`WRITE_DELAY`]
-//! after it was recorded. A file size limit is asked for before each write, because
-//! exceeding it would end the process too (SIGXFSZ).
+//! The ring itself is private memory. A mapped file would be shared with every process
+//! that may write it, and truncating it would end this process (SIGBUS). So new parts of
+//! the ring are written regularly, at most [`WRITE_DELAY`] after they were recorded. The
+//! file size limit is checked before each write, because exceeding it would also end the
+//! process (SIGXFSZ).
 //!
 //! The driver calls it, see `core/trace_writing.rs`. No record waits for the disk.
 
@@ -18,10 +18,10 @@ use pteros_rtps::time::Duration;
 
 use super::ring::{HEAD_WORDS, TraceWords};
 
-/// The longest time that a record waits, while a thread drives the context.
+/// Longest time until a record is written, while a thread drives the context.
 pub(crate) const WRITE_DELAY: Duration = Duration::from_millis(50);
 
-/// The file of a ring, and what of the ring it has.
+/// The file of a ring, and which parts of the ring it has.
 #[derive(Debug)]
 pub(super) struct TraceFile {
     file: File,
@@ -58,7 +58,7 @@ impl TraceFile {
         })
     }
 
-    /// Writes what is new. A failure is logged once, until a write succeeds.
+    /// Writes new records and names. A failure is logged once, until a write succeeds.
     pub fn write(&mut self, ring: &TraceWords) {
         match self.try_write(ring) {
             Ok(()) => self.failed = None,
@@ -94,7 +94,7 @@ impl TraceFile {
             self.write_words(ring, from, to)?;
         }
         self.records = end;
-        // Last, because it says what is there.
+        // Last, because it announces the other parts.
         let head = ring.header_with_next(end);
         self.buffer.clear();
         self.buffer

@@ -1,10 +1,9 @@
-//! Tracing: when a message passed each layer, and which callback published it.
+//! Tracing: records when a message passes each layer, and which callback published it.
 //!
-//! A context is traced if its options say so when it is opened. Then
-//! `tracing_decorators` wrap sockets and shared memory. Publish calls, arrivals and
-//! callbacks write one [`TraceRecord`] each into a `ring` of fixed size; the oldest
-//! records are overwritten and counted. Untraced, each of those checks one empty
-//! `Option`.
+//! A context is traced if its options request it. Then `tracing_decorators` wrap sockets
+//! and shared memory. Publish calls, arrivals and callbacks write one [`TraceRecord`]
+//! each into a `ring` of fixed size. When it is full, the oldest records are overwritten
+//! and counted. In an untraced context, each of those checks one empty `Option`.
 //!
 //! A message is identified by writer and sequence number, which every transport
 //! carries, so a reader can join the records of several processes. Nothing here
@@ -46,8 +45,8 @@ pub const EXTENSION: &str = "ptrace";
 /// thousand messages per second.
 pub const BYTES_DEFAULT: usize = 16 << 20;
 
-/// Maximum number of traces in one folder. Beyond it contexts are opened untraced,
-/// with a warning: a program that restarts again and again must not fill the disk.
+/// Maximum number of traces in one folder. Beyond it contexts are opened untraced, with a
+/// warning, so that a program that restarts repeatedly does not fill the disk.
 pub const FILES_MAX: usize = 1024;
 
 /// Number of clock reads that are timed to find the cost of one.
@@ -77,7 +76,7 @@ impl Default for TraceOptions {
 /// Writes the records of a traced context. Thread-safe.
 pub struct Tracer {
     ring: TraceRing,
-    /// Records or names came since the file was written.
+    /// The file lacks some records or names.
     has_news: AtomicBool,
     /// The next write is scheduled.
     is_scheduled: AtomicBool,
@@ -135,7 +134,7 @@ impl Tracer {
         })))
     }
 
-    /// The present records. Copies the whole trace; recording goes on meanwhile.
+    /// Copies the present records and the whole trace. Recording continues meanwhile.
     pub fn recording(&self) -> Recording {
         let recording = Recording::read(&self.ring.copy());
         recording.expect("a trace of ours is one")
@@ -147,7 +146,7 @@ impl Tracer {
         self.has_news.load(Ordering::Relaxed) && !self.is_scheduled.swap(true, Ordering::Relaxed)
     }
 
-    /// Writes what is new to the file. Blocks for the disk.
+    /// Writes new records and names to the file. Blocks for the disk.
     pub(crate) fn write_file(&self) {
         self.has_news.store(false, Ordering::Relaxed);
         self.is_scheduled.store(false, Ordering::Relaxed);
@@ -210,8 +209,8 @@ impl Tracer {
         );
     }
 
-    /// Notes that a sample has left a reader's queue, or the object that kept it,
-    /// and that this thread goes on with it.
+    /// Notes that a sample has left a reader's queue, or the object that kept it, and
+    /// that this thread continues with it.
     ///
     /// Within a callback it belongs to the callback. The first one before
     /// [`CallbackSpan::note_user_code_start`] is the sample that the callback runs
@@ -353,7 +352,7 @@ pub struct CallbackSpan<'t> {
 }
 
 impl CallbackSpan<'_> {
-    /// Notes that user code starts now; taking and decoding came before.
+    /// Notes that user code starts now, after taking and decoding.
     pub fn note_user_code_start(&self) {
         let now = self.tracer.now();
         current_context::with_call(|call| call.started = Some(now));

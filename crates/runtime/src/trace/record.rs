@@ -26,18 +26,18 @@ const ABSENT: u32 = u32::MAX;
 /// The kind of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum TraceEvent {
-    /// A publish call. Times: it began, the runtime was reached, serialization
-    /// began, ended, the first datagram was sent.
+    /// A publish call. Times: call, entry of the runtime, start and end of serialization,
+    /// first datagram.
     Published,
-    /// A sample arrived at a reader's queue. Times: its last part was in this
-    /// process, it was in the queue.
+    /// A sample arrived at a reader's queue. Times: reception of its last part, entry
+    /// into the queue.
     Arrived,
-    /// A callback for a sample. Times: the executor began it, the sample was taken,
-    /// the user code began, ended.
+    /// A callback for a sample. Times: start by the executor, sample taken, start and end
+    /// of user code.
     Called,
-    /// A timer's callback. Times: it began, ended.
+    /// A timer's callback. Times: start, end.
     TimerFired,
-    /// A sample was taken without a callback. Time: then.
+    /// A sample was taken without a callback. Time: when it was taken.
     Taken,
 }
 
@@ -64,13 +64,13 @@ impl TraceEvent {
 /// One event of one message. Times are nanoseconds of the context's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceRecord {
-    /// The event.
+    /// Kind of the record, which defines the meaning of its times.
     pub event: TraceEvent,
     /// The sample's delivery path; meaningless for a publish call.
     pub path: DeliveryPath,
     /// Serialized payload bytes; 0 if it was not serialized.
     pub bytes: u32,
-    /// The first time.
+    /// Time of the first step, nanoseconds of the context's clock.
     pub first_time: u64,
     /// Up to four more times, nanoseconds after the first, at most 4.29 s.
     pub later_times: [Option<u32>; 4],

@@ -56,7 +56,7 @@ mod header_word {
 /// The origin of a trace, and the meaning of its times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TraceHeader {
-    /// The process.
+    /// Process id of the traced context.
     pub process: u32,
     /// The context's participant.
     pub prefix: GuidPrefix,
@@ -100,7 +100,7 @@ impl TraceWords {
         word.map_or(0, |word| word.load(Ordering::Acquire))
     }
 
-    /// The records that fit.
+    /// Number of records that fit.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
@@ -111,7 +111,7 @@ impl TraceWords {
         bytes.div_ceil(8).min(self.names_words)
     }
 
-    /// Words `from..to`.
+    /// Loads words `from..to`, each atomically.
     pub fn load_range(&self, from: usize, to: usize) -> impl Iterator<Item = u64> + '_ {
         (from..to).map(|at| self.load(at))
     }
@@ -122,8 +122,8 @@ impl TraceWords {
         HEAD_WORDS + self.names_words + slot * WORDS
     }
 
-    /// The first ticket from `from` on whose record is not complete. One that was
-    /// overtaken by a whole ring is passed over.
+    /// First ticket from `from` on whose record is incomplete. A record overtaken by a
+    /// whole ring is skipped.
     pub fn complete_below(&self, from: u64) -> u64 {
         let next = self.load(header_word::NEXT);
         let from = from.max(next.saturating_sub(self.capacity));
@@ -195,12 +195,12 @@ impl TraceRing {
         Ok(ring)
     }
 
-    /// Whether it has a file.
+    /// Whether the ring is copied to a file.
     pub fn has_file(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Writes what is new to the file, if there is one. Blocks for the disk.
+    /// Writes new records and names to the file, if there is one. Blocks for the disk.
     pub fn write_file(&self) {
         if let Some(file) = &self.file {
             file.lock().write(&self.words);
@@ -278,12 +278,12 @@ impl Drop for TraceRing {
     }
 }
 
-/// A trace that was read.
+/// Content of a trace.
 #[derive(Clone, Debug)]
 pub struct Recording {
-    /// Its origin.
+    /// Origin of the trace.
     pub header: TraceHeader,
-    /// Its lines of names.
+    /// Lines of names.
     pub names: String,
     /// Endpoints and nodes whose names did not fit.
     pub names_lost: u64,
@@ -305,15 +305,15 @@ pub enum TraceReadError {
         "its layout has version {version}, this program reads {VERSION}; show it with the program that recorded it"
     )]
     Version {
-        /// Its version.
+        /// Layout version in the header.
         version: u64,
     },
     /// It is shorter than its header says.
     #[error("it is truncated: {bytes} bytes of {expected}; copy it again")]
     Truncated {
-        /// Its size.
+        /// Actual size, bytes.
         bytes: usize,
-        /// The size in its header.
+        /// Size in the header, bytes.
         expected: u64,
     },
 }
@@ -510,12 +510,12 @@ mod tests {
             ring.write_file();
             assert_eq!(file_words(&path), ring.copy(), "after {count} more");
         }
-        // A shorter file is made whole again.
+        // A truncated file is completed again.
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
         file.set_len(100).unwrap();
         ring.write_file();
         assert_eq!(file_words(&path), ring.copy());
-        // What was recorded since the last write is written at the end.
+        // Records since the last write are written at the end.
         ring.push(record(sequence + 1));
         let all = ring.copy();
         drop(ring);
@@ -531,7 +531,7 @@ mod tests {
         ring.push(record(1));
         ring.write_file();
         let recorded = file_words(&path);
-        // A mark in the last word of that record stays when others are written.
+        // A mark in the last word of that record remains when others are written.
         let (from, to) = ring.words.slots(0, 1)[0].unwrap();
         let changed = |all: &[u64]| (from..to).find(|at| all[*at] != recorded[*at]);
         let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
@@ -558,7 +558,7 @@ mod tests {
         ring.push(record(3));
         ring.write_file();
         assert_eq!((sequences(&in_file()), in_file().lost), (vec![1], 0));
-        // A whole ring later that record is given up.
+        // A whole ring later that record is skipped.
         let capacity = i64::try_from(ring.words.capacity()).unwrap();
         (4..capacity + 3).for_each(|sequence| ring.push(record(sequence)));
         ring.write_file();

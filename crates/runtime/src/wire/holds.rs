@@ -1,6 +1,6 @@
 //! Wire holds: back-pressure of a KEEP_ALL reader towards writers on further wires.
 //!
-//! Part of a reader. A held writer's samples stay in its wire until the reader's
+//! Part of a reader. A held writer's samples remain in its wire until the reader's
 //! machine has space again.
 
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl WireHolds {
         self.is_used.store(true, Ordering::Release);
     }
 
-    /// Lets all go on if `has_space`. One load when none is held.
+    /// Releases all held writers if `has_space` returns true. One load when none is held.
     pub(crate) fn release_if(&self, has_space: impl FnOnce() -> bool) {
         if !self.is_used.load(Ordering::Acquire) || !has_space() {
             return;
@@ -47,7 +47,7 @@ impl WireHolds {
         }
     }
 
-    /// Lets a writer go on that is no longer matched with this reader.
+    /// Releases a writer that is no longer matched with this reader.
     pub(crate) fn forget(&self, writer: Guid) {
         self.held.lock().retain(|known| {
             let stays = known.writer != writer;

@@ -1,4 +1,4 @@
-//! Endpoint matcher: matching for wires that only tell which endpoints exist.
+//! Endpoint matcher: matching for wires that only report which endpoints exist.
 //!
 //! It holds a wire's local and remote endpoints, and turns their changes into the
 //! events of [`WireEvent::Discovery`](super::WireEvent), each change of a pair once.
@@ -273,7 +273,7 @@ mod tests {
         assert!(matcher.add_participant(ParticipantData::new(GuidPrefix([1; 12]))));
         assert!(matcher.add_remote(reader(1, 1)));
         while matcher.poll_event().is_some() {}
-        // Announced again it is known, and nothing happens.
+        // A repeated announcement has no effect.
         assert!(matcher.add_remote(reader(1, 1)));
         assert!(!matcher.has_events());
         // With other data it is replaced, although the table is full.

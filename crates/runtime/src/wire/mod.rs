@@ -1,16 +1,17 @@
-//! The wire seam: what joins a context with other processes, behind one trait.
+//! Wires: the trait by which a wire protocol joins a context with other processes.
 //!
-//! Above it are graph, QoS, history for local late joiners, local delivery, executors,
-//! services, actions and parameters. Below it a [`Wire`] announces local endpoints,
+//! The layers above are graph, QoS, history for local late joiners, local delivery,
+//! executors, services, actions and parameters. A [`Wire`] announces local endpoints,
 //! reports remote ones and their matches, and carries samples.
 //!
-//! RTPS is the first implementation (`rtps.rs`), always present: it owns shared memory
-//! between processes of a host, too. Its samples pass through the protocol machines
-//! inside the endpoints, so they cost no call through a trait. A further wire
-//! implements [`SampleWire`] and is opened with the context ([`OpenWire`]). It gets
-//! whole samples and gives whole samples; [`matcher`] matches for it.
+//! RTPS is the first implementation (`rtps.rs`) and always present. It owns shared memory
+//! between processes of a host as well. Its samples pass through the protocol machines
+//! inside the endpoints, without a call through a trait. A further wire implements
+//! [`SampleWire`] and is opened with the context ([`OpenWire`]). It receives and returns
+//! whole samples; [`matcher`] matches for it.
 //!
-//! `docs/internals/wires.md` says who calls what, under which locks.
+//! `docs/internals/wires.md` lists the callers of each method, and the locks that they
+//! hold.
 
 pub(crate) mod holds;
 pub mod matcher;
@@ -37,22 +38,22 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::zenoh_settings::WireChoice;
 
-/// A wire joins a context with other processes. Thread-safe.
+/// A connection of a context with other processes. Thread-safe.
 ///
-/// No call may block, publish, or call the context. Discovery calls come one at a
-/// time, in the order of matches. Queries come from any thread.
+/// No call may block, publish, or call the context. Discovery calls are made one at a
+/// time, in the order of matches. Queries are made by any thread.
 pub trait Wire: Send + Sync {
-    /// Its name in messages, `rtps`.
+    /// Name of the wire in messages, `rtps`.
     fn name(&self) -> &str;
 
     /// Why it cannot carry a local endpoint; `None` if it can. Such an endpoint is not
-    /// announced on it, and the user is told in the log.
+    /// announced on it, which is logged.
     fn why_not(&self, _endpoint: &EndpointData) -> Option<Cow<'static, str>> {
         None
     }
 
-    /// The reason why no context has such an endpoint on this wire; `None` if it can be
-    /// there. [`Wire::why_not`] has further reasons.
+    /// Why no context can have such an endpoint on this wire; `None` if it can.
+    /// [`Wire::why_not`] has further reasons.
     fn lacks(&self, _endpoint: &EndpointData) -> Option<&'static str> {
         None
     }
@@ -60,22 +61,23 @@ pub trait Wire: Send + Sync {
     /// Announces a local endpoint, or its changed QoS, content filter or USER_DATA.
     fn announce(&self, now: Instant, endpoint: &Arc<EndpointData>);
 
-    /// Announces the end of a local endpoint, and reports the end of its matches.
-    /// Unknown ones are ignored.
+    /// Announces the end of a local endpoint, and reports the end of its matches. Unknown
+    /// endpoints are ignored.
     fn withdraw(&self, now: Instant, endpoint: Guid);
 
     /// Asserts the liveliness of all local writers of a kind.
     fn assert_liveliness(&self, now: Instant, kind: Liveliness);
 
-    /// Sends what discovery has to send, appends what has happened to `events`, and
-    /// schedules its next call. Called again until nothing has happened. A sample is
-    /// the last event of a call, so that [`SampleWire::hold`] acts before the next.
+    /// Sends the output of discovery, appends new events to `events`, and schedules its
+    /// next call. It is called again until it appends nothing. A sample is the last event
+    /// of a call, so that [`SampleWire::hold`] acts before the next one.
     fn poll(&self, now: Instant, events: &mut Vec<WireEvent>);
 
-    /// Shows every remote endpoint, matched or not. `see` must not call the context.
+    /// Calls `see` for every remote endpoint, matched or not. `see` must not call the
+    /// context.
     fn for_each_endpoint(&self, see: &mut dyn FnMut(&dyn RemoteEndpointRecord));
 
-    /// Shows the remote endpoints on a topic, given by its DDS name.
+    /// Calls `see` for the remote endpoints on a topic, given by its DDS name.
     fn for_each_endpoint_on(&self, topic: &str, see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) {
         self.for_each_endpoint(&mut |known| {
             if known.topic() == topic {
@@ -84,7 +86,7 @@ pub trait Wire: Send + Sync {
         });
     }
 
-    /// Shows one remote endpoint. Returns false if it is unknown.
+    /// Calls `see` for one remote endpoint. Returns false if it is unknown.
     fn with_endpoint(&self, guid: Guid, see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) -> bool {
         let mut found = false;
         self.for_each_endpoint(&mut |known| {
@@ -96,29 +98,29 @@ pub trait Wire: Send + Sync {
         found
     }
 
-    /// The table that has outgrown its limit: name, count and limit. `None`, unless
-    /// there is a bug.
+    /// The table that exceeds its limit: name, count and limit. `None`, unless there is a
+    /// bug.
     fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)>;
 
-    /// Announces the end of the participant. Called once, at last.
+    /// Announces the end of the participant. Called once, as the last call.
     fn close(&self, now: Instant);
 }
 
-/// A wire that carries samples itself, beside RTPS. Thread-safe.
+/// A wire beside RTPS that carries samples itself. Thread-safe.
 pub trait SampleWire: Wire {
     /// The delivery path of its samples.
     fn carrier(&self) -> Carrier {
         Carrier::OtherWire
     }
 
-    /// Whether it encrypts and authenticates as a secured context needs. A secured
+    /// Whether it encrypts and authenticates as a secured context requires. A secured
     /// context does not open with another wire.
     fn is_protected(&self) -> bool {
         false
     }
 
-    /// Whether it keeps samples for late joiners itself. Otherwise the context writes
-    /// the kept ones again for each, directed to it.
+    /// Whether it keeps samples for late joiners itself. Otherwise the context writes the
+    /// kept samples again for each late joiner, directed to it.
     fn keeps_history(&self) -> bool {
         false
     }
@@ -128,33 +130,33 @@ pub trait SampleWire: Wire {
     /// announce an endpoint together with its node.
     fn attach_endpoint(&self, _now: Instant, _endpoint: Guid, _node: &NodeName<'_>) {}
 
-    /// Notes the type hash of the service that an endpoint of a client or server belongs
-    /// to. Called before [`attach_endpoint`](SampleWire::attach_endpoint),
-    /// and not at all where the hash is unknown.
+    /// Notes the type hash of the service of a client's or server's endpoint. Called
+    /// before [`attach_endpoint`](SampleWire::attach_endpoint), and only if the hash is
+    /// known.
     fn note_service_hash(&self, _endpoint: Guid, _hash: &TypeHash) {}
 
-    /// Notes the content filter in force at a local reader: before it is announced, and
-    /// when it changes. Not called for a reader that has never had one. For wires that keep
-    /// samples for late joiners themselves: what does not pass is none of the reader's depth.
+    /// Notes the content filter of a local reader: before it is announced, and when it
+    /// changes. Not called for a reader that never had one. A wire that keeps samples for
+    /// late joiners needs the filter, because only samples that pass count towards the
+    /// reader's depth.
     fn note_content_filter(&self, _reader: Guid, _filter: Option<&Arc<ContentFilter>>) {}
 
-    /// Waits until a writer with a history can send, so that who joins after `publish` has
-    /// returned gets its samples from the history alone. Called before
-    /// [`SampleWire::flush`] by a thread that publishes, under no lock of the context.
+    /// Waits until a writer with a history can send. So a reader that joins after
+    /// `publish` has returned gets the writer's samples only from the history. Called
+    /// before [`SampleWire::flush`] by a publishing thread, under no lock of the context.
     fn await_readiness(&self, _writer: Guid) {}
 
-    /// Notes whether RTPS reaches a participant. From the call with `true` to the one
-    /// with `false`, the wire reports nothing of it and delivers nothing from it, so
-    /// that no message comes twice. What it has reported before ends: the context polls
-    /// it right after the call. Called for every participant of RTPS. A wire that reaches
-    /// other peers than RTPS does needs nothing here.
+    /// Notes whether RTPS reaches a participant. Between the calls with `true` and with
+    /// `false`, the wire reports nothing of the participant and delivers none of its
+    /// samples, so that no message arrives twice. Its earlier reports end: the context
+    /// polls the wire right after the call. Called for every participant of RTPS. A wire
+    /// with other peers than RTPS ignores it.
     fn note_rtps_participant(&self, _now: Instant, _prefix: GuidPrefix, _is_reached: bool) {}
 
     /// Announces the whole list of local nodes, on every change.
     fn announce_nodes(&self, now: Instant, nodes: &ParticipantEntitiesInfo);
 
-    /// Totals of what it dropped or refused since it was opened, by name. For
-    /// diagnostics.
+    /// Totals of dropped or refused data since it was opened, by name. For diagnostics.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
@@ -171,17 +173,17 @@ pub trait SampleWire: Wire {
     fn flush(&self, now: Instant, writer: Guid);
 
     /// Holds a remote writer's samples back for one KEEP_ALL reader without space, or
-    /// lets them go on. The wire counts: they go on when every such reader has let go.
-    /// What the writer reports later waits behind them. The wire schedules its next poll
-    /// when they go on. To let go of a writer that is not held does nothing.
+    /// releases them. The wire counts the holds: the samples are released after the last
+    /// one. Later samples of the writer are held behind them. The wire schedules its next
+    /// poll on a release. Releasing a writer that is not held has no effect.
     fn hold(&self, writer: Guid, holds: bool);
 
-    /// Whether a KEEP_ALL writer may write so many bytes now. When that changes, the
-    /// wire reports [`WireEvent::SpaceFreed`].
+    /// Whether a KEEP_ALL writer may write `bytes` now. When that changes, the wire
+    /// reports [`WireEvent::SpaceFreed`].
     fn has_space(&self, writer: Guid, bytes: usize) -> bool;
 
-    /// Whether all that a writer wrote has reached its reliable readers. A wire
-    /// without acknowledgements returns true.
+    /// Whether all samples of a writer have reached its reliable readers. A wire without
+    /// acknowledgements returns true.
     fn is_acknowledged(&self, writer: Guid) -> bool;
 }
 
@@ -190,23 +192,23 @@ pub trait SampleWire: Wire {
 pub struct WireSample {
     /// The sample. A reply names its request in `related_sample_identity`.
     pub change: CacheChange,
-    /// The readers that get it: those that the writer is matched with, or a client's
-    /// reader of replies alone (directed write). A received sample without readers is for
-    /// all that are matched with the writer. A written one without them is for a wire
-    /// that wants every sample ([`WireEvent::WriterWanted`]).
+    /// The receiving readers: those matched with the writer, or only a client's reader of
+    /// replies (directed write). A received sample without readers is for all that are
+    /// matched with the writer. A written one without readers is for a wire that wants
+    /// every sample ([`WireEvent::WriterWanted`]).
     pub readers: Vec<Guid>,
 }
 
-/// An event of a wire. Events come in the order in which they happened.
+/// An event of a wire. Events are reported in the order in which they happened.
 #[derive(Clone, PartialEq, Debug)]
 pub enum WireEvent {
     /// Discovery: participants, endpoints, matches, mismatches, liveliness.
     Discovery(ParticipantEvent),
     /// The whole list of a participant's nodes.
     Nodes {
-        /// The participant.
+        /// GUID prefix of the session or participant.
         participant: GuidPrefix,
-        /// Its nodes.
+        /// The complete list, which replaces the previous one.
         nodes: ParticipantEntitiesInfo,
     },
     /// A sample of a matched writer.
@@ -215,21 +217,21 @@ pub enum WireEvent {
     WriterAsserted(Guid),
     /// Samples of a matched writer that will not arrive.
     SamplesLost {
-        /// The writer.
+        /// GUID of the remote writer.
         writer: Guid,
-        /// The reader that misses them. `None`: every one that is matched with the writer.
+        /// The reader that misses them. `None`: every reader matched with the writer.
         reader: Option<Guid>,
-        /// How many.
+        /// Number of lost samples.
         count: u64,
     },
-    /// A KEEP_ALL writer that had no space may have some, or acknowledgements came.
+    /// A KEEP_ALL writer without space may have some, or acknowledgements arrived.
     SpaceFreed,
-    /// Whether the wire takes every sample of a local writer, matched readers or not:
-    /// it keeps a history, or has readers that announce nothing.
+    /// Whether the wire needs every sample of a local writer, even without matched
+    /// readers, because it keeps a history or has readers that are not announced.
     WriterWanted {
         /// The local writer.
         writer: Guid,
-        /// From now on.
+        /// Whether it does from now on.
         is_wanted: bool,
     },
 }
@@ -237,25 +239,25 @@ pub enum WireEvent {
 /// The name of a local node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NodeName<'a> {
-    /// Its namespace, `/` for the root.
+    /// Namespace, `/` for the root.
     pub namespace: &'a str,
-    /// Its name without namespace.
+    /// Name without namespace.
     pub name: &'a str,
 }
 
 /// A remote endpoint in a wire's tables.
 pub trait RemoteEndpointRecord {
-    /// Its GUID. The entity kind tells a writer from a reader.
+    /// GUID. The entity kind distinguishes writers from readers.
     fn guid(&self) -> Guid;
-    /// Its DDS topic name.
+    /// DDS topic name.
     fn topic(&self) -> &str;
-    /// Its DDS type name.
+    /// DDS type name.
     fn type_name(&self) -> &str;
-    /// Its publisher group, if it announced one.
+    /// Publisher group, if it announced one.
     fn group(&self) -> Option<Guid>;
-    /// Its USER_DATA. Allocates.
+    /// USER_DATA. Allocates.
     fn user_data(&self) -> Vec<u8>;
-    /// Everything that it announced. Allocates.
+    /// All announced data. Allocates.
     fn to_data(&self) -> EndpointData;
 }
 
@@ -304,24 +306,24 @@ impl RemoteEndpointRecord for EndpointData {
 /// Which processes RTPS reaches. A further wire may reach others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RtpsReach {
-    /// Every participant of the domain, as the discovery options say.
+    /// Every participant of the domain, as the discovery options allow.
     #[default]
     Network,
-    /// Processes of this host whose group is the same, found by their discovery logs and
-    /// reached by shared memory. Announcements on the network are neither sent nor heard.
-    /// Without shared memory it is [`RtpsReach::Off`].
+    /// Processes of this host in the same group, found by their discovery logs and
+    /// reached by shared memory. Nothing is announced on the network, and announcements
+    /// there are ignored. Without shared memory it is [`RtpsReach::Off`].
     Host {
-        /// Differs from every domain id.
+        /// Number of the group, which differs from every domain id.
         group: u32,
     },
-    /// None.
+    /// No process.
     Off,
 }
 
 impl RtpsReach {
-    /// The reach of a context with these wires. `has_discovery`: its discovery range lets it
-    /// find others. `beside_zenoh`: whom shared memory may reach where Zenoh is the only
-    /// network.
+    /// The reach of a context with these wires. `has_discovery`: its discovery range
+    /// allows it to find others. `beside_zenoh`: the reach of shared memory if Zenoh is
+    /// the only network.
     pub fn of(
         wire: WireChoice,
         has_discovery: bool,
@@ -337,7 +339,7 @@ impl RtpsReach {
     }
 }
 
-/// What a further wire knows about the context that opens it.
+/// Parameters of a further wire, from the context that opens it.
 #[derive(Clone)]
 pub struct WireSetup {
     /// ROS_DOMAIN_ID.
@@ -346,14 +348,14 @@ pub struct WireSetup {
     pub prefix: GuidPrefix,
     /// The security enclave, `/` without one.
     pub enclave: String,
-    /// Whether to stay on this host.
+    /// Restricts the context to this host.
     pub local_only: bool,
     /// Which processes RTPS reaches. The wire may reach them, too: see
     /// [`SampleWire::note_rtps_participant`].
     pub rtps_reach: RtpsReach,
     /// Limits of the context: what remote peers may fill.
     pub limits: Limits,
-    /// Calls the wire again.
+    /// Schedules calls of [`Wire::poll`].
     pub scheduler: WireScheduler,
 }
 
@@ -370,10 +372,10 @@ impl WireScheduler {
         Self { scheduler, owner }
     }
 
-    /// Schedules the next poll (`None`: none), instead of an earlier choice. A wire
-    /// calls it under the lock of its queues, so that a later time never replaces the
-    /// time of something that has just arrived. [`Instant::ZERO`] is at once: it wakes
-    /// the thread that sleeps in the context's sockets.
+    /// Schedules the next poll (`None`: none), and replaces an earlier time. A wire calls
+    /// it under the lock of its queues, so that a later time never replaces that of a new
+    /// arrival. [`Instant::ZERO`] means at once: it wakes the thread that sleeps in the
+    /// context's sockets.
     pub fn schedule(&self, at: Option<Instant>) {
         self.scheduler.schedule(self.owner, at);
     }
@@ -389,8 +391,8 @@ pub struct OpenWire {
 type OpenFn = dyn Fn(WireSetup) -> Result<Arc<dyn SampleWire>, String> + Send + Sync;
 
 impl OpenWire {
-    /// `open` may block while the context opens. Its error says what failed and what
-    /// mends it.
+    /// `open` may block while the context opens. Its error names the failure and the
+    /// remedy.
     pub fn new(
         name: &'static str,
         open: impl Fn(WireSetup) -> Result<Arc<dyn SampleWire>, String> + Send + Sync + 'static,

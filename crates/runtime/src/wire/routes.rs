@@ -14,7 +14,7 @@ use super::{SampleWire, WireSample};
 struct WireRoute {
     wire: Arc<dyn SampleWire>,
     readers: Vec<Guid>,
-    /// The wire gets every sample, matched readers or not.
+    /// The wire needs every sample, with or without matched readers.
     is_wanted: bool,
 }
 
