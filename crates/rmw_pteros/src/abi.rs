@@ -1,10 +1,17 @@
 //! The C ABI of rmw in ROS 2 Jazzy: structures, enumerations and return codes.
 //!
 //! Sources: ros2/rmw 7.3 `types.h`, `init_options.h`, `event.h`, ros2/rcutils
-//! `allocator.h`, `types/`, ros2/rosidl 4.6 `message_type_support_struct.h`. Layouts
-//! differ between distributions, so a further distribution is a module beside this
-//! one. Assertions below hold the sizes and offsets measured with Jazzy's headers on
-//! 64-bit machines.
+//! `allocator.h`, `types/`, ros2/rosidl 4.6 `message_type_support_struct.h`.
+//!
+//! Fields keep the names and meanings of those headers, so only additional facts are
+//! documented here. Layouts differ between distributions, so a further distribution is a
+//! module beside this one. Assertions below check the sizes and offsets measured with
+//! Jazzy's headers on 64-bit machines.
+
+#![allow(
+    missing_docs,
+    reason = "the names and meanings are those of rmw's headers"
+)]
 
 use std::ffi::{c_char, c_void};
 
@@ -15,21 +22,13 @@ pub type Ret = i32;
 pub mod ret {
     use super::Ret;
 
-    /// RMW_RET_OK.
     pub const OK: Ret = 0;
-    /// RMW_RET_ERROR.
     pub const ERROR: Ret = 1;
-    /// RMW_RET_TIMEOUT.
     pub const TIMEOUT: Ret = 2;
-    /// RMW_RET_UNSUPPORTED.
     pub const UNSUPPORTED: Ret = 3;
-    /// RMW_RET_BAD_ALLOC.
     pub const BAD_ALLOC: Ret = 10;
-    /// RMW_RET_INVALID_ARGUMENT.
     pub const INVALID_ARGUMENT: Ret = 11;
-    /// RMW_RET_INCORRECT_RMW_IMPLEMENTATION.
     pub const INCORRECT_RMW_IMPLEMENTATION: Ret = 12;
-    /// RMW_RET_NODE_NAME_NON_EXISTENT.
     pub const NODE_NAME_NON_EXISTENT: Ret = 203;
 }
 
@@ -37,15 +36,10 @@ pub mod ret {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Allocator {
-    /// Allocates bytes.
     pub allocate: Option<unsafe extern "C" fn(usize, *mut c_void) -> *mut c_void>,
-    /// Frees them.
     pub deallocate: Option<unsafe extern "C" fn(*mut c_void, *mut c_void)>,
-    /// Changes the size of an allocation.
     pub reallocate: Option<unsafe extern "C" fn(*mut c_void, usize, *mut c_void) -> *mut c_void>,
-    /// Allocates elements of a size, zeroed.
     pub zero_allocate: Option<unsafe extern "C" fn(usize, usize, *mut c_void) -> *mut c_void>,
-    /// The argument of the functions.
     pub state: *mut c_void,
 }
 
@@ -53,9 +47,7 @@ pub struct Allocator {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Time {
-    /// Seconds.
     pub sec: u64,
-    /// Nanoseconds.
     pub nsec: u64,
 }
 
@@ -71,15 +63,12 @@ pub struct QosProfile {
     pub reliability: u32,
     /// `rmw_qos_durability_policy_t`.
     pub durability: u32,
-    /// DEADLINE.
     pub deadline: Time,
-    /// LIFESPAN.
     pub lifespan: Time,
     /// `rmw_qos_liveliness_policy_t`.
     pub liveliness: u32,
-    /// The lease of LIVELINESS.
     pub liveliness_lease_duration: Time,
-    /// Topic names go to DDS as they are.
+    /// Topic names are used as DDS topic names unchanged.
     pub avoid_ros_namespace_conventions: bool,
 }
 
@@ -91,9 +80,7 @@ pub struct DiscoveryOptions {
     pub automatic_discovery_range: u32,
     /// `rmw_peer_t`: a host name of 256 bytes.
     pub static_peers: *mut [c_char; PEER_BYTES],
-    /// Number of peers.
     pub static_peers_count: usize,
-    /// Owner of the peers.
     pub allocator: Allocator,
 }
 
@@ -113,53 +100,39 @@ pub struct SecurityOptions {
 /// `rmw_init_options_t`.
 #[repr(C)]
 pub struct InitOptions {
-    /// A number per context.
     pub instance_id: u64,
-    /// The middleware.
     pub implementation_identifier: *const c_char,
     /// The domain; `usize::MAX` stands for the default.
     pub domain_id: usize,
-    /// Security.
     pub security_options: SecurityOptions,
     /// `rmw_localhost_only_t`, deprecated.
     pub localhost_only: u32,
-    /// Discovery.
     pub discovery_options: DiscoveryOptions,
-    /// The enclave.
     pub enclave: *mut c_char,
-    /// The allocator.
     pub allocator: Allocator,
-    /// Ours; unused.
+    /// Not used by this plug-in.
     pub implementation: *mut c_void,
 }
 
 /// `rmw_context_t`.
 #[repr(C)]
 pub struct Context {
-    /// A number per context.
     pub instance_id: u64,
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// A copy of the options.
     pub options: InitOptions,
-    /// The domain in use.
     pub actual_domain_id: usize,
-    /// Ours.
+    /// An [`Arc`](std::sync::Arc) of the plug-in's context state, boxed.
     pub implementation: *mut c_void,
 }
 
 /// `rmw_node_t`.
 #[repr(C)]
 pub struct Node {
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// Ours.
+    /// State of the plug-in.
     pub data: *mut c_void,
-    /// Name.
     pub name: *const c_char,
-    /// Namespace.
     pub namespace: *const c_char,
-    /// Its context.
     pub context: *mut Context,
 }
 
@@ -167,7 +140,7 @@ pub struct Node {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PublisherOptions {
-    /// For the middleware; unused.
+    /// Not used by this plug-in.
     pub payload: *mut c_void,
     /// `rmw_unique_network_flow_endpoints_requirement_t`.
     pub unique_flow: u32,
@@ -176,15 +149,11 @@ pub struct PublisherOptions {
 /// `rmw_publisher_t`.
 #[repr(C)]
 pub struct Publisher {
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// Ours.
+    /// State of the plug-in.
     pub data: *mut c_void,
-    /// The topic.
     pub topic_name: *const c_char,
-    /// A copy of the options.
     pub options: PublisherOptions,
-    /// Whether loans work.
     pub can_loan_messages: bool,
 }
 
@@ -192,39 +161,30 @@ pub struct Publisher {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct SubscriptionOptions {
-    /// For the middleware; unused.
+    /// Not used by this plug-in.
     pub payload: *mut c_void,
-    /// Whether publications of the same node are ignored.
     pub ignore_local_publications: bool,
     /// `rmw_unique_network_flow_endpoints_requirement_t`.
     pub unique_flow: u32,
-    /// The content filter.
     pub content_filter: *mut ContentFilterOptions,
 }
 
 /// `rmw_subscription_t`.
 #[repr(C)]
 pub struct Subscription {
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// Ours.
+    /// State of the plug-in.
     pub data: *mut c_void,
-    /// The topic.
     pub topic_name: *const c_char,
-    /// A copy of the options.
     pub options: SubscriptionOptions,
-    /// Whether loans work.
     pub can_loan_messages: bool,
-    /// Whether a content filter is set.
     pub is_cft_enabled: bool,
 }
 
 /// `rmw_subscription_content_filter_options_t`.
 #[repr(C)]
 pub struct ContentFilterOptions {
-    /// The expression.
     pub filter_expression: *mut c_char,
-    /// Its parameters.
     pub expression_parameters: StringArray,
 }
 
@@ -235,11 +195,10 @@ pub struct NetworkFlowEndpoint {
     pub transport_protocol: u32,
     /// IPv4 is 1.
     pub internet_protocol: u32,
-    /// The port.
     pub transport_port: u16,
     /// The flow label of IPv6.
     pub flow_label: u32,
-    /// The differentiated services code point.
+    /// Differentiated services code point.
     pub dscp: u8,
     /// The address as text, with a NUL.
     pub internet_address: [u8; 48],
@@ -248,62 +207,54 @@ pub struct NetworkFlowEndpoint {
 /// `rmw_network_flow_endpoint_array_t`.
 #[repr(C)]
 pub struct NetworkFlowEndpoints {
-    /// Their number.
     pub size: usize,
-    /// The endpoints.
     pub endpoints: *mut NetworkFlowEndpoint,
-    /// Frees them. Not a copy: it must live as long.
+    /// Allocator of `endpoints`. Not a copy: it must outlive the array.
     pub allocator: *mut Allocator,
 }
 
 /// `rmw_service_t` and `rmw_client_t`, which have one layout.
 #[repr(C)]
 pub struct ServiceHandle {
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// Ours.
+    /// State of the plug-in.
     pub data: *mut c_void,
-    /// The service.
     pub service_name: *const c_char,
 }
 
 /// `rmw_guard_condition_t`.
 #[repr(C)]
 pub struct GuardCondition {
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// Ours.
+    /// State of the plug-in.
     pub data: *mut c_void,
-    /// Its context.
     pub context: *mut Context,
 }
 
 /// `rmw_wait_set_t`.
 #[repr(C)]
 pub struct WaitSet {
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// Guard conditions of the middleware; unused.
+    /// Not used by this plug-in.
     pub guard_conditions: *mut c_void,
-    /// Ours.
+    /// State of the plug-in.
     pub data: *mut c_void,
 }
 
-/// `rmw_subscriptions_t` and its siblings: what to wait for.
+/// `rmw_subscriptions_t` and its siblings: the entities of a wait.
 #[repr(C)]
 pub struct WaitArray {
-    /// Number of entries.
     pub count: usize,
-    /// `data` of each entity; for events the `rmw_event_t` itself.
+    /// `data` of each entity; for events the `rmw_event_t` itself. Set to null if not
+    /// ready.
     pub entries: *mut *mut c_void,
 }
 
 /// `rmw_event_t`.
 #[repr(C)]
 pub struct Event {
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// Ours.
+    /// State of the plug-in.
     pub data: *mut c_void,
     /// `rmw_event_type_t`.
     pub event_type: u32,
@@ -315,9 +266,8 @@ pub type EventCallback = Option<unsafe extern "C" fn(*const c_void, usize)>;
 /// `rmw_gid_t`.
 #[repr(C)]
 pub struct Gid {
-    /// The middleware.
     pub implementation_identifier: *const c_char,
-    /// The GUID.
+    /// GUID of the endpoint.
     pub data: [u8; 16],
 }
 
@@ -328,11 +278,10 @@ pub struct MessageInfo {
     pub source_timestamp: i64,
     /// Nanoseconds since the epoch.
     pub received_timestamp: i64,
-    /// From 1.
+    /// Starts at 1.
     pub publication_sequence_number: u64,
-    /// `u64::MAX`: not supported.
+    /// `u64::MAX`, because it is not supported.
     pub reception_sequence_number: u64,
-    /// The publisher.
     pub publisher_gid: Gid,
     /// Always false: rclcpp's own intra-process communication sets it.
     pub from_intra_process: bool,
@@ -344,7 +293,6 @@ pub struct MessageInfo {
 pub struct RequestId {
     /// GUID of the client's request writer.
     pub writer_guid: [u8; 16],
-    /// The client's number.
     pub sequence_number: i64,
 }
 
@@ -355,7 +303,6 @@ pub struct ServiceInfo {
     pub source_timestamp: i64,
     /// Nanoseconds since the epoch.
     pub received_timestamp: i64,
-    /// The request.
     pub request_id: RequestId,
 }
 
@@ -363,33 +310,25 @@ pub struct ServiceInfo {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct StringArray {
-    /// Number of strings.
     pub size: usize,
-    /// The strings.
     pub data: *mut *mut c_char,
-    /// Their owner.
     pub allocator: Allocator,
 }
 
 /// `rmw_names_and_types_t`.
 #[repr(C)]
 pub struct NamesAndTypes {
-    /// Names.
     pub names: StringArray,
-    /// Types, an array per name.
+    /// An array of types per name.
     pub types: *mut StringArray,
 }
 
-/// `rcutils_uint8_array_t`, as which serialized messages come.
+/// `rcutils_uint8_array_t`, the form of serialized messages.
 #[repr(C)]
 pub struct SerializedMessage {
-    /// Bytes.
     pub buffer: *mut u8,
-    /// Bytes in use.
     pub buffer_length: usize,
-    /// Bytes allocated.
     pub buffer_capacity: usize,
-    /// Their owner.
     pub allocator: Allocator,
 }
 
@@ -398,11 +337,8 @@ pub struct SerializedMessage {
 pub struct MessageSequence {
     /// Messages, or message infos.
     pub data: *mut c_void,
-    /// In use.
     pub size: usize,
-    /// Allocated.
     pub capacity: usize,
-    /// Their owner.
     pub allocator: *mut Allocator,
 }
 
@@ -412,35 +348,26 @@ pub struct MessageSequence {
 pub struct TypeHash {
     /// 1 for RIHS01; 0 unset.
     pub version: u8,
-    /// SHA-256.
     pub value: [u8; 32],
 }
 
 /// `rmw_topic_endpoint_info_t`.
 #[repr(C)]
 pub struct TopicEndpointInfo {
-    /// Node name.
     pub node_name: *const c_char,
-    /// Node namespace.
     pub node_namespace: *const c_char,
-    /// Type name.
     pub topic_type: *const c_char,
-    /// Type hash.
     pub topic_type_hash: TypeHash,
     /// PUBLISHER 1, SUBSCRIPTION 2.
     pub endpoint_type: u32,
-    /// GUID.
     pub endpoint_gid: [u8; 16],
-    /// QoS.
     pub qos_profile: QosProfile,
 }
 
 /// `rmw_topic_endpoint_info_array_t`.
 #[repr(C)]
 pub struct TopicEndpointInfoArray {
-    /// Number of entries.
     pub size: usize,
-    /// Entries.
     pub info_array: *mut TopicEndpointInfo,
 }
 
@@ -448,23 +375,17 @@ pub struct TopicEndpointInfoArray {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct LivelinessChangedStatus {
-    /// Alive publishers.
     pub alive_count: i32,
-    /// Publishers that are not alive.
     pub not_alive_count: i32,
-    /// Change since the last take.
     pub alive_count_change: i32,
-    /// Change since the last take.
     pub not_alive_count_change: i32,
 }
 
-/// Deadline missed, liveliness lost, incompatible type: two counts.
+/// Status of missed deadlines, lost liveliness and incompatible types.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct CountStatus {
-    /// Total.
     pub total_count: i32,
-    /// Since the last take.
     pub total_count_change: i32,
 }
 
@@ -472,11 +393,9 @@ pub struct CountStatus {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct IncompatibleQosStatus {
-    /// Total.
     pub total_count: i32,
-    /// Since the last take.
     pub total_count_change: i32,
-    /// `rmw_qos_policy_kind_t`, a bit.
+    /// `rmw_qos_policy_kind_t`, one bit.
     pub last_policy_kind: u32,
 }
 
@@ -497,13 +416,9 @@ impl Default for IncompatibleQosStatus {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct MatchedStatus {
-    /// Matches in total.
     pub total_count: usize,
-    /// Since the last take.
     pub total_count_change: usize,
-    /// Matches now.
     pub current_count: usize,
-    /// Since the last take.
     pub current_count_change: i32,
 }
 
@@ -511,76 +426,56 @@ pub struct MatchedStatus {
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct MessageLostStatus {
-    /// Total.
     pub total_count: usize,
-    /// Since the last take.
     pub total_count_change: usize,
 }
 
 /// `rosidl_message_type_support_t`.
 #[repr(C)]
 pub struct MessageTypeSupport {
-    /// Which typesupport.
     pub typesupport_identifier: *const c_char,
-    /// Its data.
     pub data: *const c_void,
-    /// Finds another typesupport of the same type.
+    /// Finds the handle of another typesupport of the same type.
     pub func: Option<
         unsafe extern "C" fn(*const MessageTypeSupport, *const c_char) -> *const MessageTypeSupport,
     >,
-    /// The type hash.
     pub get_type_hash_func:
         Option<unsafe extern "C" fn(*const MessageTypeSupport) -> *const TypeHash>,
-    /// The type description.
     pub get_type_description_func: *const c_void,
-    /// Its sources.
     pub get_type_description_sources_func: *const c_void,
 }
 
 /// `rosidl_service_type_support_t`.
 #[repr(C)]
 pub struct ServiceTypeSupport {
-    /// Which typesupport.
     pub typesupport_identifier: *const c_char,
-    /// Its data.
     pub data: *const c_void,
-    /// Finds another typesupport of the same type.
+    /// Finds the handle of another typesupport of the same type.
     pub func: Option<
         unsafe extern "C" fn(*const ServiceTypeSupport, *const c_char) -> *const ServiceTypeSupport,
     >,
-    /// Of the request.
     pub request_typesupport: *const MessageTypeSupport,
-    /// Of the response.
     pub response_typesupport: *const MessageTypeSupport,
-    /// Of the introspection event.
     pub event_typesupport: *const MessageTypeSupport,
-    /// Creates an event.
     pub event_message_create_handle_function: *const c_void,
-    /// Destroys it.
     pub event_message_destroy_handle_function: *const c_void,
-    /// The type hash of the service.
     pub get_type_hash_func:
         Option<unsafe extern "C" fn(*const ServiceTypeSupport) -> *const TypeHash>,
-    /// The type description.
     pub get_type_description_func: *const c_void,
-    /// Its sources.
     pub get_type_description_sources_func: *const c_void,
 }
 
-/// `MessageMembers` of the introspection typesupports, C and C++ alike.
+/// `MessageMembers` of the introspection typesupports, equal in C and C++.
 #[repr(C)]
 pub struct MessageMembers {
     /// `pkg__msg` or `pkg::msg`.
     pub message_namespace: *const c_char,
-    /// The type's name.
     pub message_name: *const c_char,
-    /// Number of members.
     pub member_count: u32,
     /// Size of the struct in bytes.
     pub size_of: usize,
-    /// Whether a member is a key.
     pub has_any_key_member: bool,
-    /// The members.
+    /// Array of `member_count` members.
     pub members: *const MessageMember,
     /// Initializes a message.
     pub init_function: Option<unsafe extern "C" fn(*mut c_void, u32)>,
@@ -591,17 +486,14 @@ pub struct MessageMembers {
 /// `MessageMember` of the introspection typesupports.
 #[repr(C)]
 pub struct MessageMember {
-    /// The member's name.
     pub name: *const c_char,
     /// `rosidl_typesupport_introspection_field_types`.
     pub type_id: u8,
     /// Bound of a string; 0: none.
     pub string_upper_bound: usize,
-    /// The type of a nested message.
     pub members: *const MessageTypeSupport,
-    /// Whether it is a key.
     pub is_key: bool,
-    /// Whether it is an array or a sequence.
+    /// True for an array and for a sequence.
     pub is_array: bool,
     /// Length of an array, or bound of a sequence.
     pub array_size: usize,
@@ -609,13 +501,9 @@ pub struct MessageMember {
     pub is_upper_bound: bool,
     /// Position in the struct, bytes.
     pub offset: u32,
-    /// Always null.
     pub default_value: *const c_void,
-    /// Elements of a sequence.
     pub size_function: Option<unsafe extern "C" fn(*const c_void) -> usize>,
-    /// Address of an element.
     pub get_const_function: Option<unsafe extern "C" fn(*const c_void, usize) -> *const c_void>,
-    /// Address of an element.
     pub get_function: Option<unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>,
     /// Copies an element out.
     pub fetch_function: Option<unsafe extern "C" fn(*const c_void, usize, *mut c_void)>,
@@ -630,13 +518,9 @@ pub struct MessageMember {
 pub struct ServiceMembers {
     /// `pkg__srv` or `pkg::srv`.
     pub service_namespace: *const c_char,
-    /// The service's name.
     pub service_name: *const c_char,
-    /// Of the request.
     pub request_members: *const MessageMembers,
-    /// Of the response.
     pub response_members: *const MessageMembers,
-    /// Of the introspection event.
     pub event_members: *const MessageMembers,
 }
 

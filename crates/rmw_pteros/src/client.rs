@@ -1,4 +1,4 @@
-//! Service clients.
+//! Service clients: `rmw_create_client`, requests, responses and their QoS.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::subscription::payload;
 use crate::typesupport::{self, ServiceType};
 use crate::user_message::UserMessage;
 
-/// A client.
+/// State behind a client handle.
 pub(crate) struct ClientState {
     node: Arc<NodeState>,
     client: ServiceClient,
@@ -47,12 +47,13 @@ unsafe fn state<'c>(client: *const ServiceHandle) -> Outcome<&'c Arc<ClientState
     }
 }
 
-/// The endpoints of one side: topics, types and QoS.
+/// Endpoint parameters of one side: topics, types and QoS.
 pub(crate) fn service_spec(name: &str, ty: &ServiceType, profile: &QosProfile) -> ServiceSpec {
     let avoid = profile.avoid_ros_namespace_conventions;
     let spec = |topic: String, message: &typesupport::MessageType| {
         let mut qos = profile.to_endpoint();
-        // As rmw_cyclonedds and rmw_fastrtps, both topics carry the hash of the service.
+        // As in rmw_cyclonedds and rmw_fastrtps, both topics have the hash of the
+        // service.
         qos.user_data = type_hash_entry(ty.hash.as_ref());
         EndpointSpec {
             topic,
@@ -69,7 +70,7 @@ pub(crate) fn service_spec(name: &str, ty: &ServiceType, profile: &QosProfile) -
     }
 }
 
-/// Checks the arguments that clients and services have in common.
+/// Checks the common arguments of clients and services.
 ///
 /// # Safety
 /// As for `rmw_create_client`.
@@ -98,7 +99,6 @@ pub(crate) unsafe fn check_service<'a>(
     }
 }
 
-/// `rmw_create_client`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_create_client(
     node: *const Node,
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn rmw_create_client(
     })
 }
 
-/// The handle of a client or service; `data` is what wait sets get.
+/// Builds the handle of a client or service; `data` is passed to wait sets.
 pub(crate) fn service_handle<S>(
     name: &str,
     state: Arc<S>,
@@ -142,7 +142,6 @@ pub(crate) fn service_handle<S>(
     Ok(Handle::new(abi, state, names))
 }
 
-/// `rmw_destroy_client`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_client(node: *mut Node, client: *mut ServiceHandle) -> Ret {
     run_end("rmw_destroy_client", || {
@@ -164,7 +163,7 @@ pub unsafe extern "C" fn rmw_destroy_client(node: *mut Node, client: *mut Servic
 
 impl ClientState {
     /// Sends a request. Without a server it is lost, as with other middlewares. Returns
-    /// its number, which the server sees, too.
+    /// its sequence number, as servers receive it.
     fn send(&self, message: &mut UserMessage<'_>) -> Outcome<i64> {
         let core = &self.node.context.core;
         let source = core.platform.wall_clock();
@@ -174,7 +173,7 @@ impl ClientState {
                 Err(SendRequestError::NoServer) => {
                     self.client.send_to_nobody(core, message, source)?
                 }
-                // rcl does not say which calls it gives up.
+                // rcl does not report abandoned calls.
                 Err(SendRequestError::TooManyCalls { .. }) => {
                     self.client.close_oldest();
                     continue;
@@ -186,7 +185,6 @@ impl ClientState {
     }
 }
 
-/// `rmw_send_request`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_send_request(
     client: *const ServiceHandle,
@@ -210,7 +208,6 @@ pub unsafe extern "C" fn rmw_send_request(
     })
 }
 
-/// `rmw_take_response`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_response(
     client: *const ServiceHandle,
@@ -238,7 +235,8 @@ pub unsafe extern "C" fn rmw_take_response(
             };
             let core = &state.node.context.core;
             while let Some(reply) = state.client.take_decoded_reply(core, &mut decode) {
-                // rmw has no error for one call: one whose response is dropped stays open.
+                // rmw has no error for a single call: after a dropped response it remains
+                // open.
                 let Ok(Some(meta)) = reply.message else {
                     continue;
                 };
@@ -255,7 +253,6 @@ pub unsafe extern "C" fn rmw_take_response(
     })
 }
 
-/// `rmw_client_request_publisher_get_actual_qos`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_client_request_publisher_get_actual_qos(
     client: *const ServiceHandle,
@@ -272,7 +269,6 @@ pub unsafe extern "C" fn rmw_client_request_publisher_get_actual_qos(
     })
 }
 
-/// `rmw_client_response_subscription_get_actual_qos`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_client_response_subscription_get_actual_qos(
     client: *const ServiceHandle,
@@ -289,7 +285,7 @@ pub unsafe extern "C" fn rmw_client_response_subscription_get_actual_qos(
     })
 }
 
-/// `rmw_get_gid_for_client`: the GUID of its request writer, which servers see.
+/// The GUID of the client's request writer, as servers receive it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_gid_for_client(
     client: *const ServiceHandle,
@@ -305,7 +301,6 @@ pub unsafe extern "C" fn rmw_get_gid_for_client(
     })
 }
 
-/// `rmw_service_server_is_available`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_service_server_is_available(
     node: *const Node,
@@ -313,7 +308,7 @@ pub unsafe extern "C" fn rmw_service_server_is_available(
     is_available: *mut bool,
 ) -> Ret {
     run("rmw_service_server_is_available", || {
-        // Null is RMW_RET_ERROR here, as upstream's tests want.
+        // Null is RMW_RET_ERROR here, as upstream's tests require.
         let as_error = |failure: Failure| match failure.code {
             abi::ret::INVALID_ARGUMENT => Failure::error(failure.text),
             _ => failure,
@@ -329,7 +324,6 @@ pub unsafe extern "C" fn rmw_service_server_is_available(
     })
 }
 
-/// `rmw_client_set_on_new_response_callback`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_client_set_on_new_response_callback(
     client: *mut ServiceHandle,

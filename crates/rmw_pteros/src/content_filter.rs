@@ -1,4 +1,4 @@
-//! Content filters of subscriptions.
+//! Content filters of subscriptions: conversion to and from rmw's options.
 
 use pteros_runtime::content_filter::FilterSpec;
 
@@ -7,7 +7,7 @@ use crate::error::{Failure, Outcome, non_null, non_null_mut, run, text};
 use crate::subscription;
 
 impl ContentFilterOptions {
-    /// The filter that the options ask for. A blank expression removes a filter.
+    /// The filter in the options. A blank expression removes a filter.
     ///
     /// # Safety
     /// Initialized options.
@@ -30,7 +30,7 @@ impl ContentFilterOptions {
         })
     }
 
-    /// Copies a filter into options of the user.
+    /// Writes a filter into options of the user, with memory of `allocator`.
     ///
     /// # Safety
     /// `options` has space for options, which need not be initialized.
@@ -56,7 +56,6 @@ impl ContentFilterOptions {
     }
 }
 
-/// `rmw_subscription_set_content_filter`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_subscription_set_content_filter(
     subscription: *mut Subscription,
@@ -75,7 +74,6 @@ pub unsafe extern "C" fn rmw_subscription_set_content_filter(
     })
 }
 
-/// `rmw_subscription_get_content_filter`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_subscription_get_content_filter(
     subscription: *const Subscription,

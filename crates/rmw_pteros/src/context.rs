@@ -1,4 +1,4 @@
-//! Contexts: one DDS participant each.
+//! Contexts: `rmw_init` and shutdown. Each context is one DDS participant.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::io::IsTerminal;
@@ -25,15 +25,15 @@ use crate::listener::Listener;
 use crate::typesupport::MessageType;
 use crate::{further_wires, init_options, platform};
 
-/// The longest that waits leave the sockets alone while something is always ready.
+/// Longest time without polling the sockets while each wait finds a ready entity.
 const POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// An open context.
 pub(crate) struct ContextState {
     pub(crate) core: Arc<Core>,
-    /// Triggered by every change of the graph.
+    /// Graph guard condition, triggered by every change of the graph.
     pub(crate) graph_guard: Arc<GuardState>,
-    /// The revision of the graph that `graph_guard` has told.
+    /// Graph revision at the last trigger of `graph_guard`.
     graph_told: AtomicU64,
     /// Runs callbacks for new data.
     pub(crate) listener: Listener,
@@ -57,8 +57,8 @@ impl ContextState {
         }
     }
 
-    /// Whether a wait that has something ready polls the sockets nevertheless: at most
-    /// once in [`POLL_PERIOD`], for it is a system call.
+    /// Whether a wait with a ready entity polls the sockets as well: at most once per
+    /// [`POLL_PERIOD`], because it is a system call.
     pub(crate) fn is_poll_due(&self) -> bool {
         let now = self.core.platform.now();
         let polled_at = Instant::from_nanos(self.polled_at.load(Ordering::Relaxed));
@@ -89,7 +89,7 @@ impl ContextState {
     }
 }
 
-/// The state of an initialized context.
+/// State of an initialized context.
 ///
 /// # Safety
 /// `context` is null or a context.
@@ -114,7 +114,6 @@ unsafe fn state_of_any_process<'c>(context: *const Context) -> Outcome<&'c Arc<C
     }
 }
 
-/// `rmw_init`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *mut Context) -> Ret {
     run("rmw_init", || {
@@ -173,7 +172,6 @@ unsafe fn open(options: &InitOptions, context: &mut Context) -> Outcome {
     Ok(())
 }
 
-/// `rmw_shutdown`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_shutdown(context: *mut Context) -> Ret {
     run_end("rmw_shutdown", || {
@@ -185,7 +183,6 @@ pub unsafe extern "C" fn rmw_shutdown(context: *mut Context) -> Ret {
     })
 }
 
-/// `rmw_context_fini`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_context_fini(context: *mut Context) -> Ret {
     run("rmw_context_fini", || {
@@ -197,7 +194,7 @@ pub unsafe extern "C" fn rmw_context_fini(context: *mut Context) -> Ret {
         }
         // SAFETY: as above.
         let context = unsafe { non_null_mut(context, "context") }?;
-        // A forked child leaves the state to its parent.
+        // In a forked child the state belongs to the parent.
         if is_here {
             // SAFETY: the implementation is from `rmw_init`.
             let state: Box<Arc<ContextState>> =
@@ -218,7 +215,7 @@ pub unsafe extern "C" fn rmw_context_fini(context: *mut Context) -> Ret {
     })
 }
 
-/// The options of the runtime: those of rcl, and those of Pteros' own variables.
+/// Options of the runtime, from rcl's options and the variables of Pteros.
 unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOptions> {
     /// `rmw_automatic_discovery_range_t`.
     const OFF: u32 = 1;
@@ -292,7 +289,7 @@ unsafe fn path(text: *const c_char) -> PathBuf {
     PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
 }
 
-/// The addresses of the static peers. Blocks while the system resolves names.
+/// Addresses of the static peers. Blocks while the system resolves names.
 unsafe fn static_peers(options: &InitOptions) -> Vec<Ipv4Addr> {
     let peers = &options.discovery_options;
     let mut addresses = Vec::new();
@@ -303,7 +300,7 @@ unsafe fn static_peers(options: &InitOptions) -> Vec<Ipv4Addr> {
         // SAFETY: so many peers, each with a NUL within its bytes.
         let name = unsafe { CStr::from_ptr(peers.static_peers.add(at).cast()) };
         let name = name.to_string_lossy();
-        // As other middlewares do: a name that does not resolve now is no peer.
+        // As in other middlewares, a name that does not resolve now is ignored.
         let found = match (&*name, 0).to_socket_addrs() {
             Ok(found) => found,
             Err(error) => {
@@ -319,11 +316,11 @@ unsafe fn static_peers(options: &InitOptions) -> Vec<Ipv4Addr> {
     addresses
 }
 
-/// Changes the level of [`start_logging`].
+/// Handle to change the level of [`start_logging`].
 static LOG_LEVEL: OnceLock<reload::Handle<Targets, tracing_subscriber::Registry>> = OnceLock::new();
 
-/// Prints warnings of the runtime on standard error, as other middlewares do, unless
-/// the program has a subscriber for them.
+/// Logs warnings of the runtime to standard error, as other middlewares do, unless the
+/// program has a subscriber.
 fn start_logging() {
     if LOG_LEVEL.get().is_some() {
         return;
@@ -343,8 +340,8 @@ fn start_logging() {
     }
 }
 
-/// Lines from this level on, and of Zenoh its errors alone: it warns of what is usual
-/// here, as that no other session is found yet.
+/// Log filter of a level. Of Zenoh only errors pass: its warnings report normal
+/// conditions, for example that no other session was found yet.
 fn log_filter(level: LevelFilter) -> Targets {
     let of_zenoh = level.min(LevelFilter::ERROR);
     Targets::new()

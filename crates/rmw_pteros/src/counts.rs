@@ -1,10 +1,10 @@
-//! Counters of entities, for tests that state the cost of a message or what was dropped.
+//! Counters of entities, for tests of the cost of a message and of dropped messages.
 
 use crate::abi::{Publisher, Subscription};
 
-/// How often a publisher serialized a message since it was created. CDR that a
-/// subscription of the context makes of a shared message, when it takes it, does not
-/// count. `None` if the handle is not one of this plug-in. Any thread may call it.
+/// How often a publisher serialized a message since it was created. Serialization by a
+/// subscription of the context, when it takes a shared message, does not count. `None` if
+/// the handle belongs to another middleware. Any thread may call it.
 ///
 /// # Safety
 /// `publisher` is null or a publisher handle, which is not destroyed meanwhile.
@@ -14,8 +14,8 @@ pub unsafe fn serialized_count(publisher: *const Publisher) -> Option<u64> {
     Some(state.ok()?.writer.counts().serialized)
 }
 
-/// Taken messages that were not of the subscription's type, and were dropped. `None` if
-/// the handle is not one of this plug-in. Any thread may call it.
+/// Taken messages that were dropped because they were not of the subscription's type.
+/// `None` if the handle belongs to another middleware. Any thread may call it.
 ///
 /// # Safety
 /// `subscription` is null or a subscription handle, which is not destroyed meanwhile.

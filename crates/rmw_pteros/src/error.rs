@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::abi::{EventCallback, Ret, ret};
 use crate::host;
 
-/// The identifier of this middleware; RMW_IMPLEMENTATION must equal it.
+/// Identifier of this middleware, equal to RMW_IMPLEMENTATION.
 pub(crate) static IDENTIFIER: &CStr = c"rmw_pteros_cpp";
 
-/// Why a function failed.
+/// Failure of a function: return code and text.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Ret,
@@ -18,7 +18,7 @@ pub(crate) struct Failure {
     cause: Cause,
 }
 
-/// Whose fault it is, where that matters.
+/// Origin of a failure, if it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Caller,
@@ -74,9 +74,9 @@ impl Failure {
     }
 }
 
-/// The outcome of decoding a received sample: a sample that is not of its type is its
-/// sender's fault and is dropped ([`pteros_runtime::Core::take_decoded`]). Another failure
-/// is the taker's result.
+/// Splits the outcome of decoding a received sample. A sample that is not of its type is
+/// an error of its sender and is dropped ([`pteros_runtime::Core::take_decoded`]).
+/// Another failure is returned to the caller.
 pub(crate) fn received<T>(decoded: Outcome<T>) -> Result<Outcome<T>, String> {
     match decoded {
         Err(failure) if failure.cause == Cause::Payload => Err(failure.text),
@@ -84,8 +84,8 @@ pub(crate) fn received<T>(decoded: Outcome<T>) -> Result<Outcome<T>, String> {
     }
 }
 
-/// Runs an rmw function. Its failure and its panic become an error state and a return
-/// code: unwinding must not cross the C boundary.
+/// Runs an rmw function. A failure or panic becomes an error state and a return code,
+/// because unwinding must not cross the C boundary.
 pub(crate) fn run(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
     match guarded(name, body) {
         Some(()) => ret::OK,
@@ -93,8 +93,8 @@ pub(crate) fn run(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
     }
 }
 
-/// As [`run`], for functions that end an entity. In a forked child they succeed and leave
-/// the entity to the parent, so that a child can exit as programs do.
+/// As [`run`], for functions that end an entity. In a forked child they succeed and
+/// change nothing, so that a child can exit normally.
 pub(crate) fn run_end(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
     run(name, || match body() {
         Err(failure) if failure.cause == Cause::Parent => Ok(()),
@@ -102,8 +102,8 @@ pub(crate) fn run_end(name: &str, body: impl FnOnce() -> Outcome) -> Ret {
     })
 }
 
-/// As [`run`], for functions that set or, with `None`, remove a callback. Destructors of
-/// rclcpp remove theirs, and end the program where that fails.
+/// As [`run`], for functions that set a callback or, with `None`, remove it. Destructors
+/// of rclcpp remove callbacks, and a failure there ends the program.
 pub(crate) fn run_set_callback(
     name: &str,
     callback: EventCallback,
@@ -116,8 +116,8 @@ pub(crate) fn run_set_callback(
 }
 
 thread_local! {
-    /// The code of this thread's last failure. Without a destructor, so that shutdown
-    /// from a static destructor may use it.
+    /// Return code of this thread's last failure. Has no destructor, so that a static
+    /// destructor may shut down a context.
     static LAST_CODE: std::cell::Cell<Ret> = const { std::cell::Cell::new(ret::ERROR) };
 }
 
@@ -138,8 +138,8 @@ fn guarded<T>(name: &str, body: impl FnOnce() -> Outcome<T>) -> Option<T> {
     };
     LAST_CODE.with(|code| code.set(failure.code));
     if failure.code == ret::TIMEOUT {
-        // The end of a wait is no error: rcl reads no text, and the next error would
-        // be reported as overwriting this one.
+        // A timeout is no error: rcl does not read its text, and the next error would be
+        // reported as overwriting it.
         return None;
     }
     host::set_error(&format!("{name}: {}", failure.text));
@@ -155,7 +155,7 @@ pub(crate) unsafe fn non_null<'a, T>(pointer: *const T, what: &str) -> Outcome<&
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::argument(format!("argument {what} is null")))
 }
 
-/// As [`non_null`], to change it.
+/// As [`non_null`], for a mutable reference.
 ///
 /// # Safety
 /// As for [`non_null`], and nothing else uses the `T` meanwhile.
@@ -164,7 +164,7 @@ pub(crate) unsafe fn non_null_mut<'a, T>(pointer: *mut T, what: &str) -> Outcome
     unsafe { pointer.as_mut() }.ok_or_else(|| Failure::argument(format!("argument {what} is null")))
 }
 
-/// Checks that a handle is of this middleware.
+/// Checks that a handle belongs to this middleware.
 ///
 /// # Safety
 /// `identifier` is null or a C string.

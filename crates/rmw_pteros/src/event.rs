@@ -1,7 +1,7 @@
 //! Status events of publishers and subscriptions (rmw `event.h`; DDS 1.4 §2.2.4.1).
 //!
-//! The runtime queues what happens; here it becomes one status per kind, whose
-//! changes count since they were last taken.
+//! The runtime queues events. This file accumulates them into one status per kind, with
+//! changes since the last take.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) mod kind {
 /// Number of kinds.
 const KINDS: usize = 11;
 
-/// The statuses of one endpoint.
+/// Statuses of one endpoint.
 pub(crate) struct EventState {
     events: Arc<EndpointEvents>,
     context: Arc<ContextState>,
@@ -48,7 +48,7 @@ pub(crate) struct EventState {
     statuses: Mutex<Statuses>,
     callbacks: [Callback; KINDS],
     /// Kinds with changes that were not taken, one bit each. Written under the lock of
-    /// `statuses`, which a wait has no time for.
+    /// `statuses`; a wait reads it without the lock.
     untaken_kinds: AtomicU32,
 }
 
@@ -61,13 +61,13 @@ struct Statuses {
     incompatible_type: CountStatus,
     matched: MatchedStatus,
     lost: MessageLostStatus,
-    /// Changes of each kind that were not taken.
+    /// Untaken changes of each kind.
     untaken: [usize; KINDS],
-    /// Changes of each kind that no callback was told of.
+    /// Changes of each kind that were not passed to a callback.
     untold: [usize; KINDS],
 }
 
-/// The bit of a kind; none for one that rmw does not have.
+/// Bit of a kind; 0 for a kind that rmw lacks.
 fn bit(kind: u32) -> u32 {
     1u32.checked_shl(kind).unwrap_or(0)
 }
@@ -89,7 +89,7 @@ impl CountStatus {
 }
 
 impl Statuses {
-    /// Applies an event. Returns its kind, if rmw has one.
+    /// Applies an event. Returns its kind, if rmw has it.
     fn apply(&mut self, event: &EndpointEvent, is_reader: bool) -> Option<u32> {
         let of_side = |reader, writer| Some(if is_reader { reader } else { writer });
         match event {
@@ -156,7 +156,7 @@ impl Statuses {
                 self.lost.total_count = total;
                 Some(kind::MESSAGE_LOST)
             }
-            // No kinds of rmw; the runtime logs them.
+            // Not in rmw; the runtime logs them.
             EndpointEvent::SampleRejected { .. }
             | EndpointEvent::NotStored { .. }
             | EndpointEvent::ReaderStalled { .. } => None,
@@ -183,7 +183,7 @@ impl EventState {
         state
     }
 
-    /// Applies the events that have happened.
+    /// Applies the queued events.
     fn sync(&self) {
         let mut statuses = self.statuses.lock();
         while let Some(event) = self.events.take() {
@@ -207,7 +207,7 @@ impl EventState {
         }
     }
 
-    /// Tells the callbacks of what they were not told yet. Returns whether it could.
+    /// Calls the callbacks for new changes. Returns false if it could not.
     fn tell(&self) -> bool {
         let mut could = true;
         for (kind, callback) in self.callbacks.iter().enumerate() {
@@ -221,7 +221,7 @@ impl EventState {
         could
     }
 
-    /// Whether a change of that kind was not taken. A callback is told of it before.
+    /// Whether a kind has untaken changes. Its callback is called before.
     pub(crate) fn is_ready(&self, kind: u32) -> bool {
         if !self.events.is_empty() {
             self.sync();
@@ -323,7 +323,7 @@ impl Task for EventState {
         if !self.tell() {
             self.events.slot.mark_ready();
         }
-        // A thread that waits for the event beside the callback.
+        // For a thread that waits for the event beside the callback.
         self.context.core.wake_waiters();
     }
 }
@@ -372,7 +372,6 @@ unsafe fn state<'e>(event: *const Event) -> Outcome<(&'e EventState, u32)> {
     }
 }
 
-/// `rmw_take_event`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_event(
     event: *const Event,
@@ -395,7 +394,6 @@ pub unsafe extern "C" fn rmw_take_event(
     })
 }
 
-/// `rmw_event_set_callback`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_event_set_callback(
     event: *mut Event,

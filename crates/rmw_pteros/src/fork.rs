@@ -1,9 +1,9 @@
-//! Forked children: a context belongs to the process that opened it.
+//! Fork detection: a context belongs to the process that opened it.
 //!
-//! Its sockets and shared memory are that process's, and its threads are not in a child.
-//! A child that closed a context would take leave in its parent's name. So functions of
-//! an inherited entity fail in a child. Those that end one succeed and change nothing. A
-//! child may open a context of its own.
+//! A forked child has the sockets and shared memory of its parent, but none of the
+//! parent's threads. Closing a context there would announce the parent's end. So in a
+//! child, functions of an inherited entity fail. Those that end an entity succeed and
+//! change nothing. A child may open its own context.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -28,10 +28,10 @@ unsafe extern "C" fn note_child() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Notes each fork from now on.
+/// Counts each fork from now on.
 ///
 /// # Errors
-/// The system has no memory for that.
+/// The system has no memory left.
 pub(crate) fn watch() -> Outcome {
     static REGISTERED: OnceLock<c_int> = OnceLock::new();
     // SAFETY: the function only counts, and stays as long as this library.
@@ -42,12 +42,12 @@ pub(crate) fn watch() -> Outcome {
     }
 }
 
-/// The process that an entity is of.
+/// The process to which an entity belongs.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin(u32);
 
 impl Origin {
-    /// This process.
+    /// The current process.
     pub(crate) fn here() -> Self {
         Self(FORKS.load(Ordering::Relaxed))
     }
@@ -57,7 +57,7 @@ impl Origin {
     }
 
     /// # Errors
-    /// This process is a child of that one.
+    /// This process is a forked child of the entity's process.
     pub(crate) fn check(self) -> Outcome {
         if self.is_here() {
             Ok(())

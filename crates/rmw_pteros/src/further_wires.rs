@@ -1,5 +1,5 @@
-//! The wires of a context beside RTPS: Zenoh, where the plug-in is built with it and
-//! `PTEROS_WIRE` asks for it.
+//! Wires of a context beside RTPS: Zenoh, if the plug-in is built with it and
+//! `PTEROS_WIRE` selects it.
 
 use pteros_runtime::config::{Config, ZenohSettings};
 use pteros_runtime::wire::{OpenWire, RtpsReach};
@@ -8,20 +8,20 @@ use crate::error::{Failure, Outcome};
 
 /// The wires of one context.
 pub struct WirePlan {
-    /// Whom RTPS reaches, and shared memory with it.
+    /// Which processes RTPS reaches, also by shared memory.
     pub rtps_reach: RtpsReach,
-    /// The other wires.
+    /// The wires beside RTPS.
     pub wires: Vec<OpenWire>,
-    /// Little arrives at the sockets of RTPS.
+    /// Whether the sockets of RTPS receive little.
     pub is_rtps_idle: bool,
 }
 
-/// The wires that the environment asks for. `has_discovery`: the discovery range lets the
-/// context find others.
+/// The wires selected by the environment. `has_discovery`: the discovery range allows the
+/// context to find others.
 ///
 /// # Errors
-/// Zenoh is not in this plug-in, one of its variables is malformed, or DDS Security is
-/// on, which Zenoh does not have.
+/// This plug-in has no Zenoh, a variable of Zenoh is malformed, or DDS Security is on,
+/// which Zenoh does not support.
 pub fn plan(
     config: &Config,
     domain_id: u32,

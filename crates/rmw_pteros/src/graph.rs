@@ -1,4 +1,4 @@
-//! Queries of the ROS graph: nodes, topics, services, endpoints and their counts.
+//! Graph queries: nodes, topics, services, endpoints and their counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_char, c_void};
@@ -19,7 +19,7 @@ use crate::error::{Failure, Outcome, non_null, non_null_mut, run, text};
 use crate::node::{self, NodeState};
 use crate::qos;
 
-/// `pkg/msg/Name` of `pkg::msg::dds_::Name_`; other names stay.
+/// Converts `pkg::msg::dds_::Name_` to `pkg/msg/Name`; other names are unchanged.
 fn ros_type(dds_name: &str) -> String {
     match dds_name.split_once("::dds_::") {
         Some((namespace, name)) => {
@@ -39,7 +39,7 @@ fn ros_service_type(dds_name: &str) -> String {
     service.map_or(name.clone(), Into::into)
 }
 
-/// The kind of entry that a list shows.
+/// Kind of the listed names.
 #[derive(Clone, Copy)]
 enum Listed {
     /// Topics of ROS.
@@ -50,7 +50,7 @@ enum Listed {
     Services,
 }
 
-/// Names with their types, sorted, of endpoints.
+/// Sorted names of endpoints, with their types.
 fn names_and_types(endpoints: &[GraphEndpoint], listed: Listed) -> Vec<(String, Vec<String>)> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for endpoint in endpoints {
@@ -73,7 +73,7 @@ fn names_and_types(endpoints: &[GraphEndpoint], listed: Listed) -> Vec<(String, 
         .collect()
 }
 
-/// The arguments of a query for names and types.
+/// Checked arguments of a query for names and types.
 struct Query<'a> {
     node: &'a NodeState,
     allocator: &'a Allocator,
@@ -108,7 +108,6 @@ impl<'a> Query<'a> {
     }
 }
 
-/// `rmw_get_topic_names_and_types`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_topic_names_and_types(
     node: *const Node,
@@ -131,7 +130,6 @@ pub unsafe extern "C" fn rmw_get_topic_names_and_types(
     })
 }
 
-/// `rmw_get_service_names_and_types`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_service_names_and_types(
     node: *const Node,
@@ -146,8 +144,7 @@ pub unsafe extern "C" fn rmw_get_service_names_and_types(
     })
 }
 
-/// The endpoints of a node by side: readers of topics, writers of topics, servers, or
-/// clients.
+/// Kind of a node's endpoints: subscriptions, publishers, servers or clients.
 #[derive(Clone, Copy)]
 enum Side {
     Subscriptions,
@@ -226,7 +223,6 @@ unsafe fn zeroed<'a>(out: *mut NamesAndTypes) -> Outcome<&'a mut NamesAndTypes> 
     }
 }
 
-/// `rmw_get_subscriber_names_and_types_by_node`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_subscriber_names_and_types_by_node(
     node: *const Node,
@@ -252,7 +248,6 @@ pub unsafe extern "C" fn rmw_get_subscriber_names_and_types_by_node(
     })
 }
 
-/// `rmw_get_publisher_names_and_types_by_node`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_publisher_names_and_types_by_node(
     node: *const Node,
@@ -278,7 +273,6 @@ pub unsafe extern "C" fn rmw_get_publisher_names_and_types_by_node(
     })
 }
 
-/// `rmw_get_service_names_and_types_by_node`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_service_names_and_types_by_node(
     node: *const Node,
@@ -298,7 +292,6 @@ pub unsafe extern "C" fn rmw_get_service_names_and_types_by_node(
     })
 }
 
-/// `rmw_get_client_names_and_types_by_node`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_client_names_and_types_by_node(
     node: *const Node,
@@ -352,7 +345,6 @@ unsafe fn node_names(node: *const Node, outputs: &[*mut StringArray]) -> Outcome
     Ok(())
 }
 
-/// `rmw_get_node_names`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_node_names(
     node: *const Node,
@@ -365,7 +357,6 @@ pub unsafe extern "C" fn rmw_get_node_names(
     })
 }
 
-/// `rmw_get_node_names_with_enclaves`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_node_names_with_enclaves(
     node: *const Node,
@@ -379,7 +370,7 @@ pub unsafe extern "C" fn rmw_get_node_names_with_enclaves(
     })
 }
 
-/// A DDS topic name without an allocation: upstream's tests forbid any.
+/// A DDS topic name without an allocation, which upstream's tests forbid.
 struct TopicBuffer {
     bytes: [u8; 512],
     len: usize,
@@ -431,7 +422,7 @@ unsafe fn count(
     Ok(())
 }
 
-/// `rmw_count_publishers`. Does not allocate.
+/// Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_count_publishers(
     node: *const Node,
@@ -444,7 +435,7 @@ pub unsafe extern "C" fn rmw_count_publishers(
     })
 }
 
-/// `rmw_count_subscribers`. Does not allocate.
+/// Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_count_subscribers(
     node: *const Node,
@@ -457,7 +448,7 @@ pub unsafe extern "C" fn rmw_count_subscribers(
     })
 }
 
-/// `rmw_count_clients`: writers of requests. Does not allocate.
+/// Counts writers of requests. Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_count_clients(
     node: *const Node,
@@ -470,7 +461,7 @@ pub unsafe extern "C" fn rmw_count_clients(
     })
 }
 
-/// `rmw_count_services`: readers of requests. Does not allocate.
+/// Counts readers of requests. Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_count_services(
     node: *const Node,
@@ -610,7 +601,6 @@ fn endpoint_info(
     }
 }
 
-/// `rmw_get_publishers_info_by_topic`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_publishers_info_by_topic(
     node: *const Node,
@@ -625,7 +615,6 @@ pub unsafe extern "C" fn rmw_get_publishers_info_by_topic(
     })
 }
 
-/// `rmw_get_subscriptions_info_by_topic`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_subscriptions_info_by_topic(
     node: *const Node,

@@ -1,5 +1,4 @@
-//! Guard conditions: triggers of user code, which may belong to several wait sets at
-//! once.
+//! Guard conditions: triggers of user code, which several wait sets may share.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,13 +12,13 @@ use crate::context::state;
 use crate::error::{IDENTIFIER, check_identifier, create, non_null, run, run_end};
 use crate::handle::Handle;
 
-/// A guard condition.
+/// State behind a guard condition handle.
 #[derive(Default)]
 pub(crate) struct GuardState {
     is_triggered: AtomicBool,
-    /// [`this_thread`] of the last trigger.
+    /// [`this_thread`] at the last trigger.
     triggered_by: AtomicUsize,
-    /// The wait sets that have waited for it.
+    /// Queues of the wait sets that have waited for it.
     waiters: Mutex<Vec<Weak<ReadyQueue>>>,
 }
 
@@ -37,8 +36,9 @@ impl GuardState {
             }
             is_alive
         });
-        // Most have one wait set. It is woken without the lock, which its next wait needs: a
-        // thread that finds it taken gives up its CPU, for milliseconds on a busy machine.
+        // Most have one wait set. It is woken without the lock, which its next wait
+        // needs. A thread that finds the lock taken yields its CPU, for milliseconds on a
+        // loaded host.
         if let Some(last) = last {
             last.wake();
         }
@@ -48,18 +48,18 @@ impl GuardState {
         self.is_triggered.load(Ordering::Acquire)
     }
 
-    /// Whether the last trigger was of another thread than the calling one.
+    /// Whether another thread made the last trigger.
     pub(crate) fn is_of_other_thread(&self) -> bool {
         self.triggered_by.load(Ordering::Relaxed) != this_thread()
     }
 
-    /// Takes the trigger.
+    /// Returns and clears the trigger.
     pub(crate) fn consume(&self) -> bool {
         // Most are not triggered, and a load costs less.
         self.is_triggered() && self.is_triggered.swap(false, Ordering::AcqRel)
     }
 
-    /// Wakes that wait set from now on.
+    /// Adds a queue to wake.
     pub(crate) fn add_waiter(&self, queue: &Arc<ReadyQueue>) {
         let mut waiters = self.waiters.lock();
         if !waiters
@@ -72,7 +72,7 @@ impl GuardState {
     }
 }
 
-/// A number that no other living thread has.
+/// A number that is unique among living threads.
 fn this_thread() -> usize {
     thread_local! {
         static OF_THREAD: u8 = const { 0 };
@@ -80,7 +80,6 @@ fn this_thread() -> usize {
     OF_THREAD.with(|own| std::ptr::from_ref(own).addr())
 }
 
-/// `rmw_create_guard_condition`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_create_guard_condition(context: *mut Context) -> *mut GuardCondition {
     create("rmw_create_guard_condition", || {
@@ -90,7 +89,7 @@ pub unsafe extern "C" fn rmw_create_guard_condition(context: *mut Context) -> *m
     })
 }
 
-/// A handle of a guard condition.
+/// Builds the handle of a guard condition.
 pub(crate) fn handle_of(
     guard: Arc<GuardState>,
     context: *mut Context,
@@ -103,7 +102,6 @@ pub(crate) fn handle_of(
     Handle::new(abi, guard, Default::default())
 }
 
-/// `rmw_destroy_guard_condition`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_guard_condition(guard: *mut GuardCondition) -> Ret {
     run_end("rmw_destroy_guard_condition", || {
@@ -120,7 +118,6 @@ pub unsafe extern "C" fn rmw_destroy_guard_condition(guard: *mut GuardCondition)
     })
 }
 
-/// `rmw_trigger_guard_condition`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_trigger_guard_condition(guard: *const GuardCondition) -> Ret {
     run("rmw_trigger_guard_condition", || {

@@ -1,4 +1,4 @@
-//! Handles: the C structure that rcl sees, and the state behind it, in one
+//! Handles: the C structure that rcl accesses and the state of the plug-in, in one
 //! allocation.
 
 use std::ffi::CString;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::error::{Failure, Outcome};
 use crate::fork::Origin;
 
-/// A handle. The C structure lies first, so that its address is that of the handle.
+/// A handle. The C structure is its first field, so both have the same address.
 #[repr(C)]
 pub(crate) struct Handle<A, S> {
     abi: A,
@@ -34,7 +34,7 @@ impl<A, S> Handle<A, S> {
     /// `handle` is from [`Self::into_raw`] of this type.
     ///
     /// # Errors
-    /// This process is a forked child of the handle's.
+    /// This process is a forked child of the handle's process.
     pub(crate) unsafe fn state<'h>(handle: *const A) -> Outcome<&'h Arc<S>> {
         // SAFETY: as for this function.
         let handle = unsafe { &*handle.cast::<Self>() };

@@ -1,7 +1,7 @@
-//! Compares every structure and constant of `abi`, and the numbers that other modules
-//! use, with the headers of an installed ROS 2: the one that is sourced, or the one
-//! that `PTEROS_ROS2` names. A C program prints what the headers say. Without an
-//! installation or a compiler the test says that it was left out.
+//! Compares the structures and constants of `abi`, and the numbers used by other modules,
+//! with the headers of an installed ROS 2: the sourced one, or the one in `PTEROS_ROS2`.
+//! A C program prints the values of the headers. Without an installation or a compiler,
+//! the test reports that it was skipped.
 #![allow(
     clippy::disallowed_methods,
     reason = "finds an installation of ROS 2 by the environment"

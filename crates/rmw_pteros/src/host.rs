@@ -1,16 +1,16 @@
-//! Functions of libraries that every ROS 2 process has loaded: rcutils for error
-//! texts, libstdc++ for the memory of C++ strings.
+//! Functions of libraries that every ROS 2 process has loaded: rcutils for error texts,
+//! libstdc++ for the memory of C++ strings.
 //!
-//! They are looked up at run time, so that the plug-in builds without a ROS 2
-//! installation. `RTLD_NOLOAD` finds a library that the process has loaded under
-//! another scope, as Python does.
+//! The symbols are resolved at run time, so that the plug-in builds without a ROS 2
+//! installation. `RTLD_NOLOAD` finds a library that the process has loaded in another
+//! scope, as Python does.
 
 use std::ffi::{CString, c_char, c_void};
 use std::sync::OnceLock;
 
 use libloading::os::unix::{Library, RTLD_LAZY};
 
-/// `dlopen` only if the library is loaded already (`bits/dlfcn.h`).
+/// Makes `dlopen` return only loaded libraries (`bits/dlfcn.h`).
 const RTLD_NOLOAD: i32 = 4;
 
 type SetErrorState = unsafe extern "C" fn(*const c_char, *const c_char, usize);
@@ -18,7 +18,7 @@ type ResetError = unsafe extern "C" fn();
 type OperatorNew = unsafe extern "C" fn(usize) -> *mut c_void;
 type OperatorDelete = unsafe extern "C" fn(*mut c_void);
 
-/// The functions that were found.
+/// Resolved functions.
 struct HostFunctions {
     set_error_state: Option<SetErrorState>,
     reset_error: Option<ResetError>,
@@ -33,7 +33,8 @@ fn functions() -> &'static HostFunctions {
     FOUND.get_or_init(|| {
         let rcutils = open("librcutils.so");
         let stdcxx = open("libstdc++.so.6");
-        // A program may replace the operators, and its containers then free with its own.
+        // A program may replace the operators, and its containers then free memory with
+        // them.
         let program = Some(Library::this());
         // SAFETY: the types are those of rcutils' `error_handling.h` and of the
         // Itanium C++ ABI.
@@ -66,8 +67,7 @@ unsafe fn symbol<T: Copy>(library: Option<&Library>, name: &[u8]) -> Option<T> {
     found.ok().map(|symbol| *symbol)
 }
 
-/// Sets the error state of this thread, which rcl prints. Does not allocate beyond
-/// the text.
+/// Sets the error state of this thread, which rcl prints. Allocates only the text.
 pub(crate) fn set_error(text: &str) {
     let Some(set) = functions().set_error_state else {
         tracing::error!("{text}");
@@ -79,7 +79,7 @@ pub(crate) fn set_error(text: &str) {
     unsafe { set(text.as_ptr(), c"rmw_pteros_cpp".as_ptr(), 0) };
 }
 
-/// Clears it.
+/// Clears the error state of this thread.
 pub(crate) fn reset_error() {
     if let Some(reset) = functions().reset_error {
         // SAFETY: the function has no arguments.
@@ -87,7 +87,7 @@ pub(crate) fn reset_error() {
     }
 }
 
-/// Memory of C++'s `operator new`, or null where the process has no C++.
+/// Memory of C++'s `operator new`; null if the process has no C++.
 pub(crate) fn operator_new(bytes: usize) -> *mut c_void {
     match functions().operator_new {
         // SAFETY: it throws only when memory is exhausted, which ends the process.

@@ -5,13 +5,11 @@ use std::ffi::c_char;
 use crate::abi::{Gid, Ret};
 use crate::error::{Failure, IDENTIFIER, check_identifier, non_null, non_null_mut, run};
 
-/// `rmw_get_implementation_identifier`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rmw_get_implementation_identifier() -> *const c_char {
     IDENTIFIER.as_ptr()
 }
 
-/// `rmw_get_serialization_format`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rmw_get_serialization_format() -> *const c_char {
     c"cdr".as_ptr()
@@ -20,13 +18,11 @@ pub extern "C" fn rmw_get_serialization_format() -> *const c_char {
 /// RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER.
 const PUBLICATION_SEQUENCE_NUMBER: u32 = 0;
 
-/// `rmw_feature_supported`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rmw_feature_supported(feature: u32) -> bool {
     feature == PUBLICATION_SEQUENCE_NUMBER
 }
 
-/// `rmw_set_log_severity`.
 #[unsafe(no_mangle)]
 pub extern "C" fn rmw_set_log_severity(severity: u32) -> Ret {
     run("rmw_set_log_severity", || {
@@ -35,7 +31,6 @@ pub extern "C" fn rmw_set_log_severity(severity: u32) -> Ret {
     })
 }
 
-/// `rmw_compare_gids_equal`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_compare_gids_equal(
     one: *const Gid,

@@ -1,11 +1,10 @@
-//! Init options: what a context is created with.
+//! Init options: parameters of a context.
 
 use std::ffi::{CStr, c_char};
 
 use crate::abi::{Allocator, DiscoveryOptions, InitOptions, PEER_BYTES, Ret, SecurityOptions};
 use crate::error::{Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run};
 
-/// `rmw_init_options_init`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_init_options_init(
     options: *mut InitOptions,
@@ -27,7 +26,6 @@ pub unsafe extern "C" fn rmw_init_options_init(
     })
 }
 
-/// `rmw_init_options_copy`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_init_options_copy(
     from: *const InitOptions,
@@ -50,7 +48,6 @@ pub unsafe extern "C" fn rmw_init_options_copy(
     })
 }
 
-/// `rmw_init_options_fini`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_init_options_fini(options: *mut InitOptions) -> Ret {
     run("rmw_init_options_fini", || {
@@ -91,7 +88,7 @@ impl InitOptions {
     };
 }
 
-/// A copy with memory of its own, from the allocator of the original.
+/// A copy with its own memory, from the allocator of the original.
 ///
 /// # Safety
 /// `from` is initialized.
@@ -142,7 +139,7 @@ unsafe fn copy_memory(from: &InitOptions, to: &mut InitOptions) -> Outcome {
     Ok(())
 }
 
-/// Frees what the options own, and sets them to zero.
+/// Frees the memory of the options, and sets them to zero.
 ///
 /// # Safety
 /// They are initialized.

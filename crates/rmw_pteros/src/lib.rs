@@ -2,7 +2,7 @@
 //!
 //! `RMW_IMPLEMENTATION=rmw_pteros_cpp` makes rmw_implementation load this library.
 //! Each exported `rmw_*` function checks its arguments, calls a private function, and
-//! turns a failure or a panic into an error state and a return code. The thread that
+//! converts a failure or a panic to an error state and a return code. The thread that
 //! calls `rmw_wait` polls the sockets and runs the protocol itself (`wait`).
 //!
 //! `abi` has the C structures, `typesupport` the serialization, and each further

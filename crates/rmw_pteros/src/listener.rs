@@ -1,6 +1,6 @@
-//! Callbacks for new data: the events executor never calls `rmw_wait`, so a thread of
-//! the context sleeps in the poll of the sockets and runs them. For a message that stays in
-//! the context, the thread that publishes runs them itself, as with other middlewares.
+//! Callbacks for new data. The events executor never calls `rmw_wait`, so a thread of the
+//! context sleeps in the poll of the sockets and runs the callbacks. For a message within
+//! the context, the publishing thread runs them itself, as with other middlewares.
 //!
 //! The thread starts with the first callback. A context without callbacks has none.
 
@@ -31,23 +31,23 @@ pub(crate) struct Listener {
     thread: Arc<CallbackThread>,
 }
 
-/// Whether the thread runs.
+/// State of the callback thread.
 #[derive(Default)]
 struct CallbackThread {
     is_running: Mutex<bool>,
     ended: Condvar,
-    /// Whether it was ever started: a publisher asks for each message.
+    /// Whether it was ever started, which each publication checks.
     was_started: AtomicBool,
 }
 
-/// The part that a thread has in running callbacks now.
+/// Role of a thread in running callbacks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// Nothing.
+    /// The thread runs no callbacks.
     None,
-    /// It is a callback thread.
+    /// The thread was started for callbacks.
     CallbackThread,
-    /// It has published, and runs the callbacks for that.
+    /// The thread has published, and runs the callbacks for its message.
     Publisher,
 }
 
@@ -55,7 +55,7 @@ thread_local! {
     static ROLE: Cell<Role> = const { Cell::new(Role::None) };
 }
 
-/// A role that ends with it.
+/// Role of the thread until the guard is dropped.
 struct RoleGuard;
 
 impl RoleGuard {
@@ -81,7 +81,7 @@ impl Listener {
         }
     }
 
-    /// The queue whose tasks the thread runs. Starts the thread.
+    /// Returns the queue of the callback thread, and starts the thread if necessary.
     fn start(&self) -> Outcome<Arc<ReadyQueue>> {
         let mut is_running = self.thread.is_running.lock();
         if !*is_running && !self.is_stopped.load(Ordering::Acquire) {
@@ -110,15 +110,15 @@ impl Listener {
     }
 
     /// Runs `publish`, which writes to `writer`. If the message stays in the context, the
-    /// calling thread then runs the callbacks that it gave work, so no thread is woken.
-    /// A callback that publishes leaves those to whoever called it.
+    /// calling thread then runs the callbacks that it made ready, so no thread is woken.
+    /// Callbacks that publish leave further ones to the outermost caller.
     pub(crate) fn call_back_after<T>(
         &self,
         writer: &WriterEndpoint,
         publish: impl FnOnce() -> T,
     ) -> T {
         let has_callbacks = self.thread.was_started.load(Ordering::Acquire);
-        // A KEEP_ALL writer may block, and others' callbacks would wait for that.
+        // A KEEP_ALL writer may block, which would delay other callbacks.
         let stays_here = || {
             let overwrites = writer.data.qos.history != History::KeepAll;
             overwrites && writer.intra_process_count() > 0
@@ -133,14 +133,14 @@ impl Listener {
         published
     }
 
-    /// Ends the thread soon.
+    /// Requests the end of the thread.
     pub(crate) fn stop(&self) {
         self.is_stopped.store(true, Ordering::Release);
         self.queue.wake();
     }
 
-    /// Waits until the thread has ended after [`Self::stop`], so that it keeps nothing
-    /// of the context alive. A callback that never returns is given up after a second.
+    /// Waits until the thread has ended after [`Self::stop`], so that it keeps nothing of
+    /// the context alive. Gives up after a second if a callback does not return.
     pub(crate) fn join(&self) {
         let mut is_running = self.thread.is_running.lock();
         while *is_running {
@@ -155,21 +155,22 @@ impl Listener {
     }
 }
 
-/// A callback of the user. It is called under its own lock, so that none runs any
-/// more once another one is set.
+/// A callback of the user. It is called under its own lock, so that it is not running
+/// when another one has been set.
 #[derive(Default)]
 pub(crate) struct Callback {
     place: Mutex<Place>,
-    /// Written under the lock of `place`. A wait asks for each entity, and has no time for
-    /// the lock.
+    /// Written under the lock of `place`. A wait reads it for each entity without the
+    /// lock.
     is_set: AtomicBool,
 }
 
-/// The unread count outlives a callback: what one was told of, the next is not.
+/// Callback with its counts. The counts outlive a callback, so that the next one does not
+/// get the same items.
 #[derive(Default)]
 struct Place {
     registered: Option<Registered>,
-    /// Items that some callback was told of, or that came before.
+    /// Items that were reported to a callback, or that arrived before.
     told: u64,
 }
 
@@ -179,7 +180,7 @@ struct Registered {
 }
 
 impl Place {
-    /// Calls the callback with a count above 0.
+    /// Calls the callback if `count` is above 0.
     fn call(&self, count: usize) {
         if let Some(callback) = self.registered.as_ref().filter(|_| count > 0) {
             // SAFETY: the user's function with the user's data.
@@ -187,7 +188,7 @@ impl Place {
         }
     }
 
-    /// Marks all items up to `total` as told. Returns how many were not.
+    /// Marks all items up to `total` as reported. Returns the number of new ones.
     fn mark_told(&mut self, total: u64) -> usize {
         let new = total.saturating_sub(self.told);
         self.told = self.told.max(total);
@@ -203,13 +204,13 @@ impl Callback {
         self.is_set.load(Ordering::Acquire)
     }
 
-    /// Sets it, or removes it. `unread` items are told at once.
+    /// Sets or removes the callback. Reports `unread` items at once.
     pub(crate) fn set(&self, function: EventCallback, user_data: *const c_void, unread: usize) {
         self.set_with(function, user_data, |_| unread);
     }
 
-    /// As [`Self::set`], for items that are counted. `total` have ever arrived, and
-    /// `queued` of them can be taken. Those that no callback was told of are told now.
+    /// As [`Self::set`], for counted items. `total` have arrived so far, and `queued` of
+    /// them can be taken. Items that were not reported to any callback are reported now.
     fn set_counted(
         &self,
         function: EventCallback,
@@ -240,8 +241,8 @@ impl Callback {
         }
     }
 
-    /// Its place, to call it. `None` for a publisher while another thread calls it, which
-    /// may wait for a lock of that publisher.
+    /// Locks the callback for a call. `None` for a publishing thread while another thread
+    /// calls it, because that one may wait for a lock of the publisher.
     fn lock(&self) -> Option<MutexGuard<'_, Place>> {
         match ROLE.get() {
             Role::Publisher => self.place.try_lock(),
@@ -249,8 +250,8 @@ impl Callback {
         }
     }
 
-    /// Tells of the items beyond those that were told; `total` have ever arrived. Returns
-    /// whether it could: otherwise the callback thread must.
+    /// Reports the items since the last report; `total` have arrived so far. Returns
+    /// false if it could not: then the callback thread must.
     fn tell(&self, total: u64) -> bool {
         let Some(mut place) = self.lock() else {
             return false;
@@ -262,7 +263,7 @@ impl Callback {
         true
     }
 
-    /// As [`Self::tell`], for a count of new items, which `take` takes.
+    /// As [`Self::tell`], for a count of new items, which `take` returns and resets.
     pub(crate) fn tell_new(&self, take: impl FnOnce() -> usize) -> bool {
         let Some(place) = self.lock() else {
             return false;
@@ -274,15 +275,15 @@ impl Callback {
     }
 }
 
-/// The waiter for samples of a reader: a wait set, or a callback.
+/// Waiter for samples of a reader: wakes a wait set, or calls a callback.
 pub(crate) struct DataWaiter {
     core: Arc<Core>,
     pub(crate) reader: Arc<ReaderEndpoint>,
     callback: Callback,
-    /// Samples may wait. A wait asks for each entity, and most have none: so it needs the
-    /// lock of the reader only where this is set.
+    /// Whether samples may be queued. A wait reads it for each entity, and locks the
+    /// reader only if it is set.
     may_have_samples: AtomicBool,
-    /// Of a server: its replies that wait for their clients.
+    /// For a server, its pending replies.
     replies: Option<Arc<DeferredReplies>>,
 }
 
@@ -319,7 +320,7 @@ impl DataWaiter {
         let is_attached = self.reader.slot.is_attached_to(queue);
         if !is_attached && !self.callback.is_set() {
             self.reader.slot.attach(Some(queue.clone()), || false);
-            // The queue before, or none, was told of these.
+            // Another queue may have been woken for these.
             self.may_have_samples.store(true, Ordering::Release);
             if let Some(replies) = &self.replies {
                 replies.attach(queue);
@@ -335,8 +336,8 @@ impl DataWaiter {
         if self.reader.has_samples() {
             return true;
         }
-        // The callback thread may have set the flag for a sample that came after the look,
-        // so this looks again. A later sample sets the flag again.
+        // The callback thread may have set the flag for a sample after the check, so this
+        // checks again. A later sample sets the flag again.
         self.may_have_samples.store(false, Ordering::Release);
         let has_samples = self.reader.has_samples();
         if has_samples {
@@ -364,7 +365,8 @@ impl DataWaiter {
         if let Some(replies) = &self.replies {
             replies.attach(&queue);
         }
-        // In this order: a sample that comes between the two is told of later, not never.
+        // In this order, a sample that arrives in between is reported later instead of
+        // never.
         let total = self.reader.received_count();
         let queued = self.reader.queued_count();
         self.callback
@@ -385,7 +387,7 @@ impl Task for DataWaiter {
             if !self.callback.tell(self.reader.received_count()) {
                 self.reader.slot.mark_ready();
             }
-            // A thread that waits for the sample beside the callback.
+            // For a thread that waits for the sample beside the callback.
             self.core.wake_waiters();
         }
     }

@@ -1,10 +1,10 @@
 //! Loaned messages: memory of plain types that the user writes and reads in place
 //! (zero-copy).
 //!
-//! A publisher's loan lies in a chunk of the shared-memory transport where readers are
-//! connected, else in this process. A subscription's loan is the received payload
-//! itself, or the publisher's struct within a context. It is a copy only where the
-//! payload cannot be read as the struct. The user knows a loan by its address, so each
+//! A publisher's loan is in a chunk of the shared-memory transport if readers are
+//! connected, else in private memory. A subscription's loan is the received payload
+//! itself, or the publisher's struct within a context. It is a copy only if the payload
+//! cannot be read as the struct. The user identifies a loan by its address, so each
 //! entity has a table of them.
 
 use std::ffi::c_void;
@@ -20,11 +20,11 @@ use crate::error::{Failure, Outcome};
 use crate::shared_message;
 use crate::typesupport::{BODY_ALIGN, HEADER, PlainLayout, Program};
 
-/// Loans of one entity that the user holds at most. A loan keeps a chunk of the pool,
-/// so more of them would stop the other publishers of the process.
+/// Loans of one entity. A loan keeps a chunk of the pool, so more of them would block the
+/// other publishers of the process.
 const LOANS_MAX: usize = 256;
 
-/// The loans of one entity.
+/// Loans of one entity, by address.
 pub(crate) struct Loans<T>(Mutex<Vec<(usize, T)>>);
 
 impl<T> Default for Loans<T> {
@@ -45,7 +45,7 @@ impl<T> Loans<T> {
         )))
     }
 
-    /// Notes a loan. Returns the address by which the user knows it.
+    /// Adds a loan. Returns its address.
     pub(crate) fn add(&self, at: *mut c_void, loan: T) -> *mut c_void {
         self.0.lock().push((at.addr(), loan));
         at
@@ -54,7 +54,7 @@ impl<T> Loans<T> {
     /// Ends a loan.
     ///
     /// # Errors
-    /// The address is that of no loan.
+    /// No loan has the address.
     pub(crate) fn remove(&self, at: *const c_void) -> Outcome<T> {
         let mut loans = self.0.lock();
         let found = loans.iter().position(|(address, _)| *address == at.addr());
@@ -115,12 +115,12 @@ impl PayloadMemory {
         self.payload().get_mut(HEADER.len()..).unwrap_or_default()
     }
 
-    /// Where the struct lies. It does not move.
+    /// Address of the struct, which does not move.
     pub(crate) fn address(&mut self) -> *mut c_void {
         self.body().as_mut_ptr().cast()
     }
 
-    /// Ends writing.
+    /// Completes the payload for publishing.
     pub(crate) fn into_message(mut self, layout: &PlainLayout) -> SerializedPayload {
         layout.clear_gaps(self.body());
         match self {
@@ -133,15 +133,15 @@ impl PayloadMemory {
 /// A received message that the user reads in place.
 #[expect(dead_code, reason = "the memory is kept until the user returns it")]
 pub(crate) enum ReceivedLoan {
-    /// The payload as it came.
+    /// CDR, in the memory in which it was received.
     Payload(Bytes),
-    /// A message of a publisher of this context.
+    /// The shared message of a publisher of this context.
     Shared(Arc<dyn SharedValue>),
-    /// A copy of it.
+    /// A decoded copy of the payload.
     Copy(PayloadMemory),
 }
 
-/// Loans a received message: where it lies if possible.
+/// Loans a received message, in place if possible.
 ///
 /// # Errors
 /// The payload is not of the type.

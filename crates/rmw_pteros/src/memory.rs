@@ -1,4 +1,4 @@
-//! Memory that the caller frees: strings and arrays from its own allocator.
+//! Memory that the caller frees: strings and arrays of its own allocator.
 
 use std::ffi::{c_char, c_void};
 
@@ -61,7 +61,7 @@ impl Allocator {
         Ok(memory.cast())
     }
 
-    /// Changes the size of an allocation.
+    /// Resizes an allocation.
     ///
     /// # Safety
     /// As for C's `realloc`.
@@ -87,7 +87,7 @@ impl StringArray {
         self.size == 0 && self.data.is_null()
     }
 
-    /// Fills an array that is zero. After a failure it is zero again.
+    /// Fills a zero-initialized array. After a failure it is zero again.
     pub(crate) fn fill<'t>(
         &mut self,
         allocator: &Allocator,
@@ -112,7 +112,7 @@ impl StringArray {
         Ok(())
     }
 
-    /// Frees it.
+    /// Frees the strings and the array.
     pub(crate) fn clear(&mut self) {
         for at in 0..self.size {
             // SAFETY: `size` strings of this allocator, or null.
@@ -129,7 +129,7 @@ impl NamesAndTypes {
         self.names.is_zero() && self.types.is_null()
     }
 
-    /// Fills a structure that is zero. After a failure it is zero again.
+    /// Fills a zero-initialized structure. After a failure it is zero again.
     pub(crate) fn fill(
         &mut self,
         allocator: &Allocator,

@@ -1,8 +1,8 @@
-//! Network flow endpoints: the addresses that the datagrams of a publisher come from
-//! and those that a subscription receives on.
+//! Network flow endpoints: the source addresses of a publisher's datagrams, and the
+//! addresses at which a subscription receives.
 //!
-//! All endpoints of a context share its sockets. So they have the same addresses, and
-//! a flow of its own cannot be required.
+//! All endpoints of a context share its sockets. So they have the same addresses, and a
+//! unique flow cannot be required.
 
 use std::net::Ipv4Addr;
 
@@ -21,7 +21,7 @@ pub(crate) const IP_V4: u32 = 1;
 /// `RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED`.
 const STRICTLY_REQUIRED: u32 = 1;
 
-/// Refuses an endpoint that must have a flow of its own.
+/// Refuses an endpoint that requires a unique flow.
 pub(crate) fn check_requirement(unique_flow: u32) -> Outcome {
     if unique_flow == STRICTLY_REQUIRED {
         return Err(Failure::unsupported(
@@ -91,7 +91,6 @@ impl NetworkFlowEndpoint {
     }
 }
 
-/// `rmw_publisher_get_network_flow_endpoints`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publisher_get_network_flow_endpoints(
     publisher: *const Publisher,
@@ -112,7 +111,6 @@ pub unsafe extern "C" fn rmw_publisher_get_network_flow_endpoints(
     })
 }
 
-/// `rmw_subscription_get_network_flow_endpoints`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_subscription_get_network_flow_endpoints(
     subscription: *const Subscription,

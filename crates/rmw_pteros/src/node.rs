@@ -1,4 +1,4 @@
-//! Nodes.
+//! Nodes: creation, destruction and the graph guard condition.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -14,16 +14,15 @@ use crate::error::{
 use crate::guard_condition::{self, GuardState};
 use crate::handle::{Handle, c_name};
 
-/// A node.
+/// State behind a node handle.
 pub(crate) struct NodeState {
     pub(crate) context: Arc<ContextState>,
     pub(crate) key: NodeKey,
-    /// Told of changes of the graph; freed with the node.
+    /// Guard condition for changes of the graph; freed with the node.
     graph_guard: GuardPointer,
 }
 
-/// The C structure of the graph guard condition. It has no state that a thread could
-/// change.
+/// C structure of the graph guard condition. Threads never change it.
 struct GuardPointer(*mut GuardCondition);
 
 // SAFETY: the pointer is only handed out and freed.
@@ -51,7 +50,6 @@ pub(crate) unsafe fn state<'n>(node: *const Node) -> Outcome<&'n Arc<NodeState>>
     }
 }
 
-/// `rmw_create_node`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_create_node(
     context: *mut Context,
@@ -86,7 +84,6 @@ pub unsafe extern "C" fn rmw_create_node(
     })
 }
 
-/// `rmw_destroy_node`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_node(node: *mut Node) -> Ret {
     run_end("rmw_destroy_node", || {
@@ -100,7 +97,6 @@ pub unsafe extern "C" fn rmw_destroy_node(node: *mut Node) -> Ret {
     })
 }
 
-/// `rmw_node_get_graph_guard_condition`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_node_get_graph_guard_condition(
     node: *const Node,

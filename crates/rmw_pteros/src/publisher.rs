@@ -1,4 +1,4 @@
-//! Publishers.
+//! Publishers: creation, publication, loans and events.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::typesupport::{self, HEADER, MessageType, PlainLayout};
 use crate::user_message::UserMessage;
 use crate::{network_flow, qos};
 
-/// A publisher.
+/// State behind a publisher handle.
 pub(crate) struct PublisherState {
     node: Arc<NodeState>,
     pub(crate) writer: Arc<WriterEndpoint>,
     ty: MessageType,
     pub(crate) events: Arc<EventState>,
     avoids_conventions: bool,
-    /// Messages that the user writes in place; `None` if the type is not plain.
+    /// Loaned messages; `None` if the type is not plain.
     loans: Option<Loans<PayloadMemory>>,
 }
 
@@ -67,7 +67,6 @@ pub(crate) fn type_hash_entry(hash: Option<&pteros_msg::hash::TypeHash>) -> Vec<
         .unwrap_or_default()
 }
 
-/// `rmw_create_publisher`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_create_publisher(
     node: *const Node,
@@ -133,7 +132,6 @@ unsafe fn create_publisher(
     Ok(Handle::new(abi, state, names).into_raw())
 }
 
-/// `rmw_destroy_publisher`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_publisher(node: *mut Node, publisher: *mut Publisher) -> Ret {
     run_end("rmw_destroy_publisher", || {
@@ -171,7 +169,7 @@ impl PublisherState {
         Ok(loans.add(memory.address(), memory))
     }
 
-    /// Publishes a struct of the user: a copy of it if all subscriptions are of this
+    /// Publishes a struct of the user: as a shared copy if all subscriptions are in this
     /// context, else as CDR.
     ///
     /// # Safety
@@ -190,7 +188,8 @@ impl PublisherState {
         self.publish(&mut message)
     }
 
-    /// How many subscriptions take a message, if it is then not needed any more.
+    /// Number of subscriptions that take a message, if no late joiner needs it
+    /// afterwards.
     fn takers(&self, readers: usize) -> Option<usize> {
         let is_volatile = self.writer.data.qos.durability == Durability::Volatile;
         is_volatile.then_some(readers)
@@ -205,7 +204,6 @@ impl PublisherState {
     }
 }
 
-/// `rmw_publish`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publish(
     publisher: *const Publisher,
@@ -224,11 +222,10 @@ pub unsafe extern "C" fn rmw_publish(
     })
 }
 
-/// A loan of a type that has none.
+/// Error text for a type without loans.
 pub(crate) const NO_LOANS: &str = "a loan of a type with strings, sequences or gaps unlike CDR's, \
      or with PTEROS_RMW_OPTIONAL_FEATURES=off,";
 
-/// `rmw_borrow_loaned_message`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_borrow_loaned_message(
     publisher: *const Publisher,
@@ -250,7 +247,6 @@ pub unsafe extern "C" fn rmw_borrow_loaned_message(
     })
 }
 
-/// `rmw_return_loaned_message_from_publisher`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_return_loaned_message_from_publisher(
     publisher: *const Publisher,
@@ -267,7 +263,7 @@ pub unsafe extern "C" fn rmw_return_loaned_message_from_publisher(
     })
 }
 
-/// `rmw_publish_loaned_message`. The loan ends also if publishing fails.
+/// The loan ends even if publishing fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publish_loaned_message(
     publisher: *const Publisher,
@@ -286,7 +282,6 @@ pub unsafe extern "C" fn rmw_publish_loaned_message(
     })
 }
 
-/// `rmw_publish_serialized_message`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publish_serialized_message(
     publisher: *const Publisher,
@@ -304,7 +299,7 @@ pub unsafe extern "C" fn rmw_publish_serialized_message(
     })
 }
 
-/// `rmw_publisher_count_matched_subscriptions`. Does not allocate.
+/// Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
     publisher: *const Publisher,
@@ -320,7 +315,6 @@ pub unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
     })
 }
 
-/// `rmw_publisher_get_actual_qos`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publisher_get_actual_qos(
     publisher: *const Publisher,
@@ -337,7 +331,6 @@ pub unsafe extern "C" fn rmw_publisher_get_actual_qos(
     })
 }
 
-/// `rmw_publisher_assert_liveliness`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const Publisher) -> Ret {
     run("rmw_publisher_assert_liveliness", || {
@@ -348,7 +341,6 @@ pub unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const Publi
     })
 }
 
-/// `rmw_publisher_wait_for_all_acked`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
     publisher: *const Publisher,
@@ -370,7 +362,6 @@ pub unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
     })
 }
 
-/// `rmw_get_gid_for_publisher`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_gid_for_publisher(
     publisher: *const Publisher,
@@ -386,7 +377,6 @@ pub unsafe extern "C" fn rmw_get_gid_for_publisher(
     })
 }
 
-/// `rmw_publisher_event_init`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_publisher_event_init(
     rmw_event: *mut Event,

@@ -1,5 +1,4 @@
-//! QoS profiles of rmw and of Pteros, in both directions (rmw `types.h`,
-//! `qos_profiles.h`).
+//! Conversion of QoS profiles between rmw and Pteros (rmw `types.h`, `qos_profiles.h`).
 
 use std::time::Duration;
 
@@ -14,16 +13,16 @@ use pteros_runtime::rtps::time::Duration as Span;
 use crate::abi;
 use crate::error::{Failure, Outcome};
 
-/// RMW_DURATION_INFINITE: what ROS 2 takes for an infinite duration.
+/// RMW_DURATION_INFINITE.
 const INFINITE: abi::Time = abi::Time {
     sec: 9_223_372_036,
     nsec: 854_775_807,
 };
 
-/// The request of a publisher or subscription.
+/// Converts the requested profile of a publisher or subscription.
 ///
 /// # Errors
-/// A policy is UNKNOWN or no value of its enumeration.
+/// A policy is UNKNOWN, or not a value of its enumeration.
 pub(crate) fn profile(qos: &abi::QosProfile) -> Outcome<QosProfile> {
     let unknown = |policy: &str, value: u32| {
         Failure::argument(format!("QoS policy {policy} has no usable value: {value}"))
@@ -71,7 +70,7 @@ pub(crate) fn profile(qos: &abi::QosProfile) -> Outcome<QosProfile> {
 /// A duration; `None` is infinite or not given.
 fn duration(time: abi::Time) -> Option<Duration> {
     let is_infinite = time.sec > INFINITE.sec || time == INFINITE;
-    // BEST_AVAILABLE durations have no peer yet whose offer they could take.
+    // Without peers, BEST_AVAILABLE durations have no offer to adopt.
     let is_best_available = time == BEST_AVAILABLE;
     let nanoseconds = u32::try_from(time.nsec % 1_000_000_000).unwrap_or(0);
     let seconds = time.sec.saturating_add(time.nsec / 1_000_000_000);
@@ -92,7 +91,7 @@ fn time(span: Span) -> abi::Time {
     })
 }
 
-/// The QoS in use.
+/// Converts the QoS in use.
 pub(crate) fn actual(qos: &EndpointQos, avoid_ros_namespace_conventions: bool) -> abi::QosProfile {
     let (history, depth) = match qos.history {
         History::KeepLast(depth) => (1, depth as usize),
@@ -121,8 +120,8 @@ pub(crate) fn actual(qos: &EndpointQos, avoid_ros_namespace_conventions: bool) -
     }
 }
 
-/// The QoS that an endpoint announces. The history of remote endpoints is not part
-/// of discovery.
+/// Converts the announced QoS of an endpoint. Discovery does not include the history of
+/// remote endpoints.
 pub(crate) fn announced(qos: &EndpointQos, is_local: bool) -> abi::QosProfile {
     let mut profile = actual(qos, false);
     if !is_local {
@@ -151,12 +150,12 @@ mod compatibility {
     pub(super) const ERROR: u32 = 2;
 }
 
-/// Differences that prevent a match (errors), and that may prevent it (warnings).
+/// Lists differences that prevent a match (errors), and that may prevent it (warnings).
 fn compare(
     offered: &abi::QosProfile,
     requested: &abi::QosProfile,
 ) -> (Vec<&'static str>, Vec<&'static str>) {
-    /// Enumeration values that stand for "not decided".
+    /// Whether a value means "not decided".
     fn is_open(value: u32) -> bool {
         matches!(value, 0 | 3 | 4)
     }
@@ -206,7 +205,6 @@ fn compare(
     (errors, warnings)
 }
 
-/// `rmw_qos_profile_check_compatible`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_qos_profile_check_compatible(
     publisher: abi::QosProfile,

@@ -12,7 +12,7 @@ use crate::typesupport;
 /// The bytes of a serialized message.
 ///
 /// # Safety
-/// The buffer has as many bytes as the message says.
+/// The buffer has as many bytes as `buffer_length`.
 pub(crate) unsafe fn bytes(message: &SerializedMessage) -> &[u8] {
     if message.buffer.is_null() {
         return &[];
@@ -21,7 +21,7 @@ pub(crate) unsafe fn bytes(message: &SerializedMessage) -> &[u8] {
     unsafe { std::slice::from_raw_parts(message.buffer, message.buffer_length) }
 }
 
-/// Makes space for `len` bytes, which become the content. The caller writes them.
+/// Makes space for `len` bytes as the new content, which the caller writes.
 unsafe fn reserve(message: &mut SerializedMessage, len: usize) -> Outcome<&mut [MaybeUninit<u8>]> {
     if message.buffer_capacity < len || message.buffer.is_null() {
         message.allocator.check()?;
@@ -44,7 +44,6 @@ pub(crate) unsafe fn assign(message: &mut SerializedMessage, payload: &[u8]) -> 
     Ok(())
 }
 
-/// `rmw_serialize`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_serialize(
     message: *const c_void,
@@ -65,7 +64,6 @@ pub unsafe extern "C" fn rmw_serialize(
     })
 }
 
-/// `rmw_deserialize`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_deserialize(
     serialized: *const SerializedMessage,
@@ -84,9 +82,10 @@ pub unsafe extern "C" fn rmw_deserialize(
     })
 }
 
-/// `rmw_get_serialized_message_size`: the largest size of messages of a bounded type.
-/// Bounds of the caller for unbounded members are not supported. An optional feature
-/// (`PTEROS_RMW_OPTIONAL_FEATURES`), read here since there is no context.
+/// Returns the largest size of messages of a bounded type. Bounds of the caller for
+/// unbounded members are not supported. An optional feature
+/// (`PTEROS_RMW_OPTIONAL_FEATURES`), whose variable is read here because there is no
+/// context.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_get_serialized_message_size(
     type_support: *const MessageTypeSupport,

@@ -1,4 +1,4 @@
-//! Service servers.
+//! Service servers: requests, responses and their QoS.
 
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_void};
@@ -23,15 +23,15 @@ use crate::subscription::payload;
 use crate::typesupport::ServiceType;
 use crate::user_message::UserMessage;
 
-/// Requests that may be answered later. rcl does not say which it gives up, so beyond
-/// the limit the oldest is forgotten and its answer is dropped.
+/// Open requests. rcl does not report abandoned ones, so above the limit the oldest is
+/// dropped and its response is not sent.
 const OPEN_REQUESTS_MAX: usize = 4096;
 
-/// Answered requests that can be answered again, 3 kB a server. Other middlewares send
-/// every response; a second one usually follows the first, and its client ignores it.
+/// Answered requests that can be answered again, 3 kB per server. Other middlewares send
+/// every response. A second one usually follows the first, and its client ignores it.
 const ANSWERED_REQUESTS_MAX: usize = 64;
 
-/// A server.
+/// State behind a service handle.
 pub(crate) struct ServiceState {
     node: Arc<NodeState>,
     server: Arc<ServiceServer>,
@@ -54,7 +54,6 @@ unsafe fn state<'s>(service: *const ServiceHandle) -> Outcome<&'s Arc<ServiceSta
     }
 }
 
-/// `rmw_create_service`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_create_service(
     node: *const Node,
@@ -85,7 +84,6 @@ pub unsafe extern "C" fn rmw_create_service(
     })
 }
 
-/// `rmw_destroy_service`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret {
     run_end("rmw_destroy_service", || {
@@ -105,7 +103,6 @@ pub unsafe extern "C" fn rmw_destroy_service(node: *mut Node, service: *mut Serv
     })
 }
 
-/// `rmw_take_request`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_request(
     service: *const ServiceHandle,
@@ -150,7 +147,7 @@ pub unsafe extern "C" fn rmw_take_request(
     })
 }
 
-/// The requests that were taken: rmw names them by client and number alone.
+/// Taken requests, because rmw identifies them by client and number only.
 #[derive(Default)]
 struct TakenRequests {
     open: VecDeque<RequestId>,
@@ -158,7 +155,7 @@ struct TakenRequests {
 }
 
 impl TakenRequests {
-    /// The request with that id, which counts as answered afterwards.
+    /// Finds the request of an id and marks it as answered.
     fn answer(&mut self, id: &abi::RequestId) -> Option<RequestId> {
         let is_asked = |one: &RequestId| {
             one.sequence == id.sequence_number && one.client.to_bytes() == id.writer_guid
@@ -172,7 +169,7 @@ impl TakenRequests {
     }
 }
 
-/// Appends to a queue of at most `max`; the oldest goes.
+/// Appends to a queue of at most `max` entries, and drops the oldest.
 fn push_bounded(queue: &mut VecDeque<RequestId>, id: RequestId, max: usize) {
     if queue.len() >= max {
         queue.pop_front();
@@ -180,7 +177,6 @@ fn push_bounded(queue: &mut VecDeque<RequestId>, id: RequestId, max: usize) {
     queue.push_back(id);
 }
 
-/// `rmw_send_response`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_send_response(
     service: *const ServiceHandle,
@@ -198,7 +194,8 @@ pub unsafe extern "C" fn rmw_send_response(
             let mut message = UserMessage::new(&state.ty.response.program, response)?;
             let context = &state.node.context;
             let known = state.taken.lock().answer(request_id);
-            // A request that was forgotten, or never taken: others send the response, too.
+            // A dropped request, or one never taken: other middlewares send the response
+            // as well.
             let by_name = || {
                 let client = Guid::from_bytes(request_id.writer_guid);
                 let number = request_id.sequence_number;
@@ -215,7 +212,6 @@ pub unsafe extern "C" fn rmw_send_response(
     })
 }
 
-/// `rmw_service_request_subscription_get_actual_qos`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_service_request_subscription_get_actual_qos(
     service: *const ServiceHandle,
@@ -232,7 +228,6 @@ pub unsafe extern "C" fn rmw_service_request_subscription_get_actual_qos(
     })
 }
 
-/// `rmw_service_response_publisher_get_actual_qos`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_service_response_publisher_get_actual_qos(
     service: *const ServiceHandle,
@@ -249,7 +244,6 @@ pub unsafe extern "C" fn rmw_service_response_publisher_get_actual_qos(
     })
 }
 
-/// `rmw_service_set_on_new_request_callback`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_service_set_on_new_request_callback(
     service: *mut ServiceHandle,

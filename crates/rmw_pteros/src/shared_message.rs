@@ -1,9 +1,9 @@
-//! Shared messages: structs of the user on their way within a context, without CDR.
+//! Shared messages: structs of the user within a context, without CDR.
 //!
-//! The publisher copies the user's struct once. Each subscription copies it into the
-//! struct that its user gives, and the last one moves it. CDR is written only for
-//! readers that need it. These are readers of another process, readers of another
-//! typesupport (C and C++ in one process), serialized takes, and content filters.
+//! The publisher copies the user's struct once. Each subscription copies it into its
+//! user's struct, and the last one moves it. CDR is written only for readers that need
+//! it: readers of another process, readers of another typesupport (C and C++ in one
+//! process), serialized takes, and content filters.
 
 use std::any::{Any, TypeId};
 use std::ffi::c_void;
@@ -17,11 +17,11 @@ use pteros_runtime::sample::{SampleBody, SharedValue};
 use crate::error::Outcome;
 use crate::typesupport::{Program, Struct};
 
-/// A message of a publisher for subscriptions of its context.
+/// A publisher's message for subscriptions of its context.
 pub(crate) struct SharedMessage {
     message: Struct,
-    /// Its CDR, for readers that need it. Absent if the message is kept for late
-    /// joiners, so that they do not have it twice.
+    /// CDR for readers that need it. Absent if the message is kept for late joiners, so
+    /// that it is not stored twice.
     payload: Option<OnceLock<Bytes>>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct SharedMessage {
 pub(crate) const DELIVERY_FORM: DeliveryForm = DeliveryForm::Type(TypeId::of::<SharedMessage>());
 
 impl SharedMessage {
-    /// Copies the user's struct. `is_kept`: for late joiners, too.
+    /// Copies the user's struct. `is_kept`: the copy is kept for late joiners.
     ///
     /// # Safety
     /// As for [`Struct::copy_of`].
@@ -68,8 +68,8 @@ impl SharedMessage {
 }
 
 impl SharedValue for SharedMessage {
-    /// Plain CDR, the one representation that the plug-in's publishers write. Empty,
-    /// and logged, if the message has no CDR; its copy was checked for that.
+    /// Plain CDR, the only representation of the plug-in's publishers. Empty, and logged,
+    /// if the message cannot be serialized; copying has checked that.
     fn payload(&self, _representation: Representation) -> Bytes {
         match &self.payload {
             Some(payload) => payload.get_or_init(|| self.encode()).clone(),
@@ -102,8 +102,7 @@ pub(crate) fn into_payload(body: SampleBody) -> Bytes {
     }
 }
 
-/// Takes a sample into a struct of the user. The last owner of a shared message moves
-/// it.
+/// Takes a sample into a struct of the user. The last owner of a shared message moves it.
 ///
 /// # Safety
 /// `message` points to an initialized struct of the type of `program`, which nothing
@@ -130,7 +129,7 @@ pub(crate) unsafe fn take_into(
     unsafe { program.decode(&into_payload(body), message) }
 }
 
-/// As [`struct_of`], to change it; `None` if another owner is left.
+/// As [`struct_of`], mutable; `None` if there is another owner.
 fn own_struct_of<'v>(
     value: &'v mut Arc<dyn SharedValue>,
     program: &Arc<Program>,

@@ -1,4 +1,4 @@
-//! Subscriptions.
+//! Subscriptions: creation, taking of messages, loans and events.
 
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
@@ -26,14 +26,14 @@ use crate::publisher::{NO_LOANS, check_topic, type_hash_entry};
 use crate::typesupport::{self, MessageType, PlainLayout};
 use crate::{network_flow, qos, serialized, shared_message};
 
-/// A subscription.
+/// State behind a subscription handle.
 pub(crate) struct SubscriptionState {
     node: Arc<NodeState>,
     pub(crate) waiter: Arc<DataWaiter>,
     ty: MessageType,
     pub(crate) events: Arc<EventState>,
     avoids_conventions: bool,
-    /// Messages that the user reads in place; `None` if the type is not plain.
+    /// Loaned messages; `None` if the type is not plain.
     loans: Option<Loans<ReceivedLoan>>,
 }
 
@@ -52,7 +52,6 @@ pub(crate) unsafe fn state<'s>(
     }
 }
 
-/// `rmw_create_subscription`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_create_subscription(
     node: *const Node,
@@ -96,7 +95,7 @@ unsafe fn create_subscription(
     let profile = profile.resolved_for_publishers(offers.map(|one| &*one.data.qos));
     let mut endpoint_qos = profile.to_reader();
     endpoint_qos.user_data = type_hash_entry(ty.hash.as_ref());
-    // The filter is the caller's, who frees it.
+    // The caller owns and frees the filter.
     let filter = std::mem::replace(&mut options.content_filter, std::ptr::null_mut());
     // SAFETY: by contract of rmw.
     let filter = unsafe { filter.as_ref() }.filter(|_| node.context.has_optional_features);
@@ -136,7 +135,6 @@ unsafe fn create_subscription(
     Ok(Handle::new(abi, state, names).into_raw())
 }
 
-/// `rmw_destroy_subscription`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_subscription(
     node: *mut Node,
@@ -227,8 +225,8 @@ impl SubscriptionState {
         Ok(Some(loans.add(at, loan)))
     }
 
-    /// The oldest message that `decode` accepts. One that is not of the type is dropped
-    /// and counted, as by other middlewares: its sender is wrong, not this program.
+    /// Takes the oldest message that `decode` accepts. A message that is not of the type
+    /// is dropped and counted, as in other middlewares, because its sender is wrong.
     fn take<T>(
         &self,
         mut decode: impl FnMut(SampleBody) -> Outcome<T>,
@@ -289,7 +287,6 @@ unsafe fn take(
     Ok(())
 }
 
-/// `rmw_take`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take(
     subscription: *const Subscription,
@@ -303,7 +300,6 @@ pub unsafe extern "C" fn rmw_take(
     })
 }
 
-/// `rmw_take_with_info`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_with_info(
     subscription: *const Subscription,
@@ -324,7 +320,6 @@ pub unsafe extern "C" fn rmw_take_with_info(
     })
 }
 
-/// `rmw_take_sequence`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_sequence(
     subscription: *const Subscription,
@@ -388,8 +383,8 @@ unsafe fn take_loaned(
     Ok(())
 }
 
-/// `rmw_take_loaned_message`. The message must not be written: it can lie in memory of
-/// the publisher's process, which is read-only here.
+/// The message must not be written: it may be in memory of the publisher's process, which
+/// is read-only here.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_loaned_message(
     subscription: *const Subscription,
@@ -403,7 +398,7 @@ pub unsafe extern "C" fn rmw_take_loaned_message(
     })
 }
 
-/// `rmw_take_loaned_message_with_info`. As for [`rmw_take_loaned_message`].
+/// As [`rmw_take_loaned_message`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_loaned_message_with_info(
     subscription: *const Subscription,
@@ -420,7 +415,6 @@ pub unsafe extern "C" fn rmw_take_loaned_message_with_info(
     })
 }
 
-/// `rmw_return_loaned_message_from_subscription`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_return_loaned_message_from_subscription(
     subscription: *const Subscription,
@@ -462,7 +456,6 @@ unsafe fn take_serialized(
     Ok(())
 }
 
-/// `rmw_take_serialized_message`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_serialized_message(
     subscription: *const Subscription,
@@ -476,7 +469,6 @@ pub unsafe extern "C" fn rmw_take_serialized_message(
     })
 }
 
-/// `rmw_take_serialized_message_with_info`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_take_serialized_message_with_info(
     subscription: *const Subscription,
@@ -495,7 +487,7 @@ pub unsafe extern "C" fn rmw_take_serialized_message_with_info(
     })
 }
 
-/// `rmw_subscription_count_matched_publishers`. Does not allocate.
+/// Does not allocate.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_subscription_count_matched_publishers(
     subscription: *const Subscription,
@@ -511,7 +503,6 @@ pub unsafe extern "C" fn rmw_subscription_count_matched_publishers(
     })
 }
 
-/// `rmw_subscription_get_actual_qos`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_subscription_get_actual_qos(
     subscription: *const Subscription,
@@ -528,7 +519,6 @@ pub unsafe extern "C" fn rmw_subscription_get_actual_qos(
     })
 }
 
-/// `rmw_subscription_set_on_new_message_callback`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
     subscription: *mut Subscription,
@@ -548,7 +538,6 @@ pub unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
     )
 }
 
-/// `rmw_subscription_event_init`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_subscription_event_init(
     rmw_event: *mut Event,

@@ -1,10 +1,10 @@
-//! Functions that rmw lets a middleware decline. Each answers RMW_RET_UNSUPPORTED.
+//! Functions that a middleware may decline. Each returns RMW_RET_UNSUPPORTED.
 //!
-//! - Allocation in advance: memory comes from the chunk pool, which keeps and reuses
-//!   what earlier messages needed. A prepared allocation would have no effect. Cyclone
-//!   DDS and Fast DDS decline as well.
+//! - Allocation in advance: memory comes from the chunk pool, which reuses the memory of
+//!   earlier messages. A prepared allocation would have no effect. Cyclone DDS and Fast
+//!   DDS decline as well.
 //! - Dynamic messages: they need a `rosidl_dynamic_typesupport` serialization library.
-//!   The only one is Fast DDS's, which a ROS 2 need not have. rcl asks only if a user
+//!   The only one is Fast DDS's, which a ROS 2 need not have. rcl uses it only if a user
 //!   subscribes by a type description. Cyclone DDS declines as well.
 
 use std::ffi::c_void;
@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use crate::abi::Ret;
 use crate::error::{Failure, run};
 
-/// Declares functions that only say so.
+/// Declares functions that return RMW_RET_UNSUPPORTED.
 macro_rules! unsupported {
     ($($name:ident($($argument:ident),*) = $what:literal;)*) => {
         #[cfg(test)]

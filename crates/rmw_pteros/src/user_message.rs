@@ -1,7 +1,7 @@
-//! The outbound message: a struct of the user while it is published.
+//! Outbound message: a struct of the user while it is published.
 //!
-//! Each form is made at most once, when a reader needs it: CDR, in a chunk of shared
-//! memory where there is one, or a copy of the struct for readers of the context.
+//! Each form is created at most once, when a reader needs it: CDR, in a chunk of shared
+//! memory if there is one, or a copy of the struct for readers of the context.
 
 use std::any::TypeId;
 use std::ffi::c_void;
@@ -17,32 +17,32 @@ use crate::error::Outcome;
 use crate::shared_message::SharedMessage;
 use crate::typesupport::Program;
 
-/// A message of the user on its way out.
+/// A message of the user that is being published.
 pub(crate) struct UserMessage<'m> {
     program: &'m Arc<Program>,
     message: *const c_void,
-    /// Bytes of the CDR, once they are counted.
+    /// Size of the CDR, once computed.
     len: Option<usize>,
     chunk: Option<Chunk>,
     payload: Option<Bytes>,
-    /// Absent if readers of the context get CDR, too.
+    /// Absent if readers of the context receive CDR as well.
     copies: Option<Copies>,
 }
 
 /// Copies of the struct for readers of the context.
 struct Copies {
     next: Option<Arc<SharedMessage>>,
-    /// Readers that will ask, the last of which gets the copy itself: it may move it
-    /// then. `None` if the copy is also kept for later readers.
+    /// Number of readers that take the copy; the last one may move it. `None` if the copy
+    /// is also kept for late joiners.
     takers: Option<usize>,
 }
 
 impl<'m> UserMessage<'m> {
-    /// A message that all readers get as CDR. Checks it and computes its size.
+    /// A message that all readers receive as CDR. Checks it and computes its size.
     ///
     /// # Safety
-    /// `message` points to an initialized struct of the type, which nobody changes
-    /// while this value exists.
+    /// `message` points to an initialized struct of the type, which must not change while
+    /// this value exists.
     ///
     /// # Errors
     /// A sequence exceeds its bound, or a string was not initialized.
@@ -58,8 +58,8 @@ impl<'m> UserMessage<'m> {
         })
     }
 
-    /// A message that readers of the context get as a copy of the struct, which is made
-    /// now. If `takers` is given, that many readers take it and nothing keeps it.
+    /// A message that readers of the context receive as a copy of the struct, which is
+    /// made now. If `takers` is given, that many readers take it and nothing keeps it.
     ///
     /// # Safety
     /// As for [`Self::new`].
@@ -101,7 +101,8 @@ impl<'m> UserMessage<'m> {
     }
 }
 
-/// A message that another thread changes meanwhile cannot be refused any more.
+/// Logs a failure. A message that another thread changes meanwhile can no longer be
+/// refused.
 fn report(encoded: Outcome) {
     if let Err(failure) = encoded {
         tracing::error!("{}", failure.text);
@@ -120,7 +121,7 @@ impl OutboundMessage for UserMessage<'_> {
         let copies = self.copies.as_mut()?;
         let copy = match copies.next.take() {
             Some(copy) => copy,
-            // More readers than there were when publishing began.
+            // More readers than when publishing started.
             None => {
                 let is_kept = copies.takers.is_none();
                 // SAFETY: as for `new`.

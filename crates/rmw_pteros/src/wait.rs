@@ -1,10 +1,10 @@
-//! Wait sets: the thread that waits polls the sockets, runs the protocol and returns.
+//! Wait sets: the waiting thread polls the sockets, runs the protocol and returns.
 //!
-//! Each wait set has a ready queue. Entities that are waited for wake it, as they
-//! would wake an executor. No other thread is part of the path of a message.
+//! Each wait set has a ready queue. Ready entities wake it, as they wake an executor. No
+//! other thread is part of the path of a message.
 //!
-//! A wait lasts until an entity is ready or its timeout has passed, also after signals and
-//! after `rmw_shutdown`: rcl and rclcpp end waits with guard conditions.
+//! A wait lasts until an entity is ready or its timeout has passed, also after signals
+//! and after `rmw_shutdown`: rcl and rclcpp end waits with guard conditions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +23,7 @@ use crate::guard_condition::GuardState;
 use crate::handle::Handle;
 use crate::listener::DataWaiter;
 
-/// A wait set.
+/// State behind a wait set handle.
 pub(crate) struct WaitSetState {
     context: Arc<ContextState>,
     queue: Arc<ReadyQueue>,
@@ -31,18 +31,18 @@ pub(crate) struct WaitSetState {
     holds_back: AtomicBool,
 }
 
-/// How a wait came to its end.
+/// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waiting {
-    /// It looked once, since its timeout is zero.
+    /// It checked once, because its timeout is zero.
     Look,
-    /// Something was ready when it began.
+    /// An entity was ready when it started.
     None,
     /// It was blocked.
     Blocked,
 }
 
-/// When a timeout of rmw ends; `None` never does.
+/// End of a timeout of rmw; `None` never ends.
 pub(crate) fn deadline(core: &Core, timeout: Option<Time>) -> Instant {
     let Some(timeout) = timeout else {
         return Instant::FAR_FUTURE;
@@ -58,7 +58,6 @@ pub(crate) fn deadline(core: &Core, timeout: Option<Time>) -> Instant {
     core.platform.now().after(Duration::from_nanos(total))
 }
 
-/// `rmw_create_wait_set`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_create_wait_set(
     context: *mut Context,
@@ -81,12 +80,11 @@ pub unsafe extern "C" fn rmw_create_wait_set(
     })
 }
 
-/// `rmw_destroy_wait_set`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_destroy_wait_set(wait_set: *mut WaitSet) -> Ret {
     run_end("rmw_destroy_wait_set", || {
         if wait_set.is_null() {
-            // Not an invalid argument, as upstream's tests want.
+            // RMW_RET_ERROR, as upstream's tests require.
             return Err(Failure::error("argument wait_set is null"));
         }
         // SAFETY: by contract of rmw.
@@ -99,7 +97,6 @@ pub unsafe extern "C" fn rmw_destroy_wait_set(wait_set: *mut WaitSet) -> Ret {
     })
 }
 
-/// `rmw_wait`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn rmw_wait(
     subscriptions: *mut WaitArray,
@@ -174,7 +171,7 @@ impl WaitSetState {
             Waiting::None
         };
         if is_ready(&set) {
-            // Entities that are always ready must not stop reception.
+            // Entities that are always ready must not prevent reception.
             if self.context.is_poll_due() {
                 core.drive(&self.queue, core.platform.now());
                 is_ready(&set);
@@ -183,7 +180,7 @@ impl WaitSetState {
             if is_look {
                 core.drive(&self.queue, core.platform.now());
             } else {
-                // Another thread may take what ended a turn.
+                // Another thread may take the message that ended an iteration.
                 while !core.is_shut_down() && core.platform.now() < until {
                     core.drive_until(&self.queue, until, || is_ready(&set));
                     if is_ready(&set) {
@@ -199,7 +196,7 @@ impl WaitSetState {
         if unsafe { set.keep_ready(waiting, &self.holds_back) } {
             Ok(())
         } else if timeout.is_none() && !core.is_shut_down() {
-            // Another thread has just taken it. To rcl that is a wait without result.
+            // Another thread has taken it. For rcl, that is a wait without result.
             Ok(())
         } else if timeout.is_none() {
             Err(Failure::error("the context was finalized during the wait"))
@@ -210,7 +207,7 @@ impl WaitSetState {
 }
 
 impl Waited<'_> {
-    /// Lets every entity wake the queue.
+    /// Attaches every entity to the queue.
     unsafe fn attach(&self, queue: &Arc<ReadyQueue>) -> Outcome {
         // SAFETY: as for `WaitSetState::wait`.
         unsafe {
@@ -244,12 +241,12 @@ impl Waited<'_> {
 
     /// Sets the entries that are not ready to null. Returns whether one is ready.
     ///
-    /// A guard condition that interrupts a wait is reported alone, and what came beside it by
-    /// the next wait. rclcpp triggers one when a node leaves an executor, whose wait still has
-    /// the node's subscriptions. With a message that came afterwards, the executor would call
-    /// back into a destroyed node. A trigger interrupts a wait that was blocked. If another
-    /// thread triggered it, it interrupts one that begins now, too, but not twice in a row, so
-    /// that triggers without end do not stop messages.
+    /// A guard condition that interrupts a wait is reported alone. Other ready entities
+    /// are reported by the next wait. rclcpp triggers one when a node is removed from an
+    /// executor, whose wait still has the node's subscriptions. With a later message, the
+    /// executor would call into a destroyed node. A trigger interrupts a blocked wait. If
+    /// another thread triggered it, it also interrupts a wait that starts now. It does so
+    /// only once in a row, so that endless triggers do not stop messages.
     unsafe fn keep_ready(&mut self, waiting: Waiting, holds_back: &AtomicBool) -> bool {
         let (mut any, mut is_of_others) = (false, false);
         let mut take = |guard: *mut GuardState| {

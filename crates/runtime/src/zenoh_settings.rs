@@ -54,7 +54,7 @@ impl WireChoice {
     }
 }
 
-/// The settings of the Zenoh wire.
+/// Settings from the environment variables of rmw_zenoh_cpp.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ZenohSettings {
     /// `ZENOH_SESSION_CONFIG_URI`: the configuration file of sessions, instead of the
@@ -65,8 +65,8 @@ pub struct ZenohSettings {
     /// `ZENOH_CONFIG_OVERRIDE`: settings and their JSON5 values, which replace those of
     /// either.
     pub overrides: Vec<(String, String)>,
-    /// `ZENOH_ROUTER_CHECK_ATTEMPTS`: how often to look for a router, once a second, before
-    /// the session opens. 0 means for ever, a negative number not at all.
+    /// `ZENOH_ROUTER_CHECK_ATTEMPTS`: number of checks for a router, once a second, before
+    /// the session opens. 0 means without limit, a negative number never.
     pub router_check_attempts: Option<i64>,
 }
 

@@ -18,9 +18,7 @@ const RESPONSE: &str = "Response_";
 /// Role of a runtime endpoint on Zenoh.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Role {
-    /// A publisher.
     Publisher,
-    /// A subscription.
     Subscription,
     /// Service client: its writer of requests.
     Client,
@@ -34,7 +32,6 @@ pub enum Role {
 /// The ROS name, type and role of an endpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Its role.
     pub role: Role,
     /// Topic or service name, with a leading slash.
     pub name: String,

@@ -110,11 +110,9 @@ struct HistorySubscriber {
 
 /// Parameters of a link.
 pub struct LinkSpec {
-    /// The endpoint.
     pub data: Arc<EndpointData>,
     /// Name, type and role. `Role::Replies` has no entities and no link.
     pub place: Place,
-    /// Its key.
     pub key: String,
     /// Key of its liveliness token.
     pub token: String,

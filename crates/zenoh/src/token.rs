@@ -23,11 +23,8 @@ const HASH_BYTES_MAX: usize = 128;
 /// Kind of the announced entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenKind {
-    /// A node.
     Node,
-    /// A publisher.
     Publisher,
-    /// A subscription.
     Subscription,
     /// A service server.
     Server,
@@ -62,7 +59,6 @@ pub struct Token {
     pub node_id: u64,
     /// Number of the entity within the session.
     pub entity_id: u64,
-    /// Its kind.
     pub kind: TokenKind,
     /// Security enclave, `/` without one.
     pub enclave: String,

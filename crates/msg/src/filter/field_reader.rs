@@ -145,7 +145,7 @@ impl<'a> FieldWalk<'_, 'a> {
         self.close(1);
     }
 
-    /// So many fewer are still to be found.
+    /// Reduces the number of fields still to be found.
     fn close(&mut self, slots: usize) {
         self.open = self.open.saturating_sub(slots);
     }

@@ -1,9 +1,8 @@
-//! Copies and moves of messages: from one struct of the user's type into another,
-//! without CDR.
+//! Copies and moves messages from one struct of the user's type to another, without CDR.
 //!
-//! Numbers are copied as they lie. A boolean becomes 0 or 1, as CDR has it. Strings and
-//! sequences get memory as deserialization gives it to them. A move exchanges their
-//! memory instead, so it allocates nothing.
+//! Numbers are copied as bytes. A boolean becomes 0 or 1, as in CDR. Strings and
+//! sequences get memory as in deserialization. A move swaps their memory instead, so it
+//! allocates nothing.
 
 use std::ffi::c_void;
 
@@ -20,7 +19,7 @@ impl Program {
     }
 
     /// Copies a message. After a failure the target holds a part of it. Bytes between
-    /// members may be copied, too.
+    /// members may be copied as well.
     ///
     /// # Safety
     /// Both point to structs of the type, and nothing writes them meanwhile but this.
@@ -43,8 +42,8 @@ impl Program {
         Ok(())
     }
 
-    /// Moves a message: `from` then has earlier contents of `to`, or still its own.
-    /// After a failure `to` holds a part of the message.
+    /// Moves a message: afterwards `from` has earlier contents of `to`, or its own. After
+    /// a failure `to` holds a part of the message.
     ///
     /// # Safety
     /// Both point to initialized structs of the type, which nothing else uses.
@@ -218,8 +217,8 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, bytes: usize) {
     unsafe { to.copy_from_nonoverlapping(from, bytes) };
 }
 
-/// Copies booleans. A user's program may have any byte in one, and no reader has to
-/// expect others than 0 and 1.
+/// Copies booleans. A user's program may have any byte in one, but readers may expect
+/// only 0 and 1.
 unsafe fn copy_bools(from: *const u8, to: *mut u8, count: usize) {
     for at in 0..count {
         // SAFETY: as for `copy_bytes`.
@@ -227,8 +226,8 @@ unsafe fn copy_bools(from: *const u8, to: *mut u8, count: usize) {
     }
 }
 
-/// Copies a sequence of numbers, of booleans or of flat structs; `copy` copies so many
-/// bytes of them.
+/// Copies a sequence of numbers, of booleans or of flat structs; `copy` copies a number
+/// of bytes of them.
 unsafe fn copy_elements(
     sequence: &SequenceAccess,
     from: *const c_void,
@@ -252,7 +251,7 @@ unsafe fn copy_elements(
     Ok(())
 }
 
-/// Gives `to` as many elements as `from` has. Returns their count.
+/// Resizes `to` to the length of `from`. Returns the number of elements.
 unsafe fn resize_like(
     sequence: &SequenceAccess,
     from: *const c_void,
@@ -268,7 +267,7 @@ unsafe fn resize_like(
     }
 }
 
-/// Checks that CDR can hold so many elements, since another reader may need CDR.
+/// Checks that CDR can count the elements, because another reader may need CDR.
 fn countable(len: usize, bound: usize) -> Outcome<usize> {
     let too_many = |_| Failure::error("a sequence has more than 2^32 - 1 elements");
     u32::try_from(len).map_err(too_many)?;

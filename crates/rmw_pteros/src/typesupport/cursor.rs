@@ -203,8 +203,8 @@ impl<'p> Reader<'p> {
         self.next(1, count)
     }
 
-    /// The length of a sequence. Each element takes at least `element_bytes_min`, so a
-    /// false length allocates no more than the message has.
+    /// Reads the length of a sequence. Each element takes at least `element_bytes_min`,
+    /// so a wrong length allocates at most the size of the message.
     pub(super) fn count(&mut self, element_bytes_min: usize, bound: usize) -> Outcome<usize> {
         let count = self.u32()? as usize;
         if count > bound {

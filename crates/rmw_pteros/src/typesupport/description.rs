@@ -1,7 +1,7 @@
-//! Type descriptions from introspection, for content filters: a filter names the
-//! fields of a message.
+//! Type descriptions from introspection, for content filters, which refer to fields by
+//! name.
 //!
-//! They are built when the first filter needs them. Most subscriptions have none.
+//! They are built for the first filter. Most subscriptions have none.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use pteros_runtime::content_filter::BuildType;
 use super::members::{self, DEPTH_MAX, type_id as introspected};
 use crate::abi::{MessageMember, MessageMembers};
 
-/// A type that is known by its introspection.
+/// A type given by its introspection.
 pub(crate) struct IntrospectedType {
     members: *const MessageMembers,
 }
@@ -29,7 +29,8 @@ impl IntrospectedType {
         Self { members }
     }
 
-    /// `None` for a type with a member that ROS 2 does not describe.
+    /// Builds the description. `None` for a type with a member that ROS 2 does not
+    /// describe.
     pub(super) fn describe(&self) -> Option<TypeDescription> {
         let mut referenced = Vec::new();
         // SAFETY: by contract of `new`.

@@ -208,7 +208,7 @@ impl Program {
 }
 
 /// Introspection ignores the bounds of sequences, so they are checked here. Those of
-/// strings are not: Cyclone DDS and Fast DDS send and take longer ones.
+/// strings are not: Cyclone DDS and Fast DDS send and accept longer ones.
 pub(super) fn checked(len: usize, bound: usize) -> Outcome<usize> {
     if len > bound && bound != UNBOUNDED {
         return Err(Failure::error(format!(

@@ -1,8 +1,9 @@
-//! Structs that the plug-in makes and destroys itself, for messages within a process.
+//! Lifecycle of structs that the plug-in creates and destroys itself, for messages within
+//! a process.
 //!
-//! A C struct is made of zeros, which are empty strings and sequences. rosidl's fini
-//! functions accept them. Its init functions do not report an allocation that fails,
-//! so they are not used. A C++ struct is made by its constructor.
+//! A C struct is initialized with zeros, which are empty strings and sequences. rosidl's
+//! fini functions accept them. Its init functions do not report a failed allocation, so
+//! they are not used. A C++ struct is initialized by its constructor.
 
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::ffi::c_void;
@@ -17,16 +18,16 @@ use crate::error::{Failure, Outcome};
 /// `rosidl_runtime_cpp::MessageInitialization::SKIP`: numbers stay uninitialized.
 const INITIALIZE_NO_NUMBERS: u32 = 1;
 
-/// The alignment of a struct, bytes: that of memory of `malloc`, which covers every
-/// member that rosidl has.
+/// Alignment of a struct, bytes: that of `malloc`, which suffices for every member type
+/// of rosidl.
 const STRUCT_ALIGN: usize = 16;
 
-/// How a struct of one type is made and destroyed.
+/// How to create and destroy a struct of one type.
 #[derive(Clone, Copy)]
 pub(super) enum Lifecycle {
-    /// It has numbers alone, so neither is needed.
+    /// Only numbers: neither is needed.
     Flat,
-    /// It begins as zeros.
+    /// Initialized with zeros.
     C { finalize: Finalize },
     /// It has a constructor and a destructor.
     Cpp {
@@ -69,7 +70,7 @@ unsafe impl Send for Struct {}
 unsafe impl Sync for Struct {}
 
 impl Struct {
-    /// A copy of the user's struct. Allocates the struct, and memory of its strings and
+    /// Copies the user's struct. Allocates the struct, and memory of its strings and
     /// sequences.
     ///
     /// # Safety
@@ -105,17 +106,18 @@ impl Struct {
         }
     }
 
-    /// Where the struct lies. It does not move.
+    /// Address of the struct, which does not move.
     pub(crate) fn address(&self) -> *const c_void {
         self.memory.as_ptr().cast()
     }
 
-    /// As [`Self::address`], to change it.
+    /// Mutable address of the struct.
     pub(crate) fn address_mut(&mut self) -> *mut c_void {
         self.memory.as_ptr().cast()
     }
 
-    /// How to read it. Two structs with the same program have one type and one layout.
+    /// Program of the struct. Two structs with the same program have one type and one
+    /// layout.
     pub(crate) fn program(&self) -> &Arc<Program> {
         &self.program
     }

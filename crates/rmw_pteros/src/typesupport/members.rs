@@ -1,4 +1,4 @@
-//! Introspection of a type: its names and members, as rosidl describes them.
+//! Introspection of a type: names and members, as rosidl describes them.
 
 use std::ffi::{CStr, c_char};
 

@@ -1,12 +1,12 @@
 //! Typesupport: from rosidl's introspection to a flat program that reads and writes
 //! the user's structs.
 //!
-//! rclcpp and rclpy hand over a typesupport handle per type. The introspection
-//! typesupport behind it lists the members of the struct. [`Program`] is that list,
-//! flattened once per type: nested structs are inlined and adjacent numbers merged.
-//! [`encode`](Program::encode) and [`decode`](Program::decode) then go straight
-//! between the struct and CDR, [`copy`](Program::copy) and
-//! [`move_into`](Program::move_into) from one struct to another.
+//! rclcpp and rclpy pass a typesupport handle per type. The introspection typesupport
+//! behind it lists the members of the struct. [`Program`] is that list, flattened once
+//! per type: nested structs are inlined and adjacent numbers merged.
+//! [`encode`](Program::encode) and [`decode`](Program::decode) convert directly between
+//! the struct and CDR. [`copy`](Program::copy) and [`move_into`](Program::move_into)
+//! convert from one struct to another.
 
 mod copy;
 mod cursor;
@@ -48,9 +48,9 @@ const INTROSPECTION: [(&CStr, Language); 2] = [
 
 /// A message type of the user.
 pub(crate) struct MessageType {
-    /// How to read and write it.
+    /// Reads and writes structs of the type.
     pub(crate) program: Arc<Program>,
-    /// Where its memory is its CDR body, for loans.
+    /// Layout for loans, if the memory of a struct is its CDR body.
     pub(crate) plain: Option<Arc<PlainLayout>>,
     /// `pkg::msg::dds_::Name_`.
     pub(crate) dds_name: String,
@@ -62,9 +62,9 @@ pub(crate) struct MessageType {
 
 /// A service type of the user.
 pub(crate) struct ServiceType {
-    /// The request.
+    /// Type of the request messages.
     pub(crate) request: MessageType,
-    /// The response.
+    /// Type of the response messages.
     pub(crate) response: MessageType,
     /// RIHS01 of the service.
     pub(crate) hash: Option<TypeHash>,
@@ -87,8 +87,8 @@ pub(crate) unsafe fn message_type(handle: *const abi::MessageTypeSupport) -> Out
     unsafe { described(found.data.cast(), language, hash) }
 }
 
-/// The program of a message type. It is remembered by the handle, since
-/// `rmw_serialize` and `rmw_deserialize` have nothing else to keep it.
+/// The program of a message type, cached by the handle, because `rmw_serialize` and
+/// `rmw_deserialize` have no other place for it.
 ///
 /// # Safety
 /// As for [`message_type`].
@@ -127,7 +127,7 @@ pub(crate) unsafe fn program(handle: *const abi::MessageTypeSupport) -> Outcome<
     Ok(program)
 }
 
-/// A handle and what it holds: a caller may change it.
+/// A handle and its content, which a caller may change.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct HandleContent {
     handle: usize,
@@ -136,8 +136,8 @@ struct HandleContent {
     find: usize,
 }
 
-/// The program of a handle. A library can be unloaded, and another one have its handle
-/// at the same address. The hash says whether it is the same type.
+/// Cached program of a handle. After a library was unloaded, another one may have its
+/// handle at the same address. The hash tells whether it is the same type.
 #[derive(Clone)]
 struct KnownProgram {
     hash: TypeHash,
@@ -193,7 +193,7 @@ unsafe fn type_hash(hash: *const abi::TypeHash) -> Option<TypeHash> {
     (hash.version == 1).then_some(TypeHash::rihs01(hash.value))
 }
 
-/// Asks a handle for its introspection typesupport, C first.
+/// Requests the introspection typesupport of a handle, C first.
 fn introspection_of<T>(
     handle: &T,
     dispatch: impl Fn(&T, *const c_char) -> *const T,
@@ -254,7 +254,7 @@ unsafe fn described(
     })
 }
 
-/// A type as it is compiled once.
+/// A compiled type.
 #[derive(Clone)]
 struct Compiled {
     program: Arc<Program>,
@@ -273,8 +273,8 @@ fn compiled(members: &abi::MessageMembers, language: Language) -> Outcome<Compil
     let program = Arc::new(unsafe { Program::compile(members, language) }?);
     let plain = PlainLayout::of(&program).map(Arc::new);
     let compiled = Compiled { program, plain };
-    // Another first user may have been faster. Both need the same program, since its
-    // address says that two structs have one type.
+    // Another thread may have compiled it first. Both need the same program, because its
+    // address identifies the type of a struct.
     let mut types = TYPES.lock();
     let known = types.get_or_insert_default().entry(key);
     Ok(known.or_insert(compiled).clone())

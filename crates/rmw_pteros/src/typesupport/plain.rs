@@ -1,23 +1,23 @@
 //! Plain types: structs whose memory is their CDR body, so that a message can be
 //! loaned (loaned message, zero-copy).
 //!
-//! A plain type has numbers and booleans alone, in arrays of fixed size at most, each
-//! at the offset at which little-endian XCDR1 has it. Sequences, strings, and structs
-//! whose gaps differ from CDR's are not plain: such messages are serialized.
+//! A plain type has only numbers and booleans, at most in arrays of fixed size, each at
+//! the offset that it has in little-endian XCDR1. Sequences, strings, and structs whose
+//! gaps differ from CDR's are not plain: such messages are serialized.
 
 use std::ops::Range;
 
 use super::cursor::HEADER_BYTES;
 use super::program::{Op, Program};
 
-/// Gaps, and ranges of booleans, of one type. A type with more is not plain: they are
-/// visited for each message.
+/// Gaps, and ranges of booleans, of one type. A type with more is not plain, because they
+/// are visited for each message.
 const RANGES_MAX: usize = 256;
 
-/// The alignment that loaned memory has, bytes.
+/// Alignment of loaned memory, bytes.
 pub(crate) const BODY_ALIGN: usize = 64;
 
-/// Where a plain struct has bytes that are not numbers.
+/// Bytes of a plain struct that are not numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PlainLayout {
     /// Size of the struct, bytes.
@@ -30,7 +30,7 @@ pub(crate) struct PlainLayout {
     bools: Vec<Range<usize>>,
 }
 
-/// A walk through a struct in the order of CDR.
+/// Position in a struct, in the order of CDR.
 struct Walk {
     layout: PlainLayout,
     position: usize,
@@ -61,7 +61,7 @@ impl PlainLayout {
         (is_aligned && ranges <= RANGES_MAX).then_some(layout)
     }
 
-    /// Zeroes the gaps, whose bytes could be of an earlier message.
+    /// Zeroes the gaps, because their bytes may be of an earlier message.
     pub(crate) fn clear_gaps(&self, body: &mut [u8]) {
         for gap in &self.gaps {
             if let Some(bytes) = body.get_mut(gap.clone()) {
@@ -70,9 +70,9 @@ impl PlainLayout {
         }
     }
 
-    /// The struct in a payload. `None` where the payload has to be decoded: it has
-    /// another byte order or representation, is too short or not aligned, or a byte of
-    /// it is no boolean.
+    /// The struct in a payload. `None` if the payload has to be decoded: its byte order
+    /// or representation differs, it is too short or unaligned, or a byte of a boolean is
+    /// neither 0 nor 1.
     pub(crate) fn view<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]> {
         let body = match payload.split_first_chunk::<HEADER_BYTES>()? {
             ([0, 1, ..], body) => body.get(..self.size_of)?,
@@ -139,7 +139,7 @@ impl Walk {
     }
 }
 
-/// Adds a range, to the one before if it continues it.
+/// Adds a range, or extends the last one that it continues.
 fn add(ranges: &mut Vec<Range<usize>>, range: Range<usize>) -> Option<()> {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => last.end = range.end,

@@ -31,7 +31,7 @@ pub(super) enum Op {
         wide: bool,
         bound: usize,
     },
-    /// A sequence of numbers.
+    /// Numbers of variable count, contiguous in memory.
     NumberSequence {
         offset: usize,
         width: usize,
@@ -42,20 +42,20 @@ pub(super) enum Op {
         offset: usize,
         sequence: SequenceAccess,
     },
-    /// A sequence of strings.
+    /// Strings of variable count.
     StringSequence {
         offset: usize,
         wide: bool,
         bound: usize,
         sequence: SequenceAccess,
     },
-    /// An array of messages.
+    /// A fixed number of nested messages.
     MessageArray {
         offset: usize,
         count: usize,
         program: Arc<Program>,
     },
-    /// A sequence of messages.
+    /// Nested messages of variable count.
     MessageSequence {
         offset: usize,
         sequence: SequenceAccess,
@@ -78,7 +78,7 @@ impl Op {
     }
 }
 
-/// How to read and write a struct of one type.
+/// Reads and writes structs of one type.
 pub(crate) struct Program {
     pub(super) ops: Vec<Op>,
     /// Size of the struct, bytes.
@@ -90,7 +90,7 @@ pub(crate) struct Program {
     /// Whether it has booleans, in nested messages too. Their bytes must become 0 or 1,
     /// so a copy of such a struct is no copy of its bytes.
     has_bools: bool,
-    /// How a struct is made and destroyed; `None` if the typesupport does not say.
+    /// How to create and destroy a struct; `None` if the typesupport lacks the functions.
     pub(super) lifecycle: Option<Lifecycle>,
     /// Initializes a struct with the type's default values.
     initialize: Option<unsafe extern "C" fn(*mut c_void, u32)>,
@@ -152,7 +152,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Whether the struct has no memory beside itself.
+    /// Whether the struct owns no other memory.
     pub(super) fn is_flat(&self) -> bool {
         self.flat_bytes.is_some()
     }

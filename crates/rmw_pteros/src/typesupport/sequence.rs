@@ -14,7 +14,7 @@ type ResizeCpp = unsafe extern "C" fn(*mut c_void, usize);
 /// The access functions of one member.
 #[derive(Clone, Copy)]
 pub(super) struct SequenceAccess {
-    /// The most elements.
+    /// Maximum number of elements.
     pub(super) bound: usize,
     size: Option<unsafe extern "C" fn(*const c_void) -> usize>,
     get_const: Option<unsafe extern "C" fn(*const c_void, usize) -> *const c_void>,
@@ -22,8 +22,8 @@ pub(super) struct SequenceAccess {
     fetch: Option<unsafe extern "C" fn(*const c_void, usize, *mut c_void)>,
     assign: Option<unsafe extern "C" fn(*mut c_void, usize, *const c_void)>,
     resize: Resize,
-    /// The language, if the sequence object is known. Then numbers grow without zeroing
-    /// memory that is written next, and contents move by exchanging the objects.
+    /// Language, if the layout of the sequence object is known. Then numbers are resized
+    /// without zeroing, and contents are moved by swapping the objects.
     known: Option<Language>,
 }
 
@@ -124,8 +124,8 @@ impl SequenceAccess {
         Ok(unsafe { get(sequence, at) })
     }
 
-    /// Changes the length of a sequence of numbers or of flat structs. Returns where they
-    /// lie, unless there are none. The caller writes all of them; until then they may be
+    /// Resizes a sequence of numbers or of flat structs. Returns their address, or `None`
+    /// for an empty sequence. The caller writes all of them; until then they may be
     /// uninitialized.
     ///
     /// # Safety
@@ -155,13 +155,14 @@ impl SequenceAccess {
         Ok((len > 0).then_some(numbers))
     }
 
-    /// Whether the sequence object is known. Then its elements lie side by side.
+    /// Whether the layout of the sequence object is known. Then its elements are
+    /// contiguous.
     pub(super) fn is_known(&self) -> bool {
         self.known.is_some()
     }
 
-    /// Exchanges the contents of two sequences by exchanging their objects. Returns
-    /// false, and changes nothing, if the object is not known.
+    /// Swaps the contents of two sequences by swapping their objects. Returns false, and
+    /// changes nothing, if the layout is unknown.
     ///
     /// # Safety
     /// `one` and `other` are the member in two structs, which nothing else uses.
@@ -188,7 +189,7 @@ impl SequenceAccess {
     /// As for [`Self::element`].
     pub(super) unsafe fn fetch_bool(&self, sequence: *const c_void, at: usize) -> Outcome<bool> {
         let fetch = self.fetch.ok_or_else(missing)?;
-        // Any byte: a user's program may have others than 0 and 1.
+        // Any byte: a user's program may have values other than 0 and 1.
         let mut value = 0_u8;
         // SAFETY: as for this function; a boolean has one byte.
         unsafe { fetch(sequence, at, std::ptr::from_mut(&mut value).cast()) };
@@ -232,8 +233,8 @@ impl SequenceAccess {
     }
 }
 
-/// Whether a sequence has the object of its language: its own size function must find
-/// the length in one that is made here. `std::vector<bool>` has another one.
+/// Whether a sequence has the usual object of its language: its own size function must
+/// return the length of an object made here. `std::vector<bool>` has another layout.
 fn has_known_object(member: &MessageMember, language: Language, width: usize) -> bool {
     let Some(size) = member.size_function else {
         return false;

@@ -1,4 +1,4 @@
-//! The largest serialized size of a bounded type.
+//! Upper bound of the serialized size of a bounded type.
 
 use super::cursor::HEADER_BYTES;
 use super::program::{Op, Program, UNBOUNDED};

@@ -1,9 +1,9 @@
 //! Strings in the user's structs: `rosidl_runtime_c__String`, `std::string` and their
 //! wide siblings.
 //!
-//! The layout of `std::string` is that of libstdc++'s `__cxx11::basic_string`, which
-//! its ABI fixes: pointer, length, and 16 bytes that hold the characters of a short
-//! string or the capacity of a long one.
+//! The layout of `std::string` is that of libstdc++'s `__cxx11::basic_string`, which its
+//! ABI fixes: pointer, length, and 16 bytes for the characters of a short string or the
+//! capacity of a long one.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -86,7 +86,7 @@ pub(super) unsafe fn write<T: Copy + Default>(
     Ok(())
 }
 
-/// Exchanges the contents of two strings. Allocates nothing.
+/// Swaps the contents of two strings. Allocates nothing.
 ///
 /// # Safety
 /// `one` and `other` point to two initialized strings of the language, which nothing
@@ -101,7 +101,7 @@ pub(super) unsafe fn swap(language: Language, one: *mut c_void, other: *mut c_vo
     }
 }
 
-/// A short string lies in its object, so its pointer stays with the object.
+/// A short string is inside its object, so its pointer remains with the object.
 fn swap_cpp(one: &mut CppString, other: &mut CppString) {
     let is_short = [one.is_short(), other.is_short()];
     std::mem::swap(one, other);

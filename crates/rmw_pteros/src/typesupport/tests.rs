@@ -1,4 +1,4 @@
-//! Programs of hand-made C types: what introspection says of them, and CDR.
+//! Tests of programs of hand-made C types: introspection and CDR.
 
 use std::ffi::c_void;
 use std::ptr::null;

@@ -406,14 +406,15 @@ pub(super) struct Destination {
     pub readers: usize,
     /// Its reliable readers.
     pub reliable: usize,
-    /// Its reliable readers that never answered.
+    /// Its reliable readers that have acknowledged nothing yet.
     pub unconfirmed: usize,
-    /// If no reader answered yet and all start at their match: the last number
-    /// before their start. `None` for readers of Pteros. See [`Destination::announce`].
+    /// Limit of announced numbers while all readers start at their match and none has
+    /// acknowledged: the last number before their start. `None` for readers of Pteros.
+    /// See [`Destination::announce`].
     pub announce_max: Option<i64>,
     /// Its heartbeat schedule.
     pub heartbeat_schedule: HeartbeatSchedule,
-    /// What it may be sent again.
+    /// Retransmissions that it may receive.
     pub credit: RetransmissionCredit,
     /// Its round trip.
     pub round_trip: AckRoundTrip,
@@ -464,14 +465,14 @@ impl Destination {
         }
     }
 
-    /// The last number that a heartbeat names which is sent now.
+    /// The last number to announce in a heartbeat sent now.
     ///
-    /// Cyclone DDS starts a volatile reader after the last number of the first
-    /// heartbeat it receives, and drops data while it is still matching. So no
-    /// heartbeat names a sample relevant to these readers until one has answered.
+    /// Cyclone DDS starts a volatile reader after the last number of its first heartbeat,
+    /// and drops data while it is still matching. So heartbeats name no sample that these
+    /// readers need until one of them has acknowledged.
     ///
-    /// Readers of Pteros begin at the first number instead, and doubt a writer that names
-    /// less than they have received.
+    /// Readers of Pteros start at the first number instead. They treat a writer that
+    /// names less than they have received as implausible.
     pub fn announce(&self, last: i64) -> i64 {
         match self.announce_max {
             Some(announce_max) if self.heartbeat_schedule.unanswered() < UNANSWERED_MAX => {

@@ -17,7 +17,7 @@ use pteros_rtps::participant::{LostReason, ParticipantEvent};
 
 use crate::limits::Limits;
 
-/// Whether a writer and a reader match.
+/// Decides whether endpoints of one topic match.
 pub type MatchRule = fn(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome;
 
 /// See the module documentation.
@@ -152,12 +152,12 @@ impl EndpointMatcher {
         !self.events.is_empty()
     }
 
-    /// The remote endpoints.
+    /// Remote endpoints, ordered by GUID.
     pub fn remotes(&self) -> impl Iterator<Item = &EndpointData> {
         self.remotes.values().map(|remote| &**remote)
     }
 
-    /// One remote endpoint.
+    /// Data of a remote endpoint; `None` if it is unknown.
     pub fn remote(&self, guid: Guid) -> Option<&EndpointData> {
         self.remotes.get(&guid).map(|remote| &**remote)
     }
