@@ -1,9 +1,12 @@
 //! Loss accounting of a recorder: messages received per publisher, messages written, and
 //! where the others were lost.
 //!
-//! Publishers number their messages. So per topic `published = received + lost before the
-//! recorder`, and `received = written + lost in the buffer + lost in the writer + not
-//! kept`. Messages that arrive while the recorder is paused are neither received nor
+//! Publishers number their messages. So two sums hold per topic:
+//!
+//! - `published = received + lost before the recorder`
+//! - `received = written + lost in the buffer + lost in the writer + not kept`
+//!
+//! Messages that arrive while the recorder is paused are neither received nor
 //! lost.
 
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //!
 //! A forked child has the sockets and shared memory of its parent, but none of the
 //! parent's threads. Closing a context there would announce the parent's end. So in a
-//! child, functions of an inherited entity fail. Those that end an entity succeed and
-//! change nothing. A child may open its own context.
+//! child, functions of an inherited entity fail, except that ending it succeeds and
+//! changes nothing. A child may open its own context.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;

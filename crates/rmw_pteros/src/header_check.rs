@@ -1,5 +1,5 @@
 //! Compares the structures and constants of `abi`, and the numbers used by other modules,
-//! with the headers of an installed ROS 2: the sourced one, or the one in `PTEROS_ROS2`.
+//! with ROS 2's headers. The installation is the sourced one, or that in `PTEROS_ROS2`.
 //! A C program prints the values of the headers. Without an installation or a compiler,
 //! the test reports that it was skipped.
 #![allow(

@@ -1,7 +1,7 @@
 //! `rmw_pteros_cpp`: the plug-in that runs rclcpp and rclpy on Pteros.
 //!
 //! `RMW_IMPLEMENTATION=rmw_pteros_cpp` makes rmw_implementation load this library.
-//! Each exported `rmw_*` function checks its arguments, calls a private function, and
+//! Each exported `rmw_*` function checks its arguments and calls a private function. It
 //! converts a failure or a panic to an error state and a return code. The thread that
 //! calls `rmw_wait` polls the sockets and runs the protocol itself (`wait`).
 //!

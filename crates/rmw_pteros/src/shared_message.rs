@@ -2,7 +2,7 @@
 //!
 //! The publisher copies the user's struct once. Each subscription copies it into its
 //! user's struct, and the last one moves it. CDR is written only for readers that need
-//! it: readers of another process, readers of another typesupport (C and C++ in one
+//! it. These are readers of another process or of another typesupport (C and C++ in one
 //! process), serialized takes, and content filters.
 
 use std::any::{Any, TypeId};

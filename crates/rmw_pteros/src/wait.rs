@@ -4,7 +4,7 @@
 //! other thread is part of the path of a message.
 //!
 //! A wait lasts until an entity is ready or its timeout has passed, also after signals
-//! and after `rmw_shutdown`: rcl and rclcpp end waits with guard conditions.
+//! and after `rmw_shutdown`. rcl and rclcpp end waits with guard conditions.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -242,7 +242,7 @@ impl Waited<'_> {
     /// Sets the entries that are not ready to null. Returns whether one is ready.
     ///
     /// A guard condition that interrupts a wait is reported alone. Other ready entities
-    /// are reported by the next wait. rclcpp triggers one when a node is removed from an
+    /// are reported by the next wait. The reason: rclcpp triggers one when a node is removed from an
     /// executor, whose wait still has the node's subscriptions. With a later message, the
     /// executor would call into a destroyed node. A trigger interrupts a blocked wait. If
     /// another thread triggered it, it also interrupts a wait that starts now. It does so

@@ -132,7 +132,7 @@ lock_ranks! {
     ReadySlot,
     /// The tasks of an executor, and how its owner sleeps.
     ReadyQueue,
-    /// What wakes an external event loop.
+    /// Waker of an external event loop.
     ExternalWaker,
     /// The background I/O thread of this process.
     BackgroundThread,

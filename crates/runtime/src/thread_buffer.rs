@@ -1,6 +1,6 @@
 //! Per-thread buffers for reuse, which remain usable after the thread has destroyed its
 //! thread-local values.
-//! A node in a global variable of C++ is destroyed by `exit`, after the thread-local
+//!
 //! In C++, `exit` destroys a node in a global variable after the thread-local values of
 //! the main thread. Messages that it then sends use a separate buffer.
 //!

@@ -14,14 +14,14 @@ const ZENOH_VARIABLES: [&str; 4] = [
     "ZENOH_ROUTER_CHECK_ATTEMPTS",
 ];
 
-/// What joins a context with other processes.
+/// Wire protocols of a context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum WireChoice {
     /// RTPS, and shared memory on one host.
     #[default]
     Rtps,
-    /// Zenoh, as rmw_zenoh_cpp speaks it. Processes of Pteros on one host use shared
-    /// memory; RTPS reaches nobody else.
+    /// Zenoh, compatible with rmw_zenoh_cpp. Processes of Pteros on one host use shared
+    /// memory; RTPS reaches no other process.
     Zenoh,
     /// Both at once. A peer that both reach is served by RTPS alone.
     Both,
@@ -71,10 +71,10 @@ pub struct ZenohSettings {
 }
 
 impl ZenohSettings {
-    /// The group of contexts of this host that may use shared memory beside Zenoh: those
-    /// of one domain with the same settings, so that two networks of Zenoh on one host
-    /// stay apart. Reads the configuration file of sessions; one that cannot be read
-    /// stops the session later. Above every domain id.
+    /// Group of contexts of this host that may use shared memory beside Zenoh. They have
+    /// one domain and equal settings, so that two Zenoh networks on one host are
+    /// separate. Reads the configuration file of sessions; with an unreadable one,
+    /// opening the session fails later. Higher than every domain id.
     pub fn host_group(&self, domain_id: u32) -> u32 {
         let file = self.session_config.as_ref();
         let contents = file.map(|path| std::fs::read(path).unwrap_or_default());

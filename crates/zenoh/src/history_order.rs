@@ -46,7 +46,7 @@ enum Progress<T> {
     Passing(u32),
 }
 
-/// What follows from a sample.
+/// Consequences of a sample.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Taken<T> {
     /// Samples to deliver, in order.

@@ -67,7 +67,7 @@ pub const NAME: &str = "zenoh";
 /// and are then dropped.
 ///
 /// The first `publish` of a transient-local publisher waits up to 2 s until Zenoh has
-/// declared it, because late joiners get its samples only from the history. A thread of
+/// declared it. Late joiners then get its samples only from the history. A thread of
 /// the wire declares nodes and endpoints. Closing a context blocks for up to 10 s while
 /// the queue is full, after which Zenoh drops the connection. Graph queries are answered
 /// from memory.

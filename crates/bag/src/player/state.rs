@@ -111,7 +111,7 @@ impl PlayerState {
     }
 
     /// Shifts all later messages by the delay of a message that is overdue by more than
-    /// [`BEHIND_MAX`], so that the missed messages are not played in a burst. Returns the
+    /// [`BEHIND_MAX`]. So the missed messages are not played in a burst. Returns the
     /// delay.
     pub(super) fn skip_delay(&mut self, now: Instant, due: Instant, time: u64) -> Option<Duration> {
         let behind = now.saturating_duration_since(due);

@@ -70,8 +70,8 @@ impl PlainLayout {
         }
     }
 
-    /// The struct in a payload. `None` if the payload has to be decoded: its byte order
-    /// or representation differs, it is too short or unaligned, or a byte of a boolean is
+    /// The struct in a payload. `None` if the payload has to be decoded. Then its byte
+    /// order or representation differs, it is too short or unaligned, or a boolean is
     /// neither 0 nor 1.
     pub(crate) fn view<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]> {
         let body = match payload.split_first_chunk::<HEADER_BYTES>()? {

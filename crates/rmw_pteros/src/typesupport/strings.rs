@@ -2,8 +2,8 @@
 //! wide siblings.
 //!
 //! The layout of `std::string` is that of libstdc++'s `__cxx11::basic_string`, which its
-//! ABI fixes: pointer, length, and 16 bytes for the characters of a short string or the
-//! capacity of a long one.
+//! ABI fixes. It has a pointer, a length, and 16 bytes for the characters of a short
+//! string or the capacity of a long one.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;

@@ -6,8 +6,8 @@
 //!
 //! The delay is measured. After a long one, the writer's next messages are sent at once,
 //! and more of them after each further long delay. Operations that may take long first
-//! send deferred messages: a wait, a nested spin, the end of a spin, a second message of
-//! the same writer. While a callback does not return, the background I/O thread sends.
+//! send deferred messages: a wait, a nested spin, the end of a spin, a writer's second
+//! message. While a callback does not return, the background I/O thread sends.
 //! Order is kept: the writer's next message, match or removal first writes the deferred
 //! message.
 

@@ -1,9 +1,9 @@
 //! External event loop: one file descriptor that is readable when a context has
 //! work.
 //!
-//! The descriptor is an epoll set of three: the set of the sockets, an eventfd that
-//! the ready queue signals while its owner sleeps, and a timer for the next
-//! timeout.
+//! The descriptor is an epoll set of three: the set of the sockets, an eventfd, and a
+//! timer for the next timeout. The ready queue signals the eventfd while its owner
+//! sleeps.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

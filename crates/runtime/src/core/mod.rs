@@ -1,14 +1,14 @@
 //! The core of a context: the wiring of one RTPS participant and its further wires.
 //!
-//! A [`Core`] owns the parts of a context and carries what one of them reports to
-//! the others. Each part has its own folder, fields and locks: endpoints, send path,
-//! scheduler, wires, shared-memory connections, same-host peers, graph, security. A
-//! part never sees the core. What concerns one part alone is a method of that part.
+//! A [`Core`] owns the parts of a context and passes reports of one part to the others.
+//! Each part has its own folder, fields and locks: endpoints, send path, scheduler, wires,
+//! shared-memory connections, same-host peers, graph, security. A part never accesses the
+//! core. An operation on one part is a method of that part.
 //!
-//! Nearly all fields of `Core` are parts. Its methods are in the files of this folder:
-//! the interface of the runtime, and operations that use several parts, such as a
-//! publish, a match or a poll. Which thread calls what, in which order, is in
-//! `docs/internals/drive_contract.md`.
+//! Nearly all fields of `Core` are parts. Its methods are in the files of this folder.
+//! They are the interface of the runtime, and operations on several parts, such as a
+//! publish, a match or a poll. `docs/internals/drive_contract.md` lists the calling
+//! threads and the order of calls.
 
 mod bound_port_probe;
 mod changeable_qos;

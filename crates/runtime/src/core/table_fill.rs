@@ -1,5 +1,5 @@
 //! Fill level of the tables of remote participants and endpoints, and the host with most
-//! entries: logged once per full table, and for diagnostics (`pteros doctor`).
+//! entries. Logged once per full table, and for diagnostics (`pteros doctor`).
 
 use pteros_rtps::participant::{Table, TableHolder};
 

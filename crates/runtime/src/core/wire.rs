@@ -356,8 +356,8 @@ fn is_reliable(wire: &dyn SampleWire, writer: Guid) -> bool {
     reliable
 }
 
-/// A remote writer as the reader's machine monitors it: it never sends to it, and the
-/// wire itself reports the end of a writer with AUTOMATIC liveliness.
+/// Parameters of a remote writer that the reader's machine only monitors. It never sends
+/// to the writer. The wire itself reports the end of a writer with AUTOMATIC liveliness.
 fn monitored(writer: &EndpointData) -> WriterProxyConfig {
     let mut qos = EndpointQos {
         reliability: Reliability::BestEffort,

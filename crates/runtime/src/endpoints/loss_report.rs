@@ -1,6 +1,6 @@
-//! Loss report of a subscription: one log line for each burst of lost samples of a
-//! reliable one (SAMPLE_LOST status, DDS 1.4 §2.2.4.1), and for each of rejected
-//! samples (SAMPLE_REJECTED status).
+//! Loss report of a subscription: one log line per burst of lost samples (reliable
+//! subscriptions, SAMPLE_LOST status, DDS 1.4 §2.2.4.1) or of rejected samples
+//! (SAMPLE_REJECTED status).
 //!
 //! The status event is queued for each loss, see `endpoints/event.rs`. The log reports
 //! the first loss at once and later ones together after [`PERIOD`]. The reader endpoint

@@ -1,6 +1,8 @@
-//! Publisher group: a DDS publisher with several writers, with common coherent sets
-//! and one order (presentation / coherent set, DDS 1.4 §2.2.2.4.1.10–11; RTPS 2.5
-//! §8.7.5, §8.7.6).
+//! Publisher group: a DDS publisher with several writers, common coherent sets and one
+//! order.
+//!
+//! Implements presentation / coherent set (DDS 1.4 §2.2.2.4.1.10–11; RTPS 2.5 §8.7.5,
+//! §8.7.6).
 //!
 //! A member writes under the group's lock, so that group sequence numbers have the
 //! order of the samples on every path.

@@ -4,7 +4,7 @@
 //! No packet crosses a network, no data is stored twice, and the end of a process is
 //! detected at once. A discovery log (`pteros-shm`) carries records; this file defines
 //! their content. The first byte is the kind: below 16 an [`Announcement`] of discovery
-//! (as in SPDP and SEDP), 16 the participant's node list; the others are reserved. Node
+//! (as in SPDP and SEDP), 16 the participant's node list. Other kinds are reserved. Node
 //! lists replace `ros_discovery_info` for same-host peers, so its endpoints are not
 //! announced in the log.
 //!
@@ -75,7 +75,7 @@ enum DeferredRemoval {
 
 /// An event of a discovery log, copied so that the log can be released.
 enum PeerLogEvent {
-    Anew(GuidPrefix),
+    Reset(GuidPrefix),
     Posted(GuidPrefix, Announcement),
     Nodes(GuidPrefix, Vec<u8>),
     Told(GuidPrefix),
@@ -86,7 +86,7 @@ enum PeerLogEvent {
 impl PeerLogEvent {
     fn from_log_event(event: DiscoveryLogEvent<'_>) -> Option<Self> {
         Some(match event {
-            DiscoveryLogEvent::Reset { peer } => Self::Anew(GuidPrefix(peer)),
+            DiscoveryLogEvent::Reset { peer } => Self::Reset(GuidPrefix(peer)),
             DiscoveryLogEvent::Record { peer, record } => match record.split_first() {
                 Some((&NODE_LIST_RECORD, list)) => Self::Nodes(GuidPrefix(peer), list.to_vec()),
                 _ => Self::Posted(GuidPrefix(peer), Announcement::parse(record)?),
@@ -334,7 +334,7 @@ impl SameHostPeers {
         events: PeerLogEvent,
     ) {
         match events {
-            PeerLogEvent::Anew(peer) => {
+            PeerLogEvent::Reset(peer) => {
                 state.replaying.insert(peer, Vec::new());
             }
             PeerLogEvent::Posted(peer, announcement) => {

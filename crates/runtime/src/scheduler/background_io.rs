@@ -50,6 +50,7 @@ struct ThreadControl {
 impl BackgroundIo {
     /// The thread of this process, started on first use. A forked child has no threads of
     /// its parent, so it starts its own.
+    ///
     /// `None` if the system refuses a thread or descriptors. Then only spinning threads
     /// drive.
     pub fn for_process() -> Option<Self> {
@@ -91,6 +92,7 @@ impl BackgroundIo {
     }
 
     /// Notes that a thread sleeps within its poll, and how long it slept before.
+    ///
     /// If its context is the only one, this thread need not wake to see that. A thread
     /// that wakes soon leaves the timer armed, because a system call between a message
     /// and its callback costs too much.

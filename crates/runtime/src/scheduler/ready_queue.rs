@@ -2,9 +2,9 @@
 //! owner.
 //!
 //! One queue per executor. A producer of work pushes a task once, O(1); the
-//! executor pops. The queue also records how its owner waits: awake, asleep in the
-//! poll of the sockets (as the driver), or asleep on a condition variable because
-//! another thread drives. It wakes the owner by the cheapest means, or not at all.
+//! executor pops. The queue also records the state of its owner: awake, asleep in the
+//! poll of the sockets (as the driver), or asleep on a condition variable while another
+//! thread drives. It wakes the owner by the cheapest means, or not at all.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};

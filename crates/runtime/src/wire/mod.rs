@@ -147,8 +147,8 @@ pub trait SampleWire: Wire {
     fn await_readiness(&self, _writer: Guid) {}
 
     /// Notes whether RTPS reaches a participant. Between the calls with `true` and with
-    /// `false`, the wire reports nothing of the participant and delivers none of its
-    /// samples, so that no message arrives twice. Its earlier reports end: the context
+    /// `false`, the wire reports and delivers nothing of the participant. So no message
+    /// arrives twice. Its earlier reports end: the context
     /// polls the wire right after the call. Called for every participant of RTPS. A wire
     /// with other peers than RTPS ignores it.
     fn note_rtps_participant(&self, _now: Instant, _prefix: GuidPrefix, _is_reached: bool) {}
@@ -227,7 +227,7 @@ pub enum WireEvent {
     /// A KEEP_ALL writer without space may have some, or acknowledgements arrived.
     SpaceFreed,
     /// Whether the wire needs every sample of a local writer, even without matched
-    /// readers, because it keeps a history or has readers that are not announced.
+    /// readers. It may keep a history, or have readers that are not announced.
     WriterWanted {
         /// The local writer.
         writer: Guid,

@@ -60,7 +60,7 @@ impl Wires {
         std::iter::once(rtps).chain(added)
     }
 
-    /// Those that carry samples themselves.
+    /// The wires beside RTPS, which carry samples themselves.
     pub(crate) fn added(&self) -> &[Arc<dyn SampleWire>] {
         &self.added
     }

@@ -105,7 +105,7 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// What the bridge announces on each side.
+/// Announcements of the bridge on both sides.
 #[derive(Default, Debug)]
 pub struct Plan {
     /// Publishers, by side and GUID.

@@ -50,7 +50,7 @@ pub struct RouteReport {
     pub counts: RouteCounts,
 }
 
-/// What a route forwards.
+/// Kind of forwarded data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum RouteKind {
     /// The messages of publishers.

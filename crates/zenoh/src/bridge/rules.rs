@@ -35,7 +35,7 @@ pub enum RuleError {
     Namespace {
         /// The given value.
         namespace: String,
-        /// What is wrong with it.
+        /// The problem with the namespace.
         reason: String,
     },
     /// Too many of them.

@@ -138,7 +138,10 @@ mod tests {
         assert_eq!(type_name("pub(crate) struct Change<'a> {"), Some("Change"));
         assert_eq!(type_name("    enum State {"), Some("State"));
         assert_eq!(type_name("pub struct Seq(i64);"), Some("Seq"));
-        assert_eq!(type_name(concat!("pub uns", "afe trait Plain {")), Some("Plain"));
+        assert_eq!(
+            type_name(concat!("pub uns", "afe trait Plain {")),
+            Some("Plain")
+        );
         assert_eq!(type_name("let structure = 1;"), None);
     }
 
