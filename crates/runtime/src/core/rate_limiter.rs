@@ -18,11 +18,11 @@ use pteros_rtps::time::{Duration, Instant};
 const PEER_RATE: i64 = 10_000;
 
 /// The same from any other address.
-const UNKNOWN_SOURCE_RATE: i64 = 500;
+const STRANGER_RATE: i64 = 500;
 
 /// The same for all other addresses together, because source addresses can be forged. It
 /// corresponds to 7 % of a CPU.
-const UNKNOWN_SOURCES_RATE: i64 = 5_000;
+const STRANGERS_RATE: i64 = 5_000;
 
 /// Addresses with a bucket that is not full. Beyond it, further addresses have the
 /// common bucket only.
@@ -63,7 +63,7 @@ struct SourceAddress {
 /// address.
 pub(super) struct DiscoveryRateLimiter {
     sources: BTreeMap<[u8; 4], SourceAddress>,
-    unknown_sources: TokenBucket,
+    strangers: TokenBucket,
     reported_at: Option<Instant>,
     /// The address with most dropped datagrams, and their number.
     most_limited: ([u8; 4], u64),
@@ -73,7 +73,7 @@ impl DiscoveryRateLimiter {
     pub(super) fn new() -> Self {
         Self {
             sources: BTreeMap::new(),
-            unknown_sources: TokenBucket {
+            strangers: TokenBucket {
                 full_at: Instant::ZERO,
             },
             reported_at: None,
@@ -84,7 +84,7 @@ impl DiscoveryRateLimiter {
     /// Whether a datagram with discovery data from `address` is handled.
     pub(super) fn admits(&mut self, now: Instant, address: [u8; 4]) -> bool {
         if !self.sources.contains_key(&address) && !self.has_space(now) {
-            return self.unknown_sources.take(now, UNKNOWN_SOURCES_RATE);
+            return self.strangers.take(now, STRANGERS_RATE);
         }
         let source = self.sources.entry(address).or_insert(SourceAddress {
             bucket: TokenBucket {
@@ -97,9 +97,9 @@ impl DiscoveryRateLimiter {
             source.bucket.take(now, PEER_RATE)
         } else {
             // Its own bucket first, so that its excess takes nothing from others.
-            let is_within = source.bucket.take(now, UNKNOWN_SOURCE_RATE);
+            let is_within = source.bucket.take(now, STRANGER_RATE);
             (is_within || fault!("one-address-takes-all"))
-                && self.unknown_sources.take(now, UNKNOWN_SOURCES_RATE)
+                && self.strangers.take(now, STRANGERS_RATE)
         };
         if !admitted {
             source.dropped += 1;
