@@ -7,7 +7,7 @@
 //! after `rmw_shutdown`: rcl and rclcpp end waits with guard conditions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use pteros_runtime::Core;
 use pteros_runtime::ready_queue::ReadyQueue;
@@ -23,12 +23,18 @@ use crate::guard_condition::GuardState;
 use crate::handle::Handle;
 use crate::listener::DataWaiter;
 
+/// Looks in a row that find nothing before a thread gives its CPU to others. A timer that is
+/// due makes one look; the next wait blocks.
+const VAIN_LOOKS_MAX: u32 = 4;
+
 /// A wait set.
 pub(crate) struct WaitSetState {
     context: Arc<ContextState>,
     queue: Arc<ReadyQueue>,
     /// Whether the last wait that did not block kept messages for the next one.
     holds_back: AtomicBool,
+    /// Looks in a row that found nothing.
+    vain_looks: AtomicU32,
 }
 
 /// How a wait came to its end.
@@ -71,6 +77,7 @@ pub unsafe extern "C" fn rmw_create_wait_set(
             queue: context.core.ready_queue(),
             context,
             holds_back: AtomicBool::new(false),
+            vain_looks: AtomicU32::new(0),
         });
         let abi = WaitSet {
             implementation_identifier: IDENTIFIER.as_ptr(),
@@ -191,12 +198,14 @@ impl WaitSetState {
                     }
                 }
                 waiting = Waiting::Blocked;
+                self.vain_looks.store(0, Ordering::Relaxed);
             }
             is_ready(&set);
             self.context.note_polled();
         }
         // SAFETY: as for this function.
         if unsafe { set.keep_ready(waiting, &self.holds_back) } {
+            self.vain_looks.store(0, Ordering::Relaxed);
             Ok(())
         } else if timeout.is_none() && !core.is_shut_down() {
             // Another thread has just taken it. To rcl that is a wait without result.
@@ -204,7 +213,20 @@ impl WaitSetState {
         } else if timeout.is_none() {
             Err(Failure::error("the context was finalized during the wait"))
         } else {
+            if is_look {
+                self.note_vain_look();
+            }
             Err(Failure::new(ret::TIMEOUT, "nothing is ready"))
+        }
+    }
+    /// Notes a look that found nothing, and gives the CPU to other threads after several.
+    ///
+    /// A multi-threaded executor looks without end while the callback of a timer's group
+    /// runs in another thread. That thread may wait for this CPU.
+    fn note_vain_look(&self) {
+        if self.vain_looks.fetch_add(1, Ordering::Relaxed) >= VAIN_LOOKS_MAX {
+            self.vain_looks.store(0, Ordering::Relaxed);
+            std::thread::yield_now();
         }
     }
 }
