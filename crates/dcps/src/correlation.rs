@@ -1,6 +1,8 @@
 //! The service correlation: two ways in which ROS 2's stacks relate a reply to its
 //! request id. The client matches replies with requests by it.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use bytes::Bytes;
@@ -38,6 +40,32 @@ impl CorrelationStyle {
             _ => None,
         }
     }
+}
+
+/// Why a client and a server of these two stacks may not understand each other, although
+/// their endpoints match; `None` if they do. Pteros follows either style. Two of one stack
+/// understand each other, and of an unknown vendor nothing is known.
+pub fn service_mismatch(one: VendorId, other: VendorId) -> Option<String> {
+    let is_unknown = |vendor| vendor == VendorId::default();
+    if one == other || is_unknown(one) || is_unknown(other) {
+        return None;
+    }
+    let style = CorrelationStyle::of_vendor;
+    if let Some(vendor) = [one, other].into_iter().find(|v| style(*v).is_none()) {
+        return Some(format!(
+            "requests and replies of {vendor:?} may begin with a header (basic mapping of \
+             DDS-RPC), where those of Pteros and Fast DDS have their ids in the inline QoS; set \
+             its request and reply mapping to the extended one"
+        ));
+    }
+    let follows = |vendor| vendor == VendorId::PTEROS;
+    (style(one) != style(other) && !follows(one) && !follows(other)).then(|| {
+        format!(
+            "{one:?} and {other:?} relate replies to requests in different ways, one by the \
+             inline QoS and one by a header in the payload; let one stack, or Pteros, have both \
+             the client and the server"
+        )
+    })
 }
 
 /// The header of [`CorrelationStyle::PayloadHeader`].
@@ -140,6 +168,28 @@ mod tests {
         }
         for vendor in [VendorId::RTI, VendorId::OPENDDS, VendorId::RUSTDDS] {
             assert_eq!(of(vendor), None);
+        }
+    }
+
+    #[test]
+    fn stacks_that_may_not_understand_each_others_services_are_named() {
+        use VendorId as V;
+        for (one, other) in [
+            (V::PTEROS, V::CYCLONE),
+            (V::FAST_DDS, V::PTEROS),
+            (V::RTI, V::RTI),
+            (V::PTEROS, V::default()),
+        ] {
+            assert_eq!(service_mismatch(one, other), None, "{one:?} {other:?}");
+        }
+        for (one, other, named) in [
+            (V::PTEROS, V::RTI, "RTI"),
+            (V::RUSTDDS, V::PTEROS, "RustDDS"),
+            (V::CYCLONE, V::OPENDDS, "OpenDDS"),
+            (V::CYCLONE, V::FAST_DDS, "header in the payload"),
+        ] {
+            let reason = service_mismatch(one, other).unwrap_or_default();
+            assert!(reason.contains(named), "{one:?} {other:?}: {reason}");
         }
     }
 

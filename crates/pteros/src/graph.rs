@@ -22,8 +22,9 @@ use pteros_runtime::qos::report::mismatches;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::content_filter::ContentFilterProperty;
 use pteros_runtime::rtps::discovery::data::EndpointData;
-
-use pteros_runtime::user_data::{free_user_data, has_other_version, user_data_value};
+use pteros_runtime::rtps::matching::{announce_other_versions, is_service_topic};
+use pteros_runtime::service::service_mismatch;
+use pteros_runtime::user_data::{free_user_data, user_data_value};
 
 pub use pteros_runtime::rtps::discovery::data::ProductVersion;
 pub use pteros_runtime::rtps::id::{Guid, VendorId};
@@ -189,6 +190,17 @@ impl MatchReport {
     pub fn is_stalled(&self) -> bool {
         let stalled = &self.publisher.stalled_subscriptions;
         stalled.contains(&self.subscription.gid)
+    }
+
+    /// Why a client and a server may not understand each other, although their endpoints
+    /// match: their stacks relate replies to requests in different ways. `None` for other
+    /// topics than those of services.
+    pub fn service_mismatch(&self) -> Option<String> {
+        let (publisher, subscription) = (&self.publisher, &self.subscription);
+        let is_of_service = is_service_topic(&publisher.data.topic);
+        is_of_service
+            .then(|| service_mismatch(publisher.vendor, subscription.vendor))
+            .flatten()
     }
 
     /// How many messages of the publisher the subscription has dropped, because they do
@@ -457,8 +469,7 @@ impl Graph {
                 hint: "give both the same type, or one of the topics another name".into(),
             }];
         }
-        let (offered, requested) = (&publisher.data.qos, &subscription.data.qos);
-        if has_other_version(&offered.user_data, &requested.user_data) {
+        if announce_other_versions(&publisher.data, &subscription.data) {
             let name = &publisher.topic_type;
             let version = |info: &EndpointInfo| {
                 let hash = info.type_hash.map(|hash| hash.to_string());

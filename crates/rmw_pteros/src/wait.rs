@@ -7,7 +7,7 @@
 //! and after `rmw_shutdown`. rcl and rclcpp end waits with guard conditions.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use pteros_runtime::Core;
 use pteros_runtime::ready_queue::ReadyQueue;
@@ -23,12 +23,18 @@ use crate::guard_condition::GuardState;
 use crate::handle::Handle;
 use crate::listener::DataWaiter;
 
+/// Checks in a row that find nothing, after which a thread yields its CPU. A timer that is
+/// due makes one; the next wait blocks.
+const EMPTY_CHECKS_MAX: u32 = 4;
+
 /// State behind a wait set handle.
 pub(crate) struct WaitSetState {
     context: Arc<ContextState>,
     queue: Arc<ReadyQueue>,
     /// Whether the last wait that did not block kept messages for the next one.
     holds_back: AtomicBool,
+    /// Checks in a row that found nothing.
+    empty_checks: AtomicU32,
 }
 
 /// How a wait ended.
@@ -70,6 +76,7 @@ pub unsafe extern "C" fn rmw_create_wait_set(
             queue: context.core.ready_queue(),
             context,
             holds_back: AtomicBool::new(false),
+            empty_checks: AtomicU32::new(0),
         });
         let abi = WaitSet {
             implementation_identifier: IDENTIFIER.as_ptr(),
@@ -188,12 +195,14 @@ impl WaitSetState {
                     }
                 }
                 waiting = Waiting::Blocked;
+                self.empty_checks.store(0, Ordering::Relaxed);
             }
             is_ready(&set);
             self.context.note_polled();
         }
         // SAFETY: as for this function.
         if unsafe { set.keep_ready(waiting, &self.holds_back) } {
+            self.empty_checks.store(0, Ordering::Relaxed);
             Ok(())
         } else if timeout.is_none() && !core.is_shut_down() {
             // Another thread has taken it. For rcl, that is a wait without result.
@@ -201,7 +210,20 @@ impl WaitSetState {
         } else if timeout.is_none() {
             Err(Failure::error("the context was finalized during the wait"))
         } else {
+            if is_look {
+                self.note_vain_look();
+            }
             Err(Failure::new(ret::TIMEOUT, "nothing is ready"))
+        }
+    }
+    /// Notes a look that found nothing, and gives the CPU to other threads after several.
+    ///
+    /// A multi-threaded executor looks without end while the callback of a timer's group
+    /// runs in another thread. That thread may wait for this CPU.
+    fn note_vain_look(&self) {
+        if self.empty_checks.fetch_add(1, Ordering::Relaxed) >= EMPTY_CHECKS_MAX {
+            self.empty_checks.store(0, Ordering::Relaxed);
+            std::thread::yield_now();
         }
     }
 }

@@ -36,6 +36,29 @@ pub enum MatchOutcome {
     DifferentProtection,
 }
 
+impl MatchOutcome {
+    /// Whether other stacks may match the pair all the same: they do not compare type
+    /// hashes, or these policies (Fast DDS compares neither PRESENTATION,
+    /// DESTINATION_ORDER nor LATENCY_BUDGET; representations are judged variously). All
+    /// compare the other policies, so one of those makes them refuse, too. Protection is
+    /// left out: an answer would pass by it.
+    pub fn is_rule_of_ours(&self) -> bool {
+        match self {
+            Self::InconsistentType => true,
+            Self::IncompatibleQos(policies) => policies.iter().all(|policy| {
+                matches!(
+                    policy,
+                    PolicyId::Presentation
+                        | PolicyId::DestinationOrder
+                        | PolicyId::LatencyBudget
+                        | PolicyId::DataRepresentation
+                )
+            }),
+            Self::Matched | Self::NoCommonPartition | Self::DifferentProtection => false,
+        }
+    }
+}
+
 /// Matches a writer and a reader on the same topic. PARTITION comes first, because
 /// endpoints of different partitions are separated on purpose.
 pub fn evaluate_match(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome {
@@ -58,9 +81,15 @@ pub fn evaluate_match(writer: &EndpointData, reader: &EndpointData) -> MatchOutc
 /// Whether the type hashes tell two versions. Those of a service's topics do not:
 /// rmw_fastrtps (Jazzy) announces the hashes of request and response there, we and
 /// others that of the service.
-fn announce_other_versions(writer: &EndpointData, reader: &EndpointData) -> bool {
-    let is_of_service = ["rq/", "rr/"].iter().any(|of| writer.topic.starts_with(of));
-    !is_of_service && has_other_version(&writer.qos.user_data, &reader.qos.user_data)
+pub fn announce_other_versions(writer: &EndpointData, reader: &EndpointData) -> bool {
+    !is_service_topic(&writer.topic)
+        && has_other_version(&writer.qos.user_data, &reader.qos.user_data)
+}
+
+/// Whether a topic, given by its wire name, carries the requests or the replies of a
+/// service of ROS.
+pub fn is_service_topic(topic: &str) -> bool {
+    topic.starts_with("rq/") || topic.starts_with("rr/")
 }
 
 /// The last outcome of each pair of a local and a remote endpoint on one topic.

@@ -54,6 +54,17 @@ pub enum CallError {
         /// How long the call waited.
         waited_ms: u64,
     },
+    /// The response did not arrive in time, and may never: the stack of the server may not
+    /// understand this client.
+    #[error("service \"{service}\": no response within {waited_ms} ms: {reason}")]
+    Unanswered {
+        /// The service's name.
+        service: String,
+        /// How long the call waited.
+        waited_ms: u64,
+        /// Why the server may never respond, and what to do.
+        reason: String,
+    },
     /// The client has the maximum number of pending requests.
     #[error(
         "service \"{service}\": {max} requests are pending, which is the limit; drop some of them, or call less often"

@@ -117,6 +117,13 @@ impl<S: ServiceTypeSupport> Client<S> {
         self.core.start_call(&mut self.outgoing(request)?, request)
     }
 
+    /// The error for a caller that has waited this long for a response and gives up:
+    /// [`CallError::Unanswered`] where the server's stack may not understand us, else
+    /// [`CallError::TimedOut`].
+    pub fn timed_out(&self, waited: Duration) -> CallError {
+        self.core.timed_out(waited)
+    }
+
     /// Sends a request; `callback` gets the response.
     ///
     /// It runs in the node's executor when the response has arrived, or the server
@@ -451,6 +458,18 @@ impl<R: 'static> ClientCore<R> {
         }
     }
 
+    fn timed_out(&self, waited: Duration) -> CallError {
+        let (service, waited_ms) = (self.service.clone(), millis(waited));
+        match self.runtime.unanswered_reason(self.node.core()) {
+            None => CallError::TimedOut { service, waited_ms },
+            Some(reason) => CallError::Unanswered {
+                service,
+                waited_ms,
+                reason,
+            },
+        }
+    }
+
     fn shut_down(&self) -> CallError {
         CallError::ShutDown {
             service: self.service.clone(),
@@ -477,10 +496,7 @@ impl<R: 'static> ClientCore<R> {
                 return Err(self.shut_down());
             }
             if core.platform.now() >= until {
-                return Err(CallError::TimedOut {
-                    service: self.service.clone(),
-                    waited_ms: millis(timeout),
-                });
+                return Err(self.timed_out(timeout));
             }
             let Some(wait_queue) = self.wait_queue.try_lock() else {
                 core.wait_until(until, || drain_and_check() || !self.wait_queue.is_locked());

@@ -129,6 +129,7 @@ impl Participant {
             self.remotes.remove(guid);
             self.events.push_back(ParticipantEvent::EndpointLost(guid));
         }
+        self.unstored_writers.remove_participant(prefix);
         self.receive_memory.close(prefix);
         self.retransmission_windows.close(prefix);
         self.events
@@ -219,6 +220,7 @@ impl Participant {
                     self.stats.impersonation.tally();
                     return;
                 }
+                self.unstored_writers.remove(guid);
                 self.remove_remote_endpoint(guid);
             }
             SedpChange::Malformed => self.stats.malformed.tally(),
@@ -274,6 +276,7 @@ impl Participant {
         let route = peer.route_to(&remote, &self.config.network);
         let is_known = self.remotes.find(guid).is_some();
         if !is_known && !self.has_endpoint_place(guid.prefix) {
+            self.note_unstored(&remote);
             return false;
         }
         let mut record = self.remotes.record(&mut remote);
@@ -285,6 +288,9 @@ impl Participant {
             return true;
         }
         let Some(charge) = self.charge_endpoint(&remote) else {
+            if !is_known {
+                self.note_unstored(&remote);
+            }
             return false;
         };
         record.charge = charge;
@@ -293,6 +299,7 @@ impl Participant {
             self.unmatch_remote(guid);
         }
         self.remotes.insert(guid.prefix, record);
+        self.unstored_writers.remove(guid);
         let remote = Arc::new(remote);
         self.events.push_back(if is_known {
             ParticipantEvent::EndpointChanged {
@@ -362,6 +369,7 @@ impl Participant {
         let Some(before) = self.matches.record(local.guid, remote.guid, &outcome) else {
             return;
         };
+        self.has_refused_writers |= remote.is_writer() && outcome.is_rule_of_ours();
         let (local, remote) = (local.guid, remote.clone());
         if before == Some(MatchOutcome::Matched) {
             self.events.push_back(ParticipantEvent::Unmatched {

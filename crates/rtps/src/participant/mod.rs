@@ -31,6 +31,7 @@ mod path_evidence;
 mod paths;
 mod peer;
 mod receive_memory;
+mod refused_writers;
 mod remote_endpoints;
 mod retransmission_windows;
 mod same_host;
@@ -48,6 +49,7 @@ pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, Securit
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
 pub use receive_memory::{MemoryHolder, ReceiveMemoryUse};
+pub use refused_writers::RefusedWriter;
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
 
@@ -82,6 +84,7 @@ use locator_validation::UnvalidatedLocators;
 use path_evidence::Paths;
 use peer::Peers;
 use receive_memory::ReceiveMemory;
+use refused_writers::UnstoredWriters;
 use remote_endpoints::RemoteEndpoints;
 use retransmission_windows::RetransmissionWindows;
 use same_host_announcement::AnnouncementQueue;
@@ -119,6 +122,8 @@ pub struct Participant {
     types: TypeLookup,
     locals: LocalEndpoints,
     remotes: RemoteEndpoints,
+    unstored_writers: UnstoredWriters,
+    has_refused_writers: bool,
     table_states: TableStates,
     receive_memory: ReceiveMemory,
     retransmission_windows: RetransmissionWindows,
@@ -164,6 +169,8 @@ impl Participant {
             types: TypeLookup::new(config.prefix),
             locals: LocalEndpoints::default(),
             remotes: RemoteEndpoints::default(),
+            unstored_writers: UnstoredWriters::default(),
+            has_refused_writers: false,
             table_states: TableStates::default(),
             receive_memory: ReceiveMemory::new(&config.limits),
             retransmission_windows: RetransmissionWindows::default(),

@@ -287,7 +287,7 @@ fn common_length<'a>(
     one.zip(other).take_while(|(a, b)| a == b).count()
 }
 
-fn short_hash(topic: &str) -> u32 {
+pub(super) fn short_hash(topic: &str) -> u32 {
     let hash = hash_of(topic);
     #[expect(
         clippy::cast_possible_truncation,

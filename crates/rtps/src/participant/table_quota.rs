@@ -19,7 +19,9 @@ use crate::time::{Duration, Instant};
 
 use super::peer::Peer;
 use super::unvalidated_participant::{SourceCheck, is_of_this_host};
-use super::{LostReason, Participant, ParticipantEvent, Table, TableFill, TableHolder};
+use super::{
+    LostReason, Participant, ParticipantEvent, RemoteEndpoint, Table, TableFill, TableHolder,
+};
 use crate::stats::Tally;
 
 /// The longest lease of a participant that has not been useful.
@@ -252,12 +254,13 @@ impl Participant {
             // The one with the highest entity id is most often the newest.
             unmatched.last().or_else(|| self.remotes.of(prefix).last())
         });
-        let Some(guid) = last.map(|endpoint| endpoint.guid()) else {
+        let Some(evicted) = last.map(RemoteEndpoint::data) else {
             self.stats.endpoints_refused.tally();
             return false;
         };
         self.stats.endpoints_evicted.tally();
-        self.remove_remote_endpoint(guid);
+        self.remove_remote_endpoint(evicted.guid);
+        self.note_unstored(&evicted);
         true
     }
 

@@ -9,8 +9,10 @@ use super::Reader;
 use super::config::NackConfig;
 use super::proxy::WriterProxy;
 use super::writer_habits::answers_base_zero_only;
-use crate::id::{EntityId, Guid, VendorId};
+use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
+use crate::locator::Route;
 use crate::outbox::{MessageBuilder, Outbox};
+use crate::qos::Reliability;
 use crate::retry_backoff::RetryBackoff;
 use crate::seq::{FragmentNumber, SequenceNumber};
 use crate::stats::Tally;
@@ -307,6 +309,44 @@ impl Reader {
             count,
             is_final: false,
         }
+    }
+
+    /// Answers a HEARTBEAT of a writer that was refused here, although its stack may take
+    /// this reader for matched: every sample counts as received. Otherwise a reliable
+    /// writer waits for it, and its other readers wait, too.
+    ///
+    /// Does nothing for a matched writer, a heartbeat for another reader or without need
+    /// of an answer, and for a best-effort reader, which no writer waits for.
+    pub fn acknowledge_refused(
+        &mut self,
+        source: GuidPrefix,
+        heartbeat: &Heartbeat,
+        route: &Route,
+        out: &mut Outbox,
+    ) {
+        let reader = self.config.guid;
+        let is_asked = !heartbeat.is_final
+            && (heartbeat.reader == EntityId::UNKNOWN || heartbeat.reader == reader.entity);
+        let is_refused = self.config.qos.reliability == Reliability::Reliable
+            && !self.writers.contains_key(&source.with(heartbeat.writer));
+        if !is_asked || !is_refused {
+            return;
+        }
+        self.last_count = self.last_count.wrapping_add(1);
+        let next = heartbeat.last.0.max(0).saturating_add(1);
+        let acknack = AckNack {
+            reader: reader.entity,
+            writer: heartbeat.writer,
+            state: SequenceSet::empty(SequenceNumber(next)),
+            count: self.last_count,
+            is_final: true,
+        };
+        let datagram_bytes_max = self.config.datagram_bytes_max;
+        let mut message = out.begin(reader.prefix, &route.locators, datagram_bytes_max);
+        message.info_destination(source);
+        message.acknack(&acknack);
+        message.finish();
+        self.stats.acknacks.tally();
     }
 
     /// Whether there are only positive ACKNACKs to send, which may wait a moment.

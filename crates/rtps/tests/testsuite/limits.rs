@@ -11,7 +11,7 @@ use pteros_rtps::discovery::data::{DataLimits, EndpointData, ParticipantData};
 use pteros_rtps::id::{EntityId, VendorId};
 use pteros_rtps::locator::{Locator, Route};
 use pteros_rtps::participant::ParticipantLimits;
-use pteros_rtps::qos::{Durability, EndpointQos, History, Reliability};
+use pteros_rtps::qos::{DestinationOrder, Durability, EndpointQos, History, Reliability};
 use pteros_rtps::reader::{Reader, ReaderConfig, WriterProxyConfig};
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::writer::{Writer, WriterConfig};
@@ -75,6 +75,91 @@ fn endpoints_beyond_either_limit_do_not_match_and_those_before_stay() {
     let reader = domain.add_reader(0, "rt/1_0", EndpointQos::default());
     domain.run_for(Duration::from_millis(100));
     assert!(domain.matches(0).iter().any(|(own, _)| *own == reader));
+}
+
+/// The writer takes our reader for matched: it would wait for its acknowledgements.
+#[test]
+fn a_writer_beyond_a_limit_is_refused_and_acknowledged_until_it_ends() {
+    let limits = ParticipantLimits {
+        endpoints_per_participant: 1,
+        ..ParticipantLimits::default()
+    };
+    let mut domain = domain_with_limits(limits, 1);
+    let reader = domain.add_reader(0, "rt/a", EndpointQos::default());
+    let unreliable = EndpointQos {
+        reliability: Reliability::BestEffort,
+        ..EndpointQos::default()
+    };
+    let mut add = |topic: &str, qos: &EndpointQos| {
+        let writer = domain.add_writer(1, topic, qos.clone());
+        domain.run_for(Duration::from_millis(100));
+        (writer, domain.nodes[0].machine.has_refused_writers())
+    };
+    let (first, any) = add("rt/a", &EndpointQos::default());
+    let (of_best_effort, any_of_best_effort) = add("rt/a", &unreliable);
+    assert!(!any && !any_of_best_effort);
+    let (second, _) = add("rt/a", &EndpointQos::default());
+    let (elsewhere, _) = add("rt/b", &EndpointQos::default());
+    let machine = &domain.nodes[0].machine;
+    assert!(machine.has_refused_writers());
+    let refused = machine.refused_writer(second).expect("it waits for us");
+    assert_eq!(refused.readers, [reader.entity]);
+    assert!(!refused.route.locators.is_empty());
+    for other in [first, of_best_effort, elsewhere] {
+        assert!(machine.refused_writer(other).is_none(), "{other}");
+    }
+    let late = domain.add_reader(0, "rt/b", EndpointQos::default());
+    let refused = domain.nodes[0].machine.refused_writer(elsewhere);
+    assert_eq!(refused.map(|of| of.readers), Some(vec![late.entity]));
+    domain.remove(1, second);
+    domain.run_for(Duration::from_millis(100));
+    assert!(domain.nodes[0].machine.refused_writer(second).is_none());
+    domain.leave(1);
+    domain.run_for(Duration::from_millis(100));
+    assert!(domain.nodes[0].machine.refused_writer(elsewhere).is_none());
+}
+
+/// What other stacks compare, too, needs no answer. Fast DDS compares no presentation.
+#[test]
+fn a_writer_refused_by_a_rule_of_ours_is_acknowledged() {
+    let mut domain = Domain::met(2);
+    let hash = |digit: &str| EndpointQos {
+        user_data: format!("typehash=RIHS01_{};", digit.repeat(64)).into(),
+        ..EndpointQos::default()
+    };
+    let ordered = EndpointQos {
+        destination_order: DestinationOrder::BySource,
+        ..EndpointQos::default()
+    };
+    let swift = EndpointQos {
+        deadline: Duration::from_millis(10),
+        ..ordered.clone()
+    };
+    let elsewhere = EndpointQos {
+        partition: vec!["b".into()],
+        ..hash("2")
+    };
+    let cases = [
+        (hash("1"), hash("2"), true),
+        (hash("1"), hash("1"), false),
+        (EndpointQos::default(), ordered, true),
+        (EndpointQos::default(), swift, false),
+        (hash("1"), elsewhere, false),
+    ];
+    for (number, (offered, requested, expected)) in cases.into_iter().enumerate() {
+        let topic = format!("rt/{number}");
+        let reader = domain.add_reader(0, &topic, requested);
+        let writer = domain.add_writer(1, &topic, offered);
+        domain.run_for(Duration::from_millis(100));
+        let refused = domain.nodes[0].machine.refused_writer(writer);
+        let readers = refused.map(|of| of.readers);
+        assert_eq!(readers, expected.then(|| vec![reader.entity]), "{topic}");
+        // The other side waits for no reader.
+        assert!(domain.nodes[1].machine.refused_writer(reader).is_none());
+        domain.remove(1, writer);
+        domain.run_for(Duration::from_millis(100));
+        assert!(domain.nodes[0].machine.refused_writer(writer).is_none());
+    }
 }
 
 /// A process must not keep all others of its host out of a full table.

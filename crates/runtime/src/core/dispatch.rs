@@ -13,7 +13,7 @@ use pteros_rtps::memory_budget::SampleCharge;
 use pteros_rtps::reader::Reader;
 use pteros_rtps::receiver::{MessageReader, Source};
 use pteros_rtps::time::Instant;
-use pteros_rtps::wire::Submessage;
+use pteros_rtps::wire::{Heartbeat, Submessage};
 use pteros_rtps::writer::Writer;
 
 use crate::core::Core;
@@ -308,7 +308,8 @@ impl Core {
             Submessage::Heartbeat(heartbeat) => {
                 route_to_readers(heartbeat.reader, heartbeat.writer, &mut |machine| {
                     machine.handle_heartbeat(now, source, heartbeat);
-                })
+                });
+                self.acknowledge_refused(source.prefix, heartbeat);
             }
             Submessage::HeartbeatFrag(heartbeat) => {
                 route_to_readers(heartbeat.reader, heartbeat.writer, &mut |machine| {
@@ -327,6 +328,28 @@ impl Core {
             _ => {}
         }
         is_known
+    }
+
+    /// Answers a heartbeat of a writer for the readers that refused it, see
+    /// [`Participant::refused_writer`](pteros_rtps::participant::Participant::refused_writer).
+    fn acknowledge_refused(&self, source: GuidPrefix, heartbeat: &Heartbeat) {
+        if heartbeat.is_final || !self.received.refuses_writers.load(Ordering::Relaxed) {
+            return;
+        }
+        let writer = source.with(heartbeat.writer);
+        let Some(refused) = self.participant().lock().refused_writer(writer) else {
+            return;
+        };
+        for reader in refused.readers {
+            let Some(reader) = self.endpoints.reader(reader) else {
+                continue;
+            };
+            self.send.transmit(|outbox| {
+                let mut machine = reader.machine.lock();
+                machine.acknowledge_refused(source, heartbeat, &refused.route, outbox);
+                false
+            });
+        }
     }
 
     fn route_to_readers(

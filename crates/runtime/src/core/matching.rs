@@ -355,9 +355,15 @@ impl Core {
         loop {
             let mut events = Vec::new();
             self.wires.rtps.poll(now, &mut events);
+            let participant = self.participant().lock();
+            let refuses_writers = participant.has_refused_writers();
             if let Some(security) = &self.security {
-                security.set_unvalidated_count(self.participant().lock().unvalidated_count());
+                security.set_unvalidated_count(participant.unvalidated_count());
             }
+            drop(participant);
+            self.received
+                .refuses_writers
+                .store(refuses_writers, Ordering::Relaxed);
             if events.is_empty() {
                 break;
             }

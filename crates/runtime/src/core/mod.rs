@@ -47,7 +47,7 @@ mod undecodable;
 mod wire;
 
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use pteros_rtps::id::{GuidPrefix, VendorId};
@@ -207,6 +207,8 @@ pub(crate) struct ReceiveCounters {
     pub(crate) foreign_sources: AtomicU64,
     /// Participants discovered, changed or lost.
     pub(crate) peers_changed: AtomicU64,
+    /// [`Participant::has_refused_writers`].
+    pub(crate) refuses_writers: AtomicBool,
     pub(crate) rate_limited: AtomicU64,
     /// The address with most of them, as a number, and its count.
     pub(crate) most_limited_address: AtomicU32,

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use pteros_dcps::correlation::{
     CorrelationStyle, RequestHeader, decode_request_header, reply_reader_identity,
 };
-use pteros_rtps::id::{Guid, VendorId};
+use pteros_rtps::id::Guid;
 use pteros_rtps::seq::SampleIdentity;
 use pteros_rtps::time::Timestamp;
 use thiserror::Error;
@@ -203,7 +203,7 @@ impl ServiceClient {
             return Err(SendRequestError::NoServer);
         }
         let servers = self.requests.matched();
-        self.tell_unknown_dialect(core, &servers);
+        self.tell_dialect(core, &servers, "may not answer");
         let is_headed = |server: &Guid| {
             core.correlation_style_of(server.prefix) == CorrelationStyle::PayloadHeader
         };
@@ -296,10 +296,8 @@ impl ServiceClient {
                     // Replies to other clients, which some servers send to all.
                     Some(_) => continue,
                     None => {
-                        if let Some(vendor) = core.vendor_of_unknown_style(server.prefix) {
-                            let what = "sends replies without the id of their request";
-                            self.tell_dialect(server, vendor, what);
-                        }
+                        let what = "sends replies without the id of their request";
+                        self.tell_dialect(core, &[server], what);
                         continue;
                     }
                 },
@@ -343,25 +341,21 @@ impl ServiceClient {
         !open.servers.is_empty()
     }
 
-    /// Logs once a server whose stack has no known correlation style, so that the reason
-    /// is known if it never replies.
-    fn tell_unknown_dialect(&self, core: &Core, servers: &[Guid]) {
-        let mut servers = servers.iter();
-        let foreign = servers.find_map(|of| Some((*of, core.vendor_of_unknown_style(of.prefix)?)));
-        if let Some((server, vendor)) = foreign {
-            self.tell_dialect(server, vendor, "may not answer");
-        }
+    /// Why a matched server may never answer, although it is there: its stack may relate
+    /// replies to requests in another way. `None` if all of them do as this client.
+    pub fn unanswered_reason(&self, core: &Core) -> Option<String> {
+        first_mismatch(core, &self.requests.matched()).map(|(_, reason)| reason)
     }
 
-    fn tell_dialect(&self, server: Guid, vendor: VendorId, what: &str) {
-        if !self.is_dialect_told.swap(true, Ordering::Relaxed) {
+    /// Names a server that may not understand this client, once, so that the reason is
+    /// known if it never answers.
+    fn tell_dialect(&self, core: &Core, servers: &[Guid], what: &str) {
+        if !self.is_dialect_told.load(Ordering::Relaxed)
+            && let Some((server, reason)) = first_mismatch(core, servers)
+            && !self.is_dialect_told.swap(true, Ordering::Relaxed)
+        {
             let topic = &self.requests.data.topic;
-            tracing::warn!(
-                "the server {server} ({vendor:?}) on {topic} {what}: its requests and replies \
-                 may begin with a header (basic mapping of DDS-RPC), where ours have their ids \
-                 in the inline QoS as those of Fast DDS; set its request and reply mapping to \
-                 the extended one"
-            );
+            tracing::warn!("the server {server} on {topic} {what}: {reason}");
         }
     }
 
@@ -425,6 +419,12 @@ impl ServiceClient {
     pub fn unmatched_reply_count(&self) -> u64 {
         self.unmatched_replies.load(Ordering::Relaxed)
     }
+}
+
+/// The first of these servers that may not understand clients of Pteros, and why.
+fn first_mismatch(core: &Core, servers: &[Guid]) -> Option<(Guid, String)> {
+    let mut servers = servers.iter();
+    servers.find_map(|server| Some((*server, core.service_mismatch_of(server.prefix)?)))
 }
 
 /// A client number that no other client is likely to have.

@@ -16,7 +16,7 @@ use pteros_rtps::id::{Guid, GuidPrefix, VendorId};
 
 pub use client::{CALLS_MAX, CallId, ReceivedReply, SendRequestError, ServiceClient};
 pub use deferred_replies::DeferredReplies;
-pub use pteros_dcps::correlation::CorrelationStyle;
+pub use pteros_dcps::correlation::{CorrelationStyle, service_mismatch};
 pub use server::{
     PENDING_REPLIES_MAX, ReceivedRequest, RequestId, ServiceServer, ServiceServerCounts,
 };
@@ -79,14 +79,10 @@ impl Core {
         style.unwrap_or(CorrelationStyle::InlineQos)
     }
 
-    /// Vendor of a participant whose stack has no known correlation style. Peers of other
-    /// wires have no vendor.
-    fn vendor_of_unknown_style(&self, prefix: GuidPrefix) -> Option<VendorId> {
-        let vendor = self.graph.vendor_of(prefix)?;
-        let is_known = prefix == self.prefix
-            || vendor == VendorId::default()
-            || CorrelationStyle::of_vendor(vendor).is_some();
-        (!is_known).then_some(vendor)
+    /// Why services of a participant may not understand ours, by its vendor. Peers of
+    /// other wires have no vendor.
+    fn service_mismatch_of(&self, prefix: GuidPrefix) -> Option<String> {
+        service_mismatch(VendorId::PTEROS, self.graph.vendor_of(prefix)?)
     }
 
     /// Whether two endpoints of another participant belong to one client or server,
@@ -114,6 +110,8 @@ mod tests {
     use std::sync::Arc;
 
     use bytes::Bytes;
+    use pteros_rtps::discovery::data::ParticipantData;
+    use pteros_rtps::participant::ParticipantEvent;
     use pteros_rtps::time::{Duration, Instant};
 
     use super::*;
@@ -237,6 +235,39 @@ mod tests {
         let reply = reply.expect("of the second server");
         assert_eq!((reply.call, reply.message), (call, Ok(())));
         assert_eq!(client.open_count(), 0);
+    }
+
+    #[test]
+    fn a_server_whose_stack_may_not_understand_us_is_named_as_the_reason() {
+        let [at_client, at_server] = [(); 2].map(|()| open());
+        let form = DeliveryForm::Bytes;
+        let _server = at_server
+            .create_service_server(service("four"), form)
+            .expect("a server");
+        let client = at_client.create_service_client(service("four"), form);
+        let client = client.expect("a client");
+        let is_there = || client.server_count(&at_client) == 1;
+        assert!(at_client.wait_until(soon(&at_client), is_there));
+        assert_eq!(client.unanswered_reason(&at_client), None);
+        let announce = |vendor| {
+            let data = ParticipantData {
+                vendor,
+                ..ParticipantData::new(at_server.prefix)
+            };
+            let event = ParticipantEvent::ParticipantChanged(Arc::new(data));
+            at_client.graph.handle_participant_event(&event);
+        };
+        for (vendor, is_doubtful) in [
+            (VendorId::RTI, true),
+            (VendorId::OPENDDS, true),
+            (VendorId::CYCLONE, false),
+            (VendorId::FAST_DDS, false),
+        ] {
+            announce(vendor);
+            let reason = client.unanswered_reason(&at_client).unwrap_or_default();
+            let names_it = reason.contains(&format!("{vendor:?}"));
+            assert_eq!(names_it, is_doubtful, "{vendor:?}: {reason}");
+        }
     }
 
     #[test]

@@ -182,15 +182,13 @@ impl ServiceServer {
     /// has no known correlation style. It may not receive replies.
     fn tell_dialect(&self, core: &Core, request: &QueuedSample, client: Guid) {
         if request.related().is_none()
-            && let Some(vendor) = core.vendor_of_unknown_style(client.prefix)
+            && let Some(reason) = core.service_mismatch_of(client.prefix)
             && !self.is_dialect_told.swap(true, Ordering::Relaxed)
         {
             let topic = &self.requests.data.topic;
             tracing::warn!(
-                "the client {client} ({vendor:?}) on {topic} sends requests without an id in the \
-                 inline QoS: they may begin with a header (basic mapping of DDS-RPC), which is \
-                 read as part of the request; set its request and reply mapping to the extended \
-                 one"
+                "the client {client} on {topic} sends requests without an id in the inline QoS: \
+                 {reason}"
             );
         }
     }

@@ -119,3 +119,76 @@ fn skipped_numbers_are_not_acknowledged_while_heartbeats_name_less() {
     });
     assert_eq!(acknowledged.max(), Some(4));
 }
+
+/// A stack that does not compare what we compare takes our reader for matched, and its
+/// writer waits for it.
+#[test]
+fn a_reader_that_refused_a_writer_does_not_block_it_and_receives_nothing() {
+    let (mut pair, w, r) = joined(keep_all(4), reliable());
+    let refusing = pair.reader(2, reliable());
+    let uninvolved = pair.reader(2, best_effort());
+    pair.match_reader_only(w, refusing);
+    pair.write_many(w, 4);
+    pair.run_ms(2_000);
+    assert!(
+        pair.try_write(w, number(5)).is_err(),
+        "the test has a blocked writer"
+    );
+    pair.readers[refusing.0].refuses = true;
+    pair.readers[uninvolved.0].refuses = true;
+    for n in 5..100 {
+        pair.run_ms(1_000);
+        pair.try_write(w, number(n)).expect("acknowledged");
+    }
+    pair.run_ms(1_000);
+    assert_eq!(pair.numbers(r), (1..100).collect::<Vec<_>>());
+    assert_eq!(lost(&pair, r), 0);
+    let of_refusing = &pair.readers[refusing.0];
+    assert_eq!(
+        (of_refusing.received.len(), of_refusing.events.len()),
+        (0, 0)
+    );
+    assert_eq!(of_refusing.machine.matched_count(), 0);
+    assert_eq!(of_refusing.machine.next_timeout(), None);
+    assert_eq!(pair.readers[uninvolved.0].machine.stats().acknacks, 0);
+    // Matched later, it counts on and receives what comes then.
+    pair.readers[refusing.0].refuses = false;
+    pair.match_writer_only(refusing, w);
+    pair.run_ms(100);
+    pair.write_many(w, 3);
+    pair.run_ms(200);
+    assert_eq!(pair.numbers(refusing), [100, 101, 102]);
+    assert!(pair.writers[w.0].machine.is_acked_by(pair.guid(refusing)));
+}
+
+#[test]
+fn a_refusing_reader_answers_only_heartbeats_that_ask_it() {
+    let (mut pair, w, r) = joined(reliable(), reliable());
+    let refusing = pair.reader(2, reliable());
+    let (matched, writer) = (pair.guid(r).entity, pair.writer_guid(w));
+    let own = pair.guid(refusing).entity;
+    let mut out = Outbox::new();
+    let mut answers = |of: R, reader: EntityId, is_final: bool, last: i64| {
+        let heartbeat = Heartbeat {
+            reader,
+            writer: writer.entity,
+            first: SequenceNumber(1),
+            last: SequenceNumber(last),
+            count: 1,
+            is_final,
+            liveliness: false,
+            group_info: None,
+        };
+        let machine = &mut pair.readers[of.0].machine;
+        machine.acknowledge_refused(writer.prefix, &heartbeat, &pair::route(0), &mut out);
+        let count = out.iter().count();
+        out.clear();
+        count
+    };
+    assert_eq!(answers(refusing, own, false, 3), 1);
+    assert_eq!(answers(refusing, EntityId::UNKNOWN, false, 0), 1);
+    assert_eq!(answers(refusing, own, false, i64::MAX), 1);
+    assert_eq!(answers(refusing, own, true, 3), 0, "nothing is asked");
+    assert_eq!(answers(refusing, matched, false, 3), 0, "another is asked");
+    assert_eq!(answers(r, matched, false, 3), 0, "it answers by itself");
+}

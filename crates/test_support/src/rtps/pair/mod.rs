@@ -50,6 +50,8 @@ pub struct ReaderSide {
     pub events: Vec<ReaderEvent>,
     /// No samples are polled while this is set.
     pub paused: bool,
+    /// Its participant refuses the writers that it is not matched with.
+    pub refuses: bool,
 }
 
 pub struct Pair {
@@ -171,6 +173,7 @@ impl Pair {
             received: Vec::new(),
             events: Vec::new(),
             paused: false,
+            refuses: false,
         });
         R(self.readers.len() - 1)
     }
@@ -401,6 +404,15 @@ impl Pair {
                     }
                     Submessage::Heartbeat(h) if is_for(own, h.reader) => {
                         machine.handle_heartbeat(now, &source, h);
+                        if reader.refuses {
+                            let node = usize::from(source.prefix.0[11]);
+                            machine.acknowledge_refused(
+                                source.prefix,
+                                h,
+                                &route(node),
+                                &mut self.out,
+                            );
+                        }
                     }
                     Submessage::HeartbeatFrag(h) if is_for(own, h.reader) => {
                         machine.handle_heartbeat_frag(now, &source, h);
