@@ -5,7 +5,9 @@ use crate::console::Console;
 use anyhow::{Context as _, Result, bail};
 use pteros::args::Arguments;
 use pteros::msg::library::InterfaceLibrary;
-use std::path::PathBuf;
+use pteros::msg::package_folders::PackageFolders;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// The values of the global flags.
 #[derive(Clone, Debug)]
@@ -38,24 +40,37 @@ impl CliContext {
             .load_ament_prefix_path()
             .context("reading the interfaces of AMENT_PREFIX_PATH")?;
         let listed = std::env::var_os(INTERFACE_PATH).unwrap_or_default();
-        let listed: Vec<PathBuf> = std::env::split_paths(&listed).collect();
-        // The first of a path list wins.
-        let listed = listed.iter().rev().map(|folder| (INTERFACE_PATH, folder));
-        let given = self.interface_folders.iter();
-        for (source, folder) in listed.chain(given.map(|folder| ("--interfaces", folder))) {
+        let mut packages = BTreeMap::new();
+        for folder in std::env::split_paths(&listed) {
             if folder.as_os_str().is_empty() {
                 continue;
             }
-            let count = library
-                .load_folder(folder)
-                .with_context(|| format!("{source} {}", folder.display()))?;
-            if count == 0 {
-                bail!(
-                    "{source} {}: no interface found; give a folder that holds package/msg/Name.msg, or one package's own folder with msg, srv or action in it",
-                    folder.display()
-                );
+            let found = PackageFolders::of(&folder).all();
+            if found.is_empty() {
+                bail!(nothing_found(INTERFACE_PATH, &folder));
+            }
+            for (package, folder) in found {
+                // The first of a path list wins.
+                packages.entry(package).or_insert(folder);
+            }
+        }
+        for (package, folder) in packages {
+            library
+                .load_package(&folder, &package)
+                .context(INTERFACE_PATH)?;
+        }
+        for folder in &self.interface_folders {
+            if library.load_folder(folder).context("--interfaces")? == 0 {
+                bail!(nothing_found("--interfaces", folder));
             }
         }
         Ok(library)
     }
+}
+
+fn nothing_found(source: &str, folder: &Path) -> String {
+    format!(
+        "{source} {}: no interface found; give a folder that holds package/msg/Name.msg at any depth, or one package's own folder with msg, srv or action in it",
+        folder.display()
+    )
 }

@@ -1,13 +1,13 @@
 //! Loads interface definitions from folders. Feature `std`; reads files, never
 //! writes.
 //!
-//! Two layouts are supported: packages side by side (`<root>/<package>/msg/*.msg`,
-//! as in a source tree or in `share/` of an installation), and a single package
-//! (`<folder>/msg/*.msg`, beside a `package.xml`). An `.idl` file is read where there is
-//! no `.msg`, `.srv` or `.action` file of its name.
+//! A package has its definitions in `msg`, `srv` and `action`. An `.idl` file is read
+//! where there is no `.msg`, `.srv` or `.action` file of its name.
+//! [`package_folders`](crate::package_folders) has the rule by which packages are found.
 #![allow(clippy::disallowed_methods, reason = "reads AMENT_PREFIX_PATH")]
 
 use crate::library::InterfaceLibrary;
+use crate::package_folders::PackageFolders;
 use crate::regular_file;
 use crate::schema::{InterfaceKind, is_package_name};
 use alloc::string::{String, ToString};
@@ -41,20 +41,17 @@ impl fmt::Display for FolderError {
 impl core::error::Error for FolderError {}
 
 impl InterfaceLibrary {
-    /// Adds all interfaces below `root`: those of every package side by side in it
-    /// or in its `share`, and, where `root` itself has a folder `msg`, `srv` or
-    /// `action`, those of this single package. Returns the number of definitions
-    /// found. Blocks for the disk.
+    /// Adds the interfaces of all packages in `root`, as
+    /// [`PackageFolders`](crate::package_folders::PackageFolders) finds them. Returns the
+    /// number of definitions found. Blocks for the disk.
     ///
     /// # Errors
-    /// A folder cannot be read. Errors of a file, including an unreadable one, are
-    /// reported when its type is used.
+    /// A folder of definitions cannot be read. Errors of a file, including an unreadable
+    /// one, are reported when its type is used.
     pub fn load_folder(&mut self, root: &Path) -> Result<usize, FolderError> {
-        let mut count = self.load_package(root, &package_name_of(root))?;
-        for folder in [root.to_path_buf(), root.join("share")] {
-            if folder.is_dir() {
-                count += self.load_packages(&folder)?;
-            }
+        let mut count = 0;
+        for (package, folder) in PackageFolders::of(root).all() {
+            count += self.load_package(&folder, &package)?;
         }
         Ok(count)
     }
@@ -241,6 +238,57 @@ mod tests {
         let mut library = InterfaceLibrary::new();
         library.load_folder(&scratch.0.join("interfaces")).unwrap();
         assert_eq!(library.names().collect::<Vec<_>>(), ["my_pkg/action/Go"]);
+    }
+
+    #[test]
+    fn packages_at_any_depth_are_found_as_colcon_finds_them() {
+        let scratch = Scratch::new("depth");
+        for (file, text) in [
+            (
+                "arm/core/package.xml",
+                "<package><name>arm_core</name></package>",
+            ),
+            ("arm/core/vendor/inner_msgs/msg/Hidden.msg", "int8 x"),
+            (
+                "arm/interfaces/deep-msgs/package.xml",
+                "<name>deep_msgs</name>",
+            ),
+            ("arm/interfaces/deep-msgs/msg/Deep.msg", "int8 x"),
+            ("near_msgs/msg/Near.msg", "int8 near"),
+            ("old/near_msgs/msg/Near.msg", "int8 far"),
+            ("old/near_msgs/msg/Old.msg", "int8 far"),
+            ("share/near_msgs/msg/Near.msg", "int8 share"),
+            ("share/far_msgs/srv/Far.srv", "---"),
+            ("off/COLCON_IGNORE", ""),
+            ("off/off_msgs/msg/Off.msg", "int8 x"),
+            (".git/git_msgs/msg/Git.msg", "int8 x"),
+            ("mails/msg/first.msg", "no definition"),
+            ("1/2/3/4/5/6/7/deepest_msgs/msg/Deepest.msg", "int8 x"),
+            ("1/2/3/4/5/6/a_msgs/msg/A.msg", "int8 x"),
+        ] {
+            scratch.write(file, text);
+        }
+        std::os::unix::fs::symlink(&scratch.0, scratch.0.join("loop")).unwrap();
+        let mut library = InterfaceLibrary::new();
+        library.load_folder(&scratch.0).unwrap();
+        let expected = [
+            "a_msgs/msg/A",
+            "deep_msgs/msg/Deep",
+            "far_msgs/srv/Far",
+            "near_msgs/msg/Near",
+        ];
+        assert_eq!(library.names().collect::<Vec<_>>(), expected);
+        assert_eq!(library.text("near_msgs/Near"), Some("int8 near"));
+        let mut folders = PackageFolders::of(&scratch.0);
+        let deep = scratch.0.join("arm/interfaces/deep-msgs");
+        assert_eq!(folders.find("deep_msgs"), Some(deep));
+        for package in ["inner_msgs", "off_msgs", "git_msgs", "mails", "..", "none"] {
+            assert_eq!(folders.find(package), None, "{package}");
+        }
+        // What comes later is found where nothing needs to be searched.
+        scratch.write("late_msgs/msg/Late.msg", "int8 x");
+        assert!(folders.find("late_msgs").is_some());
+        assert_eq!(PackageFolders::of("/nonexistent").all().len(), 0);
     }
 
     #[test]

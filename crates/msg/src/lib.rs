@@ -69,6 +69,8 @@ pub mod hash;
 pub mod key;
 pub mod library;
 pub mod message;
+#[cfg(feature = "std")]
+pub mod package_folders;
 #[allow(unsafe_code, reason = "the one file that sees numbers as bytes")]
 pub mod plain;
 #[cfg(feature = "std")]

@@ -45,6 +45,21 @@ def workspace(tmp_path):
     return tmp_path
 
 
+ALL = '''\
+# Two of "them".
+# And more.
+
+uint8 LIMIT=7  # of all
+float64[2] ends [0.5, -1]  # [m]
+Joint[2] joints
+int32[<=4] numbers [1, 2]
+string<=9 text "a \'b"
+wstring wide
+string[] names ["x", "y,z"]
+bool flag true
+byte[] data
+'''
+
 PROGRAM = '''
     import rclpy
     from arm_msgs.msg import Arm, Joint
@@ -65,6 +80,32 @@ PROGRAM = '''
 
 def test_packages_in_a_folder_of_the_variable(workspace):
     assert passes(PROGRAM, PTEROS_INTERFACE_PATH=workspace) == 'arm_msgs.msg._arm\n'
+
+
+def test_definitions_converted_to_idl_have_the_same_hashes(workspace):
+    from rosidl_adapter import convert_to_idl
+    write(workspace, {'arm_msgs/msg/All.msg': ALL})
+    idl = workspace / 'idl'
+    for package in ('arm_msgs', 'hand_msgs'):
+        for file in (workspace / package).glob('*/*'):
+            folder = workspace / package
+            written = convert_to_idl(folder, package, file.relative_to(folder), idl / package)
+            assert written == idl / package / file.parent.name / f'{file.stem}.idl'
+    program = '''
+        from pteros import _native
+        from arm_msgs.msg import All
+        print(All().numbers, All().text, All.LIMIT, All().flag, All().ends)
+        for name in ('msg/Arm', 'msg/All', 'srv/Move_Request', 'action/Reach_Feedback'):
+            print(_native.get_type_hash(_native.get_message_class(f'arm_msgs/{name}')))
+    '''
+    # The first of the path wins, and an IDL file comes after a definition file.
+    hashes = passes(program, PTEROS_INTERFACE_PATH=idl)
+    assert hashes == passes(program, PTEROS_INTERFACE_PATH=workspace) and 'RIHS01_' in hashes
+    text = (idl / 'arm_msgs' / 'msg' / 'All.idl').read_text()
+    for part in ('typedef arm_msgs__msg__Joint arm_msgs__msg__Joint__2[2];',
+                 'const uint8 LIMIT = 7;', '@unit (value="m")', 'sequence<int32, 4> numbers;',
+                 '"Two of \\"them\\"." "\\n"\n      "And more.")', 'string<9> text;'):
+        assert part in text, part
 
 
 def test_packages_of_an_ament_prefix(workspace):

@@ -66,6 +66,12 @@ const CYCLONE_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "cyclone/node
 const FASTDDS_ACTION: [&str; 3] = ["action_peer.h", "node_peer.h", "fastdds/node.hpp"];
 const CYCLONE_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "cyclone/node.h"];
 const FASTDDS_PARAMETERS: [&str; 3] = ["parameter_peer.h", "node_peer.h", "fastdds/node.hpp"];
+/// The same of the peers in Rust.
+const RUST_MODULES: [&str; 3] = [
+    "rust/src/dds_peer.rs",
+    "rust/src/messages.rs",
+    "rust/src/options.rs",
+];
 
 /// Runs the task. Fails if a peer is missing.
 pub fn run(arguments: &[String]) -> Result<()> {
@@ -146,11 +152,9 @@ pub fn prepare() -> Result<Peers> {
                 script: Some("zenoh/peer.py"),
             }),
         ),
-        ("hiroz-peer", work.build_rust_zenoh("hiroz-peer")),
-        (
-            "ros2-client-peer",
-            work.build_rust_zenoh("ros2-client-peer"),
-        ),
+        ("rustdds-peer", work.build_rust("rustdds")),
+        ("hiroz-peer", work.build_rust("hiroz")),
+        ("ros2-client-peer", work.build_rust("ros2-client")),
         (
             "bag-python",
             work.build_python(&PythonPeer {
@@ -403,24 +407,25 @@ impl InteropBuilder {
         Ok(program)
     }
 
-    /// Builds a program of the cargo project `zenoh/rust`, whose crates come from the
-    /// registry as in its lock file.
-    fn build_rust_zenoh(&self, name: &str) -> Result<PathBuf> {
-        let program = self.programs.join(name);
-        let source = format!("src/{}.rs", name.replace('-', "_"));
-        let sources = ["Cargo.toml", "Cargo.lock", "src/options.rs", &source];
-        let sources = sources.map(|file| format!("zenoh/rust/{file}"));
-        if self.is_fresh(&program, &sources.each_ref().map(String::as_str)) {
+    /// Builds the peer over that crate, a program of the cargo project `rust`. Crates come
+    /// from the registry as in its lock file.
+    fn build_rust(&self, stack: &str) -> Result<PathBuf> {
+        let name = format!("{stack}-peer");
+        let program = self.programs.join(&name);
+        let source = format!("rust/src/{}.rs", name.replace('-', "_"));
+        let sources = [&source, "rust/Cargo.toml", "rust/Cargo.lock"];
+        if self.is_fresh(&program, &[&sources[..], &RUST_MODULES].concat()) {
             return Ok(program);
         }
         eprintln!("building {name}, which takes minutes the first time");
-        let target = self.target.join("cargo-zenoh");
+        let target = self.target.join("cargo-rust");
         let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build.args(["build", "--locked", "--quiet", "--bin", name]);
-        build.current_dir(self.sources.join("zenoh/rust"));
+        build.args(["build", "--locked", "--quiet", "--features", stack]);
+        build.args(["--bin", &name]);
+        build.current_dir(self.sources.join("rust"));
         run_quietly(build.env("CARGO_TARGET_DIR", &target))
             .with_context(|| format!("{name} needs its crates from the registry"))?;
-        let built = target.join("debug").join(name);
+        let built = target.join("debug").join(&name);
         fs::copy(&built, &program).with_context(|| format!("copy {}", built.display()))?;
         Ok(program)
     }

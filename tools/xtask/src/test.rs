@@ -254,6 +254,7 @@ fn run_all(report: &mut TestReport, with_peers: bool) {
     }
     run_zenoh(report);
     report.run_step("floods of hostile packets", run_floods);
+    report.run_step("nodes of ROS 2 Humble", run_humble);
     report.run_step("ROS 2's suites on the plug-in", || {
         Ok(TestRun {
             counts: ros2::run_all()?,
@@ -357,6 +358,26 @@ fn run_zenoh(report: &mut TestReport) {
         let filter = ignored("a_hundred_nodes");
         run(&on_command, "pteros-cli", "zenoh_networks", filter)
     });
+}
+
+/// Runs the tests with nodes of Humble where one is found.
+fn run_humble() -> Result<TestRun> {
+    let prefix = match ros2::humble() {
+        Ok(prefix) => prefix,
+        Err(why) => {
+            println!(
+                "left out: {} names no ROS 2, and {why:#}",
+                ros2::HUMBLE_VARIABLE
+            );
+            let mut run = TestRun::default();
+            run.counts.skipped += 1;
+            return Ok(run);
+        }
+    };
+    let mut command = test_command(None, true)?;
+    command.env(ros2::HUMBLE_VARIABLE, prefix).args(WHOLE);
+    command.args(["--test", "ros2_programs", "--", "--ignored", "humble_"]);
+    Ok(run_tests(command)?.0)
 }
 
 /// Attacks two processes that communicate, at 100 000 packets a second of every kind.

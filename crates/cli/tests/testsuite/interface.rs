@@ -206,32 +206,33 @@ fn a_sourced_workspace_is_searched() {
 }
 
 #[test]
-fn the_first_folder_of_the_interface_path_wins() {
+fn the_first_folder_of_the_interface_path_has_the_package() {
     let [first, second] = ["path-first", "path-second"].map(Folder::new);
-    first.write("robot_msgs/msg/Arm.msg", "int8 first\n");
+    first.write("src/arms/robot_msgs/msg/Arm.msg", "int8 first\n");
     second.write("robot_msgs/msg/Arm.msg", "int8 second\n");
     second.write("robot_msgs/msg/Leg.msg", "int8 leg\n");
-    let path = |folders: &[&str]| {
-        let paths = std::env::join_paths(folders).unwrap();
+    second.write("src/toes/toe_msgs/msg/Toe.msg", "int8 toe\n");
+    second.write("src/off/COLCON_IGNORE", "");
+    second.write("src/off/off_msgs/msg/Off.msg", "int8 off\n");
+    let show = |name: &str, folders: &[&str]| {
         let mut command = pteros();
-        command.args(["interface", "proto", "robot_msgs/msg/Arm"]);
-        command
-            .env("PTEROS_INTERFACE_PATH", paths)
-            .output()
-            .unwrap()
+        command.args(["interface", "proto", name]);
+        let paths = std::env::join_paths(folders).unwrap();
+        command.env("PTEROS_INTERFACE_PATH", paths);
+        support::finish(command)
     };
-    let both = [
-        first.path().to_str().unwrap(),
-        second.path().to_str().unwrap(),
-    ];
-    let output = path(&both);
-    let text = String::from_utf8_lossy(&output.stdout);
+    let both = [&first, &second].map(|folder| folder.path().to_str().unwrap());
+    let text = show("robot_msgs/msg/Arm", &both).ok();
     assert!(text.contains("first") && !text.contains("second"), "{text}");
-    let output = path(&["/nonexistent"]);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        error.contains("PTEROS_INTERFACE_PATH") && error.contains("/nonexistent"),
-        "{error}"
+    assert_contains(&show("toe_msgs/msg/Toe", &both).ok(), "toe");
+    for name in ["robot_msgs/msg/Leg", "off_msgs/msg/Off"] {
+        let error = show(name, &both).failed(1);
+        assert_contains(&error, &format!("unknown type '{name}'"));
+    }
+    let error = show("robot_msgs/msg/Arm", &["/nonexistent"]).failed(1);
+    assert_contains(
+        &error,
+        "PTEROS_INTERFACE_PATH /nonexistent: no interface found",
     );
 }
 

@@ -2,7 +2,11 @@
 
 import contextlib
 import os
+import pathlib
+import sys
+import tempfile
 
+from rosidl_adapter import convert_to_idl
 from rosidl_adapter.parser import (
     BaseType, Type, is_valid_constant_name, is_valid_field_name, is_valid_message_name,
     is_valid_package_name, parse_action_string, parse_message_string, parse_primitive_value_string,
@@ -33,13 +37,36 @@ def told(message):
     return str(message), fields, constants, message.annotations
 
 
+def converted(kind, text):
+    """Return the IDL of a definition. What the conversion prints names a temporary folder."""
+    file = pathlib.Path(kind, f'Foo.{kind}')
+    sys.stdout.flush()
+    standard_output = os.dup(1)
+    with tempfile.TemporaryDirectory() as name, open(os.devnull, 'w') as nothing:
+        package = pathlib.Path(name)
+        (package / kind).mkdir()
+        (package / file).write_text(text)
+        os.dup2(nothing.fileno(), 1)
+        try:
+            return convert_to_idl(package, 'pkg', file, package / 'out').read_bytes()
+        finally:
+            sys.stdout.flush()
+            os.dup2(standard_output, 1)
+            os.close(standard_output)
+
+
 with open(os.devnull, 'w') as nothing, contextlib.redirect_stderr(nothing):
     for text in TEXTS:
         show(repr(text), lambda: told(parse_message_string('pkg', 'Foo', text)))
+        if text != 'time t':
+            # That type has no IDL. ROS 2 ends the program.
+            show('idl', converted, 'msg', text)
     for text in ('---', 'int8 a\n---\nint8 b', '', 'a', '---\n---', ' ---', '--- '):
         show(repr(text), lambda: str(parse_service_string('pkg', 'Foo', text)))
+        show('idl', converted, 'srv', text)
     for text in ('---\n---', '---', 'int8 a\n---\nint8 b\n---\nint8 c'):
         show(repr(text), lambda: told(parse_action_string('pkg', 'Foo', text).goal))
+        show('idl', converted, 'action', text)
     for name in ('a', 'A', 'a_', 'a__b', '1', '', 'aB', 'Ab', 'A_B', 'A_Request', 3, None):
         for is_valid in (is_valid_package_name, is_valid_message_name, is_valid_constant_name,
                          is_valid_field_name):

@@ -1,5 +1,5 @@
 //! Peers over the crates hiroz and ros2-client, which speak as rmw_zenoh_cpp does
-//! (`verify/interop/zenoh/rust`). Skipped with a note where a peer is not built.
+//! (`verify/interop/rust`). Skipped with a note where a peer is not built.
 
 use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsRequest};
 use pteros::interfaces::std_msgs::msg::String as Text;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use pteros_peers::ros2::Installation;
 
 use crate::checkout::root;
@@ -26,17 +26,31 @@ const UNPACK_MAX: Duration = Duration::from_secs(300);
 /// # Errors
 /// Why there is none, as the rest of a sentence.
 pub fn unpack() -> Result<Installation> {
+    let place = run_script(&[])?;
+    Ok(Installation::at(place.join("install"), place.join("build")))
+}
+
+/// As [`unpack`], the prefix of a ROS 2 Humble, which the script brings by its name.
+///
+/// # Errors
+/// As [`unpack`].
+pub fn unpack_humble() -> Result<PathBuf> {
+    Ok(run_script(&["humble"])?.join("install"))
+}
+
+/// The place that the script names.
+fn run_script(arguments: &[&str]) -> Result<PathBuf> {
     let script = script().context("no folder beside the checkout brings one")?;
-    let output = run_limited(&mut Command::new(&script), UNPACK_MAX, false)?;
+    let output = run_limited(Command::new(&script).args(arguments), UNPACK_MAX, false)?;
     let last = output.text.trim().lines().next_back().unwrap_or_default();
     ensure!(output.succeeded, "{} failed: {last}", script.display());
-    match place(&output.text) {
-        Some(place) => Ok(Installation::at(place.join("install"), place.join("build"))),
-        None => bail!(
+    let place = place(&output.text);
+    place.with_context(|| {
+        format!(
             "{} names no folder with install/setup.bash",
             script.display()
-        ),
-    }
+        )
+    })
 }
 
 fn script() -> Option<PathBuf> {

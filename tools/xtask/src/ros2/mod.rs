@@ -27,6 +27,7 @@ mod sources;
 mod wheel;
 mod wheel_programs;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -45,6 +46,9 @@ const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--valgrind] [--only P
                      ros2 --soak [--minutes N] [--rmw NAME]; suites: \
                      test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy, rclcpp; with \
                      --wheel rclpy, the packages beside it, and programs";
+
+/// The variable with the prefix of a ROS 2 Humble.
+pub const HUMBLE_VARIABLE: &str = "PTEROS_ROS2_HUMBLE";
 
 /// A suite, named after the package that has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -262,6 +266,18 @@ pub fn run_all() -> Result<Counts> {
                 ..Counts::default()
             })
         }
+    }
+}
+
+/// The prefix of a ROS 2 Humble: the one that the variable names, else one that a folder
+/// beside the checkout brings.
+///
+/// # Errors
+/// Why there is none, as the rest of a sentence.
+pub fn humble() -> Result<PathBuf> {
+    match std::env::var_os(HUMBLE_VARIABLE).filter(|value| !value.is_empty()) {
+        Some(prefix) => Ok(PathBuf::from(prefix)),
+        None => beside::unpack_humble(),
     }
 }
 

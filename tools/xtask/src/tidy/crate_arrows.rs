@@ -156,7 +156,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("iceoryx2-host", &[]),
     ("hiroz-host", &[]),
     ("zenoh-host", &[]),
-    ("zenoh-rust-peers", &[]),
+    ("rust-peers", &[]),
     (
         "xtask",
         &[

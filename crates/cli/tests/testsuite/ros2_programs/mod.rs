@@ -13,6 +13,7 @@
 
 mod bags;
 mod graphs;
+mod humble;
 mod native;
 mod ros2;
 mod survival;

@@ -47,6 +47,16 @@ impl Ros2 {
         })
     }
 
+    /// The installation with that prefix, without the plug-in.
+    pub fn at(prefix: PathBuf) -> Self {
+        Self {
+            setup: Some(prefix.join("setup.bash")),
+            plug_in: prefix.join("lib"),
+            prefix,
+            variables: Vec::new(),
+        }
+    }
+
     /// The same, for programs in an enclave.
     pub fn secured(&self, keystore: &Path, enclave: &str) -> Self {
         Self {

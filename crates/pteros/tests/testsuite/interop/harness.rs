@@ -31,6 +31,8 @@ pub enum Stack {
     FastDds,
     /// PyPI's cyclonedds.
     Python,
+    /// The crate rustdds.
+    RustDds,
 }
 
 /// The environment of a test case.
@@ -40,16 +42,27 @@ pub struct Harness {
     program: PathBuf,
 }
 
+/// Cases that a fault of the stack fails, with the fault. They are skipped.
+const KNOWN_FAULTS: [(Stack, &str, &str); 1] = [(
+    Stack::RustDds,
+    "our_late_joiner_gets_the_depth_in_order",
+    "RustDDS 0.15 trims a writer's history every 6 s, and a late joiner gets all of it before",
+)];
+
 /// Runs the test case, or prints why it is skipped.
 pub fn run(stack: Stack, name: &str, test_case: fn(&Harness)) {
     let file = match stack {
         Stack::Cyclone => "cyclone-peer",
         Stack::FastDds => "fastdds-peer",
         Stack::Python => "python-peer",
+        Stack::RustDds => "rustdds-peer",
     };
-    let ready = match std::env::var_os("PTEROS_PRIVATE_NETWORK") {
-        Some(_) => program(file),
-        None => Err("not in a private network; run cargo xtask test".into()),
+    let mut faults = KNOWN_FAULTS.iter();
+    let fault = faults.find(|(whose, case, _)| *whose == stack && *case == name);
+    let ready = match (std::env::var_os("PTEROS_PRIVATE_NETWORK"), fault) {
+        (Some(_), None) => program(file),
+        (Some(_), Some((.., fault))) => Err((*fault).into()),
+        (None, _) => Err("not in a private network; run cargo xtask test".into()),
     };
     match ready {
         Ok(program) => test_case(&Harness {
@@ -94,7 +107,7 @@ impl Harness {
     pub fn node_peer(&self, kind: &str, options: &str) -> Peer {
         let stack = match self.stack {
             Stack::FastDds => "fastdds",
-            Stack::Cyclone | Stack::Python => "cyclone",
+            _ => "cyclone",
         };
         let domain = self.domain;
         Peer::start(

@@ -1,5 +1,6 @@
 //! Interoperability with other DDS implementations: Debian's Cyclone DDS and Fast
-//! DDS, PyPI's Cyclone DDS. Every test case runs with each of them.
+//! DDS, PyPI's Cyclone DDS. Every test case runs with each of them. The crate rustdds
+//! runs the cases of topics, discovery and loss.
 //!
 //! `cargo xtask test` builds the peers (verify/interop/README.md) and runs this in a
 //! private network, once with and once without multicast on loopback. Without peers
@@ -27,25 +28,27 @@ mod type_announcement;
 use harness::{Stack, run};
 
 macro_rules! test_cases {
-    ($($file:ident: $($test_case:ident),+;)+) => {
-        test_cases!(@stack cyclone, Stack::Cyclone, $($file: $($test_case),+;)+);
-        test_cases!(@stack fastdds, Stack::FastDds, $($file: $($test_case),+;)+);
-        test_cases!(@stack python, Stack::Python, $($file: $($test_case),+;)+);
+    (@each $cases:tt $($name:ident $stack:ident),+) => {
+        $(test_cases!(@stack $name $stack $cases);)+
     };
-    (@stack $name:ident, $stack:expr, $($file:ident: $($test_case:ident),+;)+) => {
+    (@stack $name:ident $stack:ident {$($file:ident: $($test_case:ident),+;)+}) => {
         mod $name {
             use super::*;
             $($(
                 #[test]
                 fn $test_case() {
-                    run($stack, stringify!($test_case), $file::$test_case);
+                    run(Stack::$stack, stringify!($test_case), $file::$test_case);
                 }
             )+)+
         }
     };
+    ([$($stacks:tt)+] $($cases:tt)+) => {
+        test_cases!(@each {$($cases)+} $($stacks)+);
+    };
 }
 
 test_cases! {
+    [cyclone Cyclone, fastdds FastDds, python Python]
     pub_sub:
         their_subscription_gets_our_messages,
         our_subscription_gets_their_messages,
@@ -86,6 +89,34 @@ test_cases! {
     type_announcement:
         their_type_hash_is_read,
         our_type_announcements_match_theirs;
+    participant_loss:
+        a_killed_peer_is_removed_when_its_lease_ends,
+        a_peer_that_exits_is_removed_at_once,
+        our_killed_process_is_removed_when_its_lease_ends,
+        our_exit_is_noticed_by_the_peer_at_once;
+}
+
+test_cases! {
+    [rustdds RustDds]
+    pub_sub:
+        their_subscription_gets_our_messages,
+        our_subscription_gets_their_messages,
+        their_best_effort_subscription_gets_our_messages,
+        our_best_effort_subscription_gets_their_messages,
+        a_best_effort_reader_gets_messages_of_a_reliable_writer,
+        a_restarted_peer_is_matched_again,
+        our_restart_is_matched_at_once;
+    message_sizes:
+        every_size_arrives_at_their_reader,
+        every_size_arrives_at_our_reader,
+        an_empty_string_arrives_in_both_directions;
+    history:
+        their_late_joiner_gets_the_depth_in_order,
+        our_late_joiner_gets_the_depth_in_order,
+        their_reader_gets_every_sample_of_our_fast_writer,
+        our_reader_gets_every_sample_of_their_fast_writer,
+        their_reader_gets_every_large_sample_of_ours,
+        our_reader_gets_every_large_sample_of_theirs;
     participant_loss:
         a_killed_peer_is_removed_when_its_lease_ends,
         a_peer_that_exits_is_removed_at_once,

@@ -15,8 +15,9 @@ use crate::interop::harness::*;
 /// The domain of a child process of this program.
 const PART: &str = "PTEROS_INTEROP_PART_DOMAIN";
 
-/// Longer than the peers' leases, which are 10 s (Cyclone) and 20 s (Fast DDS).
-const LEASE_TIMEOUT: Duration = Duration::from_secs(40);
+/// Longer than the peers' leases, which are 10 s (Cyclone), 20 s (Fast DDS) and 50 s
+/// (RustDDS).
+const LEASE_TIMEOUT: Duration = Duration::from_secs(70);
 
 pub fn a_killed_peer_is_removed_when_its_lease_ends(harness: &Harness) {
     let node = harness.node();

@@ -18,7 +18,7 @@ use options::{Options, refuse, wait_for_line};
 const SOON: Duration = Duration::from_secs(20);
 
 fn main() -> ExitCode {
-    let options = Options::read("hiroz_peer");
+    let options = Options::read("chatter", "hiroz_peer", 3);
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -32,7 +32,7 @@ struct AddTwoIntsResponse {
 type Outcome = Result<(), Box<dyn Error>>;
 
 fn main() -> ExitCode {
-    let options = Options::read("ros2_client_peer");
+    let options = Options::read("chatter", "ros2_client_peer", 3);
     if options.is_transient_local {
         refuse("--durability transient_local: ros2-client has none over Zenoh");
     }
