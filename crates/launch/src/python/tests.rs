@@ -14,7 +14,7 @@ fn evaluate(expression: &str) -> Result<Value, ExpressionError> {
 
 /// The Python of the tests; none, and a sentence, where there is none.
 fn python() -> Option<Python> {
-    let mut python = Python::of(|name| std::env::var(name).ok());
+    let mut python = Python::of(|_| None);
     let mut command = std::process::Command::new(&python.program);
     command.args(["-I", "-c", ""]);
     let limits = CommandLimits {
