@@ -132,7 +132,7 @@ fn number(name: &str, value: &Value) -> Outcome<Value> {
         }
         if is_integer {
             use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-            match digits.parse::<i128>().map_err(|error| error.kind().clone()) {
+            match digits.parse::<i128>().map_err(|error| *error.kind()) {
                 Ok(integer) => return Ok(integer.into()),
                 Err(PosOverflow | NegOverflow) => return whole(None),
                 Err(_) => {}
