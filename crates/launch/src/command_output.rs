@@ -1,5 +1,5 @@
-//! Output of a command that a launch file runs while it is read: at most so many
-//! bytes, within a time.
+//! Commands that run while a launch file is read: the output of one, and the answers
+//! of one that reads requests. Their bytes and their time have limits.
 //!
 //! The command belongs to the process group of the launch, so Ctrl-C reaches it.
 #![allow(
@@ -8,7 +8,7 @@
 )]
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -83,10 +83,15 @@ pub fn command_output(
     let mut streams = streams.map(Some);
     let mut written = [Vec::new(), Vec::new()];
     while streams.iter().any(Option::is_some) {
-        let open: Vec<&File> = streams.iter().flatten().collect();
-        wait_for(&open, until)?;
+        let open = streams.iter().flatten();
+        let mut open: Vec<PollFd<'_>> = open.map(|one| PollFd::new(one, PollFlags::IN)).collect();
+        wait_for(&mut open, until)?;
         for (stream, written) in streams.iter_mut().zip(&mut written) {
-            if !take(stream, written, limits.bytes_max)? {
+            let is_open = match stream {
+                Some(stream) => take(stream, written, limits.bytes_max)?,
+                None => false,
+            };
+            if !is_open {
                 *stream = None;
             }
         }
@@ -94,7 +99,7 @@ pub fn command_output(
             return Err(CommandFailure::TooMuch);
         }
     }
-    wait_for(&[&ended], until)?;
+    wait_for(&mut [PollFd::new(&ended, PollFlags::IN)], until)?;
     let [stdout, stderr] = written;
     Ok(CommandOutput {
         status: child.0.wait()?,
@@ -103,19 +108,97 @@ pub fn command_output(
     })
 }
 
+/// A command that answers each line on its standard input with a line. It ends with
+/// this value.
+#[derive(Debug)]
+pub struct AnsweringCommand {
+    _child: KilledChild,
+    requests: File,
+    answers: File,
+}
+
+impl AnsweringCommand {
+    /// Starts the command. Its standard error goes nowhere.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(mut command: Command) -> io::Result<Self> {
+        let (requests_end, requests) = io::pipe()?;
+        let (answers, answers_end) = io::pipe()?;
+        command.stdin(requests_end).stdout(answers_end);
+        let child = command.stderr(Stdio::null()).spawn()?;
+        let files = [OwnedFd::from(requests), answers.into()].map(File::from);
+        for file in &files {
+            rustix::io::ioctl_fionbio(file, true)?;
+        }
+        let [requests, answers] = files;
+        Ok(Self {
+            _child: KilledChild(child),
+            requests,
+            answers,
+        })
+    }
+
+    /// Sends a line, and returns the answer without its end. Blocks for the limit's
+    /// time at most. After an error the command may be in any state; drop it then.
+    ///
+    /// # Errors
+    /// See [`CommandFailure`].
+    pub fn answer(
+        &mut self,
+        mut line: &[u8],
+        limits: CommandLimits,
+    ) -> Result<Vec<u8>, CommandFailure> {
+        let until = Instant::now() + limits.timeout;
+        let mut answer = Vec::new();
+        loop {
+            match self.requests.write(line) {
+                Ok(count) => line = &line[count..],
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                    return Err(ended().into());
+                }
+                Err(error) if is_retried(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if !take(&mut self.answers, &mut answer, limits.bytes_max)? {
+                return Err(ended().into());
+            }
+            if answer.last() == Some(&b'\n') {
+                answer.pop();
+                return Ok(answer);
+            }
+            if answer.len() > limits.bytes_max {
+                return Err(CommandFailure::TooMuch);
+            }
+            let mut open = vec![PollFd::new(&self.answers, PollFlags::IN)];
+            if !line.is_empty() {
+                open.push(PollFd::new(&self.requests, PollFlags::OUT));
+            }
+            wait_for(&mut open, until)?;
+        }
+    }
+}
+
+fn ended() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "ended without an answer")
+}
+
+fn is_retried(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
+    )
+}
+
 /// Blocks until one of the descriptors is ready.
-fn wait_for<D: std::os::fd::AsFd>(open: &[&D], until: Instant) -> Result<(), CommandFailure> {
-    let mut descriptors: Vec<PollFd<'_>> = open
-        .iter()
-        .map(|one| PollFd::new(*one, PollFlags::IN))
-        .collect();
+fn wait_for(descriptors: &mut [PollFd<'_>], until: Instant) -> Result<(), CommandFailure> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).unwrap_or(Timespec {
             tv_sec: i64::MAX,
             tv_nsec: 0,
         });
-        match poll(&mut descriptors, Some(&left)) {
+        match poll(descriptors, Some(&left)) {
             Ok(0) => return Err(CommandFailure::TooLong),
             Ok(_) => return Ok(()),
             Err(rustix::io::Errno::INTR) => {}
@@ -125,10 +208,7 @@ fn wait_for<D: std::os::fd::AsFd>(open: &[&D], until: Instant) -> Result<(), Com
 }
 
 /// Reads available bytes; false at the end of the stream.
-fn take(stream: &mut Option<File>, written: &mut Vec<u8>, bytes_max: usize) -> io::Result<bool> {
-    let Some(stream) = stream else {
-        return Ok(false);
-    };
+fn take(stream: &mut File, written: &mut Vec<u8>, bytes_max: usize) -> io::Result<bool> {
     let mut buffer = [0; 1 << 16];
     while written.len() <= bytes_max {
         match stream.read(&mut buffer) {
@@ -143,6 +223,7 @@ fn take(stream: &mut Option<File>, written: &mut Vec<u8>, bytes_max: usize) -> i
 }
 
 /// A child that does not outlive this value.
+#[derive(Debug)]
 struct KilledChild(Child);
 
 impl Drop for KilledChild {

@@ -335,8 +335,9 @@ impl<'a> Printer<'a> {
                 }
             },
         };
-        if let (Some(filter), Some(message)) = (&self.python, &message) {
-            let accepted = match self.field() {
+        let path = field_path(&self.echo.flags);
+        if let (Some(filter), Some(message)) = (&mut self.python, &message) {
+            let accepted = match path {
                 Some(path) => filter.accepts(&*message.get(path).context("--field")?)?,
                 None => filter.accepts(&Value::Message(message.clone()))?,
             };
@@ -440,8 +441,7 @@ impl<'a> Printer<'a> {
 
     /// The path of `--field`.
     fn field(&self) -> Option<&str> {
-        let path = self.echo.flags.field.as_deref();
-        path.map(|path| path.trim_matches('.'))
+        field_path(&self.echo.flags)
     }
 
     fn print_json(
@@ -476,6 +476,11 @@ impl<'a> Printer<'a> {
             ));
         }
     }
+}
+
+fn field_path(flags: &EchoFlags) -> Option<&str> {
+    let path = flags.field.as_deref();
+    path.map(|path| path.trim_matches('.'))
 }
 
 fn hex(bytes: &[u8]) -> String {

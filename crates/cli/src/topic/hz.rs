@@ -53,7 +53,7 @@ struct TypedFilter {
 impl TypedFilter {
     /// A message that cannot be decoded is an error of the publisher. It does not
     /// count.
-    fn accepts(&self, bytes: &[u8]) -> Result<bool> {
+    fn accepts(&mut self, bytes: &[u8]) -> Result<bool> {
         match DynamicMessage::from_payload(&self.message_type, bytes) {
             Ok(message) => self.filter.accepts(&Value::Message(message)),
             Err(_) => Ok(false),
@@ -134,7 +134,7 @@ fn take(rates: &mut Vec<RateState>) -> Result<()> {
             let Some(now) = timed.seconds else {
                 continue;
             };
-            if let Some(filter) = &rate.filter
+            if let Some(filter) = &mut rate.filter
                 && !filter.accepts(&timed.sample)?
             {
                 continue;

@@ -1,109 +1,98 @@
-//! Arithmetic: operators on numbers, and those that texts, lists and sets share.
+//! Arithmetic: operators on numbers, and those that texts and lists share.
 
-use super::fault::Outcome;
-use super::iterate;
-use super::machine::Machine;
-use super::printed::short;
-use super::set_methods::combine;
-use super::tree::{BinaryOperator, UnaryOperator};
-use super::value::{Kind, Value, ViewKind};
+use super::cost::Cost;
+use super::fault::{Fault, Outcome};
+use super::printed::{double, short};
+use super::token::LARGE_INTEGER;
+use super::tree::BinaryOperator::{self, *};
+use super::value::{Kind, Value};
 
-pub(super) fn unary(operator: UnaryOperator, value: &Value) -> Outcome<Value> {
-    if operator == UnaryOperator::Not {
-        return Ok((!value.truth()).into());
+/// Integers up to here are exact as doubles.
+const EXACT_MAX: u128 = 1 << 53;
+
+/// `+value`, `-value`, `~value`
+pub(super) fn unary(sign: char, value: &Value) -> Outcome<Value> {
+    match (sign, &value.0) {
+        ('-', Kind::Double(double)) => return Ok((-double).into()),
+        ('+', Kind::Double(double)) => return Ok((*double).into()),
+        _ => {}
     }
-    if let (UnaryOperator::Plus | UnaryOperator::Minus, Kind::Double(double)) = (operator, &value.0)
-    {
-        let is_minus = operator == UnaryOperator::Minus;
-        return Ok(if is_minus { -double } else { *double }.into());
-    }
-    let sign = match operator {
-        UnaryOperator::Plus => "+",
-        UnaryOperator::Minus => "-",
-        UnaryOperator::Invert | UnaryOperator::Not => "~",
+    let Some(integer) = value.as_integer() else {
+        let of = value.type_name();
+        return Err(format!("{sign}{}: a {of} is not a number", short(value)).into());
     };
-    let integer = value.as_integer().ok_or_else(|| {
-        format!(
-            "{sign}{}: a {} is not a number",
-            short(value),
-            value.type_name()
-        )
-    })?;
-    let result = match operator {
-        UnaryOperator::Minus => integer.checked_neg(),
-        UnaryOperator::Invert => Some(!integer),
+    let result = match sign {
+        '-' => integer.checked_neg(),
+        '~' => Some(!integer),
         _ => Some(integer),
     };
-    result
-        .map(Value::from)
-        .ok_or_else(|| format!("{sign}{integer} does not fit into 127 bits").into())
+    whole(result)
+}
+
+/// An integer that may be too large.
+pub(super) fn whole(value: Option<i128>) -> Outcome<Value> {
+    let value = value.map(Value::from);
+    value.ok_or_else(|| Fault::needs_python(LARGE_INTEGER))
 }
 
 /// `left operator right`.
 pub(super) fn binary(
-    machine: &mut Machine,
+    cost: &mut Cost,
     left: &Value,
     operator: BinaryOperator,
     right: &Value,
 ) -> Outcome<Value> {
     if let (Some(one), Some(other)) = (left.as_integer(), right.as_integer()) {
-        let both_bool = matches!((&left.0, &right.0), (Kind::Bool(_), Kind::Bool(_)));
-        let value = integers(one, operator, other)?;
-        let is_bitwise = matches!(
-            operator,
-            BinaryOperator::BitAnd | BinaryOperator::BitOr | BinaryOperator::BitXor
-        );
-        return Ok(match value.0 {
-            Kind::Integer(value) if both_bool && is_bitwise => (value != 0).into(),
-            kind => Value(kind),
+        return Ok(match (&left.0, operator, &right.0) {
+            (Kind::Bool(one), BitAnd, Kind::Bool(other)) => (one & other).into(),
+            (Kind::Bool(one), BitOr, Kind::Bool(other)) => (one | other).into(),
+            (Kind::Bool(one), BitXor, Kind::Bool(other)) => (one ^ other).into(),
+            _ => integers(one, operator, other)?,
         });
     }
     if let (Some(one), Some(other)) = (left.as_double(), right.as_double()) {
         return doubles(one, operator, other);
     }
     match (operator, &left.0, &right.0) {
-        (BinaryOperator::Add, ..) => {
-            if let Some(sum) = concatenated(machine, left, right)? {
-                return Ok(sum);
-            }
+        (Add, Kind::Text(one), Kind::Text(other)) => {
+            cost.add_text(one.len() + other.len())?;
+            return Ok(format!("{one}{other}").into());
         }
-        (BinaryOperator::Multiply, ..) => {
-            if let Some(count) = right.as_integer()
-                && let Some(value) = repeated(machine, left, count)?
-            {
+        (Add, Kind::Bytes(one), Kind::Bytes(other)) => {
+            cost.add_text(one.len() + other.len())?;
+            return Ok(Value::bytes(&[&**one, &**other].concat()));
+        }
+        (Add, Kind::List(one), Kind::List(other)) => {
+            return cost.list([&**one, &**other].concat());
+        }
+        (Add, Kind::Tuple(one), Kind::Tuple(other)) => {
+            cost.add_items(one.len() + other.len())?;
+            return Ok(Value(Kind::Tuple([&**one, &**other].concat().into())));
+        }
+        (Multiply, ..) => {
+            let counted = right.as_integer().map(|count| (left, count));
+            let counted = counted.or_else(|| Some((right, left.as_integer()?)));
+            let repeated = counted.map(|(value, count)| repeated(cost, value, count));
+            if let Some(value) = repeated.transpose()?.flatten() {
                 return Ok(value);
             }
-            if let Some(count) = left.as_integer()
-                && let Some(value) = repeated(machine, right, count)?
-            {
-                return Ok(value);
-            }
         }
-        (BinaryOperator::Modulo, Kind::Text(format), _) => {
-            let text = super::percent_format::format(machine, format, right)?;
-            return machine.text(text);
-        }
-        (BinaryOperator::BitOr, Kind::Dictionary(one), Kind::Dictionary(other)) => {
-            let entries = one.entries.iter().chain(&other.entries);
-            return machine.dictionary(entries.cloned().collect());
-        }
-        (
-            BinaryOperator::BitOr
-            | BinaryOperator::BitAnd
-            | BinaryOperator::BitXor
-            | BinaryOperator::Subtract,
-            Kind::Set(_) | Kind::View(ViewKind::Keys | ViewKind::Items, _),
-            Kind::Set(_) | Kind::View(ViewKind::Keys | ViewKind::Items, _),
-        ) => {
-            let is_frozen = matches!(&left.0, Kind::Set(set) if set.is_frozen);
-            let one = iterate::collect(machine, left)?;
-            let other = iterate::collect(machine, right)?;
-            return combine(machine, one, operator, other, is_frozen);
+        (Modulo, Kind::Text(_) | Kind::Bytes(_), _) => {
+            return Err(Fault::needs_python("the format operator % of texts"));
         }
         _ => {}
     }
+    if matches!(
+        (&left.0, &right.0),
+        (Kind::Object(_), _) | (_, Kind::Object(_))
+    ) {
+        return Err(Fault::needs_python(format!(
+            "the operator {} of an array or a message",
+            operator.sign()
+        )));
+    }
     let hint = match (operator, &left.0, &right.0) {
-        (BinaryOperator::Add, Kind::Text(_), _) | (BinaryOperator::Add, _, Kind::Text(_)) => {
+        (Add, Kind::Text(_), _) | (Add, _, Kind::Text(_)) => {
             "; str(…) makes a text, int(…) or float(…) a number"
         }
         _ => "",
@@ -119,153 +108,120 @@ pub(super) fn binary(
     .into())
 }
 
-fn concatenated(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<Option<Value>> {
-    Ok(Some(match (&left.0, &right.0) {
-        (Kind::Text(one), Kind::Text(other)) => {
-            machine.check_text(one.len() + other.len())?;
-            format!("{one}{other}").into()
-        }
-        (Kind::Bytes(one), Kind::Bytes(other)) => machine.bytes([&**one, &**other].concat())?,
-        (Kind::List(one), Kind::List(other)) => {
-            machine.steps(one.items.len() + other.items.len())?;
-            machine.list([&*one.items, &*other.items].concat())?
-        }
-        (Kind::Tuple(one), Kind::Tuple(other)) => {
-            machine.steps(one.items.len() + other.items.len())?;
-            machine.tuple([&*one.items, &*other.items].concat())?
-        }
-        _ => return Ok(None),
-    }))
-}
-
-fn repeated(machine: &mut Machine, value: &Value, count: i128) -> Outcome<Option<Value>> {
+fn repeated(cost: &mut Cost, value: &Value, count: i128) -> Outcome<Option<Value>> {
     let count = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
-    let mut size = |length: usize, bytes: usize| -> Outcome<()> {
-        let total = length.saturating_mul(count);
-        machine.steps(total / 64)?;
-        machine.allocate(total.saturating_mul(bytes))
+    let mut items = |items: &[Value]| -> Outcome<Vec<Value>> {
+        let total = items.len().saturating_mul(count);
+        cost.add_items(total)?;
+        Ok(items.iter().cycle().take(total).cloned().collect())
     };
     Ok(Some(match &value.0 {
+        Kind::List(list) => Value(Kind::List(items(list)?.into())),
+        Kind::Tuple(tuple) => Value(Kind::Tuple(items(tuple)?.into())),
         Kind::Text(text) => {
-            machine.check_text(text.len().saturating_mul(count))?;
+            cost.add_text(text.len().saturating_mul(count))?;
             text.repeat(count).into()
         }
         Kind::Bytes(bytes) => {
-            machine.check_text(bytes.len().saturating_mul(count))?;
+            cost.add_text(bytes.len().saturating_mul(count))?;
             Value::bytes(&bytes.repeat(count))
-        }
-        Kind::List(sequence) => {
-            size(sequence.items.len(), size_of::<Value>())?;
-            machine.list(repeated_items(&sequence.items, count))?
-        }
-        Kind::Tuple(sequence) => {
-            size(sequence.items.len(), size_of::<Value>())?;
-            machine.tuple(repeated_items(&sequence.items, count))?
         }
         _ => return Ok(None),
     }))
 }
 
-fn repeated_items(items: &[Value], count: usize) -> Vec<Value> {
-    let total = items.len().saturating_mul(count);
-    items.iter().cycle().take(total).cloned().collect()
-}
-
 fn integers(left: i128, operator: BinaryOperator, right: i128) -> Outcome<Value> {
-    let divides = matches!(
-        operator,
-        BinaryOperator::Divide | BinaryOperator::FloorDivide | BinaryOperator::Modulo
-    );
     let sign = operator.sign();
-    if divides && right == 0 {
+    if matches!(operator, Divide | FloorDivide | Modulo) && right == 0 {
         return Err(format!("{left} {sign} 0: division by zero").into());
     }
-    let result = match operator {
-        BinaryOperator::Add => left.checked_add(right),
-        BinaryOperator::Subtract => left.checked_sub(right),
-        BinaryOperator::Multiply => left.checked_mul(right),
-        BinaryOperator::Divide => return Ok((left as f64 / right as f64).into()),
-        BinaryOperator::FloorDivide => floor_divided(left, right),
-        BinaryOperator::Modulo => floor_modulo(left, right),
-        BinaryOperator::Power if right < 0 => {
-            return doubles(left as f64, operator, right as f64);
+    if matches!(operator, ShiftLeft | ShiftRight) && right < 0 {
+        return Err(format!("{left} {sign} {right}: the number of bits is negative").into());
+    }
+    whole(match operator {
+        Add => left.checked_add(right),
+        Subtract => left.checked_sub(right),
+        Multiply => left.checked_mul(right),
+        Divide => {
+            if left.unsigned_abs().max(right.unsigned_abs()) > EXACT_MAX {
+                return Err(Fault::needs_python("the quotient of large integers"));
+            }
+            return Ok((left as f64 / right as f64).into());
         }
-        BinaryOperator::Power => match left {
+        FloorDivide => left.checked_div(right).map(|quotient| {
+            let rest = left % right;
+            quotient - i128::from(rest != 0 && (rest < 0) != (right < 0))
+        }),
+        Modulo => left.checked_rem(right).map(|rest| {
+            let is_other_sign = rest != 0 && (rest < 0) != (right < 0);
+            if is_other_sign { rest + right } else { rest }
+        }),
+        Power if right < 0 => return doubles(left as f64, operator, right as f64),
+        Power => match left {
             0 | 1 => Some(if right == 0 { 1 } else { left }),
             -1 => Some(if right % 2 == 0 { 1 } else { -1 }),
             _ => u32::try_from(right)
                 .ok()
                 .and_then(|exponent| left.checked_pow(exponent)),
         },
-        BinaryOperator::ShiftLeft | BinaryOperator::ShiftRight if right < 0 => {
-            return Err(format!("{left} {sign} {right}: the number of bits is negative").into());
-        }
-        BinaryOperator::ShiftLeft => match u32::try_from(right) {
-            _ if left == 0 => Some(0),
-            Ok(bits) if bits < 127 => left.checked_mul(1i128 << bits),
-            _ => None,
-        },
-        BinaryOperator::ShiftRight => Some(left >> right.min(127)),
-        BinaryOperator::BitAnd => Some(left & right),
-        BinaryOperator::BitOr => Some(left | right),
-        BinaryOperator::BitXor => Some(left ^ right),
-    };
-    result
-        .map(Value::from)
-        .ok_or_else(|| format!("{left} {sign} {right} does not fit into 127 bits").into())
-}
-
-/// Division that rounds down, as Python's `//`.
-pub(super) fn floor_divided(left: i128, right: i128) -> Option<i128> {
-    let quotient = left.checked_div(right)?;
-    let rest = left.checked_rem(right)?;
-    Some(quotient - i128::from(rest != 0 && (rest < 0) != (right < 0)))
-}
-
-/// The rest of [`floor_divided`], with the sign of the divisor.
-pub(super) fn floor_modulo(left: i128, right: i128) -> Option<i128> {
-    let rest = left.checked_rem(right)?;
-    let is_other_sign = rest != 0 && (rest < 0) != (right < 0);
-    Some(if is_other_sign { rest + right } else { rest })
+        ShiftLeft if left == 0 => Some(0),
+        ShiftLeft if right > 126 => None,
+        ShiftLeft => left.checked_mul(1 << right),
+        ShiftRight => Some(left >> right.min(127)),
+        BitAnd => Some(left & right),
+        BitOr => Some(left | right),
+        BitXor => Some(left ^ right),
+    })
 }
 
 fn doubles(left: f64, operator: BinaryOperator, right: f64) -> Outcome<Value> {
-    use super::number_text::double;
     let sign = operator.sign();
-    let shown = || format!("{} {sign} {}", double(left), double(right));
-    let divides = matches!(
-        operator,
-        BinaryOperator::Divide | BinaryOperator::FloorDivide | BinaryOperator::Modulo
-    );
-    if divides && right == 0.0 {
-        return Err(format!("{}: division by zero", shown()).into());
-    }
-    let modulo = || {
-        let rest = left % right;
-        let is_other_sign = rest != 0.0 && (rest < 0.0) != (right < 0.0);
-        if is_other_sign { rest + right } else { rest }
+    let wrong = |reason: &str| {
+        let shown = format!("{} {sign} {}", double(left), double(right));
+        Err(format!("{shown}: {reason}").into())
     };
+    if matches!(operator, Divide | FloorDivide | Modulo) && right == 0.0 {
+        return wrong("division by zero");
+    }
     let value = match operator {
-        BinaryOperator::Add => left + right,
-        BinaryOperator::Subtract => left - right,
-        BinaryOperator::Multiply => left * right,
-        BinaryOperator::Divide => left / right,
-        BinaryOperator::FloorDivide => ((left - modulo()) / right).round(),
-        BinaryOperator::Modulo => modulo(),
-        BinaryOperator::Power => {
+        Add => left + right,
+        Subtract => left - right,
+        Multiply => left * right,
+        Divide => left / right,
+        FloorDivide => floor_divided(left, right).0,
+        Modulo => floor_divided(left, right).1,
+        Power => {
             if left == 0.0 && right < 0.0 {
-                return Err(format!("{}: division by zero", shown()).into());
+                return wrong("division by zero");
             }
-            if left < 0.0 && right.fract() != 0.0 && right.is_finite() {
-                return Err(format!("{}: the result is a complex number", shown()).into());
+            if left < 0.0 && left.is_finite() && right.is_finite() && right.fract() != 0.0 {
+                return Err(Fault::needs_python("a complex number"));
             }
             let power = left.powf(right);
             if power.is_infinite() && left.is_finite() && right.is_finite() {
-                return Err(format!("{}: the result is too large", shown()).into());
+                return wrong("the result is too large");
             }
             power
         }
-        _ => return Err(format!("{}: {sign} is for integers", shown()).into()),
+        _ => return wrong(&format!("{sign} is for integers")),
     };
     Ok(value.into())
+}
+
+/// Quotient that is rounded down, and the rest with the divisor's sign.
+fn floor_divided(left: f64, right: f64) -> (f64, f64) {
+    let mut rest = left % right;
+    let mut quotient = (left - rest) / right;
+    if rest == 0.0 {
+        rest = 0f64.copysign(right);
+    } else if (rest < 0.0) != (right < 0.0) {
+        rest += right;
+        quotient -= 1.0;
+    }
+    if quotient == 0.0 {
+        return (0f64.copysign(left / right), rest);
+    }
+    let down = quotient.floor();
+    let is_off = quotient - down > 0.5;
+    (if is_off { down + 1.0 } else { down }, rest)
 }

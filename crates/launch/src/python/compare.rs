@@ -1,253 +1,146 @@
 //! Comparisons: equality, order, membership.
 
 use std::cmp::Ordering;
-use std::rc::Rc;
 
-use super::fault::Outcome;
-use super::iterate;
-use super::machine::Machine;
-use super::number_text::exact_integer;
+use super::cost::Cost;
+use super::fault::{Fault, Outcome};
 use super::printed::short;
 use super::tree::Comparator;
-use super::value::{Kind, Object, Value, ViewKind};
+use super::value::{Kind, Value};
 
 /// Compares two values.
 pub(super) fn compare(
-    machine: &mut Machine,
+    cost: &mut Cost,
     left: &Value,
     comparator: Comparator,
     right: &Value,
 ) -> Outcome<bool> {
-    Ok(match comparator {
-        Comparator::Equal => equal(machine, left, right)?,
-        Comparator::NotEqual => !equal(machine, left, right)?,
+    // None: a number that is no number is in no order.
+    let mut ordered = |sign: &str, holds: fn(Ordering) -> bool| {
+        Ok(order(cost, left, right, sign)?.is_some_and(holds))
+    };
+    match comparator {
+        Comparator::Less => ordered("<", Ordering::is_lt),
+        Comparator::LessEqual => ordered("<=", Ordering::is_le),
+        Comparator::Greater => ordered(">", Ordering::is_gt),
+        Comparator::GreaterEqual => ordered(">=", Ordering::is_ge),
+        Comparator::Equal => equal(cost, left, right),
+        Comparator::NotEqual => Ok(!equal(cost, left, right)?),
+        Comparator::In => contains(cost, right, left),
+        Comparator::NotIn => Ok(!contains(cost, right, left)?),
         Comparator::Is => is_same(left, right),
-        Comparator::IsNot => !is_same(left, right),
-        Comparator::In => contains(machine, right, left)?,
-        Comparator::NotIn => !contains(machine, right, left)?,
-        Comparator::Less => ordered(machine, left, right, "<", Ordering::is_lt)?,
-        Comparator::LessEqual => ordered(machine, left, right, "<=", Ordering::is_le)?,
-        Comparator::Greater => ordered(machine, left, right, ">", Ordering::is_gt)?,
-        Comparator::GreaterEqual => ordered(machine, left, right, ">=", Ordering::is_ge)?,
-    })
+        Comparator::IsNot => Ok(!is_same(left, right)?),
+    }
 }
 
 /// Whether Python's `==` holds.
-pub(super) fn equal(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<bool> {
-    machine.steps(1)?;
+fn equal(cost: &mut Cost, left: &Value, right: &Value) -> Outcome<bool> {
+    cost.add(1)?;
     if let Some(order) = numbers_order(left, right) {
         return Ok(order.is_some_and(Ordering::is_eq));
     }
     Ok(match (&left.0, &right.0) {
-        (Kind::None, Kind::None) | (Kind::Ellipsis, Kind::Ellipsis) => true,
-        (Kind::Text(left), Kind::Text(right)) => left == right,
-        (Kind::Bytes(left), Kind::Bytes(right)) => left == right,
-        (Kind::List(left), Kind::List(right)) | (Kind::Tuple(left), Kind::Tuple(right)) => {
-            all_equal(machine, &left.items, &right.items)?
-        }
-        (Kind::Set(left), Kind::Set(right)) => {
-            left.length() == right.length() && left.is_within(right)
-        }
-        (Kind::Dictionary(left), Kind::Dictionary(right)) => {
-            if left.length() != right.length() {
-                return Ok(false);
-            }
-            for (name, value) in &left.entries {
-                let Some(other) = right.value(name)? else {
-                    return Ok(false);
-                };
-                if !equal(machine, value, other)? {
-                    return Ok(false);
-                }
-            }
-            true
-        }
-        (Kind::Range(left), Kind::Range(right)) => {
-            let length = left.length();
-            length == right.length()
-                && (length == 0 || left.start == right.start)
-                && (length < 2 || left.step == right.step)
-        }
-        (Kind::View(ViewKind::Keys, _), Kind::Set(_) | Kind::View(ViewKind::Keys, _))
-        | (Kind::Set(_), Kind::View(ViewKind::Keys, _)) => {
-            let left = iterate::collect(machine, left)?;
-            let right = iterate::collect(machine, right)?;
-            let left = super::dictionary::Set::of(left, true)?;
-            let right = super::dictionary::Set::of(right, true)?;
-            left.length() == right.length() && left.is_within(&right)
-        }
-        (Kind::Type(left), Kind::Type(right)) | (Kind::Function(left), Kind::Function(right)) => {
+        (Kind::None, Kind::None) => true,
+        (Kind::Text(left), Kind::Text(right)) => {
+            cost.add(left.len() / 16)?;
             left == right
         }
-        (Kind::Object(left), Kind::Object(right)) => objects_equal(machine, left, right)?,
+        (Kind::Bytes(left), Kind::Bytes(right)) => {
+            cost.add(left.len() / 16)?;
+            left == right
+        }
+        (Kind::List(left), Kind::List(right)) | (Kind::Tuple(left), Kind::Tuple(right)) => {
+            all_equal(cost, left, right)?
+        }
         // An array of a message compares to a list by its elements.
-        (Kind::Object(array), Kind::List(_) | Kind::Tuple(_)) if array.length().is_some() => {
-            let left = iterate::collect(machine, left)?;
-            let right = iterate::collect(machine, right)?;
-            all_equal(machine, &left, &right)?
+        (Kind::Object(array), Kind::List(_) | Kind::Tuple(_) | Kind::Object(_))
+        | (Kind::List(_) | Kind::Tuple(_), Kind::Object(array))
+            if array.length().is_some() =>
+        {
+            let (Some(one), Some(other)) = (left.length(), right.length()) else {
+                return Ok(false);
+            };
+            cost.add_items(one.saturating_add(other))?;
+            all_equal(cost, &left.elements(0..one), &right.elements(0..other))?
         }
-        (Kind::List(_) | Kind::Tuple(_), Kind::Object(array)) if array.length().is_some() => {
-            return equal(machine, right, left);
+        (Kind::Object(_), Kind::Object(_)) => {
+            return Err(Fault::needs_python("the comparison of two messages"));
         }
-        _ => is_same(left, right),
+        _ => false,
     })
 }
 
-fn all_equal(machine: &mut Machine, left: &[Value], right: &[Value]) -> Outcome<bool> {
+fn all_equal(cost: &mut Cost, left: &[Value], right: &[Value]) -> Outcome<bool> {
     if left.len() != right.len() {
         return Ok(false);
     }
     for (left, right) in left.iter().zip(right) {
-        if !equal(machine, left, right)? {
+        if !equal_elements(cost, left, right)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn objects_equal(
-    machine: &mut Machine,
-    left: &Rc<dyn Object>,
-    right: &Rc<dyn Object>,
-) -> Outcome<bool> {
-    if left.type_name() != right.type_name() || left.length() != right.length() {
-        return Ok(false);
+/// Python takes an element for equal to itself, even `nan`.
+fn equal_elements(cost: &mut Cost, left: &Value, right: &Value) -> Outcome<bool> {
+    let is_nan = |value: &Value| matches!(value.0, Kind::Double(value) if value.is_nan());
+    match is_nan(left) && is_nan(right) {
+        true => Err(Fault::needs_python("the comparison of nan with an element")),
+        false => equal(cost, left, right),
     }
-    machine.deeper(|machine| {
-        for index in 0..left.length().unwrap_or(0) {
-            let (Some(one), Some(other)) = (left.item(index), right.item(index)) else {
-                return Ok(false);
-            };
-            if !equal(machine, &one, &other)? {
-                return Ok(false);
-            }
-        }
-        for name in left.attribute_names() {
-            let (Some(one), Some(other)) = (left.attribute(&name), right.attribute(&name)) else {
-                return Ok(false);
-            };
-            if !equal(machine, &one, &other)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    })
 }
 
-fn is_same(left: &Value, right: &Value) -> bool {
+/// `is`, where it does not depend on how Python stores values.
+fn is_same(left: &Value, right: &Value) -> Outcome<bool> {
     match (&left.0, &right.0) {
-        (Kind::None, Kind::None) | (Kind::Ellipsis, Kind::Ellipsis) => true,
-        (Kind::Bool(left), Kind::Bool(right)) => left == right,
-        (Kind::Integer(left), Kind::Integer(right)) => left == right,
-        (Kind::Double(left), Kind::Double(right)) => left == right,
-        (Kind::Text(left), Kind::Text(right)) => left == right,
-        (Kind::Bytes(left), Kind::Bytes(right)) => left == right,
-        (Kind::Tuple(left), Kind::Tuple(right)) => {
-            Rc::ptr_eq(left, right) || (left.items.is_empty() && right.items.is_empty())
-        }
-        (Kind::List(left), Kind::List(right)) => Rc::ptr_eq(left, right),
-        (Kind::Set(left), Kind::Set(right)) => Rc::ptr_eq(left, right),
-        (Kind::Dictionary(left), Kind::Dictionary(right)) => Rc::ptr_eq(left, right),
-        (Kind::Iterator(left), Kind::Iterator(right)) => Rc::ptr_eq(left, right),
-        (Kind::Lambda(left), Kind::Lambda(right)) => Rc::ptr_eq(left, right),
-        (Kind::Object(left), Kind::Object(right)) => Rc::ptr_eq(left, right),
-        (Kind::Type(left), Kind::Type(right))
-        | (Kind::Function(left), Kind::Function(right))
-        | (Kind::Module(left), Kind::Module(right)) => left == right,
-        (Kind::TypeMethod(of, left), Kind::TypeMethod(other, right)) => {
-            of == other && left == right
-        }
-        _ => false,
+        (Kind::None, Kind::None) => Ok(true),
+        (Kind::Bool(left), Kind::Bool(right)) => Ok(left == right),
+        (Kind::None | Kind::Bool(_), _) | (_, Kind::None | Kind::Bool(_)) => Ok(false),
+        _ => Err(Fault::needs_python("the operator is of such values")),
     }
 }
 
-/// Whether a value is an element, a key or a part of a text.
-fn contains(machine: &mut Machine, holder: &Value, value: &Value) -> Outcome<bool> {
-    match &holder.0 {
-        Kind::Text(text) => match value.as_text() {
-            Some(part) => {
-                machine.steps(text.len() / 16)?;
-                Ok(text.contains(part))
-            }
-            None => Err(format!(
-                "{} in {}: a text holds texts only; str(…) makes one",
-                short(value),
-                short(holder)
-            )
-            .into()),
-        },
-        Kind::Bytes(bytes) => match &value.0 {
-            Kind::Bytes(part) => {
-                machine.steps(bytes.len())?;
-                Ok(part.is_empty() || bytes.windows(part.len()).any(|window| *window == **part))
-            }
-            _ => Ok(value
-                .as_integer()
-                .is_some_and(|wanted| bytes.iter().any(|byte| i128::from(*byte) == wanted))),
-        },
-        Kind::Set(set) => set.contains(value),
-        Kind::Dictionary(dictionary) | Kind::View(ViewKind::Keys, dictionary) => {
-            Ok(dictionary.value(value)?.is_some())
-        }
-        Kind::Range(range) if value.as_integer().is_some() => {
-            let wanted = value.as_integer().unwrap_or(0);
-            let distance = wanted.saturating_sub(range.start);
-            let is_between = match range.step > 0 {
-                true => (range.start..range.stop).contains(&wanted),
-                false => wanted <= range.start && wanted > range.stop,
-            };
-            Ok(is_between && distance % range.step == 0)
-        }
-        _ if iterate::is_iterable(holder) => {
-            let mut source = iterate::iterator(machine, holder)?;
-            while let Some(item) = source.next(machine)? {
-                if equal(machine, &item, value)? {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        }
-        _ => Err(format!(
-            "{} in {}: a {} has no elements",
-            short(value),
-            short(holder),
-            holder.type_name()
-        )
-        .into()),
+/// Whether a value is an element, or a part of a text.
+fn contains(cost: &mut Cost, holder: &Value, value: &Value) -> Outcome<bool> {
+    if let Kind::Text(text) = &holder.0 {
+        cost.add(text.len())?;
+        return value
+            .as_text()
+            .map(|part| text.contains(part))
+            .ok_or_else(|| {
+                let (value, holder) = (short(value), short(holder));
+                format!("{value} in {holder}: a text holds texts only; str(…) makes one").into()
+            });
     }
-}
-
-fn ordered(
-    machine: &mut Machine,
-    left: &Value,
-    right: &Value,
-    sign: &str,
-    holds: fn(Ordering) -> bool,
-) -> Outcome<bool> {
-    if let (Kind::Set(left), Kind::Set(right)) = (&left.0, &right.0) {
-        let (fewer, more) = match sign.starts_with('<') {
-            true => (left, right),
-            false => (right, left),
-        };
-        let is_strict = sign.len() == 1;
-        return Ok(fewer.is_within(more) && !(is_strict && fewer.length() == more.length()));
+    if let (Kind::Bytes(bytes), Kind::Bytes(part)) = (&holder.0, &value.0) {
+        cost.add(bytes.len().saturating_mul(part.len().max(1)))?;
+        return Ok(part.is_empty() || bytes.windows(part.len()).any(|window| *window == **part));
     }
-    // None: a number that is no number is in no order.
-    Ok(order(machine, left, right, sign)?.is_some_and(holds))
+    if let (Kind::Bytes(_), None | Some(..0 | 256..)) = (&holder.0, value.as_integer()) {
+        return Err(Fault::needs_python("the search for no byte in bytes"));
+    }
+    let Some(length) = holder.length() else {
+        let of = holder.type_name();
+        let (value, holder) = (short(value), short(holder));
+        return Err(format!("{value} in {holder}: a {of} has no elements").into());
+    };
+    cost.add_items(length)?;
+    for item in holder.elements(0..length) {
+        if equal_elements(cost, &item, value)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-/// The order of two values, for `sorted`, `min` and `max`.
-pub(super) fn is_less(machine: &mut Machine, left: &Value, right: &Value) -> Outcome<bool> {
-    compare(machine, left, Comparator::Less, right)
+/// Whether Python's `<` holds, for `min` and `max`.
+pub(super) fn is_less(cost: &mut Cost, left: &Value, right: &Value) -> Outcome<bool> {
+    compare(cost, left, Comparator::Less, right)
 }
 
-fn order(
-    machine: &mut Machine,
-    left: &Value,
-    right: &Value,
-    sign: &str,
-) -> Outcome<Option<Ordering>> {
-    machine.steps(1)?;
+fn order(cost: &mut Cost, left: &Value, right: &Value, sign: &str) -> Outcome<Option<Ordering>> {
+    cost.add(1)?;
     if let Some(order) = numbers_order(left, right) {
         return Ok(order);
     }
@@ -255,12 +148,15 @@ fn order(
         (Kind::Text(left), Kind::Text(right)) => Ok(Some(left.cmp(right))),
         (Kind::Bytes(left), Kind::Bytes(right)) => Ok(Some(left.cmp(right))),
         (Kind::List(left), Kind::List(right)) | (Kind::Tuple(left), Kind::Tuple(right)) => {
-            for (one, other) in left.items.iter().zip(&right.items) {
-                if !equal(machine, one, other)? {
-                    return order(machine, one, other, sign);
+            for (one, other) in left.iter().zip(&**right) {
+                if !equal_elements(cost, one, other)? {
+                    return order(cost, one, other, sign);
                 }
             }
-            Ok(Some(left.items.len().cmp(&right.items.len())))
+            Ok(Some(left.len().cmp(&right.len())))
+        }
+        (Kind::Object(_), _) | (_, Kind::Object(_)) => {
+            Err(Fault::needs_python("the order of arrays and messages"))
         }
         _ => Err(format!(
             "{} {sign} {}: a {} and a {} have no order",
@@ -285,4 +181,11 @@ fn numbers_order(left: &Value, right: &Value) -> Option<Option<Ordering>> {
         (Some(left), Some(right)) => Some(left.cmp(&right)),
         _ => one.partial_cmp(&other),
     })
+}
+
+/// The integer that a number is exactly, if it is one.
+pub(super) fn exact_integer(value: f64) -> Option<i128> {
+    // 2^126: safely below the largest integer.
+    let is_whole = value.trunc() == value && value.abs() < 8.507_059_173_023_462e37;
+    is_whole.then_some(value as i128)
 }

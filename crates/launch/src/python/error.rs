@@ -19,6 +19,9 @@ pub struct ExpressionError {
     pub message: String,
     /// The name that has no value, if that is the reason.
     pub unknown_name: Option<Arc<str>>,
+    /// Whether Python may have a value for the expression, which has more than
+    /// the basics.
+    pub(super) needs_python: bool,
 }
 
 pteros::msg::debug_as_display!(ExpressionError);
@@ -30,6 +33,7 @@ impl ExpressionError {
             character: fault.at.map_or(1, |at| at as usize + 1),
             message: fault.message,
             unknown_name: fault.unknown_name,
+            needs_python: fault.needs_python,
         }
     }
 }

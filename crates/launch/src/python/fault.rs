@@ -11,6 +11,8 @@ pub(super) struct Fault {
     pub at: Option<u32>,
     /// The name that has no value, if that is the reason.
     pub unknown_name: Option<Arc<str>>,
+    /// Whether Python may have a value for the expression.
+    pub needs_python: bool,
 }
 
 pub(super) type Outcome<T> = Result<T, Fault>;
@@ -18,9 +20,14 @@ pub(super) type Outcome<T> = Result<T, Fault>;
 impl Fault {
     /// A fault at a character.
     pub fn at(at: u32, message: impl Into<String>) -> Self {
+        Self::from(message.into()).or_at(at)
+    }
+
+    /// Something that only Python evaluates.
+    pub fn needs_python(what: impl Into<String>) -> Self {
         Self {
-            at: Some(at),
-            ..Self::from(message.into())
+            needs_python: true,
+            ..Self::from(what.into())
         }
     }
 
@@ -37,6 +44,7 @@ impl From<String> for Fault {
             message,
             at: None,
             unknown_name: None,
+            needs_python: false,
         }
     }
 }

@@ -1,20 +1,16 @@
 //! Names that the program gives to an expression.
 
-use std::rc::Rc;
 use std::sync::Arc;
 
-use super::math_module;
-use super::os_module::OsModule;
-use super::value::{Kind, Value};
+use super::functions;
+use super::value::Value;
 
 /// Free names of an expression and their values, besides Python's own functions.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    values: Rc<Vec<(Arc<str>, Value)>>,
+    pub(super) values: Vec<(Arc<str>, Value)>,
+    pub(super) modules: Vec<String>,
 }
-
-/// Modules that [`Names::with_module`] has.
-const MODULES: [&str; 2] = ["math", "os"];
 
 impl Names {
     /// No names.
@@ -25,39 +21,37 @@ impl Names {
     /// Sets a name.
     #[must_use]
     pub fn with(mut self, name: &str, value: Value) -> Self {
-        let values = Rc::make_mut(&mut self.values);
-        values.retain(|(known, _)| **known != *name);
-        values.push((name.into(), value));
+        self.values.retain(|(known, _)| **known != *name);
+        self.values.push((name.into(), value));
         self
     }
 
-    /// Adds a module: `math`, whose functions also get names without a prefix, as
-    /// in ROS 2, or the parts of `os` that read paths and the given environment.
-    ///
-    /// # Errors
-    /// Other modules.
-    pub fn with_module(
-        self,
-        module: &str,
-        environment: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Self, String> {
-        match module {
-            "math" => {
-                let names = math_module::NAMES.iter();
-                let known = names.fold(self, |known, (short, long)| {
-                    known.with(short, math_module::value(long))
-                });
-                Ok(known.with("math", Value(Kind::Module("math"))))
-            }
-            "os" | "os.path" => Ok(self.with("os", Value::object(OsModule::new(environment)))),
-            _ => Err(format!(
-                "the module {module:?} is not available in expressions; there are {}",
-                MODULES.join(" and ")
-            )),
+    /// Adds a module. As in ROS 2, the functions of `math` also get names without a
+    /// prefix. Every other module needs Python.
+    #[must_use]
+    pub fn with_module(mut self, module: &str) -> Self {
+        self.modules.push(module.into());
+        self
+    }
+
+    /// The value of a name, or of a constant of `math`.
+    pub(super) fn value(&self, name: &str) -> Option<Value> {
+        let given = self.values.iter().find(|(known, _)| **known == *name);
+        match given {
+            Some((_, value)) => Some(value.clone()),
+            None if self.has_module("math") => functions::constant(name),
+            None => None,
         }
     }
 
-    pub(super) fn values(&self) -> Rc<Vec<(Arc<str>, Value)>> {
-        self.values.clone()
+    pub(super) fn has_module(&self, name: &str) -> bool {
+        self.modules.iter().any(|module| module == name)
+    }
+
+    /// The names of values, and those of `math`.
+    pub(super) fn known(&self) -> impl Iterator<Item = &str> {
+        let values = self.values.iter().map(|(name, _)| &**name);
+        let math = functions::MATH.iter().copied();
+        values.chain(math.filter(|_| self.has_module("math")))
     }
 }

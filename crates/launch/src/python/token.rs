@@ -10,11 +10,6 @@ pub(super) enum TokenKind {
     Double(f64),
     Text(String),
     Bytes(Vec<u8>),
-    /// The text between the quotes of an f-string, with unresolved escapes.
-    Formatted {
-        letters: Vec<char>,
-        raw: bool,
-    },
     Name(Arc<str>),
     Sign(&'static str),
     End,
@@ -32,13 +27,12 @@ const SIGNS: &[&str] = &[
     "|", "^", "~", "<", ">", "(", ")", "[", "]", "{", "}", ",", ":", ".", "=",
 ];
 
-/// Splits an expression into tokens; `offset` is the position of its first
-/// character.
-pub(super) fn tokens(letters: &[char], offset: u32) -> Outcome<Vec<Token>> {
+/// Splits an expression into tokens.
+pub(super) fn tokens(letters: &[char]) -> Outcome<Vec<Token>> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(&letter) = letters.get(at) {
-        let place = offset + at as u32;
+        let place = at as u32;
         let wrong = |fault: Fault| fault.or_at(place);
         let next = letters.get(at + 1).copied();
         if letter.is_whitespace() || (letter == '\\' && next == Some('\n')) {
@@ -76,7 +70,7 @@ pub(super) fn tokens(letters: &[char], offset: u32) -> Outcome<Vec<Token>> {
     }
     found.push(Token {
         kind: TokenKind::End,
-        at: offset + letters.len() as u32,
+        at: letters.len() as u32,
     });
     Ok(found)
 }
@@ -144,7 +138,7 @@ fn number_of(text: &str) -> Outcome<TokenKind> {
         Some("0o") => based(8),
         Some("0b") => based(2),
         _ if plain.ends_with(['j', 'J']) => {
-            return Err(format!("{text} is a complex number; these are not supported").into());
+            return Err(Fault::needs_python("a complex number"));
         }
         _ if plain.contains(['.', 'e', 'E']) => {
             let double = plain.parse().map(TokenKind::Double);
@@ -156,14 +150,16 @@ fn number_of(text: &str) -> Outcome<TokenKind> {
         _ => plain.parse(),
     };
     integer.map(TokenKind::Integer).map_err(|error| {
-        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
-        let reason = match error.kind() {
-            PosOverflow | NegOverflow => "does not fit into 127 bits",
-            _ => "is not a number",
-        };
-        format!("{text} {reason}").into()
+        use std::num::IntErrorKind::PosOverflow;
+        match error.kind() {
+            PosOverflow => Fault::needs_python(LARGE_INTEGER),
+            _ => format!("{text} is not a number").into(),
+        }
     })
 }
+
+/// Why a result of more than 127 bits has no value without Python.
+pub(super) const LARGE_INTEGER: &str = "an integer of more than 127 bits";
 
 struct QuotePrefix {
     letters: usize,
@@ -196,50 +192,29 @@ fn quote_prefix(letters: &[char]) -> Option<QuotePrefix> {
 
 /// Reads a text from its opening quote on.
 fn quoted(letters: &[char], at: &mut usize, prefix: &QuotePrefix) -> Outcome<TokenKind> {
+    if prefix.formatted {
+        return Err(Fault::needs_python("an f-string"));
+    }
     let quote = letters[*at];
     let is_triple = letters.get(*at..*at + 3) == Some(&[quote; 3]);
     let length = if is_triple { 3 } else { 1 };
     *at += length;
     let start = *at;
-    let mut braces = 0usize;
     loop {
-        let Some(&letter) = letters.get(*at) else {
-            return Err(format!("the quote {quote} is not closed").into());
-        };
-        // A text within the braces of an f-string may have the same quotes.
-        let is_inner = prefix.formatted && braces > 0;
-        if letter == '\\' && !is_inner {
-            *at += 2;
-        } else if is_inner && matches!(letter, '\'' | '"') {
-            *at += 1;
-            while letters.get(*at).is_some_and(|inner| *inner != letter) {
+        match letters.get(*at) {
+            None => return Err(format!("the quote {quote} is not closed").into()),
+            Some('\\') => *at += 2,
+            Some(_) => {
+                let end = letters.get(*at..*at + length);
+                if end.is_some_and(|end| end.iter().all(|letter| *letter == quote)) {
+                    break;
+                }
                 *at += 1;
             }
-            *at += 1;
-        } else if letter == quote
-            && letters[*at..].iter().take(length).all(|l| *l == quote)
-            && letters.len() >= *at + length
-        {
-            break;
-        } else {
-            let is_doubled = braces == 0 && letters.get(*at + 1) == Some(&letter);
-            match letter {
-                '{' if prefix.formatted && is_doubled => *at += 1,
-                '{' if prefix.formatted => braces += 1,
-                '}' => braces = braces.saturating_sub(1),
-                _ => {}
-            }
-            *at += 1;
         }
     }
     let body = &letters[start..*at];
     *at += length;
-    if prefix.formatted {
-        return Ok(TokenKind::Formatted {
-            letters: body.to_vec(),
-            raw: prefix.raw,
-        });
-    }
     if prefix.bytes {
         return bytes(body, prefix.raw).map(TokenKind::Bytes);
     }
@@ -250,7 +225,7 @@ fn quoted(letters: &[char], at: &mut usize, prefix: &QuotePrefix) -> Outcome<Tok
 }
 
 /// Resolves the escapes of a text.
-pub(super) fn unescaped(letters: &[char]) -> Outcome<String> {
+fn unescaped(letters: &[char]) -> Outcome<String> {
     let mut text = String::new();
     let mut at = 0;
     while let Some(&letter) = letters.get(at) {
@@ -305,7 +280,7 @@ fn escape(next: char, letters: &[char], at: &mut usize) -> Outcome<Escape> {
         'u' => return digits(4, 16),
         'U' => return digits(8, 16),
         'N' => {
-            return Err("\\N{…} names a character; write it itself, or \\u and its number".into());
+            return Err(Fault::needs_python("\\N{…}, a character by its name"));
         }
         '0'..='7' => {
             let mut code = next.to_digit(8).unwrap_or(0);

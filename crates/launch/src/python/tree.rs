@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::value::Value;
+
 /// A node, with the position of its first or its operator's character.
 #[derive(Debug)]
 pub(super) struct Node {
@@ -15,89 +17,34 @@ pub(super) struct Node {
 pub(super) enum NodeKind {
     Constant(Constant),
     Name(Arc<str>),
-    /// An f-string.
-    Formatted(Vec<FormattedPart>),
-    Tuple(Vec<Element>),
-    List(Vec<Element>),
-    Set(Vec<Element>),
-    Dictionary(Vec<Entry>),
-    Unary(UnaryOperator, Box<Node>),
-    Binary(BinaryOperator, Box<Node>, Box<Node>),
+    Tuple(Vec<Node>),
+    List(Vec<Node>),
+    Not(Box<Node>),
+    /// `+a`, `-a` or `~a`
+    Unary(char, Box<Node>),
+    Binary(BinaryOperator, Box<[Node; 2]>),
     /// `a and b and c`
     And(Vec<Node>),
     Or(Vec<Node>),
     /// `a < b <= c`
     Comparison(Box<Node>, Vec<(Comparator, Node)>),
-    /// `a if b else c`
-    Conditional(Box<Conditional>),
+    /// `then if condition else otherwise`, in the order of evaluation: the condition first.
+    Conditional(Box<[Node; 3]>),
     Attribute(Box<Node>, Arc<str>),
-    Item(Box<Node>, Box<Node>),
-    Slice(Box<[Option<Node>; 3]>),
-    Call(Box<Node>, Vec<Argument>),
-    Lambda(Arc<LambdaNode>),
-    Comprehension(ComprehensionKind, Arc<ComprehensionNode>),
+    Item(Box<[Node; 2]>),
+    Slice(Box<Node>, Vec<Option<Node>>),
+    Call(Box<Node>, Vec<Node>),
 }
 
+/// A constant. Unlike a [`Value`], threads can share it.
 #[derive(Clone, Debug)]
 pub(super) enum Constant {
     None,
-    Ellipsis,
     Bool(bool),
     Integer(i128),
     Double(f64),
     Text(Arc<str>),
     Bytes(Arc<[u8]>),
-}
-
-#[derive(Debug)]
-pub(super) struct Conditional {
-    pub then: Node,
-    pub condition: Node,
-    pub otherwise: Node,
-}
-
-/// An element of a list, tuple or set.
-#[derive(Debug)]
-pub(super) enum Element {
-    One(Node),
-    /// `*values`
-    Spread(Node),
-}
-
-#[derive(Debug)]
-pub(super) enum Entry {
-    Pair(Node, Node),
-    /// `**values`
-    Spread(Node),
-}
-
-#[derive(Debug)]
-pub(super) enum Argument {
-    Positional(Node),
-    Named(Arc<str>, Node),
-    /// `*values`
-    Spread(Node),
-    /// `**values`
-    NamedSpread(Node),
-}
-
-#[derive(Debug)]
-pub(super) enum FormattedPart {
-    Text(Arc<str>),
-    Field {
-        value: Node,
-        /// `!r`, `!s` or `!a`.
-        conversion: Option<char>,
-        specification: Vec<FormattedPart>,
-    },
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UnaryOperator {
-    Plus,
-    Minus,
-    Invert,
-    Not,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,22 +63,26 @@ pub(super) enum BinaryOperator {
     BitXor,
 }
 
+/// Operators with their signs and binding strengths.
+pub(super) const OPERATORS: [(BinaryOperator, &str, u8); 12] = [
+    (BinaryOperator::BitOr, "|", 5),
+    (BinaryOperator::BitXor, "^", 6),
+    (BinaryOperator::BitAnd, "&", 7),
+    (BinaryOperator::ShiftLeft, "<<", 8),
+    (BinaryOperator::ShiftRight, ">>", 8),
+    (BinaryOperator::Add, "+", 9),
+    (BinaryOperator::Subtract, "-", 9),
+    (BinaryOperator::Multiply, "*", 10),
+    (BinaryOperator::Divide, "/", 10),
+    (BinaryOperator::FloorDivide, "//", 10),
+    (BinaryOperator::Modulo, "%", 10),
+    (BinaryOperator::Power, "**", 12),
+];
+
 impl BinaryOperator {
     pub fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::FloorDivide => "//",
-            Self::Modulo => "%",
-            Self::Power => "**",
-            Self::ShiftLeft => "<<",
-            Self::ShiftRight => ">>",
-            Self::BitAnd => "&",
-            Self::BitOr => "|",
-            Self::BitXor => "^",
-        }
+        let mut known = OPERATORS.iter();
+        known.find(|known| known.0 == self).map_or("", |one| one.1)
     }
 }
 
@@ -149,128 +100,47 @@ pub(super) enum Comparator {
     IsNot,
 }
 
-#[derive(Debug)]
-pub(super) struct LambdaNode {
-    pub parameters: Vec<Parameter>,
-    /// `*name`
-    pub rest: Option<Arc<str>>,
-    pub body: Node,
-}
-
-#[derive(Debug)]
-pub(super) struct Parameter {
-    pub name: Arc<str>,
-    pub default: Option<Node>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ComprehensionKind {
-    List,
-    Set,
-    Dictionary,
-    Generator,
-}
-
-#[derive(Debug)]
-pub(super) struct ComprehensionNode {
-    /// The element, or a key.
-    pub element: Node,
-    /// The value of a dictionary's entry.
-    pub value: Option<Node>,
-    pub loops: Vec<Loop>,
-}
-
-/// `for target in values if condition …`
-#[derive(Debug)]
-pub(super) struct Loop {
-    pub target: Target,
-    pub values: Node,
-    pub conditions: Vec<Node>,
-}
-
-/// The names that a loop binds.
-#[derive(Debug)]
-pub(super) enum Target {
-    Name(Arc<str>),
-    Several(Vec<Target>),
-}
-
-impl Node {
-    pub fn new(at: u32, kind: NodeKind) -> Self {
-        let depth = 1 + kind.depth_below();
-        Self { at, depth, kind }
-    }
-}
-
-impl NodeKind {
-    fn depth_below(&self) -> u32 {
-        let deepest = |nodes: &mut dyn Iterator<Item = &Node>| {
-            nodes.map(|node| node.depth).max().unwrap_or(0)
-        };
+impl Constant {
+    pub fn value(&self) -> Value {
         match self {
-            Self::Constant(_) | Self::Name(_) => 0,
-            Self::Formatted(parts) => depth_of_parts(parts),
-            Self::Tuple(elements) | Self::List(elements) | Self::Set(elements) => {
-                deepest(&mut elements.iter().map(|one| match one {
-                    Element::One(node) | Element::Spread(node) => node,
-                }))
-            }
-            Self::Dictionary(entries) => entries
-                .iter()
-                .map(|entry| match entry {
-                    Entry::Pair(key, value) => key.depth.max(value.depth),
-                    Entry::Spread(node) => node.depth,
-                })
-                .max()
-                .unwrap_or(0),
-            Self::Unary(_, node) | Self::Attribute(node, _) => node.depth,
-            Self::Binary(_, left, right) | Self::Item(left, right) => left.depth.max(right.depth),
-            Self::And(nodes) | Self::Or(nodes) => deepest(&mut nodes.iter()),
-            Self::Comparison(first, others) => first
-                .depth
-                .max(deepest(&mut others.iter().map(|(_, node)| node))),
-            Self::Conditional(all) => {
-                deepest(&mut [&all.then, &all.condition, &all.otherwise].into_iter())
-            }
-            Self::Slice(parts) => deepest(&mut parts.iter().flatten()),
-            Self::Call(function, arguments) => {
-                let arguments = arguments.iter().map(|argument| match argument {
-                    Argument::Positional(node)
-                    | Argument::Named(_, node)
-                    | Argument::Spread(node)
-                    | Argument::NamedSpread(node) => node,
-                });
-                deepest(&mut arguments.chain([&**function]))
-            }
-            Self::Lambda(lambda) => {
-                let defaults = lambda.parameters.iter();
-                let defaults = defaults.filter_map(|one| one.default.as_ref());
-                deepest(&mut defaults.chain([&lambda.body]))
-            }
-            Self::Comprehension(_, comprehension) => {
-                let ComprehensionNode {
-                    element,
-                    value,
-                    loops,
-                } = &**comprehension;
-                let nodes = loops
-                    .iter()
-                    .flat_map(|one| one.conditions.iter().chain([&one.values]));
-                // Loops nest in each other.
-                loops.len() as u32 + deepest(&mut nodes.chain(value).chain([element]))
-            }
+            Self::None => Value::NONE,
+            Self::Bool(value) => (*value).into(),
+            Self::Integer(value) => (*value).into(),
+            Self::Double(value) => (*value).into(),
+            Self::Text(text) => text.clone().into(),
+            Self::Bytes(bytes) => Value::bytes(bytes),
         }
     }
 }
 
-fn depth_of_parts(parts: &[FormattedPart]) -> u32 {
-    let depths = parts.iter().map(|part| match part {
-        FormattedPart::Text(_) => 0,
-        FormattedPart::Field {
-            value,
-            specification,
-            ..
-        } => value.depth.max(1 + depth_of_parts(specification)),
-    });
-    depths.max().unwrap_or(0)
+impl Node {
+    pub fn new(at: u32, kind: NodeKind) -> Self {
+        let deepest = |nodes: &[Node]| nodes.iter().map(|node| node.depth).max().unwrap_or(0);
+        let below = match &kind {
+            NodeKind::Constant(_) | NodeKind::Name(_) => 0,
+            NodeKind::Tuple(nodes)
+            | NodeKind::List(nodes)
+            | NodeKind::And(nodes)
+            | NodeKind::Or(nodes) => deepest(nodes),
+            NodeKind::Not(node) | NodeKind::Unary(_, node) | NodeKind::Attribute(node, _) => {
+                node.depth
+            }
+            NodeKind::Binary(_, both) | NodeKind::Item(both) => deepest(&**both),
+            NodeKind::Conditional(all) => deepest(&**all),
+            NodeKind::Call(node, others) => node.depth.max(deepest(others)),
+            NodeKind::Comparison(node, others) => {
+                let others = others.iter().map(|(_, node)| node.depth);
+                others.fold(node.depth, u32::max)
+            }
+            NodeKind::Slice(node, parts) => {
+                let parts = parts.iter().flatten().map(|node| node.depth);
+                parts.fold(node.depth, u32::max)
+            }
+        };
+        Self {
+            at,
+            depth: 1 + below,
+            kind,
+        }
+    }
 }

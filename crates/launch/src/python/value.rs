@@ -1,14 +1,7 @@
 //! Values of expressions.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
-
-use super::dictionary::{Dictionary, Set};
-use super::fault::Outcome;
-use super::limits::VALUE_DEPTH_MAX;
-use super::machine::Machine;
-use super::tree::LambdaNode;
 
 /// A structure of the program, as a message: names and their values.
 ///
@@ -19,7 +12,7 @@ pub trait Object {
     fn type_name(&self) -> String;
     /// The value of an attribute; none if there is no attribute of that name.
     fn attribute(&self, name: &str) -> Option<Value>;
-    /// The names of all attributes, for `dir` and for suggestions in errors.
+    /// The names of all attributes, for suggestions in errors and for Python.
     fn attribute_names(&self) -> Vec<String>;
     /// Number of elements, if it is an array. `0` is false, as in Python.
     fn length(&self) -> Option<usize> {
@@ -27,10 +20,6 @@ pub trait Object {
     }
     /// The element at an index below [`length`](Object::length).
     fn item(&self, _index: usize) -> Option<Value> {
-        None
-    }
-    /// Its text, as `str(x)` returns it; none for a text with the attributes.
-    fn text(&self) -> Option<String> {
         None
     }
 }
@@ -42,112 +31,19 @@ pub struct Value(pub(super) Kind);
 #[derive(Clone)]
 pub(super) enum Kind {
     None,
-    Ellipsis,
     Bool(bool),
     Integer(i128),
     Double(f64),
     Text(Arc<str>),
     Bytes(Arc<[u8]>),
-    List(Rc<Sequence>),
-    Tuple(Rc<Sequence>),
-    Set(Rc<Set>),
-    Dictionary(Rc<Dictionary>),
-    /// `keys()`, `values()` or `items()` of a dictionary.
-    View(ViewKind, Rc<Dictionary>),
-    Range(Range),
-    Slice(Rc<[Value; 3]>),
-    Iterator(Rc<SharedIterator>),
-    /// A class, as `int`.
-    Type(&'static str),
-    /// A function, as `len` or `math.sin`.
-    Function(&'static str),
-    Module(&'static str),
-    /// A method of a value.
-    Method(Rc<Method>),
-    /// A method of a class, as `str.upper`.
-    TypeMethod(&'static str, &'static str),
-    Lambda(Rc<Lambda>),
+    List(Rc<[Value]>),
+    Tuple(Rc<[Value]>),
     Object(Rc<dyn Object>),
-}
-
-/// Elements of a list or tuple.
-pub(super) struct Sequence {
-    pub items: Vec<Value>,
-    pub depth: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ViewKind {
-    Keys,
-    Values,
-    Items,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
-    pub start: i128,
-    pub stop: i128,
-    /// Never zero.
-    pub step: i128,
-}
-
-pub(super) struct SharedIterator {
-    pub name: &'static str,
-    pub depth: u32,
-    pub inner: RefCell<Box<dyn ValueIterator>>,
-}
-
-/// Gives values one after the other.
-pub(super) trait ValueIterator {
-    fn next(&mut self, machine: &mut Machine) -> Outcome<Option<Value>>;
-}
-
-pub(super) struct Method {
-    pub receiver: Value,
-    pub name: &'static str,
-    pub depth: u32,
-}
-
-pub(super) struct Lambda {
-    pub node: Arc<LambdaNode>,
-    pub scope: Scope,
-    pub defaults: Vec<Option<Value>>,
-    pub depth: u32,
-}
-
-impl Range {
-    /// Number of elements.
-    pub fn length(&self) -> usize {
-        let Self { start, stop, step } = *self;
-        let distance = if step > 0 {
-            stop.saturating_sub(start)
-        } else {
-            start.saturating_sub(stop)
-        };
-        if distance <= 0 {
-            return 0;
-        }
-        let step = step.unsigned_abs();
-        let count = (distance as u128).div_ceil(step);
-        usize::try_from(count).unwrap_or(usize::MAX)
-    }
-
-    /// The element at an index below the length.
-    pub fn item(&self, index: usize) -> i128 {
-        let distance = self.step.saturating_mul(index as i128);
-        self.start.saturating_add(distance)
-    }
 }
 
 impl Value {
     /// `None`.
     pub const NONE: Self = Self(Kind::None);
-
-    /// A list.
-    pub fn list(items: Vec<Value>) -> Self {
-        let depth = depth_of(&items);
-        Self(Kind::List(Rc::new(Sequence { items, depth })))
-    }
 
     /// Bytes.
     pub fn bytes(bytes: &[u8]) -> Self {
@@ -166,14 +62,7 @@ impl Value {
             Kind::Bool(value) => *value,
             Kind::Integer(value) => *value != 0,
             Kind::Double(value) => *value != 0.0,
-            Kind::Text(text) => !text.is_empty(),
-            Kind::Bytes(bytes) => !bytes.is_empty(),
-            Kind::List(sequence) | Kind::Tuple(sequence) => !sequence.items.is_empty(),
-            Kind::Set(set) => set.length() > 0,
-            Kind::Dictionary(dictionary) | Kind::View(_, dictionary) => dictionary.length() > 0,
-            Kind::Range(range) => range.length() > 0,
-            Kind::Object(object) => object.length() != Some(0),
-            _ => true,
+            _ => self.length() != Some(0),
         }
     }
 
@@ -206,7 +95,6 @@ impl Value {
     pub fn type_name(&self) -> String {
         let name = match &self.0 {
             Kind::None => "NoneType",
-            Kind::Ellipsis => "ellipsis",
             Kind::Bool(_) => "bool",
             Kind::Integer(_) => "int",
             Kind::Double(_) => "float",
@@ -214,172 +102,52 @@ impl Value {
             Kind::Bytes(_) => "bytes",
             Kind::List(_) => "list",
             Kind::Tuple(_) => "tuple",
-            Kind::Set(set) => set.type_name(),
-            Kind::Dictionary(_) => "dict",
-            Kind::View(kind, _) => kind.type_name(),
-            Kind::Range(_) => "range",
-            Kind::Slice(_) => "slice",
-            Kind::Iterator(iterator) => iterator.name,
-            Kind::Type(_) => "type",
-            Kind::Module(_) => "module",
-            Kind::Function(_) | Kind::Method(_) => "builtin_function_or_method",
-            Kind::TypeMethod(..) => "method_descriptor",
-            Kind::Lambda(_) => "function",
             Kind::Object(object) => return object.type_name(),
         };
         name.into()
     }
 
-    /// Number of values in each other, from 0.
-    pub(super) fn depth(&self) -> u32 {
+    /// Number of elements: characters of a text. None if it has no elements.
+    pub(super) fn length(&self) -> Option<usize> {
         match &self.0 {
-            Kind::List(sequence) | Kind::Tuple(sequence) => sequence.depth,
-            Kind::Set(set) => set.depth,
-            Kind::Dictionary(dictionary) | Kind::View(_, dictionary) => dictionary.depth,
-            Kind::Iterator(iterator) => iterator.depth,
-            Kind::Method(method) => method.depth,
-            Kind::Lambda(lambda) => lambda.depth,
-            _ => 0,
+            Kind::Text(text) => Some(text.chars().count()),
+            Kind::Bytes(bytes) => Some(bytes.len()),
+            Kind::List(items) | Kind::Tuple(items) => Some(items.len()),
+            Kind::Object(object) => object.length(),
+            _ => None,
+        }
+    }
+
+    /// The elements at these indices, which are below the length.
+    pub(super) fn elements(&self, at: impl Iterator<Item = usize>) -> Vec<Value> {
+        match &self.0 {
+            Kind::Text(text) => {
+                let letters: Vec<char> = text.chars().collect();
+                let letters = at.filter_map(|index| letters.get(index));
+                letters.map(|letter| letter.to_string().into()).collect()
+            }
+            Kind::Bytes(bytes) => {
+                let bytes = at.filter_map(|index| bytes.get(index));
+                bytes.map(|byte| i128::from(*byte).into()).collect()
+            }
+            Kind::List(items) | Kind::Tuple(items) => {
+                at.filter_map(|index| items.get(index).cloned()).collect()
+            }
+            Kind::Object(object) => at.filter_map(|index| object.item(index)).collect(),
+            _ => Vec::new(),
         }
     }
 }
 
-impl ViewKind {
-    /// An entry of a dictionary as this view shows it.
-    pub fn item(self, entry: &(Value, Value)) -> Value {
-        match self {
-            Self::Keys => entry.0.clone(),
-            Self::Values => entry.1.clone(),
-            Self::Items => {
-                let items = vec![entry.0.clone(), entry.1.clone()];
-                let depth = depth_of(&items);
-                Value(Kind::Tuple(Rc::new(Sequence { items, depth })))
+macro_rules! value_from {
+    ($($from:ty => $kind:ident),*) => {$(
+        impl From<$from> for Value {
+            fn from(value: $from) -> Self {
+                Self(Kind::$kind(value.into()))
             }
         }
-    }
-
-    pub fn type_name(self) -> &'static str {
-        match self {
-            Self::Keys => "dict_keys",
-            Self::Values => "dict_values",
-            Self::Items => "dict_items",
-        }
-    }
+    )*};
 }
 
-/// Variables around a position, and the names that the program gives. A scope never
-/// changes. So a function that captures it cannot become part of itself.
-#[derive(Clone)]
-pub(super) struct Scope {
-    variables: Option<Rc<Variable>>,
-    given: Rc<Vec<(Arc<str>, Value)>>,
-}
-
-struct Variable {
-    name: Arc<str>,
-    value: Value,
-    depth: u32,
-    outer: Option<Rc<Variable>>,
-}
-
-impl Scope {
-    /// The outermost scope.
-    pub fn of(given: Rc<Vec<(Arc<str>, Value)>>) -> Self {
-        Self {
-            variables: None,
-            given,
-        }
-    }
-
-    /// The scope with one more variable.
-    pub fn with(&self, name: &Arc<str>, value: Value) -> Outcome<Self> {
-        let depth = checked(value.depth().max(self.depth()) + 1)?;
-        Ok(Self {
-            variables: Some(Rc::new(Variable {
-                name: name.clone(),
-                value,
-                depth,
-                outer: self.variables.clone(),
-            })),
-            given: self.given.clone(),
-        })
-    }
-
-    pub fn value(&self, name: &str) -> Option<&Value> {
-        let mut next = &self.variables;
-        while let Some(variable) = next {
-            if *variable.name == *name {
-                return Some(&variable.value);
-            }
-            next = &variable.outer;
-        }
-        let given = self.given.iter().rfind(|(known, _)| **known == *name);
-        given.map(|(_, value)| value)
-    }
-
-    /// The names that the program gives.
-    pub fn given(&self) -> impl Iterator<Item = &str> {
-        self.given.iter().map(|(name, _)| &**name)
-    }
-
-    /// Number of scopes in each other, and of values in their variables.
-    pub fn depth(&self) -> u32 {
-        self.variables.as_ref().map_or(0, |variable| variable.depth)
-    }
-}
-
-/// Refuses a value that is nested too deep.
-pub(super) fn checked(depth: u32) -> Outcome<u32> {
-    if depth > VALUE_DEPTH_MAX {
-        return Err(format!("a value is nested more than {VALUE_DEPTH_MAX} deep").into());
-    }
-    Ok(depth)
-}
-
-/// The depth of a value that holds these.
-pub(super) fn depth_of<'v>(values: impl IntoIterator<Item = &'v Value>) -> u32 {
-    let deepest = values.into_iter().map(Value::depth).max();
-    1 + deepest.unwrap_or(0)
-}
-
-impl From<bool> for Value {
-    fn from(value: bool) -> Self {
-        Self(Kind::Bool(value))
-    }
-}
-
-impl From<i128> for Value {
-    fn from(value: i128) -> Self {
-        Self(Kind::Integer(value))
-    }
-}
-
-impl From<i64> for Value {
-    fn from(value: i64) -> Self {
-        Self(Kind::Integer(value.into()))
-    }
-}
-
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Self(Kind::Integer(value.into()))
-    }
-}
-
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Self(Kind::Double(value))
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self(Kind::Text(text.into()))
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Self {
-        Self(Kind::Text(text.into()))
-    }
-}
+value_from!(bool => Bool, i128 => Integer, i64 => Integer, u64 => Integer, f64 => Double,
+    &str => Text, String => Text, Arc<str> => Text);

@@ -13,7 +13,7 @@ use crate::close_names::{did_you_mean, listed};
 use crate::command_output::{CommandFailure, CommandLimits, command_output};
 use crate::error::KnownCause;
 use crate::packages::{Packages, is_program};
-use crate::python::{Expression, ExpressionError, Names};
+use crate::python::{Evaluator, ExpressionError, Names, Python};
 use crate::scope::{GlobalParameter, Scope};
 
 /// Every substitution: name, smallest and largest number of arguments, argument
@@ -294,15 +294,19 @@ impl LazyArguments<'_> {
             .with("false", false.into());
         let modules = modules.split(',').map(str::trim);
         for module in modules.filter(|module| !module.is_empty()) {
-            names = names.with_module(module, self.scope.environment.clone())?;
+            names = names.with_module(module);
         }
-        let explained = |error: ExpressionError| match &error.unknown_name {
+        let environment = &self.scope.environment;
+        let python = Python {
+            environment: Some(environment.clone()),
+            ..Python::of(|name| environment.get(name).cloned())
+        };
+        let evaluator = Evaluator::new(&expression, python);
+        let value = evaluator.and_then(|mut evaluator| evaluator.text(&names));
+        value.map_err(|error: ExpressionError| match &error.unknown_name {
             Some(name) => format!("{error}; an argument is $(var {name})"),
             None => error.to_string(),
-        };
-        let expression = Expression::parse(&expression).map_err(explained)?;
-        let value = expression.evaluate(&names).map_err(explained)?;
-        Ok(value.to_string())
+        })
     }
 
     fn loop_variable(&mut self) -> Result<String, String> {

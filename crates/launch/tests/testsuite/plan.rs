@@ -41,6 +41,15 @@ fn message(text: &str) -> Result<String, String> {
     Ok(messages(&plan)[0].to_owned())
 }
 
+/// Whether launch files of these folders have a Python for their expressions.
+fn has_python() -> bool {
+    let mut python = std::process::Command::new("/usr/bin/env");
+    let python = python
+        .env("PATH", "/bin:/usr/bin")
+        .args(["python3", "-I", "-c", ""]);
+    python.output().is_ok_and(|output| output.status.success())
+}
+
 #[test]
 fn every_substitution_evaluates_as_in_ros_2() {
     for (text, given) in [
@@ -87,6 +96,13 @@ fn every_substitution_evaluates_as_in_ros_2() {
         ("$(find-exec sh)", "/bin/sh"),
         ("\\$(var x) \\\\ $5", "$(var x) \\ $5"),
     ] {
+        let needs_python = [" for ", "os.", ".format("]
+            .iter()
+            .any(|part| text.contains(part));
+        if needs_python && !has_python() {
+            eprintln!("skipped, for it needs python3: {text}");
+            continue;
+        }
         assert_eq!(message(text).as_deref(), Ok(given), "{text}");
     }
     assert_eq!(message("$(anon n)").unwrap(), "n_host_1_1");
