@@ -113,14 +113,8 @@ impl Writer {
         reader.progress.end_stall(progress, guid, &mut self.events);
         reader.begin_round_if_idle();
         if let Some(destination) = self.destinations.get_mut(destination) {
-            let sizes = ChangeSizes {
-                history: &self.history,
-                mean: self.sample_bytes_mean,
-            };
-            let before = reader.proof.requested_through;
-            let ahead = sizes.received_ahead(&acknack.state, before, end);
-            let last = acknack.state.iter().last().map_or(0, |last| last.0);
-            reader.proof.requested_through = before.max(last.min(end.saturating_sub(1)));
+            let sizes = ChangeSizes::new(&self.history, self.sample_bytes_mean);
+            let ahead = reader.proof.note_request(&acknack.state, end, sizes);
             let fragment = usize::from(self.config.fragment_size.network);
             destination.note_progress(reader, (base, ahead), sizes, fragment);
         }

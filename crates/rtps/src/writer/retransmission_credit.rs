@@ -185,12 +185,16 @@ impl RetransmissionCredit {
 /// The sizes of a writer's changes, as credit.
 #[derive(Clone, Copy)]
 pub(super) struct ChangeSizes<'a> {
-    pub history: &'a HistoryCache,
+    history: &'a HistoryCache,
     /// The size of those that the history no longer has.
     pub mean: usize,
 }
 
-impl ChangeSizes<'_> {
+impl<'a> ChangeSizes<'a> {
+    pub const fn new(history: &'a HistoryCache, mean: usize) -> Self {
+        Self { history, mean }
+    }
+
     fn of(change: &WriterChange) -> usize {
         let payload = change.payload.len().max(change.deferred_bytes);
         payload.saturating_add(SAMPLE_HEAD_BYTES)
@@ -244,7 +248,7 @@ pub(super) struct RetransmissionProof {
     /// not earned again when the base has passed them.
     ahead: usize,
     /// The highest number that the reader has requested.
-    pub requested_through: i64,
+    requested_through: i64,
 }
 
 impl RetransmissionProof {
@@ -256,6 +260,16 @@ impl RetransmissionProof {
     /// Notes fragments that earned credit by themselves.
     pub fn note_fragments(&mut self, bytes: usize) {
         self.unproved = self.unproved.saturating_sub(bytes);
+    }
+
+    /// Notes the numbers that an ACKNACK requests. Returns the bytes that it acknowledges
+    /// beyond its base. `end`: the first unsent number.
+    pub fn note_request(&mut self, state: &SequenceSet, end: i64, sizes: ChangeSizes<'_>) -> usize {
+        let ahead = sizes.received_ahead(state, self.requested_through, end);
+        let last = state.iter().last().map_or(0, |last| last.0);
+        let last = last.min(end.saturating_sub(1));
+        self.requested_through = self.requested_through.max(last);
+        ahead
     }
 
     /// Whether an acknowledgement can earn something, or has earned it before.
@@ -589,10 +603,7 @@ mod tests {
                 ..crate::history::tests::change(number)
             });
         }
-        let sizes = ChangeSizes {
-            history: &history,
-            mean: 50,
-        };
+        let sizes = ChangeSizes::new(&history, 50);
         let head = SAMPLE_HEAD_BYTES;
         for (first, last, bytes) in [
             (1, 1, 24_000 + head),
