@@ -2,10 +2,6 @@
 //!
 //! It uses only std. Every wait has a timeout, and a dropped peer is killed.
 //! `verify/interop/README.md` describes the lines.
-#![allow(
-    dead_code,
-    reason = "programs that include it by path use a part of it"
-)]
 #![allow(clippy::disallowed_methods, reason = "other vendors' programs")]
 
 use std::io::{BufRead, BufReader, Write};

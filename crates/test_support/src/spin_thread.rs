@@ -1,8 +1,4 @@
 //! A thread that spins nodes beside a test.
-#![allow(
-    dead_code,
-    reason = "programs that include it by path use a part of it"
-)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

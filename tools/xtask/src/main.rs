@@ -10,8 +10,6 @@ mod counts;
 mod coverage;
 mod dist;
 mod documents;
-#[path = "../../../verify/interop/peer.rs"]
-mod driver;
 mod figures;
 mod finding;
 mod flood;

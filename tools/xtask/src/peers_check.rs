@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use pteros_test_support::peer::{Peer, value};
 
-use crate::driver::{Peer, value};
 use crate::namespace;
 use crate::peers::Peers;
 

@@ -1,10 +1,9 @@
-//! The fuzz targets of bags (`verify/fuzz/src/bag.rs`) without a fuzzer: on the inputs of
+//! The fuzz targets of bags (`test_support/src/fuzz/bag.rs`) without a fuzzer: on the inputs of
 //! `verify/fuzz/seeds`, on the fixtures, and on changes of them.
 
-#[path = "../../../../verify/fuzz/src/bag.rs"]
-mod bag;
-
 use std::path::{Path, PathBuf};
+
+use pteros_test_support::fuzz::bag;
 
 /// Changed inputs of each format.
 const CHANGES: usize = 400;

@@ -229,7 +229,7 @@ fn millis(span: Duration) -> u64 {
 fn is_timeout(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref::<CallError>(),
-        Some(CallError::TimedOut { .. })
+        Some(CallError::TimedOut { .. } | CallError::Unanswered { .. })
     )
 }
 
@@ -306,10 +306,7 @@ impl GoalSession<'_> {
     }
 
     fn timeout_error(&self, client: &Client<DynamicService>) -> CallError {
-        CallError::TimedOut {
-            service: client.service_name().into(),
-            waited_ms: self.limit_ms,
-        }
+        client.timed_out(Duration::from_millis(self.limit_ms))
     }
 
     /// Fails after Ctrl-C or the timeout.

@@ -66,29 +66,30 @@ where
     let client: Client<S> = node.create_client(&name)?;
     let end = Instant::now() + CALL_TIMEOUT;
     let left = || end.saturating_duration_since(Instant::now());
+    let late = || client.timed_out(CALL_TIMEOUT);
     while !client.wait_for_service(left().min(POLL_PERIOD)) {
-        check_deadline(session, &name, left())?;
+        check_deadline(session, late, left())?;
     }
     let mut call = client.call_async(request)?;
     loop {
         if let Some(response) = call.take() {
             return Ok(response?);
         }
-        check_deadline(session, &name, left())?;
+        check_deadline(session, late, left())?;
         session.spin_once(left().min(POLL_PERIOD));
     }
 }
 
-fn check_deadline(session: &Session, service: &str, left: Duration) -> Result<()> {
+fn check_deadline(
+    session: &Session,
+    late: impl FnOnce() -> CallError,
+    left: Duration,
+) -> Result<()> {
     if session.context.is_shut_down() {
         return Err(Interrupted.into());
     }
     if left.is_zero() {
-        return Err(CallError::TimedOut {
-            service: service.into(),
-            waited_ms: u64::try_from(CALL_TIMEOUT.as_millis()).unwrap_or(u64::MAX),
-        }
-        .into());
+        return Err(late().into());
     }
     Ok(())
 }

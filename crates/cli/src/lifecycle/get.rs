@@ -62,13 +62,14 @@ impl Get {
         let console = cli.console;
         let mut rows = Vec::new();
         let mut failed = false;
-        for StateQuery { node, response, .. } in states {
-            let response = response.unwrap_or_else(|| {
-                Err(CallError::TimedOut {
-                    service: format!("{node}/get_state"),
-                    waited_ms: u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX),
-                })
-            });
+        for query in states {
+            let StateQuery {
+                node,
+                client,
+                response,
+                ..
+            } = query;
+            let response = response.unwrap_or_else(|| Err(client.timed_out(self.timeout)));
             let (one, json) = (self.node_name.is_some(), console.json);
             match response {
                 Err(error) if one => return Err(interrupted(error)),

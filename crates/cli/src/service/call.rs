@@ -110,11 +110,7 @@ impl Call {
                 }
                 interrupted(&session)?;
                 if left().is_zero() {
-                    return Err(CallError::TimedOut {
-                        service: client.service_name().into(),
-                        waited_ms: millis(limit),
-                    }
-                    .into());
+                    return Err(client.timed_out(limit).into());
                 }
                 session.spin_once(left().min(POLL_PERIOD));
             };

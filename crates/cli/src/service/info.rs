@@ -3,7 +3,7 @@
 use super::lookup::find_service;
 use crate::cli_context::CliContext;
 use crate::session::{DiscoveryFlags, Session};
-use crate::topic::info::{gid_text, qos_json, qos_lines};
+use crate::topic::info::{gid_text, node_path, qos_json, qos_lines};
 use anyhow::Result;
 use clap::Args;
 use pteros::Graph;
@@ -48,6 +48,7 @@ impl Info {
         let service = find_service(&session, &graph, &name)?;
         let clients = endpoints(&graph, &name, Side::Client);
         let servers = endpoints(&graph, &name, Side::Server);
+        let mismatches = mismatches(&graph, &name);
         if cli.console.json {
             let rows = |side: Side, all: &[ServiceEndpoint]| -> Value {
                 all.iter().map(|one| one.json(side, &library)).collect()
@@ -57,6 +58,7 @@ impl Info {
                 "types": service.types,
                 "clients": rows(Side::Client, &clients),
                 "servers": rows(Side::Server, &servers),
+                "mismatches": mismatches,
             }))?);
         }
         let types = match service.types.as_slice() {
@@ -75,8 +77,24 @@ impl Info {
                 text += end;
             }
         }
-        Ok(cli.console.text(&text)?)
+        cli.console.text(&text)?;
+        for mismatch in mismatches {
+            cli.console.note(mismatch);
+        }
+        Ok(())
     }
+}
+
+/// Which clients and servers may not understand each other, and why; each pair once.
+fn mismatches(graph: &Graph, service: &str) -> Vec<String> {
+    let pairs = graph.match_reports(&format!("rq{service}Request"));
+    let texts = pairs.iter().filter_map(|pair| {
+        let (client, server) = (node_path(&pair.publisher), node_path(&pair.subscription));
+        let reason = pair.service_mismatch()?;
+        let text = format!("client {client} and server {server}: {reason}");
+        Some(escape_line(&text).into_owned())
+    });
+    texts.collect()
 }
 
 /// The clients or servers of a service. A client reads replies and a server reads

@@ -145,8 +145,11 @@ fn pair_text(pair: &MatchReport) -> String {
              subscription's type; its log has the reason\n"
         ),
     };
+    let mismatch = pair.service_mismatch().map_or_else(String::new, |reason| {
+        format!("      \x1b[33mservices:\x1b[0m  {}\n", escape_line(&reason))
+    });
     format!(
-        "  {} -> {}: {}{dropped}",
+        "  {} -> {}: {}{mismatch}{dropped}",
         escape_line(&from),
         escape_line(&to),
         outcomes.collect::<String>()
@@ -190,6 +193,7 @@ fn pair_json(pair: &MatchReport) -> Value {
         "subscription": endpoint_json(&pair.subscription),
         "outcomes": pair.outcomes.iter().map(outcome_json).collect::<Vec<_>>(),
         "undecodable": pair.undecodable_count(),
+        "service_mismatch": pair.service_mismatch(),
     })
 }
 

@@ -23,8 +23,6 @@ mod namespaces;
 mod networks;
 mod packages;
 mod param;
-#[path = "../../../../verify/interop/peer.rs"]
-mod peer;
 mod publish_mode;
 mod qos;
 mod remote_types;
@@ -36,8 +34,6 @@ mod ros2_side_by_side;
 mod security;
 mod services;
 mod sim_time;
-#[path = "../../../pteros/tests/support/spin_thread.rs"]
-mod spin_thread;
 mod stalled;
 mod stopped_processes;
 #[cfg(feature = "durable")]
@@ -49,3 +45,5 @@ mod trace;
 mod wrong_inputs;
 #[cfg(feature = "zenoh")]
 mod zenoh_networks;
+
+use pteros_test_support::{peer, spin_thread};

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-#[path = "../../../../verify/interop/peer.rs"]
-mod peer;
+use pteros_test_support::peer;
+
 mod sets;
 mod vendors;
 

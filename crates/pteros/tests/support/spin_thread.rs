@@ -1,1 +1,0 @@
-../../../test_support/src/spin_thread.rs

@@ -1,1 +1,0 @@
-../../crates/test_support/src/peer.rs
