@@ -374,10 +374,20 @@ fn run_humble() -> Result<TestRun> {
             return Ok(run);
         }
     };
-    let mut command = test_command(None, true)?;
-    command.env(ros2::HUMBLE_VARIABLE, prefix).args(WHOLE);
-    command.args(["--test", "ros2_programs", "--", "--ignored", "humble_"]);
-    Ok(run_tests(command)?.0)
+    let step = Step {
+        build: &WHOLE,
+        package: Some("pteros-cli"),
+        name: Some("ros2_programs"),
+        filter: Filter {
+            part: "humble_",
+            ignored: true,
+        },
+        is_quick: false,
+    };
+    step.run(Surroundings {
+        humble: Some(&prefix),
+        ..surroundings(None)
+    })
 }
 
 /// Attacks two processes that communicate, at 100 000 packets a second of every kind.
@@ -513,7 +523,11 @@ fn surroundings(peers: Option<&Path>) -> Surroundings<'_> {
         Ok(()) => Network::Private,
         Err(_) => Network::Shared,
     };
-    Surroundings { peers, network }
+    Surroundings {
+        peers,
+        humble: None,
+        network,
+    }
 }
 
 /// Installs and builds the peers. A missing peer, or a system without private

@@ -12,12 +12,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::checkout::root;
 use crate::counts::Counts;
-use crate::namespace;
 use crate::test_programs::{TestGroup, cargo_program};
+use crate::{namespace, ros2};
 
 /// Environment variable with the folder of the peer programs.
 const PEERS_VARIABLE: &str = "PTEROS_PEERS";
@@ -79,6 +79,8 @@ pub enum Network {
 pub struct Surroundings<'a> {
     /// Folder of other DDS stacks.
     pub peers: Option<&'a Path>,
+    /// An installed ROS 2 Humble.
+    pub humble: Option<&'a Path>,
     /// Their network.
     pub network: Network,
 }
@@ -127,6 +129,9 @@ impl Tests<'_> {
         if let Some(folder) = surroundings.peers {
             command.env(PEERS_VARIABLE, folder);
         }
+        if let Some(prefix) = surroundings.humble {
+            command.env(ros2::HUMBLE_VARIABLE, prefix);
+        }
         if std::env::var_os("RUST_TEST_THREADS").is_none() {
             command.env("RUST_TEST_THREADS", test_threads().to_string());
         }
@@ -137,6 +142,13 @@ impl Tests<'_> {
                 if chosen.is_empty() {
                     let tests = group.tests.iter();
                     chosen.extend(tests.filter(|name| name.contains(filter.part)).cloned());
+                    if chosen.is_empty() && !group.tests.is_empty() {
+                        bail!(
+                            "{}: no test has {:?} in its name",
+                            group.title(),
+                            filter.part
+                        );
+                    }
                 }
             }
             Self::Documentation(packages) => {
@@ -413,6 +425,7 @@ mod tests {
             };
             let all = [Tests::Group(&group)];
             let surroundings = Surroundings {
+                humble: None,
                 peers: None,
                 network: Network::Shared,
             };

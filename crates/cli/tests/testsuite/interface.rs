@@ -219,7 +219,7 @@ fn the_first_folder_of_the_interface_path_has_the_package() {
         command.args(["interface", "proto", name]);
         let paths = std::env::join_paths(folders).unwrap();
         command.env("PTEROS_INTERFACE_PATH", paths);
-        support::finish(command)
+        crate::support::finish(command)
     };
     let both = [&first, &second].map(|folder| folder.path().to_str().unwrap());
     let text = show("robot_msgs/msg/Arm", &both).ok();

@@ -3,9 +3,9 @@
 //!
 //! PTEROS_ROS2_HUMBLE names the installation.
 
-use crate::ros2::{Program, Ros2};
+use super::ros2::{Program, Ros2};
+use super::{LINE_MAX, OTHERS};
 use crate::support::Domain;
-use crate::{LINE_MAX, OTHERS};
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::String as Text;
 use pteros::prelude::*;

@@ -1,6 +1,6 @@
 //! Round trips between two contexts over Zenoh, in one process: latency by size.
 //!
-//! `cargo run --release -p pteros-zenoh --example round_trips [SECONDS]`. Both sessions
+//! `cargo run --release -p pteros-zenoh --example latency [SECONDS]`. Both sessions
 //! are peers that are connected with each other by TCP on this host.
 #![allow(clippy::disallowed_methods, reason = "measures a real machine")]
 
