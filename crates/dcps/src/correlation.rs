@@ -51,7 +51,9 @@ pub fn service_mismatch(one: VendorId, other: VendorId) -> Option<String> {
         return None;
     }
     let style = CorrelationStyle::of_vendor;
-    if let Some(vendor) = [one, other].into_iter().find(|v| style(*v).is_none()) {
+    let has_header = |vendor| style(vendor) == Some(CorrelationStyle::PayloadHeader);
+    let unknown = [one, other].into_iter().find(|v| style(*v).is_none());
+    if let Some(vendor) = unknown.filter(|_| !has_header(one) && !has_header(other)) {
         return Some(format!(
             "requests and replies of {vendor:?} may begin with a header (basic mapping of \
              DDS-RPC), where those of Pteros and Fast DDS have their ids in the inline QoS; set \
@@ -61,9 +63,9 @@ pub fn service_mismatch(one: VendorId, other: VendorId) -> Option<String> {
     let follows = |vendor| vendor == VendorId::PTEROS;
     (style(one) != style(other) && !follows(one) && !follows(other)).then(|| {
         format!(
-            "{one:?} and {other:?} relate replies to requests in different ways, one by the \
-             inline QoS and one by a header in the payload; let one stack, or Pteros, have both \
-             the client and the server"
+            "{one:?} and {other:?} may relate replies to requests in different ways, by the \
+             inline QoS or by a header in the payload; let one stack, or Pteros, have both the \
+             client and the server"
         )
     })
 }

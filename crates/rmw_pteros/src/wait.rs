@@ -211,16 +211,17 @@ impl WaitSetState {
             Err(Failure::error("the context was finalized during the wait"))
         } else {
             if is_look {
-                self.note_vain_look();
+                self.note_empty_check();
             }
             Err(Failure::new(ret::TIMEOUT, "nothing is ready"))
         }
     }
-    /// Notes a look that found nothing, and gives the CPU to other threads after several.
+
+    /// Notes a check that found nothing, and yields the CPU to other threads after several.
     ///
-    /// A multi-threaded executor looks without end while the callback of a timer's group
+    /// A multi-threaded executor checks without end while the callback of a timer's group
     /// runs in another thread. That thread may wait for this CPU.
-    fn note_vain_look(&self) {
+    fn note_empty_check(&self) {
         if self.empty_checks.fetch_add(1, Ordering::Relaxed) >= EMPTY_CHECKS_MAX {
             self.empty_checks.store(0, Ordering::Relaxed);
             std::thread::yield_now();

@@ -295,12 +295,19 @@ fn run_seeded(build: &[&str], name: &str, part: &str) -> Result<TestRun> {
         groups.extend(program.groups()?);
     }
     groups.retain(|group| group.name == name);
+    if groups.is_empty() {
+        bail!("the copy with the seeded bugs has no tests {name}");
+    }
     let tests: Vec<Tests> = groups.iter().map(Tests::Group).collect();
     let filter = Filter {
         part,
         ignored: false,
     };
-    run_processes(&tests, surroundings(None), filter)
+    let seeded = Surroundings {
+        seeded: true,
+        ..surroundings(None)
+    };
+    run_processes(&tests, seeded, filter)
 }
 
 /// The steps that build with the feature `zenoh`, which nothing else needs.
@@ -526,6 +533,7 @@ fn surroundings(peers: Option<&Path>) -> Surroundings<'_> {
     Surroundings {
         peers,
         humble: None,
+        seeded: false,
         network,
     }
 }

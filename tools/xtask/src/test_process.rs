@@ -22,6 +22,9 @@ use crate::{namespace, ros2};
 /// Environment variable with the folder of the peer programs.
 const PEERS_VARIABLE: &str = "PTEROS_PEERS";
 
+/// Environment variable of a build with the seeded bugs.
+const SEEDED_VARIABLE: &str = "PTEROS_TEST_SEEDED";
+
 /// Number of failed tests that are repeated. More have a cause in common.
 const REPEATED_MAX: usize = 5;
 
@@ -81,6 +84,8 @@ pub struct Surroundings<'a> {
     pub peers: Option<&'a Path>,
     /// An installed ROS 2 Humble.
     pub humble: Option<&'a Path>,
+    /// The build has the seeded bugs: a test that needs them must run.
+    pub seeded: bool,
     /// Their network.
     pub network: Network,
 }
@@ -128,6 +133,9 @@ impl Tests<'_> {
         };
         if let Some(folder) = surroundings.peers {
             command.env(PEERS_VARIABLE, folder);
+        }
+        if surroundings.seeded {
+            command.env(SEEDED_VARIABLE, "1");
         }
         if let Some(prefix) = surroundings.humble {
             command.env(ros2::HUMBLE_VARIABLE, prefix);
@@ -192,6 +200,11 @@ impl Tests<'_> {
         }
         let status = child.wait().context("wait for the tests")?;
         process.end(status.success(), |why| println!("{}: {why}", self.title()));
+        let has_names = matches!(self, Self::Group(group) if !group.tests.is_empty());
+        if has_names && !process.has_result && process.counts.failed == 0 {
+            println!("{}: ended without a result", self.title());
+            process.counts.failed = 1;
+        }
         process.seconds = began.elapsed().as_secs_f64();
         Ok(process)
     }
@@ -271,6 +284,8 @@ pub fn run_all(all: &[Tests], surroundings: Surroundings, filter: Filter) -> Res
 #[derive(Default)]
 struct Process {
     counts: Counts,
+    /// Whether the harness printed a result.
+    has_result: bool,
     seconds: f64,
     /// Full names of failed tests.
     failed: Vec<String>,
@@ -286,6 +301,7 @@ impl Process {
         }
         if let Some(more) = test_result(line) {
             self.counts.add(more);
+            self.has_result = true;
         }
         self.skips
             .extend(skip_reason(line).map(|(reason, is_ignored)| (reason.to_owned(), is_ignored)));
@@ -426,6 +442,7 @@ mod tests {
             let all = [Tests::Group(&group)];
             let surroundings = Surroundings {
                 humble: None,
+                seeded: false,
                 peers: None,
                 network: Network::Shared,
             };

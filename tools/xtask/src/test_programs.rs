@@ -19,9 +19,6 @@ use crate::progress;
 /// Name of the integration-test program of a crate.
 pub const TESTSUITE: &str = "testsuite";
 
-/// Where cargo's messages about built programs are kept while they are read.
-const MESSAGES_FILE: &str = "target/test-programs.json";
-
 /// What kind of tests a program has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -179,7 +176,9 @@ fn toolchain_libraries() -> Result<PathBuf> {
 /// # Errors
 /// Cargo could not be run, or the build failed.
 pub fn build(arguments: &[&str]) -> Result<Vec<TestProgram>> {
-    let file = root().join(MESSAGES_FILE);
+    // Another task may build in this checkout at the same time.
+    let file = format!("target/test-programs-{}.json", std::process::id());
+    let file = root().join(file);
     let folder = file.parent().unwrap_or(&file);
     std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     let output = File::create(&file).with_context(|| file.display().to_string())?;

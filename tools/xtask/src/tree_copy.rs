@@ -29,6 +29,8 @@ impl TreeCopy {
             if let Some(folder) = target.parent() {
                 std::fs::create_dir_all(folder)?;
             }
+            // It may be read-only, as its source was.
+            let _ = std::fs::remove_file(&target);
             std::fs::write(&target, bytes)
                 .with_context(|| format!("write {}", target.display()))?;
             let permissions = std::fs::metadata(like)?.permissions();

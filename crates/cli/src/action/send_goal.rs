@@ -227,10 +227,8 @@ fn millis(span: Duration) -> u64 {
 }
 
 fn is_timeout(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref::<CallError>(),
-        Some(CallError::TimedOut { .. } | CallError::Unanswered { .. })
-    )
+    let error = error.downcast_ref::<CallError>();
+    error.is_some_and(CallError::is_timeout)
 }
 
 impl GoalSession<'_> {

@@ -5,6 +5,7 @@ import importlib
 import json
 import os
 import resource
+import signal
 import sys
 
 requests = os.fdopen(os.dup(0), "rb")
@@ -65,7 +66,11 @@ def evaluated(request):
     return str(value) if request["wanted"] == "text" else str(bool(value))
 
 
+# Nobody waits longer. The default action ends the process, also if pteros was killed.
+SECONDS_MAX = 90
+
 for line in requests:
+    signal.alarm(SECONDS_MAX)
     try:
         answer = {"value": evaluated(json.loads(line, object_hook=restored))}
     except BaseException as error:
@@ -73,6 +78,7 @@ for line in requests:
         if isinstance(error, SyntaxError):
             answer = {"error": f"SyntaxError: {error.msg}", "character": error.offset}
         if isinstance(error, NameError):
-            answer["name"] = error.name
+            answer["name"] = getattr(error, "name", None)
     answers.write(json.dumps(answer) + "\n")
     answers.flush()
+    signal.alarm(0)

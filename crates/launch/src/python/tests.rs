@@ -24,7 +24,11 @@ fn python() -> Option<Python> {
     let output = command_output(command, limits).ok();
     if !output.is_some_and(|output| output.status.success()) {
         let program = python.program.display();
-        eprintln!("skipped: {program} cannot be started; expressions beyond the basics need it");
+        // Not `println!`, whose output is captured when a test passes.
+        let _ = std::io::Write::write_fmt(
+            &mut std::io::stdout(),
+            format_args!("\nskipped: {program} cannot be started, which evaluates Python\n"),
+        );
         return None;
     }
     // Many tests at once start it slowly.

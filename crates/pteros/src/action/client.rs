@@ -221,8 +221,8 @@ impl<A: ActionTypeSupport> ClientGoalHandle<A> {
     /// time-out.
     ///
     /// # Errors
-    /// See [`ActionError`]; [`CallError::TimedOut`] if the goal has not ended in
-    /// time.
+    /// See [`ActionError`]; a [time-out](CallError::is_timeout) if the goal has not ended
+    /// in time.
     pub fn result(&self, timeout: Duration) -> Result<WrappedResult<A::Result>, ActionError> {
         let request = A::request_result(&self.core.support, self.id);
         let response = self.core.results.call(&request, timeout)?;

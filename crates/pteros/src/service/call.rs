@@ -115,6 +115,13 @@ pub enum CallError {
     },
 }
 
+impl CallError {
+    /// Whether no response arrived in time, for whatever reason.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::TimedOut { .. } | Self::Unanswered { .. })
+    }
+}
+
 pteros_msg::debug_as_display!(CallError);
 
 impl From<CreateError> for CallError {

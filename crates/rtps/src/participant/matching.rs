@@ -13,6 +13,7 @@ use crate::retransmission_window::RetransmissionWindow;
 use crate::time::Instant;
 
 use super::peer::Peer;
+use super::refused_writers::is_unseen_refusal;
 use super::unvalidated_participant::SourceCheck;
 use super::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
 use crate::stats::Tally;
@@ -129,7 +130,7 @@ impl Participant {
             self.remotes.remove(guid);
             self.events.push_back(ParticipantEvent::EndpointLost(guid));
         }
-        self.unstored_writers.remove_participant(prefix);
+        self.refused_writers.remove_participant(prefix);
         self.receive_memory.close(prefix);
         self.retransmission_windows.close(prefix);
         self.events
@@ -220,7 +221,7 @@ impl Participant {
                     self.stats.impersonation.tally();
                     return;
                 }
-                self.unstored_writers.remove(guid);
+                self.refused_writers.remove(guid);
                 self.remove_remote_endpoint(guid);
             }
             SedpChange::Malformed => self.stats.malformed.tally(),
@@ -260,6 +261,7 @@ impl Participant {
 
     /// Removes a remote endpoint.
     pub(super) fn remove_remote_endpoint(&mut self, guid: Guid) {
+        self.refused_writers.remove(guid);
         if self.remotes.find(guid).is_some() {
             self.unmatch_remote(guid);
             self.remotes.remove(guid);
@@ -299,7 +301,7 @@ impl Participant {
             self.unmatch_remote(guid);
         }
         self.remotes.insert(guid.prefix, record);
-        self.unstored_writers.remove(guid);
+        self.refused_writers.remove(guid);
         let remote = Arc::new(remote);
         self.events.push_back(if is_known {
             ParticipantEvent::EndpointChanged {
@@ -369,7 +371,8 @@ impl Participant {
         let Some(before) = self.matches.record(local.guid, remote.guid, &outcome) else {
             return;
         };
-        self.has_refused_writers |= remote.is_writer() && outcome.is_rule_of_ours();
+        self.has_refused_writers |=
+            remote.is_writer() && is_unseen_refusal(local, remote, &outcome);
         let (local, remote) = (local.guid, remote.clone());
         if before == Some(MatchOutcome::Matched) {
             self.events.push_back(ParticipantEvent::Unmatched {

@@ -84,7 +84,7 @@ use locator_validation::UnvalidatedLocators;
 use path_evidence::Paths;
 use peer::Peers;
 use receive_memory::ReceiveMemory;
-use refused_writers::UnstoredWriters;
+use refused_writers::RefusedWriters;
 use remote_endpoints::RemoteEndpoints;
 use retransmission_windows::RetransmissionWindows;
 use same_host_announcement::AnnouncementQueue;
@@ -122,7 +122,7 @@ pub struct Participant {
     types: TypeLookup,
     locals: LocalEndpoints,
     remotes: RemoteEndpoints,
-    unstored_writers: UnstoredWriters,
+    refused_writers: RefusedWriters,
     has_refused_writers: bool,
     table_states: TableStates,
     receive_memory: ReceiveMemory,
@@ -169,7 +169,7 @@ impl Participant {
             types: TypeLookup::new(config.prefix),
             locals: LocalEndpoints::default(),
             remotes: RemoteEndpoints::default(),
-            unstored_writers: UnstoredWriters::default(),
+            refused_writers: RefusedWriters::default(),
             has_refused_writers: false,
             table_states: TableStates::default(),
             receive_memory: ReceiveMemory::new(&config.limits),

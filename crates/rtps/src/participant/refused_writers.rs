@@ -17,34 +17,70 @@ use crate::discovery::data::EndpointData;
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::locator::Route;
 use crate::matching::MatchOutcome;
-use crate::qos::Reliability;
+use crate::qos::{Durability, Reliability};
+use crate::time::{Duration, Instant};
 
 use super::Participant;
 use super::remote_endpoints::short_hash;
 
-/// Writers without a record that are remembered. Further ones are not answered.
+/// Writers without a record that are remembered, of all participants and of one. Further
+/// ones are not answered.
 const UNSTORED_MAX: usize = 4_096;
+const UNSTORED_OF_ONE_MAX: usize = 256;
 
-/// The reliable writers that discovery announced and did not store, with the hash of
-/// their topic.
+/// The least time between two answers to a writer. Its next HEARTBEAT gets what this one
+/// does not, and many HEARTBEATs in one datagram get one answer.
+const ANSWER_PERIOD: Duration = Duration::from_millis(5);
+
+/// Writers whose last answer is remembered. If there are more, all are forgotten.
+const ANSWERED_MAX: usize = 4_096;
+
+/// What is known of refused writers besides their records.
 #[derive(Default)]
-pub(super) struct UnstoredWriters {
-    topics: BTreeMap<Guid, u32>,
+pub(super) struct RefusedWriters {
+    /// The reliable writers that discovery announced and did not store, with the hash of
+    /// their topic.
+    unstored: BTreeMap<Guid, u32>,
+    /// When each was last answered.
+    answered: BTreeMap<Guid, Instant>,
 }
 
-impl UnstoredWriters {
-    pub(super) fn note(&mut self, guid: Guid, topic: &str) {
-        if self.topics.len() < UNSTORED_MAX {
-            self.topics.insert(guid, short_hash(topic));
+impl RefusedWriters {
+    fn note_unstored(&mut self, guid: Guid, topic: &str) {
+        let of_one = self.unstored.range(guid.prefix.with(EntityId::UNKNOWN)..);
+        let of_one = of_one.take_while(|(writer, _)| writer.prefix == guid.prefix);
+        if self.unstored.len() < UNSTORED_MAX && of_one.count() < UNSTORED_OF_ONE_MAX {
+            self.unstored.insert(guid, short_hash(topic));
         }
     }
 
+    /// Forgets a writer that is stored now, or that has ended.
     pub(super) fn remove(&mut self, guid: Guid) {
-        self.topics.remove(&guid);
+        self.unstored.remove(&guid);
+        self.answered.remove(&guid);
     }
 
     pub(super) fn remove_participant(&mut self, prefix: GuidPrefix) {
-        self.topics.retain(|writer, _| writer.prefix != prefix);
+        self.unstored.retain(|writer, _| writer.prefix != prefix);
+        self.answered.retain(|writer, _| writer.prefix != prefix);
+    }
+
+    /// Forgets the writers of a participant that are not in `announced`.
+    pub(super) fn retain(&mut self, prefix: GuidPrefix, announced: &[Guid]) {
+        self.unstored
+            .retain(|writer, _| writer.prefix != prefix || announced.contains(writer));
+    }
+
+    fn is_just_answered(&self, now: Instant, writer: Guid) -> bool {
+        let last = self.answered.get(&writer);
+        last.is_some_and(|last| now < last.after(ANSWER_PERIOD))
+    }
+
+    fn note_answered(&mut self, now: Instant, writer: Guid) {
+        if self.answered.len() >= ANSWERED_MAX {
+            self.answered.clear();
+        }
+        self.answered.insert(writer, now);
     }
 }
 
@@ -65,39 +101,65 @@ impl Participant {
     }
 
     /// A remote writer that local readers refused, although its stack may take them for
-    /// matched. `None` for any other writer. Allocates only for a refused one.
-    pub fn refused_writer(&self, writer: Guid) -> Option<RefusedWriter> {
+    /// matched, and that is answered now. `None` for any other writer, and for one that
+    /// was answered less than 5 ms ago. Allocates only for a refused one.
+    pub fn refused_writer(&mut self, now: Instant, writer: Guid) -> Option<RefusedWriter> {
+        if self.refused_writers.is_just_answered(now, writer) {
+            return None;
+        }
+        let refused = self.find_refused_writer(writer)?;
+        self.refused_writers.note_answered(now, writer);
+        Some(refused)
+    }
+
+    fn find_refused_writer(&self, writer: Guid) -> Option<RefusedWriter> {
         let peer = self.peers.find(writer.prefix)?;
         let (readers, route) = if let Some(known) = self.remotes.find(writer) {
             let on_topic = self.locals.on_topic(known.topic(), false);
+            let data = known.data();
             let refuses = |reader: &EndpointData| {
                 let outcome = self.matches.find(reader.guid, writer);
-                outcome.is_some_and(MatchOutcome::is_rule_of_ours)
+                outcome.is_some_and(|outcome| is_unseen_refusal(reader, &data, outcome))
             };
             let readers = ids_of(on_topic.map(|reader| &**reader).filter(|r| refuses(r)));
-            if readers.is_empty() {
-                return None;
-            }
-            let route = peer.route_to(&known.data(), &self.config.network);
+            let route = peer.route_to(&data, &self.config.network);
             (readers, route)
         } else {
-            let topic = self.unstored_writers.topics.get(&writer)?;
+            let topic = self.refused_writers.unstored.get(&writer)?;
             // Another topic with this hash does no harm: the writer ignores the answer.
             let is_on_topic =
                 |local: &&EndpointData| !local.is_writer() && short_hash(&local.topic) == *topic;
             let locals = self.locals.iter().map(|local| &**local);
-            (ids_of(locals.filter(is_on_topic)), peer.user.clone())
+            let route = peer.shared_memory.as_ref().unwrap_or(&peer.user);
+            (ids_of(locals.filter(is_on_topic)), route.clone())
         };
         (!readers.is_empty()).then_some(RefusedWriter { readers, route })
     }
 
     /// Notes that an endpoint of a discovered participant is not stored, or no longer.
+    /// Durable writers are not answered: what is acknowledged would be lost if they are
+    /// stored and matched later.
     pub(super) fn note_unstored(&mut self, endpoint: &EndpointData) {
-        if endpoint.is_writer() && endpoint.qos.reliability == Reliability::Reliable {
-            self.unstored_writers.note(endpoint.guid, &endpoint.topic);
+        let qos = &endpoint.qos;
+        if endpoint.is_writer()
+            && qos.reliability == Reliability::Reliable
+            && qos.durability == Durability::Volatile
+        {
+            self.refused_writers
+                .note_unstored(endpoint.guid, &endpoint.topic);
             self.has_refused_writers = true;
         }
     }
+}
+
+/// Whether other stacks may take a pair for matched that was refused here. All compare the
+/// names of types.
+pub(super) fn is_unseen_refusal(
+    local: &EndpointData,
+    remote: &EndpointData,
+    outcome: &MatchOutcome,
+) -> bool {
+    outcome.is_rule_of_ours() && local.type_name == remote.type_name
 }
 
 fn ids_of<'a>(readers: impl Iterator<Item = &'a EndpointData>) -> Vec<EntityId> {

@@ -159,6 +159,7 @@ impl Participant {
         for guid in removed {
             self.remove_remote_endpoint(guid);
         }
+        self.refused_writers.retain(prefix, announced);
     }
 
     /// Whether a participant is a same-host peer.

@@ -309,7 +309,7 @@ impl Core {
                 route_to_readers(heartbeat.reader, heartbeat.writer, &mut |machine| {
                     machine.handle_heartbeat(now, source, heartbeat);
                 });
-                self.acknowledge_refused(source.prefix, heartbeat);
+                self.acknowledge_refused(now, source.prefix, heartbeat);
             }
             Submessage::HeartbeatFrag(heartbeat) => {
                 route_to_readers(heartbeat.reader, heartbeat.writer, &mut |machine| {
@@ -332,12 +332,12 @@ impl Core {
 
     /// Answers a heartbeat of a writer for the readers that refused it, see
     /// [`Participant::refused_writer`](pteros_rtps::participant::Participant::refused_writer).
-    fn acknowledge_refused(&self, source: GuidPrefix, heartbeat: &Heartbeat) {
+    fn acknowledge_refused(&self, now: Instant, source: GuidPrefix, heartbeat: &Heartbeat) {
         if heartbeat.is_final || !self.received.refuses_writers.load(Ordering::Relaxed) {
             return;
         }
         let writer = source.with(heartbeat.writer);
-        let Some(refused) = self.participant().lock().refused_writer(writer) else {
+        let Some(refused) = self.participant().lock().refused_writer(now, writer) else {
             return;
         };
         for reader in refused.readers {

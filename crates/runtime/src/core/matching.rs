@@ -544,6 +544,7 @@ impl Core {
             let is_mutually_known = self.is_mutually_known(remote.guid);
             let prefix = remote.guid.prefix;
             let window = self.participant().lock().retransmission_window(prefix);
+            let is_on_demand = self.shm_connections.is_on_demand(prefix);
             let mut state = writer.state.lock();
             self.write_deferred(now, &writer, &mut state);
             writer.serialize_pending(&mut state);
@@ -553,11 +554,13 @@ impl Core {
                 state.machine.suppress_initial_heartbeat(remote.guid);
             }
             writer.update_connected_count(&state.machine);
-            drop(state);
-            if self.shm_connections.is_on_demand(remote.guid.prefix) {
+            // Before a publisher that decides under this lock whether its message leaves
+            // the process.
+            if is_on_demand {
                 writer.note_on_demand_peer();
             }
             writer.note_remote(1);
+            drop(state);
             self.serve_writer(now, &writer);
             writer.events.note_matched(remote.guid, 1);
             mismatch::warn_about_definitions(self.prefix, &writer.data, remote);

@@ -1,5 +1,5 @@
-//! Unloading a component frees its endpoints, threads, descriptors and memory. This
-//! is a separate test binary, since it counts the resources of the whole process.
+//! Unloading a component frees its endpoints, threads, descriptors and memory. The test
+//! has a process of its own, since it counts the resources of the whole process.
 
 #![allow(clippy::disallowed_methods, reason = "waits for real threads")]
 
@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::support::{DEMO_PACKAGE, MISBEHAVING_PACKAGE, Running, TIMEOUT};
 use pteros_container::{ContainerOptions, ExecutorKind};
+use pteros_test_support::own_process;
 
 const CYCLES: usize = 200;
 
@@ -92,10 +93,13 @@ const ARENAS: &str = "MALLOC_ARENA_MAX";
 #[test]
 fn two_hundred_load_unload_cycles_leave_no_resources() {
     if std::env::var_os(ARENAS).is_none() {
-        let own = std::env::current_exe().unwrap();
-        let mut again = std::process::Command::new(own);
-        let status = again.env(ARENAS, "1").status().unwrap();
-        assert!(status.success(), "{status}");
+        let test = "cycles::two_hundred_load_unload_cycles_leave_no_resources";
+        let mut again = own_process::command(test);
+        let output = again.env(ARENAS, "1").output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let passed = output.status.success() && text.contains("test result: ok. 1 passed");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(passed, "{}\n{text}{errors}", output.status);
         return;
     }
     run_cycles(ExecutorKind::Single);

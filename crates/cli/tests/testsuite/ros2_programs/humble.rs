@@ -112,7 +112,7 @@ impl Ours {
             ..ContextOptions::default()
         });
         let context = context.unwrap();
-        let node = context.create_node(&format!("native_{join}")).unwrap();
+        let node = context.create_node(format!("native_{join}")).unwrap();
         let name = format!("/native_{join}");
         let publisher = node.create_publisher::<Text>("/chatter").unwrap();
         let heard = node.create_polled_subscription("/chatter").unwrap();

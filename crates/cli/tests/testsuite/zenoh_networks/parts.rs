@@ -35,7 +35,12 @@ pub const REQUEST: &str = "a request";
 pub fn command(host: &Namespace, part: &str) -> Command {
     let own = std::env::current_exe().expect("its own path");
     let own = own.to_string_lossy();
-    let mut command = host.command(&[&own, "--exact", "parts::a_part", "--nocapture"]);
+    let mut command = host.command(&[
+        &own,
+        "--exact",
+        "zenoh_networks::parts::a_part",
+        "--nocapture",
+    ]);
     command.env(PART, part);
     command
 }
