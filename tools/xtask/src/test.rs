@@ -456,7 +456,10 @@ fn has_pytest() -> bool {
 /// they use would be built again.
 fn build_libraries(packages: &[&str]) -> Result<TestRun> {
     let packages = packages.iter().filter(|word| **word != "--tests");
-    let words = ["build"].iter().chain(packages).chain(&["--lib"]);
+    let words = ["build"]
+        .iter()
+        .chain(packages)
+        .chain(&["--lib", "--tests"]);
     cargo(&words.copied().collect::<Vec<_>>())
 }
 
