@@ -59,6 +59,16 @@ impl MatchOutcome {
     }
 }
 
+/// Whether other stacks may take a pair for matched that was refused here. All compare the
+/// names of types.
+pub(crate) fn is_unseen_refusal(
+    local: &EndpointData,
+    remote: &EndpointData,
+    outcome: &MatchOutcome,
+) -> bool {
+    outcome.is_rule_of_ours() && local.type_name == remote.type_name
+}
+
 /// Matches a writer and a reader on the same topic. PARTITION comes first, because
 /// endpoints of different partitions are separated on purpose.
 pub fn evaluate_match(writer: &EndpointData, reader: &EndpointData) -> MatchOutcome {

@@ -8,12 +8,11 @@ use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::discovery::sedp::SedpChange;
 use crate::id::{Guid, GuidPrefix};
 use crate::locator::{Locator, Route};
-use crate::matching::{MatchOutcome, evaluate_match};
+use crate::matching::{MatchOutcome, evaluate_match, is_unseen_refusal};
 use crate::retransmission_window::RetransmissionWindow;
 use crate::time::Instant;
 
 use super::peer::Peer;
-use super::refused_writers::is_unseen_refusal;
 use super::unvalidated_participant::SourceCheck;
 use super::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
 use crate::stats::Tally;

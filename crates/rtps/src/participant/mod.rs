@@ -31,6 +31,7 @@ mod path_evidence;
 mod paths;
 mod peer;
 mod receive_memory;
+mod refused_writer_table;
 mod refused_writers;
 mod remote_endpoints;
 mod retransmission_windows;
@@ -49,7 +50,7 @@ pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, Securit
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
 pub use receive_memory::{MemoryHolder, ReceiveMemoryUse};
-pub use refused_writers::RefusedWriter;
+pub use refused_writer_table::RefusedWriter;
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
 
@@ -84,7 +85,7 @@ use locator_validation::UnvalidatedLocators;
 use path_evidence::Paths;
 use peer::Peers;
 use receive_memory::ReceiveMemory;
-use refused_writers::RefusedWriters;
+use refused_writer_table::RefusedWriters;
 use remote_endpoints::RemoteEndpoints;
 use retransmission_windows::RetransmissionWindows;
 use same_host_announcement::AnnouncementQueue;

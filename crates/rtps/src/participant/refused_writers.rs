@@ -4,94 +4,25 @@
 //! A reliable writer waits for the acknowledgements of its matched readers, with all
 //! its other readers. So the reader acknowledges what it refuses
 //! ([`Reader::acknowledge_refused`](crate::reader::Reader::acknowledge_refused)): the
-//! samples are dropped, and nothing counts as a match. There are two causes: a rule
-//! that other stacks do not apply ([`MatchOutcome::is_rule_of_ours`]), and a record that
-//! discovery did not store because a table or the receive memory was full.
+//! samples are dropped, and nothing counts as a match. There are two causes: a rule that
+//! other stacks do not apply
+//! ([`MatchOutcome::is_rule_of_ours`](crate::matching::MatchOutcome::is_rule_of_ours)),
+//! and a record that discovery did not store because a table or the receive memory was
+//! full.
 //!
 //! Writers of participants that are not discovered are not answered.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::discovery::data::EndpointData;
-use crate::id::{EntityId, Guid, GuidPrefix};
-use crate::locator::Route;
-use crate::matching::MatchOutcome;
+use crate::id::{EntityId, Guid};
+use crate::matching::is_unseen_refusal;
 use crate::qos::{Durability, Reliability};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 
 use super::Participant;
+use super::refused_writer_table::RefusedWriter;
 use super::remote_endpoints::short_hash;
-
-/// Writers without a record that are remembered, of all participants and of one. Further
-/// ones are not answered.
-const UNSTORED_MAX: usize = 4_096;
-const UNSTORED_OF_ONE_MAX: usize = 256;
-
-/// The least time between two answers to a writer. Its next HEARTBEAT gets what this one
-/// does not, and many HEARTBEATs in one datagram get one answer.
-const ANSWER_PERIOD: Duration = Duration::from_millis(5);
-
-/// Writers whose last answer is remembered. If there are more, all are forgotten.
-const ANSWERED_MAX: usize = 4_096;
-
-/// What is known of refused writers besides their records.
-#[derive(Default)]
-pub(super) struct RefusedWriters {
-    /// The reliable writers that discovery announced and did not store, with the hash of
-    /// their topic.
-    unstored: BTreeMap<Guid, u32>,
-    /// When each was last answered.
-    answered: BTreeMap<Guid, Instant>,
-}
-
-impl RefusedWriters {
-    fn note_unstored(&mut self, guid: Guid, topic: &str) {
-        let of_one = self.unstored.range(guid.prefix.with(EntityId::UNKNOWN)..);
-        let of_one = of_one.take_while(|(writer, _)| writer.prefix == guid.prefix);
-        if self.unstored.len() < UNSTORED_MAX && of_one.count() < UNSTORED_OF_ONE_MAX {
-            self.unstored.insert(guid, short_hash(topic));
-        }
-    }
-
-    /// Forgets a writer that is stored now, or that has ended.
-    pub(super) fn remove(&mut self, guid: Guid) {
-        self.unstored.remove(&guid);
-        self.answered.remove(&guid);
-    }
-
-    pub(super) fn remove_participant(&mut self, prefix: GuidPrefix) {
-        self.unstored.retain(|writer, _| writer.prefix != prefix);
-        self.answered.retain(|writer, _| writer.prefix != prefix);
-    }
-
-    /// Forgets the writers of a participant that are not in `announced`.
-    pub(super) fn retain(&mut self, prefix: GuidPrefix, announced: &[Guid]) {
-        self.unstored
-            .retain(|writer, _| writer.prefix != prefix || announced.contains(writer));
-    }
-
-    fn is_just_answered(&self, now: Instant, writer: Guid) -> bool {
-        let last = self.answered.get(&writer);
-        last.is_some_and(|last| now < last.after(ANSWER_PERIOD))
-    }
-
-    fn note_answered(&mut self, now: Instant, writer: Guid) {
-        if self.answered.len() >= ANSWERED_MAX {
-            self.answered.clear();
-        }
-        self.answered.insert(writer, now);
-    }
-}
-
-/// Which local readers refused a writer, and where its acknowledgements go.
-#[derive(Debug)]
-pub struct RefusedWriter {
-    /// The readers.
-    pub readers: Vec<EntityId>,
-    /// The route to the writer.
-    pub route: Route,
-}
 
 impl Participant {
     /// Whether any writer was refused so that its stack may not see it. It stays true:
@@ -150,16 +81,6 @@ impl Participant {
             self.has_refused_writers = true;
         }
     }
-}
-
-/// Whether other stacks may take a pair for matched that was refused here. All compare the
-/// names of types.
-pub(super) fn is_unseen_refusal(
-    local: &EndpointData,
-    remote: &EndpointData,
-    outcome: &MatchOutcome,
-) -> bool {
-    outcome.is_rule_of_ours() && local.type_name == remote.type_name
 }
 
 fn ids_of<'a>(readers: impl Iterator<Item = &'a EndpointData>) -> Vec<EntityId> {

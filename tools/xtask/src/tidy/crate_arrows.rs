@@ -168,6 +168,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros",
             "pteros-peers",
             "pteros-seeded-bugs",
+            "pteros-test-support",
         ],
     ),
 ];
