@@ -42,7 +42,7 @@ impl core::error::Error for FolderError {}
 
 impl InterfaceLibrary {
     /// Adds the interfaces of all packages in `root`, as
-    /// [`PackageFolders`](crate::package_folders::PackageFolders) finds them. Returns the
+    /// [`PackageFolders`] finds them. Returns the
     /// number of definitions found. Blocks for the disk.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 //! `verify/fuzz/fuzz_targets` only call these. [`seeds`] runs them without a fuzzer.
 //!
 //! Stateful targets read their bytes as a script ([`steps::Steps`]). They run it on
-//! the harnesses of the regression tests ([`crate::rtps`]), with the same checks at
+//! the harnesses of the regression tests (`crate::rtps`), with the same checks at
 //! the end.
 
 #[cfg(feature = "bag")]
