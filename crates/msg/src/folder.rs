@@ -285,7 +285,7 @@ mod tests {
         for package in ["inner_msgs", "off_msgs", "git_msgs", "mails", "..", "none"] {
             assert_eq!(folders.find(package), None, "{package}");
         }
-        // What comes later is found where nothing needs to be searched.
+        // A package added later is found in the folder itself, which is not listed.
         scratch.write("late_msgs/msg/Late.msg", "int8 x");
         assert!(folders.find("late_msgs").is_some());
         assert_eq!(PackageFolders::of("/nonexistent").all().len(), 0);

@@ -18,8 +18,20 @@ pub fn root() -> PathBuf {
 
 /// The tracked files below `paths`, or all, relative to `root`.
 pub fn tracked_files(root: &Path, paths: &[String]) -> Result<Vec<String>> {
+    git_files(root, &[], paths)
+}
+
+/// As [`tracked_files`], and new files that git does not ignore.
+pub fn present_files(root: &Path, paths: &[String]) -> Result<Vec<String>> {
+    let options = ["--cached", "--others", "--exclude-standard"];
+    git_files(root, &options, paths)
+}
+
+fn git_files(root: &Path, options: &[&str], paths: &[String]) -> Result<Vec<String>> {
     let listed = Command::new("git")
-        .args(["ls-files", "--"])
+        .args(["ls-files", "-z"])
+        .args(options)
+        .arg("--")
         .args(paths)
         .current_dir(root)
         .output()
@@ -29,5 +41,5 @@ pub fn tracked_files(root: &Path, paths: &[String]) -> Result<Vec<String>> {
         bail!("git ls-files: {}", words.trim());
     }
     let listed = String::from_utf8_lossy(&listed.stdout);
-    Ok(listed.lines().map(str::to_owned).collect())
+    Ok(listed.split_terminator('\0').map(str::to_owned).collect())
 }

@@ -9,12 +9,11 @@ mod insert;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use pteros_seeded_bugs::{SeededBug, TABLE_FILE, table};
 
-use crate::checkout::root;
+use crate::checkout::{present_files, root};
 use crate::finding::Finding;
 use crate::peers::target_folder;
 use crate::tree_copy::TreeCopy;
@@ -52,7 +51,7 @@ impl InstrumentedCopy {
             changed.insert(manifest.clone(), with_switches(&text, &manifest)?);
         }
         let mut copy = TreeCopy::new(&folder);
-        for file in sources()? {
+        for file in sources()?.into_iter().map(PathBuf::from) {
             let path = root().join(&file);
             if !path.is_file() {
                 continue;
@@ -145,33 +144,17 @@ fn in_seeded(manifest: &str) -> String {
         })
 }
 
-/// The files of the checkout, below its root: those that git knows, and new ones.
-fn sources() -> Result<Vec<PathBuf>> {
-    let output = Command::new("git")
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-            "--",
-        ])
-        .args([
-            "Cargo.toml",
-            "Cargo.lock",
-            "crates",
-            "tools",
-            "verify",
-            "examples",
-        ])
-        .current_dir(root())
-        .output()
-        .context("run git ls-files")?;
-    if !output.status.success() {
-        bail!("git ls-files: {}", String::from_utf8_lossy(&output.stderr));
-    }
-    let names = String::from_utf8(output.stdout).context("git ls-files")?;
-    Ok(names.split_terminator('\0').map(PathBuf::from).collect())
+/// What cargo builds of the checkout, and files that it includes.
+fn sources() -> Result<Vec<String>> {
+    let paths = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "crates",
+        "tools",
+        "verify",
+        "examples",
+    ];
+    present_files(&root(), &paths.map(str::to_owned))
 }
 
 /// Checks for `cargo xtask tidy` that every edit of the table fits its source.

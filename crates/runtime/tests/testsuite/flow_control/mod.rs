@@ -4,7 +4,7 @@
 
 mod back_pressure;
 mod harness;
-mod leaving;
+mod outgoing;
 mod polling;
 mod within;
 
