@@ -12,11 +12,12 @@ use std::process::Command;
 
 /// The crates whose types cross the library boundary, besides this one. A published
 /// package has no sibling folders; the crates' versions identify them then.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
     "interfaces",
     "msg",
     "net",
     "pteros",
+    "rcl",
     "runtime",
     "rtps",
     "shm",

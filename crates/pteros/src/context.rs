@@ -32,6 +32,7 @@ use pteros_runtime::{
 
 use crate::args::Arguments;
 use crate::error::ContextError;
+use crate::graph::Graph;
 use crate::known_types::KnownTypes;
 use crate::log::LogFileOptions;
 use crate::log_outputs::{ConsoleSettings, LogOutputs};
@@ -261,15 +262,10 @@ impl Context {
             tracing::warn!("{warning}");
         }
         let parameters = ParameterFile::from_arguments(&options.arguments)?;
-        let console = ConsoleSettings {
-            format: config.console_format.clone(),
-            colours: config.console_colours,
-            to_stdout: config.console_to_stdout,
-        };
         let log = LogOutputs::new(
             platform.clone(),
             &options.arguments.log,
-            &console,
+            &ConsoleSettings::from(&config),
             &options.log_files,
             config.log_folder.clone(),
         )?;
@@ -289,6 +285,29 @@ impl Context {
                 next_goal_number: AtomicU32::new(1),
             }),
         })
+    }
+
+    /// The runtime, for client libraries of other languages.
+    #[doc(hidden)]
+    pub fn runtime(&self) -> &Arc<Core> {
+        &self.inner.core
+    }
+
+    /// The command line's ROS arguments, for client libraries of other languages.
+    #[doc(hidden)]
+    pub fn arguments(&self) -> &Arguments {
+        &self.inner.arguments
+    }
+
+    /// The outputs of its loggers, for client libraries of other languages.
+    #[doc(hidden)]
+    pub fn log_outputs(&self) -> &Arc<LogOutputs> {
+        &self.inner.log_outputs
+    }
+
+    /// The graph cache: nodes, topics and endpoints discovered so far.
+    pub fn graph(&self) -> Graph {
+        Graph::new(self.inner.core.clone(), Some(self.inner.clone()))
     }
 
     /// Its DDS domain id.

@@ -34,11 +34,7 @@
 #![deny(missing_docs)]
 
 pub mod action;
-pub mod args;
-mod arguments_error;
 pub mod callback_groups;
-#[doc(hidden)]
-pub mod client_library;
 pub mod clock;
 pub mod component;
 mod context;
@@ -47,28 +43,17 @@ pub mod error;
 pub mod event_handler;
 mod executor_queue;
 pub mod executors;
-pub mod graph;
 pub mod guard_condition;
 pub mod instance;
-mod known_types;
 pub mod lifecycle;
 mod loan;
-pub mod local_time;
-pub mod log;
-mod log_outputs;
 mod logger;
-mod message_type_info;
 mod named_qos;
 mod node;
 mod node_parameters;
-mod outbound_message;
-pub mod parameter;
-mod payload;
-mod payload_memory;
 pub mod publisher;
 mod publisher_group;
 mod publisher_store;
-mod qos_overrides;
 mod sample;
 pub mod service;
 mod set_qos;
@@ -77,11 +62,7 @@ pub mod subscription;
 mod subscription_group;
 pub mod task;
 pub mod tf;
-mod time;
-mod time_source;
 pub mod timer;
-mod timer_heap;
-mod timer_schedule;
 pub mod trace;
 pub mod type_description;
 mod unique_name;
@@ -89,7 +70,13 @@ mod view;
 pub mod wait_set;
 mod waitable;
 
+pub use pteros_rcl::{args, graph, local_time, log};
 pub use pteros_runtime::{config, limits, names, platform, qos, store, thread, wire};
+
+use pteros_rcl::{
+    known_types, log_outputs, message_type_info, outbound_message, payload, payload_memory,
+    qos_overrides, time, time_source, timer_heap, timer_schedule,
+};
 
 pub use context::{Context, ContextOptions};
 pub use executors::{spin, spin_until_future_complete};
@@ -105,6 +92,29 @@ pub use sample::{Sample, SampleInfo};
 pub use service::{Client, ClientOptions, Service, ServiceOptions};
 pub use subscription::{Subscription, SubscriptionOptions};
 pub use timer::{Timer, TimerOptions};
+
+/// Parameters: named, typed values of a node, set from outside.
+///
+/// A node [declares](crate::Node::declare_parameter) its parameters with defaults
+/// and reads them through a [`ParameterHandle`](parameter::ParameterHandle), which follows
+/// changes. At start-up, parameter overrides replace the defaults (`-p`, `--params-file`,
+/// [`NodeOptions::parameter_overrides`]). Other nodes read and set parameters through the
+/// six parameter services, and receive parameter events on `/parameter_events`. Types,
+/// reasons and events are those of rclcpp; `docs/tutorials/parameters.md` lists the
+/// extensions.
+pub mod parameter {
+    pub use crate::node_parameters::{ParameterClient, SetParameterResult};
+    pub use pteros_rcl::parameter::{
+        IntoParameter, PARAMETER_FILE_BYTES_MAX, Parameter, ParameterCallbackHandle,
+        ParameterDescriptor, ParameterError, ParameterFile, ParameterHandle, ParameterKind,
+        ParameterText, ParameterType, ParameterValue, QosOverridingOptions, QosPolicyKind,
+        SetParameterError, TypingRule,
+    };
+    pub(crate) use pteros_rcl::parameter::{
+        NodeParameterOptions, ParameterDeclaration, ParameterEventSink, ParameterObserver,
+        ParameterStore, merge_thread_settings,
+    };
+}
 
 // Modules and not renamed crates: the compiler then names a type by the path that users
 // write, as `pteros::interfaces::std_msgs::msg::String`.

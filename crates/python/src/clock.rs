@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
-use pteros::client_library::TimerSchedule;
 use pteros::clock::ClockChange;
 use pteros_net::monotonic_nanos;
+use pteros_rcl::timer_schedule::TimerSchedule;
 use pteros_runtime::platform::Platform;
 use pteros_runtime::rtps::time::{Duration, Instant};
 use pteros_runtime::udp::SystemPlatform;

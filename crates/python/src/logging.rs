@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
-use pteros::client_library::{LogLine, LogNode, ProcessLog};
-use pteros::log::Severity;
+use pteros_rcl::log::Severity;
+use pteros_rcl::log_outputs::{LogOutputs, LogRecord, RosoutNode};
+use pteros_runtime::config::Config;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -15,7 +16,7 @@ use crate::error::rcl;
 use crate::node::NodeState;
 
 /// The log of the process: that of the context that was opened last.
-static LOG: Mutex<Option<ProcessLog>> = Mutex::new(None);
+static LOG: Mutex<Option<Arc<LogOutputs>>> = Mutex::new(None);
 
 fn nodes() -> &'static Mutex<HashMap<String, Weak<NodeState>>> {
     static NODES: OnceLock<Mutex<HashMap<String, Weak<NodeState>>>> = OnceLock::new();
@@ -28,12 +29,12 @@ pub(crate) fn add_node(py: Python<'_>, node: &Arc<NodeState>) {
     nodes.retain(|_, known| known.strong_count() > 0);
     nodes.insert(node.logger_name(), Arc::downgrade(node));
     drop(nodes);
-    let log = node.context.context.process_log();
+    let log = node.context.context.log_outputs();
     py.detach(|| log.announce_rosout(&log_node(node)));
 }
 
-fn log_node(node: &NodeState) -> LogNode<'_> {
-    LogNode {
+fn log_node(node: &NodeState) -> RosoutNode<'_> {
+    RosoutNode {
         core: &node.context.core,
         key: node.key,
         is_listed: &node.is_rosout_listed,
@@ -54,16 +55,16 @@ fn node_of(logger: &str) -> Option<Arc<NodeState>> {
 
 /// The log of the process, if a context was opened. Never waits: a line of the runtime can
 /// come while another one is written.
-pub(crate) fn opened_log() -> Option<ProcessLog> {
+pub(crate) fn opened_log() -> Option<Arc<LogOutputs>> {
     LOG.try_lock()?.clone()
 }
 
-fn process_log() -> PyResult<ProcessLog> {
+fn opened_or_new_log() -> PyResult<Arc<LogOutputs>> {
     let mut log = LOG.lock();
     if let Some(known) = &*log {
         return Ok(known.clone());
     }
-    let opened = ProcessLog::from_environment().map_err(rcl)?;
+    let opened = LogOutputs::from_environment().map_err(rcl)?;
     Ok(log.insert(opened).clone())
 }
 
@@ -90,25 +91,28 @@ fn log(
     file: &str,
     line: u32,
 ) -> PyResult<()> {
-    let log = process_log()?;
+    let log = opened_or_new_log()?;
     let severity = to_severity(severity)?;
     py.detach(|| {
         let node = node_of(name);
         let node = node.as_ref().filter(|node| !node.context.is_shut_down());
-        let line = LogLine {
+        let record = LogRecord {
             severity,
+            time: log.now(),
             name,
             message,
+            // As rcutils prints them: programs write tables and tracebacks into logs.
+            keeps_lines: true,
             file,
             function,
             line,
         };
         match node {
             Some(node) => {
-                let log = node.context.context.process_log();
-                log.write(&line, Some(&log_node(node)));
+                let log = node.context.context.log_outputs();
+                log.write(&record, Some(&log_node(node)));
             }
-            None => log.write(&line, None),
+            None => log.write(&record, None),
         }
     });
     Ok(())
@@ -121,7 +125,7 @@ fn set_logger_level(name: &str, level: u32) -> PyResult<()> {
         0 => None,
         level => Some(to_severity(level)?),
     };
-    if process_log()?.set_level(name, level) {
+    if opened_or_new_log()?.levels.set(name, level) {
         return Ok(());
     }
     Err(rcl(format!(
@@ -132,34 +136,37 @@ fn set_logger_level(name: &str, level: u32) -> PyResult<()> {
 /// Its own level; 0 if unset.
 #[pyfunction]
 fn get_logger_level(name: &str) -> PyResult<u32> {
-    Ok(process_log()?
-        .level(name)
+    Ok(opened_or_new_log()?
+        .levels
+        .explicit_level(name)
         .map_or(0, |level| u32::from(level as u8)))
 }
 
 /// The level that applies.
 #[pyfunction]
 fn get_logger_effective_level(name: &str) -> PyResult<u32> {
-    Ok(u32::from(process_log()?.effective_level(name) as u8))
+    Ok(u32::from(
+        opened_or_new_log()?.levels.effective_level(name) as u8
+    ))
 }
 
 #[pyfunction]
 fn is_logger_enabled_for(name: &str, severity: u32) -> PyResult<bool> {
-    Ok(severity >= u32::from(process_log()?.effective_level(name) as u8))
+    Ok(severity >= u32::from(opened_or_new_log()?.levels.effective_level(name) as u8))
 }
 
 /// The folder of log files.
 #[pyfunction]
 fn get_logging_directory() -> PyResult<String> {
-    let folder = ProcessLog::folder().map_err(rcl)?;
-    let folder: PathBuf = folder.unwrap_or_else(|| ".ros/log".into());
+    let config = Config::from_environment().map_err(rcl)?;
+    let folder: PathBuf = config.log_folder.unwrap_or_else(|| ".ros/log".into());
     Ok(folder.to_string_lossy().into_owned())
 }
 
 /// Applies the log arguments of a context.
 #[pyfunction]
 fn configure_logging(context: &Context) {
-    *LOG.lock() = Some(context.state.context.process_log());
+    *LOG.lock() = Some(context.state.context.log_outputs().clone());
 }
 
 #[pyfunction]

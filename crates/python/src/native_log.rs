@@ -6,8 +6,8 @@
 
 use std::fmt::{Debug, Write as _};
 
-use pteros::client_library::LogLine;
-use pteros::log::Severity;
+use pteros_rcl::log::Severity;
+use pteros_rcl::log_outputs::LogRecord;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber, span};
@@ -58,20 +58,22 @@ impl Subscriber for NativeLog {
             Severity::Warn
         };
         let Some(log) = opened_log() else { return };
-        if (severity as u8) < (log.effective_level(LOGGER) as u8) {
+        if !log.is_enabled(LOGGER, severity) {
             return;
         }
         let mut text = LineText::default();
         event.record(&mut text);
-        let line = LogLine {
+        let record = LogRecord {
             severity,
+            time: log.now(),
             name: LOGGER,
             message: &(text.message + &text.fields),
+            keeps_lines: true,
             file: "",
             function: "",
             line: 0,
         };
-        log.write(&line, None);
+        log.write(&record, None);
     }
 
     fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {

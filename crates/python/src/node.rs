@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pteros::args::{Arguments, node_identity, resolve_name};
-use pteros::client_library::{parameter_override_as, parameter_overrides};
 use pteros::parameter::ParameterType;
+use pteros_rcl::parameter::{parameter_override_as, parameter_overrides};
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::names::{self, NameKind};
 use pyo3::prelude::*;

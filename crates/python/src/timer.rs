@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use pteros::client_library::TimerSchedule;
+use pteros_rcl::timer_schedule::TimerSchedule;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 

@@ -440,7 +440,7 @@ fn get_type_description<'py>(
         )),
         Ok(hash) => match library().describe(type_name) {
             Ok(description) if pteros_msg::hash::rihs01(&description) == hash => {
-                pteros::client_library::describe_type(description, include_sources)
+                pteros_rcl::type_description::response(description, include_sources, None)
             }
             _ => refused(format!(
                 "Type not currently in use by this node: {type_name} {hash}"

@@ -53,7 +53,7 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/runtime/src/scheduler/background_io.rs",
     "crates/pteros/src/executors/multi_threaded.rs",
     "crates/pteros/src/executors/isolated.rs",
-    "crates/pteros/src/local_time.rs",
+    "crates/rcl/src/local_time.rs",
     "crates/pteros/build.rs",
     "crates/bag/src/player/state.rs",
     "crates/bag_components/src/recorder.rs",

@@ -15,7 +15,6 @@ use pteros_runtime::error::PublishError;
 use super::endpoint_name;
 use super::error::ActionError;
 use super::goal_requests::{GoalIdGenerator, request_cancel};
-use super::goal_table::GoalStatus;
 use super::options::ActionClientOptions;
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
@@ -24,6 +23,7 @@ use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::service::{CallError, Client, ClientOptions};
 use crate::subscription::{Subscription, SubscriptionOptions};
+use pteros_rcl::action::GoalStatus;
 
 type FeedbackCallback<A> = Box<dyn FnMut(&<A as ActionTypeSupport>::Feedback) + Send>;
 

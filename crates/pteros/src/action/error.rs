@@ -2,8 +2,8 @@
 
 use thiserror::Error;
 
-use super::goal_table::GoalStatus;
 use crate::service::CallError;
+use pteros_rcl::action::IllegalTransition;
 
 /// Why an action call failed, or a goal did not change its status.
 #[derive(Error)]
@@ -36,16 +36,8 @@ pub enum ActionError {
         action: String,
     },
     /// The goal state machine has no such transition.
-    #[error(
-        "a goal cannot change from {status} to {target}{}",
-        hint(*.target)
-    )]
-    IllegalTransition {
-        /// Current status.
-        status: GoalStatus,
-        /// Requested status.
-        target: GoalStatus,
-    },
+    #[error(transparent)]
+    IllegalTransition(#[from] IllegalTransition),
     /// The action server of the goal was dropped.
     #[error("the goal's action server was dropped")]
     ServerDropped,
@@ -55,10 +47,3 @@ pub enum ActionError {
 }
 
 pteros_msg::debug_as_display!(ActionError);
-
-fn hint(target: GoalStatus) -> &'static str {
-    match target {
-        GoalStatus::Canceled => "; a cancel request must be accepted first: see is_canceling",
-        _ => "",
-    }
-}

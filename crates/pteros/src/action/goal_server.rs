@@ -12,12 +12,12 @@ use pteros_interfaces::action_msgs::srv::{CancelGoalRequest, CancelGoalResponse}
 use pteros_msg::message::GoalId;
 
 use super::error::ActionError;
-use super::goal_table::{GoalStatus, GoalSummary, GoalTable, REJECTED};
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::publisher::Publisher;
 use crate::service::PendingRequest;
 use crate::timer::{Timer, TimerOptions};
+use pteros_rcl::action::{GoalStatus, GoalSummary, GoalTable, REJECTED};
 
 /// `R` is the result type, `W` a pending result request.
 pub(super) struct GoalServer<R, W> {

@@ -7,14 +7,13 @@ mod client;
 mod error;
 mod goal_requests;
 mod goal_server;
-mod goal_table;
 mod options;
 mod server;
 
 pub use client::{ActionClient, ClientGoalHandle, WrappedResult};
 pub use error::ActionError;
-pub use goal_table::GoalStatus;
 pub use options::{ActionClientOptions, ActionServerOptions, GoalResponse};
+pub use pteros_rcl::action::{GoalStatus, IllegalTransition};
 pub use server::{ActionServer, ServerGoalHandle};
 
 /// Name of a service or topic of the action.

@@ -11,7 +11,6 @@ use pteros_msg::type_support::{ActionTypeSupport, MessageTypeSupport, RequestOf,
 use super::endpoint_name;
 use super::error::ActionError;
 use super::goal_server::{GoalServer, respond, split_nanos};
-use super::goal_table::{GoalStatus, ResultLookup};
 use super::options::{ActionServerOptions, GoalResponse, OnCancel, OnGoal};
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
@@ -20,6 +19,7 @@ use crate::publisher::{Publisher, PublisherOptions};
 use crate::qos::QosProfile;
 use crate::sample::Sample;
 use crate::service::{PendingRequest, Service, ServiceOptions};
+use pteros_rcl::action::{GoalStatus, ResultLookup};
 
 type GoalCall<A> = PendingRequest<
     RequestOf<<A as ActionTypeSupport>::SendGoal>,

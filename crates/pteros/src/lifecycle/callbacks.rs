@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::node::{LifecycleCore, LifecycleNode};
-use super::state_machine::{LifecycleState, TransitionOutcome};
+use pteros_rcl::lifecycle::{LifecycleState, TransitionOutcome};
 
 /// Transition callbacks of a managed node. Each has a default that returns success.
 /// A panic counts as [`CallbackReturn::Error`].

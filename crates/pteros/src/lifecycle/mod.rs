@@ -11,18 +11,15 @@
 
 mod activation;
 mod callbacks;
-mod error;
 mod node;
 mod publisher;
 mod services;
-mod state_machine;
 mod supervisor;
 
 pub use callbacks::{CallbackReturn, CallbackReturnSender, DeferredReturn, LifecycleCallbacks};
-pub use error::TransitionError;
 pub use node::LifecycleNode;
+pub use pteros_rcl::lifecycle::{LifecycleState, LifecycleTransition, TransitionError};
 pub use publisher::LifecyclePublisher;
-pub use state_machine::{LifecycleState, LifecycleTransition};
 pub use supervisor::{
     LifecycleSupervisor, LossPolicy, NodeCondition, NodeReport, SupervisedNode, SupervisorEvent,
     SupervisorReport,

@@ -14,12 +14,8 @@ use pteros_runtime::ready_queue::{ReadySlot, Task};
 
 use super::activation::Activation;
 use super::callbacks::{CallbackReturn, LifecycleCallbacks};
-use super::error::TransitionError;
 use super::publisher::LifecyclePublisher;
 use super::services::{ChangeStateCall, LifecycleServices};
-use super::state_machine::{
-    LifecycleState, LifecycleTransition, TransitionOutcome, transition_after,
-};
 use crate::context::Context;
 use crate::error::CreateError;
 use crate::executor_queue::ExecutorQueue;
@@ -27,6 +23,10 @@ use crate::executors::panic_message;
 use crate::node::{CallbackGroupCore, Node, NodeEntity, NodeOptions};
 use crate::publisher::{Publisher, PublisherOptions};
 use crate::timer::{Timer, TimerOptions};
+use pteros_rcl::lifecycle::TransitionError;
+use pteros_rcl::lifecycle::{
+    LifecycleState, LifecycleTransition, TransitionOutcome, transition_after,
+};
 
 /// Topic of transition events, as in ROS 2.
 const TRANSITION_EVENT_TOPIC: &str = "~/transition_event";

@@ -11,11 +11,11 @@ use pteros_interfaces::lifecycle_msgs::srv::{
 use pteros_msg::message::Service as ServiceType;
 
 use super::node::{LifecycleCore, TransitionRequest, state_message, transition_message};
-use super::state_machine::{LifecycleState, LifecycleTransition};
 use crate::callback_groups::{CallbackGroup, CallbackGroupType};
 use crate::error::CreateError;
 use crate::node::Node;
 use crate::service::{PendingRequest, Service, ServiceOptions};
+use pteros_rcl::lifecycle::{LifecycleState, LifecycleTransition};
 
 /// The services, served until this is dropped.
 #[derive(Default)]

@@ -18,7 +18,6 @@ pub(crate) use services::LoggerServices;
 use crate::log::Severity;
 use crate::log_outputs::{LogOutputs, LogRecord, RosoutNode};
 use crate::node::{Node, NodeCore};
-use crate::time::Time;
 
 /// A logger of a node or of a part of it. Cheap to clone, thread-safe.
 ///
@@ -112,10 +111,9 @@ impl Logger {
         let outputs = &self.core.outputs;
         let record = LogRecord {
             severity,
-            time: node.as_ref().map_or_else(
-                || Time::from_nanos(outputs.env.wall_clock().as_nanos()),
-                |node| node.time.now(),
-            ),
+            time: node
+                .as_ref()
+                .map_or_else(|| outputs.now(), |node| node.time.now()),
             name: &self.core.name,
             message: &text,
             keeps_lines: false,
@@ -134,7 +132,7 @@ impl Logger {
     /// Whether a throttled call site may log now; records that it does.
     #[doc(hidden)]
     pub fn pass_throttle(&self, last: &AtomicU64, pause: Duration) -> bool {
-        let now = self.core.outputs.env.now().as_nanos();
+        let now = self.core.outputs.platform.now().as_nanos();
         let spoke = last.load(Ordering::Relaxed);
         let pause = u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX);
         if spoke != 0 && now.saturating_sub(spoke) < pause {

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use pteros_interfaces::rcl_interfaces::msg;
 
 use crate::node::Node;
-use crate::parameter::callbacks::ParameterCallbackHandle;
-use crate::parameter::descriptor::ParameterDescriptor;
-use crate::parameter::error::{ParameterError, SetParameterError};
-use crate::parameter::handle::ParameterHandle;
-use crate::parameter::parameter_store::{Parameter, ParameterDeclaration, ParameterStore};
-use crate::parameter::value::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
+use crate::parameter::ParameterCallbackHandle;
+use crate::parameter::ParameterDescriptor;
+use crate::parameter::ParameterHandle;
+use crate::parameter::{IntoParameter, ParameterKind, ParameterType, ParameterValue};
+use crate::parameter::{Parameter, ParameterDeclaration, ParameterStore};
+use crate::parameter::{ParameterError, SetParameterError};
 
 pub use client::{ParameterClient, SetParameterResult};
 pub(crate) use services::ParameterServices;

@@ -4,10 +4,10 @@
 use std::sync::{Arc, Weak};
 
 use crate::node::NodeCore;
-use crate::parameter::descriptor::ParameterDescriptor;
-use crate::parameter::error::ParameterError;
-use crate::parameter::parameter_store::{ParameterDeclaration, ParameterObserver};
-use crate::parameter::value::{ParameterType, ParameterValue};
+use crate::parameter::ParameterDescriptor;
+use crate::parameter::ParameterError;
+use crate::parameter::{ParameterDeclaration, ParameterObserver};
+use crate::parameter::{ParameterType, ParameterValue};
 use crate::time_source::NodeTime;
 
 struct SimTimeObserver(Weak<NodeTime>);

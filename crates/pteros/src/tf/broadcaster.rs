@@ -8,13 +8,12 @@ use pteros_interfaces::geometry_msgs::msg::TransformStamped;
 use pteros_interfaces::tf2_msgs::msg::TFMessage;
 use pteros_runtime::error::PublishError;
 
-use super::error::InvalidTransform;
-use super::tree::{check, without_leading_slash};
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
 use crate::node::Node;
 use crate::publisher::Publisher;
 use crate::qos::QosProfile;
+use pteros_rcl::tf::{InvalidTransform, check, without_leading_slash};
 
 /// Publishes transforms that change, on `/tf`. Cheap to clone, thread-safe.
 ///

@@ -23,12 +23,11 @@ use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::rtps::id::Guid;
 use pteros_runtime::sample::{QueuedSample, SampleBody};
 
-use super::buffer::{
-    TransformBuffer, TransformBufferOptions, TransformFuture, empty_frame_id_error,
+use pteros_rcl::tf::{
+    Authority, LookupError, TransformBuffer, TransformBufferOptions, TransformFuture,
+    Transformable, empty_frame_id_error,
 };
-use super::error::LookupError;
-use super::transformable::Transformable;
-use super::tree::Authority;
+
 use crate::error::CreateError;
 use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
 use crate::node::{Node, NodeCore};

@@ -49,6 +49,11 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-runtime",
         ],
     ),
+    // The untyped core of the client libraries.
+    (
+        "pteros-rcl",
+        &["pteros-msg", "pteros-interfaces", "pteros-runtime"],
+    ),
     // rtps only for its values: ids and policy names. dcps for QoS, samples and events.
     (
         "pteros",
@@ -58,6 +63,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-rtps",
             "pteros-dcps",
             "pteros-runtime",
+            "pteros-rcl",
             "pteros-zenoh",
         ],
     ),
@@ -65,10 +71,10 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     // The C ABI of rmw, a leaf over the runtime.
     (
         "pteros-rmw",
-        &["pteros-msg", "pteros-runtime", "pteros-zenoh"],
+        &["pteros-msg", "pteros-runtime", "pteros-rcl", "pteros-zenoh"],
     ),
-    // The extension module of Python, a leaf over the runtime. pteros for arguments,
-    // parameter files and logging, net for Ctrl-C.
+    // The extension module of Python, a leaf over the client library core. pteros for
+    // contexts, net for Ctrl-C.
     (
         "pteros-python",
         &[
@@ -76,6 +82,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-interfaces",
             "pteros-net",
             "pteros-runtime",
+            "pteros-rcl",
             "pteros",
         ],
     ),

@@ -23,7 +23,6 @@ use pteros_runtime::rtps::time::Instant;
 pub use event::{NodeCondition, NodeReport, SupervisorEvent, SupervisorReport};
 pub use supervised_node::{LossPolicy, SupervisedNode};
 
-use super::state_machine::LifecycleState;
 use crate::context::Context;
 use crate::error::CreateError;
 use crate::event_handler::EndpointEvent;
@@ -34,6 +33,7 @@ use crate::qos::{LivelinessPolicy, QosProfile};
 use crate::sample::Sample;
 use crate::service::Client;
 use crate::subscription::{SerializedMessage, SerializedType, Subscription, SubscriptionOptions};
+use pteros_rcl::lifecycle::LifecycleState;
 use reconciler::{NodeCommand, Reconciler, TargetState};
 
 /// Brings managed nodes up, dependencies first, monitors them, and brings them down

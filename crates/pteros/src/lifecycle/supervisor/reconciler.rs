@@ -14,7 +14,7 @@ use pteros_runtime::rtps::time::{Duration, Instant};
 
 use super::event::{NodeCondition, NodeReport, SupervisorEvent, SupervisorReport};
 use super::supervised_node::{LossPolicy, SupervisedNode};
-use crate::lifecycle::state_machine::{
+use pteros_rcl::lifecycle::{
     LifecycleState as S, LifecycleTransition as T, TransitionOutcome, transition_after,
 };
 

@@ -1,0 +1,408 @@
+//! Goal table with the goal state machine of rcl_action.
+//!
+//! It holds the status of each goal (`action_msgs/msg/GoalStatus`), the pending
+//! result requests, and the selection of goals for a cancel request
+//! (`action_msgs/srv/CancelGoal`). It has no clock and no network.
+
+use std::fmt;
+
+use pteros_msg::message::GoalId;
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::rtps::time::{Duration, Instant};
+
+/// The goal state machine has no such transition.
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a goal cannot change from {status} to {target}{}", hint(*.target))]
+pub struct IllegalTransition {
+    /// Current status.
+    pub status: GoalStatus,
+    /// Requested status.
+    pub target: GoalStatus,
+}
+
+pteros_msg::debug_as_display!(IllegalTransition);
+
+fn hint(target: GoalStatus) -> &'static str {
+    match target {
+        GoalStatus::Canceled => "; a cancel request must be accepted first: see is_canceling",
+        _ => "",
+    }
+}
+
+/// Status of a goal, numbered as in `action_msgs/msg/GoalStatus`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+#[repr(i8)]
+pub enum GoalStatus {
+    /// Not known.
+    Unknown = 0,
+    /// Accepted, awaiting execution.
+    Accepted = 1,
+    /// Executing.
+    Executing = 2,
+    /// A cancel request was accepted; the goal is stopping.
+    Canceling = 3,
+    /// Ended successfully.
+    Succeeded = 4,
+    /// Ended after a cancel request.
+    Canceled = 5,
+    /// Ended by the server without success.
+    Aborted = 6,
+}
+
+impl GoalStatus {
+    /// Status with the given number; unknown if there is none.
+    pub fn from_id(id: i8) -> Self {
+        use GoalStatus as G;
+        let all = [
+            G::Accepted,
+            G::Executing,
+            G::Canceling,
+            G::Succeeded,
+            G::Canceled,
+            G::Aborted,
+        ];
+        let found = all.into_iter().find(|status| status.id() == id);
+        found.unwrap_or(G::Unknown)
+    }
+
+    /// Number in `action_msgs/msg/GoalStatus`.
+    pub fn id(self) -> i8 {
+        self as i8
+    }
+
+    /// Whether this is a terminal state: succeeded, canceled or aborted.
+    pub fn is_terminal(self) -> bool {
+        self.id() >= Self::Succeeded.id()
+    }
+
+    /// Whether the state machine has this transition.
+    fn can_become(self, next: Self) -> bool {
+        use GoalStatus as G;
+        match next {
+            G::Unknown | G::Accepted => false,
+            G::Executing => self == G::Accepted,
+            G::Canceling => matches!(self, G::Accepted | G::Executing),
+            G::Succeeded | G::Aborted => matches!(self, G::Executing | G::Canceling),
+            G::Canceled => self == G::Canceling,
+        }
+    }
+}
+
+impl fmt::Display for GoalStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Unknown => "unknown",
+            Self::Accepted => "accepted",
+            Self::Executing => "executing",
+            Self::Canceling => "canceling",
+            Self::Succeeded => "succeeded",
+            Self::Canceled => "canceled",
+            Self::Aborted => "aborted",
+        })
+    }
+}
+
+/// Maximum pending result requests per goal; further ones get the status unknown.
+const RESULT_WAITERS_MAX: usize = 64;
+
+struct GoalEntry<R, W> {
+    id: GoalId,
+    /// Time of acceptance in nanoseconds since 1970.
+    stamp: i64,
+    client: Guid,
+    status: GoalStatus,
+    /// Time of the end, and the result.
+    end: Option<(Instant, R)>,
+    waiters: Vec<W>,
+}
+
+/// `R` is the result type, `W` a pending result request.
+pub struct GoalTable<R, W> {
+    goals: Vec<GoalEntry<R, W>>,
+    goals_max: usize,
+    result_timeout: Duration,
+}
+
+/// A goal without its result.
+#[derive(Clone, Copy)]
+pub struct GoalSummary {
+    /// UUID that the client chose.
+    pub id: GoalId,
+    /// Time of acceptance in nanoseconds since 1970.
+    pub stamp: i64,
+    /// Writer of the goal request.
+    pub client: Guid,
+    /// The state of the goal state machine.
+    pub status: GoalStatus,
+}
+
+/// Outcome of a result request.
+pub enum ResultLookup<R, W> {
+    /// Unknown goal; returns the request.
+    Unknown(W),
+    /// The goal has ended; returns the request, the status and the result.
+    Ended(W, GoalStatus, R),
+    /// The request is pending until the goal ends.
+    Pending,
+}
+
+/// Goals selected by a cancel request.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CancelSelection {
+    /// Return code of `CancelGoalResponse`.
+    pub code: i8,
+    /// The goals to be cancelled, in the order of acceptance; empty with an error code.
+    pub goals: Vec<GoalId>,
+}
+
+/// `CancelGoal_Response::ERROR_NONE`.
+pub const NO_ERROR: i8 = 0;
+/// `CancelGoal_Response::ERROR_REJECTED`.
+pub const REJECTED: i8 = 1;
+const UNKNOWN_GOAL: i8 = 2;
+const TERMINATED: i8 = 3;
+
+impl<R: Clone, W> GoalTable<R, W> {
+    /// An empty table. A result is kept for `result_timeout` after the goal has ended.
+    pub fn new(goals_max: usize, result_timeout: std::time::Duration) -> Self {
+        Self {
+            goals: Vec::new(),
+            goals_max,
+            result_timeout: result_timeout.into(),
+        }
+    }
+
+    fn entry(&mut self, id: GoalId) -> Option<&mut GoalEntry<R, W>> {
+        self.goals.iter_mut().find(|goal| goal.id == id)
+    }
+
+    /// Whether it has `goals_max` goals, ended ones with a kept result included.
+    pub fn is_full(&self) -> bool {
+        self.goals.len() >= self.goals_max
+    }
+
+    /// Whether the goal is active, or has ended and its result is kept.
+    pub fn contains(&self, id: GoalId) -> bool {
+        self.goals.iter().any(|goal| goal.id == id)
+    }
+
+    /// Adds a goal in the state accepted. The caller checks [`GoalTable::is_full`].
+    pub fn accept(&mut self, id: GoalId, stamp: i64, client: Guid) {
+        self.goals.push(GoalEntry {
+            id,
+            stamp,
+            client,
+            status: GoalStatus::Accepted,
+            end: None,
+            waiters: Vec::new(),
+        });
+    }
+
+    /// The state of a goal; unknown for one that is not in the table.
+    pub fn status(&mut self, id: GoalId) -> GoalStatus {
+        let entry = self.entry(id);
+        entry.map_or(GoalStatus::Unknown, |goal| goal.status)
+    }
+
+    /// Changes the status of an active goal.
+    pub fn transition(&mut self, id: GoalId, target: GoalStatus) -> Result<(), IllegalTransition> {
+        let status = self.status(id);
+        if !status.can_become(target) {
+            return Err(IllegalTransition { status, target });
+        }
+        if let Some(goal) = self.entry(id) {
+            goal.status = target;
+        }
+        Ok(())
+    }
+
+    /// Ends a goal. Returns the pending result requests.
+    pub fn finish(
+        &mut self,
+        now: Instant,
+        id: GoalId,
+        target: GoalStatus,
+        result: R,
+    ) -> Result<Vec<W>, IllegalTransition> {
+        // A goal that ends without execution passes through executing first.
+        if self.status(id) == GoalStatus::Accepted && target != GoalStatus::Canceled {
+            self.transition(id, GoalStatus::Executing)?;
+        }
+        self.transition(id, target)?;
+        let Some(goal) = self.entry(id) else {
+            return Ok(Vec::new());
+        };
+        goal.end = Some((now, result));
+        Ok(std::mem::take(&mut goal.waiters))
+    }
+
+    /// Answers a result request, or keeps it until the goal ends; at most 64 per goal.
+    pub fn request_result(&mut self, now: Instant, id: GoalId, requester: W) -> ResultLookup<R, W> {
+        self.expire(now);
+        let Some(goal) = self.entry(id) else {
+            return ResultLookup::Unknown(requester);
+        };
+        match &goal.end {
+            Some((_, result)) => ResultLookup::Ended(requester, goal.status, result.clone()),
+            None if goal.waiters.len() >= RESULT_WAITERS_MAX => ResultLookup::Unknown(requester),
+            None => {
+                goal.waiters.push(requester);
+                ResultLookup::Pending
+            }
+        }
+    }
+
+    /// Removes goals whose results have expired. Returns whether there were any.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        let (before, result_timeout) = (self.goals.len(), self.result_timeout);
+        self.goals.retain(|goal| match &goal.end {
+            Some((end, _)) => now < end.after(result_timeout),
+            None => true,
+        });
+        self.goals.len() < before
+    }
+
+    /// Whether there are results that will expire.
+    pub fn keeps_results(&self) -> bool {
+        self.goals.iter().any(|goal| goal.end.is_some())
+    }
+
+    /// Active goals with their clients.
+    pub fn open_goals(&self) -> impl Iterator<Item = GoalSummary> {
+        self.all().filter(|goal| !goal.status.is_terminal())
+    }
+
+    /// All goals in the order of acceptance.
+    pub fn all(&self) -> impl Iterator<Item = GoalSummary> {
+        self.goals.iter().map(|goal| GoalSummary {
+            id: goal.id,
+            stamp: goal.stamp,
+            client: goal.client,
+            status: goal.status,
+        })
+    }
+
+    /// Selects the goals of a cancel request. An id alone selects that goal. A
+    /// stamp selects all goals accepted until then, plus the goal with the id.
+    /// Neither selects all goals.
+    pub fn select_for_cancel(&mut self, id: GoalId, stamp: i64) -> CancelSelection {
+        let is_cancelable = |status: GoalStatus| status.can_become(GoalStatus::Canceling);
+        let has_id = id != [0; 16];
+        if has_id && stamp == 0 {
+            let status = self.entry(id).map(|goal| goal.status);
+            let (code, goals) = match status {
+                None => (UNKNOWN_GOAL, Vec::new()),
+                Some(status) if is_cancelable(status) => (NO_ERROR, vec![id]),
+                // Also a goal that is already canceling, as in rcl_action.
+                Some(_) => (TERMINATED, Vec::new()),
+            };
+            return CancelSelection { code, goals };
+        }
+        let until = if stamp == 0 { i64::MAX } else { stamp };
+        let selected = self.goals.iter().filter(|goal| {
+            is_cancelable(goal.status) && (goal.stamp <= until || (has_id && goal.id == id))
+        });
+        CancelSelection {
+            code: NO_ERROR,
+            goals: selected.map(|goal| goal.id).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use GoalStatus as G;
+
+    const A: GoalId = [1; 16];
+    const B: GoalId = [2; 16];
+    const C: GoalId = [3; 16];
+    const ALL: GoalId = [0; 16];
+
+    fn at(seconds: i64) -> Instant {
+        Instant::ZERO.after(Duration::from_secs(seconds))
+    }
+
+    /// Three goals, accepted at 10, 20 and 30 ns; the last has ended.
+    fn three_goals() -> GoalTable<&'static str, u8> {
+        let mut table = GoalTable::new(3, std::time::Duration::from_secs(10));
+        for (id, stamp) in [(A, 10), (B, 20), (C, 30)] {
+            assert!(!table.is_full());
+            table.accept(id, stamp, Guid::default());
+        }
+        assert!(table.is_full());
+        table.finish(at(0), C, G::Succeeded, "done").unwrap();
+        table
+    }
+
+    fn selection(
+        table: &mut GoalTable<&'static str, u8>,
+        id: GoalId,
+        stamp: i64,
+    ) -> (i8, Vec<GoalId>) {
+        let CancelSelection { code, goals } = table.select_for_cancel(id, stamp);
+        (code, goals)
+    }
+
+    #[test]
+    fn a_cancel_request_selects_one_goal_all_or_those_up_to_a_time() {
+        let mut table = three_goals();
+        assert_eq!(selection(&mut table, B, 0), (NO_ERROR, vec![B]));
+        assert_eq!(selection(&mut table, ALL, 0), (NO_ERROR, vec![A, B]));
+        assert_eq!(selection(&mut table, ALL, 10), (NO_ERROR, vec![A]));
+        assert_eq!(selection(&mut table, B, 10), (NO_ERROR, vec![A, B]));
+        assert_eq!(selection(&mut table, C, 0), (TERMINATED, vec![]));
+        assert_eq!(selection(&mut table, [9; 16], 0), (UNKNOWN_GOAL, vec![]));
+        assert_eq!(selection(&mut table, ALL, 5), (NO_ERROR, vec![]));
+    }
+
+    #[test]
+    fn goal_status_transitions_are_those_of_rcl_action() {
+        let mut table = three_goals();
+        let illegal = table.finish(at(0), A, G::Canceled, "").unwrap_err();
+        assert!(
+            illegal.to_string().contains("see is_canceling"),
+            "{illegal}"
+        );
+        table.transition(A, G::Executing).unwrap();
+        table.transition(A, G::Canceling).unwrap();
+        assert!(table.transition(A, G::Executing).is_err());
+        table.finish(at(0), A, G::Canceled, "no").unwrap();
+        assert!(table.finish(at(0), A, G::Succeeded, "").is_err());
+        assert!(table.transition([9; 16], G::Executing).is_err());
+        assert_eq!(table.status(A), G::Canceled);
+        let listed: Vec<_> = table.all().map(|goal| (goal.id, goal.status)).collect();
+        assert_eq!(
+            listed,
+            [(A, G::Canceled), (B, G::Accepted), (C, G::Succeeded)]
+        );
+    }
+
+    #[test]
+    fn result_requests_wait_and_results_expire() {
+        let mut table = three_goals();
+        assert!(matches!(
+            table.request_result(at(1), A, 1),
+            ResultLookup::Pending
+        ));
+        assert_eq!(table.finish(at(2), A, G::Aborted, "bad").unwrap(), vec![1]);
+        let kept = table.request_result(at(9), C, 2);
+        assert!(matches!(kept, ResultLookup::Ended(2, G::Succeeded, "done")));
+        let expired = table.request_result(at(10), C, 3);
+        assert!(matches!(expired, ResultLookup::Unknown(3)));
+        let kept = table.request_result(at(11), A, 4);
+        assert!(matches!(kept, ResultLookup::Ended(4, G::Aborted, "bad")));
+        assert!(table.expire(at(12)));
+        assert!(!table.keeps_results());
+        // An active goal never expires.
+        assert!(!table.expire(at(1_000)) && table.contains(B));
+    }
+
+    #[test]
+    fn pending_result_requests_have_a_limit() {
+        let mut table = three_goals();
+        let later = (0..200)
+            .filter(|n| matches!(table.request_result(at(1), A, *n), ResultLookup::Pending));
+        assert_eq!(later.count(), RESULT_WAITERS_MAX);
+    }
+}

@@ -1,0 +1,44 @@
+//! ROS client library core: the parts of a client library that need no message types of
+//! a language.
+//!
+//! `pteros` (Rust) and the Python package `rclpy` are skins on it, as rclcpp and rclpy
+//! are on ROS 2's rcl. It stands on `pteros-runtime`, which has the participant and its
+//! endpoints. Users import these modules from `pteros`.
+//!
+//! | concept | module |
+//! |---|---|
+//! | ROS arguments, remapping | [`args`] |
+//! | parameters: values, texts, files, descriptors, store | [`parameter`] |
+//! | QoS overrides by parameters | [`qos_overrides`] |
+//! | graph: nodes, topics, services, endpoints, matching | [`graph`] |
+//! | time, `/clock`, jumps, schedule of timers | [`time`], [`time_source`], [`timer_heap`], [`timer_schedule`] |
+//! | logging: levels, console, files, `/rosout` | [`log`], [`log_outputs`] |
+//! | tf buffer | [`tf`] |
+//! | state machines of goals and of managed nodes | [`action`], [`lifecycle`] |
+//! | types of endpoints and their descriptions | [`message_type_info`], [`known_types`], [`type_description`] |
+//! | outbound messages: payload, its memory | [`outbound_message`], [`payload`], [`payload_memory`] |
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+pub mod action;
+pub mod args;
+mod arguments_error;
+pub mod error;
+pub mod graph;
+pub mod known_types;
+pub mod lifecycle;
+pub mod local_time;
+pub mod log;
+pub mod log_outputs;
+pub mod message_type_info;
+pub mod outbound_message;
+pub mod parameter;
+pub mod payload;
+pub mod payload_memory;
+pub mod qos_overrides;
+pub mod tf;
+pub mod time;
+pub mod time_source;
+pub mod timer_heap;
+pub mod timer_schedule;
+pub mod type_description;

@@ -1,0 +1,292 @@
+//! Simulated time from /clock, for all nodes of a context that use it.
+//!
+//! A context has one subscription. The thread that receives a message updates the
+//! time at once, through an inline listener of the reader, even if other threads
+//! are busy in callbacks. It also queues the timers that are due.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use pteros_interfaces::rosgraph_msgs::msg::Clock as ClockMessage;
+use pteros_msg::cdr::DecodeError;
+use pteros_msg::from_payload;
+use pteros_runtime::Core;
+use pteros_runtime::graph::NodeKey;
+use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
+use pteros_runtime::sample::{QueuedSample, SampleBody};
+
+use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
+use crate::time::Time;
+use crate::timer_heap::{ScheduledTimer, TimerEntry};
+use pteros_runtime::qos::QosProfile;
+
+/// A jump of ROS time, as in rclpy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimeJump {
+    /// Whether the time source changed.
+    pub clock_change: ClockChange,
+    /// New time minus old time in nanoseconds; negative is backward.
+    pub delta: i64,
+}
+
+/// Change of the time source that came with a jump (`rcl_clock_change_t`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ClockChange {
+    /// `use_sim_time` became true: ROS time is simulated now.
+    Activated,
+    /// `use_sim_time` became false: ROS time is system time now.
+    Deactivated,
+    /// No change of source: `/clock` advanced or went back.
+    RosTimeNoChange,
+}
+
+/// Simulated time of a context. It subscribes when the first node uses it.
+#[derive(Default)]
+pub struct SimTime {
+    /// 0 before the first message.
+    nanos: AtomicI64,
+    reader: Mutex<Option<Arc<ReaderEndpoint>>>,
+    nodes: Mutex<Vec<Weak<NodeTime>>>,
+    timers: Mutex<BinaryHeap<Reverse<TimerEntry<u64>>>>,
+}
+
+impl SimTime {
+    fn now(&self) -> Time {
+        Time::from_nanos(self.nanos.load(Ordering::Acquire))
+    }
+
+    /// Subscribes to `/clock` once, and lists the reader as an endpoint of the
+    /// node.
+    fn subscribe(self: &Arc<Self>, node: &NodeTime) {
+        let core = &node.core;
+        let mut reader = self.reader.lock();
+        if reader.is_none() {
+            let qos = QosProfile::clock();
+            let ty = MessageTypeInfo::of::<ClockMessage>(&());
+            let (sim, waiters) = (Arc::downgrade(self), Arc::downgrade(core));
+            let listener = move |item: &QueuedSample| {
+                let (Some(sim), Some(core)) = (sim.upgrade(), waiters.upgrade()) else {
+                    return Ok(());
+                };
+                sim.handle_clock_message(&item.body)?;
+                core.wake_waiters();
+                Ok(())
+            };
+            let created = endpoint_spec("/clock", ty, &qos, |qos| qos.to_reader())
+                .map_err(|error| error.to_string())
+                .and_then(|spec| {
+                    let created = core.create_reader_with_listener(
+                        spec,
+                        DeliveryForm::Bytes,
+                        Box::new(listener),
+                    );
+                    created.map_err(|error| error.to_string())
+                });
+            match created {
+                Ok(created) => *reader = Some(created),
+                Err(error) => {
+                    tracing::error!("use_sim_time: cannot subscribe to /clock: {error}");
+                    return;
+                }
+            }
+        }
+        if let Some(reader) = &*reader
+            && !node.is_listed_as_reader.swap(true, Ordering::Relaxed)
+        {
+            core.attach_endpoint(node.node, &reader.announced());
+        }
+    }
+
+    fn handle_clock_message(&self, body: &SampleBody) -> Result<(), DecodeError> {
+        if let SampleBody::Serialized(payload) = body {
+            let message = from_payload::<ClockMessage>(payload)?;
+            self.set(Time::from(&message.clock));
+        }
+        Ok(())
+    }
+
+    fn set(&self, now: Time) {
+        let before = self.nanos.swap(now.as_nanos(), Ordering::AcqRel);
+        let delta = now.as_nanos().saturating_sub(before);
+        if before == 0 {
+            self.each_node(|node| node.each_timer(|timer| timer.restart()));
+        } else if delta < 0 {
+            let change = ClockChange::RosTimeNoChange;
+            self.each_node(|node| node.each_timer(|timer| timer.handle_jump(change)));
+        }
+        if before != 0 {
+            let clock_change = ClockChange::RosTimeNoChange;
+            self.each_node(|node| {
+                node.notify_jump(TimeJump {
+                    clock_change,
+                    delta,
+                })
+            });
+        }
+        self.queue_due(now);
+    }
+
+    fn each_node(&self, act: impl Fn(&NodeTime)) {
+        let nodes: Vec<_> = {
+            let mut nodes = self.nodes.lock();
+            nodes.retain(|node| node.strong_count() > 0);
+            nodes.iter().filter_map(Weak::upgrade).collect()
+        };
+        for node in nodes.iter().filter(|node| node.is_simulated()) {
+            act(node);
+        }
+    }
+
+    fn queue_due(&self, now: Time) {
+        let now = u64::try_from(now.as_nanos()).unwrap_or(0);
+        let mut due = Vec::new();
+        let mut timers = self.timers.lock();
+        while timers.peek().is_some_and(|entry| entry.0.due <= now) {
+            due.extend(timers.pop().map(|entry| entry.0));
+        }
+        drop(timers);
+        for entry in due {
+            if let Some(timer) = entry.timer.upgrade() {
+                timer.queue_tick(entry.due);
+            }
+        }
+    }
+
+    /// Queues the timer when simulated time reaches `due`, at once if it has.
+    pub fn schedule(&self, due: u64, timer: Weak<dyn ScheduledTimer>) {
+        let mut timers = self.timers.lock();
+        if timers.len() == timers.capacity() {
+            // Remove entries of timers that were reset or dropped.
+            timers.retain(|Reverse(entry)| {
+                let timer = entry.timer.upgrade();
+                timer.is_some_and(|timer| timer.is_scheduled_at(entry.due))
+            });
+        }
+        timers.push(Reverse(TimerEntry { due, timer }));
+        drop(timers);
+        self.queue_due(self.now());
+    }
+}
+
+/// ROS time of one node: simulated or system time.
+pub struct NodeTime {
+    core: Arc<Core>,
+    node: NodeKey,
+    /// The simulated time of its context.
+    pub sim: Arc<SimTime>,
+    simulated: AtomicBool,
+    /// The node is listed as a subscriber of `/clock` in the graph.
+    is_listed_as_reader: AtomicBool,
+    timers: Mutex<Vec<Weak<dyn ScheduledTimer>>>,
+    jump_observers: Mutex<Vec<Weak<dyn TimeJumpObserver>>>,
+}
+
+/// Observer of time jumps, called at once on the receiving thread with our locks
+/// held.
+pub trait TimeJumpObserver: Send + Sync {
+    /// Called for every step of `/clock` and every change of the source.
+    fn handle_jump(&self, jump: TimeJump);
+}
+
+impl NodeTime {
+    /// System time, until [`NodeTime::set_simulated`] says otherwise.
+    pub fn new(core: &Arc<Core>, node: NodeKey, sim: &Arc<SimTime>) -> Arc<Self> {
+        Arc::new(Self {
+            core: core.clone(),
+            node,
+            sim: sim.clone(),
+            simulated: AtomicBool::new(false),
+            is_listed_as_reader: AtomicBool::new(false),
+            timers: Mutex::default(),
+            jump_observers: Mutex::default(),
+        })
+    }
+
+    /// Whether `use_sim_time` is true.
+    pub fn is_simulated(&self) -> bool {
+        self.simulated.load(Ordering::Acquire)
+    }
+
+    /// Current ROS time.
+    pub fn now(&self) -> Time {
+        if self.is_simulated() {
+            self.sim.now()
+        } else {
+            Time::from_nanos(self.core.platform.wall_clock().as_nanos())
+        }
+    }
+
+    /// Applies a change of `use_sim_time`.
+    pub fn set_simulated(self: &Arc<Self>, simulated: bool) {
+        if self.is_simulated() == simulated {
+            return;
+        }
+        let before = self.now();
+        if simulated {
+            self.sim.subscribe(self);
+            let mut nodes = self.sim.nodes.lock();
+            if !nodes.iter().any(|node| node.as_ptr() == Arc::as_ptr(self)) {
+                nodes.push(Arc::downgrade(self));
+            }
+        }
+        self.simulated.store(simulated, Ordering::Release);
+        let clock_change = if simulated {
+            ClockChange::Activated
+        } else {
+            ClockChange::Deactivated
+        };
+        self.each_timer(|timer| timer.handle_jump(clock_change));
+        let delta = self.now().as_nanos().saturating_sub(before.as_nanos());
+        self.notify_jump(TimeJump {
+            clock_change,
+            delta,
+        });
+        self.core.wake_waiters();
+    }
+
+    /// Adds a timer in ROS time, which is told of jumps.
+    pub fn add_timer(&self, timer: Weak<dyn ScheduledTimer>) {
+        let mut timers = self.timers.lock();
+        timers.retain(|timer| timer.strong_count() > 0);
+        timers.push(timer);
+    }
+
+    /// Adds an observer; adding it again has no effect.
+    pub fn add_jump_observer(&self, observer: &Arc<dyn TimeJumpObserver>) {
+        let mut jump_observers = self.jump_observers.lock();
+        jump_observers.retain(|known| known.strong_count() > 0);
+        let is_known = |known: &Weak<dyn TimeJumpObserver>| {
+            std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(observer))
+        };
+        if !jump_observers.iter().any(is_known) {
+            jump_observers.push(Arc::downgrade(observer));
+        }
+    }
+
+    fn each_timer(&self, act: impl Fn(&dyn ScheduledTimer)) {
+        let timers: Vec<_> = self
+            .timers
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for timer in timers {
+            act(&*timer);
+        }
+    }
+
+    fn notify_jump(&self, jump: TimeJump) {
+        let jump_observers: Vec<_> = self
+            .jump_observers
+            .lock()
+            .iter()
+            .filter_map(Weak::upgrade)
+            .collect();
+        for observer in jump_observers {
+            observer.handle_jump(jump);
+        }
+    }
+}
