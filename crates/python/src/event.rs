@@ -1,12 +1,13 @@
 //! Status events of publishers and subscriptions (DDS 1.4 §2.2.4.1).
 //!
-//! The runtime queues what happens; here it becomes one status per kind, whose changes
-//! count since they were last taken.
+//! The runtime queues what happens; `pteros_rcl::event_status` makes one status per kind
+//! of it.
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use pteros_runtime::event::{EndpointEvent, EndpointEvents};
+use parking_lot::{Mutex, MutexGuard};
+use pteros_rcl::event_status::{EventStatus as Status, EventStatuses, StatusKind};
+use pteros_runtime::event::EndpointEvents;
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
 use pyo3::exceptions::{PyAttributeError, PyTypeError};
 use pyo3::prelude::*;
@@ -14,83 +15,30 @@ use pyo3::prelude::*;
 use crate::error::UnsupportedEventTypeError;
 use crate::handle::{Handle, Lifetime};
 use crate::publisher::Publisher;
-use crate::qos;
 use crate::subscription::Subscription;
 
-/// A kind of status.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Deadline,
-    LivelinessChanged,
-    LivelinessLost,
-    IncompatibleQos,
-    MessageLost,
-    IncompatibleType,
-    Matched,
-}
-
 /// rcl's numbers of a subscription's events, and of a publisher's.
-const OF_SUBSCRIPTION: [Kind; 6] = [
-    Kind::Deadline,
-    Kind::LivelinessChanged,
-    Kind::IncompatibleQos,
-    Kind::MessageLost,
-    Kind::IncompatibleType,
-    Kind::Matched,
+const OF_SUBSCRIPTION: [StatusKind; 6] = [
+    StatusKind::DeadlineMissed,
+    StatusKind::LivelinessChanged,
+    StatusKind::IncompatibleQos,
+    StatusKind::MessageLost,
+    StatusKind::IncompatibleType,
+    StatusKind::Matched,
 ];
-const OF_PUBLISHER: [Kind; 5] = [
-    Kind::Deadline,
-    Kind::LivelinessLost,
-    Kind::IncompatibleQos,
-    Kind::IncompatibleType,
-    Kind::Matched,
+const OF_PUBLISHER: [StatusKind; 5] = [
+    StatusKind::DeadlineMissed,
+    StatusKind::LivelinessLost,
+    StatusKind::IncompatibleQos,
+    StatusKind::IncompatibleType,
+    StatusKind::Matched,
 ];
-
-const KINDS: usize = 7;
 
 /// The statuses of one endpoint.
 pub(crate) struct EventState {
     events: Arc<EndpointEvents>,
     is_reader: bool,
-    statuses: Mutex<[Status; KINDS]>,
-}
-
-/// One status; which values it has depends on the kind.
-#[derive(Clone, Copy, Default)]
-struct Status {
-    total: i64,
-    total_change: i64,
-    current: i64,
-    current_change: i64,
-    not_alive: i64,
-    not_alive_change: i64,
-    policy: u32,
-    is_untaken: bool,
-}
-
-impl Status {
-    fn note_total(&mut self, total: u64) {
-        let total = i64::try_from(total).unwrap_or(i64::MAX);
-        self.total_change += total - self.total;
-        self.total = total;
-        self.is_untaken = true;
-    }
-
-    fn note_current(&mut self, current: usize) {
-        let current = i64::try_from(current).unwrap_or(i64::MAX);
-        self.current_change += current - self.current;
-        self.current = current;
-        self.is_untaken = true;
-    }
-
-    fn take(&mut self) -> Self {
-        let taken = *self;
-        self.total_change = 0;
-        self.current_change = 0;
-        self.not_alive_change = 0;
-        self.is_untaken = false;
-        taken
-    }
+    statuses: Mutex<EventStatuses>,
 }
 
 impl EventState {
@@ -105,54 +53,13 @@ impl EventState {
         state
     }
 
-    /// Applies the events that have happened.
-    fn sync(&self) {
+    /// The statuses, with all that has happened.
+    fn current(&self) -> MutexGuard<'_, EventStatuses> {
         let mut statuses = self.statuses.lock();
         while let Some(event) = self.events.take() {
-            let mut of = |kind: Kind, note: &mut dyn FnMut(&mut Status)| {
-                if let Some(status) = statuses.get_mut(kind as usize) {
-                    note(status);
-                }
-            };
-            match event {
-                EndpointEvent::Matched { total, current, .. } => of(Kind::Matched, &mut |status| {
-                    status.note_total(total);
-                    status.note_current(current);
-                }),
-                EndpointEvent::IncompatibleQos {
-                    total, policies, ..
-                } => of(Kind::IncompatibleQos, &mut |status| {
-                    status.note_total(total);
-                    status.policy = policies.first().map_or(1, |one| qos::policy_kind(*one));
-                }),
-                EndpointEvent::IncompatibleType { total, .. } => {
-                    of(Kind::IncompatibleType, &mut |status| {
-                        status.note_total(total)
-                    });
-                }
-                EndpointEvent::DeadlineMissed { total } => {
-                    of(Kind::Deadline, &mut |status| status.note_total(total));
-                }
-                EndpointEvent::LivelinessLost { total } => {
-                    of(Kind::LivelinessLost, &mut |status| status.note_total(total));
-                }
-                EndpointEvent::LivelinessChanged {
-                    alive, not_alive, ..
-                } => of(Kind::LivelinessChanged, &mut |status| {
-                    status.note_current(alive);
-                    let not_alive = i64::try_from(not_alive).unwrap_or(i64::MAX);
-                    status.not_alive_change += not_alive - status.not_alive;
-                    status.not_alive = not_alive;
-                }),
-                EndpointEvent::SampleLost { total, .. } => {
-                    of(Kind::MessageLost, &mut |status| status.note_total(total));
-                }
-                // No kinds of ROS; the runtime logs them.
-                EndpointEvent::SampleRejected { .. }
-                | EndpointEvent::NotStored { .. }
-                | EndpointEvent::ReaderStalled { .. } => {}
-            }
+            statuses.apply(&event);
         }
+        statuses
     }
 
     /// Wakes `queue` at an event. Returns whether it woke another one before.
@@ -166,19 +73,13 @@ impl EventState {
     }
 
     /// Whether a change of that kind was not taken.
-    pub(crate) fn is_ready(&self, kind: Kind) -> bool {
-        self.sync();
-        let statuses = self.statuses.lock();
-        statuses
-            .get(kind as usize)
-            .is_some_and(|status| status.is_untaken)
+    pub(crate) fn is_ready(&self, kind: StatusKind) -> bool {
+        self.current().is_untaken(kind)
     }
 
-    fn take(&self, kind: Kind) -> Option<Status> {
-        self.sync();
-        let mut statuses = self.statuses.lock();
-        let status = statuses.get_mut(kind as usize)?;
-        status.is_untaken.then(|| status.take())
+    fn take(&self, kind: StatusKind) -> Option<Status> {
+        let mut statuses = self.current();
+        statuses.is_untaken(kind).then(|| statuses.take(kind))
     }
 }
 
@@ -192,7 +93,7 @@ impl Task for EventState {
 #[pyclass(extends = Handle, frozen, module = "pteros._native")]
 pub(crate) struct EventHandle {
     pub(crate) state: Arc<EventState>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: StatusKind,
     owner: Arc<Lifetime>,
     pub(crate) life: Arc<Lifetime>,
 }
@@ -213,7 +114,7 @@ impl EventHandle {
             ));
         };
         owner.check()?;
-        let kinds: &[Kind] = if state.is_reader {
+        let kinds: &[StatusKind] = if state.is_reader {
             &OF_SUBSCRIPTION
         } else {
             &OF_PUBLISHER
@@ -255,13 +156,13 @@ impl EventHandle {
 /// A status; its attributes depend on the kind.
 #[pyclass(frozen, module = "pteros._native")]
 pub(crate) struct EventStatus {
-    kind: Kind,
+    kind: StatusKind,
     is_reader: bool,
     status: Status,
 }
 
 impl EventStatus {
-    fn of<T>(&self, kinds: &[Kind], name: &str, value: T) -> PyResult<T> {
+    fn of<T>(&self, kinds: &[StatusKind], name: &str, value: T) -> PyResult<T> {
         if kinds.contains(&self.kind) {
             return Ok(value);
         }
@@ -272,13 +173,13 @@ impl EventStatus {
     }
 }
 
-const WITH_TOTAL: [Kind; 6] = [
-    Kind::Deadline,
-    Kind::LivelinessLost,
-    Kind::IncompatibleQos,
-    Kind::MessageLost,
-    Kind::IncompatibleType,
-    Kind::Matched,
+const WITH_TOTAL: [StatusKind; 6] = [
+    StatusKind::DeadlineMissed,
+    StatusKind::LivelinessLost,
+    StatusKind::IncompatibleQos,
+    StatusKind::MessageLost,
+    StatusKind::IncompatibleType,
+    StatusKind::Matched,
 ];
 
 #[pymethods]
@@ -286,72 +187,80 @@ impl EventStatus {
     #[getter]
     fn name(&self) -> &'static str {
         match (self.kind, self.is_reader) {
-            (Kind::Deadline, true) => "requested_deadline_missed",
-            (Kind::Deadline, false) => "offered_deadline_missed",
-            (Kind::IncompatibleQos, true) => "requested_incompatible_qos",
-            (Kind::IncompatibleQos, false) => "offered_incompatible_qos",
-            (Kind::LivelinessChanged, _) => "liveliness_changed",
-            (Kind::LivelinessLost, _) => "liveliness_lost",
-            (Kind::MessageLost, _) => "message_lost",
-            (Kind::IncompatibleType, _) => "incompatible_type",
-            (Kind::Matched, _) => "matched",
+            (StatusKind::DeadlineMissed, true) => "requested_deadline_missed",
+            (StatusKind::DeadlineMissed, false) => "offered_deadline_missed",
+            (StatusKind::IncompatibleQos, true) => "requested_incompatible_qos",
+            (StatusKind::IncompatibleQos, false) => "offered_incompatible_qos",
+            (StatusKind::LivelinessChanged, _) => "liveliness_changed",
+            (StatusKind::LivelinessLost, _) => "liveliness_lost",
+            (StatusKind::MessageLost, _) => "message_lost",
+            (StatusKind::IncompatibleType, _) => "incompatible_type",
+            (StatusKind::Matched, _) => "matched",
         }
     }
 
     #[getter]
-    fn total_count(&self) -> PyResult<i64> {
+    fn total_count(&self) -> PyResult<i32> {
         self.of(&WITH_TOTAL, "total_count", self.status.total)
     }
 
     #[getter]
-    fn total_count_change(&self) -> PyResult<i64> {
+    fn total_count_change(&self) -> PyResult<i32> {
         self.of(&WITH_TOTAL, "total_count_change", self.status.total_change)
     }
 
     #[getter]
-    fn current_count(&self) -> PyResult<i64> {
-        self.of(&[Kind::Matched], "current_count", self.status.current)
+    fn current_count(&self) -> PyResult<i32> {
+        self.of(&[StatusKind::Matched], "current_count", self.status.current)
     }
 
     #[getter]
-    fn current_count_change(&self) -> PyResult<i64> {
+    fn current_count_change(&self) -> PyResult<i32> {
         let change = self.status.current_change;
-        self.of(&[Kind::Matched], "current_count_change", change)
+        self.of(&[StatusKind::Matched], "current_count_change", change)
     }
 
     #[getter]
-    fn alive_count(&self) -> PyResult<i64> {
+    fn alive_count(&self) -> PyResult<i32> {
         self.of(
-            &[Kind::LivelinessChanged],
+            &[StatusKind::LivelinessChanged],
             "alive_count",
             self.status.current,
         )
     }
 
     #[getter]
-    fn alive_count_change(&self) -> PyResult<i64> {
+    fn alive_count_change(&self) -> PyResult<i32> {
         let change = self.status.current_change;
-        self.of(&[Kind::LivelinessChanged], "alive_count_change", change)
+        self.of(
+            &[StatusKind::LivelinessChanged],
+            "alive_count_change",
+            change,
+        )
     }
 
     #[getter]
-    fn not_alive_count(&self) -> PyResult<i64> {
+    fn not_alive_count(&self) -> PyResult<i32> {
         let count = self.status.not_alive;
-        self.of(&[Kind::LivelinessChanged], "not_alive_count", count)
+        self.of(&[StatusKind::LivelinessChanged], "not_alive_count", count)
     }
 
     #[getter]
-    fn not_alive_count_change(&self) -> PyResult<i64> {
+    fn not_alive_count_change(&self) -> PyResult<i32> {
         let change = self.status.not_alive_change;
-        self.of(&[Kind::LivelinessChanged], "not_alive_count_change", change)
+        self.of(
+            &[StatusKind::LivelinessChanged],
+            "not_alive_count_change",
+            change,
+        )
     }
 
     #[getter]
     fn last_policy_kind(&self) -> PyResult<u32> {
         self.of(
-            &[Kind::IncompatibleQos],
+            &[StatusKind::IncompatibleQos],
             "last_policy_kind",
-            self.status.policy,
+            self.status.last_policy_kind,
         )
     }
 }

@@ -43,6 +43,7 @@ mod timer;
 mod types;
 mod wakers;
 
+use pteros_rcl::rmw_qos::{DURATION_BEST_AVAILABLE, DURATION_INFINITE};
 use pyo3::prelude::*;
 
 /// The module.
@@ -51,11 +52,12 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     ffi::check_interpreter()?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("DURATION_INFINITE", qos::INFINITE)?;
-    module.add("DURATION_BEST_AVAILABLE", qos::BEST_AVAILABLE)?;
+    module.add("DURATION_INFINITE", DURATION_INFINITE)?;
+    module.add("DURATION_BEST_AVAILABLE", DURATION_BEST_AVAILABLE)?;
     error::register(module)?;
     module.add_class::<handle::Handle>()?;
     module.add_class::<qos::Profile>()?;
+    module.add_function(wrap_pyfunction!(qos::qos_check_compatible, module)?)?;
     handle::register(module)?;
     context::register(module)?;
     signals::register(module)?;

@@ -5,6 +5,9 @@ use std::sync::atomic::AtomicBool;
 
 use pteros::args::{Arguments, node_identity, resolve_name};
 use pteros::parameter::ParameterType;
+use pteros_rcl::graph::{
+    EndpointRole, NamesAndTypes, NamesOf, action_names_and_types, names_and_types,
+};
 use pteros_rcl::parameter::{parameter_override_as, parameter_overrides};
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::names::{self, NameKind};
@@ -263,19 +266,19 @@ impl Node {
         &self,
         py: Python<'_>,
         no_demangle: bool,
-    ) -> PyResult<graph::NamesAndTypes> {
+    ) -> PyResult<NamesAndTypes> {
         self.check(py, "get topic names and types")?;
-        Ok(graph::names_and_types(
+        Ok(names_and_types(
             &self.state.context.core.graph().endpoints(),
-            graph::Listed::topics(no_demangle),
+            NamesOf::topics(no_demangle),
         ))
     }
 
-    fn get_service_names_and_types(&self, py: Python<'_>) -> PyResult<graph::NamesAndTypes> {
+    fn get_service_names_and_types(&self, py: Python<'_>) -> PyResult<NamesAndTypes> {
         self.check(py, "get service names and types")?;
-        Ok(graph::names_and_types(
+        Ok(names_and_types(
             &self.state.context.core.graph().endpoints(),
-            graph::Listed::Services,
+            NamesOf::Services,
         ))
     }
 
@@ -286,9 +289,9 @@ impl Node {
         name: &str,
         namespace: &str,
         no_demangle: bool,
-    ) -> PyResult<graph::NamesAndTypes> {
-        let listed = graph::Listed::topics(no_demangle);
-        graph::by_node(py, self, (name, namespace), graph::Side::Publishers, listed)
+    ) -> PyResult<NamesAndTypes> {
+        let listed = NamesOf::topics(no_demangle);
+        graph::by_node(py, self, (name, namespace), EndpointRole::Publisher, listed)
     }
 
     #[pyo3(signature = (name, namespace, no_demangle=false))]
@@ -298,13 +301,13 @@ impl Node {
         name: &str,
         namespace: &str,
         no_demangle: bool,
-    ) -> PyResult<graph::NamesAndTypes> {
-        let listed = graph::Listed::topics(no_demangle);
+    ) -> PyResult<NamesAndTypes> {
+        let listed = NamesOf::topics(no_demangle);
         graph::by_node(
             py,
             self,
             (name, namespace),
-            graph::Side::Subscriptions,
+            EndpointRole::Subscription,
             listed,
         )
     }
@@ -314,9 +317,9 @@ impl Node {
         py: Python<'_>,
         name: &str,
         namespace: &str,
-    ) -> PyResult<graph::NamesAndTypes> {
-        let listed = graph::Listed::Services;
-        graph::by_node(py, self, (name, namespace), graph::Side::Services, listed)
+    ) -> PyResult<NamesAndTypes> {
+        let listed = NamesOf::Services;
+        graph::by_node(py, self, (name, namespace), EndpointRole::Service, listed)
     }
 
     fn get_client_names_and_types_by_node(
@@ -324,14 +327,14 @@ impl Node {
         py: Python<'_>,
         name: &str,
         namespace: &str,
-    ) -> PyResult<graph::NamesAndTypes> {
-        let listed = graph::Listed::Services;
-        graph::by_node(py, self, (name, namespace), graph::Side::Clients, listed)
+    ) -> PyResult<NamesAndTypes> {
+        let listed = NamesOf::Services;
+        graph::by_node(py, self, (name, namespace), EndpointRole::Client, listed)
     }
 
-    fn get_action_names_and_types(&self, py: Python<'_>) -> PyResult<graph::NamesAndTypes> {
+    fn get_action_names_and_types(&self, py: Python<'_>) -> PyResult<NamesAndTypes> {
         let topics = self.get_topic_names_and_types(py, false)?;
-        Ok(graph::actions(topics))
+        Ok(action_names_and_types(topics))
     }
 
     fn get_action_client_names_and_types_by_node(
@@ -339,9 +342,9 @@ impl Node {
         py: Python<'_>,
         name: &str,
         namespace: &str,
-    ) -> PyResult<graph::NamesAndTypes> {
+    ) -> PyResult<NamesAndTypes> {
         self.get_subscriber_names_and_types_by_node(py, name, namespace, false)
-            .map(graph::actions)
+            .map(action_names_and_types)
     }
 
     fn get_action_server_names_and_types_by_node(
@@ -349,9 +352,9 @@ impl Node {
         py: Python<'_>,
         name: &str,
         namespace: &str,
-    ) -> PyResult<graph::NamesAndTypes> {
+    ) -> PyResult<NamesAndTypes> {
         self.get_publisher_names_and_types_by_node(py, name, namespace, false)
-            .map(graph::actions)
+            .map(action_names_and_types)
     }
 
     #[pyo3(signature = (topic, no_mangle=false))]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use pteros_rcl::event_status::StatusKind;
 use pteros_runtime::external_event_loop::ExternalEventLoop;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use pyo3::types::PyList;
 use crate::client::Client;
 use crate::context::{Context, ContextState, Owner};
 use crate::endpoint::DataWaiter;
-use crate::event::{EventHandle, EventState, Kind};
+use crate::event::{EventHandle, EventState};
 use crate::guard_condition::{GuardCondition, GuardState};
 use crate::handle::Lifetime;
 use crate::publisher::deadline;
@@ -37,7 +38,7 @@ struct Entity {
 enum Source {
     Data(Arc<DataWaiter>),
     Guard(Arc<GuardState>),
-    Event(Arc<EventState>, Kind),
+    Event(Arc<EventState>, StatusKind),
     Timer(Arc<TimerState>),
 }
 

@@ -1,22 +1,11 @@
 //! QoS profiles with rmw's values (rmw `types.h`, `qos_profiles.h`).
 
-use std::time::Duration;
-
-use pteros_runtime::qos::{
-    DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QosProfile, ReliabilityPolicy,
-};
-use pteros_runtime::rtps::qos::{
-    Durability, EndpointQos, History, Liveliness, PolicyId, Reliability,
-};
-use pteros_runtime::rtps::time::Duration as Span;
+use pteros_rcl::rmw_qos::{DURATION_BEST_AVAILABLE, RmwQosProfile};
+use pteros_runtime::qos::QosProfile;
+use pteros_runtime::rtps::qos::EndpointQos;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-
-/// RMW_DURATION_INFINITE.
-pub(crate) const INFINITE: i64 = i64::MAX;
-/// RMW_QOS_DEADLINE_BEST_AVAILABLE and its sibling.
-pub(crate) const BEST_AVAILABLE: i64 = i64::MAX - 1;
 
 /// A QoS profile; the stub lists the values.
 #[pyclass(
@@ -115,9 +104,9 @@ impl Profile {
             },
             "qos_profile_parameters" | "qos_profile_parameter_events" => profile(1, 1000, 1, 2),
             "qos_profile_best_available" => Profile {
-                deadline: BEST_AVAILABLE,
+                deadline: DURATION_BEST_AVAILABLE,
                 liveliness: 5,
-                liveliness_lease_duration: BEST_AVAILABLE,
+                liveliness_lease_duration: DURATION_BEST_AVAILABLE,
                 ..profile(1, 10, 4, 4)
             },
             "qos_profile_rosout_default" => Profile {
@@ -144,106 +133,51 @@ impl Profile {
     /// # Errors
     /// A policy is UNKNOWN or no value of its enumeration.
     pub(crate) fn to_profile(&self) -> PyResult<QosProfile> {
-        let unusable = |policy: &str, value: u32| {
-            PyValueError::new_err(format!(
-                "QoS policy {policy} has no usable value: {value}; use one of rclpy.qos"
-            ))
-        };
-        Ok(QosProfile {
-            history: match self.history {
-                0 if self.depth == 0 => HistoryPolicy::SystemDefault,
-                0 | 1 => HistoryPolicy::KeepLast(self.depth.max(1)),
-                2 => HistoryPolicy::KeepAll,
-                other => return Err(unusable("history", other)),
-            },
-            reliability: match self.reliability {
-                0 => ReliabilityPolicy::SystemDefault,
-                1 => ReliabilityPolicy::Reliable,
-                2 => ReliabilityPolicy::BestEffort,
-                4 => ReliabilityPolicy::BestAvailable,
-                other => return Err(unusable("reliability", other)),
-            },
-            durability: match self.durability {
-                0 => DurabilityPolicy::SystemDefault,
-                1 => DurabilityPolicy::TransientLocal,
-                2 => DurabilityPolicy::Volatile,
-                4 => DurabilityPolicy::BestAvailable,
-                other => return Err(unusable("durability", other)),
-            },
-            liveliness: match self.liveliness {
-                0 => LivelinessPolicy::SystemDefault,
-                1 => LivelinessPolicy::Automatic,
-                3 => LivelinessPolicy::ManualByTopic,
-                5 => LivelinessPolicy::BestAvailable,
-                other => return Err(unusable("liveliness", other)),
-            },
-            deadline: duration(self.deadline),
-            lifespan: duration(self.lifespan),
-            liveliness_lease: duration(self.liveliness_lease_duration),
-            avoid_ros_namespace_conventions: self.avoid_ros_namespace_conventions,
-            ..QosProfile::default()
-        })
+        self.to_rmw()
+            .to_profile()
+            .map_err(|error| PyValueError::new_err(format!("{error}; use one of rclpy.qos")))
     }
 
     /// The QoS in use.
     pub(crate) fn actual(qos: &EndpointQos, avoid_ros_namespace_conventions: bool) -> Self {
-        let (history, depth) = match qos.history {
-            History::KeepLast(depth) => (1, depth as usize),
-            History::KeepAll => (2, 0),
-        };
+        RmwQosProfile::actual(qos, avoid_ros_namespace_conventions).into()
+    }
+
+    fn to_rmw(&self) -> RmwQosProfile {
+        RmwQosProfile {
+            history: self.history,
+            depth: self.depth,
+            reliability: self.reliability,
+            durability: self.durability,
+            deadline: self.deadline,
+            lifespan: self.lifespan,
+            liveliness: self.liveliness,
+            liveliness_lease_duration: self.liveliness_lease_duration,
+            avoid_ros_namespace_conventions: self.avoid_ros_namespace_conventions,
+        }
+    }
+}
+
+impl From<RmwQosProfile> for Profile {
+    fn from(qos: RmwQosProfile) -> Self {
         Self {
-            history,
-            depth,
-            reliability: match qos.reliability {
-                Reliability::Reliable => 1,
-                Reliability::BestEffort => 2,
-            },
-            durability: match qos.durability {
-                Durability::Volatile => 2,
-                _ => 1,
-            },
-            deadline: nanoseconds(qos.deadline),
-            lifespan: nanoseconds(qos.lifespan),
-            liveliness: match qos.liveliness {
-                Liveliness::Automatic => 1,
-                Liveliness::ManualByTopic => 3,
-                Liveliness::ManualByParticipant => 4,
-            },
-            liveliness_lease_duration: nanoseconds(qos.lease_duration),
-            avoid_ros_namespace_conventions,
+            history: qos.history,
+            depth: qos.depth,
+            reliability: qos.reliability,
+            durability: qos.durability,
+            lifespan: qos.lifespan,
+            deadline: qos.deadline,
+            liveliness: qos.liveliness,
+            liveliness_lease_duration: qos.liveliness_lease_duration,
+            avoid_ros_namespace_conventions: qos.avoid_ros_namespace_conventions,
         }
     }
-
-    /// The QoS that an endpoint announces. The history of remote endpoints is not part
-    /// of discovery.
-    pub(crate) fn announced(qos: &EndpointQos, is_local: bool) -> Self {
-        let mut announced = Self::actual(qos, false);
-        if !is_local {
-            (announced.history, announced.depth) = (3, 0);
-        }
-        announced
-    }
 }
 
-/// A duration; `None` is infinite or not given.
-fn duration(nanoseconds: i64) -> Option<Duration> {
-    let given = u64::try_from(nanoseconds).ok().filter(|span| *span > 0)?;
-    (nanoseconds < BEST_AVAILABLE).then(|| Duration::from_nanos(given))
-}
-
-fn nanoseconds(span: Span) -> i64 {
-    span.to_std().map_or(INFINITE, |span| {
-        i64::try_from(span.as_nanos()).unwrap_or(INFINITE)
-    })
-}
-
-/// `rmw_qos_policy_kind_t` of a policy.
-pub(crate) fn policy_kind(policy: PolicyId) -> u32 {
-    match policy {
-        PolicyId::Durability => 2,
-        PolicyId::Deadline => 4,
-        PolicyId::Liveliness => 8,
-        PolicyId::Reliability => 16,
-        _ => 1,
-    }
+/// Compares an offer with a request: 0 (they match), 1 (a policy is left to the
+/// middleware) or 2 (they do not), and the reasons.
+#[pyfunction]
+pub(crate) fn qos_check_compatible(offered: &Profile, requested: &Profile) -> (u8, String) {
+    let (compatibility, reasons) = offered.to_rmw().compatibility(&requested.to_rmw());
+    (compatibility as u8, reasons)
 }

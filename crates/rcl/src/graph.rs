@@ -5,9 +5,14 @@
 //! type compatibility, security). It sends nothing and never asks peers.
 
 mod announced_type;
+mod names_and_types;
 mod participants;
 
 pub use announced_type::AnnouncedTypeError;
+pub use names_and_types::{
+    EndpointRole, NamesAndTypes, NamesOf, NodeQueryError, TopicEndpointInfo,
+    action_names_and_types, endpoint_infos, names_and_types, names_and_types_of_node,
+};
 pub use participants::ParticipantInfo;
 
 use std::any::Any;
@@ -27,7 +32,9 @@ use pteros_runtime::rtps::content_filter::ContentFilterProperty;
 use pteros_runtime::rtps::discovery::data::EndpointData;
 use pteros_runtime::rtps::matching::{announce_other_versions, is_service_topic};
 use pteros_runtime::service::service_mismatch;
-use pteros_runtime::user_data::{free_user_data, user_data_value};
+use pteros_runtime::user_data::{free_user_data, type_hash};
+
+use names_and_types::owner_of;
 
 pub use pteros_runtime::rtps::discovery::data::ProductVersion;
 pub use pteros_runtime::rtps::id::{Guid, VendorId};
@@ -353,14 +360,7 @@ impl Graph {
 
     fn endpoint_info(&self, endpoint: GraphEndpoint, nodes: &[GraphNode]) -> EndpointInfo {
         let data = endpoint.data;
-        let owner = nodes.iter().find(|n| {
-            let list = if data.guid.entity.is_writer() {
-                &n.writers
-            } else {
-                &n.readers
-            };
-            n.participant == data.guid.prefix && list.contains(&data.guid)
-        });
+        let owner = owner_of(nodes, &data);
         let (vendor, enclave) = if endpoint.local {
             let own = &self.core.options().enclave;
             (VendorId::PTEROS, Some(own.clone()))
@@ -370,12 +370,11 @@ impl Graph {
                 .map(|p| (p.vendor, enclave_of(&p)))
                 .unwrap_or_default()
         };
-        let hash = user_data_value(&data.qos.user_data, "typehash");
         EndpointInfo {
             node_name: owner.map(|n| n.name.clone()),
             node_namespace: owner.map(|n| n.namespace.clone()),
             topic_type: type_of(&data.type_name),
-            type_hash: hash.and_then(|text| text.parse().ok()),
+            type_hash: announced_type_hash(&data),
             kind: kind_of(data.guid),
             gid: data.guid,
             qos: QosProfile::from_endpoint(&data.qos)
@@ -603,6 +602,11 @@ fn ros_topic(dds: &str) -> String {
         DdsTopic::Topic(name) => name,
         _ => dds.to_owned(),
     }
+}
+
+/// The RIHS01 type hash in the endpoint's USER_DATA.
+fn announced_type_hash(data: &EndpointData) -> Option<TypeHash> {
+    type_hash(&data.qos.user_data)?.parse().ok()
 }
 
 fn type_of(dds: &str) -> String {

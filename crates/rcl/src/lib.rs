@@ -10,6 +10,8 @@
 //! | ROS arguments, remapping | [`args`] |
 //! | parameters: values, texts, files, descriptors, store | [`parameter`] |
 //! | QoS overrides by parameters | [`qos_overrides`] |
+//! | event statuses of publishers and subscriptions | [`event_status`] |
+//! | QoS profiles in rmw's numbers, and their compatibility | [`rmw_qos`] |
 //! | graph: nodes, topics, services, endpoints, matching | [`graph`] |
 //! | time, `/clock`, jumps, schedule of timers | [`time`], [`time_source`], [`timer_heap`], [`timer_schedule`] |
 //! | logging: levels, console, files, `/rosout` | [`log`], [`log_outputs`] |
@@ -24,6 +26,7 @@ pub mod action;
 pub mod args;
 mod arguments_error;
 pub mod error;
+pub mod event_status;
 pub mod graph;
 pub mod known_types;
 pub mod lifecycle;
@@ -36,6 +39,7 @@ pub mod parameter;
 pub mod payload;
 pub mod payload_memory;
 pub mod qos_overrides;
+pub mod rmw_qos;
 pub mod tf;
 pub mod time;
 pub mod time_source;

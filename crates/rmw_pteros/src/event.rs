@@ -1,26 +1,26 @@
 //! Status events of publishers and subscriptions (rmw `event.h`; DDS 1.4 §2.2.4.1).
 //!
-//! The runtime queues events. This file accumulates them into one status per kind, with
-//! changes since the last take.
+//! The runtime queues events, `pteros_rcl::event_status` makes one status per kind of
+//! them, and this file writes it into the structs of rmw.
 
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::Mutex;
-use pteros_runtime::event::{EndpointEvent, EndpointEvents};
+use pteros_rcl::event_status::{EventStatus, EventStatuses, StatusKind};
+use pteros_runtime::event::EndpointEvents;
 use pteros_runtime::ready_queue::{ReadyQueue, Task};
 
 use crate::abi::{
     CountStatus, Event, EventCallback, IncompatibleQosStatus, LivelinessChangedStatus,
-    MatchedStatus, MessageLostStatus, Ret, ret,
+    MatchedStatus, MessageLostStatus, POLICY_INVALID, Ret, ret,
 };
 use crate::context::ContextState;
 use crate::error::{
     Failure, IDENTIFIER, Outcome, check_identifier, non_null, non_null_mut, run, run_set_callback,
 };
 use crate::listener::Callback;
-use crate::qos;
 
 /// `rmw_event_type_t`.
 pub(crate) mod kind {
@@ -54,17 +54,32 @@ pub(crate) struct EventState {
 
 #[derive(Default)]
 struct Statuses {
-    liveliness: LivelinessChangedStatus,
-    deadline: CountStatus,
-    liveliness_lost: CountStatus,
-    incompatible_qos: IncompatibleQosStatus,
-    incompatible_type: CountStatus,
-    matched: MatchedStatus,
-    lost: MessageLostStatus,
-    /// Untaken changes of each kind.
-    untaken: [usize; KINDS],
+    statuses: EventStatuses,
     /// Changes of each kind that were not passed to a callback.
     untold: [usize; KINDS],
+}
+
+/// The kind in rmw of a status.
+fn kind_of(status: StatusKind, is_reader: bool) -> u32 {
+    let of_side = |reader, writer| if is_reader { reader } else { writer };
+    match status {
+        StatusKind::DeadlineMissed => of_side(
+            kind::REQUESTED_DEADLINE_MISSED,
+            kind::OFFERED_DEADLINE_MISSED,
+        ),
+        StatusKind::LivelinessChanged => kind::LIVELINESS_CHANGED,
+        StatusKind::LivelinessLost => kind::LIVELINESS_LOST,
+        StatusKind::IncompatibleQos => of_side(
+            kind::REQUESTED_QOS_INCOMPATIBLE,
+            kind::OFFERED_QOS_INCOMPATIBLE,
+        ),
+        StatusKind::MessageLost => kind::MESSAGE_LOST,
+        StatusKind::IncompatibleType => of_side(
+            kind::SUBSCRIPTION_INCOMPATIBLE_TYPE,
+            kind::PUBLISHER_INCOMPATIBLE_TYPE,
+        ),
+        StatusKind::Matched => of_side(kind::SUBSCRIPTION_MATCHED, kind::PUBLICATION_MATCHED),
+    }
 }
 
 /// Bit of a kind; 0 for a kind that rmw lacks.
@@ -72,96 +87,8 @@ fn bit(kind: u32) -> u32 {
     1u32.checked_shl(kind).unwrap_or(0)
 }
 
-fn to_i32(value: u64) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
-}
-
-fn to_usize(value: u64) -> usize {
-    usize::try_from(value).unwrap_or(usize::MAX)
-}
-
-impl CountStatus {
-    fn note_total(&mut self, total: u64) {
-        let total = to_i32(total);
-        self.total_count_change += total - self.total_count;
-        self.total_count = total;
-    }
-}
-
-impl Statuses {
-    /// Applies an event. Returns its kind, if rmw has it.
-    fn apply(&mut self, event: &EndpointEvent, is_reader: bool) -> Option<u32> {
-        let of_side = |reader, writer| Some(if is_reader { reader } else { writer });
-        match event {
-            EndpointEvent::Matched {
-                total,
-                current,
-                change,
-                ..
-            } => {
-                let total = to_usize(*total);
-                self.matched.total_count_change += total.saturating_sub(self.matched.total_count);
-                self.matched.total_count = total;
-                self.matched.current_count = *current;
-                self.matched.current_count_change += change;
-                of_side(kind::SUBSCRIPTION_MATCHED, kind::PUBLICATION_MATCHED)
-            }
-            EndpointEvent::IncompatibleQos {
-                total, policies, ..
-            } => {
-                let total = to_i32(*total);
-                let status = &mut self.incompatible_qos;
-                status.total_count_change += total - status.total_count;
-                status.total_count = total;
-                status.last_policy_kind = policies
-                    .first()
-                    .map_or(1, |policy| qos::policy_kind(*policy));
-                of_side(
-                    kind::REQUESTED_QOS_INCOMPATIBLE,
-                    kind::OFFERED_QOS_INCOMPATIBLE,
-                )
-            }
-            EndpointEvent::IncompatibleType { total, .. } => {
-                self.incompatible_type.note_total(*total);
-                of_side(
-                    kind::SUBSCRIPTION_INCOMPATIBLE_TYPE,
-                    kind::PUBLISHER_INCOMPATIBLE_TYPE,
-                )
-            }
-            EndpointEvent::DeadlineMissed { total } => {
-                self.deadline.note_total(*total);
-                of_side(
-                    kind::REQUESTED_DEADLINE_MISSED,
-                    kind::OFFERED_DEADLINE_MISSED,
-                )
-            }
-            EndpointEvent::LivelinessLost { total } => {
-                self.liveliness_lost.note_total(*total);
-                Some(kind::LIVELINESS_LOST)
-            }
-            EndpointEvent::LivelinessChanged {
-                alive, not_alive, ..
-            } => {
-                let (alive, not_alive) = (to_i32(*alive as u64), to_i32(*not_alive as u64));
-                let status = &mut self.liveliness;
-                status.alive_count_change += alive - status.alive_count;
-                status.not_alive_count_change += not_alive - status.not_alive_count;
-                status.alive_count = alive;
-                status.not_alive_count = not_alive;
-                Some(kind::LIVELINESS_CHANGED)
-            }
-            EndpointEvent::SampleLost { total, .. } => {
-                let total = to_usize(*total);
-                self.lost.total_count_change += total.saturating_sub(self.lost.total_count);
-                self.lost.total_count = total;
-                Some(kind::MESSAGE_LOST)
-            }
-            // Not in rmw; the runtime logs them.
-            EndpointEvent::SampleRejected { .. }
-            | EndpointEvent::NotStored { .. }
-            | EndpointEvent::ReaderStalled { .. } => None,
-        }
-    }
+fn to_usize(count: i32) -> usize {
+    usize::try_from(count).unwrap_or(0)
 }
 
 impl EventState {
@@ -187,12 +114,10 @@ impl EventState {
     fn sync(&self) {
         let mut statuses = self.statuses.lock();
         while let Some(event) = self.events.take() {
-            if let Some(kind) = statuses.apply(&event, self.is_reader) {
-                let statuses = &mut *statuses;
-                for count in [&mut statuses.untaken, &mut statuses.untold] {
-                    if let Some(count) = count.get_mut(kind as usize) {
-                        *count += 1;
-                    }
+            if let Some(status) = statuses.statuses.apply(&event) {
+                let kind = kind_of(status, self.is_reader);
+                if let Some(count) = statuses.untold.get_mut(kind as usize) {
+                    *count += 1;
                 }
                 self.untaken_kinds.fetch_or(bit(kind), Ordering::Release);
             }
@@ -237,44 +162,57 @@ impl EventState {
     unsafe fn take(&self, kind: u32, info: *mut c_void) -> Outcome {
         self.sync();
         let mut statuses = self.statuses.lock();
-        let statuses = &mut *statuses;
+        let mut take = |status| statuses.statuses.take(status);
         // SAFETY: as for this function.
         unsafe {
             match kind {
                 kind::LIVELINESS_CHANGED => {
+                    let status = take(StatusKind::LivelinessChanged);
                     info.cast::<LivelinessChangedStatus>()
-                        .write(statuses.liveliness);
-                    statuses.liveliness.alive_count_change = 0;
-                    statuses.liveliness.not_alive_count_change = 0;
+                        .write(LivelinessChangedStatus {
+                            alive_count: status.current,
+                            not_alive_count: status.not_alive,
+                            alive_count_change: status.current_change,
+                            not_alive_count_change: status.not_alive_change,
+                        });
                 }
                 kind::REQUESTED_DEADLINE_MISSED | kind::OFFERED_DEADLINE_MISSED => {
-                    take_count(&mut statuses.deadline, info);
+                    write_count(take(StatusKind::DeadlineMissed), info);
                 }
-                kind::LIVELINESS_LOST => take_count(&mut statuses.liveliness_lost, info),
+                kind::LIVELINESS_LOST => write_count(take(StatusKind::LivelinessLost), info),
                 kind::SUBSCRIPTION_INCOMPATIBLE_TYPE | kind::PUBLISHER_INCOMPATIBLE_TYPE => {
-                    take_count(&mut statuses.incompatible_type, info);
+                    write_count(take(StatusKind::IncompatibleType), info);
                 }
                 kind::REQUESTED_QOS_INCOMPATIBLE | kind::OFFERED_QOS_INCOMPATIBLE => {
+                    let status = take(StatusKind::IncompatibleQos);
                     info.cast::<IncompatibleQosStatus>()
-                        .write(statuses.incompatible_qos);
-                    statuses.incompatible_qos.total_count_change = 0;
+                        .write(IncompatibleQosStatus {
+                            total_count: status.total,
+                            total_count_change: status.total_change,
+                            last_policy_kind: status.last_policy_kind.max(POLICY_INVALID),
+                        });
                 }
                 kind::SUBSCRIPTION_MATCHED | kind::PUBLICATION_MATCHED => {
-                    info.cast::<MatchedStatus>().write(statuses.matched);
-                    statuses.matched.total_count_change = 0;
-                    statuses.matched.current_count_change = 0;
+                    let status = take(StatusKind::Matched);
+                    info.cast::<MatchedStatus>().write(MatchedStatus {
+                        total_count: to_usize(status.total),
+                        total_count_change: to_usize(status.total_change),
+                        current_count: to_usize(status.current),
+                        current_count_change: status.current_change,
+                    });
                 }
                 kind::MESSAGE_LOST => {
-                    info.cast::<MessageLostStatus>().write(statuses.lost);
-                    statuses.lost.total_count_change = 0;
+                    let status = take(StatusKind::MessageLost);
+                    info.cast::<MessageLostStatus>().write(MessageLostStatus {
+                        total_count: to_usize(status.total),
+                        total_count_change: to_usize(status.total_change),
+                    });
                 }
                 other => return Err(unknown(other)),
             }
         }
-        for count in [&mut statuses.untaken, &mut statuses.untold] {
-            if let Some(count) = count.get_mut(kind as usize) {
-                *count = 0;
-            }
+        if let Some(count) = statuses.untold.get_mut(kind as usize) {
+            *count = 0;
         }
         self.untaken_kinds.fetch_and(!bit(kind), Ordering::Release);
         Ok(())
@@ -310,10 +248,15 @@ impl EventState {
     }
 }
 
-unsafe fn take_count(status: &mut CountStatus, info: *mut c_void) {
-    // SAFETY: as for `EventState::take`.
-    unsafe { info.cast::<CountStatus>().write(*status) };
-    status.total_count_change = 0;
+/// # Safety
+/// As for `EventState::take`.
+unsafe fn write_count(status: EventStatus, info: *mut c_void) {
+    let counts = CountStatus {
+        total_count: status.total,
+        total_count_change: status.total_change,
+    };
+    // SAFETY: as for this function.
+    unsafe { info.cast::<CountStatus>().write(counts) };
 }
 
 impl Task for EventState {

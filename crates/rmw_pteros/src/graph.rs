@@ -1,15 +1,13 @@
 //! Graph queries: nodes, topics, services, endpoints and their counts.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_char, c_void};
 
-use pteros_msg::hash::TypeHash;
-use pteros_runtime::graph::{GraphEndpoint, GraphNode};
-use pteros_runtime::names::{
-    DdsTopic, NameKind, from_dds_topic, validate_full, validate_namespace, validate_node,
+use pteros_rcl::graph::{
+    self, EndpointRole, NamesOf, NodeQueryError, endpoint_infos, names_and_types,
+    names_and_types_of_node,
 };
-use pteros_runtime::rtps::id::Guid;
-use pteros_runtime::user_data::user_data_value;
+use pteros_runtime::graph::GraphNode;
+use pteros_runtime::names::{NameKind, validate_full};
 
 use crate::abi::{
     self, Allocator, NamesAndTypes, Node, Ret, StringArray, TopicEndpointInfo,
@@ -17,61 +15,6 @@ use crate::abi::{
 };
 use crate::error::{Failure, Outcome, non_null, non_null_mut, run, text};
 use crate::node::{self, NodeState};
-use crate::qos;
-
-/// Converts `pkg::msg::dds_::Name_` to `pkg/msg/Name`; other names are unchanged.
-fn ros_type(dds_name: &str) -> String {
-    match dds_name.split_once("::dds_::") {
-        Some((namespace, name)) => {
-            let name = name.strip_suffix('_').unwrap_or(name);
-            format!("{}/{name}", namespace.replace("::", "/"))
-        }
-        None => dds_name.into(),
-    }
-}
-
-/// The service type of a request or reply type.
-fn ros_service_type(dds_name: &str) -> String {
-    let name = ros_type(dds_name);
-    let service = name
-        .strip_suffix("_Request")
-        .or_else(|| name.strip_suffix("_Response"));
-    service.map_or(name.clone(), Into::into)
-}
-
-/// Kind of the listed names.
-#[derive(Clone, Copy)]
-enum Listed {
-    /// Topics of ROS.
-    Topics,
-    /// All DDS topics under their own names.
-    DdsTopics,
-    /// Services of servers and clients.
-    Services,
-}
-
-/// Sorted names of endpoints, with their types.
-fn names_and_types(endpoints: &[GraphEndpoint], listed: Listed) -> Vec<(String, Vec<String>)> {
-    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for endpoint in endpoints {
-        let data = &endpoint.data;
-        let named = match (listed, from_dds_topic(&data.topic)) {
-            (Listed::DdsTopics, _) => Some((data.topic.clone(), data.type_name.clone())),
-            (Listed::Topics, DdsTopic::Topic(name)) => Some((name, ros_type(&data.type_name))),
-            (Listed::Services, DdsTopic::ServiceRequest(name) | DdsTopic::ServiceReply(name)) => {
-                Some((name, ros_service_type(&data.type_name)))
-            }
-            _ => None,
-        };
-        if let Some((name, ty)) = named {
-            found.entry(name).or_default().insert(ty);
-        }
-    }
-    let found = found.into_iter();
-    found
-        .map(|(name, types)| (name, types.into_iter().collect()))
-        .collect()
-}
 
 /// Checked arguments of a query for names and types.
 struct Query<'a> {
@@ -102,9 +45,11 @@ impl<'a> Query<'a> {
         }
     }
 
-    fn answer(self, endpoints: &[GraphEndpoint], listed: Listed) -> Outcome {
+    /// Lists all endpoints of the graph.
+    fn answer(self, listed: NamesOf) -> Outcome {
+        let endpoints = self.node.context.core.graph().endpoints();
         self.out
-            .fill(self.allocator, &names_and_types(endpoints, listed))
+            .fill(self.allocator, &names_and_types(&endpoints, listed))
     }
 }
 
@@ -118,15 +63,7 @@ pub unsafe extern "C" fn rmw_get_topic_names_and_types(
     run("rmw_get_topic_names_and_types", || {
         // SAFETY: the contract of rmw (lib.rs).
         let query = unsafe { Query::check(node, allocator, out) }?;
-        let endpoints = query.node.context.core.graph().endpoints();
-        query.answer(
-            &endpoints,
-            if no_demangle {
-                Listed::DdsTopics
-            } else {
-                Listed::Topics
-            },
-        )
+        query.answer(NamesOf::topics(no_demangle))
     })
 }
 
@@ -139,38 +76,15 @@ pub unsafe extern "C" fn rmw_get_service_names_and_types(
     run("rmw_get_service_names_and_types", || {
         // SAFETY: the contract of rmw (lib.rs).
         let query = unsafe { Query::check(node, allocator, out) }?;
-        let endpoints = query.node.context.core.graph().endpoints();
-        query.answer(&endpoints, Listed::Services)
+        query.answer(NamesOf::Services)
     })
-}
-
-/// Kind of a node's endpoints: subscriptions, publishers, servers or clients.
-#[derive(Clone, Copy)]
-enum Side {
-    Subscriptions,
-    Publishers,
-    Services,
-    Clients,
-}
-
-impl Side {
-    /// Servers read requests, clients write them.
-    fn includes(self, guid: Guid, topic: &str) -> bool {
-        let is_request = matches!(from_dds_topic(topic), DdsTopic::ServiceRequest(_));
-        match self {
-            Self::Subscriptions => guid.entity.is_reader(),
-            Self::Publishers => guid.entity.is_writer(),
-            Self::Services => is_request && guid.entity.is_reader(),
-            Self::Clients => is_request && guid.entity.is_writer(),
-        }
-    }
 }
 
 unsafe fn by_node(
     (node, allocator, out): (*const Node, *const Allocator, *mut NamesAndTypes),
     (name, namespace): (*const c_char, *const c_char),
-    side: Side,
-    listed: Listed,
+    role: EndpointRole,
+    listed: NamesOf,
 ) -> Outcome {
     // SAFETY: the contract of rmw (lib.rs).
     let (query, name, namespace) = unsafe {
@@ -189,26 +103,15 @@ unsafe fn by_node(
             namespace,
         )
     };
-    validate_node(name).map_err(|error| Failure::argument(error.to_string()))?;
-    validate_namespace(namespace).map_err(|error| Failure::argument(error.to_string()))?;
     let graph = query.node.context.core.graph();
-    let nodes = graph.nodes();
-    let is_asked = |node: &&GraphNode| node.name == name && node.namespace == namespace;
-    let Some(found) = nodes.iter().find(is_asked) else {
-        return Err(Failure::new(
-            ret::NODE_NAME_NON_EXISTENT,
-            format!("there is no node {name:?} in namespace {namespace:?}"),
-        ));
-    };
-    let owned: BTreeSet<Guid> = found
-        .readers
-        .iter()
-        .chain(&found.writers)
-        .copied()
-        .collect();
-    let endpoints =
-        graph.endpoints_if(|guid, topic| owned.contains(&guid) && side.includes(guid, topic));
-    query.answer(&endpoints, listed)
+    let found = names_and_types_of_node(graph, (name, namespace), role, listed);
+    let found = found.map_err(|error| match error {
+        NodeQueryError::Name(_) => Failure::argument(error.to_string()),
+        NodeQueryError::NoSuchNode { .. } => {
+            Failure::new(ret::NODE_NAME_NON_EXISTENT, error.to_string())
+        }
+    })?;
+    query.out.fill(query.allocator, &found)
 }
 
 /// # Safety
@@ -232,17 +135,13 @@ pub unsafe extern "C" fn rmw_get_subscriber_names_and_types_by_node(
     no_demangle: bool,
     out: *mut NamesAndTypes,
 ) -> Ret {
-    let listed = if no_demangle {
-        Listed::DdsTopics
-    } else {
-        Listed::Topics
-    };
+    let listed = NamesOf::topics(no_demangle);
     // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_subscriber_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
             (name, namespace),
-            Side::Subscriptions,
+            EndpointRole::Subscription,
             listed,
         )
     })
@@ -257,17 +156,13 @@ pub unsafe extern "C" fn rmw_get_publisher_names_and_types_by_node(
     no_demangle: bool,
     out: *mut NamesAndTypes,
 ) -> Ret {
-    let listed = if no_demangle {
-        Listed::DdsTopics
-    } else {
-        Listed::Topics
-    };
+    let listed = NamesOf::topics(no_demangle);
     // SAFETY: the contract of rmw (lib.rs).
     run("rmw_get_publisher_names_and_types_by_node", || unsafe {
         by_node(
             (node, allocator, out),
             (name, namespace),
-            Side::Publishers,
+            EndpointRole::Publisher,
             listed,
         )
     })
@@ -286,8 +181,8 @@ pub unsafe extern "C" fn rmw_get_service_names_and_types_by_node(
         by_node(
             (node, allocator, out),
             (name, namespace),
-            Side::Services,
-            Listed::Services,
+            EndpointRole::Service,
+            NamesOf::Services,
         )
     })
 }
@@ -305,8 +200,8 @@ pub unsafe extern "C" fn rmw_get_client_names_and_types_by_node(
         by_node(
             (node, allocator, out),
             (name, namespace),
-            Side::Clients,
-            Listed::Services,
+            EndpointRole::Client,
+            NamesOf::Services,
         )
     })
 }
@@ -499,21 +394,17 @@ unsafe fn info_by_topic(
     if out.size != 0 || !out.info_array.is_null() {
         return Err(Failure::argument("the info array is not zero-initialized"));
     }
-    let topic = pteros_runtime::names::dds_topic(name, no_mangle);
-    let graph = state.context.core.graph();
-    let mut endpoints = graph.endpoints_on(&topic);
-    endpoints.retain(|one| one.data.guid.entity.is_writer() == wants_writers);
-    if endpoints.is_empty() {
+    let infos = endpoint_infos(state.context.core.graph(), name, no_mangle, wants_writers);
+    if infos.is_empty() {
         return Ok(());
     }
-    let nodes = graph.nodes();
-    let array: *mut TopicEndpointInfo = allocator.array(endpoints.len())?;
+    let array: *mut TopicEndpointInfo = allocator.array(infos.len())?;
     out.info_array = array;
-    out.size = endpoints.len();
-    for (at, endpoint) in endpoints.iter().enumerate() {
+    out.size = infos.len();
+    for (at, info) in infos.iter().enumerate() {
         // SAFETY: the array has a place for each.
         let place = unsafe { array.add(at) };
-        match endpoint_info(endpoint, &nodes, allocator, no_mangle) {
+        match endpoint_info(info, allocator) {
             // SAFETY: as above.
             Ok(info) => unsafe { place.write(info) },
             Err(failure) => {
@@ -541,37 +432,14 @@ unsafe fn free_info(info: &TopicEndpointInfo, allocator: &Allocator) {
 }
 
 fn endpoint_info(
-    endpoint: &GraphEndpoint,
-    nodes: &[GraphNode],
+    endpoint: &graph::TopicEndpointInfo,
     allocator: &Allocator,
-    no_mangle: bool,
 ) -> Outcome<TopicEndpointInfo> {
-    let data = &endpoint.data;
-    let owns = |node: &&GraphNode| {
-        let list = if data.guid.entity.is_writer() {
-            &node.writers
-        } else {
-            &node.readers
-        };
-        list.contains(&data.guid)
-    };
-    let owner = nodes.iter().find(owns);
-    let (name, namespace) = owner.map_or(
-        ("_NODE_NAME_UNKNOWN_", "_NODE_NAMESPACE_UNKNOWN_"),
-        |node| (node.name.as_str(), node.namespace.as_str()),
-    );
-    let ty = if no_mangle {
-        data.type_name.clone()
-    } else {
-        ros_type(&data.type_name)
-    };
-    let hash: Option<TypeHash> =
-        user_data_value(&data.qos.user_data, "typehash").and_then(|hash| hash.parse().ok());
     let mut info = TopicEndpointInfo {
         node_name: std::ptr::null(),
         node_namespace: std::ptr::null(),
         topic_type: std::ptr::null(),
-        topic_type_hash: hash.map_or(
+        topic_type_hash: endpoint.type_hash.as_ref().map_or(
             abi::TypeHash {
                 version: 0,
                 value: [0; 32],
@@ -581,14 +449,14 @@ fn endpoint_info(
                 value: *hash.value(),
             },
         ),
-        endpoint_type: if data.guid.entity.is_writer() { 1 } else { 2 },
-        endpoint_gid: data.guid.to_bytes(),
-        qos_profile: qos::announced(&data.qos, endpoint.local),
+        endpoint_type: if endpoint.is_publisher { 1 } else { 2 },
+        endpoint_gid: endpoint.gid,
+        qos_profile: endpoint.qos.into(),
     };
     let mut fill = || {
-        info.node_name = allocator.string(name)?;
-        info.node_namespace = allocator.string(namespace)?;
-        info.topic_type = allocator.string(&ty)?;
+        info.node_name = allocator.string(&endpoint.node_name)?;
+        info.node_namespace = allocator.string(&endpoint.node_namespace)?;
+        info.topic_type = allocator.string(&endpoint.topic_type)?;
         Ok(())
     };
     match fill() {

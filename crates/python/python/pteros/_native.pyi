@@ -111,6 +111,12 @@ class rmw_qos_profile_t:
         "qos_profile_action_status_default". ValueError for others."""
     def __eq__(self, other: object) -> bool: ...
 
+def qos_check_compatible(
+    offered: rmw_qos_profile_t, requested: rmw_qos_profile_t,
+) -> tuple[int, str]:
+    """0 (they match), 1 (a policy is left to the middleware) or 2 (they do not match), and
+    the reasons."""
+
 # --- contexts -------------------------------------------------------------------------
 
 class Handle:

@@ -410,50 +410,8 @@ def qos_check_compatible(
     :returns: the compatibility, and the reasons if it is not ``OK``. A policy whose value is
         left to the middleware gives a warning.
     """
-    def open_values(policy: Any) -> Tuple[Any, Any]:
-        return policy.SYSTEM_DEFAULT, policy.UNKNOWN
-
-    errors, warned = [], []
-    # A weak offer does not give what a strong request wants. 'durabilty' is ROS 2's spelling.
-    for name, weak, strong, error, of_weak, of_strong in (
-            ('reliability', ReliabilityPolicy.BEST_EFFORT, ReliabilityPolicy.RELIABLE,
-             'Best effort publisher and reliable subscription',
-             'Best effort publisher, but subscription is',
-             'Reliable subscription, but publisher is'),
-            ('durability', DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL,
-             'Volatile publisher and transient local subscription',
-             'Volatile publisher, but subscription is',
-             'Transient local subscription, but publisher is'),
-            ('liveliness', LivelinessPolicy.AUTOMATIC, LivelinessPolicy.MANUAL_BY_TOPIC,
-             "Publisher's liveliness is automatic and subscription's is manual by topic",
-             "Publisher's liveliness is automatic, but subscription's is",
-             "Subscription's liveliness is manual by topic, but publisher's is")):
-        offered, requested = getattr(publisher_qos, name), getattr(subscription_qos, name)
-        undecided = open_values(type(weak))
-        if offered == weak and requested == strong:
-            errors.append(error)
-        elif offered == weak and requested in undecided:
-            warned.append(f'{of_weak} {requested.short_key}')
-        elif offered in undecided and requested == strong:
-            warned.append(f'{of_strong} {offered.short_key}')
-        elif offered in undecided and requested in undecided:
-            spelled = 'durabilty' if name == 'durability' else name
-            warned.append(
-                f'Publisher {spelled} is {offered.short_key} and subscription {name} is '
-                f'{requested.short_key}')
-    # 0 stands for a span that is not given.
-    for name, absent, less in (
-            ('deadline', 'deadline', 'deadline is less than publisher deadline'),
-            ('liveliness_lease_duration', 'liveliness lease duration',
-             'liveliness lease duration is less than publisher')):
-        offered_ns = getattr(publisher_qos, name).nanoseconds
-        requested_ns = getattr(subscription_qos, name).nanoseconds
-        if requested_ns and not offered_ns:
-            errors.append(f'Subscription has a {absent}, but publisher does not')
-        elif requested_ns and requested_ns < offered_ns:
-            errors.append(f'Subscription {less}')
-    if errors:
-        return QoSCompatibility.ERROR, ''.join(f'ERROR: {one};' for one in errors)
-    if warned:
-        return QoSCompatibility.WARNING, ''.join(f'WARNING: {one};' for one in warned)
-    return QoSCompatibility.OK, ''
+    from pteros import _native
+    offered, requested = (
+        _native.rmw_qos_profile_t(*qos._native()) for qos in (publisher_qos, subscription_qos))
+    compatibility, reason = _native.qos_check_compatible(offered, requested)
+    return QoSCompatibility(compatibility), reason

@@ -233,7 +233,8 @@ impl<R: Clone, W> GoalTable<R, W> {
             return Ok(Vec::new());
         };
         goal.end = Some((now, result));
-        Ok(std::mem::take(&mut goal.waiters))
+        let waiters = std::mem::take(&mut goal.waiters);
+        Ok(waiters)
     }
 
     /// Answers a result request, or keeps it until the goal ends; at most 64 per goal.
