@@ -18,7 +18,7 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 /// One YAML value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct YamlNode {
-    /// Its content.
+    /// A scalar, a list or a mapping.
     pub content: YamlContent,
     /// Its tag, in full: `tag:yaml.org,2002:str` for `!!str`.
     pub tag: Option<String>,
@@ -29,7 +29,7 @@ pub struct YamlNode {
 /// A line and a column, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct YamlPosition {
-    /// The line.
+    /// From 1.
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
@@ -56,7 +56,7 @@ pub enum YamlContent {
         /// Whether it is a string regardless of its content.
         quoted: bool,
     },
-    /// A list.
+    /// In block style, `- a`, or flow style, `[a]`.
     List(Vec<YamlNode>),
     /// A mapping, in its order; keys may come twice.
     Mapping(Vec<YamlEntry>),
@@ -71,7 +71,7 @@ pub struct YamlEntry {
     pub is_key_quoted: bool,
     /// Where the key begins.
     pub place: YamlPosition,
-    /// The value.
+    /// An empty scalar if the key has none.
     pub value: YamlNode,
 }
 

@@ -592,7 +592,7 @@ impl Defragmenter {
         self.limits.samples_max.max(1)
     }
 
-    /// Bytes in the buffers.
+    /// Bytes reserved for samples of which fragments are missing.
     pub fn buffered_bytes(&self) -> usize {
         let held = self.partials.iter().map(PartialSample::memory_bytes);
         held.fold(0, usize::saturating_add)

@@ -37,7 +37,7 @@ pub struct WriterStats {
     pub fragments_sent: u64,
     /// Whole samples retransmitted.
     pub samples_retransmitted: u64,
-    /// Fragments retransmitted.
+    /// Fragments sent again on request of a reader.
     pub fragments_retransmitted: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,

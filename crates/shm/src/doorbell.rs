@@ -46,7 +46,6 @@ pub(crate) fn disarm(sleeping: &AtomicU64) {
 pub(crate) enum WakeUp {
     /// The peer is awake, or rung for and checked already.
     NotNeeded,
-    /// Ring.
     Ring,
     /// The peer still sleeps although this sender rang: look whether its doorbell
     /// works.

@@ -73,7 +73,6 @@ impl Overlay {
         self.prefix.join(format!("setup.{shell}"))
     }
 
-    /// The library.
     pub fn library(&self) -> PathBuf {
         self.prefix.join("lib").join(FILE)
     }

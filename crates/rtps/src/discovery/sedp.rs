@@ -24,7 +24,7 @@ pub(crate) enum SedpChange {
     Endpoint(Box<EndpointData>, ReceivedVia),
     /// An endpoint was removed.
     Removed(Guid, ReceivedVia),
-    /// Malformed.
+    /// The parameter list cannot be read, or lacks what is required.
     Malformed,
     /// The endpoint belongs to another participant than the sender.
     Impersonation,

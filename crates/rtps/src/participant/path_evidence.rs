@@ -222,7 +222,6 @@ impl Address {
     }
 }
 
-/// The path of one peer.
 #[derive(Clone, Default)]
 pub(super) struct PeerPath {
     /// The address in use; `None` where the driver cannot tell sources.

@@ -74,7 +74,7 @@ impl RefusedWriters {
 /// Which local readers refused a writer, and where its acknowledgements go.
 #[derive(Debug)]
 pub struct RefusedWriter {
-    /// The readers.
+    /// The readers of this participant that refused it.
     pub readers: Vec<EntityId>,
     /// The route to the writer.
     pub route: Route,

@@ -34,7 +34,6 @@ const PROBATION: Duration = Duration::from_secs(5);
 /// Where a participant is, for the shares of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Origin {
-    /// This host.
     ThisHost,
     /// Another host, by IPv4 address.
     Address([u8; 4]),

@@ -49,7 +49,6 @@ const SILENT_TOLD_AFTER: Duration = Duration::from_secs(5);
 /// A silent participant is told once, and one of them in this time.
 const SILENT_TELL_PERIOD: Duration = Duration::from_secs(60);
 
-/// One unvalidated participant.
 pub(super) struct UnvalidatedParticipant {
     pub(super) data: Arc<ParticipantData>,
     pub(super) from: Option<Locator>,
@@ -133,7 +132,6 @@ impl UnvalidatedParticipant {
 pub(super) enum ParticipantProbe {
     /// Our announcement and a question.
     WithAnnouncement,
-    /// A question only.
     QuestionOnly,
 }
 

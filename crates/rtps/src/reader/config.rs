@@ -146,6 +146,7 @@ pub struct WriterProxyConfig {
     pub qos: SharedQos,
     /// Where acknowledgements are sent.
     pub route: Route,
-    /// Its vendor.
+    /// The implementation of its participant; some writers answer only certain
+    /// ACKNACKs.
     pub vendor: VendorId,
 }

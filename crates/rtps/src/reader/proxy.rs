@@ -150,7 +150,6 @@ pub(super) struct WriterProxy {
     /// Refusals of memory in the context at the last look for old partial samples.
     pub memory_refusals_seen: u64,
 
-    /// The counts of its heartbeats.
     pub heartbeat_counts: HeartbeatCounts,
     /// What contradicts the numbers above.
     pub plausibility: Plausibility,

@@ -56,7 +56,7 @@ impl AckRequests {
         self.bytes = 0;
     }
 
-    /// The count of the next heartbeat.
+    /// Counts one heartbeat and returns its number, which wraps after `u32::MAX`.
     pub fn next_heartbeat_count(&mut self) -> u32 {
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
         self.heartbeat_count

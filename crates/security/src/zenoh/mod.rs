@@ -400,7 +400,6 @@ fn transport(folder: &Path, block_time: u32) -> String {
     )
 }
 
-/// The text of `access_control`.
 #[derive(Default)]
 struct AccessControlText {
     rules: String,

@@ -101,31 +101,31 @@ pub enum DiscoveryLogEvent<'a> {
     /// A new peer, or a peer that has rewritten its log. Earlier records of the
     /// peer are void.
     Reset {
-        /// The peer.
+        /// The participant whose log begins anew.
         peer: PeerName,
     },
     /// A record of the peer's log, each once and in order.
     Record {
-        /// The peer.
+        /// The participant that wrote the record.
         peer: PeerName,
-        /// The record.
+        /// Its bytes as the peer wrote them.
         record: &'a [u8],
     },
     /// All records that the log held at [`DiscoveryLogEvent::Reset`] have been
     /// reported.
     CaughtUp {
-        /// The peer.
+        /// The participant whose log is read to its end.
         peer: PeerName,
     },
     /// The peer asserted its liveliness since the last
     /// [`DiscoveryLog::poll_liveliness`].
     LivelinessAsserted {
-        /// The peer.
+        /// The participant that asserted it.
         peer: PeerName,
     },
     /// The peer is gone: closed, exited, or it violated the protocol.
     PeerLost {
-        /// The peer.
+        /// The participant that is gone.
         peer: PeerName,
         /// Why.
         reason: DisconnectReason,
