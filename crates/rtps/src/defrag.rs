@@ -338,7 +338,7 @@ impl Defragmenter {
         self.charger = charger;
     }
 
-    /// What it charges.
+    /// The account to which the buffers are charged.
     pub fn charger(&self) -> &MemoryCharger {
         &self.charger
     }

@@ -88,7 +88,7 @@ pub fn evaluate_match(writer: &EndpointData, reader: &EndpointData) -> MatchOutc
     MatchOutcome::Matched
 }
 
-/// Whether the type hashes tell two versions. Those of a service's topics do not:
+/// Whether the type hashes show two versions. Those of a service's topics do not:
 /// rmw_fastrtps (Jazzy) announces the hashes of request and response there, we and
 /// others that of the service.
 pub fn announce_other_versions(writer: &EndpointData, reader: &EndpointData) -> bool {

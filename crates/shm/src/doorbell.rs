@@ -156,7 +156,7 @@ mod eventfd {
             if !flags.contains(OFlags::NONBLOCK) || !flags.contains(OFlags::RDWR) {
                 return Err(UnusableDescriptor("is not a doorbell"));
             }
-            // Without /proc, only the flags tell.
+            // Without /proc, only the flags are known.
             let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
             match rustix::fs::readlink(link, Vec::new()) {
                 Ok(kind) if kind.as_bytes() != b"anon_inode:[eventfd]" => {

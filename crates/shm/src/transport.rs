@@ -295,7 +295,7 @@ impl SharedMemoryTransport {
     /// outcome. Does nothing if there is a connection or a handshake already.
     ///
     /// # Errors
-    /// [`ShmError::Refused`]: nobody listens there, it belongs to
+    /// [`ShmError::Refused`]: no process listens there, it belongs to
     /// another user, or there are too many connections.
     pub fn connect(&self, peer: PeerName, now: u64) -> Result<(), ShmError> {
         let refused = |reason| {

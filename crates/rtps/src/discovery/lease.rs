@@ -51,7 +51,7 @@ impl Leases {
         self.leases.remove(&prefix);
     }
 
-    /// When the participant was last heard.
+    /// When the last datagram of the participant came.
     pub(crate) fn last_heard(&self, prefix: GuidPrefix) -> Option<Instant> {
         self.leases.get(&prefix).map(|lease| lease.last_heard)
     }

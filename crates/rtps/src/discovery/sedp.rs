@@ -253,7 +253,7 @@ impl Sedp {
                 Some(TopicReset::Restarted(prefix) | TopicReset::CountsAnew(prefix))
                     if by.secured =>
                 {
-                    // Keys protect it: it is authenticated anew instead.
+                    // Keys protect it: it authenticates again instead.
                     let _ = prefix;
                 }
                 Some(TopicReset::Restarted(prefix)) => return Some(SedpReset::Restarted(prefix)),

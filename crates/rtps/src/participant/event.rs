@@ -88,7 +88,7 @@ pub enum ParticipantEvent {
         reason: LostReason,
     },
     /// Datagrams in the name of a participant come from an address that it has not
-    /// proven, and are dropped. Told once per participant, and again of another
+    /// proven, and are dropped. Emitted once per participant, and again of another
     /// address after a minute.
     SourceRefused {
         /// The participant.
@@ -97,7 +97,7 @@ pub enum ParticipantEvent {
         from: [u8; 4],
     },
     /// A participant has announced itself for 5 s, but answers nothing, so it is not
-    /// discovered. Told once, and at most one of them in a minute.
+    /// discovered. Emitted once, and at most one of them in a minute.
     ParticipantSilent {
         /// The participant.
         data: Arc<ParticipantData>,

@@ -286,7 +286,7 @@ impl Participant {
         self.handle_other_timeouts(now);
     }
 
-    /// Removes the participants that were not heard in time, and believes the claims about
+    /// Removes the participants whose lease has expired, and believes the claims about
     /// those that did not answer.
     pub fn lose_silent_peers(&mut self, now: Instant) {
         self.clock = self.clock.max(now);

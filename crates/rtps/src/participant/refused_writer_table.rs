@@ -22,7 +22,7 @@ const ANSWER_PERIOD: Duration = Duration::from_millis(5);
 /// Writers whose last answer is remembered. If there are more, all are forgotten.
 const ANSWERED_MAX: usize = 4_096;
 
-/// What is known of refused writers besides their records.
+/// Data about refused writers besides their records.
 #[derive(Default)]
 pub(super) struct RefusedWriters {
     /// The reliable writers that discovery announced and did not store, with the hash of

@@ -36,8 +36,8 @@ pub enum ReaderEvent {
         /// The reserved bytes and their limits.
         fill: MemoryFill,
     },
-    /// What a writer says contradicts what was received in its name, so its state was
-    /// taken anew. Samples in between may be lost or delivered again.
+    /// A writer's message contradicts others received in its name, so its state was
+    /// reset. Samples in between may be lost or delivered again.
     Resynchronised {
         /// The remote writer in whose name the messages came.
         writer: Guid,

@@ -14,7 +14,7 @@ const UNSENT_MIN: Duration = Duration::from_secs(1);
 /// A pause after which that begins again.
 const UNSENT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// What is unusual about an ACKNACK or NACK_FRAG.
+/// Doubtful properties of an ACKNACK or NACK_FRAG.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     pub count: u32,

@@ -3,7 +3,7 @@
 
 use crate::time::{Duration, Instant};
 
-/// What was sent since readers were last asked.
+/// Samples and bytes since the last request, and when the next one is due.
 #[derive(Debug)]
 pub(super) struct AckRequests {
     /// When a heartbeat requests acknowledgement of the newest changes.
@@ -50,7 +50,7 @@ impl AckRequests {
         self.bytes
     }
 
-    /// Begins to count anew: readers are asked now, or have acknowledged.
+    /// Resets the counts: readers are asked now, or have acknowledged.
     pub fn restart(&mut self) {
         self.samples = 0;
         self.bytes = 0;

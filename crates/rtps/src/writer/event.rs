@@ -43,7 +43,7 @@ pub enum WriterEvent {
     },
 }
 
-/// Events kept when nobody polls. When full, the oldest is dropped.
+/// Events kept between two polls. When full, the oldest is dropped.
 const EVENTS_MAX: usize = 64;
 
 #[derive(Debug, Default)]

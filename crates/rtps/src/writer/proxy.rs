@@ -93,7 +93,7 @@ pub(super) struct ReaderProxy {
     pub retransmit_at: Instant,
     /// When requests were last served.
     pub last_retransmission: Instant,
-    /// What was retransmitted within the last round trip.
+    /// Changes retransmitted within the last round trip.
     pub recently_served: RecentlyServed,
     /// The highest number retransmitted whole. Up to there a request is a repeat.
     pub served_whole_through: SequenceNumber,

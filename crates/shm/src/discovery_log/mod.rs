@@ -101,7 +101,7 @@ pub enum DiscoveryLogEvent<'a> {
     /// A new peer, or a peer that has rewritten its log. Earlier records of the
     /// peer are void.
     Reset {
-        /// The participant whose log begins anew.
+        /// The participant whose log starts again.
         peer: PeerName,
     },
     /// A record of the peer's log, each once and in order.
