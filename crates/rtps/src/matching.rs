@@ -1,9 +1,10 @@
 //! Endpoint matching: whether a local and a remote endpoint match (RTPS 2.5
 //! §8.5.2).
 //!
-//! They need the same topic, type compatibility (the same type name, and the same RIHS01
-//! type hash where both announce one), and QoS compatibility: the policies that the writer offers cover those that the reader
-//! requests (request/offered, DDS 1.4 §2.2.3).
+//! They need the same topic, type compatibility (the same type name, and the same
+//! RIHS01 type hash where both announce one), and QoS compatibility. The policies that
+//! the writer offers must cover those that the reader requests (request/offered, DDS
+//! 1.4 §2.2.3).
 //!
 //! The match table stores the last outcome of each pair, so that each change is
 //! reported once. It holds only pairs on one topic: a remote endpoint on another

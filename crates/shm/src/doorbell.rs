@@ -1,10 +1,9 @@
 //! Doorbell: wake-up of a sleeping process, and of no other.
 //!
-//! A transport has one page that all its peers can read, and one eventfd that they
-//! can ring. The page shows whether the transport sleeps (`sleeping`, odd during a
-//! sleep; each sleep has its own number) and whether it waits for chunks
-//! (`chunk_wait`, odd during a wait; each wait has its own number). A peer rings
-//! once per number.
+//! A transport has one page that all its peers can read, and one eventfd that they can
+//! ring. The page shows whether the transport sleeps (`sleeping`) and whether it waits
+//! for chunks (`chunk_wait`). Each number is odd during a sleep or wait, and every
+//! sleep or wait has its own. A peer rings once per number.
 //!
 //! ```text
 //! sender                              sleeper

@@ -64,8 +64,8 @@ impl AskedEndpoints {
     ///
     /// Only INFO_DST shows that its sender knows our GUID prefix. A forger of a source
     /// address receives nothing there, and cannot send it. So a participant with SEDP
-    /// readers must send it: it would get all of our SEDP, and what its writers send by
-    /// multicast to others says nothing about us. OpenSplice has no SEDP readers by
+    /// readers must send it. It would get all of our SEDP, and the multicast of its
+    /// writers to others says nothing about us. OpenSplice has no SEDP readers by
     /// default and sends no INFO_DST.
     pub(crate) fn is_answered_by(self, message: &Submessage<'_>) -> bool {
         if self.reader {

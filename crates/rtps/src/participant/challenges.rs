@@ -92,8 +92,8 @@ impl Challenges {
     }
 
     /// Notes an answer from a proven address: the claim is false. An answer from an
-    /// address that only the claim names agrees with it; `is_believed` is whether
-    /// the address is named by the announcement that counts now. That it restarted is
+    /// address that only the claim names agrees with it. `is_believed` says whether the
+    /// address is named by the announcement that counts now. That it restarted is
     /// contradicted only by an answer that `acknowledges_all`. True: by this one.
     pub(super) fn note_answer(
         &mut self,

@@ -1,11 +1,11 @@
 //! Judgement of datagrams by their source address (protection against forged
 //! datagrams in the name of a living participant).
 //!
-//! A GUID prefix is public, so anyone can send in the name of a participant. What
-//! comes in the name of a discovered one is accepted from the addresses that it has
-//! proven: those that it announces, those that answered a probe, and those of this
-//! host for a participant of this host. Anything else is dropped and counted, and
-//! an event reports it once per participant.
+//! A GUID prefix is public, so anyone can send in the name of a participant. Datagrams
+//! of a discovered participant are accepted from the addresses that it has proven.
+//! These are the addresses that it announces and those that answered a probe. For a
+//! participant of this host, all addresses of the host count. Anything else is dropped
+//! and counted, and an event reports it once per participant.
 //!
 //! A participant may move, and lose the addresses that it has proven. Then its
 //! announcement from elsewhere challenges it: if it no longer answers where it was

@@ -41,7 +41,7 @@ const RETURN_PATIENCE: Duration = Duration::from_millis(800);
 const RETURN_BYTES: usize = 200;
 
 /// A participant that announces itself for so long and answers none of so many probes
-/// is silent: it does not receive what we send, or does not understand it.
+/// is silent. It does not receive what we send, or does not understand it.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
 const SILENT_PROBES: u32 = 3;
 /// Its age when it is reported: until then it may be busy.

@@ -2,12 +2,12 @@
 //! instead of datagrams. Each process writes its data once, and all peers read it
 //! in place.
 //!
-//! A [`DiscoveryLog`] is memory to which its owner appends records and that peers
-//! map read-only. Peers are found without a packet on any network: the kernel lists
-//! the listeners in the abstract namespace of Unix sockets, so no registry can
-//! become stale. A process that opens a log connects to all processes that have
-//! one. Both sides hand over their memory, and the connection stays open: a packet
-//! on it means new records, and its end means that the process has exited.
+//! A [`DiscoveryLog`] is memory to which its owner appends records and that peers map
+//! read-only. Peers are found without a packet on any network. The kernel lists the
+//! listeners in the abstract namespace of Unix sockets, so no registry can become
+//! stale. A process that opens a log connects to all processes that have one. Both
+//! sides hand over their memory, and the connection stays open: a packet on it means
+//! new records, and its end means that the process has exited.
 //!
 //! ```text
 //! own log ── mapped read-only ────► n peers     one memory per process,
