@@ -31,7 +31,7 @@ impl Console {
         self.text(&text)
     }
 
-    /// Writes `text` and flushes. Whatever a peer sent in it is escaped: control
+    /// Writes `text` and flushes. It escapes data of peers: control
     /// characters other than line feeds and tabs, and bidirectional controls.
     pub fn text(self, text: &str) -> io::Result<()> {
         self.styled(&escape_lines(text))

@@ -28,7 +28,6 @@ const ELF_SHARED: u8 = 3;
 /// A file of the plug-in.
 #[derive(Debug)]
 pub struct PlugIn {
-    /// Its path.
     pub path: PathBuf,
     /// The version of Pteros.
     pub version: String,

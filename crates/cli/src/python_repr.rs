@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(bytes(b"'\""), r#"b'\'"'"#);
     }
 
-    /// What `print()` of a field shows in rclpy: measured with Jazzy.
+    /// Output of `print()` of a field in rclpy, measured with Jazzy.
     #[test]
     fn a_field_is_printed_as_rclpy_prints_it() {
         for (type_name, yaml, path, printed) in [

@@ -1,7 +1,7 @@
 //! An installation of ROS 2: the one that is sourced, or the one that `PTEROS_ROS2`
 //! names.
 //!
-//! The version of the package `rmw` tells the distribution, and with it the ABI of
+//! The version of the package `rmw` gives the distribution, and with it the ABI of
 //! middleware plug-ins.
 
 use anyhow::{Result, bail, ensure};

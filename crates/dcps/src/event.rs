@@ -89,7 +89,7 @@ pub enum EndpointEvent {
         current: usize,
         /// +1 or -1.
         change: i32,
-        /// The reader.
+        /// The remote reader that stalled or went on.
         reader: Guid,
     },
     /// Samples are lost for good (readers).

@@ -109,7 +109,7 @@ impl Default for Limits {
 pub struct LimitError {
     /// The field of [`Limits`].
     pub name: &'static str,
-    /// Its value.
+    /// The rejected value.
     pub value: usize,
     /// The valid range.
     pub range: RangeInclusive<usize>,

@@ -23,13 +23,13 @@ pub const DDS_TOPIC_BYTES_MAX: usize = 255;
 /// The kind of entity that a name refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum NameKind {
-    /// A topic.
+    /// A topic of messages, as in `/arm/joint_states`.
     Topic,
-    /// A service.
+    /// A service, as in `/arm/reset`.
     Service,
     /// A node, without its namespace.
     Node,
-    /// A namespace.
+    /// Absolute, `/arm`; `/` is the root.
     Namespace,
     /// A security enclave.
     Enclave,
@@ -53,7 +53,7 @@ impl fmt::Display for NameKind {
 /// The violated naming rule, with its cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NameRule {
-    /// Empty.
+    /// It has no character.
     Empty,
     /// A character outside the allowed set.
     Character(char),

@@ -25,7 +25,7 @@ pub struct CommandLimits {
     pub timeout: Duration,
 }
 
-/// The output of a command.
+/// Output of a command until its end or its limit.
 #[derive(Debug)]
 pub struct CommandOutput {
     /// How it ended.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 pub struct SourceLocation {
     /// The file, as given by the user.
     pub file: Arc<Path>,
-    /// The line.
+    /// From 1.
     pub line: u32,
-    /// The column.
+    /// In characters, from 1.
     pub column: u32,
 }
 

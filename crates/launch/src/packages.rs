@@ -21,10 +21,10 @@ const ANCESTORS_MAX: usize = 16;
 /// The largest `Cargo.toml` or `entry_points.txt` that is read.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// A package.
+/// An installed package, or one in a workspace of Cargo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// Its name.
+    /// As in `package.xml` or `Cargo.toml`.
     pub name: String,
     /// Folder of its launch files, parameters and maps: `PREFIX/share/NAME`, or the
     /// folder of its `Cargo.toml`.

@@ -61,11 +61,11 @@ pub struct LaunchPlan {
 /// A declared argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchArgument {
-    /// Its name.
+    /// The word before `:=` on the command line.
     pub name: String,
     /// Its default as written, with unevaluated substitutions.
     pub default: Option<String>,
-    /// Its description.
+    /// Text for `--show-args`; `None` if the file has none.
     pub description: Option<String>,
     /// The accepted values; empty accepts any.
     pub choices: Vec<String>,
@@ -211,15 +211,15 @@ pub struct ComponentLoad {
 /// A component to load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComponentSpec {
-    /// Its package.
+    /// The package that installs the component.
     pub package: String,
-    /// Its class.
+    /// The registered class, `demo::Talker`.
     pub class: String,
     /// Its node's name; empty keeps the component's default.
     pub name: String,
     /// Its node's namespace; empty keeps the component's default.
     pub namespace: String,
-    /// Its parameters.
+    /// Names and values of the load request.
     pub parameters: Vec<(String, ParameterValue)>,
     /// Its remap rules.
     pub remaps: Vec<String>,
@@ -247,7 +247,7 @@ pub struct LaunchTimer {
     pub location: SourceLocation,
 }
 
-/// Clock of a timer.
+/// The clock by which a timer runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerClock {
     /// Steady time.
@@ -264,7 +264,7 @@ pub enum TimerClock {
 pub struct LogMessage {
     /// Its severity.
     pub level: LogLevel,
-    /// Its text.
+    /// The line without level and time; substitutions are evaluated.
     pub text: String,
     /// Position in the launch file.
     pub location: SourceLocation,

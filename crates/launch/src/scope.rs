@@ -46,7 +46,7 @@ pub struct FailedNames {
 pub enum GlobalParameter {
     /// A name and its value in YAML.
     Value(String, String),
-    /// A file.
+    /// Path of a parameter file.
     File(PathBuf),
 }
 

@@ -395,7 +395,7 @@ pub trait ActionTypeSupport: 'static {
         goal: Self::Goal,
     ) -> Result<RequestOf<Self::SendGoal>, String>;
 
-    /// The requested goal.
+    /// The goal inside a request of the action's `send_goal` service.
     fn requested_goal(
         support: &Self::Support,
         request: &RequestOf<Self::SendGoal>,

@@ -2,21 +2,23 @@
 //! Messages, parameters and settings are parsed from it.
 //!
 //! Documents of mappings, lists and scalars. Scalars stay text, because the caller
-//! knows their type. Anchors and aliases are rejected instead of expanded,
-//! so a short text cannot become a large tree.
+//! knows their type. Messages, parameters and settings have no aliases, as in rcl.
+//! [`YamlNode::read_with_aliases`] copies them up to a limit, so a short text cannot
+//! become a large tree.
 
 use crate::cdr::DEPTH_MAX;
-use alloc::borrow::ToOwned;
+use alloc::borrow::{Cow, ToOwned};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span};
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Tag};
 
 /// One YAML value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct YamlNode {
-    /// Its content.
+    /// A scalar, a list or a mapping.
     pub content: YamlContent,
     /// Its tag, in full: `tag:yaml.org,2002:str` for `!!str`.
     pub tag: Option<String>,
@@ -27,7 +29,7 @@ pub struct YamlNode {
 /// A line and a column, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct YamlPosition {
-    /// The line.
+    /// From 1.
     pub line: u32,
     /// The column, in characters.
     pub column: u32,
@@ -54,7 +56,7 @@ pub enum YamlContent {
         /// Whether it is a string regardless of its content.
         quoted: bool,
     },
-    /// A list.
+    /// In block style, `- a`, or flow style, `[a]`.
     List(Vec<YamlNode>),
     /// A mapping, in its order; keys may come twice.
     Mapping(Vec<YamlEntry>),
@@ -65,9 +67,11 @@ pub enum YamlContent {
 pub struct YamlEntry {
     /// The key, a scalar's text.
     pub key: String,
+    /// Whether the key is a string regardless of its content.
+    pub is_key_quoted: bool,
     /// Where the key begins.
     pub place: YamlPosition,
-    /// The value.
+    /// An empty scalar if the key has none.
     pub value: YamlNode,
 }
 
@@ -118,7 +122,24 @@ impl YamlNode {
     /// # Errors
     /// See [`YamlNode::read_documents`], and a second document.
     pub fn read(text: &str) -> Result<Self, YamlError> {
-        let mut documents = Self::read_documents(text)?.into_iter();
+        Self::only(Self::read_documents(text)?)
+    }
+
+    /// As [`YamlNode::read`], and puts copies in the place of aliases and of merged
+    /// mappings (`<<: *base`), of which a key of the mapping itself wins.
+    ///
+    /// # Errors
+    /// As [`YamlNode::read`], and copies of more than [`COPIED_BYTES_MAX`].
+    pub fn read_with_aliases(text: &str) -> Result<Self, YamlError> {
+        let builder = Builder {
+            anchors: Some(BTreeMap::new()),
+            ..Builder::default()
+        };
+        Self::only(builder.read(text)?)
+    }
+
+    fn only(documents: Vec<Self>) -> Result<Self, YamlError> {
+        let mut documents = documents.into_iter();
         let first = documents.next().unwrap_or(Self {
             content: YamlContent::Scalar {
                 text: String::new(),
@@ -142,81 +163,152 @@ impl YamlNode {
     /// Text that is no YAML, aliases, keys that are no scalars, and nesting deeper
     /// than twice that of messages.
     pub fn read_documents(text: &str) -> Result<Vec<Self>, YamlError> {
-        let mut builder = Builder::default();
-        for event in Parser::new_from_str(text) {
-            let (event, span) = event.map_err(|error| YamlError {
-                place: YamlPosition::of(error.marker()),
-                message: error.info().to_string(),
-            })?;
-            builder.handle(event, &span)?;
-        }
-        Ok(builder.documents)
+        Builder::default().read(text)
+    }
+
+    /// Memory of the tree, in bytes.
+    fn size(&self) -> usize {
+        let inner = match &self.content {
+            YamlContent::Scalar { text, .. } => text.len(),
+            YamlContent::List(items) => items.iter().map(Self::size).sum(),
+            YamlContent::Mapping(entries) => {
+                let sizes = entries
+                    .iter()
+                    .map(|entry| entry.key.len().saturating_add(entry.value.size()));
+                sizes.sum()
+            }
+        };
+        size_of::<Self>().saturating_add(inner)
     }
 }
+
+/// The most memory that the copies of anchors and aliases of a text may take: 16 MiB.
+pub const COPIED_BYTES_MAX: usize = 16 << 20;
 
 #[derive(Default)]
 struct Builder {
     documents: Vec<YamlNode>,
     open: Vec<Open>,
+    /// Anchored nodes by the parser's numbers; `None` where aliases are refused.
+    anchors: Option<BTreeMap<usize, YamlNode>>,
+    copied_bytes: usize,
 }
 
 struct Open {
     content: OpenContent,
     tag: Option<String>,
     place: YamlPosition,
+    anchor: usize,
 }
 
 enum OpenContent {
     List(Vec<YamlNode>),
     Mapping {
         entries: Vec<YamlEntry>,
-        key: Option<(String, YamlPosition)>,
+        key: Option<Key>,
     },
 }
 
+struct Key {
+    text: String,
+    is_quoted: bool,
+    place: YamlPosition,
+}
+
 impl Builder {
-    fn handle(&mut self, event: Event<'_>, span: &Span) -> Result<(), YamlError> {
-        let place = YamlPosition::of(&span.start);
-        let handled = match event {
-            Event::Scalar(text, style, _, tag) => self.add(YamlNode {
-                content: YamlContent::Scalar {
-                    text: text.into_owned(),
-                    quoted: style != ScalarStyle::Plain,
+    fn read(mut self, text: &str) -> Result<Vec<YamlNode>, YamlError> {
+        for event in Parser::new_from_str(text) {
+            let (event, span) = event.map_err(|error| YamlError {
+                place: YamlPosition::of(error.marker()),
+                message: match error.info() {
+                    text if text.starts_with("invalid indentation") => {
+                        format!("{text}; indent it deeper than the key above it")
+                    }
+                    text => text.to_string(),
                 },
-                tag: tag.map(|tag| format!("{}{}", tag.handle, tag.suffix)),
+            })?;
+            let place = YamlPosition::of(&span.start);
+            self.handle(event, place).map_err(|message| YamlError {
                 place,
-            }),
-            Event::SequenceStart(_, tag) => self.push(Open {
+                message: message.to_owned(),
+            })?;
+        }
+        Ok(self.documents)
+    }
+
+    fn handle(&mut self, event: Event<'_>, place: YamlPosition) -> Result<(), &'static str> {
+        let tag_text =
+            |tag: Option<Cow<'_, Tag>>| tag.map(|tag| format!("{}{}", tag.handle, tag.suffix));
+        match event {
+            Event::Scalar(text, style, anchor, tag) => self.add_anchored(
+                YamlNode {
+                    content: YamlContent::Scalar {
+                        text: text.into_owned(),
+                        quoted: style != ScalarStyle::Plain,
+                    },
+                    tag: tag_text(tag),
+                    place,
+                },
+                anchor,
+            ),
+            Event::SequenceStart(anchor, tag) => self.push(Open {
                 content: OpenContent::List(Vec::new()),
-                tag: tag.map(|tag| format!("{}{}", tag.handle, tag.suffix)),
+                tag: tag_text(tag),
                 place,
+                anchor,
             }),
-            Event::MappingStart(_, tag) => self.push(Open {
+            Event::MappingStart(anchor, tag) => self.push(Open {
                 content: OpenContent::Mapping {
                     entries: Vec::new(),
                     key: None,
                 },
-                tag: tag.map(|tag| format!("{}{}", tag.handle, tag.suffix)),
+                tag: tag_text(tag),
                 place,
+                anchor,
             }),
-            Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some(open) => self.add(YamlNode {
-                    content: match open.content {
-                        OpenContent::List(items) => YamlContent::List(items),
-                        OpenContent::Mapping { entries, .. } => YamlContent::Mapping(entries),
-                    },
+            Event::SequenceEnd | Event::MappingEnd => {
+                let open = self.open.pop().ok_or("an end without a start")?;
+                let content = match open.content {
+                    OpenContent::List(items) => YamlContent::List(items),
+                    OpenContent::Mapping { entries, .. } if self.anchors.is_some() => {
+                        YamlContent::Mapping(merged(entries)?)
+                    }
+                    OpenContent::Mapping { entries, .. } => YamlContent::Mapping(entries),
+                };
+                let node = YamlNode {
+                    content,
                     tag: open.tag,
                     place: open.place,
-                }),
-                None => Err("an end without a start"),
-            },
-            Event::Alias(_) => Err("aliases (*name) are not supported; repeat the value"),
+                };
+                self.add_anchored(node, open.anchor)
+            }
+            Event::Alias(anchor) => {
+                let Some(anchors) = &self.anchors else {
+                    return Err("aliases (*name) are not supported; repeat the value");
+                };
+                let node = anchors.get(&anchor);
+                let node = node.ok_or("an alias lies in the value that it stands for")?;
+                let node = Self::copied(&mut self.copied_bytes, node)?;
+                self.add(YamlNode { place, ..node })
+            }
             _ => Ok(()),
-        };
-        handled.map_err(|message| YamlError {
-            place,
-            message: message.to_owned(),
-        })
+        }
+    }
+
+    fn copied(copied_bytes: &mut usize, node: &YamlNode) -> Result<YamlNode, &'static str> {
+        *copied_bytes = copied_bytes.saturating_add(node.size());
+        if *copied_bytes > COPIED_BYTES_MAX {
+            return Err("aliases (*name) repeat more than 16 MiB; write fewer of them");
+        }
+        Ok(node.clone())
+    }
+
+    /// Adds a node, and keeps a copy if it has an anchor (numbers count from 1).
+    fn add_anchored(&mut self, node: YamlNode, anchor: usize) -> Result<(), &'static str> {
+        if let Some(anchors) = self.anchors.as_mut().filter(|_| anchor > 0) {
+            anchors.insert(anchor, Self::copied(&mut self.copied_bytes, &node)?);
+        }
+        self.add(node)
     }
 
     fn push(&mut self, open: Open) -> Result<(), &'static str> {
@@ -232,13 +324,58 @@ impl Builder {
             None => self.documents.push(node),
             Some(OpenContent::List(items)) => items.push(node),
             Some(OpenContent::Mapping { entries, key }) => match (key.take(), node) {
-                (Some((key, place)), value) => entries.push(YamlEntry { key, place, value }),
+                (Some(key), value) => entries.push(YamlEntry {
+                    key: key.text,
+                    is_key_quoted: key.is_quoted,
+                    place: key.place,
+                    value,
+                }),
                 (None, node) => match node.content {
-                    YamlContent::Scalar { text, .. } => *key = Some((text, node.place)),
+                    YamlContent::Scalar { text, quoted } => {
+                        *key = Some(Key {
+                            text,
+                            is_quoted: quoted
+                                || node.tag.as_deref() == Some("tag:yaml.org,2002:str"),
+                            place: node.place,
+                        });
+                    }
                     _ => return Err("a key must be a name"),
                 },
             },
         }
         Ok(())
     }
+}
+
+/// The entries with those of merged mappings in front. A key of the mapping itself wins,
+/// then that of the mapping that is merged first.
+fn merged(entries: Vec<YamlEntry>) -> Result<Vec<YamlEntry>, &'static str> {
+    let is_merge = |entry: &YamlEntry| entry.key == "<<" && !entry.is_key_quoted;
+    let (merges, own): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_merge);
+    if merges.is_empty() {
+        return Ok(own);
+    }
+    let mut keys: BTreeSet<String> = own.iter().map(|entry| entry.key.clone()).collect();
+    let mut all = Vec::new();
+    for merge in merges {
+        let mappings = match merge.value {
+            YamlNode {
+                content: YamlContent::List(items),
+                ..
+            } => items,
+            mapping => Vec::from([mapping]),
+        };
+        for mapping in mappings {
+            let YamlContent::Mapping(entries) = mapping.content else {
+                return Err("'<<' merges mappings only");
+            };
+            all.extend(
+                entries
+                    .into_iter()
+                    .filter(|entry| keys.insert(entry.key.clone())),
+            );
+        }
+    }
+    all.extend(own);
+    Ok(all)
 }

@@ -21,7 +21,7 @@ pub struct Interface {
     pub name: String,
     /// Kernel index, never 0; the key for joining groups and for sending.
     pub index: u32,
-    /// The address.
+    /// One IPv4 address of it; an interface with several has an entry for each.
     pub address: Ipv4Addr,
     /// Leading one bits of the netmask, 0 to 32.
     pub prefix_length: u8,

@@ -179,7 +179,7 @@ impl Priority {
         }
     }
 
-    /// The number.
+    /// The priority of SCHED_FIFO, 1 to 99.
     pub fn number(self) -> u8 {
         self.0
     }

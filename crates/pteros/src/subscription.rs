@@ -62,7 +62,6 @@ pub(crate) type SampleCallback<T> =
 /// Callback for each message that returns a future to run.
 pub(crate) type AsyncCallback<T> = Box<dyn FnMut(Sample<T>) -> Option<UserFuture> + Send>;
 
-/// Callback for each end of an instance.
 pub(crate) type InstanceEndCallback<T> = Box<dyn FnMut(EndedInstance<T>) + Send>;
 
 /// The callback of a subscription, by kind.

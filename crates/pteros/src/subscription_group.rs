@@ -123,7 +123,6 @@ pub(crate) trait GroupMember: Send + Sync {
     fn has_callback(&self) -> bool;
     /// Applies the QoS policies that belong to the group.
     fn apply_policies(&self, policies: &GroupPolicies) -> Result<(), QosChangeError>;
-    /// Runs the callback.
     fn run_callback(&self, item: QueuedSample);
 }
 

@@ -1,8 +1,10 @@
 //! Parameter files and parameter values of the command line.
 
 use pteros::parameter::{ParameterFile, ParameterValue, TypingRule};
+use pteros_msg::yaml::{YamlContent, YamlNode, YamlPosition};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::error::rcl;
 
@@ -63,8 +65,93 @@ fn read_plain_scalar<'py>(
     object(py, rule.value_of(text))
 }
 
+/// The value of a YAML document by YAML 1.1; `None` if it is empty.
+#[pyfunction]
+fn load_yaml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let node = py.detach(|| YamlNode::read_with_aliases(text));
+    yaml_object(
+        py,
+        &node.map_err(|error| PyValueError::new_err(error.to_string()))?,
+    )
+}
+
+fn yaml_object<'py>(py: Python<'py>, node: &YamlNode) -> PyResult<Bound<'py, PyAny>> {
+    let wrong = |message: String| {
+        let YamlPosition { line, column } = node.place;
+        PyValueError::new_err(format!("line {line}, column {column}: {message}"))
+    };
+    let tag = match node.tag.as_deref() {
+        None => None,
+        Some("!") => Some("str"),
+        Some(tag) => Some(
+            tag.strip_prefix("tag:yaml.org,2002:")
+                .ok_or_else(|| wrong(format!("the tag '{tag}' is not supported")))?,
+        ),
+    };
+    match (&node.content, tag) {
+        (YamlContent::List(items), None | Some("seq")) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(yaml_object(py, item)?)?;
+            }
+            Ok(list.into_any())
+        }
+        (YamlContent::Mapping(entries), None | Some("map")) => {
+            let mapping = PyDict::new(py);
+            for entry in entries {
+                let key = if entry.is_key_quoted {
+                    ParameterValue::String(entry.key.as_str().into())
+                } else {
+                    plain(&entry.key)
+                };
+                mapping.set_item(object(py, key)?, yaml_object(py, &entry.value)?)?;
+            }
+            Ok(mapping.into_any())
+        }
+        (YamlContent::Scalar { text, quoted }, tag) => {
+            let value = match tag {
+                None if *quoted => Some(ParameterValue::String(text.as_str().into())),
+                None => Some(plain(text)),
+                Some(tag) => tagged(text, tag),
+            };
+            let refused = || wrong(format!("'{text}' is no !!{}", tag.unwrap_or_default()));
+            object(py, value.ok_or_else(refused)?)
+        }
+        (_, tag) => Err(wrong(format!(
+            "{} is no !!{}",
+            node.found_text(),
+            tag.unwrap_or_default()
+        ))),
+    }
+}
+
+/// The value of a scalar without quotes and tag.
+fn plain(text: &str) -> ParameterValue {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => ParameterValue::NotSet,
+        text => TypingRule::Yaml11.value_of(text),
+    }
+}
+
+/// The value of a scalar with one of YAML's own tags; `None` if it is not of that type.
+fn tagged(text: &str, tag: &str) -> Option<ParameterValue> {
+    match (tag, TypingRule::Yaml11.value_of(text)) {
+        ("str", _) => Some(ParameterValue::String(text.into())),
+        ("null", _) => Some(ParameterValue::NotSet),
+        ("bool", value @ ParameterValue::Bool(_))
+        | ("int", value @ ParameterValue::Integer(_))
+        | ("float", value @ ParameterValue::Double(_)) => Some(value),
+        // As Python's float() and int(), which PyYAML calls for a tag.
+        ("float", _) => text.trim().parse().ok().map(ParameterValue::Double),
+        ("int", _) => text.trim().parse().ok().map(ParameterValue::Integer),
+        _ => None,
+    }
+}
+
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(parse_parameter_file, module)?)?;
+    module.add_function(wrap_pyfunction!(load_yaml, module)?)?;
     module.add_function(wrap_pyfunction!(read_plain_scalar, module)?)
 }

@@ -1,5 +1,6 @@
-"""Launches of nodes: parameters, lifecycle transitions, components and timers."""
+"""Launches of nodes: parameters, lifecycle transitions, components, timers; YAML."""
 
+import math
 import os
 import sys
 
@@ -9,6 +10,8 @@ from launch import LaunchDescription, LaunchService
 from launch.actions import EmitEvent, RegisterEventHandler, Shutdown, TimerAction
 from launch.event_handlers import OnProcessIO, OnProcessStart
 from launch.events import matches_action
+from launch.utilities.yaml_reader import YamlError, load_yaml
+from launch.utilities.yaml_writer import dump_yaml
 from launch_ros.actions import (
     ComposableNodeContainer, LifecycleNode, Node, PushROSNamespace, ROSTimer, SetParameter,
 )
@@ -161,3 +164,45 @@ def test_a_timer_of_ros_time_fires(package):
 
     run(ROSTimer(period=0.2, actions=[Noted()]))
     assert reasons == ['fired']
+
+
+@pytest.mark.parametrize('text, expected', [
+    ('', None),
+    ('a: 1\nb: [x, 2.5, yes, ~]\n', {'a': 1, 'b': ['x', 2.5, True, None]}),
+    ('/**:\n  ros__parameters:\n    a.b: -1\n', {'/**': {'ros__parameters': {'a.b': -1}}}),
+    ('- - 1\n  - 2\n- k: v\n  l:\n  - w\n', [[1, 2], {'k': 'v', 'l': ['w']}]),
+    ('a: |\n  x\n   y\n\n  z\nb: >-\n  f\n  g\n', {'a': 'x\n y\n\nz\n', 'b': 'f g'}),
+    ('a: "t\\tu\\x41"\nb: \'it\'\'s\'\n', {'a': 't\tuA', 'b': "it's"}),
+    ('a: &x {p: 1}\nb:\n  <<: *x\n  q: 2\n', {'a': {'p': 1}, 'b': {'p': 1, 'q': 2}}),
+    ('a: 0x1F\nb: 017\nc: 1e5\nd: 1.0e+5\ne: 1_000\n',
+     {'a': 31, 'b': 15, 'c': '1e5', 'd': 1e5, 'e': 1000}),
+    ('# c\n---\na: x#y # c\n...\n', {'a': 'x#y'}),
+    ('a: !!str 1\n', {'a': '1'}),
+    ('- !!int "12"\n- !!float 1\n- ! 1\n- !!null x\n', [12, 1.0, '1', None]),
+    ('x: &x {a: 1}\ny: {<<: [*x, {a: 2, b: 3}], b: 4}\n', {'x': {'a': 1}, 'y': {'a': 1, 'b': 4}}),
+    ('1: &k a\n"2": *k\ntrue: ~\n*k : b\n', {1: 'a', '2': 'a', True: None, 'a': 'b'}),
+])
+def test_yaml_is_read_as_yaml_1_1(text, expected):
+    assert load_yaml(text) == expected
+
+
+@pytest.mark.parametrize('text', [
+    'a: [1', 'a: b: c', 'a\nb: c', '- a\nb: 1', 'a: 1\n  b: 2', 'a: *b', 'a: @x', "a: 'x",
+    'a: !tag x', '---\na\n---\nb\n', 'a: "\\q"', '[' * 5000, '- ' * 5000, '{a: ' * 5000,
+    'a: !!int x', 'a: !!bool x', 'a: &a [*a]', '<<: 1', '[a]: b',
+    # Aliases that stand for ten others.
+    'a: &a0 [x]\n' + ''.join(
+        f'b{n}: &a{n + 1} [{", ".join([f"*a{n}"] * 10)}]\n' for n in range(9)),
+])
+def test_invalid_yaml_is_refused_with_its_place(text):
+    with pytest.raises(YamlError, match='^line [0-9]+, column [0-9]+: '):
+        load_yaml(text)
+
+
+@pytest.mark.parametrize('value', [
+    'yes', '1', '1e5', '0483', '123E5', 'y', 'nan', 'inf', '[]', '', ' x', "it's", 'a: b', '#x', 'line\nend\t', '-', '2020-01-01', 'ü',
+    True, None, 1, -2.5, 1e300, 1e-7, math.inf, [1, 2], ['a', ''], {'a': {'b.c': [True]}}, [],
+])
+def test_what_is_written_is_read_as_the_same(value):
+    assert load_yaml(dump_yaml(value)) == value
+    assert load_yaml(dump_yaml({'k': value})) == {'k': value}

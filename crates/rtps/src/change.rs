@@ -51,7 +51,7 @@ pub enum Carrier {
 pub struct CacheChange {
     /// Its effect on the instance.
     pub kind: ChangeKind,
-    /// The writer.
+    /// The writer that made the change; its sequence numbers count per writer.
     pub writer: Guid,
     /// Its sequence number.
     pub sequence: SequenceNumber,

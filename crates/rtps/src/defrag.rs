@@ -1,13 +1,13 @@
 //! Fragment reassembly: samples that arrive as DATA_FRAG (RTPS 2.5 §8.4.14).
 //!
-//! Each sample is assembled in one buffer. Fragments in order are appended, others
-//! are written at their offset. The sizes come from the wire, so they alone never
-//! allocate or fill memory: a buffer grows to at most [`GROWTH`] times the bytes in it.
+//! Each sample is assembled in one buffer. Fragments in order are appended, others are
+//! written at their offset. The sizes come from the wire, so they alone never allocate
+//! or fill memory. A buffer grows to at most [`GROWTH`] times the bytes in it.
 //! Fragments far ahead are kept apart until it reaches them. The first accepted
-//! fragment fixes sample size and fragment size; later fragments that disagree are
+//! fragment fixes sample size and fragment size. Later fragments that disagree are
 //! refused, unless they are many or the sample makes no progress: then the first was
-//! forged. A reliable sample whose missing fragments are requested in vain is dropped as
-//! well, and requested whole. The announced size is charged to the participant
+//! forged. A reliable sample whose missing fragments are requested in vain is dropped
+//! as well, and requested whole. The announced size is charged to the participant
 //! (`memory_budget.rs`).
 
 use alloc::boxed::Box;
@@ -338,7 +338,7 @@ impl Defragmenter {
         self.charger = charger;
     }
 
-    /// What it charges.
+    /// The account to which the buffers are charged.
     pub fn charger(&self) -> &MemoryCharger {
         &self.charger
     }
@@ -592,7 +592,7 @@ impl Defragmenter {
         self.limits.samples_max.max(1)
     }
 
-    /// Bytes in the buffers.
+    /// Bytes reserved for samples of which fragments are missing.
     pub fn buffered_bytes(&self) -> usize {
         let held = self.partials.iter().map(PartialSample::memory_bytes);
         held.fold(0, usize::saturating_add)

@@ -54,7 +54,7 @@ pub(crate) struct HeartbeatCounts {
     leap: CountLeap,
 }
 
-/// A step of more than [`LEAP_MIN`], until later counts tell whether it is true. Of the
+/// A step of more than [`LEAP_MIN`], until later counts confirm or refute it. Of the
 /// counts of HEARTBEATs, and of ACKNACKs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CountLeap(Option<Leap>);
@@ -186,7 +186,7 @@ impl HeartbeatCounts {
             .is_some_and(|suspected| suspected.counts_went_back)
     }
 
-    /// Ends a suspicion, after the state of the writer was taken anew.
+    /// Ends a suspicion, after the state of the writer was reset.
     pub fn forget_suspicion(&mut self) {
         self.suspected = None;
     }

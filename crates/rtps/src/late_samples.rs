@@ -1,7 +1,7 @@
 //! Late samples: numbers below the expected one, of a writer that repeats nothing.
 //!
 //! Over best effort and over other wires, a lower number is a duplicate or came late. If
-//! lower numbers keep coming, and advance, the expected number is wrong: somebody has
+//! lower numbers keep coming, and advance, the expected number is wrong: a forger has
 //! sent a high number in the writer's name. Then they are followed. RTPS 2.5 §8.4.12 has
 //! no such rule. Used by best-effort readers, and wherever a wire or the bridge counts.
 
@@ -13,7 +13,7 @@ const LATE_MAX: Duration = Duration::from_millis(1_100);
 /// Late samples must advance for this time, in which delayed ones have arrived.
 const OBSERVATION_TIME: Duration = Duration::from_millis(400);
 
-/// What has come below the expected number of one writer. A value of 32 bytes.
+/// Samples of one writer below the expected number. A value of 32 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct LateSamples {
     in_order_at: Instant,

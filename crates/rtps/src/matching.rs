@@ -1,9 +1,10 @@
 //! Endpoint matching: whether a local and a remote endpoint match (RTPS 2.5
 //! §8.5.2).
 //!
-//! They need the same topic, type compatibility (the same type name, and the same RIHS01
-//! type hash where both announce one), and QoS compatibility: the policies that the writer offers cover those that the reader
-//! requests (request/offered, DDS 1.4 §2.2.3).
+//! They need the same topic, type compatibility (the same type name, and the same
+//! RIHS01 type hash where both announce one), and QoS compatibility. The policies that
+//! the writer offers must cover those that the reader requests (request/offered, DDS
+//! 1.4 §2.2.3).
 //!
 //! The match table stores the last outcome of each pair, so that each change is
 //! reported once. It holds only pairs on one topic: a remote endpoint on another
@@ -88,7 +89,7 @@ pub fn evaluate_match(writer: &EndpointData, reader: &EndpointData) -> MatchOutc
     MatchOutcome::Matched
 }
 
-/// Whether the type hashes tell two versions. Those of a service's topics do not:
+/// Whether the type hashes show two versions. Those of a service's topics do not:
 /// rmw_fastrtps (Jazzy) announces the hashes of request and response there, we and
 /// others that of the service.
 pub fn announce_other_versions(writer: &EndpointData, reader: &EndpointData) -> bool {

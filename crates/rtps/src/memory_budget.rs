@@ -1,21 +1,21 @@
 //! Receive memory budget: what remote participants fill in a context.
 //!
-//! Fragment reassembly (`defrag.rs`), the reorder buffer (`reorder.rs`) and the
-//! history of every reader charge the account of the sender's participant. A partial
-//! sample reserves its announced size before its first byte is stored: samples that
-//! are begun can be completed, and no two of them wait for each other. Its memory
-//! grows with the received bytes alone. A complete sample keeps its charge until the
+//! Fragment reassembly (`defrag.rs`), the reorder buffer (`reorder.rs`) and the history
+//! of every reader charge the account of the sender's participant. A partial sample
+//! reserves its announced size before its first byte is stored. So samples that are
+//! begun can be completed, and no two of them wait for each other. Its memory grows
+//! with the received bytes alone. A complete sample keeps its charge until the
 //! application takes it. Samples in a peer's shared memory are not charged: the peer's
 //! pool bounds them.
 //!
 //! Discovery charges its records (participants, endpoints, node lists, TypeObjects) and
 //! the partial and reordered samples of its readers to the same accounts.
 //!
-//! A participant reserves at most its own limit, and at most as much as the context
-//! has free (dynamic threshold, Choudhury and Hahne 1998). So one alone gets half of
-//! the context's budget, and a newcomer always finds some. In the same way the samples
-//! of one writer in one history take at most as much as they leave free of the
-//! participant's limit: a reader that takes nothing does not stop another one.
+//! A participant reserves at most its own limit, and at most as much as the context has
+//! free (dynamic threshold, Choudhury and Hahne 1998). So one alone gets half of the
+//! context's budget, and a newcomer always finds some. In the same way the samples of
+//! one writer in one history take at most as much as they leave free of the
+//! participant's limit. So a reader that takes nothing does not stop another one.
 //!
 //! The counters are atomic: the readers of a context have different locks.
 

@@ -137,9 +137,9 @@ pub enum History {
 pub struct ResourceLimits {
     /// Samples over all instances.
     pub max_samples: Option<u32>,
-    /// Instances.
+    /// Instances of one writer or reader.
     pub max_instances: Option<u32>,
-    /// Samples of one instance.
+    /// Samples of each instance; `max_samples` counts over all of them.
     pub max_samples_per_instance: Option<u32>,
 }
 

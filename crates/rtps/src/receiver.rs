@@ -20,7 +20,7 @@ pub struct Source {
     pub prefix: GuidPrefix,
     /// Its protocol version.
     pub version: ProtocolVersion,
-    /// Its vendor.
+    /// The implementation that sent it: from the header, or from INFO_SRC.
     pub vendor: VendorId,
     /// The source timestamp of the change.
     pub timestamp: Option<Timestamp>,

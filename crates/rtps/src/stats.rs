@@ -37,7 +37,7 @@ pub struct WriterStats {
     pub fragments_sent: u64,
     /// Whole samples retransmitted.
     pub samples_retransmitted: u64,
-    /// Fragments retransmitted.
+    /// Fragments sent again on request of a reader.
     pub fragments_retransmitted: u64,
     /// Heartbeats sent.
     pub heartbeats: u64,
@@ -112,7 +112,7 @@ pub struct ReaderStats {
     /// Claims of a writer far beyond its known numbers that were not confirmed yet,
     /// and so not believed. Most often forged.
     pub unconfirmed_jumps: u64,
-    /// Writers whose state was taken anew, because what they say contradicts what was
+    /// Writers whose state was reset, because their messages contradict what was
     /// received in their name before.
     pub resynchronised: u64,
     /// ACKNACKs sent, positive and negative.

@@ -20,7 +20,7 @@ use crate::key::{PublicKey, Scheme};
 use crate::pem;
 use crate::subject::SubjectName;
 
-/// A certificate.
+/// An X.509 certificate, kept as DER.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Certificate {
     der: Vec<u8>,
@@ -151,7 +151,7 @@ impl Certificate {
         pem::encode("CERTIFICATE", &self.der)
     }
 
-    /// The subject.
+    /// The distinguished name of its owner.
     pub fn subject(&self) -> &SubjectName {
         &self.subject
     }

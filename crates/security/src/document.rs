@@ -88,7 +88,6 @@ fn too_deep(text: &str) -> Option<u32> {
     None
 }
 
-/// One element.
 #[derive(Clone, Copy)]
 pub(crate) struct Element<'a, 'i> {
     source: DocumentSource<'a>,

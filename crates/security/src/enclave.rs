@@ -390,8 +390,8 @@ impl EnclaveLoader<'_> {
     }
 }
 
-/// Whether a context may run without this enclave, where that is allowed at all:
-/// true if it does not exist, false if it cannot be read.
+/// Whether a context may run without this enclave, where that is allowed at all. True
+/// if it does not exist, false if it cannot be read.
 pub fn is_missing(folder: &Path) -> bool {
     fs::metadata(folder).is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

@@ -20,7 +20,7 @@ pub struct Governance {
 /// How a whole message or submessage is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Protection {
-    /// None.
+    /// Sent in the clear.
     None,
     /// Signed: changes are detected.
     Sign,
@@ -35,9 +35,9 @@ pub enum Protection {
 /// How the payload of a sample is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PayloadProtection {
-    /// None.
+    /// Sent in the clear.
     None,
-    /// Signed.
+    /// Signed: changes are detected, and anyone can read it.
     Sign,
     /// Encrypted and signed.
     Encrypt,
@@ -48,7 +48,7 @@ pub enum PayloadProtection {
 pub struct DomainRule {
     /// Line in the file.
     pub line: u32,
-    /// The domains.
+    /// The domain ids to which the rule applies.
     pub domains: DomainSet,
     /// Whether unauthenticated participants may discover and match unprotected
     /// endpoints.

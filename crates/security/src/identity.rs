@@ -47,7 +47,7 @@ pub enum CertificateRejection {
         /// Since or until when.
         reason: String,
     },
-    /// Revoked.
+    /// A revocation list of the authority names the certificate.
     #[error("the certificate of '{subject}' with serial {serial} was revoked at {at}")]
     Revoked {
         /// The certificate's subject.

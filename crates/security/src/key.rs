@@ -17,7 +17,7 @@ use der::asn1::ObjectIdentifier;
 use crate::diagnostic::Diagnostic;
 use crate::pem;
 
-/// The kinds of keys.
+/// The kinds of keys that certificates and handshakes may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum KeyKind {
     /// ECDSA on the curve P-256, also called prime256v1.
@@ -65,7 +65,7 @@ impl Scheme {
     }
 }
 
-/// A public key.
+/// The public half of a key pair, as a certificate holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
     kind: KeyKind,
@@ -104,7 +104,7 @@ impl PublicKey {
         })
     }
 
-    /// Its kind.
+    /// The algorithm of the key.
     pub fn kind(&self) -> KeyKind {
         self.kind
     }
@@ -213,7 +213,7 @@ impl PrivateKey {
         .map_err(|_| RandomnessFailed)
     }
 
-    /// Its kind.
+    /// The algorithm of the key pair.
     pub fn kind(&self) -> KeyKind {
         match self.0 {
             Pair::Ec(_) => KeyKind::EcP256,
@@ -221,7 +221,7 @@ impl PrivateKey {
         }
     }
 
-    /// The public key.
+    /// The public half, computed from the pair.
     pub fn public_key(&self) -> PublicKey {
         let bytes = match &self.0 {
             Pair::Ec(pair) => pair.public_key().as_ref().to_vec(),

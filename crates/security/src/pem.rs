@@ -5,7 +5,6 @@ use base64ct::{Base64, Encoding};
 
 use crate::diagnostic::Diagnostic;
 
-/// One block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Block {
     /// `CERTIFICATE`, `PRIVATE KEY` …

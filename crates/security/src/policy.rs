@@ -13,7 +13,7 @@ use crate::enclave::{display_path, read_file};
 use crate::enclave_name::relative;
 use crate::permissions::Effect;
 
-/// A policy.
+/// A policy file of SROS 2: what the nodes of each enclave may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy {
     /// The rules of each enclave.
@@ -43,7 +43,7 @@ pub struct Profile {
 /// An action that is allowed or denied for some names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyRule {
-    /// The action.
+    /// Kind of access to the names.
     pub action: PolicyAction,
     /// Allowed or denied.
     pub effect: Effect,

@@ -76,7 +76,7 @@ pub(crate) struct BorrowedChunks {
 
 impl ConnectionResources {
     /// Wakes a peer whose doorbell a misbehaving process has emptied: by a packet,
-    /// on the socket that nobody else has.
+    /// on the socket that no other process has.
     fn wake_without_doorbell(&self) {
         if !self.bell.is_usable() {
             let _ = packet::send(self.socket.as_fd(), &Packet::Wake, &[]);

@@ -52,7 +52,7 @@ pub struct ShmCounts {
     pub loans: usize,
     /// Chunks with a holder, here or in a peer.
     pub chunks_used: usize,
-    /// Free chunks.
+    /// Chunks of the pool without a holder.
     pub chunks_free: usize,
     /// Segments of the pool.
     pub segments: usize,

@@ -1,10 +1,9 @@
 //! Doorbell: wake-up of a sleeping process, and of no other.
 //!
-//! A transport has one page that all its peers can read, and one eventfd that they
-//! can ring. The page shows whether the transport sleeps (`sleeping`, odd during a
-//! sleep; each sleep has its own number) and whether it waits for chunks
-//! (`chunk_wait`, odd during a wait; each wait has its own number). A peer rings
-//! once per number.
+//! A transport has one page that all its peers can read, and one eventfd that they can
+//! ring. The page shows whether the transport sleeps (`sleeping`) and whether it waits
+//! for chunks (`chunk_wait`). Each number is odd during a sleep or wait, and every
+//! sleep or wait has its own. A peer rings once per number.
 //!
 //! ```text
 //! sender                              sleeper
@@ -46,7 +45,6 @@ pub(crate) fn disarm(sleeping: &AtomicU64) {
 pub(crate) enum WakeUp {
     /// The peer is awake, or rung for and checked already.
     NotNeeded,
-    /// Ring.
     Ring,
     /// The peer still sleeps although this sender rang: look whether its doorbell
     /// works.
@@ -157,7 +155,7 @@ mod eventfd {
             if !flags.contains(OFlags::NONBLOCK) || !flags.contains(OFlags::RDWR) {
                 return Err(UnusableDescriptor("is not a doorbell"));
             }
-            // Without /proc, only the flags tell.
+            // Without /proc, only the flags are known.
             let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
             match rustix::fs::readlink(link, Vec::new()) {
                 Ok(kind) if kind.as_bytes() != b"anon_inode:[eventfd]" => {

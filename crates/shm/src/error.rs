@@ -134,7 +134,7 @@ pub enum ShmError {
     /// There is no connection to that peer for now.
     #[error("no shared memory to {}: {reason}", hex(peer))]
     Refused {
-        /// The peer.
+        /// The participant at the other end.
         peer: PeerName,
         /// Why not.
         reason: DisconnectReason,

@@ -701,7 +701,7 @@ fn a_peer_is_informed_of_each_retired_segment_once() {
 #[test]
 fn a_connect_that_waits_for_space_reports_a_peer_that_has_left_meanwhile() {
     let (a, b) = (transport(10, 1), transport(10, 2));
-    // The peer accepts nobody, so its queue of connects fills up.
+    // The peer accepts no connection, so its queue of connects fills up.
     let text = format!("pteros-{}", hex(&b.name()));
     let address = SocketAddrUnix::new_abstract_name(text.as_bytes()).expect("a name");
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -25,10 +25,10 @@
 //! - All memory is anonymous and is passed as a descriptor over a Unix socket of
 //!   the abstract namespace. The kernel frees everything, and nothing has a name in
 //!   a file system.
-//! - Nothing read from a peer's memory is trusted: it is read once and checked.
-//!   Invalid data closes the connection. Some attacks between processes of one user
-//!   cannot be prevented: a *malicious* peer may change a body while it is read,
-//!   keep up to half of the pool on loan, or ring the doorbell needlessly.
+//! - Nothing read from a peer's memory is trusted: it is read once and checked. Invalid
+//!   data closes the connection. Some attacks between processes of one user cannot be
+//!   prevented. A *malicious* peer may change a body while it is read, keep up to half
+//!   of the pool on loan, or ring the doorbell needlessly.
 //! - No call waits for a peer: there is no lock and no futex in shared memory.
 //!
 //! The crate has no thread, no clock and no environment: the owner of a transport

@@ -104,14 +104,14 @@ impl SharedMemoryTransportOptions {
 pub enum ConnectionEvent {
     /// A connection is established. Either side may have asked for it.
     Connected {
-        /// The peer.
+        /// The participant at the other end.
         peer: PeerName,
         /// The connection's number. This transport never uses it again.
         connection: u32,
     },
     /// The connection is closed. All that the peer sent before was received.
     Disconnected {
-        /// The peer.
+        /// The participant that was at the other end.
         peer: PeerName,
         /// Its number.
         connection: u32,
@@ -120,7 +120,7 @@ pub enum ConnectionEvent {
     },
     /// A connection that this side asked for was refused.
     Refused {
-        /// The peer.
+        /// The participant that this side asked for.
         peer: PeerName,
         /// Why.
         reason: DisconnectReason,
@@ -129,7 +129,7 @@ pub enum ConnectionEvent {
     ChunkAvailable,
 }
 
-/// A received message.
+/// A message in a chunk of the peer's memory, and where it came from.
 #[derive(Debug)]
 pub struct ReceivedMessage {
     /// The connection that it came over.
@@ -295,7 +295,7 @@ impl SharedMemoryTransport {
     /// outcome. Does nothing if there is a connection or a handshake already.
     ///
     /// # Errors
-    /// [`ShmError::Refused`]: nobody listens there, it belongs to
+    /// [`ShmError::Refused`]: no process listens there, it belongs to
     /// another user, or there are too many connections.
     pub fn connect(&self, peer: PeerName, now: u64) -> Result<(), ShmError> {
         let refused = |reason| {

@@ -31,7 +31,7 @@ pub enum StoreError {
         action: &'static str,
         /// The system's error.
         reason: String,
-        /// Its kind.
+        /// As [`std::io::Error::kind`] gave it.
         kind: io::ErrorKind,
         /// The remedy.
         hint: &'static str,
@@ -73,9 +73,9 @@ pub enum StoreError {
     Other {
         /// The file.
         path: PathBuf,
-        /// Its topic.
+        /// The topic whose samples the file holds.
         topic: String,
-        /// Its type.
+        /// The type of those samples, `package/msg/Name`.
         type_name: String,
         /// The requested one.
         wanted: String,
@@ -87,9 +87,9 @@ pub enum StoreError {
     Full {
         /// The file.
         path: PathBuf,
-        /// Samples in it.
+        /// Samples that the file holds now.
         samples: usize,
-        /// Their bytes.
+        /// Bytes of those samples.
         bytes: u64,
         /// The limit on samples.
         samples_max: usize,

@@ -29,9 +29,9 @@ pub struct Retention {
     pub depth: Depth,
     /// Samples over all instances.
     pub samples_max: usize,
-    /// Instances.
+    /// Instances at a time; one more is refused.
     pub instances_max: usize,
-    /// Samples of one instance.
+    /// Samples of each instance, in addition to `samples_max`.
     pub samples_per_instance_max: usize,
     /// Bytes of all samples. The file is larger: pages are not cut to size,
     /// and a change is written beside what it replaces.

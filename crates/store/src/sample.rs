@@ -91,7 +91,7 @@ impl StoredSample {
     }
 }
 
-/// Content of a store.
+/// A store file as read: its name, topic and samples.
 #[derive(Clone, Debug)]
 pub struct StoreContents {
     /// The store's name.

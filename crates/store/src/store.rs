@@ -48,7 +48,7 @@ pub type OnLoss = Box<dyn Fn(Loss) + Send + Sync>;
 pub struct StoreCounts {
     /// Samples in the file now.
     pub kept: usize,
-    /// Their bytes.
+    /// Bytes of those samples; the file is larger.
     pub bytes: u64,
     /// Samples that wait for the disk.
     pub waiting: usize,

@@ -62,7 +62,7 @@ impl Keyboard {
 impl Drop for Keyboard {
     fn drop(&mut self) {
         if is_in_foreground() {
-            // Nobody is left to report to.
+            // The receiver of reports is gone.
             let _ = tcsetattr(stdin(), OptionalActions::Now, &self.saved);
         }
     }

@@ -116,9 +116,7 @@ fn quantile(sorted: &[u64], percent: usize) -> Option<u64> {
 /// One row of the table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowRow {
-    /// The topic.
     pub topic: String,
-    /// Its type.
     pub type_name: String,
     /// The publishing node.
     pub from: String,

@@ -3,7 +3,6 @@
 use pteros::log::escape_line;
 use serde_json::{Value, json};
 
-/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FindingSeverity {
     /// Correct.
@@ -36,7 +35,6 @@ impl FindingSeverity {
     }
 }
 
-/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub area: &'static str,

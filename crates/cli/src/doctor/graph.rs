@@ -59,7 +59,7 @@ pub fn check(session: &Session, graph: &Graph) -> Vec<Finding> {
     found.into_list()
 }
 
-/// A full table means that some newcomers are not heard.
+/// A full table means that some newcomers are ignored.
 fn check_tables(session: &Session, found: &mut Findings) {
     for table in session.context.table_uses() {
         let text = format!(

@@ -16,7 +16,7 @@ fn has_zenoh(session: &Session) -> bool {
     counters.iter().any(|(wire, ..)| wire == "zenoh")
 }
 
-/// Checks the routers, if the session speaks Zenoh.
+/// Checks the routers, if the session uses Zenoh.
 #[cfg(feature = "zenoh")]
 pub fn check(session: &Session) -> Vec<Finding> {
     use super::finding::Findings;

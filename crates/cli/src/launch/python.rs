@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The variable that tells Python where this command is. It finds the programs of
+/// The variable with the path of this command, for Python. It finds the programs of
 /// Cargo workspaces for it.
 const COMMAND_VARIABLE: &str = "PTEROS_COMMAND";
 /// Runs the module `pteros.launch` without modules of the current folder.

@@ -97,7 +97,6 @@ pub fn print_arguments(cli: &CliContext, request: &LaunchRequest) -> Result<()> 
     Ok(())
 }
 
-/// Prints the plan.
 pub fn print_plan(cli: &CliContext, plan: &LaunchPlan, request: &LaunchRequest) -> Result<()> {
     let console = cli.console;
     if console.json {

@@ -32,7 +32,6 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest number of concurrent calls.
 const CONCURRENT_CALLS_MAX: usize = 32;
 
-/// The target nodes.
 pub struct TargetNodes {
     session: Session,
     /// Full names, sorted.
@@ -42,7 +41,6 @@ pub struct TargetNodes {
     pub several: bool,
 }
 
-/// The response of one node.
 pub struct NodeResponse<T> {
     /// Its full name.
     pub node: String,
@@ -165,7 +163,6 @@ impl TargetNodes {
 pub struct PerNode<T> {
     /// Name of the node.
     pub node: String,
-    /// Its value.
     pub value: T,
 }
 
@@ -174,7 +171,6 @@ pub struct PerNode<T> {
 pub struct NodeFailure {
     /// Name of the node.
     pub node: String,
-    /// The error.
     pub error: String,
 }
 

@@ -16,7 +16,6 @@ const NODES_MAX: u32 = 20_000;
 /// Largest depth of elements.
 const DEPTH_MAX: usize = 32;
 
-/// A manifest.
 #[derive(Debug)]
 pub struct PackageManifest {
     xml: String,

@@ -73,7 +73,6 @@ impl Overlay {
         self.prefix.join(format!("setup.{shell}"))
     }
 
-    /// The library.
     pub fn library(&self) -> PathBuf {
         self.prefix.join("lib").join(FILE)
     }
@@ -144,12 +143,12 @@ fn package_files(version: &str, underlay: Option<&Path>) -> Vec<(String, String)
     ]
 }
 
-/// Finds its own folder where the shell can tell, so that the overlay may be moved.
+/// Finds its own folder where the shell knows it, so that the overlay may be moved.
 fn own_folder(shell: &str, prefix: &Path) -> String {
     let name = match shell {
         "bash" => "${BASH_SOURCE[0]}",
         "zsh" => "${(%):-%x}",
-        // A plain shell does not tell: the folder is that of the installation.
+        // A plain shell does not know it: the folder is that of the installation.
         _ => return format!("_pteros_rmw_prefix='{}'\n", prefix.display()),
     };
     format!(

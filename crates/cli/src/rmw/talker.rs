@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A domain that is rarely used, limited to this host. The topic's namespace has the
-/// process id, so that two checks do not hear each other.
+/// process id, so that two checks do not receive from each other.
 const DOMAIN: u32 = 230;
 /// The talker publishes once per second, and Python starts slowly on a busy host.
 const WAIT_MAX: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ const REMOVED: [&str; 5] = [
     "PTEROS_INTERFACES",
 ];
 
-/// A talker that was heard.
+/// A talker whose messages arrived.
 pub struct Heard {
     /// The talker.
     pub program: PathBuf,
@@ -65,7 +65,7 @@ pub fn find(ros2: &Ros2Installation) -> Option<PathBuf> {
 /// Starts the talker with the setup files sourced, and waits for a message.
 ///
 /// # Errors
-/// It ended early, was not heard, or has loaded no plug-in of Pteros.
+/// It ended early, its messages did not arrive, or it has loaded no plug-in of Pteros.
 pub fn hear(program: &Path, setup: &[PathBuf]) -> Result<Heard> {
     let begin = Instant::now();
     let context = Context::with_options(ContextOptions::local(DOMAIN))?;

@@ -39,7 +39,6 @@ impl StoreFolderFlags {
     }
 }
 
-/// File name of a store.
 pub(super) fn store_file_name(path: &std::path::Path) -> Result<String> {
     let name = path.file_name().context("a store without a name")?;
     Ok(name.to_string_lossy().into_owned())

@@ -108,7 +108,7 @@ impl Info {
 }
 
 /// Publishers and the subscriptions that acknowledge nothing of theirs, by name. A
-/// process that is stopped announces itself to nobody who comes later, so its
+/// process that is stopped announces itself to no later process, so its
 /// subscription has no name then, and stands with its GID.
 pub fn stalled_pairs(
     publishers: &[EndpointInfo],

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// The shortest time between two looks at the graph. A flood of announcements changes
 /// it all the time.
 const LOOK_PERIOD: Duration = Duration::from_millis(200);
-/// Pairs that are reported. Further ones are not: thousands of lines tell nothing more.
+/// Pairs that are reported. Further ones are not: thousands of lines say nothing more.
 const REPORTED_MAX: usize = 256;
 
 /// Watches the graph for endpoints of one topic that are incompatible with ours.

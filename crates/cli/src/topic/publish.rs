@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(told(Duration::ZERO, end), 1);
         assert_eq!(told(end, 2 * RefusalNotes::PERIOD), 1);
         assert_eq!(told(2 * RefusalNotes::PERIOD, 3 * RefusalNotes::PERIOD), 1);
-        // The next episode is told at once.
+        // The next episode is reported at once.
         notes.end_episode();
         assert!(notes.is_due(begin + 3 * RefusalNotes::PERIOD + Duration::from_millis(1)));
     }

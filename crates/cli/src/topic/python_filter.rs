@@ -7,7 +7,6 @@ use pteros::msg::dynamic::{DynamicMessage, Element, MessageField, Value as Field
 use pteros_launch::python::{Evaluator, ExpressionError, Names, Object, Python, Value};
 use std::rc::Rc;
 
-/// A filter.
 pub struct PythonFilter(Evaluator);
 
 impl PythonFilter {

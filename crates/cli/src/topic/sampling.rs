@@ -47,7 +47,6 @@ pub struct TimedSample {
 pub struct TopicSamples {
     /// The topic's full name.
     pub topic: String,
-    /// Its type.
     pub type_name: String,
     /// Its messages, serialized, in order.
     pub samples: Receiver<TimedSample>,

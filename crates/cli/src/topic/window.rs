@@ -14,9 +14,7 @@ pub struct SlidingWindow {
 pub struct Summary {
     /// Number of values.
     pub count: usize,
-    /// Their sum.
     pub sum: f64,
-    /// Their mean.
     pub mean: f64,
     /// The smallest.
     pub min: f64,

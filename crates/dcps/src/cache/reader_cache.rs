@@ -49,7 +49,6 @@ pub struct ReaderCache {
     pub blocked_writes: Option<Box<BlockedWrites>>,
 }
 
-/// The decision of the filters.
 enum FilterDecision {
     Passed(QueuedSample),
     /// Filtered or held; it counts as received from its publisher.

@@ -19,7 +19,6 @@ use crate::sample::queued_sample::QueuedSample;
 pub(crate) struct CoherentMatch {
     /// The reader's index in the subscriber.
     pub reader: usize,
-    /// The writer.
     pub writer: Guid,
     /// The publisher it belongs to; the writer itself if it has none.
     pub publisher: Guid,
@@ -260,7 +259,7 @@ impl SetAssembly {
 
 /// A writer's next change.
 pub struct WriterArrival {
-    /// The writer.
+    /// GUID of the remote writer that made the change.
     pub writer: Guid,
     /// The sequence number of the change.
     pub sequence: i64,

@@ -20,7 +20,7 @@ pub struct ReadyBatch {
     pub items: VecDeque<(usize, QueuedSample)>,
 }
 
-/// Losses of one reader.
+/// Sets and samples that one reader of the subscriber missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReaderLosses {
     /// Sets dropped, because something was missing or they were too large.
@@ -60,7 +60,7 @@ impl DroppedByReader {
 pub struct MatchKey {
     /// The reader's index in the subscriber.
     pub reader: usize,
-    /// The writer.
+    /// GUID of the remote writer.
     pub writer: Guid,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct ReceivedChange {
     pub items: Vec<QueuedSample>,
 }
 
-/// Output of the stream.
 pub(crate) enum StreamOutput {
     /// A sample outside of sets, with its group sequence number if it has one.
     Single(Option<i64>, QueuedSample),

@@ -19,7 +19,7 @@ use super::text::duration_text;
 /// One policy in which a publisher offers less than a subscription requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QosMismatch {
-    /// Which policy.
+    /// The policy of which both values follow.
     pub policy: PolicyId,
     /// The publisher's value.
     pub offered: String,

@@ -26,7 +26,7 @@ pub enum DeliveryPath {
     SharedMemory,
     /// Over the network by RTPS, loopback included.
     Network,
-    /// By Zenoh.
+    /// To or from nodes of rmw_zenoh_cpp.
     Zenoh,
     /// By another wire than RTPS.
     OtherWire,
@@ -140,7 +140,7 @@ pub struct SampleMeta {
     pub reception: Timestamp,
     /// The publisher's sequence number, from 1.
     pub sequence: i64,
-    /// The publisher.
+    /// GUID of the writer that wrote it, on every transport.
     pub publisher: Guid,
     /// The transport.
     pub path: DeliveryPath,

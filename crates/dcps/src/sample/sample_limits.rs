@@ -22,7 +22,7 @@ pub const INSTANCES_MAX_DEFAULT: usize = 10_000;
 /// How many samples may wait at a reader.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SampleLimits {
-    /// Of one instance.
+    /// The most of one instance; equal to `total` on a topic without a key.
     pub per_instance: usize,
     /// Of all instances.
     pub total: usize,

@@ -21,7 +21,7 @@ pub(super) struct ProcessStart {
     pub words: Vec<String>,
     /// The process's name without its number.
     pub name: String,
-    /// The node in it.
+    /// The ROS node that the process runs; `None` for a plain command.
     pub node: Option<NodeSpec>,
     /// Files to write before it starts.
     pub files: Vec<(PathBuf, String)>,

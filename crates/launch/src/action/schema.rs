@@ -9,7 +9,7 @@ use crate::document::{Attribute, Element, Value};
 use crate::error::{LaunchFileError, LaunchFileErrors};
 use crate::substitution::{SUBSTITUTIONS, Template, TemplatePart};
 
-/// The schema of an element.
+/// The attributes and children that an element of a launch file may have.
 pub struct ElementSchema {
     /// Its name.
     pub name: &'static str,

@@ -48,9 +48,9 @@ pub struct Element {
 /// One `name="value"`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
-    /// Its name.
+    /// As written, `exec`.
     pub name: String,
-    /// Its value.
+    /// One text or several, with unevaluated substitutions.
     pub value: Value,
     /// Location of its value.
     pub location: SourceLocation,
@@ -68,7 +68,7 @@ pub enum Value {
 /// A text with unevaluated substitutions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scalar {
-    /// The text.
+    /// As written; YAML and XML escapes are resolved.
     pub text: String,
     /// Whether YAML quotes make it a string.
     pub quoted: bool,

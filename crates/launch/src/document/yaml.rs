@@ -17,7 +17,7 @@ pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, LaunchFileErrors> {
         file,
         errors: LaunchFileErrors::default(),
     };
-    let root = YamlNode::read(text).map_err(|error| {
+    let root = YamlNode::read_with_aliases(text).map_err(|error| {
         let place = reader.location(error.place);
         LaunchFileError::at(&place, format!("not valid YAML: {}", error.message))
     })?;
@@ -95,7 +95,9 @@ impl Reader<'_> {
     }
 
     fn entry(&mut self, entry: &YamlEntry, element: &mut Element, depth: usize) {
-        let YamlEntry { key, place, value } = entry;
+        let YamlEntry {
+            key, place, value, ..
+        } = entry;
         let is_twice = element.attribute(key).is_some();
         match &value.content {
             _ if is_twice => self.errors.push(LaunchFileError::at(
@@ -165,7 +167,8 @@ impl Reader<'_> {
         for item in items {
             match &item.content {
                 YamlContent::Mapping(entries) if entries.len() == 1 => {
-                    let YamlEntry { key, place, value } = &entries[0];
+                    let YamlEntry {
+ key, place, value, .. } = &entries[0];
                     let child = self.element(key, *place, value, depth + 1);
                     element.children.push(child);
                 }

@@ -116,7 +116,7 @@ pub enum ProcessExit {
     Signal(i32),
 }
 
-/// State of a task.
+/// Progress of a process of the plan, from its start to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskState {
     /// The start command has been issued.
@@ -145,7 +145,7 @@ pub enum TaskState {
 pub struct Task {
     /// The process as the plan describes it.
     pub process: ProcessSpec,
-    /// Its state.
+    /// Its progress; respawns begin again.
     pub state: TaskState,
     /// How often it was respawned.
     pub restarts: u32,

@@ -29,7 +29,7 @@ const VARIABLE: &str = "PTEROS_PYTHON";
 /// The Python for what the basics lack.
 #[derive(Clone, Debug)]
 pub struct Python {
-    /// The program.
+    /// The interpreter's path, or its name for a search in `PATH`.
     pub program: PathBuf,
     /// All its environment variables; those of this process without it.
     pub environment: Option<BTreeMap<String, String>>,

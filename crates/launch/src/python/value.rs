@@ -24,7 +24,7 @@ pub trait Object {
     }
 }
 
-/// A value.
+/// A value of an expression, as Python has it.
 #[derive(Clone)]
 pub struct Value(pub(super) Kind);
 
@@ -42,10 +42,10 @@ pub(super) enum Kind {
 }
 
 impl Value {
-    /// `None`.
+    /// Python's `None`.
     pub const NONE: Self = Self(Kind::None);
 
-    /// Bytes.
+    /// A `bytes` object with a copy of the bytes.
     pub fn bytes(bytes: &[u8]) -> Self {
         Self(Kind::Bytes(bytes.into()))
     }
@@ -91,7 +91,7 @@ impl Value {
         }
     }
 
-    /// Name of its type.
+    /// As `type(value).__name__` in Python.
     pub fn type_name(&self) -> String {
         let name = match &self.0 {
             Kind::None => "NoneType",

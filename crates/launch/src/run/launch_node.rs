@@ -36,7 +36,7 @@ const LOAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time limit until a managed node appears. A timer may start it.
 const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// An event of the launch node.
+/// A report of the launch node to the supervisor.
 #[derive(Debug)]
 pub enum LaunchNodeEvent {
     /// A log line.
@@ -126,7 +126,7 @@ impl LaunchNode {
         Ok(())
     }
 
-    /// Cancels a load.
+    /// Drops the load of this number; a later response to it has no effect.
     pub fn cancel_load(&mut self, number: usize) {
         self.loading.retain(|one| one.number != number);
     }

@@ -33,7 +33,7 @@ impl LogFolder {
         Self { path }
     }
 
-    /// The path.
+    /// The folder, whether it exists or not.
     pub fn path(&self) -> &Path {
         &self.path
     }

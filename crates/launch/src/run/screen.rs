@@ -13,7 +13,7 @@ use crate::plan::LogLevel;
 /// Format of the console output.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScreenOptions {
-    /// Colours.
+    /// Whether names of processes and levels have ANSI colours.
     pub colour: bool,
     /// One JSON object per line.
     pub json: bool,

@@ -74,7 +74,6 @@ const READ_BYTES: usize = 64 << 10;
 const PIPE_BYTES_MAX: usize = 1 << 20;
 /// Poll tokens: Ctrl-C, the launch node, then four per started process.
 const SIGNAL_TOKEN: u64 = 0;
-/// The launch node.
 const LAUNCH_NODE_TOKEN: u64 = 1;
 const TOKENS_PER_CHILD: u64 = 4;
 

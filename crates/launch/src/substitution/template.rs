@@ -30,7 +30,7 @@ pub enum TemplatePart {
 /// `$(name argument …)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubstitutionCall {
-    /// Its name.
+    /// As written, `find-pkg-share`.
     pub name: String,
     /// Its arguments, which may contain substitutions.
     pub arguments: Vec<Template>,

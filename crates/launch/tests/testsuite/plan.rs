@@ -175,7 +175,7 @@ fn a_nodes_command_equals_that_of_launch_ros() {
               </node></group></launch>"#
         ),
         &format!(
-            "launch:\n- group:\n  - push_ros_namespace: {{namespace: robot}}\n  - push-ros-namespace: {{namespace: arm}}\n  - set_parameter: {{name: g, value: true}}\n  - set_use_sim_time: {{value: true}}\n  - set_remap: {{from: a, to: b}}\n  - node:\n      pkg: box\n      exec: talk\n      name: t\n      namespace: left\n      args: -v 'two words'\n      ros_args: --log-level debug\n      param:\n      - {{name: rate, value: 2}}\n      - {{name: name, value: '2'}}\n      - name: gains\n        param:\n        - {{name: p, value: [1.0, 2.0]}}\n      - {{name: list, value: [1, 2]}}\n      - {{from: {p}}}\n      - {{name: last, value: 1}}\n      remap:\n      - {{from: chatter, to: /talk}}\n      env:\n      - {{name: X, value: y}}\n"
+            "launch:\n- group:\n  - push_ros_namespace: {{namespace: robot}}\n  - push-ros-namespace: {{namespace: arm}}\n  - set_parameter: {{name: g, value: &on true}}\n  - set_use_sim_time: {{value: *on }}\n  - set_remap: {{from: a, to: b}}\n  - node:\n      pkg: box\n      exec: talk\n      name: t\n      namespace: left\n      args: -v 'two words'\n      ros_args: --log-level debug\n      param:\n      - {{name: rate, value: 2}}\n      - {{name: name, value: '2'}}\n      - name: gains\n        param:\n        - {{name: p, value: [1.0, 2.0]}}\n      - {{name: list, value: [1, 2]}}\n      - {{from: {p}}}\n      - {{<<: {{name: last, value: 7}}, value: 1}}\n      remap:\n      - {{from: chatter, to: /talk}}\n      env:\n      - {{name: X, value: y}}\n"
         ),
     );
     let program = folder.path("lib/box/talk");

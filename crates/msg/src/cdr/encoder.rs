@@ -134,7 +134,7 @@ impl<'a> Encoder<'a> {
         }
     }
 
-    /// One `bool`.
+    /// One byte, 0 or 1.
     #[inline]
     pub fn bool(&mut self, value: bool) {
         self.put(&[u8::from(value)]);
@@ -206,7 +206,7 @@ impl<'a> Encoder<'a> {
         self.put(plain::bytes_of_bools(values));
     }
 
-    /// `bool[]`.
+    /// `bool[]`: the length, then a byte for each.
     #[inline]
     pub fn bool_sequence(&mut self, values: &[bool]) {
         self.sequence_len(values.len());
@@ -220,7 +220,7 @@ impl<'a> Encoder<'a> {
         self.end_collection(scope);
     }
 
-    /// `string[]`.
+    /// `string[]`: the length, then each string.
     pub fn string_sequence(&mut self, values: &[String]) {
         let scope = self.begin_collection();
         self.sequence_len(values.len());
@@ -235,7 +235,7 @@ impl<'a> Encoder<'a> {
         self.end_collection(scope);
     }
 
-    /// `wstring[]`.
+    /// `wstring[]`: the length, then each wide string.
     pub fn wstring_sequence(&mut self, values: &[WString]) {
         let scope = self.begin_collection();
         self.sequence_len(values.len());

@@ -35,9 +35,9 @@ pub enum DecodeError {
     },
     /// A boolean is neither 0 nor 1.
     InvalidBool {
-        /// Its offset.
+        /// Of the byte, counted from the start of the payload.
         offset: usize,
-        /// Its value.
+        /// The byte found, 2 to 255.
         value: u8,
     },
     /// A wide string holds a unit above 0xFFFF.

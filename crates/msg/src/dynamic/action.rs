@@ -175,7 +175,6 @@ fn message_for(ty: &DynamicType, id: GoalId) -> DynamicMessage {
     message
 }
 
-/// A nested message.
 fn nested_message(message: &DynamicMessage, field: &str, ty: &DynamicType) -> DynamicMessage {
     match message.field(field) {
         Some(Value::Message(nested)) => nested.clone(),

@@ -10,7 +10,7 @@ use core::fmt;
 pub struct ValueError {
     /// For example `points[3].x`; empty for the message itself.
     pub path: String,
-    /// The problem.
+    /// Why the value at the path is refused.
     pub problem: ValueProblem,
 }
 
@@ -23,7 +23,7 @@ pub enum ValueProblem {
     UnknownField {
         /// The field asked for.
         name: String,
-        /// The type.
+        /// Full name of the message type, `package/msg/Name`.
         type_name: String,
         /// The fields that it has.
         known: Vec<String>,
@@ -46,7 +46,7 @@ pub enum ValueProblem {
     },
     /// An index beyond the last element.
     OutOfRange {
-        /// The index.
+        /// The index asked for, from 0.
         index: usize,
         /// Elements present.
         len: usize,

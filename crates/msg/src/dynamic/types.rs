@@ -41,7 +41,7 @@ pub(super) struct Struct {
 /// One field of a [`DynamicType`].
 #[derive(Clone, Debug)]
 pub struct MessageField {
-    /// Its name.
+    /// As in the definition, `frame_id`.
     pub name: String,
     /// The type of the field, or of each of its elements.
     pub element: Element,
@@ -56,7 +56,7 @@ pub struct MessageField {
 /// The type of a field, or of each of its elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Element {
-    /// `bool`
+    /// `bool`, one byte on the wire.
     Bool,
     /// `byte`, a number on the wire, a character in ROS 2's YAML.
     Byte,
@@ -115,7 +115,7 @@ pub enum TypeError {
     Missing {
         /// The type with the field.
         type_name: String,
-        /// The field.
+        /// The field whose type is missing.
         field: String,
         /// The type that it names.
         nested: String,
@@ -124,9 +124,9 @@ pub enum TypeError {
     UnknownTypeId {
         /// The type with the field.
         type_name: String,
-        /// The field.
+        /// The field with the unknown id.
         field: String,
-        /// The id.
+        /// The id found; [`type_id`](crate::describe::type_id) has those of ROS 2.
         type_id: u8,
     },
     /// A type contains itself, or nests deeper than the decoder goes.
@@ -136,14 +136,14 @@ pub enum TypeError {
     },
     /// Its fixed arrays exceed [`ELEMENTS_MAX`].
     TooLarge {
-        /// The type.
+        /// Full name of the type with the arrays.
         type_name: String,
     },
     /// A default value does not fit its field.
     BadDefault {
         /// The type with the field.
         type_name: String,
-        /// The field.
+        /// The field that has the default.
         field: String,
         /// The default.
         text: String,

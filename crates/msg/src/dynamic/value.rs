@@ -49,7 +49,7 @@ macro_rules! define_value {
             WString(WString),
             /// Many `wstring`.
             WStrings(Vec<WString>),
-            /// One message.
+            /// A nested message, with fields of its own.
             Message(DynamicMessage),
             /// Many messages.
             Messages(Vec<DynamicMessage>),

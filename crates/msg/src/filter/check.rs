@@ -15,7 +15,6 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// A checked filter.
 pub(super) struct CheckedFilter {
     pub condition: Condition,
     pub plan: ReadPlan,

@@ -24,7 +24,7 @@ crate::debug_as_display!(FilterError);
 /// Which text a [`FilterError`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterErrorLocation {
-    /// The expression.
+    /// The filter expression itself.
     Expression,
     /// The value of `%N`.
     Parameter(usize),

@@ -190,7 +190,7 @@ pub enum BaseType {
     Nested {
         /// Its package; the file's own where the file named none.
         package: String,
-        /// Its name.
+        /// Its name within the package, `Header`.
         name: String,
     },
 }

@@ -64,7 +64,7 @@ impl EquivalenceKind {
 /// The name of a TypeObject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeObjectId {
-    /// Its form.
+    /// Minimal or complete.
     pub form: EquivalenceKind,
     /// The hash of its bytes.
     pub hash: EquivalenceHash,

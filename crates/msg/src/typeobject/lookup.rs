@@ -49,7 +49,8 @@ pub struct SampleIdentity {
     pub number: i64,
 }
 
-/// The operation.
+/// Which of the two operations of the TypeLookup service is meant (DDS-XTypes 1.3
+/// §7.6.3.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookupOperation {
     /// The objects of types.
@@ -66,7 +67,7 @@ pub struct LookupRequest {
     /// `dds.builtin.TOS.` and the GUID of the participant that is asked, or
     /// anything: some stacks write zeros, and none checks it.
     pub instance: String,
-    /// The operation.
+    /// Types, or what types depend on.
     pub operation: LookupOperation,
     /// About these types.
     pub ids: Vec<TypeObjectId>,

@@ -19,7 +19,6 @@ pub enum PanicPolicy {
 
 pub(crate) type PanicPayload = Box<dyn Any + Send>;
 
-/// Message of a panic.
 pub(crate) fn panic_message(payload: &PanicPayload) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))

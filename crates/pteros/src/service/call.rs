@@ -30,7 +30,7 @@ pub enum CallError {
     NoServer {
         /// The service's name.
         service: String,
-        /// The service type.
+        /// The type that client and server must share, `package/srv/Name`.
         service_type: String,
         /// How long the call waited for a server.
         waited_ms: u64,
@@ -82,7 +82,7 @@ pub enum CallError {
     Undecodable {
         /// The service's name.
         service: String,
-        /// The service type.
+        /// The type as the client knows it, `package/srv/Name`.
         service_type: String,
         /// The problem.
         reason: String,

@@ -80,7 +80,7 @@ pub struct TracedEndpoint {
 /// Times are nanoseconds of the host's monotonic clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop<'t> {
-    /// The topic.
+    /// The topic's name in ROS.
     pub topic: &'t str,
     /// The publisher; `None` if its trace does not name it.
     pub publisher: Option<&'t TracedEndpoint>,
@@ -108,7 +108,7 @@ pub struct Hop<'t> {
     pub decoding: u64,
     /// Approximate overhead of tracing itself: clock reads, spread over all layers.
     pub stamping: u64,
-    /// The callback.
+    /// The run of the subscription's callback with this message.
     pub callback: CallbackRun,
     pub(super) at: usize,
 }

@@ -7,7 +7,7 @@ pub struct LatencyStats {
     pub count: usize,
     /// The minimum.
     pub min: u64,
-    /// The median.
+    /// The 50th percentile.
     pub median: u64,
     /// The 95th percentile.
     pub p95: u64,

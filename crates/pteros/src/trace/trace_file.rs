@@ -61,7 +61,6 @@ pub(super) struct EndpointKey {
     pub entity: u32,
 }
 
-/// A callback.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct CallbackKey {
     pub process: u32,
@@ -69,7 +68,6 @@ pub(super) struct CallbackKey {
     pub span: u64,
 }
 
-/// A thread.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct ThreadKey {
     pub process: u32,

@@ -607,6 +607,14 @@ def parse_parameter_file(path: str, node_name: str | None = None, use_wildcard: 
     """Node name or pattern → parameters. RCLError names file and line."""
 
 
+def load_yaml(text: str) -> Any:
+    """
+    The value of a document by YAML 1.1; ``None`` if it is empty.
+
+    :raises ValueError: names line and column of what is no YAML.
+    """
+
+
 def read_plain_scalar(text: str, as_rcl: bool = False) -> Any:
     """The value of a scalar without quotes, by YAML 1.1 or by rcl's parser."""
 

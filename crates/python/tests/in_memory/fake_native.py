@@ -6,6 +6,7 @@ It implements the interface of `_native.pyi` within one process: messages go fro
 `install` puts it in the place of the native module.
 """
 
+import json
 import math
 import pickle
 import re
@@ -698,6 +699,11 @@ def _float(text):
     sign = -1.0 if digits.startswith('-') else 1.0
     digits = digits.lstrip('+-')
     return sign * (_sexagesimal(digits) if ':' in digits else float(digits))
+
+
+def load_yaml(text):
+    """YAML as far as it is JSON, in either quotes."""
+    return json.loads(text.replace("'", '"'))
 
 
 def read_plain_scalar(text, as_rcl=False):

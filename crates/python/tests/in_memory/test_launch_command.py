@@ -162,14 +162,12 @@ def test_python_xml_and_yaml_include_each_other(folder):  # noqa: F811
     folder.write('a.launch.xml', '<launch><include file="$(dirname)/b.launch.yaml">'
                  '<arg name="name" value="n1"/></include><log message="$(dirname)"/></launch>')
     folder.write('b.launch.yaml', '''\
-launch:
-- arg: {name: name}
-- group:
-  - push_ros_namespace: {namespace: deep}
-  - include:
-      file: $(dirname)/sub/c.launch.py
-      arg:
-      - {name: name, value: $(var name)}
+{"launch": [
+  {"arg": {"name": "name"}},
+  {"group": [
+    {"push_ros_namespace": {"namespace": "deep"}},
+    {"include": {"file": "$(dirname)/sub/c.launch.py",
+                 "arg": [{"name": "name", "value": "$(var name)"}]}}]}]}
 ''')
     folder.write('sub/c.launch.py', file_of(
         "Node(package='demo', executable='talker', name=LaunchConfiguration('name'))"))
@@ -578,7 +576,7 @@ def temporary(folder):  # noqa: F811
 def with_parameters(folder, *actions):  # noqa: F811
     """Write a launch file with two nodes whose parameters are in temporary files."""
     folder.package('demo', 'talker')
-    folder.write('rate.yaml', "/**:\n  ros__parameters:\n    rate: $(env RATE '2.0')\n")
+    folder.write('rate.yaml', '''{"/**": {"ros__parameters": {"rate": $(env RATE '2.0')}}}''')
     folder.write('a.launch.py', file_of(
         "Node(package='demo', executable='talker', parameters=[{'rate': 1.5}])",
         "Node(package='demo', executable='talker', parameters=[ParameterFile('rate.yaml', "

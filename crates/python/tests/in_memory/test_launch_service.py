@@ -62,7 +62,7 @@ def test_output_waits_behind_other_events_and_in_front_of_its_process_s_end():
 def test_each_launch_of_a_process_deletes_its_temporary_files(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     file = tmp_path / 'rate.yaml'
-    file.write_text('/**: {ros__parameters: {rate: 2.0}}')
+    file.write_text('{"/**": {"ros__parameters": {"rate": 2.0}}}')
     # It is used twice, and outlives both launches.
     description = ParameterFile(str(file), allow_substs=True)
     seen = []

@@ -37,7 +37,7 @@ pub enum GoalStatus {
     Unknown = 0,
     /// Accepted, awaiting execution.
     Accepted = 1,
-    /// Executing.
+    /// The server's callback works on it.
     Executing = 2,
     /// A cancel request was accepted; the goal is stopping.
     Canceling = 3,

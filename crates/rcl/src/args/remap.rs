@@ -34,7 +34,7 @@ pub struct RemapRule {
     pub kind: RemapKind,
     /// The pattern, including wildcards; empty for nodes and namespaces.
     pub pattern: String,
-    /// The replacement, with `\1` to `\9`.
+    /// The new name; `\1` to `\9` stand for what the wildcards matched.
     pub replacement: String,
 }
 

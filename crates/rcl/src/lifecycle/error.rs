@@ -13,7 +13,7 @@ pub enum TransitionError {
         possible(.state)
     )]
     Illegal {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Current state of the node.
         state: LifecycleState,
@@ -25,7 +25,7 @@ pub enum TransitionError {
         "node \"{node}\" is {state}: a transition is in progress; request {requested} again after it has ended"
     )]
     Busy {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Current state of the node.
         state: LifecycleState,
@@ -37,7 +37,7 @@ pub enum TransitionError {
         "node \"{node}\": {transition} failed, back in state {state}; the callback returned FAILURE"
     )]
     Failed {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Requested transition.
         transition: LifecycleTransition,
@@ -49,7 +49,7 @@ pub enum TransitionError {
         "node \"{node}\": error in {transition}, now in state {state}; the callback returned ERROR or panicked, see the node's log"
     )]
     Error {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Requested transition.
         transition: LifecycleTransition,
@@ -59,7 +59,7 @@ pub enum TransitionError {
     /// The node was dropped; only handles remain.
     #[error("node \"{node}\" has been dropped")]
     NodeDropped {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
     },
 }

@@ -43,7 +43,7 @@ pub(crate) struct BuiltinTopic {
 pub(crate) enum TopicReset {
     /// Its reader restarted with the same GUID.
     Restarted(GuidPrefix),
-    /// Its writer counts anew: it restarted with the same GUID, or counts were forged.
+    /// Its writer counts from 1 again: it restarted with the same GUID, or counts were forged.
     CountsAnew(GuidPrefix),
     /// Everything that its writer has is requested again.
     Reread(GuidPrefix),
@@ -247,7 +247,7 @@ impl BuiltinTopic {
             && acknack.state.base() >= self.writer.next_sequence()
     }
 
-    /// Requests everything that a peer's writer has, again. [`Self::poll_reset`] tells it.
+    /// Requests everything that a peer's writer has, again. [`Self::poll_reset`] reports it.
     pub(crate) fn reread(&mut self, now: Instant, prefix: GuidPrefix) {
         self.reader.reread(now, prefix.with(self.endpoints.writer));
     }

@@ -1,10 +1,10 @@
 //! Participant lease (RTPS 2.5 §8.5.3.2, `leaseDuration`) on the monotonic clock: a
 //! remote participant without a datagram for that long is lost.
 //!
-//! Every datagram renews a lease, with one map look-up and one store. The next
-//! check of the table is a lower bound that renewals do not change: the table wakes
-//! up once per shortest lease, not once per datagram. The participant removes the
-//! lost ones (`participant/mod.rs`, `handle_timeout`).
+//! Every datagram renews a lease, with one map look-up and one store. The next check of
+//! the table is a lower bound that renewals do not change. So the table wakes up once
+//! per shortest lease, not once per datagram. The participant removes the lost ones
+//! (`participant/mod.rs`, `handle_timeout`).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -51,7 +51,7 @@ impl Leases {
         self.leases.remove(&prefix);
     }
 
-    /// When the participant was last heard.
+    /// When the last datagram of the participant came.
     pub(crate) fn last_heard(&self, prefix: GuidPrefix) -> Option<Instant> {
         self.leases.get(&prefix).map(|lease| lease.last_heard)
     }

@@ -43,7 +43,7 @@ impl AskedEndpoints {
         }
     }
 
-    /// What was asked now or before.
+    /// The endpoints that were asked now or before.
     pub(crate) const fn or(self, before: Self) -> Self {
         Self {
             reader: self.reader || before.reader,
@@ -62,10 +62,10 @@ impl AskedEndpoints {
 
     /// Whether a submessage without INFO_DST answers the question.
     ///
-    /// Only INFO_DST shows that its sender knows our GUID prefix. Whoever forges a source
+    /// Only INFO_DST shows that its sender knows our GUID prefix. A forger of a source
     /// address receives nothing there, and cannot send it. So a participant with SEDP
-    /// readers must send it: it would get all of our SEDP, and what its writers send by
-    /// multicast to others says nothing about us. OpenSplice has no SEDP readers by
+    /// readers must send it. It would get all of our SEDP, and the multicast of its
+    /// writers to others says nothing about us. OpenSplice has no SEDP readers by
     /// default and sends no INFO_DST.
     pub(crate) fn is_answered_by(self, message: &Submessage<'_>) -> bool {
         if self.reader {

@@ -24,7 +24,7 @@ pub(crate) enum SedpChange {
     Endpoint(Box<EndpointData>, ReceivedVia),
     /// An endpoint was removed.
     Removed(Guid, ReceivedVia),
-    /// Malformed.
+    /// The parameter list cannot be read, or lacks what is required.
     Malformed,
     /// The endpoint belongs to another participant than the sender.
     Impersonation,
@@ -253,7 +253,7 @@ impl Sedp {
                 Some(TopicReset::Restarted(prefix) | TopicReset::CountsAnew(prefix))
                     if by.secured =>
                 {
-                    // Keys protect it: it is authenticated anew instead.
+                    // Keys protect it: it authenticates again instead.
                     let _ = prefix;
                 }
                 Some(TopicReset::Restarted(prefix)) => return Some(SedpReset::Restarted(prefix)),

@@ -156,7 +156,7 @@ impl Participant {
     }
 
     /// Whether a source lies beyond a router and is not a static peer. Discovery ends
-    /// at the router (ROS 2's range SUBNET), so that nobody outside can make this
+    /// at the router (ROS 2's range SUBNET), so that no host outside can make this
     /// host answer.
     ///
     /// An interface with a prefix of 31 or 32 bits is a tunnel or a cloud's network.
@@ -174,7 +174,7 @@ impl Participant {
             && !self.config.announce_to.iter().any(is_named)
     }
 
-    /// Counts a participant beyond a router, and tells the first one.
+    /// Counts a participant beyond a router, and reports the first one.
     fn note_off_link(&mut self, peer: &ParticipantData, from: Option<Locator>) {
         if self.stats.off_link == 0
             && let Some(from) = from
@@ -497,7 +497,7 @@ impl Participant {
         message.finish();
     }
 
-    /// What a discovered participant is asked to show that it receives what we send.
+    /// The question whose answer shows that a discovered participant receives.
     pub(super) fn question_to(&mut self, prefix: GuidPrefix) -> Question {
         let Some(data) = self.peers.data(prefix) else {
             return Question::default();

@@ -32,7 +32,7 @@ pub(super) enum Claim {
     Announcement(Arc<ParticipantData>, SourceCheck),
     /// An announcement from another address, which has answered from there.
     Moved,
-    /// Its SEDP writers count anew. If it restarted, it has nothing of what the one before
+    /// Its SEDP writers were reset. If it restarted, it has nothing of what the one before
     /// acknowledged.
     Restarted,
 }
@@ -92,8 +92,8 @@ impl Challenges {
     }
 
     /// Notes an answer from a proven address: the claim is false. An answer from an
-    /// address that only the claim names agrees with it; `is_believed` tells whether
-    /// the address is named by the announcement that counts now. That it restarted is
+    /// address that only the claim names agrees with it. `is_believed` says whether the
+    /// address is named by the announcement that counts now. That it restarted is
     /// contradicted only by an answer that `acknowledges_all`. True: by this one.
     pub(super) fn note_answer(
         &mut self,

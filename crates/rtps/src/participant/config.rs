@@ -146,7 +146,7 @@ impl Default for ParticipantLimits {
 pub struct ParticipantStats {
     /// Announcements sent, one per period and one per probe.
     pub announcements_sent: u64,
-    /// Announcements received.
+    /// SPDP changes that arrived, before any check; repeated ones count.
     pub announcements_received: u64,
     /// Discovery data that could not be read.
     pub malformed: u64,

@@ -51,7 +51,7 @@ pub enum Table {
 pub struct TableHolder {
     /// Its IPv4 address; `None` for this host, or if no address is known.
     pub address: Option<[u8; 4]>,
-    /// It is this host.
+    /// Whether it is this host, for which `address` is `None`.
     pub is_this_host: bool,
     /// The number of its entries.
     pub held: usize,
@@ -60,11 +60,11 @@ pub struct TableHolder {
 /// How full a table is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableFill {
-    /// The table.
+    /// The table of participants, of endpoints, or of bytes.
     pub table: Table,
     /// Its entries.
     pub held: usize,
-    /// The limit.
+    /// The most that it may hold: entries, or bytes for [`Table::Memory`].
     pub limit: usize,
     /// The source with the most entries.
     pub holder: TableHolder,
@@ -84,11 +84,11 @@ pub enum ParticipantEvent {
     ParticipantLost {
         /// The participant.
         prefix: GuidPrefix,
-        /// The reason.
+        /// Cause of the loss; the events of its endpoints come first.
         reason: LostReason,
     },
     /// Datagrams in the name of a participant come from an address that it has not
-    /// proven, and are dropped. Told once per participant, and again of another
+    /// proven, and are dropped. Emitted once per participant, and again of another
     /// address after a minute.
     SourceRefused {
         /// The participant.
@@ -97,7 +97,7 @@ pub enum ParticipantEvent {
         from: [u8; 4],
     },
     /// A participant has announced itself for 5 s, but answers nothing, so it is not
-    /// discovered. Told once, and at most one of them in a minute.
+    /// discovered. Emitted once, and at most one of them in a minute.
     ParticipantSilent {
         /// The participant.
         data: Arc<ParticipantData>,
@@ -120,7 +120,7 @@ pub enum ParticipantEvent {
     EndpointChanged {
         /// Its new state.
         remote: Arc<EndpointData>,
-        /// The route to it.
+        /// Where samples and acknowledgements for it are sent from now on.
         route: Route,
     },
     /// It was lost.
@@ -133,7 +133,7 @@ pub enum ParticipantEvent {
         remote: Arc<EndpointData>,
         /// The route to it. No locators: none of its addresses is reachable.
         route: Route,
-        /// Its vendor.
+        /// The implementation of the remote participant (PID_VENDORID).
         vendor: VendorId,
     },
     /// A local and a remote endpoint no longer match.
@@ -186,9 +186,9 @@ pub enum ParticipantEvent {
     /// another. Once, until an eighth of the table is free again. Of memory, at most
     /// once a minute: the source whose record was refused, with its bytes.
     TableFull {
-        /// The table.
+        /// The table of participants, of endpoints, or of bytes.
         table: Table,
-        /// Its limit.
+        /// The most that it may hold: entries, or bytes for [`Table::Memory`].
         limit: usize,
         /// The source that holds most of it.
         holder: TableHolder,
@@ -205,7 +205,7 @@ pub enum ParticipantEvent {
         from: [u8; 4],
         /// The address in use from now on, IPv4.
         to: [u8; 4],
-        /// The reason.
+        /// Whether the former address failed, or a preferred one works again.
         reason: PathReason,
     },
     /// A participant asserted the liveliness of its writers of this kind.

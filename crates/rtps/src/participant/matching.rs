@@ -90,7 +90,6 @@ impl Participant {
         self.types.share_retransmission_window(prefix, &window);
     }
 
-    /// Adds a same-host peer.
     pub(super) fn add_same_host_peer(&mut self, now: Instant, data: Arc<ParticipantData>) {
         if !self.has_memory_for(&data) {
             return;

@@ -286,7 +286,7 @@ impl Participant {
         self.handle_other_timeouts(now);
     }
 
-    /// Removes the participants that were not heard in time, and believes the claims about
+    /// Removes the participants whose lease has expired, and believes the claims about
     /// those that did not answer.
     pub fn lose_silent_peers(&mut self, now: Instant) {
         self.clock = self.clock.max(now);
@@ -577,12 +577,12 @@ impl Participant {
             .flat_map(|writers| self.remotes.on_topic(topic, writers))
     }
 
-    /// One remote endpoint.
+    /// A discovered endpoint of another participant, matched or not; `None` if unknown.
     pub fn remote_endpoint(&self, guid: Guid) -> Option<RemoteEndpoint<'_>> {
         self.remotes.find(guid)
     }
 
-    /// One local endpoint.
+    /// An endpoint of this participant; `None` if it has none of this GUID.
     pub fn local_endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
         self.locals.find(guid)
     }

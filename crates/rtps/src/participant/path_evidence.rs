@@ -39,7 +39,7 @@ pub(super) const HOLD_MIN: Duration = Duration::from_secs(2);
 pub(super) const HOLD_MAX: Duration = Duration::from_secs(60);
 /// A path that holds for so long is no longer considered to flap.
 pub(super) const FLAP_MEMORY: Duration = Duration::from_secs(120);
-/// An address that was heard within this span may be used when a link is lost.
+/// An address with a datagram within this span may be used when a link is lost.
 pub(super) const FRESH: Duration = Duration::from_secs(10);
 /// Pauses between questions to an address that has never answered.
 const VALIDATION_MIN: Duration = Duration::from_millis(100);
@@ -90,7 +90,7 @@ pub enum PathReason {
 pub enum PathState {
     /// It answers.
     Working,
-    /// It has not been heard lately, and was not asked.
+    /// No datagram came lately, and no question was sent.
     Unused,
     /// It does not answer.
     Silent,
@@ -105,7 +105,7 @@ pub enum PathState {
 pub struct PathInfo {
     /// The locator of its built-in endpoints there.
     pub locator: Locator,
-    /// What is known of it.
+    /// Whether it answers, and if not, why.
     pub state: PathState,
     /// Traffic goes there.
     pub in_use: bool,
@@ -117,7 +117,7 @@ pub struct PathInfo {
 #[derive(Clone, Copy)]
 pub(super) struct Address {
     pub(super) heard_at: Option<Instant>,
-    /// The last proof that it hears us, too.
+    /// The last proof that it receives, too.
     answered_at: Option<Instant>,
     /// Since when it answers without a gap.
     pub(super) good_since: Option<Instant>,
@@ -143,7 +143,7 @@ impl Address {
         one_way_until: Instant::ZERO,
     };
 
-    /// Notes a datagram that does not prove that it hears us: the first question is
+    /// Notes a datagram that does not prove that it receives: the first question is
     /// asked later. Once it is asked, only answers count.
     pub(super) fn note_heard(&mut self, now: Instant) {
         if self.asked == 0 {
@@ -151,7 +151,7 @@ impl Address {
         }
     }
 
-    /// Notes a proof that it hears us.
+    /// Notes a proof that it receives our datagrams.
     pub(super) fn note_answer(&mut self, now: Instant) {
         self.heard_at = Some(now);
         self.answered_at = Some(now);
@@ -216,16 +216,15 @@ impl Address {
         self.answered_at.is_some_and(|at| at > since)
     }
 
-    /// Whether it was heard after `since`.
+    /// Whether a datagram came after `since`.
     pub(super) fn is_heard_after(&self, since: Instant) -> bool {
         self.heard_at.is_some_and(|at| at > since)
     }
 }
 
-/// The path of one peer.
 #[derive(Clone, Default)]
 pub(super) struct PeerPath {
-    /// The address in use; `None` where the driver cannot tell sources.
+    /// The address in use; `None` where the driver does not know sources.
     pub(super) in_use: Option<Ip>,
     pub(super) reason: Option<PathReason>,
     /// When traffic last moved.
@@ -260,7 +259,7 @@ impl PeerPath {
         self.next_validation_at = self.validation_at(true);
     }
 
-    /// Validation begins anew: the peer named other addresses, or our links changed.
+    /// Validation starts again: the peer named other addresses, or our links changed.
     pub(super) fn validate_again(&mut self) {
         self.validations = 0;
         self.next_validation_at = Instant::ZERO;
@@ -526,7 +525,7 @@ mod tests {
             amplification_factor: 3,
             ..ParticipantLimits::default()
         };
-        // What is left of the first budget and three times the announcement.
+        // The rest of the first budget, and three times the announcement.
         path.note_announcement(100, &limits);
         assert_eq!(
             paid(&mut path),

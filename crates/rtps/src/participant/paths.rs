@@ -10,10 +10,10 @@
 //!   final one to where the question came from, whatever path it uses itself. Other
 //!   stacks answer with an ACKNACK, so any of their datagrams counts as an answer.
 //! - Other datagrams of an address delay the first question, unless the address in use
-//!   does not answer. They do not prove that it hears us, so only answers count once it
+//!   does not answer. They do not prove that it receives, so only answers count once it
 //!   is asked, and before traffic moves there. Announcements by multicast and questions
 //!   do not even delay it.
-//! - A peer that repeats its question does not hear us, so its path is asked at once,
+//! - A peer that repeats its question does not receive, so its path is asked at once,
 //!   unless it has just answered.
 //! - Five questions (`RETRIES_MAX`) without an answer, while another address of the peer
 //!   answers: traffic moves there, within 0.7 s. Addresses that have never answered are
@@ -60,7 +60,7 @@ struct Candidate {
     rank: (bool, usize, usize),
 }
 
-/// What a turn found for one peer.
+/// A change of path that one turn decided for a peer.
 struct Move {
     prefix: GuidPrefix,
     to: Ip,
@@ -204,7 +204,7 @@ impl Participant {
         }
     }
 
-    /// Notes a proof that an address hears us.
+    /// Notes a proof that an address receives our datagrams.
     fn note_answer(&mut self, now: Instant, ip: Ip) {
         let Some(address) = self.paths.addresses.get_mut(&ip) else {
             return;
@@ -246,7 +246,7 @@ impl Participant {
             Some(address) if is_question => {
                 let peer = self.peers.find_mut(source.prefix).filter(|_| is_for_us);
                 let is_repeated = peer.is_some_and(|peer| peer.path.note_questioned(now, ip));
-                // One that answered just now hears us. Without this, two hosts that ask each
+                // An address that just answered receives. Without this, two hosts that ask each
                 // other would take each question for a repeated one, and ask in return.
                 let hears_us = address.is_answered_after(before(now, QUIET));
                 if is_repeated && !hears_us {
@@ -417,7 +417,7 @@ impl Participant {
         better.map(|to| (to.ip, PathReason::Better))
     }
 
-    /// The best validated address that was heard lately, else the best validated one.
+    /// The best validated address with a recent datagram, else the best validated one.
     fn best_path(
         &self,
         now: Instant,
@@ -463,7 +463,7 @@ impl Participant {
                     address.ask_at(now, quiet)
                 }
             } else if is_suspect && !address.is_answered_after(state(in_use).first_asked_at) {
-                // Whatever is heard from there: that may be a path in one direction.
+                // Datagrams from there do not count: the path may work in one direction.
                 address.next_ask_at
             } else if present.is_some_and(|present| candidate.rank < present.rank) {
                 address.ask_at(now, BETTER_PERIOD)

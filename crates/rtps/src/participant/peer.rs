@@ -140,7 +140,7 @@ impl Peer {
         network.choose_route(named).locators.first().copied()
     }
 
-    /// Whether this address may speak for it: it announces the address, the address
+    /// Whether this address may be its source: it announces the address, the address
     /// answered a probe, or both it and the address are of this host.
     pub(super) fn has_proven(&self, ip: [u8; 4], network: &NetworkScope) -> bool {
         let shares_host = match self.source_check {

@@ -60,7 +60,7 @@ pub struct ReceiveMemoryUse {
     pub records: usize,
     /// The limit of all participants.
     pub limit: usize,
-    /// The limit of one participant.
+    /// The most bytes that one of them may reserve.
     pub participant_limit: usize,
     /// How often something was refused since the context was opened.
     pub refused: u64,

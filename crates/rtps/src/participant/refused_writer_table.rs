@@ -22,7 +22,7 @@ const ANSWER_PERIOD: Duration = Duration::from_millis(5);
 /// Writers whose last answer is remembered. If there are more, all are forgotten.
 const ANSWERED_MAX: usize = 4_096;
 
-/// What is known of refused writers besides their records.
+/// Data about refused writers besides their records.
 #[derive(Default)]
 pub(super) struct RefusedWriters {
     /// The reliable writers that discovery announced and did not store, with the hash of
@@ -74,7 +74,7 @@ impl RefusedWriters {
 /// Which local readers refused a writer, and where its acknowledgements go.
 #[derive(Debug)]
 pub struct RefusedWriter {
-    /// The readers.
+    /// The readers of this participant that refused it.
     pub readers: Vec<EntityId>,
     /// The route to the writer.
     pub route: Route,

@@ -26,7 +26,7 @@ use super::remote_endpoints::short_hash;
 
 impl Participant {
     /// Whether any writer was refused so that its stack may not see it. It stays true:
-    /// until then nobody needs to ask [`Self::refused_writer`].
+    /// before, [`Self::refused_writer`] finds none.
     pub fn has_refused_writers(&self) -> bool {
         self.has_refused_writers
     }

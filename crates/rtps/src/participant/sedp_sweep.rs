@@ -4,7 +4,7 @@
 //! SEDP of a living participant may be forged: an endpoint added, changed or
 //! removed. When that shows, the reader requests the whole history again
 //! ([`ReaderEvent::Resynchronised`](crate::reader::ReaderEvent::Resynchronised)).
-//! True endpoints are announced again by it. Those that are not are removed once
+//! True endpoints are announced again by it. Other endpoints are removed once
 //! everything has come. A GAP or HEARTBEAT that is forged meanwhile may hide some, so
 //! after a removal everything is read once more, a second later. Called by
 //! [`Participant`] for SEDP.

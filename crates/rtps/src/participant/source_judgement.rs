@@ -1,15 +1,15 @@
 //! Judgement of datagrams by their source address (protection against forged
 //! datagrams in the name of a living participant).
 //!
-//! A GUID prefix is public, so anyone can send in the name of a participant. What
-//! comes in the name of a discovered one is accepted from the addresses that it has
-//! proven: those that it announces, those that answered a probe, and those of this
-//! host for a participant of this host. Anything else is dropped and counted, and
-//! the owner is told once per participant.
+//! A GUID prefix is public, so anyone can send in the name of a participant. Datagrams
+//! of a discovered participant are accepted from the addresses that it has proven.
+//! These are the addresses that it announces and those that answered a probe. For a
+//! participant of this host, all addresses of the host count. Anything else is dropped
+//! and counted, and an event reports it once per participant.
 //!
 //! A participant may move, and lose the addresses that it has proven. Then its
 //! announcement from elsewhere challenges it: if it no longer answers where it was
-//! proven, and answers from there, the new address counts. So nobody takes the name
+//! proven, and answers from there, the new address counts. So no other host takes the name
 //! of a participant that answers.
 //!
 //! An announcement from a proven address that gives up locators in use is challenged
@@ -17,7 +17,7 @@
 //! no other announcement in between. Until then traffic goes where it is answered. An
 //! answer from an address that only the new announcement names agrees with it.
 //!
-//! A participant whose SEDP writers count anew is challenged, too: whoever restarted does
+//! A participant whose SEDP writers were reset is challenged, too: one that restarted does
 //! not acknowledge what the one before had received. If it does, the counts were forged,
 //! and its announcements are read again.
 //!
@@ -39,11 +39,11 @@ use super::challenges::{CHALLENGES_MAX, Challenge, Claim};
 use super::unvalidated_participant::SourceCheck;
 use super::{LostReason, Participant, ParticipantEvent};
 
-/// How often the owner is told of another address that speaks for one participant.
+/// How often an event reports another source address of one participant.
 const TELL_PERIOD: Duration = Duration::from_secs(60);
 
 impl Participant {
-    /// Whether a datagram from this address may speak for a participant. An unknown
+    /// Whether a datagram from this address is accepted as a participant's. An unknown
     /// participant may send from anywhere. A refusal is reported once; the caller
     /// counts it.
     ///
@@ -200,8 +200,8 @@ impl Participant {
         true
     }
 
-    /// Whether a participant whose SEDP writers count anew is asked first whether it
-    /// restarted. One that has acknowledged nothing could not tell.
+    /// Whether a participant whose SEDP writers were reset is asked first whether it
+    /// restarted. A participant that has acknowledged nothing cannot know.
     pub(super) fn must_prove_restart(&mut self, now: Instant, prefix: GuidPrefix) -> bool {
         if self.secured.is_some() || !self.sedp.has_acknowledged_some(prefix) {
             return false;

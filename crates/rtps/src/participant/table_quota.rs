@@ -3,7 +3,7 @@
 //!
 //! Any host may fill a free table. When it is full, a newcomer takes the place of the
 //! least useful entry of the source address that has the most. Participants of this
-//! host and static peers (unicast targets of our announcements) are preferred: they
+//! host and static peers (unicast targets of our announcements) are preferred. They
 //! lose no place to others, and may take one from any other.
 //!
 //! A participant is useful once it has acknowledged our endpoints (SEDP), or one of
@@ -34,7 +34,6 @@ const PROBATION: Duration = Duration::from_secs(5);
 /// Where a participant is, for the shares of the tables.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Origin {
-    /// This host.
     ThisHost,
     /// Another host, by IPv4 address.
     Address([u8; 4]),

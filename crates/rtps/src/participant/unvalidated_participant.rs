@@ -35,21 +35,20 @@ const RETURN_DELAY: Duration = Duration::from_millis(300);
 const RETURN_PROBE_PERIOD: Duration = Duration::from_millis(100);
 const RETURN_ANSWERS: u8 = 2;
 /// So long it has to answer. Until then no other announcement in its name counts, since
-/// whoever forged the claim may forge that, too.
+/// a forger of the claim may forge that, too.
 const RETURN_PATIENCE: Duration = Duration::from_millis(800);
 /// The bytes that count as received from it: enough for six small probes.
 const RETURN_BYTES: usize = 200;
 
 /// A participant that announces itself for so long and answers none of so many probes
-/// is silent: it does not receive what we send, or does not understand it.
+/// is silent. It does not receive what we send, or does not understand it.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
 const SILENT_PROBES: u32 = 3;
-/// So old it is when it is told: until then it may be busy.
+/// Its age when it is reported: until then it may be busy.
 const SILENT_TOLD_AFTER: Duration = Duration::from_secs(5);
-/// A silent participant is told once, and one of them in this time.
+/// A silent participant is reported once, and one of them in this time.
 const SILENT_TELL_PERIOD: Duration = Duration::from_secs(60);
 
-/// One unvalidated participant.
 pub(super) struct UnvalidatedParticipant {
     pub(super) data: Arc<ParticipantData>,
     pub(super) from: Option<Locator>,
@@ -62,7 +61,7 @@ pub(super) struct UnvalidatedParticipant {
     since: Instant,
     probes_sent: u32,
     next_probe_at: Instant,
-    /// What the probes asked since it announced itself like this.
+    /// The endpoints that probes asked since it announced itself like this.
     pub(super) asked: AskedEndpoints,
     is_told: bool,
     /// It was lost by a claim in its name, and was proven at `route`.
@@ -133,7 +132,6 @@ impl UnvalidatedParticipant {
 pub(super) enum ParticipantProbe {
     /// Our announcement and a question.
     WithAnnouncement,
-    /// A question only.
     QuestionOnly,
 }
 
@@ -156,7 +154,7 @@ pub(super) struct DueProbe {
 #[derive(Default)]
 pub(super) struct UnvalidatedParticipants {
     list: Vec<UnvalidatedParticipant>,
-    /// When a silent one was told.
+    /// When a silent one was reported.
     silent_told_at: Option<Instant>,
 }
 
@@ -178,7 +176,7 @@ impl UnvalidatedParticipants {
             if known.data != data {
                 known.awaited = None;
                 known.answers_needed = 1;
-                // What other endpoints were asked says nothing about these.
+                // Questions to other endpoints say nothing about these.
                 known.asked = AskedEndpoints::default();
             }
             if known.route != route {
@@ -310,7 +308,7 @@ impl UnvalidatedParticipants {
         self.list.iter().filter(is_silent)
     }
 
-    /// A silent participant that was not told yet, at most one in a while.
+    /// A silent participant that was not reported yet, at most one in a while.
     pub(super) fn take_silent(&mut self, now: Instant) -> Option<&UnvalidatedParticipant> {
         let told_at = self.silent_told_at;
         if told_at.is_some_and(|at| now.since(at) < SILENT_TELL_PERIOD) {
@@ -403,7 +401,7 @@ pub(super) enum SourceCheck {
     Address([u8; 4]),
     /// It came from this host, and the announced addresses belong to this host.
     SameHost,
-    /// The driver cannot tell the source, or trusts it, as with the
+    /// The driver does not know the source, or trusts it, as with the
     /// announcements of same-host peers.
     Unknown,
     /// It came from another address.

@@ -8,7 +8,7 @@ use super::round_trip::RoundTrip;
 use crate::retry_backoff::RetryBackoff;
 use crate::time::{Duration, Instant};
 
-/// What the reader owes the writer.
+/// State of the ACKNACKs and NACK_FRAGs from a reader to one writer.
 #[derive(Debug)]
 pub(super) struct AckState {
     pub acknack_count: u32,

@@ -108,7 +108,8 @@ pub struct ReaderLimits {
     /// the writer, and best-effort samples replace the oldest.
     pub ready_samples_max: usize,
     /// Samples in the reorder buffer. It holds more than a shared-memory ring and a
-    /// history of 1 000: else each round trip behind a loss moves on by one buffer only.
+    /// history of 1 000. Otherwise each round trip behind a loss moves on by one buffer
+    /// only.
     pub reorder_samples_max: usize,
     /// Bytes in the reorder buffer.
     pub reorder_bytes_max: usize,
@@ -146,6 +147,7 @@ pub struct WriterProxyConfig {
     pub qos: SharedQos,
     /// Where acknowledgements are sent.
     pub route: Route,
-    /// Its vendor.
+    /// The implementation of its participant; some writers answer only certain
+    /// ACKNACKs.
     pub vendor: VendorId,
 }

@@ -22,24 +22,24 @@ pub enum ReaderEvent {
     /// numbers mean other samples. Emitted with every heartbeat until it is
     /// unmatched, by readers of built-in topics only.
     WriterReset {
-        /// The writer.
+        /// The remote writer; it is still matched.
         writer: Guid,
     },
     /// The memory for unfinished samples is used up: a sample of this writer was
     /// refused. A reliable writer sends it again later; of best effort it is lost.
     /// Once, until half of the participant's share is free again.
     MemoryFull {
-        /// The writer.
+        /// The remote writer of the refused sample.
         writer: Guid,
         /// The size of the refused sample, bytes.
         sample_bytes: usize,
         /// The reserved bytes and their limits.
         fill: MemoryFill,
     },
-    /// What a writer says contradicts what was received in its name, so its state was
-    /// taken anew. Samples in between may be lost or delivered again.
+    /// A writer's message contradicts others received in its name, so its state was
+    /// reset. Samples in between may be lost or delivered again.
     Resynchronised {
-        /// The writer.
+        /// The remote writer in whose name the messages came.
         writer: Guid,
     },
     /// The requested deadline passed without a sample.

@@ -35,7 +35,7 @@ impl Reader {
         None
     }
 
-    /// Tells that the memory of a participant, or of the context, is used up.
+    /// Reports that the memory of a participant, or of the context, is used up.
     pub(super) fn note_memory_refused(&mut self, writer: Guid, sample_bytes: usize) {
         let Some(proxy) = self.writers.get(&writer) else {
             return;

@@ -602,7 +602,7 @@ impl Reader {
             return;
         }
         let (first, last) = (heartbeat.first.0, heartbeat.last.0);
-        // A writer of endpoints that counts anew has restarted: then its participant
+        // A writer of endpoints that counts again has restarted: then its participant
         // is lost, see below.
         let restarts = self.config.rereads_history && proxy.heartbeat_counts.counts_went_back();
         if proxy.note_contradiction(now, first, last) && !restarts {

@@ -10,7 +10,7 @@
 //! - Numbers that were skipped without being announced before are not acknowledged
 //!   until a further HEARTBEAT agrees. So the writer keeps them.
 //! - HEARTBEATs that keep naming less than is believed prove the belief wrong. Then
-//!   the reader takes the writer's state anew ([`WriterProxy::resynchronise`]).
+//!   the reader resets the writer's state ([`WriterProxy::resynchronise`]).
 //! - A sample of a built-in topic that no HEARTBEAT follows requests one.
 //! - A best-effort writer whose samples keep coming below the expected number is
 //!   followed again.
@@ -36,7 +36,7 @@ const PROBE_DELAY: Duration = Duration::from_millis(20);
 const HEARTBEAT_DELAY: Duration = Duration::from_millis(100);
 /// The period of further requests.
 const PROBE_PERIOD: Duration = Duration::from_millis(100);
-/// A jump that nobody confirms is forgotten after this many requests.
+/// A jump without confirmation is forgotten after this many requests.
 const PROBES_MAX: u32 = 15;
 /// A lower number than was delivered is returned to the delivered one if the writer
 /// names that again within this time.
@@ -44,7 +44,7 @@ const RETURN_MAX: Duration = Duration::from_secs(3);
 /// Or if its samples go on from there, at most so many numbers later.
 const RETURN_NUMBERS_MAX: i64 = 256;
 
-/// What a HEARTBEAT means for the proxy.
+/// Consequence of a HEARTBEAT for the proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum HeartbeatJudgement {
     /// It continues what is known.
@@ -276,7 +276,7 @@ impl WriterProxy {
         }
     }
 
-    /// Takes the state of a writer anew from its HEARTBEAT. Continues after what was
+    /// Resets the state of a writer to its HEARTBEAT. Continues after what was
     /// delivered, as far as that can be true; `from_start`: requests all it has.
     pub(super) fn resynchronise(
         &mut self,

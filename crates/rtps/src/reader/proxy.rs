@@ -102,7 +102,7 @@ pub(super) enum ReceiveOutcome {
 pub(super) struct ResumePoint {
     /// The first number that was not announced then.
     pub next: i64,
-    /// The match ended because the writer was not heard. Both sides want what was
+    /// The match ended because the writer's lease expired. Both sides want what was
     /// published meanwhile to arrive.
     pub is_interrupted: bool,
 }
@@ -150,9 +150,8 @@ pub(super) struct WriterProxy {
     /// Refusals of memory in the context at the last look for old partial samples.
     pub memory_refusals_seen: u64,
 
-    /// The counts of its heartbeats.
     pub heartbeat_counts: HeartbeatCounts,
-    /// What contradicts the numbers above.
+    /// Messages that contradict the numbers above.
     pub plausibility: Plausibility,
     pub acks: AckState,
     pub habits: WriterHabits,
@@ -435,8 +434,8 @@ impl WriterProxy {
         self.next
     }
 
-    /// Continues at `next`, of a writer that has numbers up to `last`. What was
-    /// received above is forgotten, since it may be forged.
+    /// Continues at `next`, of a writer that has numbers up to `last`. Samples
+    /// received above are forgotten, since they may be forged.
     pub fn restart_at(&mut self, next: i64, last: i64) {
         self.next = next;
         self.announced = last;
@@ -545,7 +544,7 @@ impl WriterProxy {
             last.saturating_add(1)
         };
         self.losses_from = losses_from.max(self.resume_at);
-        // A writer that names less than before has begun anew.
+        // A writer that names less than before was reset.
         if self.is_interrupted && last >= self.resume_at {
             self.losses_from = self.resume_at;
             self.interrupted_below = last.saturating_add(1);
@@ -579,7 +578,7 @@ impl WriterProxy {
                 self.next = last.saturating_add(1);
                 self.known.remove_below(self.next);
             } else if self.synced {
-                // To tell it from missing numbers before it.
+                // To distinguish it from missing numbers before it.
                 self.known.insert(first, last);
             }
             return true;

@@ -52,7 +52,7 @@ impl Reader {
         follows
     }
 
-    /// Takes the state of a writer anew, which has numbers from `first` to `last`.
+    /// Resets the state of a writer that has numbers from `first` to `last`.
     pub(super) fn resynchronise(&mut self, guid: Guid, range: (i64, i64)) {
         let (now, from_start) = (self.clock, self.config.rereads_history);
         if let Some(proxy) = self.writers.get_mut(&guid) {

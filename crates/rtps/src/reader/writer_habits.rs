@@ -5,7 +5,7 @@ use super::config::{ReaderConfig, WriterProxyConfig};
 use crate::id::VendorId;
 use crate::qos::Durability;
 
-/// What the reader may expect of one writer.
+/// Behaviour of one writer, by its vendor and QoS.
 #[derive(Debug)]
 pub(super) struct WriterHabits {
     /// Both sides are transient-local: heartbeats name all available numbers.

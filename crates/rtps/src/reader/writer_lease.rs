@@ -4,7 +4,6 @@
 use crate::qos::Liveliness;
 use crate::time::{Duration, Instant};
 
-/// The lease of one writer.
 #[derive(Debug)]
 pub(super) struct WriterLease {
     pub kind: Liveliness,

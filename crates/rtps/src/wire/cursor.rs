@@ -149,7 +149,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A locator (§9.3.2.3).
+    /// Reads 24 bytes: kind, port and address (RTPS 2.5 §9.3.2.3).
     pub fn locator(&mut self) -> Result<Locator, WireError> {
         let mut ahead = *self;
         let locator = Locator {

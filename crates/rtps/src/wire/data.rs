@@ -27,7 +27,7 @@ use crate::seq::SequenceNumber;
 pub struct Data<'a> {
     /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
-    /// Its writer.
+    /// The writer, of the participant that the receiver state names as source.
     pub writer: EntityId,
     /// Its sequence number.
     pub sequence: SequenceNumber,
@@ -101,7 +101,7 @@ impl<'a> Data<'a> {
 pub struct DataHead<'a> {
     /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
-    /// Its writer.
+    /// The writer, of the participant that the receiver state names as source.
     pub writer: EntityId,
     /// Its sequence number.
     pub sequence: SequenceNumber,

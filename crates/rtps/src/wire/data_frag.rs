@@ -31,7 +31,7 @@ use crate::seq::{FragmentNumber, SequenceNumber};
 pub struct DataFrag<'a> {
     /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
-    /// Its writer.
+    /// The writer, of the participant that the receiver state names as source.
     pub writer: EntityId,
     /// The change's number.
     pub sequence: SequenceNumber,
@@ -125,7 +125,7 @@ impl<'a> DataFrag<'a> {
 pub struct DataFragHead<'a> {
     /// The reader it addresses; UNKNOWN for all.
     pub reader: EntityId,
-    /// Its writer.
+    /// The writer, of the participant that the receiver state names as source.
     pub writer: EntityId,
     /// The change's number.
     pub sequence: SequenceNumber,

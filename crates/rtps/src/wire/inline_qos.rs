@@ -67,7 +67,7 @@ impl<'a> InlineQos<'a> {
         })
     }
 
-    /// All parameters.
+    /// The checked list, in the order on the wire.
     pub fn parameters(&self) -> Parameters<'a> {
         self.parameters
     }

@@ -2,9 +2,9 @@
 //!
 //! Without security anyone who spoofs an address can acknowledge in a reader's name,
 //! and so free samples that it lacks. An ACKNACK is not believed at once if its count
-//! jumps, or if it acknowledges what was never sent. A second one confirms it: of a
-//! count, at once; of unsent numbers, after a second, since a reader that believed a
-//! forged HEARTBEAT needs that long to notice. Called by [`super::proxy`].
+//! jumps, or if it acknowledges what was never sent. A second one confirms a count at
+//! once, and unsent numbers after a second. A reader that believed a forged HEARTBEAT
+//! needs that long to notice. Called by [`super::proxy`].
 
 use crate::heartbeat_counts::is_count_jump;
 use crate::time::{Duration, Instant};
@@ -14,7 +14,7 @@ const UNSENT_MIN: Duration = Duration::from_secs(1);
 /// A pause after which that begins again.
 const UNSENT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// What is unusual about an ACKNACK or NACK_FRAG.
+/// Doubtful properties of an ACKNACK or NACK_FRAG.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     pub count: u32,

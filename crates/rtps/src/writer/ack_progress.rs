@@ -3,7 +3,7 @@
 //!
 //! RTPS leaves that to leases, which end after 10 s and more. Until then a stopped
 //! reader, or a network that carries nothing back, looks like a healthy match. The
-//! writer tells it after [`STALLED_AFTER`], once, and again when the reader acknowledges
+//! writer reports it after [`STALLED_AFTER`], once, and again when the reader acknowledges
 //! something new (`stall_checks.rs`).
 
 use super::event::{Events, WriterEvent};
@@ -54,24 +54,24 @@ impl AckProgress {
         }
     }
 
-    /// Takes whether a stall was told, because it ends.
+    /// Takes whether a stall was reported, because it ends.
     fn take_told(&mut self) -> bool {
         core::mem::take(&mut self.is_told)
     }
 
-    /// Tells the end of a stall that was told, if the reader `progresses`.
+    /// Reports the end of a reported stall, if the reader `progresses`.
     pub fn end_stall(&mut self, progresses: bool, reader: Guid, events: &mut Events) {
         if progresses && self.take_told() {
             events.push_or_drop_oldest(WriterEvent::StallEnded { reader });
         }
     }
 
-    /// Whether a stall was told and has not ended.
+    /// Whether a stall was reported and has not ended.
     pub fn is_stalled(&self) -> bool {
         self.is_told
     }
 
-    /// When a stall is to be told.
+    /// When a stall is to be reported.
     pub fn due_at(&self) -> Instant {
         if self.is_told || self.since == Instant::FAR_FUTURE {
             return Instant::FAR_FUTURE;

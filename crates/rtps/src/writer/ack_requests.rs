@@ -3,7 +3,7 @@
 
 use crate::time::{Duration, Instant};
 
-/// What was sent since readers were last asked.
+/// Samples and bytes since the last request, and when the next one is due.
 #[derive(Debug)]
 pub(super) struct AckRequests {
     /// When a heartbeat requests acknowledgement of the newest changes.
@@ -50,13 +50,13 @@ impl AckRequests {
         self.bytes
     }
 
-    /// Begins to count anew: readers are asked now, or have acknowledged.
+    /// Resets the counts: readers are asked now, or have acknowledged.
     pub fn restart(&mut self) {
         self.samples = 0;
         self.bytes = 0;
     }
 
-    /// The count of the next heartbeat.
+    /// Counts one heartbeat and returns its number, which wraps after `u32::MAX`.
     pub fn next_heartbeat_count(&mut self) -> u32 {
         self.heartbeat_count = self.heartbeat_count.wrapping_add(1);
         self.heartbeat_count

@@ -290,7 +290,7 @@ pub struct ReaderProxyConfig {
     /// It requests the writer's QoS with each sample (RTPS 2.5 §8.4.2.2.2).
     /// Ignored: no ROS 2 stack requests it, and discovery carries the policies.
     pub expects_inline_qos: bool,
-    /// Its vendor.
+    /// The implementation of its participant (PID_VENDORID).
     pub vendor: VendorId,
     /// Its content filter; `None` accepts everything. See
     /// [`Writer::set_content_filter`](super::Writer::set_content_filter).

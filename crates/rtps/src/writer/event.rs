@@ -26,24 +26,24 @@ pub enum WriterEvent {
     /// A reliable reader acknowledges nothing new for 2 s although samples are
     /// outstanding.
     ReaderStalled {
-        /// The reader.
+        /// The remote reader, which stays matched.
         reader: Guid,
     },
     /// It acknowledges again, or is not matched any more.
     StallEnded {
-        /// The reader.
+        /// The remote reader that was reported as stalled.
         reader: Guid,
     },
     /// A reader restarted with the same GUID: it requests acknowledged samples and
     /// its counts start again. Only with
     /// [`WriterConfig::detects_reader_reset`](super::WriterConfig::detects_reader_reset).
     ReaderReset {
-        /// The reader.
+        /// Its GUID, the same before and after the restart.
         reader: Guid,
     },
 }
 
-/// Events kept when nobody polls. When full, the oldest is dropped.
+/// Events kept between two polls. When full, the oldest is dropped.
 const EVENTS_MAX: usize = 64;
 
 #[derive(Debug, Default)]

@@ -102,7 +102,7 @@ impl Writer {
 
     /// Draws a participant's initial window of retransmissions from `window`, which all
     /// writers of this participant share. Call it after [`Self::match_reader`]; a writer
-    /// that is not told has a window of its own.
+    /// without this call has a window of its own.
     pub fn share_retransmission_window(
         &mut self,
         prefix: GuidPrefix,

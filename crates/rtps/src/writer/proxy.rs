@@ -93,7 +93,7 @@ pub(super) struct ReaderProxy {
     pub retransmit_at: Instant,
     /// When requests were last served.
     pub last_retransmission: Instant,
-    /// What was retransmitted within the last round trip.
+    /// Changes retransmitted within the last round trip.
     pub recently_served: RecentlyServed,
     /// The highest number retransmitted whole. Up to there a request is a repeat.
     pub served_whole_through: SequenceNumber,
@@ -409,11 +409,11 @@ pub(super) struct Destination {
     /// acknowledged: the last number before their start. `None` for readers of Pteros.
     /// See [`Destination::announce`].
     pub announce_max: Option<i64>,
-    /// Its heartbeat schedule.
+    /// When the next heartbeat to this destination is due.
     pub heartbeat_schedule: HeartbeatSchedule,
     /// Retransmissions that it may receive.
     pub credit: RetransmissionCredit,
-    /// Its round trip.
+    /// Time from a change that requests an acknowledgement to that acknowledgement.
     pub round_trip: AckRoundTrip,
     /// The peer is Pteros.
     pub is_pteros: bool,

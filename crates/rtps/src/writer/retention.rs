@@ -4,7 +4,7 @@
 use super::config::WriterConfig;
 use crate::qos::History;
 
-/// What the history keeps, and for how long.
+/// Rules of the history: how many samples it keeps, and for how long.
 #[derive(Debug)]
 pub(super) struct Retention {
     /// Samples kept, of each instance if keyed.

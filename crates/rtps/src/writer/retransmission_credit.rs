@@ -2,7 +2,7 @@
 //! often the same number (amplification limit). `writer/retransmission.rs` asks it
 //! before it serves a request.
 //!
-//! An ACKNACK has 60 bytes and may request 256 samples. Whoever forges one could
+//! An ACKNACK has 60 bytes and may request 256 samples. A forger of one could
 //! direct that many bytes at an innocent reader. So retransmissions are tied to
 //! progress, as a congestion window is in TCP: every acknowledged byte allows two
 //! more. Together with the first transmission, a destination gets at most three
@@ -45,7 +45,7 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(200);
 const ROUND_TRIP_MIN: Duration = Duration::from_millis(1);
 /// Round trips to see before they are believed.
 const ROUND_TRIPS_MIN: u8 = 2;
-/// What the headers of a sample add to its payload on the wire.
+/// Bytes of the headers of a sample on the wire, beside its payload.
 pub(super) const SAMPLE_HEAD_BYTES: usize = 96;
 
 /// The credit of one destination.
@@ -349,7 +349,7 @@ impl AckRoundTrip {
     }
 }
 
-/// What one reader was sent again within the last round trip. A repeated request for
+/// Changes sent again to one reader within the last round trip. A repeated request for
 /// it crossed the answer and is ignored.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecentlyServed {
@@ -491,7 +491,7 @@ mod tests {
         credit.spend(at(now), PROBE_BYTES);
         credit.earn(PROBE_BYTES / 2 - 1, 1_000);
         assert_eq!(credit.available(at(now)), 0);
-        // Progress of half a probe begins anew.
+        // Progress of half a probe pays for another one.
         credit.earn(1, 1_000);
         assert_eq!(credit.available(at(now)), PROBE_BYTES);
         credit.spend(at(now), PROBE_BYTES);
@@ -572,7 +572,7 @@ mod tests {
         assert_eq!(proof.note_acked(400, 0), (0, 100));
     }
 
-    /// What was not sent again cannot earn when it is claimed, but later.
+    /// Numbers that were not sent again earn nothing when they are claimed, but later.
     #[test]
     fn numbers_that_a_request_leaves_out_still_earn_credit_when_they_arrive() {
         for (claimed, sent, of_claim) in [(5_000, 300, 300), (5_000, 0, 0), (200, 900, 200)] {
@@ -662,7 +662,7 @@ mod tests {
         trip.note_sent(at(1_000), 11);
         trip.note_acknack(at(2_800), 12, false);
         assert_eq!(trip.crossing_time(shortest), millis(6));
-        // One that took no time, as the driver's clock says, is not for ever.
+        // A round trip of no time, as the driver's clock says, does not stay for ever.
         trip.note_sent(at(3_000), 12);
         trip.note_acknack(at(3_000), 13, false);
         for turn in 0..20 {

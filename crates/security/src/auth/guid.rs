@@ -1,6 +1,6 @@
-//! Adjusted participant GUID: half of the GUID prefix is derived from the subject
-//! of the participant's certificate (DDS Security 1.1 §9.3.3), so no participant
-//! can take the prefix of a participant with another certificate.
+//! Adjusted participant GUID: half of the GUID prefix is derived from the subject of
+//! the participant's certificate (DDS Security 1.1 §9.3.3). So no participant can take
+//! the prefix of a participant with another certificate.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use pteros_rtps::id::GuidPrefix;

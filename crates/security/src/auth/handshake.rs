@@ -101,11 +101,9 @@ impl Replied {
 /// The action after a message.
 #[derive(Debug)]
 pub(super) enum HandshakeAction {
-    /// Nothing.
     Nothing,
     /// Send this repeatedly until a reply arrives.
     Send(Token),
-    /// Send this once.
     SendOnce(Token),
     /// The peer has authenticated. The initiator still has to send its final
     /// message.

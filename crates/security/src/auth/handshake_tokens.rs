@@ -16,7 +16,7 @@ use crate::key::{KeyKind, RandomnessFailed, Scheme};
 use crate::permissions::Permissions;
 use crate::smime::SignedDocument;
 
-/// A peer that has authenticated.
+/// The identity and permissions that a peer has proved in a handshake.
 #[derive(Debug)]
 pub struct AuthenticatedPeer {
     /// Its certificate, then those up to the authority.

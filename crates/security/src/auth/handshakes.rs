@@ -139,7 +139,7 @@ pub enum HandshakeEvent {
     /// The peer has authenticated. For a known peer this means that it had lost its
     /// state: everything agreed on before is void.
     Authenticated {
-        /// Its prefix.
+        /// GUID prefix of the remote participant.
         prefix: GuidPrefix,
         /// Its identity and permissions.
         peer: Box<AuthenticatedPeer>,
@@ -148,7 +148,7 @@ pub enum HandshakeEvent {
     },
     /// The peer did not authenticate in time.
     Failed {
-        /// Its prefix.
+        /// GUID prefix of the remote participant.
         prefix: GuidPrefix,
         /// Why its last message was rejected.
         rejection: HandshakeRejection,
@@ -178,7 +178,7 @@ impl Handshakes {
         }
     }
 
-    /// The local identity.
+    /// The identity that this participant proves to its peers.
     pub fn local_identity(&self) -> &LocalIdentity {
         &self.own
     }

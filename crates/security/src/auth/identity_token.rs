@@ -6,9 +6,9 @@ use super::handshake_tokens::CLASS;
 use super::token::Token;
 
 impl Token {
-    /// The identity token. It names no certificate and no authority: a peer does
-    /// not need them before the handshake, and vendors compare them as text, each
-    /// in its own form.
+    /// The identity token. It names no certificate and no authority. A peer does not
+    /// need them before the handshake, and vendors compare them as text, each in its
+    /// own form.
     pub fn identity() -> Self {
         Self::announced(CLASS)
     }

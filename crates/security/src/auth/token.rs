@@ -8,7 +8,7 @@ use super::cdr::{CdrReader, CdrWriter};
 /// A token: a class and its properties.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Token {
-    /// Its class.
+    /// Name and version of what it is for, as in `DDS:Auth:PKI-DH:1.0+Req`.
     pub class: String,
     /// Text properties.
     pub properties: Vec<(String, String)>,

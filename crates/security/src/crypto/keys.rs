@@ -136,7 +136,7 @@ pub enum KeyMaterialError {
 
 impl KeyMaterial {
     /// Generates keys. `for_receiver` adds a receiver-specific key, with which one
-    /// receiver can tell the sender from other holders of the common key.
+    /// receiver can distinguish the sender from other holders of the common key.
     pub fn generate(kind: TransformKind, for_receiver: bool) -> Result<Self, RandomnessFailed> {
         let length = kind.key_bytes();
         let receiver_key_id = for_receiver.then(random_id).transpose()?;

@@ -14,12 +14,12 @@ use super::output_buffer::OutputBuffer;
 use super::{KeyMaterial, Mac, ReceiverKey, SessionId};
 use crate::key::RandomnessFailed;
 
-/// The protection.
+/// The part of an RTPS message that is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProtectionLayer {
     /// The payload of a sample.
     Payload,
-    /// A submessage.
+    /// One submessage, sent between SEC_PREFIX and SEC_POSTFIX.
     Submessage,
     /// All submessages of a message, after its RTPS header.
     Message,

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(counts.take_unreported(), reported);
         counts.record(peer(2), DropReason::Key);
         assert!(counts.take_unreported().is_empty());
-        // One that left and came back is reported again.
+        // A peer that left and came back is reported again.
         counts.forget(peer(2));
         counts.record(peer(1), DropReason::Key);
         counts.record(peer(2), DropReason::Key);

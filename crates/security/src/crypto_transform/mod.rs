@@ -191,7 +191,7 @@ impl CryptoTransform {
     }
 
     /// A MAC that proves a statement to the one participant that shared memory is
-    /// enabled with, under a key derived from the handshake; `None` for others.
+    /// enabled with. Its key is derived from the handshake. `None` for others.
     pub fn shared_memory_mac(&self, remote: GuidPrefix, statement: &[u8]) -> Option<[u8; 16]> {
         let state = self.state.read();
         let peer = state.peers.get(&remote)?;

@@ -13,7 +13,6 @@ use crate::crypto::{
 };
 use crate::governance::PayloadProtection;
 
-/// A remote participant.
 #[derive(Debug)]
 pub(super) struct RemoteParticipant {
     /// Sealer of the key exchange; `None` for a participant without authentication.

@@ -3,7 +3,6 @@
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
 
-/// One submessage.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Submessage<'a> {
     pub id: u8,

@@ -22,10 +22,10 @@ pub enum Severity {
     Broken,
 }
 
-/// A finding.
+/// One problem of a keystore, found by a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Its severity.
+    /// Whether it weakens the protection, or stops an enclave.
     pub severity: Severity,
     /// The problem and its remedy.
     pub fault: Diagnostic,

@@ -33,7 +33,7 @@ use crate::smime;
 pub(crate) use write::write_public;
 use write::{link, make_folder, write_private};
 
-/// A keystore.
+/// A folder with authorities, enclaves and their documents, as SROS 2 lays it out.
 #[derive(Debug)]
 pub struct Keystore {
     root: PathBuf,

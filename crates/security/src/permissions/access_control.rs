@@ -44,7 +44,7 @@ pub struct AccessDecision {
     pub allowed: bool,
     /// The file of the rule.
     pub file: Arc<str>,
-    /// Its line.
+    /// Line of the rule, from 1.
     pub line: u32,
     /// The rule in words.
     pub rule: String,

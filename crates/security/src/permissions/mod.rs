@@ -28,7 +28,7 @@ pub struct Grant {
     pub line: u32,
     /// Name for messages.
     pub name: String,
-    /// The subject.
+    /// The owner of the certificates to which the grant applies.
     pub subject: SubjectName,
     /// Its validity period.
     pub validity: Validity,
@@ -36,7 +36,7 @@ pub struct Grant {
     pub rules: Vec<Rule>,
     /// The effect where no rule applies.
     pub default: Effect,
-    /// Line of the default.
+    /// Line of the `default` element, from 1.
     pub default_line: u32,
 }
 
@@ -54,9 +54,9 @@ pub enum Effect {
 pub struct Rule {
     /// Line in the file.
     pub line: u32,
-    /// Its effect.
+    /// Whether it allows or denies.
     pub effect: Effect,
-    /// Its domains.
+    /// The domain ids to which the rule applies.
     pub domains: DomainSet,
     /// Criteria for publishers.
     pub publish: Vec<Criteria>,

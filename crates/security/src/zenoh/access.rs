@@ -64,7 +64,7 @@ impl Flow {
 enum Subject {
     /// The topic or service itself.
     Data,
-    /// What zenoh-ext adds to a topic.
+    /// The key expressions that zenoh-ext adds to a topic.
     History,
     /// The liveliness tokens of its endpoints.
     Token,
@@ -77,7 +77,7 @@ struct Role {
     messages: &'static [(Flow, Subject, &'static [&'static str])],
 }
 
-/// The messages that tell of history, heartbeats and their tokens to a subscription.
+/// The messages about history, heartbeats and their tokens to a subscription.
 const HISTORY_OUT: &[&str] = &["put", "declare_queryable", "reply", "liveliness_token"];
 /// The messages that ask for them.
 const HISTORY_IN: &[&str] = &[

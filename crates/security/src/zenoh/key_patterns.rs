@@ -21,7 +21,7 @@ pub enum TopicKind {
 /// The names that an expression matches, as Zenoh writes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPattern {
-    /// Its kind.
+    /// Whether the names are of topics, requests or replies.
     pub kind: TopicKind,
     /// The names in a key, without domain, type and hash.
     names: Vec<String>,

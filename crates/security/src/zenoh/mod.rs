@@ -267,7 +267,7 @@ fn rules_of(member: &Member, domain: u32) -> Result<Vec<AccessRule>, Diagnostic>
     access_rules(access.grant(), file, &member.name, domain)
 }
 
-/// What Zenoh leaves out of governance and permissions.
+/// Rules of governance and permissions that Zenoh does not enforce.
 fn notes(member: &Member, domain: u32) -> Vec<Diagnostic> {
     let mut notes = Vec::new();
     let Ok(access) = member.enclave.access(domain) else {
@@ -400,7 +400,6 @@ fn transport(folder: &Path, block_time: u32) -> String {
     )
 }
 
-/// The text of `access_control`.
 #[derive(Default)]
 struct AccessControlText {
     rules: String,

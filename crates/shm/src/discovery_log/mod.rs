@@ -2,12 +2,12 @@
 //! instead of datagrams. Each process writes its data once, and all peers read it
 //! in place.
 //!
-//! A [`DiscoveryLog`] is memory to which its owner appends records and that peers
-//! map read-only. Peers are found without a packet on any network: the kernel lists
-//! the listeners in the abstract namespace of Unix sockets, so no registry can
-//! become stale. A process that opens a log connects to all processes that have
-//! one. Both sides hand over their memory, and the connection stays open: a packet
-//! on it means new records, and its end means that the process has exited.
+//! A [`DiscoveryLog`] is memory to which its owner appends records and that peers map
+//! read-only. Peers are found without a packet on any network. The kernel lists the
+//! listeners in the abstract namespace of Unix sockets, so no registry can become
+//! stale. A process that opens a log connects to all processes that have one. Both
+//! sides hand over their memory, and the connection stays open: a packet on it means
+//! new records, and its end means that the process has exited.
 //!
 //! ```text
 //! own log ── mapped read-only ────► n peers     one memory per process,
@@ -101,31 +101,31 @@ pub enum DiscoveryLogEvent<'a> {
     /// A new peer, or a peer that has rewritten its log. Earlier records of the
     /// peer are void.
     Reset {
-        /// The peer.
+        /// The participant whose log starts again.
         peer: PeerName,
     },
     /// A record of the peer's log, each once and in order.
     Record {
-        /// The peer.
+        /// The participant that wrote the record.
         peer: PeerName,
-        /// The record.
+        /// Its bytes as the peer wrote them.
         record: &'a [u8],
     },
     /// All records that the log held at [`DiscoveryLogEvent::Reset`] have been
     /// reported.
     CaughtUp {
-        /// The peer.
+        /// The participant whose log is read to its end.
         peer: PeerName,
     },
     /// The peer asserted its liveliness since the last
     /// [`DiscoveryLog::poll_liveliness`].
     LivelinessAsserted {
-        /// The peer.
+        /// The participant that asserted it.
         peer: PeerName,
     },
     /// The peer is gone: closed, exited, or it violated the protocol.
     PeerLost {
-        /// The peer.
+        /// The participant that is gone.
         peer: PeerName,
         /// Why.
         reason: DisconnectReason,

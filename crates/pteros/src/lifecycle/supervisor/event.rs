@@ -11,20 +11,20 @@ use crate::lifecycle::{LifecycleState, LifecycleTransition};
 pub enum SupervisorEvent {
     /// The node appeared, or appeared again.
     Discovered {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
     },
     /// A requested transition reached its goal state, as a later query of the node
     /// confirmed.
     Reached {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// State of the node.
         state: LifecycleState,
     },
     /// A requested transition ended in another state.
     Failed {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Requested transition.
         transition: LifecycleTransition,
@@ -34,14 +34,14 @@ pub enum SupervisorEvent {
     /// Another client changed the state. The supervisor leaves the node alone until
     /// its next command.
     ChangedExternally {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// State of the node.
         state: LifecycleState,
     },
     /// The node does not respond, or a transition does not end.
     Unresponsive {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Requested transition, if there was one.
         transition: Option<LifecycleTransition>,
@@ -50,21 +50,21 @@ pub enum SupervisorEvent {
     },
     /// The node is gone: its process ended or is unreachable, or it was dropped.
     Lost {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Transition that was in progress.
         during: Option<LifecycleTransition>,
     },
     /// The node did not appear, or did not come back.
     Missing {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Time waited.
         after: Duration,
     },
     /// The supervisor retries the node.
     Retrying {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
         /// Back-off before the retry.
         pause: Duration,
@@ -73,9 +73,9 @@ pub enum SupervisorEvent {
     },
     /// The supervisor gave up the node until its next command.
     GivenUp {
-        /// The node.
+        /// Fully qualified name of the node.
         node: String,
-        /// Reason.
+        /// Text of the last failure.
         reason: String,
     },
     /// Several nodes have the same name. All of them receive the requests.
@@ -200,7 +200,7 @@ pub struct NodeReport {
 /// Snapshot of all supervised nodes, dependencies first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisorReport {
-    /// The nodes.
+    /// One report for each supervised node.
     pub nodes: Vec<NodeReport>,
 }
 

@@ -21,7 +21,7 @@ use crate::wire::{
     write_sentinel,
 };
 
-/// The announced properties of a writer or a reader; its GUID tells the kind.
+/// The announced properties of a writer or a reader; its GUID has the kind.
 #[derive(Clone, PartialEq, Hash, Debug)]
 pub struct EndpointData {
     /// Its identity.
@@ -100,7 +100,7 @@ impl EndpointData {
     /// As [`EndpointData::parse`], with these limits.
     pub fn parse_within(payload: &[u8], within: &DataLimits) -> Result<Self, WireError> {
         let parameters = parse_parameters(payload)?;
-        // The defaults depend on writer or reader, which the GUID tells.
+        // The defaults depend on writer or reader, which the GUID shows.
         let guid = find_guid(&parameters)?;
         let mut data = Self::new(guid, "", "", dds_defaults(guid.entity.is_writer()));
         let vendor = parameters.find(pid::VENDOR_ID).map(|of| of.rest());

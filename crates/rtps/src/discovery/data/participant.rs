@@ -27,7 +27,7 @@ pub struct ParticipantData {
     pub prefix: GuidPrefix,
     /// Its protocol version.
     pub version: ProtocolVersion,
-    /// Its vendor.
+    /// The implementation that it runs (PID_VENDORID, RTPS 2.5 §9.3.2.1).
     pub vendor: VendorId,
     /// The version of the vendor's product, if announced.
     pub product: Option<ProductVersion>,
