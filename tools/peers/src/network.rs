@@ -23,18 +23,6 @@ pub const INSIDE_TASK: &str = "namespace-inside";
 
 const USAGE: &str = "usage: namespace [--no-multicast] -- COMMAND [ARGUMENT...]";
 
-/// Runs the command of a task and returns its status.
-///
-/// # Errors
-/// A wrong command line, or why this machine has no private networks.
-pub fn run(arguments: &[String]) -> Result<ExitStatus> {
-    let (multicast, program, rest) = parse(arguments)?;
-    command(multicast, program)?
-        .args(rest)
-        .status()
-        .with_context(|| format!("run {program}"))
-}
-
 /// A command that runs `program` in a new private network.
 ///
 /// # Errors

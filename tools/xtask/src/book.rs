@@ -19,10 +19,7 @@ const BUILD: &str = "target/book-build";
 const PYTHON_PAGES: &str = "target/python-reference";
 
 /// Runs the command; the text is what to tell the user.
-pub fn run(arguments: &[String]) -> Result<String> {
-    if !arguments.is_empty() {
-        bail!("usage: cargo xtask book");
-    }
+pub fn run() -> Result<String> {
     let root = root();
     let python = python_pages();
     let mut renderer = Command::new(env!("CARGO"));

@@ -39,10 +39,7 @@ const REPORT: &str = "cargo-timings/cargo-timing.html";
 const UNIT_DATA: &str = "const UNIT_DATA = ";
 
 /// Builds from nothing, and prints what it took.
-pub fn run(arguments: &[String]) -> Result<ExitStatus> {
-    if let [other, ..] = arguments {
-        bail!("unknown option {other:?}; usage: cargo xtask bench build");
-    }
+pub fn run() -> Result<ExitStatus> {
     let root = root();
     let folder = clone(&root)?;
     println!("load before: {}", load_average()?);

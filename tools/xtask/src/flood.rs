@@ -23,22 +23,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::ValueEnum as _;
 
 use crate::{bench, namespace, peers, test};
 
 use attacker::Kind;
 use attacking_host::AttackingHost;
 
-pub use attacker::TASK as ATTACKER_TASK;
-pub use attacker::run as attack;
+pub use attacker::Attack;
 
 /// Name of the task that runs inside the namespace.
-pub const INSIDE_TASK: &str = "flood-inside";
+const INSIDE_TASK: &str = "flood-inside";
 
-const USAGE: &str = "usage: cargo xtask flood [--seconds N] [--rate HZ] [--kinds KIND,...] [--dev]\n\
-     KIND: mixed, announcements, duplicates, requests, heartbeats, gaps, fragments, data, spoofed-requests; without it all\n\
-     --dev: programs of the development profile";
-
+/// Hostile packets per second.
+const RATE_DEFAULT: u32 = 100_000;
 /// Legitimate messages per second.
 const MESSAGE_RATE: u32 = 2_000;
 /// Limit of the memory growth of each process.
@@ -58,53 +56,25 @@ const ROUND_TRIPS: u32 = 5_000;
 /// How long the flood of the round trips lasts if they do not end.
 const ATTACK_SECONDS_MAX: u32 = 120;
 
-struct FloodPlan {
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// For each kind
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
+    /// Packets per second
+    #[arg(long, value_name = "HZ", default_value_t = RATE_DEFAULT, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
+    /// Kinds of packets; without it all
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', default_values_t = Kind::value_variants().to_vec(), hide_default_value = true)]
     kinds: Vec<Kind>,
-    /// The programs of the development profile are attacked.
-    is_dev: bool,
+    /// Attack the programs of the development profile
+    #[arg(long)]
+    dev: bool,
 }
 
-impl FloodPlan {
-    fn parse(flags: &[String]) -> Result<Self> {
-        let mut plan = Self {
-            seconds: 20,
-            rate: 100_000,
-            kinds: Kind::ALL.to_vec(),
-            is_dev: false,
-        };
-        let mut flags = flags.iter();
-        while let Some(flag) = flags.next() {
-            if flag == "--dev" {
-                plan.is_dev = true;
-                continue;
-            }
-            let value = flags
-                .next()
-                .with_context(|| format!("{flag} lacks a value\n{USAGE}"))?;
-            let number = || {
-                let number = value.parse::<u32>().ok().filter(|n| *n > 0);
-                number.with_context(|| format!("{flag} {value}: expected a number of at least 1"))
-            };
-            match flag.as_str() {
-                "--seconds" => plan.seconds = number()?,
-                "--rate" => plan.rate = number()?,
-                "--kinds" => {
-                    let kind = |name| {
-                        Kind::named(name)
-                            .with_context(|| format!("--kinds {name}: no such kind\n{USAGE}"))
-                    };
-                    plan.kinds = value.split(',').map(kind).collect::<Result<_>>()?;
-                }
-                other => bail!("{other}: no such option\n{USAGE}"),
-            }
-        }
-        Ok(plan)
-    }
-
+impl Arguments {
     fn program(&self) -> Result<PathBuf> {
-        let profile = if self.is_dev { "debug" } else { bench::PROFILE };
+        let profile = if self.dev { "debug" } else { bench::PROFILE };
         Ok(peers::target_folder()?.join(profile).join("ping-pong"))
     }
 }
@@ -136,30 +106,44 @@ pub fn is_possible() -> Result<(), String> {
 }
 
 /// Builds the programs, then attacks them in a private network.
-pub fn run(flags: &[String]) -> Result<ExitStatus> {
-    if FloodPlan::parse(flags)?.is_dev {
+pub fn run(arguments: &Arguments) -> Result<ExitStatus> {
+    if arguments.dev {
         test::build_ping_pong()?;
     } else {
         bench::build(&["-p", "ping-pong"])?;
     }
     is_possible().map_err(anyhow::Error::msg)?;
-    command(flags)?
+    command(arguments)?
         .status()
         .context("run the flood in a private network")
 }
 
 /// The command that attacks in a private network. The programs are built.
-pub fn command(flags: &[String]) -> Result<Command> {
+fn command(arguments: &Arguments) -> Result<Command> {
     let own = std::env::current_exe()?;
     let mut command = namespace::command(true, &own.to_string_lossy())?;
-    command.arg(INSIDE_TASK).args(flags);
+    let [seconds, rate] = [arguments.seconds, arguments.rate].map(|number| number.to_string());
+    command.args([INSIDE_TASK, "--seconds", &seconds, "--rate", &rate]);
+    for kind in &arguments.kinds {
+        command.args(["--kinds", &kind.name()]);
+    }
+    command.args(arguments.dev.then_some("--dev"));
     Ok(command)
+}
+
+/// The command for a few seconds of each kind, as `cargo xtask test --all` runs it.
+pub fn short_command() -> Result<Command> {
+    command(&Arguments {
+        seconds: 3,
+        rate: RATE_DEFAULT,
+        kinds: Kind::value_variants().to_vec(),
+        dev: true,
+    })
 }
 
 /// Runs the measurement inside the namespace. Prints `unsteady: ` before a kind that
 /// failed once.
-pub fn run_inside(flags: &[String]) -> Result<()> {
-    let plan = FloodPlan::parse(flags)?;
+pub fn run_inside(plan: Arguments) -> Result<()> {
     let lab = FloodLab {
         program: plan.program()?,
         attacking_host: AttackingHost::attach()?,
@@ -250,8 +234,8 @@ impl FloodLab {
             false => Command::new("taskset"),
         };
         command.args(["-c", "0"]).arg(std::env::current_exe()?);
-        command.args([ATTACKER_TASK, &self.rate.to_string()]);
-        command.args([&seconds.to_string(), kind.name()]);
+        command.args([attacker::TASK, &self.rate.to_string()]);
+        command.args([&seconds.to_string(), &kind.name()]);
         let mut attacker = FloodProcess::start(command)?;
         attacker.wait_for("listens")?;
         Ok(attacker)
@@ -480,27 +464,5 @@ impl Drop for FloodProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_wrong_option_is_named() {
-        let parse = |line: &str| {
-            let flags: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            FloodPlan::parse(&flags)
-                .map(|p| p.rate)
-                .map_err(|e| e.to_string())
-        };
-        assert_eq!(parse("--rate 5 --seconds 2"), Ok(5));
-        assert!(parse("--rate 0").unwrap_err().contains("--rate 0"));
-        assert!(parse("--rate").unwrap_err().contains("--rate"));
-        assert!(parse("--hard 1").unwrap_err().contains("--hard"));
-        assert_eq!(parse("--dev --kinds duplicates,mixed"), Ok(100_000));
-        let error = parse("--kinds mixed,soft").unwrap_err();
-        assert!(error.contains("--kinds soft: no such kind"), "{error}");
     }
 }

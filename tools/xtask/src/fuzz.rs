@@ -9,11 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValuesParser;
 
 use crate::checkout::root;
-
-/// Default seconds per target.
-const SECONDS_DEFAULT: u64 = 20;
 
 /// Every target and the largest length of its input in bytes. Scripts of stateful
 /// targets are short, since their ends cost more than their steps.
@@ -52,10 +50,23 @@ const LIMITS: [&str; 3] = ["-rss_limit_mb=2048", "-malloc_limit_mb=96", "-timeou
 /// much.
 const BAG_LIMITS: [&str; 3] = ["-rss_limit_mb=4096", "-malloc_limit_mb=1100", "-timeout=30"];
 
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// For each target
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    seconds: u64,
+    /// The targets; without them all
+    #[arg(value_name = "TARGET", value_parser = PossibleValuesParser::new(TARGETS.iter().map(|target| target.0)))]
+    targets: Vec<String>,
+}
+
 /// Runs the command. Returns whether no target found anything; findings are
 /// printed.
-pub fn run(arguments: &[String]) -> Result<bool> {
-    let (seconds, chosen) = parse_arguments(arguments)?;
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let seconds = arguments.seconds;
+    let is_chosen = |name: &str| arguments.targets.iter().any(|target| target == name);
+    let mut chosen = TARGETS.to_vec();
+    chosen.retain(|(name, _)| arguments.targets.is_empty() || is_chosen(name));
     check_tools()?;
     prepare(&chosen)?;
     let mut found = Vec::new();
@@ -107,36 +118,6 @@ pub fn target_command(name: &str, bytes_max: u32, seconds: u64) -> Command {
         "-verbosity=0".into(),
     ]);
     run
-}
-
-type SelectedTargets = Vec<(&'static str, u32)>;
-
-fn parse_arguments(arguments: &[String]) -> Result<(u64, SelectedTargets)> {
-    let usage = "usage: cargo xtask fuzz [--seconds N] [TARGET …]";
-    let mut seconds = SECONDS_DEFAULT;
-    let mut chosen = Vec::new();
-    let mut rest = arguments.iter();
-    while let Some(word) = rest.next() {
-        if word == "--seconds" {
-            let number = rest.next().context(usage)?;
-            seconds =
-                number.parse().ok().filter(|n| *n > 0).with_context(|| {
-                    format!("--seconds {number}: give a whole number above zero")
-                })?;
-        } else if let Some(target) = TARGETS.iter().find(|(name, _)| name == word) {
-            chosen.push(*target);
-        } else {
-            let names: Vec<&str> = TARGETS.iter().map(|(name, _)| *name).collect();
-            bail!(
-                "{word} is not a fuzz target; there are {}\n{usage}",
-                names.join(", ")
-            );
-        }
-    }
-    if chosen.is_empty() {
-        chosen = TARGETS.to_vec();
-    }
-    Ok((seconds, chosen))
 }
 
 /// Reports missing tools and how to install them.
@@ -202,22 +183,5 @@ mod tests {
             assert!(program.exists(), "{name}");
         }
         assert_eq!(manifest.matches("[[bin]]").count(), TARGETS.len());
-    }
-
-    #[test]
-    fn arguments_are_parsed_or_refused_by_name() {
-        let read = |line: &str| {
-            let words: Vec<String> = line.split_whitespace().map(Into::into).collect();
-            parse_arguments(&words)
-        };
-        assert_eq!(read("").unwrap(), (SECONDS_DEFAULT, TARGETS.to_vec()));
-        assert_eq!(read("--seconds 5 yaml").unwrap(), (5, vec![("yaml", 1024)]));
-        assert!(
-            read("--seconds soon")
-                .unwrap_err()
-                .to_string()
-                .contains("soon")
-        );
-        assert!(read("jaml").unwrap_err().to_string().contains("yaml"));
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::checkout::{CRATE_FOLDERS, root, tracked_files};
 
@@ -44,10 +44,7 @@ const KINDS: [(Kind, &str); 7] = [
 type Row = BTreeMap<Kind, usize>;
 
 /// Runs the command. Returns the table.
-pub fn run(arguments: &[String]) -> Result<String> {
-    if !arguments.is_empty() {
-        bail!("usage: cargo xtask lines");
-    }
+pub fn run() -> Result<String> {
     let root = root();
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     for path in tracked_files(&root, &[])? {

@@ -4,15 +4,12 @@
 
 use std::process::{Command, ExitStatus};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::checkout::root;
 
 /// Runs the tests.
-pub fn run(arguments: &[String]) -> Result<ExitStatus> {
-    if !arguments.is_empty() {
-        bail!("usage: cargo xtask loom");
-    }
+pub fn run() -> Result<ExitStatus> {
     Command::new("cargo")
         .current_dir(root())
         .env("RUSTFLAGS", "--cfg loom")

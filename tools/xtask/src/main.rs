@@ -5,6 +5,7 @@ mod bench;
 mod book;
 mod build_time;
 mod checkout;
+mod command;
 mod corpus;
 mod counts;
 mod coverage;
@@ -15,7 +16,6 @@ mod finding;
 mod flood;
 mod fuzz;
 mod generate;
-mod help;
 mod limited_command;
 mod lines;
 mod loom;
@@ -38,57 +38,64 @@ mod tree_copy;
 mod wheel;
 mod zig_build;
 
-use anyhow::{Result, bail};
+use std::process::ExitStatus;
+
+use anyhow::Result;
+use clap::Parser as _;
+
+use command::{CommandLine, Task};
 
 fn main() -> Result<()> {
-    let mut arguments = std::env::args().skip(1);
-    let task = arguments.next().unwrap_or_default();
-    let rest: Vec<String> = arguments.collect();
-    match task.as_str() {
-        "generate" => println!("{}", generate::run(&rest)?),
-        "test" if test::run(&rest)? => {}
-        "test" => std::process::exit(1),
-        "tidy" => println!("{}", tidy::run(&rest)?),
-        "book" => println!("{}", book::run(&rest)?),
-        "prose" => prose::run(&rest)?,
-        "lines" => println!("{}", lines::run(&rest)?),
-        "fuzz" if fuzz::run(&rest)? => {}
-        "fuzz" => std::process::exit(1),
-        "mutants" => mutants::run(&rest)?,
-        "nightly" if nightly::run(&rest)? => {}
-        "nightly" => std::process::exit(1),
-        "ros2" if ros2::run(&rest)? => {}
-        "ros2" => std::process::exit(1),
-        ros2::SOAK_INSIDE_TASK if ros2::run_soak_inside(&rest)? => {}
-        ros2::SOAK_INSIDE_TASK => std::process::exit(1),
-        ros2::PROGRAMS_INSIDE_TASK if ros2::run_programs_inside(&rest)? => {}
-        ros2::PROGRAMS_INSIDE_TASK => std::process::exit(1),
-        "peers" => peers::run(&rest)?,
-        peers_check::INSIDE_TASK => peers_check::run_inside(&rest)?,
-        "bench" if rest.first().is_some_and(|what| what == "build") => {
-            exit_as(build_time::run(rest.get(1..).unwrap_or_default())?)
-        }
-        "picture" => println!("{}", picture::run(&rest)?),
-        "dist" => println!("{}", dist::run(&rest)?),
-        "wheel" => println!("{}", wheel::run(&rest)?),
-        "bench" => exit_as(bench::run(&rest)?),
-        "flood" => exit_as(flood::run(&rest)?),
-        flood::INSIDE_TASK => flood::run_inside(&rest)?,
-        flood::ATTACKER_TASK => flood::attack(&rest)?,
-        "namespace" => exit_as(namespace::run(&rest)?),
-        "sim" => exit_as(sim::run(&rest)?),
-        "corpus" => exit_as(corpus::run(&rest)?),
-        "loom" => exit_as(loom::run(&rest)?),
-        namespace::INSIDE_TASK => exit_as(namespace::run_inside(&rest)?),
-        "--help" | "-h" | "help" => print!("{}", help::text()),
-        "" => bail!("no task is named\n\n{}", help::text()),
-        unknown => bail!("{}", help::unknown(unknown)),
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    // Not by the parser, because what follows is the command line of another program.
+    if let Some((task, rest)) = words.split_first()
+        && task == namespace::INSIDE_TASK
+    {
+        exit_as(namespace::run_inside(rest)?)
     }
-    Ok(())
+    let has_passed = match CommandLine::parse().task {
+        Task::Test(arguments) => test::run(&arguments)?,
+        Task::Ros2(arguments) => ros2::run(&arguments)?,
+        Task::Ros2SoakInside(options) => ros2::run_soak_inside(&options.words)?,
+        Task::Ros2ProgramsInside(options) => ros2::run_programs_inside(&options.words)?,
+        Task::Fuzz(arguments) => fuzz::run(&arguments)?,
+        Task::Nightly(arguments) => nightly::run(arguments)?,
+        Task::Namespace(arguments) => exit_as(namespace::run(&arguments)?),
+        Task::Sim(options) => exit_as(sim::run(&options.words)?),
+        Task::Loom => exit_as(loom::run()?),
+        Task::Flood(arguments) => exit_as(flood::run(&arguments)?),
+        Task::Corpus(options) => exit_as(corpus::run(&options.words)?),
+        Task::Bench(arguments) => exit_as(bench::run(&arguments)?),
+        Task::Peers(arguments) => done(peers::run(&arguments)?),
+        Task::PeersCheckInside(options) => done(peers_check::run_inside(&options.words)?),
+        Task::FloodInside(arguments) => done(flood::run_inside(arguments)?),
+        Task::FloodAttacker(attack) => done(attack.run()?),
+        Task::Mutants(arguments) => done(mutants::run(arguments)?),
+        Task::Prose(arguments) => done(prose::run(&arguments)?),
+        Task::Tidy(arguments) => say(tidy::run(&arguments)?),
+        Task::Lines => say(lines::run()?),
+        Task::Generate(arguments) => say(generate::run(&arguments)?),
+        Task::Book => say(book::run()?),
+        Task::Picture(arguments) => say(picture::run(arguments)?),
+        Task::Dist(arguments) => say(dist::run(&arguments)?),
+        Task::Wheel(arguments) => say(wheel::run(arguments)?),
+    };
+    std::process::exit(i32::from(!has_passed))
+}
+
+/// A task that has returned has passed.
+fn done((): ()) -> bool {
+    true
+}
+
+/// Prints the result of a task that has passed.
+fn say(text: String) -> bool {
+    println!("{text}");
+    true
 }
 
 /// Exits with the command's status. A signal gives the exit code that a shell uses.
-fn exit_as(status: std::process::ExitStatus) -> ! {
+fn exit_as(status: ExitStatus) -> ! {
     use std::os::unix::process::ExitStatusExt;
     std::process::exit(
         status

@@ -34,7 +34,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
 use crate::{namespace, nightly};
 use copy::{Copy, Group};
@@ -42,29 +42,45 @@ use judge::{MutantOutcome, Runner, Tests};
 use page::Sample;
 use sites::{CRATES, Site};
 
-const USAGE: &str = "usage: cargo xtask mutants [--sample N] [--seed S] [--crate NAME …] [--jobs N] [--minutes M] [--resume]";
-
-/// Mutants of a sample.
-const SAMPLE_DEFAULT: usize = 300;
-
 /// Mutants that one group of tests runs before the next one does.
 const BATCH: usize = 50;
 
-#[derive(Debug, PartialEq)]
-struct Request {
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Mutants of the sample
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = above_zero)]
     sample: usize,
+    /// Decides which are in the sample
+    #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,
+    /// Of this crate only; may be repeated
+    #[arg(long = "crate", value_name = "NAME", value_parser = crate_name, default_values = CRATES, hide_default_value = true)]
     crates: Vec<&'static str>,
-    /// Mutants that are judged at once.
-    jobs: usize,
-    /// After so many minutes no further mutant is judged.
+    /// Mutants that are judged at once; by default one a processor
+    #[arg(long, value_name = "N", value_parser = above_zero)]
+    jobs: Option<usize>,
+    /// After so many minutes no further mutant is judged
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u64).range(1..100_000))]
     minutes: Option<u64>,
-    resumes: bool,
+    /// Go on with the last run
+    #[arg(long)]
+    resume: bool,
+}
+
+fn crate_name(name: &str) -> Result<&'static str, String> {
+    let known = CRATES.iter().find(|known| **known == name);
+    known
+        .copied()
+        .ok_or_else(|| format!("there are {}", CRATES.join(", ")))
+}
+
+fn above_zero(number: &str) -> Result<usize, String> {
+    let parsed = number.parse().ok().filter(|n| *n > 0);
+    parsed.ok_or_else(|| "give a whole number above zero".into())
 }
 
 /// Runs the command.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let request = parse_arguments(arguments)?;
+pub fn run(request: Arguments) -> Result<()> {
     let minutes = request
         .minutes
         .map(|minutes| Duration::from_secs(60 * minutes));
@@ -82,13 +98,15 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let runner = Runner {
         scratch: copy.scratch(),
         measured: copy.kept("measured"),
-        jobs: request.jobs,
+        jobs: request.jobs.unwrap_or_else(|| {
+            std::thread::available_parallelism().map_or(1, |processors| processors.get())
+        }),
         end,
         has_private_network: namespace::available()
             .inspect_err(|why| println!("without private networks: {why}"))
             .is_ok(),
     };
-    let mut verdicts = MutantOutcomes::open(&sample, &copy.kept("verdicts"), request.resumes)?;
+    let mut verdicts = MutantOutcomes::open(&sample, &copy.kept("verdicts"), request.resume)?;
     let mut groups: Vec<Tests> = Vec::new();
     // In batches, so that a run that ends early has the whole outcome of most.
     'all: for first in (1..=sample.len()).step_by(BATCH) {
@@ -253,66 +271,6 @@ fn verdicts_before(text: &str) -> BTreeMap<(String, String), MutantOutcome> {
     text.lines().filter_map(verdict_of).collect()
 }
 
-fn parse_arguments(arguments: &[String]) -> Result<Request> {
-    let mut request = Request {
-        sample: SAMPLE_DEFAULT,
-        seed: 1,
-        crates: Vec::new(),
-        jobs: std::thread::available_parallelism().map_or(1, |n| n.get()),
-        minutes: None,
-        resumes: false,
-    };
-    let mut rest = arguments.iter();
-    while let Some(word) = rest.next() {
-        if word == "--resume" {
-            request.resumes = true;
-            continue;
-        }
-        let value = rest.next();
-        match (word.as_str(), value) {
-            ("--sample", Some(number)) => {
-                let parsed = number.parse().ok().filter(|n| *n > 0);
-                request.sample = parsed.with_context(|| {
-                    format!("--sample {number}: give a whole number above zero")
-                })?;
-            }
-            ("--seed", Some(number)) => {
-                let parsed = number.parse().ok();
-                request.seed =
-                    parsed.with_context(|| format!("--seed {number}: give a whole number"))?;
-            }
-            ("--jobs", Some(number)) => {
-                let parsed = number.parse().ok().filter(|n| *n > 0);
-                request.jobs = parsed
-                    .with_context(|| format!("--jobs {number}: give a whole number above zero"))?;
-            }
-            ("--minutes", Some(number)) => {
-                let parsed = number.parse().ok().filter(|n| (1..100_000).contains(n));
-                let parsed = parsed.with_context(|| {
-                    format!("--minutes {number}: give a whole number above zero")
-                })?;
-                request.minutes = Some(parsed);
-            }
-            ("--crate", Some(name)) => {
-                let known = CRATES.iter().find(|known| *known == name);
-                request.crates.push(
-                    known.with_context(|| {
-                        format!("--crate {name}: there are {}", CRATES.join(", "))
-                    })?,
-                );
-            }
-            ("--sample" | "--seed" | "--crate" | "--jobs" | "--minutes", None) => {
-                bail!("{word}: a value is missing\n{USAGE}")
-            }
-            _ => bail!("{word}: not an option\n{USAGE}"),
-        }
-    }
-    if request.crates.is_empty() {
-        request.crates = CRATES.to_vec();
-    }
-    Ok(request)
-}
-
 /// The rank of a place in a sample: a hash of its words (FNV-1a), mixed with the seed
 /// (splitmix64).
 fn rank(identity: &str, seed: u64) -> u64 {
@@ -330,34 +288,6 @@ fn rank(identity: &str, seed: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::checkout::root;
-
-    fn read(line: &str) -> Result<Request> {
-        let words: Vec<String> = line.split_whitespace().map(Into::into).collect();
-        parse_arguments(&words)
-    }
-
-    #[test]
-    fn arguments_are_parsed_or_refused_by_name() {
-        assert_eq!(read("").unwrap().crates, CRATES);
-        let request = read("--sample 5 --seed 7 --crate shm").unwrap();
-        assert_eq!((request.sample, request.seed), (5, 7));
-        assert_eq!(request.crates, ["shm"]);
-        let request = read("--resume --jobs 3 --minutes 20").unwrap();
-        assert!(request.resumes && request.jobs == 3 && request.minutes == Some(20));
-        for (line, named) in [
-            ("--sample", "missing"),
-            ("--sample none", "none"),
-            ("--sample 0", "above zero"),
-            ("--seed x", "x"),
-            ("--jobs 0", "above zero"),
-            ("--minutes x", "x"),
-            ("--crate cli", "rtps"),
-            ("--all", "--all"),
-        ] {
-            let error = read(line).unwrap_err().to_string();
-            assert!(error.contains(named), "{line}: {error}");
-        }
-    }
 
     #[test]
     fn a_seed_decides_the_order() {

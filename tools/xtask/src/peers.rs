@@ -73,8 +73,15 @@ const RUST_MODULES: [&str; 3] = [
     "rust/src/options.rs",
 ];
 
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Test every pair, in both directions
+    #[arg(long)]
+    check: bool,
+}
+
 /// Runs the task. Fails if a peer is missing.
-pub fn run(arguments: &[String]) -> Result<()> {
+pub fn run(arguments: &Arguments) -> Result<()> {
     let peers = prepare()?;
     let mut missing = 0;
     for (name, outcome) in &peers.list {
@@ -86,10 +93,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
             }
         }
     }
-    match arguments {
-        [] => {}
-        [flag] if flag == "--check" => crate::peers_check::run_in_namespace(&peers)?,
-        _ => bail!("usage: cargo xtask peers [--check]"),
+    if arguments.check {
+        crate::peers_check::run_in_namespace(&peers)?;
     }
     if missing > 0 {
         bail!(

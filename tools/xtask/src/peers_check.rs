@@ -13,7 +13,7 @@ use crate::namespace;
 use crate::peers::Peers;
 
 /// The task that runs inside of the namespace; its argument is the folder.
-pub const INSIDE_TASK: &str = "peers-check-inside";
+const INSIDE_TASK: &str = "peers-check-inside";
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const COUNT: usize = 3;

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::checkout::root;
 use crate::figures;
@@ -22,17 +22,24 @@ const PICTURE: &str = "docs/start/demo.svg";
 const SECONDS: &str = "5";
 const SIZE_MAX: usize = 200_000;
 
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The `pteros` to run; without it one is built
+    program: Option<PathBuf>,
+    /// Draw only the bar chart
+    #[arg(long, conflicts_with = "program")]
+    figures: bool,
+}
+
 /// Runs the command and returns its output.
-pub fn run(arguments: &[String]) -> Result<String> {
+pub fn run(arguments: Arguments) -> Result<String> {
     let chart = root().join(figures::CHART);
     std::fs::write(&chart, figures::draw()?)
         .with_context(|| format!("write {}", chart.display()))?;
-    let program = match arguments {
-        [word] if word == "--figures" => return Ok(format!("wrote {}", figures::CHART)),
-        [] => build()?,
-        [program] if !program.starts_with('-') => PathBuf::from(program),
-        _ => bail!("usage: cargo xtask picture [PROGRAM|--figures]"),
-    };
+    if arguments.figures {
+        return Ok(format!("wrote {}", figures::CHART));
+    }
+    let program = arguments.program.map_or_else(build, Ok)?;
     let picture = draw(&shown_lines(&demo(&program)?));
     ensure!(
         picture.len() <= SIZE_MAX,

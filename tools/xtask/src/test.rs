@@ -140,47 +140,39 @@ impl Step<'_> {
     }
 }
 
-/// How much is run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Extent<'a> {
-    Quick,
-    Package(&'a str),
-    All { with_peers: bool },
-}
-
-impl Extent<'_> {
-    fn of(arguments: &[String]) -> Result<Extent<'_>> {
-        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        match words.as_slice() {
-            [] => Ok(Extent::Quick),
-            ["-p", package] => Ok(Extent::Package(package)),
-            ["--all"] => Ok(Extent::All { with_peers: true }),
-            ["--all", "--no-peers"] => Ok(Extent::All { with_peers: false }),
-            _ => bail!("usage: cargo xtask test [-p PACKAGE | --all [--no-peers]]"),
-        }
-    }
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The quick tests of this package alone
+    #[arg(short, long)]
+    package: Option<String>,
+    /// Also the long ones, other DDS stacks, ROS 2's suites, examples and mutants
+    #[arg(long, conflicts_with = "package")]
+    all: bool,
+    /// Without the other DDS stacks
+    #[arg(long, requires = "all")]
+    no_peers: bool,
 }
 
 /// Runs the command. Returns whether everything passed, and prints the counts at
 /// the end.
-pub fn run(arguments: &[String]) -> Result<bool> {
-    let extent = Extent::of(arguments)?;
+pub fn run(arguments: &Arguments) -> Result<bool> {
     let mut report = TestReport::new();
-    match extent {
-        Extent::Quick => run_quick(&mut report, &QUICK)?,
-        Extent::Package(package) => {
-            let features = match package {
-                "pteros-cli" => "pteros-cli/full",
-                _ => "",
-            };
-            let build = ["-p", package, "--features", features, "--tests"];
-            run_quick(&mut report, &build)?;
-            return Ok(report.end());
-        }
-        Extent::All { with_peers } => run_all(&mut report, with_peers),
+    if let Some(package) = &arguments.package {
+        let features = match package.as_str() {
+            "pteros-cli" => "pteros-cli/full",
+            _ => "",
+        };
+        let build = ["-p", package, "--features", features, "--tests"];
+        run_quick(&mut report, &build)?;
+        return Ok(report.end());
+    }
+    if arguments.all {
+        run_all(&mut report, !arguments.no_peers);
+    } else {
+        run_quick(&mut report, &QUICK)?;
     }
     report.run_step("generated interfaces", || {
-        println!("{}", generate::run(&["--check".into()])?);
+        println!("{}", generate::run(&generate::Arguments { check: true })?);
         Ok(TestRun::single(true))
     });
     Ok(report.end())
@@ -406,8 +398,7 @@ fn run_floods() -> Result<TestRun> {
         return Ok(run);
     }
     build_ping_pong()?;
-    let flags = ["--seconds", "3", "--dev"].map(str::to_owned);
-    let mut child = flood::command(&flags)?
+    let mut child = flood::short_command()?
         .stdout(Stdio::piped())
         .spawn()
         .context("run the flood in a private network")?;
@@ -643,19 +634,5 @@ mod tests {
         assert!(step.has(&group("pteros", "churn", Kind::Integration)));
         assert!(!step.has(&group("pteros", "churn", Kind::Library)));
         assert!(!step.has(&group("pteros-cli", "churn", Kind::Integration)));
-    }
-
-    #[test]
-    fn peers_belong_to_the_whole_run() {
-        let is = |words: &[&str], extent: Option<Extent>| {
-            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-            Extent::of(&words).ok() == extent
-        };
-        assert!(is(&[], Some(Extent::Quick)));
-        assert!(is(&["-p", "pteros"], Some(Extent::Package("pteros"))));
-        assert!(is(&["--all"], Some(Extent::All { with_peers: true })));
-        let without_peers = Extent::All { with_peers: false };
-        assert!(is(&["--all", "--no-peers"], Some(without_peers)));
-        assert!(is(&["--no-peers"], None));
     }
 }

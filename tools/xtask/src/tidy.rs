@@ -107,13 +107,18 @@ const MACHINE_PATHS: &[&str] = &[
     concat!("/work", "space/"),
 ];
 
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Every import cycle, of all crates or of the one in this folder
+    #[arg(long, value_name = "CRATE FOLDER")]
+    cycles: Option<Option<String>>,
+}
+
 /// Runs the command and returns its output.
-pub fn run(arguments: &[String]) -> Result<String> {
-    let (files, findings) = match arguments {
-        [] => check(&root())?,
-        [word] if word == "--cycles" => all_cycles(&root(), None)?,
-        [word, folder] if word == "--cycles" => all_cycles(&root(), Some(folder))?,
-        _ => bail!("usage: cargo xtask tidy [--cycles [CRATE FOLDER]]"),
+pub fn run(arguments: &Arguments) -> Result<String> {
+    let (files, findings) = match &arguments.cycles {
+        None => check(&root())?,
+        Some(folder) => all_cycles(&root(), folder.as_ref())?,
     };
     for finding in &findings {
         println!("{finding}");

@@ -18,8 +18,6 @@ use crate::peers::target_folder;
 use crate::progress;
 use crate::zig_build::{self, GLIBC_MIN, TARGET};
 
-const USAGE: &str = "usage: cargo xtask wheel [--debug | --manylinux] [--zenoh] [--out DIR]";
-
 /// How the binaries are built.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Build {
@@ -28,34 +26,43 @@ enum Build {
     Manylinux,
 }
 
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The module alone, with the development profile, for tests
+    #[arg(long)]
+    debug: bool,
+    /// For glibc 2.28; needs zig
+    #[arg(long, conflicts_with = "debug")]
+    manylinux: bool,
+    /// With the Zenoh wire
+    #[arg(long)]
+    zenoh: bool,
+    /// Where it goes; by default into target/wheel
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
 /// Runs the command. Returns the line to print: the wheel's path.
-pub fn run(arguments: &[String]) -> Result<String> {
-    let mut build = Build::Host;
-    let mut has_zenoh = false;
-    let mut out: Option<PathBuf> = None;
-    let mut words = arguments.iter();
-    while let Some(word) = words.next() {
-        match (word.as_str(), words.as_slice().first()) {
-            ("--debug", _) if build == Build::Host => build = Build::Debug,
-            ("--manylinux", _) if build == Build::Host => build = Build::Manylinux,
-            ("--zenoh", _) if !has_zenoh => has_zenoh = true,
-            ("--out", Some(folder)) => {
-                out = Some(folder.into());
-                words.next();
-            }
-            _ => bail!(USAGE),
-        }
-    }
+pub fn run(arguments: Arguments) -> Result<String> {
+    let build = match (arguments.debug, arguments.manylinux) {
+        (true, _) => Build::Debug,
+        (_, true) => Build::Manylinux,
+        _ => Build::Host,
+    };
     let target = target_folder()?;
     let built = match build {
         Build::Debug => target.join("debug"),
         Build::Host => target.join("dist"),
         Build::Manylinux => target.join(TARGET).join("dist"),
     };
-    let module_features = if has_zenoh { "zenoh" } else { "" };
-    let command_features = if has_zenoh { "full,zenoh" } else { "full" };
+    let module_features = if arguments.zenoh { "zenoh" } else { "" };
+    let command_features = if arguments.zenoh {
+        "full,zenoh"
+    } else {
+        "full"
+    };
     build_package("pteros-python", module_features, build)?;
-    let out = out.unwrap_or_else(|| target.join("wheel"));
+    let out = arguments.out.unwrap_or_else(|| target.join("wheel"));
     let mut pack = packer(&built.join("libpteros_native.so"), &out);
     if build != Build::Debug {
         build_package("pteros-cli", command_features, build)?;

@@ -40,6 +40,10 @@ pub fn find_interface(library: &InterfaceLibrary, name: &str) -> Result<String> 
 
 /// As [`find_interface`], but the interface must be a message.
 pub fn find_message_type(library: &InterfaceLibrary, name: &str) -> Result<String> {
+    // Event types of service introspection have no file of their own.
+    if name.ends_with("_Event") && library.describe(name).is_ok() {
+        return Ok(name.into());
+    }
     let full = find_interface(library, name)?;
     if !full.contains("/msg/") {
         bail!(

@@ -6,7 +6,7 @@ use crate::interface::type_names::find_service_type;
 use crate::qos_flags::QosFlags;
 use crate::session::Session;
 use crate::topic::echo::{Echo as TopicEcho, EchoFlags};
-use crate::topic::lookup::only_type;
+use crate::topic::lookup::{TYPE_HINT, only_type};
 use anyhow::Result;
 use clap::Args;
 
@@ -37,7 +37,7 @@ impl Echo {
                 let name = session.service(&self.service_name)?;
                 let graph = session.discover(&self.flags.discovery);
                 let known = find_service(&session, &graph, &name)?;
-                only_type(&known, "append one of them to the command")?
+                only_type(&known, TYPE_HINT)?
             }
         };
         let echo = TopicEcho {

@@ -1,12 +1,11 @@
 //! `pteros topic echo`.
 
 use super::info::offered_qos;
-use super::lookup::{find_topic, message_type, only_type};
+use super::lookup::{message_type, type_name};
 use super::mismatch::MismatchReporter;
 use super::python_filter::PythonFilter;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
-use crate::interface::type_names::find_message_type;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
 use crate::session::{DiscoveryFlags, Session};
@@ -22,9 +21,9 @@ use pteros::subscription::SerializedType;
 use pteros::{
     Graph, Sample, SampleInfo, SubscriptionOptions,
     instance::{EndedInstance, ReceivedChange},
+    wait_set::WaitSet,
 };
 use serde_json::json;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Arguments of `topic echo`.
@@ -126,7 +125,11 @@ impl Echo {
         let session = Session::open(cli, self.flags.node_name.as_deref())?;
         let topic = session.topic(&self.topic_name)?;
         let graph = session.discover(&self.flags.discovery);
-        let type_name = self.type_name(cli, &session, &graph, &topic)?;
+        let type_name = match &self.message_type {
+            // Raw output needs no definition, so any type name is accepted.
+            Some(name) if self.flags.raw => name.clone(),
+            named => type_name(cli, &session, &graph, &topic, named.as_deref())?,
+        };
         let qos = self.choose_qos(cli, &graph, &topic)?;
         let needs_type = !self.flags.raw || filter.is_some() || python.is_some();
         let message_type = if !needs_type {
@@ -142,8 +145,6 @@ impl Echo {
         // Zenoh matches by the hash, and there may be no publisher yet.
         let defined = || cli.library().ok()?.type_hash(&type_name).ok();
         let hash = announced.or_else(defined);
-        let (sender, samples) = channel();
-        let end_sender = sender.clone();
         // Some types have a different name in DDS.
         let dds_name = message_type.as_ref().and_then(DynamicType::dds_name);
         let mut serialized = SerializedType::new(dds_name.unwrap_or(&type_name), hash);
@@ -157,14 +158,13 @@ impl Echo {
             serialized = serialized.message_type(ty);
         }
         let topic_name = self.topic_name.as_str().qos(session.qos(qos));
-        let mut options = SubscriptionOptions::of_type(&serialized, topic_name)
-            // The receiver lives as long as the subscription.
-            .on_instance_end(move |end| drop(end_sender.send(ReceivedChange::End(end))));
+        let mut options = SubscriptionOptions::of_type(&serialized, topic_name);
         if let (Some(expression), Some(_)) = (&filter, &message_type) {
             options = options.content_filter(expression, self.flags.filter_parameter.clone());
         }
-        let forward = move |sample| drop(sender.send(ReceivedChange::Sample(sample)));
-        let subscription = session.node.create_subscription(options, forward)?;
+        let subscription = session.node.create_polled_subscription(options)?;
+        let mut wait_set = WaitSet::new(&session.context);
+        wait_set.add(&subscription)?;
 
         let end = self.flags.timeout.map(|timeout| Instant::now() + timeout);
         let mut printer = Printer::new(&self, cli, message_type, python);
@@ -174,17 +174,17 @@ impl Echo {
             let left = end.map_or(POLL_PERIOD, |end| {
                 end.saturating_duration_since(now).min(POLL_PERIOD)
             });
-            session.spin_once(left);
+            wait_set.wait(left);
             mismatches.report(cli.console);
             printer.report_lost(subscription.counts().lost);
-            while let Ok(change) = samples.try_recv() {
-                match change {
-                    ReceivedChange::End(end) => printer.print_end(&end)?,
-                    ReceivedChange::Sample(sample) => {
-                        let is_printed = printer.print(&sample)?;
-                        if is_printed && self.flags.once {
-                            return Ok(());
-                        }
+            // One at a time, so that a fast topic does not hide the end of the time.
+            match subscription.take_change() {
+                None => {}
+                Some(ReceivedChange::End(end)) => printer.print_end(&end)?,
+                Some(ReceivedChange::Sample(sample)) => {
+                    let is_printed = printer.print(&sample)?;
+                    if is_printed && self.flags.once {
+                        return Ok(());
                     }
                 }
             }
@@ -202,36 +202,6 @@ impl Echo {
             );
         }
         Ok(())
-    }
-
-    fn type_name(
-        &self,
-        cli: &CliContext,
-        session: &Session,
-        graph: &Graph,
-        topic: &str,
-    ) -> Result<String> {
-        match &self.message_type {
-            // Raw output needs no definition, so any type name is accepted.
-            Some(name) if self.flags.raw => Ok(name.clone()),
-            Some(name) => {
-                let library = cli.library()?;
-                // Event types of service introspection have no file of their own.
-                if name.ends_with("_Event") && library.describe(name).is_ok() {
-                    Ok(name.clone())
-                } else {
-                    find_message_type(&library, name)
-                }
-            }
-            None => {
-                let known = find_topic(session, graph, topic).with_context(|| {
-                    format!(
-                        "the type of '{topic}' is unknown; to wait for the topic, give the type too"
-                    )
-                })?;
-                only_type(&known, "append one of them to the command")
-            }
-        }
     }
 
     /// The QoS that ros2 chooses: sensor_data, made reliable or transient local if

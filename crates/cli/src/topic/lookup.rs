@@ -1,11 +1,11 @@
 //! Topics in the graph, by name.
 
 use crate::cli_context::{CliContext, MORE_INTERFACES};
-use crate::interface::type_names::full_or_as_written;
+use crate::interface::type_names::{find_message_type, full_or_as_written};
 use crate::remote_types;
 use crate::session::Session;
 use crate::suggest::did_you_mean;
-use anyhow::{Error, Result, bail};
+use anyhow::{Context as _, Error, Result, bail};
 use pteros::msg::dynamic::DynamicType;
 use pteros::names::is_hidden;
 use pteros::{Graph, graph::TopicInfo};
@@ -44,6 +44,27 @@ fn list_hint(topic_count: usize) -> &'static str {
         "See all of them with: pteros topic list"
     }
 }
+
+/// The full name of the type of a topic: the one that the user names, else the only one
+/// in the graph.
+pub fn type_name(
+    cli: &CliContext,
+    session: &Session,
+    graph: &Graph,
+    topic: &str,
+    named: Option<&str>,
+) -> Result<String> {
+    if let Some(name) = named {
+        return find_message_type(&cli.library()?, name);
+    }
+    let known = find_topic(session, graph, topic).with_context(|| {
+        format!("the type of '{topic}' is unknown; to wait for the topic, give the type too")
+    })?;
+    only_type(&known, TYPE_HINT)
+}
+
+/// What to do about a topic or service with several types.
+pub const TYPE_HINT: &str = "append one of them to the command";
 
 /// The type from its definition, else from the topic's endpoints. The error ends with
 /// `hint`.

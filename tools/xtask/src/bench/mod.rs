@@ -7,10 +7,11 @@
 
 use std::process::{Command, ExitStatus};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use clap::builder::PossibleValuesParser;
 use pteros_peers::ros2::{Installation, NOT_FOUND};
 
-use crate::{peers, wheel};
+use crate::{build_time, peers, wheel};
 
 /// A benchmark: its name, the experiments, and what cargo builds beside the lab.
 struct Benchmark(
@@ -40,6 +41,9 @@ const ALL: [Benchmark; 11] = [
 /// profile does without to build faster.
 pub const PROFILE: &str = "dist";
 
+/// The measurement of the build, which needs no lab.
+const BUILD: &str = "build";
+
 /// The benchmark of bags, with rosbag2's recorder beside ours.
 const BAG: &str = "bag";
 
@@ -52,14 +56,29 @@ const PYTHON: &str = "python";
 /// The benchmark of the Zenoh wire.
 const ZENOH: &str = "zenoh";
 
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// The benchmark
+    #[arg(value_name = "WHAT", value_parser = PossibleValuesParser::new(ALL.iter().map(|benchmark| benchmark.0).chain([BUILD])))]
+    name: String,
+    /// Options of the lab, see below
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    options: Vec<String>,
+}
+
+/// The options, for the help text.
+pub const OPTIONS: &str = "Options of the lab:
+  --quick                      minutes instead of a full run
+  --implementations NAME,...   --only CASE,...   --repeats N   --out DIR   --json
+`build` has none: it measures the cold build of the README's first command.";
+
 /// Builds the programs, then runs the lab.
-pub fn run(arguments: &[String]) -> Result<ExitStatus> {
-    let [name, options @ ..] = arguments else {
-        bail!(usage());
-    };
+pub fn run(arguments: &Arguments) -> Result<ExitStatus> {
+    let Arguments { name, options } = arguments;
     let found = ALL.iter().find(|benchmark| benchmark.0 == name);
     let Some(Benchmark(name, experiments, beside)) = found else {
-        bail!("bench {name}: no such benchmark\n{}", usage());
+        ensure!(options.is_empty(), "bench {BUILD} takes no options");
+        return build_time::run();
     };
     if *name == ROS2 && Installation::find()?.is_none() {
         bail!("bench {ROS2}: {NOT_FOUND}");
@@ -100,14 +119,6 @@ pub fn run(arguments: &[String]) -> Result<ExitStatus> {
     lab.arg("--install-peers").status().context("run the lab")
 }
 
-fn usage() -> String {
-    let names = ALL.map(|benchmark| benchmark.0);
-    format!(
-        "usage: cargo xtask bench {} [--quick] [--implementations NAME,...] [--only CASE,...] [--repeats N] [--out DIR] [--json]",
-        names.join("|")
-    )
-}
-
 /// Builds parts of the workspace in the profile of the packages, into `target/dist`.
 pub fn build(what: &[&str]) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -120,18 +131,4 @@ pub fn build(what: &[&str]) -> Result<()> {
         bail!("cargo build --profile {PROFILE}: {status}");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_unknown_benchmark_is_named() {
-        let error = run(&["them".to_owned()]).unwrap_err().to_string();
-        assert!(
-            error.contains("bench them") && error.contains("wire|host"),
-            "{error}"
-        );
-    }
 }

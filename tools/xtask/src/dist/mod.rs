@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::checkout::root;
 use crate::peers::target_folder;
@@ -25,7 +25,6 @@ use crate::zig_build::{self, GLIBC_MIN, Glibc, TARGET};
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// The middleware plug-in, which the command finds in `../lib/pteros`.
 const PLUG_IN: &str = "librmw_pteros_cpp.so";
-const USAGE: &str = "usage: cargo xtask dist [--host-glibc | --crates]";
 
 /// A variant of the packages.
 #[derive(Clone, Copy)]
@@ -51,14 +50,22 @@ const VARIANTS: [Variant; 2] = [
     },
 ];
 
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Link against this machine's glibc, without zig
+    #[arg(long)]
+    host_glibc: bool,
+    /// Package the crates for the registry instead
+    #[arg(long, conflicts_with = "host_glibc")]
+    crates: bool,
+}
+
 /// Builds the packages. Returns what was written.
-pub fn run(arguments: &[String]) -> Result<String> {
-    let on_host = match arguments {
-        [] => false,
-        [flag] if flag == "--host-glibc" => true,
-        [flag] if flag == "--crates" => return crates::package(&checkout()?),
-        _ => bail!(USAGE),
-    };
+pub fn run(arguments: &Arguments) -> Result<String> {
+    if arguments.crates {
+        return crates::package(&checkout()?);
+    }
+    let on_host = arguments.host_glibc;
     let root = checkout()?;
     let folder = target_folder()?.join("dist-packages");
     if folder.exists() {

@@ -7,7 +7,8 @@ use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::ValueEnum as _;
 
 use super::attacking_host::{ATTACKER, VICTIM};
 use super::forged::{Forger, Listener};
@@ -63,7 +64,7 @@ const SPDP_WRITER: [u8; 4] = [0, 1, 0, 0xc2];
 const RECORDED_MAX: usize = 16;
 
 /// What the attacker sends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Kind {
     /// Captured datagrams with false source GUID prefixes, truncated, with flipped
     /// bits and forged.
@@ -90,32 +91,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 9] = [
-        Self::Mixed,
-        Self::Announcements,
-        Self::Duplicates,
-        Self::Requests,
-        Self::Heartbeats,
-        Self::Gaps,
-        Self::Fragments,
-        Self::Data,
-        Self::SpoofedRequests,
-    ];
-
     /// The word for it on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Mixed => "mixed",
-            Self::Announcements => "announcements",
-            Self::Duplicates => "duplicates",
-            Self::Requests => "requests",
-            Self::Heartbeats => "heartbeats",
-            Self::Gaps => "gaps",
-            Self::Fragments => "fragments",
-            Self::Data => "data",
-            Self::SpoofedRequests => "spoofed-requests",
-        }
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// Whether it comes from a host of the attacker's own. Otherwise a process of the
@@ -126,58 +105,64 @@ impl Kind {
             Self::Mixed | Self::Announcements | Self::Duplicates | Self::SpoofedRequests
         )
     }
-
-    /// The kind with that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
 }
 
-/// Sends packets and prints their number.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let [rate, seconds, kind] = arguments else {
-        bail!("usage: {TASK} RATE SECONDS KIND");
-    };
-    let rate: u64 = rate.parse().context("RATE")?;
-    let seconds: u64 = seconds.parse().context("SECONDS")?;
-    let kind = Kind::named(kind).with_context(|| format!("{kind}: no such kind"))?;
-    let listener = match kind.is_from_attacking_host() {
-        true => Some(Listener::open()?),
-        false => None,
-    };
-    // Opened before the attacked processes start, so that it has their announcements when
-    // the flood begins.
-    let recorder = UdpSocket::bind((Ipv4Addr::LOCALHOST, FREE_PORT)).context("open a socket")?;
-    println!("listens");
-    std::io::stdin().read_line(&mut String::new())?;
-    let mut source = match listener {
-        Some(listener) => PacketSource::Forged(Forger::new(kind, listener.prefixes()?), VICTIM),
-        None => PacketSource::of_the_attacked_host(kind, &recorder)?,
-    };
-    let address = match kind.is_from_attacking_host() {
-        true => ATTACKER,
-        false => Ipv4Addr::LOCALHOST,
-    };
-    let socket = UdpSocket::bind((address, 0)).context("open a socket")?;
-    let mut random = Xorshift(0x5eed);
-    let mut packet = Vec::new();
-    let (mut sent, mut refused) = (0u64, 0u64);
-    println!("begins");
-    let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(seconds) {
-        let due = rate * u64::try_from(start.elapsed().as_millis())? / 1000;
-        if sent >= due {
-            std::thread::sleep(Duration::from_micros(200));
+/// The words of the attacker's command line.
+#[derive(clap::Args)]
+pub struct Attack {
+    rate: u64,
+    seconds: u64,
+    #[arg(value_enum)]
+    kind: Kind,
+}
+
+impl Attack {
+    /// Sends packets and prints their number.
+    pub fn run(self) -> Result<()> {
+        let Self {
+            rate,
+            seconds,
+            kind,
+        } = self;
+        let listener = match kind.is_from_attacking_host() {
+            true => Some(Listener::open()?),
+            false => None,
+        };
+        // Opened before the attacked processes start, so that it has their announcements when
+        // the flood begins.
+        let recorder =
+            UdpSocket::bind((Ipv4Addr::LOCALHOST, FREE_PORT)).context("open a socket")?;
+        println!("listens");
+        std::io::stdin().read_line(&mut String::new())?;
+        let mut source = match listener {
+            Some(listener) => PacketSource::Forged(Forger::new(kind, listener.prefixes()?), VICTIM),
+            None => PacketSource::of_the_attacked_host(kind, &recorder)?,
+        };
+        let address = match kind.is_from_attacking_host() {
+            true => ATTACKER,
+            false => Ipv4Addr::LOCALHOST,
+        };
+        let socket = UdpSocket::bind((address, 0)).context("open a socket")?;
+        let mut random = Xorshift(0x5eed);
+        let mut packet = Vec::new();
+        let (mut sent, mut refused) = (0u64, 0u64);
+        println!("begins");
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(seconds) {
+            let due = rate * u64::try_from(start.elapsed().as_millis())? / 1000;
+            if sent >= due {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            while sent < due {
+                let to = source.next(&mut packet, &mut random);
+                refused += u64::from(socket.send_to(&packet, to).is_err());
+                sent += 1;
+            }
         }
-        while sent < due {
-            let to = source.next(&mut packet, &mut random);
-            refused += u64::from(socket.send_to(&packet, to).is_err());
-            sent += 1;
-        }
+        let per_second = sent / seconds.max(1);
+        println!("sent {sent} packets, {per_second} a second, {refused} refused by the kernel");
+        Ok(())
     }
-    let per_second = sent / seconds.max(1);
-    println!("sent {sent} packets, {per_second} a second, {refused} refused by the kernel");
-    Ok(())
 }
 
 /// Where the packets of a kind come from.

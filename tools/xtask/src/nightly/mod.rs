@@ -12,28 +12,47 @@ mod state;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use clap::builder::PossibleValuesParser;
 
 use crate::checkout::root;
 use part::{Outcome, PARTS, Part};
 use state::{Occasion, State};
 
-const USAGE: &str = "usage: cargo xtask nightly [--hours N] [--part NAME …] [--start SEED]";
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// For all parts together
+    #[arg(long, value_name = "N", default_value_t = 8.0, value_parser = hours)]
+    hours: f64,
+    /// Only this part; may be repeated
+    #[arg(long = "part", value_name = "NAME", value_parser = PossibleValuesParser::new(PARTS.iter().map(|part| part.name)))]
+    parts: Vec<String>,
+    /// The first seed of the simulator, instead of the next one
+    #[arg(long, value_name = "SEED")]
+    start: Option<u64>,
+}
 
-/// A night, hours.
-const HOURS_DEFAULT: f64 = 8.0;
+fn hours(number: &str) -> Result<f64, String> {
+    let parsed = number.parse::<f64>().ok();
+    let parsed = parsed.filter(|hours| *hours > 0.0 && *hours <= 1_000.0);
+    parsed.ok_or_else(|| "give a number above 0, up to 1000, as 8 or 0.05".into())
+}
 
 /// Runs the command. Returns whether nothing was found.
-pub fn run(arguments: &[String]) -> Result<bool> {
-    let Request {
+pub fn run(arguments: Arguments) -> Result<bool> {
+    let Arguments {
         hours,
         parts,
         start,
-    } = parse_arguments(arguments)?;
+    } = arguments;
+    let is_named = |part: &Part| parts.iter().any(|name| name == part.name);
+    let chosen = PARTS
+        .iter()
+        .filter(|part| parts.is_empty() || is_named(part));
     let night = Duration::from_secs_f64(hours * 3_600.0);
     let on = occasion()?;
     let mut results = Vec::new();
-    for part in parts {
+    for part in chosen {
         println!("\n=== {}: {} ===", part.name, part.does);
         let next_seed = State::load()?.next_seed(part.name);
         let outcome = part.run(night, start.unwrap_or(next_seed))?;
@@ -69,58 +88,6 @@ fn print_summary(results: &[(&Part, Outcome)]) {
     println!("added to docs/measurements/assurance.md; commit it");
 }
 
-/// The parsed arguments.
-struct Request {
-    hours: f64,
-    parts: Vec<&'static Part>,
-    /// The first seed of the simulator, instead of the next one.
-    start: Option<u64>,
-}
-
-fn parse_arguments(arguments: &[String]) -> Result<Request> {
-    let mut hours = HOURS_DEFAULT;
-    let mut parts = Vec::new();
-    let mut start = None;
-    let mut rest = arguments.iter();
-    while let Some(word) = rest.next() {
-        match word.as_str() {
-            "--hours" => {
-                let number = rest.next().context(USAGE)?;
-                let parsed = number.parse::<f64>().ok();
-                hours = parsed
-                    .filter(|hours| *hours > 0.0 && *hours <= 1_000.0)
-                    .with_context(|| {
-                        format!("--hours {number}: give a number above 0, up to 1000, as 8 or 0.05")
-                    })?;
-            }
-            "--part" => {
-                let name = rest.next().context(USAGE)?;
-                let part = PARTS.iter().find(|part| part.name == name);
-                let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-                let part =
-                    part.with_context(|| format!("--part {name}: there are {}", names.join(", ")))?;
-                parts.push(part);
-            }
-            "--start" => {
-                let number = rest.next().context(USAGE)?;
-                let parsed = number.parse::<u64>();
-                start = Some(parsed.with_context(|| {
-                    format!("--start {number}: give the first seed, a whole number")
-                })?);
-            }
-            _ => bail!("{word}: not an option\n{USAGE}"),
-        }
-    }
-    if parts.is_empty() {
-        parts = PARTS.iter().collect();
-    }
-    Ok(Request {
-        hours,
-        parts,
-        start,
-    })
-}
-
 /// Today, and the commit of this checkout.
 pub fn occasion() -> Result<Occasion> {
     let commit = output("git", &["rev-parse", "--short=9", "HEAD"])?;
@@ -144,45 +111,4 @@ fn output(program: &str, arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout)
         .trim_end()
         .to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(line: &str) -> Result<(f64, Vec<&'static str>, Option<u64>)> {
-        let words: Vec<String> = line.split_whitespace().map(Into::into).collect();
-        let request = parse_arguments(&words)?;
-        let parts = request.parts.iter().map(|part| part.name).collect();
-        Ok((request.hours, parts, request.start))
-    }
-
-    #[test]
-    fn arguments_are_parsed_or_refused_by_name() {
-        assert_eq!(read("").unwrap().1.len(), PARTS.len());
-        assert_eq!(
-            read("--hours 0.05 --part sim --part audit").unwrap(),
-            (0.05, vec!["sim", "audit"], None)
-        );
-        assert_eq!(
-            read("--part sim --start 8000000").unwrap(),
-            (8.0, vec!["sim"], Some(8_000_000))
-        );
-        for (line, named) in [
-            ("--hours", "usage"),
-            ("--hours soon", "soon"),
-            ("--hours 0", "above 0"),
-            ("--hours -1", "above 0"),
-            ("--hours NaN", "NaN"),
-            ("--hours 1e9", "1000"),
-            ("--part", "usage"),
-            ("--part sum", "sim"),
-            ("--start", "usage"),
-            ("--start -1", "-1"),
-            ("--fast", "--fast"),
-        ] {
-            let error = read(line).unwrap_err().to_string();
-            assert!(error.contains(named), "{line}: {error}");
-        }
-    }
 }

@@ -11,15 +11,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::checkout::{root, tracked_files};
 use metaphors::{METAPHORS, is, type_name, words};
 use passages::{Passage, is_headless, passages, sentences};
 
-const USAGE: &str = "usage: cargo xtask prose [--lines N] [PATH …]";
-/// Lines printed per section.
-const LINES: usize = 15;
 /// Words of a sentence that is not listed as long.
 const WORDS_MAX: usize = 25;
 /// Characters of a commit's subject.
@@ -27,33 +24,29 @@ const SUBJECT_MAX: usize = 72;
 /// Commits that are looked at.
 const COMMITS: &str = "100";
 
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// Lines per section
+    #[arg(long, default_value_t = 15, value_name = "N")]
+    lines: usize,
+    /// Files and folders; without them all, and the commits
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+}
+
 /// Runs the command.
-pub fn run(arguments: &[String]) -> Result<()> {
-    let mut lines_max = LINES;
-    let mut paths = Vec::new();
-    let mut rest = arguments.iter();
-    while let Some(argument) = rest.next() {
-        match argument.as_str() {
-            "--lines" => {
-                let value = rest.next().context("--lines needs a number")?;
-                lines_max = value
-                    .parse()
-                    .with_context(|| format!("--lines {value}: not a number"))?;
-            }
-            option if option.starts_with('-') => bail!("{option}: no such option; {USAGE}"),
-            path => paths.push(path.to_owned()),
-        }
-    }
+pub fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { lines, paths } = arguments;
     let root = root();
     let mut report = Report::default();
-    for path in tracked(&root, &paths)? {
+    for path in tracked(&root, paths)? {
         if let Ok(text) = fs::read_to_string(root.join(&path)) {
             report.read(&path, &text);
         }
     }
-    report.print(lines_max);
+    report.print(*lines);
     if paths.is_empty() {
-        print_section("commit subjects", &subjects(&root)?, lines_max);
+        print_section("commit subjects", &subjects(&root)?, *lines);
     }
     Ok(())
 }

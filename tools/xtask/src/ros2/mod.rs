@@ -31,6 +31,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 
 use crate::counts::Counts;
 use bench::{Bench, PLUG_IN};
@@ -38,14 +40,8 @@ use case::ProgramRun;
 use judgement::judge;
 use pteros_peers::ros2::{Installation, NOT_FOUND};
 
-pub use programs::{INSIDE_TASK as PROGRAMS_INSIDE_TASK, run_inside as run_programs_inside};
-pub use soak::{INSIDE_TASK as SOAK_INSIDE_TASK, run_inside as run_soak_inside};
-
-const USAGE: &str = "usage: cargo xtask ros2 [--rmw NAME] [--valgrind] [--only PART] [SUITE …] | \
-                     ros2 --wheel [--only PART] [SUITE …] | \
-                     ros2 --soak [--minutes N] [--rmw NAME]; suites: \
-                     test_rmw_implementation, rcl, rcl_action, rcl_lifecycle, rclpy, rclcpp; with \
-                     --wheel rclpy, the packages beside it, and programs";
+pub use programs::run_inside as run_programs_inside;
+pub use soak::run_inside as run_soak_inside;
 
 /// The variable with the prefix of a ROS 2 Humble.
 pub const HUMBLE_VARIABLE: &str = "PTEROS_ROS2_HUMBLE";
@@ -133,121 +129,93 @@ const fn gtest_suite(package: &'static str, optional_features: &'static [&'stati
     }
 }
 
-/// The command line.
-#[derive(Debug, PartialEq, Eq)]
-struct Options {
-    rmw: String,
+#[derive(Args)]
+pub struct Arguments {
+    /// The suites; without them all
+    #[arg(value_name = "SUITE", value_parser = PossibleValuesParser::new(names()))]
+    suites: Vec<String>,
+    /// Only programs, or files of Python, with this part in their name
+    #[arg(long, value_name = "PART", default_value = "")]
     only: String,
-    suites: Vec<Suite>,
-    /// Suites of the Python wheel, which take the place of the others.
-    wheel_suites: Vec<&'static str>,
-    uses_valgrind: bool,
-    /// A soak of so many minutes takes the place of the suites.
-    soak_minutes: Option<u32>,
+    /// The middleware, as RMW_IMPLEMENTATION names it
+    #[arg(long, value_name = "NAME", default_value = PLUG_IN)]
+    rmw: String,
+    /// The suites of C++ under valgrind's memcheck
+    #[arg(long)]
+    valgrind: bool,
+    /// The suites of Python on the Python wheel
+    #[arg(long, conflicts_with_all = ["rmw", "valgrind"])]
+    wheel: bool,
+    /// Nodes of rclcpp and rclpy that talk for long, instead of the suites
+    #[arg(long, conflicts_with_all = ["suites", "only", "valgrind", "wheel"])]
+    soak: bool,
+    /// How long they talk
+    #[arg(long, value_name = "N", default_value_t = 30, requires = "soak", value_parser = clap::value_parser!(u32).range(1..))]
+    minutes: u32,
 }
 
-impl Options {
-    fn parse(arguments: &[String]) -> Result<Self> {
-        let mut options = Self {
-            rmw: PLUG_IN.to_owned(),
-            only: String::new(),
-            suites: Vec::new(),
-            wheel_suites: Vec::new(),
-            uses_valgrind: false,
-            soak_minutes: None,
-        };
-        let (mut is_soak, mut minutes) = (false, None);
-        if let Some((first, words)) = arguments.split_first()
-            && first == "--wheel"
-        {
-            options.parse_wheel(words)?;
-            return Ok(options);
+/// The names of all suites, each once.
+fn names() -> impl Iterator<Item = &'static str> {
+    let of_wheel = wheel::SUITES.into_iter();
+    let is_other = |name: &&str| SUITES.iter().all(|suite| suite.package != *name);
+    let packages = SUITES.iter().map(|suite| suite.package);
+    packages.chain(of_wheel.filter(is_other))
+}
+
+impl Arguments {
+    /// The chosen suites on the middleware.
+    fn suites(&self) -> Result<Vec<Suite>> {
+        let is_checked = |suite: &&Suite| !self.valgrind || suite.is_checked_for_memory();
+        if self.suites.is_empty() {
+            return Ok(SUITES.iter().filter(is_checked).copied().collect());
         }
-        let mut words = arguments.iter();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--rmw" => options.rmw = words.next().context(USAGE)?.clone(),
-                "--only" => options.only = words.next().context(USAGE)?.clone(),
-                "--valgrind" => options.uses_valgrind = true,
-                "--soak" => is_soak = true,
-                "--minutes" => {
-                    minutes = Some(soak::parse_minutes(words.next().context(USAGE)?)?);
-                }
-                name => match SUITES.iter().find(|suite| suite.package == name) {
-                    Some(suite) => options.suites.push(*suite),
-                    None => bail!("{name:?} is no suite; {USAGE}"),
-                },
-            }
-        }
-        let selects = options.uses_valgrind || !options.only.is_empty();
-        ensure!(
-            !is_soak || !selects && options.suites.is_empty(),
-            "--soak runs no suite; {USAGE}"
-        );
-        ensure!(
-            is_soak || minutes.is_none(),
-            "--minutes is for --soak; {USAGE}"
-        );
-        if is_soak {
-            options.soak_minutes = Some(minutes.unwrap_or(soak::MINUTES));
-        }
-        if options.suites.is_empty() {
-            let is_checked =
-                |suite: &&Suite| !options.uses_valgrind || suite.is_checked_for_memory();
-            options.suites = SUITES.iter().filter(is_checked).copied().collect();
-        }
-        for suite in &options.suites {
+        let find = |name: &String| {
+            let found = SUITES.iter().find(|suite| suite.package == name);
+            let suite = found.with_context(|| format!("{name} needs --wheel"))?;
             ensure!(
-                !options.uses_valgrind || suite.kind == SuiteKind::Gtest,
-                "--valgrind runs suites of C++ alone, and {} is one of Python",
-                suite.package
+                !self.valgrind || suite.kind == SuiteKind::Gtest,
+                "--valgrind runs suites of C++ alone, and {name} is one of Python"
             );
-        }
-        Ok(options)
+            Ok(*suite)
+        };
+        self.suites.iter().map(find).collect()
     }
 
-    /// Reads the words after `--wheel`.
-    fn parse_wheel(&mut self, words: &[String]) -> Result<()> {
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            if word == "--only" {
-                self.only = words.next().context(USAGE)?.clone();
-                continue;
-            }
-            match wheel::SUITES.iter().find(|suite| *suite == word) {
-                Some(suite) => self.wheel_suites.push(*suite),
-                None => bail!(
-                    "{word:?} is no suite of the wheel: {}; {USAGE}",
-                    wheel::SUITES.join(", ")
-                ),
-            }
+    /// The chosen suites of the wheel.
+    fn wheel_suites(&self) -> Result<Vec<&str>> {
+        if self.suites.is_empty() {
+            return Ok(wheel::SUITES.to_vec());
         }
-        if self.wheel_suites.is_empty() {
-            self.wheel_suites = wheel::SUITES.to_vec();
+        for name in &self.suites {
+            ensure!(
+                wheel::SUITES.contains(&name.as_str()),
+                "{name} is no suite of the wheel: {}",
+                wheel::SUITES.join(", ")
+            );
         }
-        Ok(())
+        Ok(self.suites.iter().map(String::as_str).collect())
     }
 }
 
 /// Runs the command line. Returns whether everything passed.
-pub fn run(arguments: &[String]) -> Result<bool> {
-    let options = Options::parse(arguments)?;
-    if !options.wheel_suites.is_empty() {
-        let counts = wheel::run(&options.wheel_suites, &options.only)?;
+pub fn run(arguments: &Arguments) -> Result<bool> {
+    let Arguments { rmw, only, .. } = arguments;
+    if arguments.wheel {
+        let counts = wheel::run(&arguments.wheel_suites()?, only)?;
         return Ok(counts.failed == 0);
     }
+    let suites = arguments.suites()?;
     let installation = match Installation::find()? {
         Some(installation) => installation,
         None => beside::unpack().map_err(|why| anyhow!("{NOT_FOUND}; {why:#}"))?,
     };
-    let Options { rmw, only, .. } = &options;
-    if let Some(minutes) = options.soak_minutes {
-        return soak::run(installation, rmw, minutes);
+    if arguments.soak {
+        return soak::run(installation, rmw, arguments.minutes);
     }
-    if options.uses_valgrind {
-        return memcheck::run(installation, rmw, &options.suites, only);
+    if arguments.valgrind {
+        return memcheck::run(installation, rmw, &suites, only);
     }
-    let counts = run_suites(installation, rmw, &options.suites, only)?;
+    let counts = run_suites(installation, rmw, &suites, only)?;
     Ok(counts.failed == 0)
 }
 
@@ -366,35 +334,28 @@ mod tests {
 
     #[test]
     fn words_that_are_no_suite_are_refused() {
-        let words = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
-        for line in [
-            "rclcp",
-            "--rmw",
-            "rcl --only",
-            "--soak rcl",
-            "--soak --valgrind",
-            "--minutes 3",
-            "--wheel rcl",
-            "--wheel --soak",
-        ] {
-            let error = run(&words(line)).unwrap_err().to_string();
-            assert!(error.contains("usage: cargo xtask ros2"), "{error}");
-        }
-        let error = run(&words("--soak --minutes 0")).unwrap_err().to_string();
-        assert_eq!(error, "--minutes 0: expected a number of at least 1");
-        let error = run(&words("--valgrind rclpy")).unwrap_err().to_string();
+        use clap::FromArgMatches as _;
+
+        let arguments = |line: &str| {
+            let command = Arguments::augment_args(clap::Command::new("ros2"));
+            let words = ["ros2"].into_iter().chain(line.split_whitespace());
+            Arguments::from_arg_matches(&command.get_matches_from(words)).unwrap()
+        };
+        let suites = |line: &str| arguments(line).suites();
+        assert_eq!(suites("--only x").unwrap(), SUITES);
+        assert_eq!(suites("--valgrind").unwrap(), SUITES[..1]);
+        assert_eq!(suites("--valgrind rcl").unwrap(), SUITES[1..2]);
+        let error = suites("--valgrind rclpy").unwrap_err().to_string();
         assert!(error.contains("rclpy is one of Python"), "{error}");
-        let options = |line| Options::parse(&words(line)).unwrap();
-        assert_eq!(options("--soak").soak_minutes, Some(soak::MINUTES));
-        assert_eq!(options("--valgrind").suites, SUITES[..1]);
-        assert_eq!(options("--valgrind rcl").suites, SUITES[1..2]);
-        assert_eq!(options("--only x").suites, SUITES);
-        assert!(options("--only x").wheel_suites.is_empty());
-        let wheel = options("--wheel rclpy --only qos");
-        assert_eq!(
-            (wheel.wheel_suites, wheel.only),
-            (vec!["rclpy"], "qos".into())
-        );
-        assert_eq!(options("--wheel").wheel_suites, wheel::SUITES);
+        let error = suites("programs").unwrap_err().to_string();
+        assert!(error.contains("--wheel"), "{error}");
+        let of_wheel = |line: &str| {
+            let arguments = arguments(line);
+            let suites = arguments.wheel_suites()?;
+            Ok::<_, anyhow::Error>(suites.join(" "))
+        };
+        assert_eq!(of_wheel("--wheel").unwrap(), wheel::SUITES.join(" "));
+        assert_eq!(of_wheel("--wheel rclpy --only qos").unwrap(), "rclpy");
+        assert!(of_wheel("--wheel rcl").is_err());
     }
 }

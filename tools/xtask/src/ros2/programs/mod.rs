@@ -30,7 +30,8 @@ use super::sources::{DEPTH_MAX, find_package};
 use crate::limited_command::run_limited;
 use crate::namespace;
 
-pub use self::pair::{INSIDE_TASK, run_inside};
+use self::pair::INSIDE_TASK;
+pub use self::pair::run_inside;
 
 /// The name of the suite.
 pub const SUITE: &str = "programs";

@@ -31,9 +31,7 @@ use pteros_peers::ros2::Installation;
 use usage::{Limits, Usage, medians};
 
 /// Name of the task that runs inside the private network.
-pub const INSIDE_TASK: &str = "ros2-soak-inside";
-/// Minutes of a run without `--minutes`.
-pub const MINUTES: u32 = 30;
+const INSIDE_TASK: &str = "ros2-soak-inside";
 
 /// Time between measurements.
 const SAMPLE: Duration = Duration::from_secs(5);
@@ -356,10 +354,4 @@ impl Soak<'_> {
         }
         problems.is_empty()
     }
-}
-
-/// The number behind `--minutes`.
-pub fn parse_minutes(text: &str) -> Result<u32> {
-    let minutes = text.parse().ok().filter(|minutes| *minutes > 0);
-    minutes.with_context(|| format!("--minutes {text}: expected a number of at least 1"))
 }
