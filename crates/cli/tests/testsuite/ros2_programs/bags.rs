@@ -140,11 +140,11 @@ fn latched_messages_of_every_size_are_recorded_and_played_whole() {
         let domain = Domain::new();
         let pteros = |words: &str| domain.command(words.split(' '));
         let folder = bag_folder(&ros2, &format!("sizes_{rmw}"));
-        let mut publisher = ros2.start_sizes(&domain, rmw, "publish");
+        let mut publisher = ros2.start_script(&domain, rmw, "ros2_sizes.py publish");
         publisher.expect("published");
         record(pteros, &folder, "/sizes", sizes.len());
         drop(publisher);
-        let mut subscriber = ros2.start_sizes(&domain, rmw, "subscribe");
+        let mut subscriber = ros2.start_script(&domain, rmw, "ros2_sizes.py subscribe");
         let words = format!(
             "bag play --loop --delay 1 --disable-keyboard-controls --wait-for-matched 60 {}",
             folder.display()

@@ -3,11 +3,13 @@
 use crate::ros2_programs::ros2::{Ros2, secured};
 use crate::ros2_programs::{LINE_MAX, PLUG_IN};
 use crate::support::{self, Domain};
-use pteros::NamedQosExt;
 use pteros::interfaces::example_interfaces::srv::{AddTwoInts, AddTwoIntsResponse};
 use pteros::interfaces::std_msgs::msg::{String as Text, UInt8MultiArray};
+use pteros::msg::hash::TypeHash;
 use pteros::prelude::*;
 use pteros::qos::QosProfile;
+use pteros::subscription::{SerializedMessage, SerializedType};
+use pteros::{NamedQosExt, SubscriptionOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -23,9 +25,9 @@ fn latched_messages_of_every_size_reach_late_joiners_of_every_kind() {
     }
     for (from, to) in kinds {
         let domain = Domain::new();
-        let mut publisher = ros2.start_sizes(&domain, from, "publish");
+        let mut publisher = ros2.start_script(&domain, from, "ros2_sizes.py publish");
         publisher.expect("published");
-        let mut subscriber = ros2.start_sizes(&domain, to, "subscribe");
+        let mut subscriber = ros2.start_script(&domain, to, "ros2_sizes.py subscribe");
         for size in sizes {
             subscriber.expect(&format!("size {size} whole"));
         }
@@ -38,7 +40,7 @@ fn latched_messages_of_every_size_reach_late_joiners_of_every_kind() {
 /// Latched messages from a middleware to a native node, and back.
 fn exchange_sizes_with_a_native_node(ros2: &Ros2, rmw: &str, sizes: &[usize]) {
     let domain = Domain::new();
-    let mut publisher = ros2.start_sizes(&domain, rmw, "publish");
+    let mut publisher = ros2.start_script(&domain, rmw, "ros2_sizes.py publish");
     publisher.expect("published");
     let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
     let node = context.create_node("native").unwrap();
@@ -65,11 +67,46 @@ fn exchange_sizes_with_a_native_node(ros2: &Ros2, rmw: &str, sizes: &[usize]) {
     }
     let spinning = node.clone();
     std::thread::spawn(move || spinning.spin());
-    let mut subscriber = ros2.start_sizes(&domain, rmw, "subscribe");
+    let mut subscriber = ros2.start_script(&domain, rmw, "ros2_sizes.py subscribe");
     for size in sizes {
         subscriber.expect(&format!("size {size} whole"));
     }
     context.shutdown();
+}
+
+/// A native subscription refuses the publisher for its type hash. Publishers of other
+/// middlewares take it for matched. The publisher keeps all messages for another
+/// subscription, and none of its calls blocks for good or fails. More messages than
+/// Cyclone DDS holds back (500 kB), and than Fast DDS keeps (5 000).
+#[test]
+fn a_publisher_that_keeps_all_does_not_wait_for_a_native_node_that_refuses_it() {
+    let Some(ros2) = Ros2::find() else { return };
+    for rmw in ros2.others() {
+        for flow in ["300000 20 40", "10 1000 6000"] {
+            let domain = Domain::new();
+            let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
+            let node = context.create_node("native").unwrap();
+            let version =
+                SerializedType::new("std_msgs/msg/String", Some(TypeHash::rihs01([7; 32])));
+            let refusing = node
+                .create_polled_subscription::<SerializedMessage>(SubscriptionOptions::of_type(
+                    &version, "/flow",
+                ))
+                .unwrap();
+            let spinning = node.clone();
+            std::thread::spawn(move || spinning.spin());
+            let mut subscriber = ros2.start_script(&domain, rmw, "ros2_keep_all.py subscribe");
+            let line = format!("ros2_keep_all.py publish {flow}");
+            let mut publisher = ros2.start_script(&domain, rmw, &line);
+            publisher.expect("matched");
+            let count = flow.rsplit(' ').next().unwrap();
+            publisher.expect(&format!("published {count}, failed 0"));
+            subscriber.expect(&format!("received {count}."));
+            assert_eq!(refusing.matched_count(), 0, "{rmw}");
+            assert!(refusing.take().is_none(), "{rmw}");
+            context.shutdown();
+        }
+    }
 }
 
 /// Processes of every kind at once: a talker and listeners on each middleware, and a

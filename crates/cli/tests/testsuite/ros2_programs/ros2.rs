@@ -158,10 +158,13 @@ impl Ros2 {
         first.strip_prefix("#!").unwrap_or("python3").into()
     }
 
-    pub fn start_sizes(&self, domain: &Domain, rmw: &str, role: &str) -> Program {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ros2_sizes.py");
-        let words = [script.to_str().unwrap(), role];
-        self.start_path(domain, rmw, &self.python(), words.into_iter())
+    /// Starts `script.py arguments…` of this crate's tests.
+    pub fn start_script(&self, domain: &Domain, rmw: &str, line: &str) -> Program {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+        let (script, arguments) = line.split_once(' ').unwrap_or((line, ""));
+        let script = tests.join(script);
+        let words = std::iter::once(script.to_str().unwrap()).chain(arguments.split(' '));
+        self.start_path(domain, rmw, &self.python(), words)
     }
 }
 
