@@ -2,6 +2,7 @@
 //! command line.
 
 use crate::console::Console;
+use crate::interface::own_packages;
 use anyhow::{Context as _, Result, bail};
 use pteros::args::Arguments;
 use pteros::msg::library::InterfaceLibrary;
@@ -29,16 +30,22 @@ pub struct CliContext {
 const INTERFACE_PATH: &str = "PTEROS_INTERFACE_PATH";
 
 /// The hint of every "unknown type" error.
-pub const MORE_INTERFACES: &str = "add more with --interfaces DIR or PTEROS_INTERFACE_PATH, or source a workspace so that AMENT_PREFIX_PATH names it";
+pub const MORE_INTERFACES: &str = "those of a Cargo package are known in its folder; add more with --interfaces DIR or PTEROS_INTERFACE_PATH, or source a workspace so that AMENT_PREFIX_PATH names it";
 
 impl CliContext {
-    /// The interface definitions: built-in ones, those of AMENT_PREFIX_PATH and of
-    /// PTEROS_INTERFACE_PATH, then the given folders. Later ones take precedence.
+    /// The interface definitions: built-in ones, those of AMENT_PREFIX_PATH, of the Cargo
+    /// workspace around the current folder and of PTEROS_INTERFACE_PATH, then the given
+    /// folders. Later ones take precedence.
     pub fn library(&self) -> Result<InterfaceLibrary> {
         let mut library = pteros::interfaces::library().clone();
         library
             .load_ament_prefix_path()
             .context("reading the interfaces of AMENT_PREFIX_PATH")?;
+        for (package, folder) in own_packages() {
+            library
+                .load_package(&folder, &package)
+                .context("reading the interfaces of the Cargo workspace")?;
+        }
         let listed = std::env::var_os(INTERFACE_PATH).unwrap_or_default();
         let mut packages = BTreeMap::new();
         for folder in std::env::split_paths(&listed) {

@@ -3,7 +3,7 @@
 //! because its node may start later.
 
 use anyhow::{Result, bail};
-use pteros::msg::suggest::is_slip_of;
+use pteros::msg::suggest::{did_you_mean, is_slip_of};
 
 /// Refuses `name` if it is not among `known`, and one slip makes it one of them. `list` is
 /// the command that lists the known ones. Allocates for the comparison only.
@@ -26,6 +26,13 @@ pub fn refuse_misspelt<'a>(
             bail!("unknown {kind} '{name}'; did you mean {meant}? See all of them with: {list}")
         }
     }
+}
+
+/// The warning about a topic that the graph lacks, with close names among `known`.
+pub fn not_published<'a>(topic: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let similar = did_you_mean(topic, known);
+    let similar = similar.trim_end_matches('.');
+    format!("WARNING: topic [{topic}] does not appear to be published yet{similar}")
 }
 
 #[cfg(test)]

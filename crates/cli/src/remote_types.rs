@@ -2,6 +2,7 @@
 //! come from TypeLookup (XTypes), other types from the node's
 //! `~/get_type_description` service.
 
+use crate::server_type::without_kind;
 use crate::session::Session;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, anyhow, bail};
@@ -139,8 +140,7 @@ pub fn of_service(
     let response = of_topic(session, graph, &format!("rr{service}Reply"))?;
     let own = request.name().strip_suffix("_Request");
     let own = own.unwrap_or_default().to_owned();
-    let without_kind = own.replacen("/srv/", "/", 1).replacen("/action/", "/", 1);
-    if own != type_name && without_kind != type_name {
+    if own != type_name && without_kind(&own) != type_name {
         bail!("its server has type '{own}'");
     }
     Ok(DynamicService::from_parts(&own, request, response))

@@ -165,7 +165,7 @@ impl Packages {
         let similar = did_you_mean(
             name,
             known.iter().map(String::as_str),
-            "AMENT_PREFIX_PATH and PTEROS_PREFIX name prefixes, and the Cargo workspace of the launch file and of the current folder count",
+            "packages are looked for in the prefixes of AMENT_PREFIX_PATH and PTEROS_PREFIX, and in the Cargo workspaces around the launch file and the current folder",
         );
         Err(format!("there is no package {name:?}{similar}"))
     }
@@ -199,18 +199,25 @@ impl Packages {
         if let Some(path) = path.filter(|path| is_program(path)) {
             return Ok(path);
         }
-        let known = self.executables(package)?;
-        let declared = self.manifest(package).map(|(_, manifest)| manifest);
-        let is_declared = declared.is_some_and(|one| one.executables.iter().any(|n| n == name));
-        if found.origin == PackageOrigin::Cargo && is_declared {
+        let known: Vec<String> = match self.manifest(package) {
+            Some((_, manifest)) if found.origin == PackageOrigin::Cargo => {
+                manifest.executables.clone()
+            }
+            _ => self
+                .executables(package)?
+                .into_iter()
+                .map(|(name, _)| name)
+                .collect(),
+        };
+        if found.origin == PackageOrigin::Cargo && known.iter().any(|known| known == name) {
             return Err(format!(
                 "program {name:?} of package {package:?} is not built yet; run: cargo build -p {}",
                 found.name
             ));
         }
-        let known: Vec<_> = known.iter().map(|(name, _)| name.as_str()).collect();
-        let hint = format!("it has: {}", listed(known.iter().copied()));
-        let similar = did_you_mean(name, known.iter().copied(), &hint);
+        let known = || known.iter().map(String::as_str);
+        let hint = format!("it has: {}", listed(known()));
+        let similar = did_you_mean(name, known(), &hint);
         Err(format!(
             "package {package:?} has no program {name:?}{similar}"
         ))

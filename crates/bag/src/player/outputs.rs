@@ -79,8 +79,9 @@ impl Outputs {
             let first = outputs.skipped.first().cloned();
             return Err(BagError::NotABag {
                 path: bag.path().to_owned(),
-                problem: first.unwrap_or_else(|| {
-                    format!("no topic to play; the bag has: {}", names.join(", "))
+                problem: first.unwrap_or_else(|| match names.as_slice() {
+                    [] => "nothing to play: the bag has no topics".into(),
+                    names => format!("no topic to play; the bag has: {}", names.join(", ")),
                 }),
             });
         }

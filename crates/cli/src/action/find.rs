@@ -2,7 +2,7 @@
 
 use super::lookup::all_actions;
 use crate::cli_context::CliContext;
-use crate::interface::type_names::full_or_as_written;
+use crate::interface::type_names::{full_or_as_written, warn_of_unknown};
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
@@ -32,6 +32,9 @@ impl Find {
             .filter(|action| action.types.iter().any(|ty| full(ty) == wanted))
             .map(|action| action.name)
             .collect();
+        if names.is_empty() {
+            warn_of_unknown(cli.console, &library, &self.action_type);
+        }
         Ok(cli.console.names(&names, self.count_actions)?)
     }
 }

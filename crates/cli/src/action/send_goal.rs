@@ -6,7 +6,7 @@ use crate::exit_errors::{Failed, Interrupted};
 use crate::interface::type_names::find_action_type;
 use crate::misspelt::refuse_misspelt;
 use crate::remote_types;
-use crate::server_type::check_server_type;
+use crate::server_type::check_action_server_type;
 use crate::session::{DiscoveryFlags, Session};
 use crate::value_parsers::positive_seconds;
 use anyhow::{Context as _, Result, bail};
@@ -143,10 +143,12 @@ impl SendGoal {
             Err(unknown) => unknown,
         };
         let graph = session.discover(&DiscoveryFlags::default());
+        check_action_server_type(&graph, action, &self.action_type)?;
         let types = ActionTypes::from_graph(session, &graph, action, &self.action_type);
         types.map_err(|reason| {
             unknown.context(format!(
-                "its type is not defined here, and no endpoint of action '{action}' describes it ({reason})"
+                "type '{}' is not defined here, and no endpoint of action '{action}' describes it ({reason})",
+                self.action_type
             ))
         })
     }
@@ -258,10 +260,8 @@ impl GoalSession<'_> {
                 let others = names.filter(|name| is_there || *name != self.name);
                 refuse_misspelt("action", &self.name, others, "pteros action list")?;
             }
-            check_server_type(&graph, client.service_name(), ty.name(), |other| {
-                let action_type = other.strip_suffix("_SendGoal").unwrap_or(other);
-                format!("pteros action send_goal {} {action_type}", self.name)
-            })?;
+            let own = ty.name().strip_suffix("_SendGoal").unwrap_or(ty.name());
+            check_action_server_type(&graph, &self.name, own)?;
             self.check_deadline(|| CallError::NoServer {
                 service: client.service_name().into(),
                 service_type: ty.name().into(),

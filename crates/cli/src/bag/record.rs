@@ -3,11 +3,13 @@
 use super::keyboard::{Key, Keyboard};
 use super::selection::{OutputFlags, qos_overrides};
 use crate::cli_context::CliContext;
+use crate::console::Console;
 use crate::exit_errors::Failed;
-use crate::misspelt::refuse_misspelt;
+use crate::misspelt::{not_published, refuse_misspelt};
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::{Result, bail};
 use clap::Args;
+use pteros::graph::TopicInfo;
 use pteros::local_time::LocalTime;
 use pteros::log::{Severity, escape_line};
 use pteros_bag::topic_filter::NamePattern;
@@ -165,7 +167,7 @@ impl Record {
             context.shared_memory.latency_budget = RECORDER_LATENCY_BUDGET;
             Ok(context)
         })?;
-        self.refuse_misspelt_topics(&session)?;
+        self.refuse_misspelt_topics(cli.console, &session)?;
         let mut recorder = Recorder::start(&session.node, &folder, options)?;
         cli.console
             .note_row(format!("Recording to {}; Ctrl-C ends it", folder.display()));
@@ -210,8 +212,8 @@ impl Record {
     }
 
     /// Refuses to record if every named topic is unknown, and close to a known one. Other
-    /// topics are waited for, because their nodes may start later.
-    fn refuse_misspelt_topics(&self, session: &Session) -> Result<()> {
+    /// topics are waited for with a warning, because their nodes may start later.
+    fn refuse_misspelt_topics(&self, console: Console, session: &Session) -> Result<()> {
         let named: Vec<&String> = self.topic_names.iter().chain(&self.topics).collect();
         let records_more = !self.services.is_empty() || !self.actions.is_empty();
         if named.is_empty() || records_more || self.all || self.all_topics {
@@ -227,8 +229,25 @@ impl Record {
         let refused: Vec<_> = named.iter().filter_map(|name| refuse(name).err()).collect();
         match refused.into_iter().next() {
             Some(error) if named.iter().all(|name| refuse(name).is_err()) => Err(error),
-            _ => Ok(()),
+            _ => self.warn_of_missing(console, session, &known),
         }
+    }
+
+    /// Warns of each named topic that is not there yet: a misspelt one records nothing.
+    fn warn_of_missing(
+        &self,
+        console: Console,
+        session: &Session,
+        known: &[TopicInfo],
+    ) -> Result<()> {
+        for name in self.topic_names.iter().chain(&self.topics) {
+            let name = session.topic(name)?;
+            if known.iter().all(|known| known.name != name) {
+                let names = known.iter().map(|known| known.name.as_str());
+                console.note(not_published(&name, names));
+            }
+        }
+        Ok(())
     }
 
     fn options(&self, cli: &CliContext) -> Result<RecorderOptions> {

@@ -3,6 +3,7 @@
 
 mod kinds;
 mod list;
+mod own_packages;
 mod package;
 mod packages;
 mod proto;
@@ -13,6 +14,7 @@ pub mod type_names;
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Subcommand;
+pub use own_packages::own_packages;
 
 /// Show information about interfaces (messages, services, actions)
 #[derive(Debug, Subcommand)]

@@ -1,6 +1,7 @@
 //! Resolution of type names from the command line.
 
 use crate::cli_context::MORE_INTERFACES;
+use crate::console::Console;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
 use pteros::msg::library::InterfaceLibrary;
@@ -31,11 +32,28 @@ pub fn name_or_stdin(name: String) -> Result<String> {
 pub fn find_interface(library: &InterfaceLibrary, name: &str) -> Result<String> {
     match full_name(library, name) {
         Some(full) => Ok(full),
+        None if !is_type_name(name) => bail!(
+            "'{name}' is not the name of a type; write package/msg/Name, as std_msgs/msg/String, before any values. Known ones: pteros interface list"
+        ),
+        None if library.names().any(|known| is_of_package(known, name)) => bail!(
+            "'{name}' is a package, not a type; list its types with: pteros interface package {name}"
+        ),
         None => bail!(
             "unknown type '{name}'{} Known ones: pteros interface list; {MORE_INTERFACES}",
             did_you_mean(name, library.names()),
         ),
     }
+}
+
+/// Whether the text has only characters of ROS and DDS type names.
+fn is_type_name(text: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_/:".contains(c);
+    !text.is_empty() && text.chars().all(is_of_name)
+}
+
+fn is_of_package(type_name: &str, package: &str) -> bool {
+    let rest = type_name.strip_prefix(package);
+    rest.is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// As [`find_interface`], but the interface must be a message.
@@ -79,6 +97,14 @@ pub fn find_action_type(library: &InterfaceLibrary, name: &str) -> Result<String
 /// without a local definition.
 pub fn full_or_as_written(library: &InterfaceLibrary, name: &str) -> String {
     full_name(library, name).unwrap_or_else(|| name.to_string())
+}
+
+/// Warns about a type that nothing in the graph has and no definition is known for, since
+/// it is probably misspelt. An unused type is no error, as in ROS 2.
+pub fn warn_of_unknown(console: Console, library: &InterfaceLibrary, name: &str) {
+    if let Err(unknown) = find_interface(library, name) {
+        console.note(format!("WARNING: {unknown}"));
+    }
 }
 
 /// The full name, by ROS or DDS name.

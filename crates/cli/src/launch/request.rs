@@ -125,7 +125,10 @@ fn find_in_package(packages: &Packages, package: &str, name: &str) -> Result<Pat
         [one] => Ok((*one).clone()),
         [] => {
             let names = files.iter().filter_map(|path| path.file_name()?.to_str());
-            let similar = did_you_mean(name, names);
+            let similar = match did_you_mean(name, names.clone()).as_str() {
+                "." => format!("; it has: {}", names.collect::<Vec<_>>().join(", ")),
+                similar => similar.to_owned(),
+            };
             bail!(
                 "package '{package}' has no launch file '{name}' below {}{similar}",
                 found.share.display()

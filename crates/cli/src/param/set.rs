@@ -67,7 +67,12 @@ pub fn report(
             })?;
         }
         if outcome.is_err() {
-            let error = format!("{failed}: {reason}");
+            let remedy = if reason.contains("not declared") {
+                format!("; its parameters: pteros param list {node}")
+            } else {
+                String::new()
+            };
+            let error = format!("{failed}: {reason}{remedy}");
             failures.push(NodeFailure { node, error });
         }
     }

@@ -5,6 +5,7 @@ use crate::launch::packages;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use pteros_container::ComponentIndex;
+use pteros_launch::packages::PackageOrigin;
 use serde_json::{Value, json};
 
 /// Arguments of `pkg executables`.
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 pub struct Executables {
     /// Only the programs of this package
     package_name: Option<String>,
+    /// Only the program of this name; the error says why there is none
+    executable_name: Option<String>,
     /// Print paths
     #[arg(long)]
     full_path: bool,
@@ -21,13 +24,18 @@ impl Executables {
     /// Prints packages and programs.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let packages = packages(&ComponentIndex::from_environment());
-        let names = match self.package_name {
-            Some(name) => vec![name],
+        let names = match &self.package_name {
+            Some(name) => vec![name.clone()],
             None => packages.names(),
         };
         let mut rows = Vec::new();
         for package in names {
-            let found = packages.executables(&package);
+            let found = match &self.executable_name {
+                None => packages.executables(&package),
+                Some(name) => packages
+                    .executable(&package, name)
+                    .map(|path| vec![(name.clone(), path)]),
+            };
             for (name, path) in found.map_err(|message| anyhow!(message))? {
                 rows.push((package.clone(), name, path));
             }
@@ -38,6 +46,15 @@ impl Executables {
                 json!({ "package": package, "executable": name, "path": path.to_string_lossy() })
             });
             return Ok(console.json(&Value::from_iter(rows))?);
+        }
+        let only = self.package_name.filter(|_| rows.is_empty());
+        if let Some(found) = only.and_then(|name| packages.find(&name).ok())
+            && found.origin == PackageOrigin::Cargo
+        {
+            let name = found.name;
+            console.note(format!(
+                "package '{name}' has no program yet; run: cargo build -p {name}"
+            ));
         }
         for (package, name, path) in rows {
             if self.full_path {

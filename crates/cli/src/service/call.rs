@@ -73,9 +73,7 @@ impl Call {
                 let graph = session.discover(&DiscoveryFlags::default());
                 let services = graph.services();
                 let own = client.service_name();
-                check_server_type(&graph, own, &name, |other| {
-                    format!("pteros service call {own} {other}")
-                })?;
+                check_server_type(&graph, own, &name)?;
                 // This client is in the graph, too.
                 let is_there = client.wait_for_service(Duration::ZERO);
                 let names = services.iter().map(|service| service.name.as_str());
@@ -85,9 +83,7 @@ impl Call {
                 while !client.wait_for_service(left().min(POLL_PERIOD)) {
                     interrupted(&session)?;
                     let service = client.service_name();
-                    check_server_type(&session.context.graph(), service, &name, |other| {
-                        format!("pteros service call {service} {other}")
-                    })?;
+                    check_server_type(&session.context.graph(), service, &name)?;
                     if left().is_zero() {
                         return Err(CallError::NoServer {
                             service: client.service_name().into(),
@@ -148,10 +144,12 @@ impl Call {
         };
         let name = session.service(&self.service_name)?;
         let graph = session.discover(&DiscoveryFlags::default());
+        check_server_type(&graph, &name, &self.service_type)?;
         let remote = remote_types::of_service(&session, &graph, &name, &self.service_type);
         let ty = remote.map_err(|reason| {
             unknown.context(format!(
-                "its type is not defined here, and no endpoint of service '{name}' describes it ({reason})"
+                "type '{}' is not defined here, and no endpoint of service '{name}' describes it ({reason})",
+                self.service_type
             ))
         })?;
         Ok((session, ty))

@@ -2,7 +2,7 @@
 
 use super::lookup::shown_services;
 use crate::cli_context::CliContext;
-use crate::interface::type_names::full_or_as_written;
+use crate::interface::type_names::{full_or_as_written, warn_of_unknown};
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::Result;
 use clap::Args;
@@ -33,6 +33,9 @@ impl Find {
             .filter(|service| service.types.iter().any(|name| full(name) == wanted))
             .map(|service| service.name)
             .collect();
+        if names.is_empty() {
+            warn_of_unknown(cli.console, &library, &self.service_type);
+        }
         Ok(cli.console.names(&names, self.count_services)?)
     }
 }

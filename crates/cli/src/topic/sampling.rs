@@ -5,7 +5,7 @@ use super::lookup::only_type;
 use super::mismatch::MismatchReporter;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
-use crate::misspelt::refuse_misspelt;
+use crate::misspelt::{not_published, refuse_misspelt};
 use crate::pace::Pace;
 use crate::session::{DiscoveryFlags, Session};
 use crate::sim_time::{SessionClock, SimTimeFlag};
@@ -102,9 +102,9 @@ pub fn subscribe_when_published(
             continue;
         }
         if !warned && started.elapsed() > PUBLISHED_TIMEOUT {
-            cli.console.note(format!(
-                "WARNING: topic [{topic}] does not appear to be published yet"
-            ));
+            let known = session.topics(&graph);
+            let names = known.iter().map(|known| known.name.as_str());
+            cli.console.note(not_published(&topic, names));
             warned = true;
         }
         graph.wait_for_change(revision, PUBLISHED_TIMEOUT);

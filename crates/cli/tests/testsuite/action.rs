@@ -89,11 +89,21 @@ fn a_signal_cancels_the_goal() {
 fn a_goal_for_a_server_of_another_type_ends_with_that_type() {
     let domain = Domain::new();
     let _counter = counter(&domain);
-    let error = domain
-        .run("action send_goal /fibonacci test_msgs/action/Fibonacci {}")
-        .failed(1);
-    let wanted = "; use: pteros action send_goal /fibonacci example_interfaces/action/Fibonacci";
-    assert!(error.contains(wanted), "{error}");
+    // Another type, a misspelt one, and the goal in its place.
+    for wrong in [
+        "test_msgs/action/Fibonacci",
+        "example_interfaces/action/Fibonaci",
+        "{order:1}",
+    ] {
+        let error = domain
+            .run(&format!("action send_goal /fibonacci {wrong} {{}}"))
+            .failed(1);
+        let wanted = format!(
+            "action '/fibonacci' has type 'example_interfaces/action/Fibonacci', not '{wrong}'; \
+             use: pteros action send_goal /fibonacci example_interfaces/action/Fibonacci"
+        );
+        assert!(error.contains(&wanted), "{error}");
+    }
 }
 
 #[test]

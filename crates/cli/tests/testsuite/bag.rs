@@ -34,8 +34,17 @@ fn record(domain: &Domain, folder: &Path, words: &str) -> Running {
     let mut command = domain.command(["bag", "record", "-o"]);
     command.arg(folder).args(words.split_whitespace());
     let mut recorder = start(command);
-    assert_contains(&recorder.error_line(), "Recording to ");
+    wait_until_it_records(&mut recorder);
     recorder
+}
+
+/// Topics whose publishers start later have a warning each before that line.
+fn wait_until_it_records(recorder: &mut Running) {
+    let mut line = recorder.error_line();
+    while line.contains("does not appear to be published yet") {
+        line = recorder.error_line();
+    }
+    assert_contains(&line, "Recording to ");
 }
 
 /// Publishes `count` messages to a matched subscription.
@@ -405,6 +414,26 @@ fn a_failed_playback_tells_its_reason_behind_the_bags_problems() {
 }
 
 #[test]
+fn a_topic_that_is_not_there_is_named_and_an_empty_bag_says_so() {
+    let domain = Domain::new();
+    let folder = folder("empty");
+    let mut command = domain.command(["bag", "record", "/absent", "-o"]);
+    command.arg(&folder);
+    let mut recorder = start(command);
+    assert_contains(
+        &recorder.error_line(),
+        "WARNING: topic [/absent] does not appear to be published yet",
+    );
+    assert_contains(&recorder.error_line(), "Recording to ");
+    recorder.signal("INT");
+    assert_eq!(recorder.wait().code, Some(0));
+    let mut command = domain.command(["bag", "play"]);
+    command.arg(&folder);
+    let error = finish(command).failed(1);
+    assert_contains(&error, "nothing to play: the bag has no topics");
+}
+
+#[test]
 fn formats_are_listed() {
     assert_eq!(
         crate::support::run("bag list storage").ok(),
@@ -705,7 +734,7 @@ fn a_full_disk_ends_the_recording_with_what_fits() {
             .filter_map(|(key, value)| Some((key, value?))),
     );
     let mut recorder = start(command);
-    assert_contains(&recorder.error_line(), "Recording to ");
+    wait_until_it_records(&mut recorder);
     let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
     let node = context.create_node("publisher").unwrap();
     let data = node

@@ -308,6 +308,7 @@ fn mistakes_are_reported_with_a_hint() {
             "did you mean std_msgs/msg/String?",
         ),
         ("topic pub /x std_srvs/srv/Empty {}", "not a message"),
+        ("topic pub /chatter {data:1}", "before any values"),
         ("topic echo /chatter --once --qos-depth 0", "at least 1"),
         (
             "topic echo /silent std_msgs/msg/String --once --timeout 0.3",
@@ -321,6 +322,14 @@ fn mistakes_are_reported_with_a_hint() {
     for (words, expected) in expectations {
         let error = domain.run(words).failed(1);
         assert!(error.contains(expected), "{words}: {error}");
+    }
+    // An unused type is no error, but a misspelt one gets a warning.
+    for noun in ["topic", "service", "action"] {
+        let answer = domain.run(&format!("{noun} find std_msgs/msg/Strin"));
+        assert_eq!((answer.code, answer.out.as_str()), (Some(0), ""));
+        assert_contains(&answer.err, "did you mean std_msgs/msg/String?");
+        let answer = domain.run(&format!("{noun} find std_msgs/msg/Bool"));
+        assert_eq!((answer.code, answer.err.as_str()), (Some(0), ""));
     }
     let error = domain
         .command(["topic", "list"])

@@ -110,6 +110,8 @@ fn an_unknown_type_is_reported_with_a_suggestion_and_a_hint() {
     let error = run("interface show nonsense/Nothing --json").failed(1);
     let json: serde_json::Value = serde_json::from_str(&error).unwrap();
     assert!(json["error"].as_str().unwrap().contains("nonsense/Nothing"));
+    let error = run("interface show std_msgs").failed(1);
+    assert_contains(&error, "pteros interface package std_msgs");
     let error = run("interface package std_msg").failed(1);
     assert!(error.contains("did you mean std_msgs?"), "{error}");
 }

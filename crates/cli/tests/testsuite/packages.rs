@@ -87,8 +87,29 @@ fn a_package_of_a_cargo_workspace_needs_no_installation() {
         command.env_remove("CARGO_TARGET_DIR");
         finish(command)
     };
+    let verb = |words: &str| {
+        let mut command = pteros();
+        command.args(words.split(' '));
+        command.current_dir(folder.path().join("nodes/arm"));
+        command.env_remove("CARGO_TARGET_DIR");
+        finish(command)
+    };
     let error = launch("nodes/arm/launch/arm.launch.xml --check").failed(1);
     assert_contains(&error, "is not built yet; run: cargo build -p arm-driver");
+    // Its own types are known in its folder, without an option.
+    folder.write("nodes/arm/interfaces/msg/Joint.msg", "float64 angle\n");
+    assert_eq!(
+        verb("interface show arm_driver/msg/Joint").ok(),
+        "float64 angle\n"
+    );
+    // Launch files in Python learn the reason by this verb.
+    let error = verb("pkg executables arm_driver arm-driver").failed(1);
+    assert_contains(&error, "is not built yet; run: cargo build -p arm-driver");
+    let error = verb("run arm_driver arm-drivr").failed(1);
+    assert_contains(&error, "did you mean \"arm-driver\"?");
+    let answer = verb("pkg executables arm_driver");
+    assert_eq!((answer.code, answer.out.as_str()), (Some(0), ""));
+    assert_contains(&answer.err, "cargo build -p arm-driver");
     let program = folder.program("target/debug/arm-driver", "#!/bin/sh\n");
     let plan = launch("arm_driver arm.launch.xml --dry-run --json").json();
     assert_eq!(
@@ -112,6 +133,8 @@ fn a_package_of_a_cargo_workspace_needs_no_installation() {
     assert_eq!(finish(command).ok(), "arm arm\n");
     let error = launch("arm_driver amr.launch.xml --check").failed(1);
     assert!(error.contains("did you mean arm.launch.xml?"), "{error}");
+    let error = launch("arm_driver other.launch.xml --check").failed(1);
+    assert_contains(&error, "it has: arm.launch.xml");
 }
 
 #[test]

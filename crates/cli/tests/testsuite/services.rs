@@ -108,7 +108,12 @@ fn a_call_without_a_response_reports_the_reason() {
         .failed(1);
     assert_contains(
         &type_misspelt,
-        "did you mean example_interfaces/srv/AddTwoInts?",
+        "use: pteros service call /add_two_ints example_interfaces/srv/AddTwoInts",
+    );
+    let no_type = domain.run("service call /add_two_ints {a:1}").failed(1);
+    assert_contains(
+        &no_type,
+        "has type 'example_interfaces/srv/AddTwoInts', not '{a:1}'",
     );
     let no_service = domain.run("service call /nobody std_msgs/msg/String");
     assert_contains(&no_service.err, "which is not a service");

@@ -237,7 +237,18 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["param", "describe", "/talker", "nothing"],
         &["nothing", "/talker"],
     ),
-    wrong(&["param", "delete", "/talker", "nothing"], &["nothing"]),
+    wrong(
+        &["param", "delete", "/talker", "nothing"],
+        &["nothing", "pteros param list /talker"],
+    ),
+    wrong(
+        &["param", "get", "/talker", "use_sim_tim"],
+        &["'use_sim_tim'", "did you mean use_sim_time?"],
+    ),
+    wrong(
+        &["param", "set", "/talker", "nothing", "1"],
+        &["nothing", "pteros param list /talker"],
+    ),
     wrong(
         &["param", "load", "/talker", "/no/such.yaml"],
         &["/no/such.yaml"],

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use pteros_interfaces::rcl_interfaces::{msg, srv};
 use pteros_msg::message::Service as ServiceType;
+use pteros_msg::suggest::did_you_mean;
 
 use crate::error::CreateError;
 use crate::named_qos::NamedQosExt;
@@ -87,7 +88,7 @@ impl ParameterClient {
             names: owned(names),
         };
         let response = self.call(&self.get, "get_parameters", &request, timeout)?;
-        self.check_count(names, response.values.len())?;
+        self.check_count(names, response.values.len(), timeout)?;
         let values = response.values.iter();
         Ok(values
             .map(|value| ParameterValue::from_message(value).unwrap_or_default())
@@ -107,7 +108,7 @@ impl ParameterClient {
             names: owned(names),
         };
         let response = self.call(&self.types, "get_parameter_types", &request, timeout)?;
-        self.check_count(names, response.types.len())?;
+        self.check_count(names, response.types.len(), timeout)?;
         let types = response.types.iter();
         Ok(types
             .map(|number| ParameterType::from_number(*number).unwrap_or_default())
@@ -127,7 +128,7 @@ impl ParameterClient {
             names: owned(names),
         };
         let response = self.call(&self.describe, "describe_parameters", &request, timeout)?;
-        self.check_count(names, response.descriptors.len())?;
+        self.check_count(names, response.descriptors.len(), timeout)?;
         Ok(response.descriptors.clone())
     }
 
@@ -303,21 +304,43 @@ impl ParameterClient {
         Ok(slot.get_or_init(|| client).clone())
     }
 
-    fn check_count(&self, names: &[&str], found: usize) -> Result<(), CallError> {
+    fn check_count(
+        &self,
+        names: &[&str],
+        found: usize,
+        timeout: Duration,
+    ) -> Result<(), CallError> {
         let requested = names.len();
         match found {
             _ if found == requested => Ok(()),
             // An unknown name leaves the whole response empty, as in rclcpp.
             0 => Err(CallError::Refused {
                 node: self.remote.clone(),
-                reason: format!(
-                    "returned no values for {}: one of them is not declared or has no value; see `pteros param list {}`",
-                    names.join(", "),
-                    self.remote
-                ),
+                reason: self.why_empty(names, timeout),
             }),
             _ => Err(self.wrong_count(found, requested)),
         }
+    }
+
+    /// Which names are undeclared. It asks the node, which has just responded.
+    fn why_empty(&self, names: &[&str], timeout: Duration) -> String {
+        let declared = self.list(&[], 0, timeout).unwrap_or_default();
+        let declared = || declared.iter().map(String::as_str);
+        let is_unknown = |name: &&&str| declared().all(|known| known != **name);
+        let (what, similar) = match names.iter().find(is_unknown) {
+            Some(name) => (
+                format!("has no parameter '{name}'"),
+                did_you_mean(name, declared()),
+            ),
+            None => (
+                format!("has no value for '{}'", names.join("', '")),
+                ".".into(),
+            ),
+        };
+        format!(
+            "{what}{similar} See all of them with: pteros param list {}",
+            self.remote
+        )
     }
 
     fn wrong_count(&self, found: usize, requested: usize) -> CallError {

@@ -105,6 +105,25 @@ def test_a_check_names_what_is_missing_and_fails(folder):  # noqa: F811
     assert result.stdout.endswith('b.launch.py: no errors; 1 processes, 1 files\n')
 
 
+@pytest.mark.parametrize('name, package, reason', [
+    # A Cargo package that is not built, and one that does not exist.
+    ('talker', '{"share": "/arm"}', "program 'talker' is not built yet; run: cargo build"),
+    ('talker', None, "there is no package 'arm'; did you mean 'harm'?"),
+])
+@pytest.mark.parametrize('mode', [[], ['--check']])
+def test_the_command_says_why_a_program_is_not_found(  # noqa: F811
+        folder, monkeypatch, name, package, reason, mode):
+    command = folder.write('pteros', '#!/bin/sh\n' + (
+        f"[ $2 = prefix ] && echo '{package}' && exit\n" if package else '')
+        + f'echo "{{\\"error\\": \\"{reason}\\"}}"; exit 1\n')
+    os.chmod(command, 0o755)
+    monkeypatch.setenv('PTEROS_COMMAND', str(command))
+    folder.write('a.launch.py', file_of(f"Node(package='arm', executable='{name}')"))
+    result = folder.run('a.launch.py', *mode)
+    assert result.returncode == 1
+    assert reason in result.stdout + result.stderr
+
+
 @pytest.mark.parametrize('action, words', [
     ("Node(package='demo', executable='no_such')", ["executable 'no_such'", "package 'demo'"]),
     ("Node(package='no_such', executable='talker')", ["package 'no_such'"]),

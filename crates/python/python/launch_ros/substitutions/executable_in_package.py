@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from launch.frontend.expose import expose_substitution
 from launch.plan import plan_of
 from launch.substitutions import SubstitutionFailure
@@ -12,7 +10,7 @@ from launch.utilities import (
 )
 
 from launch_ros.substitutions.find_package import FindPackagePrefix
-from launch_ros.utilities.packages import find_executable, libexec_folder
+from launch_ros.utilities.packages import find_executable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,22 +55,12 @@ class ExecutableInPackage(FindPackagePrefix):
         """Return the path."""
         executable = perform_substitutions(context, self.__executable)
         package = perform_substitutions(context, self.package)
-        path = find_executable(package, executable)
+        path, reason = find_executable(package, executable)
         if path is not None:
             return path
-        folder = libexec_folder(package)
-        if os.path.isdir(folder):
-            reason = (
-                f"executable '{executable}' not found on the libexec directory '{folder}' of "
-                f"package '{package}'")
-        else:
-            reason = (
-                f"package '{package}' found at '{os.path.dirname(os.path.dirname(folder))}', "
-                f"but libexec directory '{folder}' does not exist; it should have "
-                f"executable '{executable}'")
         plan = plan_of(context)
         if plan is None:
             raise SubstitutionFailure(reason)
-        path = os.path.join(folder, executable)
+        path = f'{package}/{executable}'
         plan.add_missing(reason, path)
         return path
