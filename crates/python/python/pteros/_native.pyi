@@ -517,6 +517,43 @@ class GroupLock:
         """From any thread. RuntimeError if it is not taken."""
     def locked(self) -> bool: ...
 
+class StateMachine:
+    """The state of a lifecycle node, and the transitions that are possible. A transition is
+    its number and label, and those of its start and goal state."""
+
+    def __init__(self) -> None: ...
+    @property
+    def current_state(self) -> tuple[int, str]: ...
+    @property
+    def available_states(self) -> list[tuple[int, str]]: ...
+    @property
+    def available_transitions(self) -> list[tuple[int, str, int, str, int, str]]:
+        """Those from this state."""
+    @property
+    def transition_graph(self) -> list[tuple[int, str, int, str, int, str]]:
+        """All transitions."""
+    def get_transition_by_label(self, label: str) -> int:
+        """RCLError if this state has none."""
+    def make_transition(self, transition_id: int) -> tuple[int, str, int, str, int, str]:
+        """RCLError if this state has none."""
+
+class GoalTable:
+    """The goals of an action server. Times are nanoseconds of the node's clock."""
+
+    def __init__(self, result_timeout: int) -> None: ...
+    def contains(self, id: bytes) -> bool: ...
+    def accept(self, id: bytes, stamp: int) -> bool:
+        """False if the id is in use."""
+    def status(self, id: bytes) -> int:
+        """0 for a goal that is not in the table."""
+    def transition(self, id: bytes, target: int, now: int) -> None:
+        """RCLError if the goal state machine has no such transition."""
+    def select_for_cancel(self, id: bytes, stamp: int) -> tuple[int, list[bytes]]:
+        """The return code, and the goals that a cancel request selects."""
+    def next_expiry(self) -> int | None: ...
+    def expire(self, now: int) -> list[bytes]:
+        """Removes the goals whose results have expired, and returns them."""
+
 class Poller:
     """The entities of an executor, and the thread that polls the sockets for them.
 

@@ -147,29 +147,6 @@ def test_a_call_site_keeps_its_severity_and_filters():
         logger.info('text', twice=True)
 
 
-def _state_machine():
-    # The package around it needs message classes, which the native module makes.
-    path = os.path.join(os.path.dirname(rclpy.__file__), 'lifecycle', 'state_machine.py')
-    spec = importlib.util.spec_from_file_location('state_machine', path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_lifecycle_allows_the_transitions_of_its_state_alone():
-    machine = _state_machine().LifecycleStateMachine()
-    with pytest.raises(RCLError, match="'activate' is not possible in the state 'unconfigured'"):
-        machine.trigger_transition_by_label('activate', False)
-    for label in ('configure', 'transition_success', 'activate', 'transition_success'):
-        machine.trigger_transition_by_label(label, False)
-    assert machine.current_state == (3, 'active')
-    assert {row[1] for row in machine.available_transitions} == {'deactivate', 'shutdown'}
-    machine.trigger_transition_by_label('shutdown', False)
-    machine.trigger_transition_by_label('transition_error', False)
-    machine.trigger_transition_by_label('transition_failure', False)
-    assert machine.current_state == (4, 'finalized')
-
-
 @pytest.mark.parametrize('value, text', [
     ('plain text', 'plain text'), ('', "''"), ('true', "'true'"), ('1.5', "'1.5'"),
     ('a: b', "'a: b'"), ("it's", "it's"), ('-x', "'-x'"), ('line\nbreak', '"line\\nbreak"'),

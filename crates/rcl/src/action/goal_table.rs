@@ -268,6 +268,12 @@ impl<R: Clone, W> GoalTable<R, W> {
         self.goals.iter().any(|goal| goal.end.is_some())
     }
 
+    /// When the first of the kept results expires.
+    pub fn next_expiry(&self) -> Option<Instant> {
+        let ends = self.goals.iter().filter_map(|goal| goal.end.as_ref());
+        ends.map(|(end, _)| end.after(self.result_timeout)).min()
+    }
+
     /// Active goals with their clients.
     pub fn open_goals(&self) -> impl Iterator<Item = GoalSummary> {
         self.all().filter(|goal| !goal.status.is_terminal())
@@ -393,10 +399,81 @@ mod tests {
         assert!(matches!(expired, ResultLookup::Unknown(3)));
         let kept = table.request_result(at(11), A, 4);
         assert!(matches!(kept, ResultLookup::Ended(4, G::Aborted, "bad")));
+        assert_eq!(table.next_expiry(), Some(at(12)));
         assert!(table.expire(at(12)));
-        assert!(!table.keeps_results());
+        assert!(!table.keeps_results() && table.next_expiry().is_none());
         // An active goal never expires.
         assert!(!table.expire(at(1_000)) && table.contains(B));
+    }
+
+    fn id_of(name: &str) -> GoalId {
+        match name.bytes().next() {
+            Some(b'-') | None => ALL,
+            Some(letter) => [letter; 16],
+        }
+    }
+
+    /// Goals a to d; see `tests/behaviour/goals.txt`.
+    fn four_goals() -> GoalTable<(), ()> {
+        let mut table = GoalTable::new(4, std::time::Duration::from_nanos(100));
+        for (name, stamp) in [("a", 10), ("b", 20), ("c", 30), ("d", 40)] {
+            table.accept(id_of(name), stamp, Guid::default());
+        }
+        table.transition(id_of("a"), G::Executing).unwrap();
+        table.transition(id_of("c"), G::Canceling).unwrap();
+        table
+            .finish(Instant::ZERO, id_of("d"), G::Succeeded, ())
+            .unwrap();
+        table
+    }
+
+    /// The last status, or that the last step was refused.
+    fn last_status(steps: &[&str]) -> String {
+        let mut table = GoalTable::<(), ()>::new(1, std::time::Duration::ZERO);
+        table.accept(A, 0, Guid::default());
+        let mut result = Ok(());
+        for step in steps {
+            result.expect("only the last step is refused");
+            let target = (0..7)
+                .map(GoalStatus::from_id)
+                .find(|status| status.to_string() == *step);
+            result = table.transition(A, target.expect("a status"));
+        }
+        match result {
+            Ok(()) => table.status(A).to_string(),
+            Err(_) => "refused".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_rows_of_the_behaviour_table_hold() {
+        let rows = include_str!("../../tests/behaviour/goals.txt").lines();
+        let mut count = 0;
+        for row in rows.filter(|row| !row.starts_with('#')) {
+            let (question, expected) = row.split_once("->").expect(row);
+            let words: Vec<_> = question.split_whitespace().collect();
+            let names = |goals: Vec<GoalId>| -> String {
+                let letters = goals.iter().map(|id| format!(" {}", char::from(id[0])));
+                letters.collect()
+            };
+            let found = match words.as_slice() {
+                ["goal", steps @ ..] => last_status(steps),
+                ["cancel", name, stamp] => {
+                    let stamp = stamp.parse().expect(row);
+                    let selected = four_goals().select_for_cancel(id_of(name), stamp);
+                    format!("{}{}", selected.code, names(selected.goals))
+                }
+                ["expire", nanos] => {
+                    let mut table = four_goals();
+                    table.expire(Instant::from_nanos(nanos.parse().expect(row)));
+                    names(table.all().map(|goal| goal.id).collect())
+                }
+                _ => panic!("unknown row: {row}"),
+            };
+            assert_eq!(found.trim(), expected.trim(), "{row}");
+            count += 1;
+        }
+        assert!(count >= 37, "only {count} rows");
     }
 
     #[test]

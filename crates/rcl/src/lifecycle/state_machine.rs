@@ -223,3 +223,31 @@ pub fn transition_after(
         .find(|transition| transition.label == outcome.label())
         .copied()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The last state, or that the last transition was refused.
+    fn last_state(labels: &str) -> &'static str {
+        let mut state = Some(S::Unconfigured);
+        for label in labels.split_whitespace() {
+            let start = state.expect("only the last transition is refused");
+            let found = start.transitions().find(|it| it.label == label);
+            state = found.map(|transition| transition.goal);
+        }
+        state.map_or("refused", LifecycleState::label)
+    }
+
+    #[test]
+    fn the_rows_of_the_behaviour_table_hold() {
+        let rows = include_str!("../../tests/behaviour/lifecycle.txt").lines();
+        let mut count = 0;
+        for row in rows.filter(|row| !row.starts_with('#')) {
+            let (labels, expected) = row.split_once("->").expect(row);
+            assert_eq!(last_state(labels), expected.trim(), "{row}");
+            count += 1;
+        }
+        assert!(count >= 37, "only {count} rows");
+    }
+}

@@ -58,25 +58,16 @@ class GoalEvent(NamedEnum):
     CANCELED = 4
 
 
-_ACCEPTED = GoalStatus.STATUS_ACCEPTED
-_EXECUTING = GoalStatus.STATUS_EXECUTING
 _CANCELING = GoalStatus.STATUS_CANCELING
 
-_TRANSITIONS = {
-    (_ACCEPTED, GoalEvent.EXECUTE): _EXECUTING,
-    (_ACCEPTED, GoalEvent.CANCEL_GOAL): _CANCELING,
-    (_EXECUTING, GoalEvent.CANCEL_GOAL): _CANCELING,
-    (_EXECUTING, GoalEvent.SUCCEED): GoalStatus.STATUS_SUCCEEDED,
-    (_EXECUTING, GoalEvent.ABORT): GoalStatus.STATUS_ABORTED,
-    (_CANCELING, GoalEvent.SUCCEED): GoalStatus.STATUS_SUCCEEDED,
-    (_CANCELING, GoalEvent.ABORT): GoalStatus.STATUS_ABORTED,
-    (_CANCELING, GoalEvent.CANCELED): GoalStatus.STATUS_CANCELED,
+_TARGETS = {
+    GoalEvent.EXECUTE: GoalStatus.STATUS_EXECUTING,
+    GoalEvent.CANCEL_GOAL: _CANCELING,
+    GoalEvent.SUCCEED: GoalStatus.STATUS_SUCCEEDED,
+    GoalEvent.ABORT: GoalStatus.STATUS_ABORTED,
+    GoalEvent.CANCELED: GoalStatus.STATUS_CANCELED,
 }
-"""The state machine of a goal."""
-
-_STATUS_NAMES = {
-    0: 'unknown', 1: 'accepted', 2: 'executing', 3: 'canceling', 4: 'succeeded', 5: 'canceled',
-    6: 'aborted'}
+"""The status that an event leads to."""
 
 
 class ServerGoalHandle(Generic):
@@ -86,10 +77,8 @@ class ServerGoalHandle(Generic):
         self._action_server = action_server
         self._goal_info = goal_info
         self._goal_request = goal_request
-        self._status = _ACCEPTED
+        self._key = bytes(goal_info.goal_id.uuid)
         self._destroyed = False
-        # The time from which on the goal expires.
-        self._terminal_ns = 0
         self._lock = threading.Lock()
 
     def __eq__(self, other: object) -> bool:
@@ -113,32 +102,27 @@ class ServerGoalHandle(Generic):
     @property
     def is_active(self) -> bool:
         """Whether the goal is accepted, executing or canceling."""
-        return not self._destroyed and self._status in (_ACCEPTED, _EXECUTING, _CANCELING)
+        return GoalStatus.STATUS_UNKNOWN < self.status <= _CANCELING
 
     @property
     def is_cancel_requested(self) -> bool:
         """Whether the goal is canceling."""
-        return self._status == _CANCELING
+        return self._action_server._goals.status(self._key) == _CANCELING
 
     @property
     def status(self) -> int:
         """The status, of ``action_msgs/msg/GoalStatus``."""
-        return GoalStatus.STATUS_UNKNOWN if self._destroyed else self._status
+        if self._destroyed:
+            return GoalStatus.STATUS_UNKNOWN
+        return self._action_server._goals.status(self._key)
 
     def _update_state(self, event: GoalEvent) -> None:
         with self._lock:
             if self._destroyed:
                 return
-            status = _TRANSITIONS.get((self._status, event))
-            if status is None:
-                raise RCLError(
-                    f'goal {bytes(self.goal_id.uuid).hex()}: '
-                    f'{event.name.lower()} is not possible while it is '
-                    f'{_STATUS_NAMES[self._status]}')
-            self._status = status
+            self._action_server._goals.transition(
+                self._key, _TARGETS[event], self._action_server._now_ns())
             active = self.is_active
-            if not active:
-                self._terminal_ns = self._action_server._now_ns()
         self._action_server._publish_status()
         if not active:
             self._action_server.notify_goal_done()
@@ -188,6 +172,10 @@ class ServerGoalHandle(Generic):
         """Forget the goal."""
         with self._lock:
             self._destroyed = True
+
+
+def _nanoseconds(stamp: Any) -> int:
+    return stamp.sec * S_TO_NS + stamp.nanosec
 
 
 def default_handle_accepted_callback(goal_handle: ServerGoalHandle) -> None:
@@ -277,6 +265,7 @@ class ActionServer(StaticWaitable):
         super().__init__(callback_group)
         self._handles = (
             self._goal_service, self._cancel_service, self._result_service, self._expire_timer)
+        self._goals = _native.GoalTable(max(self._result_timeout_ns, 0))
         self._goal_handles: Dict[bytes, ServerGoalHandle] = {}
         self._result_futures: Dict[bytes, Future] = {}
         self._executor_reference: Any = lambda: None
@@ -330,10 +319,8 @@ class ActionServer(StaticWaitable):
         key = bytes(goal_id.uuid)
         info = GoalInfo()
         info.goal_id = goal_id
-        with self._lock:
-            exists = key in self._goal_handles
         accepted = False
-        if not exists:
+        if not self._goals.contains(key):
             response = await await_or_execute(self._goal_callback, request.goal)
             if isinstance(response, GoalResponse):
                 accepted = response is GoalResponse.ACCEPT
@@ -346,8 +333,11 @@ class ActionServer(StaticWaitable):
             goal_handle = ServerGoalHandle(self, info, request.goal)
             future = Future(executor=self._executor_reference())
             with self._lock:
-                self._goal_handles[key] = goal_handle
-                self._result_futures[key] = future
+                # The same id may have been accepted while the goal callback ran.
+                accepted = self._goals.accept(key, _nanoseconds(info.stamp))
+                if accepted:
+                    self._goal_handles[key] = goal_handle
+                    self._result_futures[key] = future
         message = self._action_type.Impl.SendGoalService.Response()
         message.accepted = accepted
         message.stamp = info.stamp
@@ -374,7 +364,7 @@ class ActionServer(StaticWaitable):
         if goal_handle.is_active:
             self._logger.warning(
                 f'Goal state not set, assuming aborted. Goal ID: {key.hex()}')
-            if goal_handle._status == _ACCEPTED:
+            if goal_handle.status == GoalStatus.STATUS_ACCEPTED:
                 goal_handle._update_state(GoalEvent.EXECUTE)
             goal_handle.abort()
         response = self._action_type.Impl.GetResultService.Response()
@@ -406,33 +396,12 @@ class ActionServer(StaticWaitable):
     def _find_goals_to_cancel(self, request: Any) -> Any:
         """Return the response, and the goals that a request selects by id and time."""
         response = CancelGoal.Response()
-        key = bytes(request.goal_info.goal_id.uuid)
-        stamp = (request.goal_info.stamp.sec, request.goal_info.stamp.nanosec)
+        info = request.goal_info
+        response.return_code, keys = self._goals.select_for_cancel(
+            bytes(info.goal_id.uuid), _nanoseconds(info.stamp))
         with self._lock:
-            goal_handles = list(self._goal_handles.values())
-        any_id = not any(key)
-        if not any_id:
-            by_id = next(
-                (each for each in goal_handles if bytes(each.goal_id.uuid) == key), None)
-            if stamp == (0, 0):
-                if by_id is None:
-                    response.return_code = CancelGoal.Response.ERROR_UNKNOWN_GOAL_ID
-                    return response, []
-                if not by_id.is_active:
-                    response.return_code = CancelGoal.Response.ERROR_GOAL_TERMINATED
-                    return response, []
-                return response, [by_id]
-        selected = []
-        for goal_handle in goal_handles:
-            accepted = goal_handle._goal_info.stamp
-            before = (any_id and stamp == (0, 0)) or (
-                (accepted.sec, accepted.nanosec) <= stamp)
-            is_named = not any_id and bytes(goal_handle.goal_id.uuid) == key
-            # A goal that is canceling already cannot be cancelled once more.
-            if goal_handle.is_active and not goal_handle.is_cancel_requested and (
-                    before or is_named):
-                selected.append(goal_handle)
-        return response, selected
+            return response, [
+                self._goal_handles[key] for key in keys if key in self._goal_handles]
 
     def _execute_get_result_request(self, request: Any, header: Any) -> None:
         with self._lock:
@@ -459,25 +428,19 @@ class ActionServer(StaticWaitable):
         """Start the timer that forgets results."""
         if self._result_timeout_ns < 0:
             return
-        with self._lock:
-            ends = [
-                each._terminal_ns for each in self._goal_handles.values() if not each.is_active]
-        if not ends:
+        expiry = self._goals.next_expiry()
+        if expiry is None:
             self._expire_timer.cancel_timer()
             return
-        left_ns = max(min(ends) + self._result_timeout_ns - self._now_ns(), 0)
+        left_ns = max(expiry - self._now_ns(), 0)
         self._expire_timer.change_timer_period(left_ns)
         self._expire_timer.reset_timer()
 
     def _expire_goals(self) -> None:
-        now_ns = self._now_ns()
         with self._lock:
-            for key, goal_handle in list(self._goal_handles.items()):
-                if (not goal_handle.is_active
-                        and goal_handle._terminal_ns + self._result_timeout_ns <= now_ns):
-                    goal_handle._destroyed = True
-                    del self._goal_handles[key]
-                    self._result_futures.pop(key, None)
+            for key in self._goals.expire(self._now_ns()):
+                self._goal_handles.pop(key).destroy()
+                self._result_futures.pop(key, None)
         self.notify_goal_done()
 
     # --- callbacks

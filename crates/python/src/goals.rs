@@ -1,0 +1,103 @@
+//! Goal table of an action server: status, cancel rules and the expiry of results.
+
+use parking_lot::Mutex;
+use pteros_rcl::action::{GoalStatus, GoalTable as Goals};
+use pteros_runtime::rtps::id::Guid;
+use pteros_runtime::rtps::time::Instant;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::rcl;
+
+type GoalId = [u8; 16];
+
+/// The goals of an action server. Times are nanoseconds of the node's clock. Results and
+/// their requests stay with the caller.
+#[pyclass(frozen, module = "pteros._native")]
+pub(crate) struct GoalTable {
+    goals: Mutex<Goals<(), ()>>,
+}
+
+fn instant(nanos: i64) -> Instant {
+    Instant::from_nanos(u64::try_from(nanos).unwrap_or(0))
+}
+
+#[pymethods]
+impl GoalTable {
+    /// Keeps an ended goal for `result_timeout` ns.
+    #[new]
+    fn new(result_timeout: u64) -> Self {
+        let timeout = std::time::Duration::from_nanos(result_timeout);
+        Self {
+            goals: Mutex::new(Goals::new(usize::MAX, timeout)),
+        }
+    }
+
+    /// Whether the goal is active, or has ended and its result is kept.
+    fn contains(&self, id: GoalId) -> bool {
+        self.goals.lock().contains(id)
+    }
+
+    /// Adds an accepted goal. False if the id is in use.
+    fn accept(&self, id: GoalId, stamp: i64) -> bool {
+        let mut goals = self.goals.lock();
+        let is_new = !goals.contains(id);
+        if is_new {
+            goals.accept(id, stamp, Guid::default());
+        }
+        is_new
+    }
+
+    /// The status, of `action_msgs/msg/GoalStatus`; 0 for a goal that is not in the table.
+    fn status(&self, id: GoalId) -> i8 {
+        self.goals.lock().status(id).id()
+    }
+
+    /// Changes the status; `RCLError` if the goal state machine has no such transition.
+    fn transition(&self, id: GoalId, target: i8, now: i64) -> PyResult<()> {
+        let target = GoalStatus::from_id(target);
+        let mut goals = self.goals.lock();
+        // As in rclpy, a goal that is not executed yet cannot end.
+        let changed = if target.is_terminal() && goals.status(id) != GoalStatus::Accepted {
+            goals.finish(instant(now), id, target, ()).map(drop)
+        } else {
+            goals.transition(id, target)
+        };
+        changed.map_err(|error| {
+            let name: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+            rcl(format!("goal {name}: {error}"))
+        })
+    }
+
+    /// The return code for a cancel request, and the goals that it selects by id and time.
+    fn select_for_cancel<'py>(
+        &self,
+        py: Python<'py>,
+        id: GoalId,
+        stamp: i64,
+    ) -> (i8, Vec<Bound<'py, PyBytes>>) {
+        let selection = self.goals.lock().select_for_cancel(id, stamp);
+        let goals = selection.goals.iter();
+        (
+            selection.code,
+            goals.map(|id| PyBytes::new(py, id)).collect(),
+        )
+    }
+
+    /// The time at which the next result expires, or None.
+    fn next_expiry(&self) -> Option<u64> {
+        self.goals.lock().next_expiry().map(Instant::as_nanos)
+    }
+
+    /// Removes the goals whose results have expired, and returns them.
+    fn expire<'py>(&self, py: Python<'py>, now: i64) -> Vec<Bound<'py, PyBytes>> {
+        let mut goals = self.goals.lock();
+        let mut expired: Vec<GoalId> = goals.all().map(|goal| goal.id).collect();
+        if !goals.expire(instant(now)) {
+            return Vec::new();
+        }
+        expired.retain(|id| !goals.contains(*id));
+        drop(goals);
+        expired.iter().map(|id| PyBytes::new(py, id)).collect()
+    }
+}
