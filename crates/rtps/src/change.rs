@@ -161,6 +161,11 @@ impl WriterChange {
         bytes.saturating_add(Self::OVERHEAD_BYTES)
     }
 
+    /// Whether it was sent in fragments.
+    pub fn is_fragmented(&self) -> bool {
+        self.fragment_size > 0 && self.payload.len() > usize::from(self.fragment_size)
+    }
+
     /// Whether it ends a coherent set and is no sample.
     pub fn is_set_end(&self) -> bool {
         self.coherent_mark

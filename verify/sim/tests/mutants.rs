@@ -177,11 +177,18 @@ fn seeds_with_tolerated_faults_keep_all_invariants() {
 }
 
 /// Seeds that need fault points to fail. A writer took numbers that a request left out for
-/// received, and counted large samples with the size of the newest ones. So each
-/// retransmission waited for a probe.
+/// received, and counted large samples with the size of the newest ones. It also took
+/// numbers for received that a NACK_FRAG requests. So each retransmission waited for a
+/// probe.
 #[test]
 fn retransmissions_follow_the_receipts_of_a_reader_88018775_610000023_210007416() {
-    for seed in [88_018_775, 610_000_023, 210_007_416, 720_005_399] {
+    for seed in [
+        88_018_775,
+        610_000_023,
+        210_007_416,
+        720_005_399,
+        720_003_281,
+    ] {
         assert_sound(&Graphs, seed, &Options::default());
     }
 }

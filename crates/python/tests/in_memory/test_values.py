@@ -1,7 +1,5 @@
 """Values and helpers: futures, times, QoS, log filters, the lifecycle, YAML."""
 
-import importlib.util
-import os
 import threading
 
 import fake_native
@@ -10,7 +8,6 @@ import rclpy
 import rclpy.logging
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration, Infinite
-from rclpy.impl.errors import RCLError
 from rclpy.qos import HistoryPolicy, QoSPresetProfiles, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import _takes_arguments
 from rclpy.task import Future, Task

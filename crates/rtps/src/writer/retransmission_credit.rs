@@ -221,6 +221,10 @@ impl<'a> ChangeSizes<'a> {
     /// A request of newly missing numbers alone, which are all above
     /// `requested_through`, leaves out those that were requested before (RTPS 2.5
     /// §8.3.8.1.4). So nothing is known of those below its first one.
+    ///
+    /// A change in fragments earns nothing here: a reader that has a part of it
+    /// leaves its number out and requests the rest by a NACK_FRAG (RTPS 2.5 §8.3.8.10).
+    /// The fragments that this leaves out earn credit by themselves.
     pub fn received_ahead(self, state: &SequenceSet, requested_through: i64, end: i64) -> usize {
         let (Some(first), Some(last)) = (state.iter().next(), state.iter().last()) else {
             return 0;
@@ -232,7 +236,8 @@ impl<'a> ChangeSizes<'a> {
         };
         let kept = self.history.iter_from(from);
         let kept = kept.take_while(|change| change.sequence.0 < last.0.min(end));
-        let received = kept.filter(|change| !state.contains(change.sequence));
+        let received =
+            kept.filter(|change| !change.is_fragmented() && !state.contains(change.sequence));
         received.fold(0, |bytes, change| bytes.saturating_add(Self::of(change)))
     }
 }
@@ -629,6 +634,28 @@ mod tests {
         assert_eq!(ahead(1, &[2, 6], 1), 10 + 2 * head);
         assert_eq!(ahead(1, &[5], 4), 0);
         assert_eq!(ahead(5, &[200], 200), 10 + head, "6 was not sent");
+    }
+
+    /// Found by the simulator (seed 720003281): what a NACK_FRAG requests was taken for
+    /// received. Its credit was spent in an outage, and its arrival earned nothing.
+    #[test]
+    fn a_change_in_fragments_counts_as_received_below_the_base_alone() {
+        let mut history = HistoryCache::default();
+        for (number, size, fragment_size) in [(1, 9_000, 8_000), (2, 90, 8_000), (3, 9_000, 8_000)]
+        {
+            history.push(WriterChange {
+                payload: alloc::vec![0; size].into(),
+                fragment_size,
+                ..crate::history::tests::change(number)
+            });
+        }
+        let sizes = ChangeSizes::new(&history, 50);
+        let mut state = SequenceSet::empty(SequenceNumber(1));
+        assert!(state.insert(SequenceNumber(4)));
+        let head = SAMPLE_HEAD_BYTES;
+        assert_eq!(sizes.received_ahead(&state, 4, 5), 90 + head);
+        let all = NumberRun { first: 1, last: 3 };
+        assert_eq!(sizes.of_run(all), 18_090 + 3 * head);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use pteros_runtime::rtps::time::{Duration as Span, Instant};
 use super::event::{NodeCondition, SupervisorEvent as E};
 use super::reconciler::{NodeCommand, Reconciler, TargetState};
 use super::supervised_node::{LossPolicy, SupervisedNode, sort_by_dependencies};
-use crate::lifecycle::state_machine::{
+use pteros_rcl::lifecycle::{
     LifecycleState as S, LifecycleTransition as T, TransitionOutcome, transition_after,
 };
 
