@@ -223,7 +223,7 @@ impl<'a> ChangeSizes<'a> {
     /// §8.3.8.1.4). So nothing is known of those below its first one.
     ///
     /// A change in fragments earns nothing here: a reader that has a part of it
-    /// leaves its number out and requests the rest by a NACK_FRAG (RTPS 2.5 §8.3.8.10).
+    /// leaves its number out and requests the rest by a NACK_FRAG (RTPS 2.5 §8.3.8.12).
     /// The fragments that this leaves out earn credit by themselves.
     pub fn received_ahead(self, state: &SequenceSet, requested_through: i64, end: i64) -> usize {
         let (Some(first), Some(last)) = (state.iter().next(), state.iter().last()) else {
