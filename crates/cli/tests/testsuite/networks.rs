@@ -64,7 +64,11 @@ fn check_return(flows: &mut Flows, cure: impl FnOnce(&Flows)) {
     println!("while it returned: {gaps:?}");
     let is_whole = gaps.longest() < GAP_MAX || gaps.untouched > UNTOUCHED_GAP_MAX;
     assert!(is_whole, "while it returned: {gaps:?}");
-    assert_eq!(flows.networks_in_use(), [1, 1]);
+    // The subscriptions' processes choose their paths themselves, a little later.
+    while flows.networks_in_use() != [1, 1] {
+        let span = begin.elapsed();
+        assert!(span < RETURN_MAX, "the second network is in use after {span:?}");
+    }
     for host in [0, 1] {
         let log = flows.publishers[host].log();
         let moves = log.lines().filter(|line| line.contains("traffic to "));

@@ -206,7 +206,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ),
     (
         "a.launch.yaml",
-        "launch:\n- log: &a {message: a}\n- log: *a",
+        "launch:\n- log: &a {message: a}\n- log: *b",
         "not valid YAML",
     ),
     (

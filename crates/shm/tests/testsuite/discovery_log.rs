@@ -272,7 +272,7 @@ fn records_within_a_millisecond_share_one_wake_and_can_be_polled_before() {
 /// Events are delivered between polls, so many peers need no more memory than one.
 #[test]
 fn a_poll_reports_16_kib_round_robin_over_the_peers() {
-    let (a, b, c) = (open(13, 1), open(13, 2), open(13, 3));
+    let (a, b, c) = (open(15, 1), open(15, 2), open(15, 3));
     let (mut now, mut heard) = (0, Heard::default());
     b.connect_to_all(now);
     settle(&[(1, &a), (2, &b), (3, &c)], &mut now, &mut heard);
