@@ -7,7 +7,7 @@ use super::parameter_store::{
     Parameter, ParameterOverride, ParameterOverrides, ParameterStore, StoreRules,
 };
 
-/// See the methods of [`NodeOptions`].
+/// See the methods of `NodeOptions` in the client library.
 #[derive(Clone, Debug)]
 pub struct NodeParameterOptions {
     /// Overrides in the program. They come after those of the process and the node.

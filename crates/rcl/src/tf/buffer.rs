@@ -58,7 +58,7 @@ impl Default for TransformBufferOptions {
 /// Buffer of transforms, with look-ups. Cheap to clone, thread-safe.
 ///
 /// It has no clock and no network: a
-/// [`TransformListener`](super::TransformListener) fills it. Look-ups run in
+/// `TransformListener` fills it. Look-ups run in
 /// parallel. An insertion blocks them for the time it takes to insert into the
 /// frame's list, a fraction of a microsecond.
 ///
