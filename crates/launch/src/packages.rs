@@ -134,6 +134,12 @@ impl Packages {
         names.into_iter().collect()
     }
 
+    /// Name and folder of each Cargo package of the workspace, sorted by name.
+    pub fn cargo_packages(&self) -> impl Iterator<Item = (&str, &Path)> {
+        let manifests = self.manifests.iter();
+        manifests.map(|(name, manifest)| (name.as_str(), manifest.folder.as_path()))
+    }
+
     /// The package of that name. An installed package precedes one of the
     /// workspace.
     ///

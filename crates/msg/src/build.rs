@@ -6,7 +6,7 @@
 //! written to `OUT_DIR`, ready for `include!`.
 #![allow(clippy::disallowed_methods, reason = "reads cargo's variables")]
 
-use crate::folder::{FolderError, package_name_of};
+use crate::folder::{FolderError, package_name_of, package_name_within};
 use crate::generate::{GenerateOptions, Generator};
 use crate::library::{InterfaceLibrary, LibraryError};
 use alloc::collections::BTreeSet;
@@ -175,13 +175,9 @@ pub fn finish(result: Result<PathBuf, BuildError>) {
 }
 
 fn own_package_name(folder: &Path) -> String {
-    let from_xml = [Some(folder), folder.parent()]
-        .into_iter()
-        .flatten()
-        .any(|place| place.join("package.xml").is_file());
     match env::var("CARGO_PKG_NAME") {
-        Ok(name) if !from_xml => name.replace('-', "_"),
-        _ => package_name_of(folder),
+        Ok(name) => package_name_within(folder, &name),
+        Err(_) => package_name_of(folder),
     }
 }
 

@@ -138,6 +138,18 @@ impl InterfaceLibrary {
     }
 }
 
+/// The package name of a folder of a Cargo package: from `package.xml` in it or above it,
+/// else that of the Cargo package, with `-` as `_`.
+pub fn package_name_within(folder: &Path, cargo_package: &str) -> String {
+    let places = [Some(folder), folder.parent()];
+    let has_manifest = |place: &Path| place.join("package.xml").is_file();
+    if places.into_iter().flatten().any(has_manifest) {
+        package_name_of(folder)
+    } else {
+        cargo_package.replace('-', "_")
+    }
+}
+
 /// The package name of a folder: from `package.xml` in it or above it, else the
 /// folder's own name, with `-` as `_`.
 pub fn package_name_of(folder: &Path) -> String {

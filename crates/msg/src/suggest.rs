@@ -36,7 +36,7 @@ pub fn close_names<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -
         .collect()
 }
 
-/// `; did you mean a, b or c?`, or an empty string if no name is close.
+/// `; did you mean a, b or c?`, or the full stop of the sentence if no name is close.
 pub fn did_you_mean<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let close = close_names(wanted, known);
     match close.split_last() {

@@ -172,13 +172,25 @@ impl YamlNode {
             YamlContent::Scalar { text, .. } => text.len(),
             YamlContent::List(items) => items.iter().map(Self::size).sum(),
             YamlContent::Mapping(entries) => {
-                let sizes = entries
-                    .iter()
-                    .map(|entry| entry.key.len().saturating_add(entry.value.size()));
+                let beside = size_of::<YamlEntry>().saturating_sub(size_of::<Self>());
+                let sizes = entries.iter().map(|entry| {
+                    let key = entry.key.len().saturating_add(beside);
+                    key.saturating_add(entry.value.size())
+                });
                 sizes.sum()
             }
         };
         size_of::<Self>().saturating_add(inner)
+    }
+
+    /// Levels of collections in the tree.
+    fn depth(&self) -> usize {
+        let inner = match &self.content {
+            YamlContent::Scalar { .. } => return 0,
+            YamlContent::List(items) => items.iter().map(Self::depth).max(),
+            YamlContent::Mapping(entries) => entries.iter().map(|entry| entry.value.depth()).max(),
+        };
+        inner.unwrap_or(0).saturating_add(1)
     }
 }
 
@@ -213,6 +225,14 @@ struct Key {
     text: String,
     is_quoted: bool,
     place: YamlPosition,
+}
+
+/// Twice the nesting of messages.
+fn check_depth(depth: usize) -> Result<(), &'static str> {
+    if depth > usize::from(DEPTH_MAX).saturating_mul(2) {
+        return Err("nested deeper than any message");
+    }
+    Ok(())
 }
 
 impl Builder {
@@ -288,6 +308,8 @@ impl Builder {
                 };
                 let node = anchors.get(&anchor);
                 let node = node.ok_or("an alias lies in the value that it stands for")?;
+                // So each tree is bounded, and with it what recurses over it.
+                check_depth(self.open.len().saturating_add(node.depth()))?;
                 let node = Self::copied(&mut self.copied_bytes, node)?;
                 self.add(YamlNode { place, ..node })
             }
@@ -298,7 +320,9 @@ impl Builder {
     fn copied(copied_bytes: &mut usize, node: &YamlNode) -> Result<YamlNode, &'static str> {
         *copied_bytes = copied_bytes.saturating_add(node.size());
         if *copied_bytes > COPIED_BYTES_MAX {
-            return Err("aliases (*name) repeat more than 16 MiB; write fewer of them");
+            return Err(
+                "anchors (&name) and aliases (*name) repeat more than 16 MiB; write fewer of them",
+            );
         }
         Ok(node.clone())
     }
@@ -312,9 +336,7 @@ impl Builder {
     }
 
     fn push(&mut self, open: Open) -> Result<(), &'static str> {
-        if self.open.len() >= usize::from(DEPTH_MAX).saturating_mul(2) {
-            return Err("nested deeper than any message");
-        }
+        check_depth(self.open.len().saturating_add(1))?;
         self.open.push(open);
         Ok(())
     }
@@ -378,4 +400,69 @@ fn merged(entries: Vec<YamlEntry>) -> Result<Vec<YamlEntry>, &'static str> {
     }
     all.extend(own);
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aliases(text: &str) -> Result<YamlNode, String> {
+        YamlNode::read_with_aliases(text).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn an_alias_is_a_copy_and_a_merged_key_yields_to_the_mappings_own() {
+        let text = "base: &b {x: 1, y: 2}\nown: {<<: *b, y: 3}\nsame: *b\n";
+        let written = "base: {x: 1, y: 2}\nown: {y: 3, x: 1}\nsame: {x: 1, y: 2}\n";
+        let shown = |node: &YamlNode| {
+            let YamlContent::Mapping(entries) = &node.content else {
+                panic!("a mapping");
+            };
+            let value = |entry: &YamlEntry| match &entry.value.content {
+                YamlContent::Mapping(inner) => {
+                    let mut keys: Vec<_> = inner
+                        .iter()
+                        .map(|entry| match &entry.value.content {
+                            YamlContent::Scalar { text, .. } => (entry.key.clone(), text.clone()),
+                            _ => panic!("a scalar"),
+                        })
+                        .collect();
+                    keys.sort();
+                    keys
+                }
+                _ => panic!("a mapping"),
+            };
+            entries.iter().map(value).collect::<Vec<_>>()
+        };
+        let read = aliases(text).unwrap();
+        assert_eq!(shown(&read), shown(&aliases(written).unwrap()));
+        assert!(YamlNode::read(text).is_err(), "messages refuse aliases");
+    }
+
+    #[test]
+    fn aliases_are_bounded_in_depth_and_in_memory() {
+        let levels = 100;
+        let nested = format!("{}0{}", "[".repeat(levels), "]".repeat(levels));
+        let once = format!("a: &a {nested}\nb: *a\n");
+        assert!(aliases(&once).is_ok());
+        let deeper = format!(
+            "a: &a {nested}\nb: {}*a{}\n",
+            "[".repeat(levels),
+            "]".repeat(levels)
+        );
+        assert_eq!(
+            aliases(&deeper).unwrap_err(),
+            "nested deeper than any message"
+        );
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..12 {
+            let copy = format!("*a{}, ", level - 1);
+            let copies = copy.repeat(10);
+            bomb += &format!("a{level}: &a{level} [{copies}]\n");
+        }
+        let reason = aliases(&bomb).unwrap_err();
+        assert!(reason.contains("16 MiB"), "{reason}");
+        let itself = aliases("a: &a [*a]\n").unwrap_err();
+        assert!(itself.contains("lies in the value"), "{itself}");
+    }
 }

@@ -50,6 +50,23 @@ impl LocalTime {
         ZONE.get_or_init(TimeZone::of_system).at(nanos)
     }
 
+    /// Date and time of day with these separators, from the year to the second:
+    /// `text("-", "T", ":")` is ISO 8601.
+    pub fn text(&self, in_date: &str, between: &str, in_time: &str) -> String {
+        let Self {
+            year,
+            month,
+            day,
+            hour,
+            minute,
+            second,
+            ..
+        } = self;
+        format!(
+            "{year:04}{in_date}{month:02}{in_date}{day:02}{between}{hour:02}{in_time}{minute:02}{in_time}{second:02}"
+        )
+    }
+
     /// The month in three letters.
     pub fn month_name(&self) -> &'static str {
         const NAMES: [&str; 12] = [
@@ -120,16 +137,7 @@ mod tests {
     fn shown(zone: &TimeZone, seconds: i64) -> String {
         let time = zone.at(i128::from(seconds) * 1_000_000_000 + 7);
         assert_eq!(time.nanos, 7);
-        let LocalTime {
-            year,
-            month,
-            day,
-            hour,
-            minute,
-            second,
-            ..
-        } = time;
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
+        time.text("-", "T", ":")
     }
 
     #[test]

@@ -58,7 +58,7 @@ const ATTACK_SECONDS_MAX: u32 = 120;
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// For each kind
+    /// Seconds for each kind
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
     /// Packets per second

@@ -52,7 +52,7 @@ const BAG_LIMITS: [&str; 3] = ["-rss_limit_mb=4096", "-malloc_limit_mb=1100", "-
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// For each target
+    /// Seconds for each target
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
     seconds: u64,
     /// The targets; without them all

@@ -330,16 +330,7 @@ fn default_folder() -> PathBuf {
 
 /// `2024_02_29-12_34_56`
 fn folder_suffix(time: LocalTime) -> String {
-    let LocalTime {
-        year,
-        month,
-        day,
-        hour,
-        minute,
-        second,
-        ..
-    } = time;
-    format!("{year:04}_{month:02}_{day:02}-{hour:02}_{minute:02}_{second:02}")
+    time.text("_", "-", "_")
 }
 
 fn report(cli: &CliContext, folder: &std::path::Path, summary: &RecordingSummary) -> Result<()> {

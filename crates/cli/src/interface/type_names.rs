@@ -33,7 +33,7 @@ pub fn find_interface(library: &InterfaceLibrary, name: &str) -> Result<String> 
     match full_name(library, name) {
         Some(full) => Ok(full),
         None if !is_type_name(name) => bail!(
-            "'{name}' is not the name of a type; write package/msg/Name, as std_msgs/msg/String, before any values. Known ones: pteros interface list"
+            "'{name}' is not the name of a type; write it as package/msg/Name, for example std_msgs/msg/String. Known ones: pteros interface list"
         ),
         None if library.names().any(|known| is_of_package(known, name)) => bail!(
             "'{name}' is a package, not a type; list its types with: pteros interface package {name}"

@@ -63,7 +63,7 @@ pub fn type_name(
     only_type(&known, TYPE_HINT)
 }
 
-/// What to do about a topic or service with several types.
+/// Advice for a topic or service with several types.
 pub const TYPE_HINT: &str = "append one of them to the command";
 
 /// The type from its definition, else from the topic's endpoints. The error ends with

@@ -308,7 +308,10 @@ fn mistakes_are_reported_with_a_hint() {
             "did you mean std_msgs/msg/String?",
         ),
         ("topic pub /x std_srvs/srv/Empty {}", "not a message"),
-        ("topic pub /chatter {data:1}", "before any values"),
+        (
+            "topic pub /chatter {data:1}",
+            "write it as package/msg/Name",
+        ),
         ("topic echo /chatter --once --qos-depth 0", "at least 1"),
         (
             "topic echo /silent std_msgs/msg/String --once --timeout 0.3",

@@ -67,17 +67,8 @@ impl LogFolder {
 
 /// A time as `2026-01-31-23-59-59-000000`.
 fn stamp(time: LocalTime) -> String {
-    let LocalTime {
-        year,
-        month,
-        day,
-        hour,
-        minute,
-        second,
-        nanos,
-    } = time;
-    let micros = nanos / 1000;
-    format!("{year:04}-{month:02}-{day:02}-{hour:02}-{minute:02}-{second:02}-{micros:06}")
+    let micros = time.nanos / 1000;
+    format!("{}-{micros:06}", time.text("-", "-", "-"))
 }
 
 #[cfg(test)]

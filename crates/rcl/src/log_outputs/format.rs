@@ -110,17 +110,8 @@ fn unescaped(text: &str) -> String {
 }
 
 fn date(time: LocalTime) -> String {
-    let LocalTime {
-        year,
-        month,
-        day,
-        hour,
-        minute,
-        second,
-        nanos,
-    } = time;
-    let millis = nanos / 1_000_000;
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millis:03}")
+    let millis = time.nanos / 1_000_000;
+    format!("{}.{millis:03}", time.text("-", " ", ":"))
 }
 
 #[cfg(test)]

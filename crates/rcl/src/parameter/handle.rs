@@ -48,7 +48,7 @@ impl<T: ParameterKind> ParameterHandle<T> {
         &self.name
     }
 
-    /// What the store tells of each change.
+    /// The observer that takes over each change of the value.
     pub fn observer(&self) -> Arc<dyn ParameterObserver> {
         Arc::new(self.clone())
     }

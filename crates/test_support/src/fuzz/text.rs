@@ -31,6 +31,7 @@ pub fn yaml(data: &[u8]) {
         return;
     };
     let text = String::from_utf8_lossy(text);
+    let _ = pteros_msg::yaml::YamlNode::read_with_aliases(&text);
     let all = dynamic_types();
     let ty = &all[usize::from(*choice) % all.len()];
     if let Ok(message) = DynamicMessage::from_yaml(ty, &text) {

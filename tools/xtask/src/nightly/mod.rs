@@ -21,7 +21,7 @@ use state::{Occasion, State};
 
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// For all parts together
+    /// Hours for all parts together
     #[arg(long, value_name = "N", default_value_t = 8.0, value_parser = hours)]
     hours: f64,
     /// Only this part; may be repeated
