@@ -307,7 +307,7 @@ impl Context {
 
     /// The graph cache: nodes, topics and endpoints discovered so far.
     pub fn graph(&self) -> Graph {
-        Graph::new(self.inner.core.clone(), Some(self.inner.clone()))
+        Graph::new(self.inner.core.clone(), self.inner.clone())
     }
 
     /// Its DDS domain id.

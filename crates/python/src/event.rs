@@ -200,28 +200,28 @@ impl EventStatus {
     }
 
     #[getter]
-    fn total_count(&self) -> PyResult<i32> {
+    fn total_count(&self) -> PyResult<i64> {
         self.of(&WITH_TOTAL, "total_count", self.status.total)
     }
 
     #[getter]
-    fn total_count_change(&self) -> PyResult<i32> {
+    fn total_count_change(&self) -> PyResult<i64> {
         self.of(&WITH_TOTAL, "total_count_change", self.status.total_change)
     }
 
     #[getter]
-    fn current_count(&self) -> PyResult<i32> {
+    fn current_count(&self) -> PyResult<i64> {
         self.of(&[StatusKind::Matched], "current_count", self.status.current)
     }
 
     #[getter]
-    fn current_count_change(&self) -> PyResult<i32> {
+    fn current_count_change(&self) -> PyResult<i64> {
         let change = self.status.current_change;
         self.of(&[StatusKind::Matched], "current_count_change", change)
     }
 
     #[getter]
-    fn alive_count(&self) -> PyResult<i32> {
+    fn alive_count(&self) -> PyResult<i64> {
         self.of(
             &[StatusKind::LivelinessChanged],
             "alive_count",
@@ -230,7 +230,7 @@ impl EventStatus {
     }
 
     #[getter]
-    fn alive_count_change(&self) -> PyResult<i32> {
+    fn alive_count_change(&self) -> PyResult<i64> {
         let change = self.status.current_change;
         self.of(
             &[StatusKind::LivelinessChanged],
@@ -240,13 +240,13 @@ impl EventStatus {
     }
 
     #[getter]
-    fn not_alive_count(&self) -> PyResult<i32> {
+    fn not_alive_count(&self) -> PyResult<i64> {
         let count = self.status.not_alive;
         self.of(&[StatusKind::LivelinessChanged], "not_alive_count", count)
     }
 
     #[getter]
-    fn not_alive_count_change(&self) -> PyResult<i32> {
+    fn not_alive_count_change(&self) -> PyResult<i64> {
         let change = self.status.not_alive_change;
         self.of(
             &[StatusKind::LivelinessChanged],

@@ -11,6 +11,9 @@ use crate::error::rcl;
 
 type GoalId = [u8; 16];
 
+/// Goals of a server, ended ones with a kept result included: 15 minutes at 72 a second.
+const GOALS_MAX: usize = 65_536;
+
 /// The goals of an action server. Times are nanoseconds of the node's clock. Results and
 /// their requests stay with the caller.
 #[pyclass(frozen, module = "pteros._native")]
@@ -29,7 +32,7 @@ impl GoalTable {
     fn new(result_timeout: u64) -> Self {
         let timeout = std::time::Duration::from_nanos(result_timeout);
         Self {
-            goals: Mutex::new(Goals::new(usize::MAX, timeout)),
+            goals: Mutex::new(Goals::new(GOALS_MAX, timeout)),
         }
     }
 
@@ -38,10 +41,15 @@ impl GoalTable {
         self.goals.lock().contains(id)
     }
 
-    /// Adds an accepted goal. False if the id is in use.
+    /// Whether it takes no further goal: it holds 65 536, ended ones included.
+    fn is_full(&self) -> bool {
+        self.goals.lock().is_full()
+    }
+
+    /// Adds an accepted goal. False if the id is in use, or the table is full.
     fn accept(&self, id: GoalId, stamp: i64) -> bool {
         let mut goals = self.goals.lock();
-        let is_new = !goals.contains(id);
+        let is_new = !goals.contains(id) && !goals.is_full();
         if is_new {
             goals.accept(id, stamp, Guid::default());
         }
@@ -53,12 +61,25 @@ impl GoalTable {
         self.goals.lock().status(id).id()
     }
 
+    /// The statuses of all goals in the order of acceptance.
+    fn statuses(&self) -> Vec<i8> {
+        self.goals
+            .lock()
+            .all()
+            .map(|goal| goal.status.id())
+            .collect()
+    }
+
+    /// Removes a goal in any state.
+    fn remove(&self, id: GoalId) {
+        self.goals.lock().remove(id);
+    }
+
     /// Changes the status; `RCLError` if the goal state machine has no such transition.
     fn transition(&self, id: GoalId, target: i8, now: i64) -> PyResult<()> {
         let target = GoalStatus::from_id(target);
         let mut goals = self.goals.lock();
-        // As in rclpy, a goal that is not executed yet cannot end.
-        let changed = if target.is_terminal() && goals.status(id) != GoalStatus::Accepted {
+        let changed = if target.is_terminal() {
             goals.finish(instant(now), id, target, ()).map(drop)
         } else {
             goals.transition(id, target)
@@ -91,13 +112,7 @@ impl GoalTable {
 
     /// Removes the goals whose results have expired, and returns them.
     fn expire<'py>(&self, py: Python<'py>, now: i64) -> Vec<Bound<'py, PyBytes>> {
-        let mut goals = self.goals.lock();
-        let mut expired: Vec<GoalId> = goals.all().map(|goal| goal.id).collect();
-        if !goals.expire(instant(now)) {
-            return Vec::new();
-        }
-        expired.retain(|id| !goals.contains(*id));
-        drop(goals);
+        let expired = self.goals.lock().expire(instant(now));
         expired.iter().map(|id| PyBytes::new(py, id)).collect()
     }
 }

@@ -97,11 +97,12 @@ impl StateMachine {
         find(state, || format!("'{label}'"), |it| it.label == label).map(|found| found.id)
     }
 
-    /// Makes a transition and returns it; `RCLError` if this state does not allow it.
-    fn make_transition(&self, transition_id: u8) -> PyResult<TransitionRow> {
+    /// Makes a transition and returns it; `RCLError` if this state does not allow it, or
+    /// there is no such number.
+    fn make_transition(&self, transition_id: i64) -> PyResult<TransitionRow> {
         let mut state = self.state.lock();
         let name = || format!("number {transition_id}");
-        let found = find(*state, name, |it| it.id == transition_id)?;
+        let found = find(*state, name, |it| i64::from(it.id) == transition_id)?;
         *state = found.goal;
         Ok(row(found))
     }

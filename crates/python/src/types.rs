@@ -429,24 +429,16 @@ fn get_type_description<'py>(
     type_hash: &str,
     include_sources: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    use pteros_interfaces::type_description_interfaces::srv::GetTypeDescriptionResponse;
-    let refused = |failure_reason: String| GetTypeDescriptionResponse {
-        failure_reason,
-        ..Default::default()
+    use pteros_interfaces::type_description_interfaces::srv::GetTypeDescriptionRequest;
+    let asked = GetTypeDescriptionRequest {
+        type_name: type_name.to_owned(),
+        type_hash: type_hash.to_owned(),
+        include_type_sources: include_sources,
     };
-    let answer = match type_hash.parse::<TypeHash>() {
-        Err(_) => refused(format!(
-            "Failed to parse type hash {type_hash:?}: it is RIHS01_ and 64 hexadecimal digits"
-        )),
-        Ok(hash) => match library().describe(type_name) {
-            Ok(description) if pteros_msg::hash::rihs01(&description) == hash => {
-                pteros_rcl::type_description::response(description, include_sources, None)
-            }
-            _ => refused(format!(
-                "Type not currently in use by this node: {type_name} {hash}"
-            )),
-        },
-    };
+    let answer = pteros_rcl::type_description::answer(&asked, |hash| {
+        let description = library().describe(type_name).ok()?;
+        (pteros_msg::hash::rihs01(&description) == *hash).then_some((description, None))
+    });
     let payload = pteros_msg::to_payload(&answer, pteros_msg::Representation::Xcdr1);
     program(
         py,

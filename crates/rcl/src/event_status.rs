@@ -36,25 +36,24 @@ const KINDS: usize = 7;
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct EventStatus {
     /// Total so far.
-    pub total: i32,
+    pub total: i64,
     /// New ones since the status was taken.
-    pub total_change: i32,
+    pub total_change: i64,
     /// Current matches, or publishers that are alive.
-    pub current: i32,
+    pub current: i64,
     /// Difference since the status was taken.
-    pub current_change: i32,
+    pub current_change: i64,
     /// Publishers that are matched and not alive.
-    pub not_alive: i32,
+    pub not_alive: i64,
     /// Difference since the status was taken.
-    pub not_alive_change: i32,
-    /// The last incompatible policy (`rmw_qos_policy_kind_t`).
+    pub not_alive_change: i64,
+    /// The last incompatible policy (`rmw_qos_policy_kind_t`); 0 before there was one.
     pub last_policy_kind: u32,
-    /// Changes since the status was taken.
-    pub untaken: u32,
+    is_untaken: bool,
 }
 
-fn note(value: u64, count: &mut i32, change: &mut i32) {
-    let value = i32::try_from(value).unwrap_or(i32::MAX);
+fn note(value: u64, count: &mut i64, change: &mut i64) {
+    let value = i64::try_from(value).unwrap_or(i64::MAX);
     *change = change.saturating_add(value.saturating_sub(*count));
     *count = value;
 }
@@ -84,50 +83,47 @@ impl EventStatuses {
 
     /// Applies an event. Returns its kind, or `None` for an event that ROS does not have.
     pub fn apply(&mut self, event: &EndpointEvent) -> Option<StatusKind> {
-        let kind = match event {
-            EndpointEvent::Matched { .. } => StatusKind::Matched,
-            EndpointEvent::IncompatibleQos { .. } => StatusKind::IncompatibleQos,
-            EndpointEvent::IncompatibleType { .. } => StatusKind::IncompatibleType,
-            EndpointEvent::DeadlineMissed { .. } => StatusKind::DeadlineMissed,
-            EndpointEvent::LivelinessLost { .. } => StatusKind::LivelinessLost,
-            EndpointEvent::LivelinessChanged { .. } => StatusKind::LivelinessChanged,
-            EndpointEvent::SampleLost { .. } => StatusKind::MessageLost,
+        let (kind, total) = match event {
+            EndpointEvent::Matched { total, current, .. } => {
+                self.status(StatusKind::Matched).note_current(*current);
+                (StatusKind::Matched, Some(*total))
+            }
+            EndpointEvent::IncompatibleQos {
+                total, policies, ..
+            } => {
+                let status = self.status(StatusKind::IncompatibleQos);
+                status.last_policy_kind = policy_kind(policies.first().copied());
+                (StatusKind::IncompatibleQos, Some(*total))
+            }
+            EndpointEvent::LivelinessChanged {
+                alive, not_alive, ..
+            } => {
+                let status = self.status(StatusKind::LivelinessChanged);
+                status.note_current(*alive);
+                let not_alive = to_u64(*not_alive);
+                note(
+                    not_alive,
+                    &mut status.not_alive,
+                    &mut status.not_alive_change,
+                );
+                (StatusKind::LivelinessChanged, None)
+            }
+            EndpointEvent::IncompatibleType { total, .. } => {
+                (StatusKind::IncompatibleType, Some(*total))
+            }
+            EndpointEvent::DeadlineMissed { total } => (StatusKind::DeadlineMissed, Some(*total)),
+            EndpointEvent::LivelinessLost { total } => (StatusKind::LivelinessLost, Some(*total)),
+            EndpointEvent::SampleLost { total, .. } => (StatusKind::MessageLost, Some(*total)),
             // The runtime logs them.
             EndpointEvent::SampleRejected { .. }
             | EndpointEvent::NotStored { .. }
             | EndpointEvent::ReaderStalled { .. } => return None,
         };
         let status = self.status(kind);
-        match event {
-            EndpointEvent::Matched { total, current, .. } => {
-                status.note_total(*total);
-                status.note_current(*current);
-            }
-            EndpointEvent::IncompatibleQos {
-                total, policies, ..
-            } => {
-                status.note_total(*total);
-                status.last_policy_kind = policy_kind(policies.first().copied());
-            }
-            EndpointEvent::LivelinessChanged {
-                alive, not_alive, ..
-            } => {
-                status.note_current(*alive);
-                note(
-                    to_u64(*not_alive),
-                    &mut status.not_alive,
-                    &mut status.not_alive_change,
-                );
-            }
-            EndpointEvent::IncompatibleType { total, .. }
-            | EndpointEvent::DeadlineMissed { total }
-            | EndpointEvent::LivelinessLost { total }
-            | EndpointEvent::SampleLost { total, .. } => status.note_total(*total),
-            EndpointEvent::SampleRejected { .. }
-            | EndpointEvent::NotStored { .. }
-            | EndpointEvent::ReaderStalled { .. } => {}
+        if let Some(total) = total {
+            status.note_total(total);
         }
-        status.untaken = status.untaken.saturating_add(1);
+        status.is_untaken = true;
         Some(kind)
     }
 
@@ -138,13 +134,13 @@ impl EventStatuses {
         status.total_change = 0;
         status.current_change = 0;
         status.not_alive_change = 0;
-        status.untaken = 0;
+        status.is_untaken = false;
         taken
     }
 
     /// Whether the status of a kind has changes that were not taken.
     pub fn is_untaken(&self, kind: StatusKind) -> bool {
-        self.0[kind as usize].untaken > 0
+        self.0[kind as usize].is_untaken
     }
 }
 
@@ -170,7 +166,6 @@ mod tests {
         let status = statuses.take(StatusKind::Matched);
         assert_eq!((status.total, status.total_change), (2, 2));
         assert_eq!((status.current, status.current_change), (1, 1));
-        assert_eq!(status.untaken, 3);
         assert!(!statuses.is_untaken(StatusKind::Matched));
         statuses.apply(&matched(2, 0, -1));
         let status = statuses.take(StatusKind::Matched);
@@ -186,7 +181,7 @@ mod tests {
             policies: vec![PolicyId::Reliability, PolicyId::Durability],
         });
         let first = statuses.take(StatusKind::IncompatibleQos);
-        assert_eq!((first.total, first.last_policy_kind), (i32::MAX, 16));
+        assert_eq!((first.total, first.last_policy_kind), (i64::MAX, 16));
         let again = statuses.take(StatusKind::IncompatibleQos);
         assert_eq!((again.total_change, again.last_policy_kind), (0, 16));
         let lost = EndpointEvent::NotStored {

@@ -72,7 +72,7 @@ pub const MATCH_REPORTS_MAX: usize = 16_384;
 pub struct Graph {
     core: Arc<Core>,
     /// The context, which leaves the graph when its last owner is dropped.
-    _context: Option<Arc<dyn Any + Send + Sync>>,
+    _context: Arc<dyn Any + Send + Sync>,
 }
 
 impl fmt::Debug for Graph {
@@ -233,7 +233,8 @@ impl MatchReport {
 
 impl Graph {
     /// The graph that this runtime sees. `context` lives as long as the graph does.
-    pub fn new(core: Arc<Core>, context: Option<Arc<dyn Any + Send + Sync>>) -> Self {
+    #[doc(hidden)]
+    pub fn new(core: Arc<Core>, context: Arc<dyn Any + Send + Sync>) -> Self {
         Self {
             core,
             _context: context,

@@ -1,9 +1,10 @@
 //! ROS client library core: the parts of a client library that need no message types of
 //! a language.
 //!
-//! `pteros` (Rust) and the Python package `rclpy` are skins on it, as rclcpp and rclpy
-//! are on ROS 2's rcl. It stands on `pteros-runtime`, which has the participant and its
-//! endpoints. Users import these modules from `pteros`.
+//! The client libraries of Rust (`pteros`) and Python (`rclpy`) stand on it, as rclcpp and
+//! rclpy on ROS 2's rcl, and the RMW plug-in uses parts of it. It stands on
+//! `pteros-runtime`, which has the participant and its endpoints. Users import from
+//! `pteros` what is public there.
 //!
 //! | concept | module |
 //! |---|---|
@@ -18,6 +19,8 @@
 //! | tf buffer | [`tf`] |
 //! | state machines of goals and of managed nodes | [`action`], [`lifecycle`] |
 //! | types of endpoints and their descriptions | [`message_type_info`], [`known_types`], [`type_description`] |
+//! | errors of creation, wrong ROS arguments | [`error`] |
+//! | local time in texts and file names | [`local_time`] |
 //! | outbound messages: payload, its memory | [`outbound_message`], [`payload`], [`payload_memory`] |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

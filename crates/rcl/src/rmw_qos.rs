@@ -59,7 +59,7 @@ pteros_msg::debug_as_display!(UnusableQosValue);
 pub enum QosCompatibility {
     /// They match.
     Ok = 0,
-    /// They may match: a policy is left to the middleware.
+    /// They may match: a policy is the system's default, or unknown.
     Warning = 1,
     /// They do not match.
     Error = 2,
@@ -149,7 +149,9 @@ impl RmwQosProfile {
     }
 
     /// Compares what a publisher offers with what a subscription requests, with the
-    /// reasons and their texts in ROS 2 (`rmw_qos_profile_check_compatible`).
+    /// reasons and their texts in ROS 2 (`rmw_qos_profile_check_compatible`). As there, a
+    /// duration of 0 is not given, and any other is a request: an infinite deadline of a
+    /// subscription does not fit a publisher whose deadline is 0, although they match.
     pub fn compatibility(&self, requested: &Self) -> (QosCompatibility, String) {
         let (mut errors, mut warnings) = (String::new(), String::new());
         for policy in comparisons(self, requested) {
@@ -280,7 +282,7 @@ fn nanoseconds(span: Span) -> i64 {
 
 /// `rmw_qos_policy_kind_t` of a policy; RMW_QOS_POLICY_INVALID without one, and for one
 /// that rmw does not have.
-pub fn policy_kind(policy: Option<PolicyId>) -> u32 {
+pub(crate) fn policy_kind(policy: Option<PolicyId>) -> u32 {
     match policy {
         Some(PolicyId::Durability) => 2,
         Some(PolicyId::Deadline) => 4,

@@ -373,7 +373,7 @@ pub struct TopicEndpointInfoArray {
 
 /// `rmw_liveliness_changed_status_t`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct LivelinessChangedStatus {
     pub alive_count: i32,
     pub not_alive_count: i32,
@@ -383,7 +383,7 @@ pub struct LivelinessChangedStatus {
 
 /// Status of missed deadlines, lost liveliness and incompatible types.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct CountStatus {
     pub total_count: i32,
     pub total_count_change: i32,
@@ -402,19 +402,9 @@ pub struct IncompatibleQosStatus {
 /// RMW_QOS_POLICY_INVALID: the last incompatible policy before there was one.
 pub const POLICY_INVALID: u32 = 1;
 
-impl Default for IncompatibleQosStatus {
-    fn default() -> Self {
-        Self {
-            total_count: 0,
-            total_count_change: 0,
-            last_policy_kind: POLICY_INVALID,
-        }
-    }
-}
-
 /// `rmw_matched_status_t`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct MatchedStatus {
     pub total_count: usize,
     pub total_count_change: usize,
@@ -424,7 +414,7 @@ pub struct MatchedStatus {
 
 /// `rmw_message_lost_status_t`.
 #[repr(C)]
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct MessageLostStatus {
     pub total_count: usize,
     pub total_count_change: usize,

@@ -87,8 +87,13 @@ fn bit(kind: u32) -> u32 {
     1u32.checked_shl(kind).unwrap_or(0)
 }
 
-fn to_usize(count: i32) -> usize {
+fn to_usize(count: i64) -> usize {
     usize::try_from(count).unwrap_or(0)
+}
+
+/// Saturates, as the statuses of rmw with 32 bits do.
+fn to_i32(count: i64) -> i32 {
+    i32::try_from(count).unwrap_or(if count < 0 { i32::MIN } else { i32::MAX })
 }
 
 impl EventState {
@@ -170,10 +175,10 @@ impl EventState {
                     let status = take(StatusKind::LivelinessChanged);
                     info.cast::<LivelinessChangedStatus>()
                         .write(LivelinessChangedStatus {
-                            alive_count: status.current,
-                            not_alive_count: status.not_alive,
-                            alive_count_change: status.current_change,
-                            not_alive_count_change: status.not_alive_change,
+                            alive_count: to_i32(status.current),
+                            not_alive_count: to_i32(status.not_alive),
+                            alive_count_change: to_i32(status.current_change),
+                            not_alive_count_change: to_i32(status.not_alive_change),
                         });
                 }
                 kind::REQUESTED_DEADLINE_MISSED | kind::OFFERED_DEADLINE_MISSED => {
@@ -187,8 +192,8 @@ impl EventState {
                     let status = take(StatusKind::IncompatibleQos);
                     info.cast::<IncompatibleQosStatus>()
                         .write(IncompatibleQosStatus {
-                            total_count: status.total,
-                            total_count_change: status.total_change,
+                            total_count: to_i32(status.total),
+                            total_count_change: to_i32(status.total_change),
                             last_policy_kind: status.last_policy_kind.max(POLICY_INVALID),
                         });
                 }
@@ -198,7 +203,7 @@ impl EventState {
                         total_count: to_usize(status.total),
                         total_count_change: to_usize(status.total_change),
                         current_count: to_usize(status.current),
-                        current_count_change: status.current_change,
+                        current_count_change: to_i32(status.current_change),
                     });
                 }
                 kind::MESSAGE_LOST => {
@@ -252,8 +257,8 @@ impl EventState {
 /// As for `EventState::take`.
 unsafe fn write_count(status: EventStatus, info: *mut c_void) {
     let counts = CountStatus {
-        total_count: status.total,
-        total_count_change: status.total_change,
+        total_count: to_i32(status.total),
+        total_count_change: to_i32(status.total_change),
     };
     // SAFETY: as for this function.
     unsafe { info.cast::<CountStatus>().write(counts) };

@@ -126,7 +126,7 @@ impl<R: Clone, W> GoalServer<R, W> {
     pub(super) fn expire(&self) {
         let now = self.node.core().core().platform.now();
         let mut table = self.table.lock();
-        let expired = table.expire(now);
+        let expired = !table.expire(now).is_empty();
         let more = table.keeps_results();
         drop(table);
         if expired {

@@ -174,7 +174,8 @@ impl<A: ActionTypeSupport> ServerGoalHandle<A> {
     /// a warning.
     ///
     /// # Errors
-    /// [`ActionError::IllegalTransition`] if the goal has already ended.
+    /// [`ActionError::IllegalTransition`] if the goal has already ended, or was deferred
+    /// and is not executed ([`Self::execute`]).
     pub fn succeed(&self, result: A::Result) -> Result<(), ActionError> {
         self.server()?
             .finish(self.id, GoalStatus::Succeeded, result)
@@ -183,7 +184,8 @@ impl<A: ActionTypeSupport> ServerGoalHandle<A> {
     /// Ends the goal as aborted.
     ///
     /// # Errors
-    /// [`ActionError::IllegalTransition`] if the goal has already ended.
+    /// [`ActionError::IllegalTransition`] if the goal has already ended, or was deferred
+    /// and is not executed ([`Self::execute`]).
     pub fn abort(&self, result: A::Result) -> Result<(), ActionError> {
         self.server()?.finish(self.id, GoalStatus::Aborted, result)
     }
@@ -203,11 +205,10 @@ impl<A: ActionTypeSupport> ServerGoalHandle<A> {
 
 impl<A: ActionTypeSupport> Drop for ServerGoalHandle<A> {
     fn drop(&mut self) {
-        if let (true, Some(server)) = (self.aborts_on_drop, self.server.upgrade()) {
-            let ended = server.finish(self.id, GoalStatus::Aborted, server.empty_result());
-            if ended.is_ok() {
-                tracing::warn!(action = %server.goals.name, "a goal handle was dropped without a result: the goal is aborted");
-            }
+        if let (true, Some(server)) = (self.aborts_on_drop, self.server.upgrade())
+            && server.end(self.id, GoalStatus::Aborted).is_ok()
+        {
+            tracing::warn!(action = %server.goals.name, "a goal handle was dropped without a result: the goal is aborted");
         }
     }
 }
@@ -383,7 +384,7 @@ impl<A: ActionTypeSupport> ActionServerCore<A> {
         if self.preempt {
             for preempted in self.goals.preempted_by(id) {
                 // The goal may have ended meanwhile.
-                let _ = self.finish(preempted.id, preempted.terminal_status, self.empty_result());
+                let _ = self.end(preempted.id, preempted.terminal_status);
             }
         }
         (self.accepted.lock())(self.goal(id, goal, true));
@@ -434,6 +435,17 @@ impl<A: ActionTypeSupport> ActionServerCore<A> {
 
     fn empty_result(&self) -> A::Result {
         A::Result::default_message(A::result_type(&self.support))
+    }
+
+    /// Ends a goal without a result, also one that was deferred and is not executed.
+    fn end(&self, id: GoalId, target: GoalStatus) -> Result<(), ActionError> {
+        // Refused for a goal that executes already.
+        let _ = self
+            .goals
+            .table
+            .lock()
+            .transition(id, GoalStatus::Executing);
+        self.finish(id, target, self.empty_result())
     }
 
     fn finish(

@@ -4,6 +4,7 @@
 //! result requests, and the selection of goals for a cancel request
 //! (`action_msgs/srv/CancelGoal`). It has no clock and no network.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use pteros_msg::message::GoalId;
@@ -12,7 +13,7 @@ use pteros_runtime::rtps::time::{Duration, Instant};
 
 /// The goal state machine has no such transition.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a goal cannot change from {status} to {target}{}", hint(*.target))]
+#[error("a goal cannot change from {status} to {target}{}", hint(*.status, *.target))]
 pub struct IllegalTransition {
     /// Current status.
     pub status: GoalStatus,
@@ -22,9 +23,12 @@ pub struct IllegalTransition {
 
 pteros_msg::debug_as_display!(IllegalTransition);
 
-fn hint(target: GoalStatus) -> &'static str {
+fn hint(status: GoalStatus, target: GoalStatus) -> &'static str {
     match target {
-        GoalStatus::Canceled => "; a cancel request must be accepted first: see is_canceling",
+        GoalStatus::Canceled => "; a cancel request must be accepted first",
+        GoalStatus::Succeeded | GoalStatus::Aborted if status == GoalStatus::Accepted => {
+            "; execute it first"
+        }
         _ => "",
     }
 }
@@ -106,11 +110,7 @@ impl fmt::Display for GoalStatus {
 const RESULT_WAITERS_MAX: usize = 64;
 
 struct GoalEntry<R, W> {
-    id: GoalId,
-    /// Time of acceptance in nanoseconds since 1970.
-    stamp: i64,
-    client: Guid,
-    status: GoalStatus,
+    summary: GoalSummary,
     /// Time of the end, and the result.
     end: Option<(Instant, R)>,
     waiters: Vec<W>,
@@ -118,7 +118,10 @@ struct GoalEntry<R, W> {
 
 /// `R` is the result type, `W` a pending result request.
 pub struct GoalTable<R, W> {
-    goals: Vec<GoalEntry<R, W>>,
+    /// By the number of the acceptance.
+    goals: BTreeMap<u64, GoalEntry<R, W>>,
+    numbers: HashMap<GoalId, u64>,
+    accepted: u64,
     goals_max: usize,
     result_timeout: Duration,
 }
@@ -156,7 +159,7 @@ pub struct CancelSelection {
 }
 
 /// `CancelGoal_Response::ERROR_NONE`.
-pub const NO_ERROR: i8 = 0;
+const NO_ERROR: i8 = 0;
 /// `CancelGoal_Response::ERROR_REJECTED`.
 pub const REJECTED: i8 = 1;
 const UNKNOWN_GOAL: i8 = 2;
@@ -166,14 +169,16 @@ impl<R: Clone, W> GoalTable<R, W> {
     /// An empty table. A result is kept for `result_timeout` after the goal has ended.
     pub fn new(goals_max: usize, result_timeout: std::time::Duration) -> Self {
         Self {
-            goals: Vec::new(),
+            goals: BTreeMap::new(),
+            numbers: HashMap::new(),
+            accepted: 0,
             goals_max,
             result_timeout: result_timeout.into(),
         }
     }
 
     fn entry(&mut self, id: GoalId) -> Option<&mut GoalEntry<R, W>> {
-        self.goals.iter_mut().find(|goal| goal.id == id)
+        self.goals.get_mut(self.numbers.get(&id)?)
     }
 
     /// Whether it has `goals_max` goals, ended ones with a kept result included.
@@ -183,40 +188,67 @@ impl<R: Clone, W> GoalTable<R, W> {
 
     /// Whether the goal is active, or has ended and its result is kept.
     pub fn contains(&self, id: GoalId) -> bool {
-        self.goals.iter().any(|goal| goal.id == id)
+        self.numbers.contains_key(&id)
     }
 
-    /// Adds a goal in the state accepted. The caller checks [`GoalTable::is_full`].
+    /// Adds a goal in the state accepted. The caller checks [`GoalTable::is_full`] and
+    /// [`GoalTable::contains`]; an id that is there already is not added.
     pub fn accept(&mut self, id: GoalId, stamp: i64, client: Guid) {
-        self.goals.push(GoalEntry {
+        if self.contains(id) {
+            return;
+        }
+        self.accepted += 1;
+        self.numbers.insert(id, self.accepted);
+        let summary = GoalSummary {
             id,
             stamp,
             client,
             status: GoalStatus::Accepted,
+        };
+        let entry = GoalEntry {
+            summary,
             end: None,
             waiters: Vec::new(),
-        });
+        };
+        self.goals.insert(self.accepted, entry);
+    }
+
+    /// Removes a goal in any state, without an answer to its result requests. Returns
+    /// whether it was there.
+    pub fn remove(&mut self, id: GoalId) -> bool {
+        let number = self.numbers.remove(&id);
+        number.is_some_and(|number| self.goals.remove(&number).is_some())
     }
 
     /// The state of a goal; unknown for one that is not in the table.
-    pub fn status(&mut self, id: GoalId) -> GoalStatus {
-        let entry = self.entry(id);
-        entry.map_or(GoalStatus::Unknown, |goal| goal.status)
+    pub fn status(&self, id: GoalId) -> GoalStatus {
+        let number = self.numbers.get(&id);
+        let entry = number.and_then(|number| self.goals.get(number));
+        entry.map_or(GoalStatus::Unknown, |goal| goal.summary.status)
     }
 
-    /// Changes the status of an active goal.
+    /// Lets an active goal become executing or canceling. [`GoalTable::finish`] ends it.
+    ///
+    /// # Errors
+    /// [`IllegalTransition`] if the state machine has no such transition, or the target
+    /// is a terminal state.
     pub fn transition(&mut self, id: GoalId, target: GoalStatus) -> Result<(), IllegalTransition> {
         let status = self.status(id);
-        if !status.can_become(target) {
-            return Err(IllegalTransition { status, target });
+        match self.entry(id) {
+            Some(goal) if status.can_become(target) && !target.is_terminal() => {
+                goal.summary.status = target;
+                Ok(())
+            }
+            _ => Err(IllegalTransition { status, target }),
         }
-        if let Some(goal) = self.entry(id) {
-            goal.status = target;
-        }
-        Ok(())
     }
 
-    /// Ends a goal. Returns the pending result requests.
+    /// Ends a goal as succeeded, aborted or canceled. Returns the pending result requests.
+    ///
+    /// # Errors
+    /// [`IllegalTransition`] if the state machine has no such transition, or the target
+    /// is no terminal state. As in rcl_action, a goal that is accepted and was not
+    /// executed cannot end.
     pub fn finish(
         &mut self,
         now: Instant,
@@ -224,17 +256,15 @@ impl<R: Clone, W> GoalTable<R, W> {
         target: GoalStatus,
         result: R,
     ) -> Result<Vec<W>, IllegalTransition> {
-        // A goal that ends without execution passes through executing first.
-        if self.status(id) == GoalStatus::Accepted && target != GoalStatus::Canceled {
-            self.transition(id, GoalStatus::Executing)?;
+        let status = self.status(id);
+        match self.entry(id) {
+            Some(goal) if status.can_become(target) && target.is_terminal() => {
+                goal.summary.status = target;
+                goal.end = Some((now, result));
+                Ok(std::mem::take(&mut goal.waiters))
+            }
+            _ => Err(IllegalTransition { status, target }),
         }
-        self.transition(id, target)?;
-        let Some(goal) = self.entry(id) else {
-            return Ok(Vec::new());
-        };
-        goal.end = Some((now, result));
-        let waiters = std::mem::take(&mut goal.waiters);
-        Ok(waiters)
     }
 
     /// Answers a result request, or keeps it until the goal ends; at most 64 per goal.
@@ -244,7 +274,9 @@ impl<R: Clone, W> GoalTable<R, W> {
             return ResultLookup::Unknown(requester);
         };
         match &goal.end {
-            Some((_, result)) => ResultLookup::Ended(requester, goal.status, result.clone()),
+            Some((_, result)) => {
+                ResultLookup::Ended(requester, goal.summary.status, result.clone())
+            }
             None if goal.waiters.len() >= RESULT_WAITERS_MAX => ResultLookup::Unknown(requester),
             None => {
                 goal.waiters.push(requester);
@@ -253,24 +285,29 @@ impl<R: Clone, W> GoalTable<R, W> {
         }
     }
 
-    /// Removes goals whose results have expired. Returns whether there were any.
-    pub fn expire(&mut self, now: Instant) -> bool {
-        let (before, result_timeout) = (self.goals.len(), self.result_timeout);
-        self.goals.retain(|goal| match &goal.end {
-            Some((end, _)) => now < end.after(result_timeout),
-            None => true,
-        });
-        self.goals.len() < before
+    /// Removes goals whose results have expired, and returns their ids.
+    pub fn expire(&mut self, now: Instant) -> Vec<GoalId> {
+        let result_timeout = self.result_timeout;
+        let has_expired = |_: &u64, goal: &mut GoalEntry<R, W>| {
+            let end = goal.end.as_ref();
+            end.is_some_and(|(end, _)| now >= end.after(result_timeout))
+        };
+        let expired = self.goals.extract_if(.., has_expired);
+        let expired: Vec<_> = expired.map(|(_, goal)| goal.summary.id).collect();
+        for id in &expired {
+            self.numbers.remove(id);
+        }
+        expired
     }
 
     /// Whether there are results that will expire.
     pub fn keeps_results(&self) -> bool {
-        self.goals.iter().any(|goal| goal.end.is_some())
+        self.goals.values().any(|goal| goal.end.is_some())
     }
 
     /// When the first of the kept results expires.
     pub fn next_expiry(&self) -> Option<Instant> {
-        let ends = self.goals.iter().filter_map(|goal| goal.end.as_ref());
+        let ends = self.goals.values().filter_map(|goal| goal.end.as_ref());
         ends.map(|(end, _)| end.after(self.result_timeout)).min()
     }
 
@@ -281,32 +318,26 @@ impl<R: Clone, W> GoalTable<R, W> {
 
     /// All goals in the order of acceptance.
     pub fn all(&self) -> impl Iterator<Item = GoalSummary> {
-        self.goals.iter().map(|goal| GoalSummary {
-            id: goal.id,
-            stamp: goal.stamp,
-            client: goal.client,
-            status: goal.status,
-        })
+        self.goals.values().map(|goal| goal.summary)
     }
 
     /// Selects the goals of a cancel request. An id alone selects that goal. A
     /// stamp selects all goals accepted until then, plus the goal with the id.
     /// Neither selects all goals.
-    pub fn select_for_cancel(&mut self, id: GoalId, stamp: i64) -> CancelSelection {
+    pub fn select_for_cancel(&self, id: GoalId, stamp: i64) -> CancelSelection {
         let is_cancelable = |status: GoalStatus| status.can_become(GoalStatus::Canceling);
         let has_id = id != [0; 16];
         if has_id && stamp == 0 {
-            let status = self.entry(id).map(|goal| goal.status);
-            let (code, goals) = match status {
-                None => (UNKNOWN_GOAL, Vec::new()),
-                Some(status) if is_cancelable(status) => (NO_ERROR, vec![id]),
+            let (code, goals) = match self.status(id) {
+                GoalStatus::Unknown => (UNKNOWN_GOAL, Vec::new()),
+                status if is_cancelable(status) => (NO_ERROR, vec![id]),
                 // Also a goal that is already canceling, as in rcl_action.
-                Some(_) => (TERMINATED, Vec::new()),
+                _ => (TERMINATED, Vec::new()),
             };
             return CancelSelection { code, goals };
         }
         let until = if stamp == 0 { i64::MAX } else { stamp };
-        let selected = self.goals.iter().filter(|goal| {
+        let selected = self.all().filter(|goal| {
             is_cancelable(goal.status) && (goal.stamp <= until || (has_id && goal.id == id))
         });
         CancelSelection {
@@ -338,6 +369,7 @@ mod tests {
             table.accept(id, stamp, Guid::default());
         }
         assert!(table.is_full());
+        table.transition(C, G::Executing).unwrap();
         table.finish(at(0), C, G::Succeeded, "done").unwrap();
         table
     }
@@ -368,7 +400,7 @@ mod tests {
         let mut table = three_goals();
         let illegal = table.finish(at(0), A, G::Canceled, "").unwrap_err();
         assert!(
-            illegal.to_string().contains("see is_canceling"),
+            illegal.to_string().contains("must be accepted first"),
             "{illegal}"
         );
         table.transition(A, G::Executing).unwrap();
@@ -378,10 +410,16 @@ mod tests {
         assert!(table.finish(at(0), A, G::Succeeded, "").is_err());
         assert!(table.transition([9; 16], G::Executing).is_err());
         assert_eq!(table.status(A), G::Canceled);
+        // A goal that is not executed, and a terminal state without a result.
+        let unexecuted = table.finish(at(0), B, G::Succeeded, "").unwrap_err();
+        assert!(unexecuted.to_string().ends_with("execute it first"));
+        table.transition(B, G::Executing).unwrap();
+        assert!(table.transition(B, G::Succeeded).is_err());
+        assert!(table.finish(at(0), B, G::Canceling, "").is_err());
         let listed: Vec<_> = table.all().map(|goal| (goal.id, goal.status)).collect();
         assert_eq!(
             listed,
-            [(A, G::Canceled), (B, G::Accepted), (C, G::Succeeded)]
+            [(A, G::Canceled), (B, G::Executing), (C, G::Succeeded)]
         );
     }
 
@@ -392,6 +430,7 @@ mod tests {
             table.request_result(at(1), A, 1),
             ResultLookup::Pending
         ));
+        table.transition(A, G::Executing).unwrap();
         assert_eq!(table.finish(at(2), A, G::Aborted, "bad").unwrap(), vec![1]);
         let kept = table.request_result(at(9), C, 2);
         assert!(matches!(kept, ResultLookup::Ended(2, G::Succeeded, "done")));
@@ -400,10 +439,21 @@ mod tests {
         let kept = table.request_result(at(11), A, 4);
         assert!(matches!(kept, ResultLookup::Ended(4, G::Aborted, "bad")));
         assert_eq!(table.next_expiry(), Some(at(12)));
-        assert!(table.expire(at(12)));
+        assert_eq!(table.expire(at(12)), [A]);
         assert!(!table.keeps_results() && table.next_expiry().is_none());
         // An active goal never expires.
-        assert!(!table.expire(at(1_000)) && table.contains(B));
+        assert!(table.expire(at(1_000)).is_empty() && table.contains(B));
+    }
+
+    #[test]
+    fn a_removed_goal_is_unknown_and_its_id_can_be_used_again() {
+        let mut table = three_goals();
+        assert!(table.remove(B) && !table.remove(B));
+        assert_eq!(table.status(B), G::Unknown);
+        assert_eq!(selection(&mut table, B, 0), (UNKNOWN_GOAL, vec![]));
+        table.accept(B, 40, Guid::default());
+        let order: Vec<_> = table.all().map(|goal| goal.id).collect();
+        assert_eq!(order, [A, C, B]);
     }
 
     fn id_of(name: &str) -> GoalId {
@@ -421,6 +471,7 @@ mod tests {
         }
         table.transition(id_of("a"), G::Executing).unwrap();
         table.transition(id_of("c"), G::Canceling).unwrap();
+        table.transition(id_of("d"), G::Executing).unwrap();
         table
             .finish(Instant::ZERO, id_of("d"), G::Succeeded, ())
             .unwrap();
@@ -436,8 +487,12 @@ mod tests {
             result.expect("only the last step is refused");
             let target = (0..7)
                 .map(GoalStatus::from_id)
-                .find(|status| status.to_string() == *step);
-            result = table.transition(A, target.expect("a status"));
+                .find(|status| status.to_string() == *step)
+                .expect("a status");
+            result = match target.is_terminal() {
+                true => table.finish(Instant::ZERO, A, target, ()).map(drop),
+                false => table.transition(A, target),
+            };
         }
         match result {
             Ok(()) => table.status(A).to_string(),

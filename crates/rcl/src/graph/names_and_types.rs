@@ -125,7 +125,11 @@ pub fn names_and_types_of_node(
             namespace: namespace.to_owned(),
         });
     };
-    let owned: BTreeSet<Guid> = node.readers.iter().chain(&node.writers).copied().collect();
+    // A participant can name endpoints of another one; see `owner_of`.
+    let listed_by_node = node.readers.iter().chain(&node.writers).copied();
+    let owned: BTreeSet<Guid> = listed_by_node
+        .filter(|guid| guid.prefix == node.participant)
+        .collect();
     let endpoints =
         graph.endpoints_if(|guid, topic| owned.contains(&guid) && role.includes(guid, topic));
     Ok(names_and_types(&endpoints, listed))

@@ -79,6 +79,7 @@ const FILES: std::ops::RangeInclusive<u32> = 1..=100;
 
 /// Log file options with all fields resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct LogFileSettings {
     /// `None` writes no file.
     pub folder: Option<PathBuf>,

@@ -131,6 +131,7 @@ impl TransformBuffer {
     }
 
     /// Inserts several transforms and returns those that were rejected.
+    #[doc(hidden)]
     pub fn insert_all(
         &self,
         transforms: &[TransformStamped],
@@ -156,6 +157,7 @@ impl TransformBuffer {
     }
 
     /// Sets the function that names the node of a publisher.
+    #[doc(hidden)]
     pub fn set_publisher_names(&self, name_of: NameOf) {
         let _ = self.inner.name_of.set(name_of);
     }
@@ -245,6 +247,7 @@ impl TransformBuffer {
     }
 
     /// [`TransformBuffer::lookup_transform`] without the reason of a failure.
+    #[doc(hidden)]
     pub fn try_lookup_transform(
         &self,
         target: &str,

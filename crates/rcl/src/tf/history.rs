@@ -10,7 +10,7 @@ pub type FrameId = u32;
 
 /// A frame's pose in its parent at one time.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct TransformEntry {
+pub(super) struct TransformEntry {
     /// Nanoseconds.
     pub stamp: i64,
     pub parent: FrameId,
@@ -20,7 +20,7 @@ pub struct TransformEntry {
 
 /// The transforms of a frame.
 #[derive(Debug, Default)]
-pub enum TransformHistory {
+pub(super) enum TransformHistory {
     /// The frame is only named as a parent.
     #[default]
     Empty,
@@ -32,7 +32,7 @@ pub enum TransformHistory {
 
 /// Why there is no transform for a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HistoryMiss {
+pub(super) enum HistoryMiss {
     /// The frame has no parent.
     NoParent,
     /// All transforms are later.
@@ -45,7 +45,7 @@ impl TransformHistory {
     /// The newest stamp and parent; `None` for a frame without parent.
     ///
     /// A static transform has no stamp.
-    pub fn newest(&self) -> Option<(Option<i64>, FrameId)> {
+    pub(super) fn newest(&self) -> Option<(Option<i64>, FrameId)> {
         match self {
             Self::Empty => None,
             Self::Static(entry) => Some((None, entry.parent)),
@@ -57,7 +57,7 @@ impl TransformHistory {
     }
 
     /// The oldest and newest stamp of a frame that is not static.
-    pub fn span(&self) -> Option<(i64, i64)> {
+    pub(super) fn span(&self) -> Option<(i64, i64)> {
         match self {
             Self::Moving(entries) => Some((entries.front()?.stamp, entries.back()?.stamp)),
             Self::Empty | Self::Static(_) => None,
@@ -65,7 +65,7 @@ impl TransformHistory {
     }
 
     /// Number of transforms kept.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         match self {
             Self::Empty => 0,
             Self::Static(_) => 1,
@@ -76,7 +76,7 @@ impl TransformHistory {
     /// The pose at a time, interpolated between two transforms of the same parent.
     ///
     /// With different parents, the earlier one holds until the later one.
-    pub fn at(&self, time: i64) -> Result<TransformEntry, HistoryMiss> {
+    pub(super) fn at(&self, time: i64) -> Result<TransformEntry, HistoryMiss> {
         let entries = match self {
             Self::Empty => return Err(HistoryMiss::NoParent),
             Self::Static(entry) => return Ok(*entry),
@@ -98,7 +98,7 @@ impl TransformHistory {
 
     /// Inserts a transform in order; replaces one of the same time. True if the
     /// number grew.
-    pub fn insert(&mut self, entry: TransformEntry) -> bool {
+    pub(super) fn insert(&mut self, entry: TransformEntry) -> bool {
         let Self::Moving(entries) = self else {
             *self = Self::Moving(VecDeque::from([entry]));
             return true;
@@ -121,7 +121,7 @@ impl TransformHistory {
     }
 
     /// Drops transforms older than `oldest`; returns their number.
-    pub fn prune(&mut self, oldest: i64) -> usize {
+    pub(super) fn prune(&mut self, oldest: i64) -> usize {
         let Self::Moving(entries) = self else {
             return 0;
         };
@@ -133,7 +133,7 @@ impl TransformHistory {
     }
 
     /// Drops the oldest transform, unless it is the only one.
-    pub fn drop_oldest(&mut self) -> bool {
+    pub(super) fn drop_oldest(&mut self) -> bool {
         match self {
             Self::Moving(entries) if entries.len() > 1 => entries.pop_front().is_some(),
             _ => false,

@@ -19,6 +19,18 @@ pub fn handle_request(
     types: &KnownTypes,
     asked: &srv::GetTypeDescriptionRequest,
 ) -> srv::GetTypeDescriptionResponse {
+    answer(asked, |hash| {
+        let (description, texts) = types.describe(hash)?;
+        Some((description, texts()))
+    })
+}
+
+/// Answers a request from the type that `find` has for a hash, with the definitions that
+/// it was generated from, if it is not a standard one.
+pub fn answer<'a>(
+    asked: &srv::GetTypeDescriptionRequest,
+    find: impl FnOnce(&TypeHash) -> Option<(TypeDescription, Option<&'a InterfaceLibrary>)>,
+) -> srv::GetTypeDescriptionResponse {
     let refused = |failure_reason: String| srv::GetTypeDescriptionResponse {
         failure_reason,
         ..Default::default()
@@ -29,25 +41,15 @@ pub fn handle_request(
             asked.type_hash
         ));
     };
-    let Some((description, texts)) = types.describe(&hash) else {
+    let Some((description, texts)) = find(&hash) else {
         return refused(format!(
             "Type not currently in use by this node: {} {hash}",
             asked.type_name
         ));
     };
-    response(description, asked.include_type_sources, texts())
-}
-
-/// The answer for a type. `texts` are the definitions that it was generated from, if it
-/// is not a standard one.
-pub fn response(
-    description: TypeDescription,
-    with_sources: bool,
-    texts: Option<&InterfaceLibrary>,
-) -> srv::GetTypeDescriptionResponse {
     srv::GetTypeDescriptionResponse {
         successful: true,
-        type_sources: if with_sources {
+        type_sources: if asked.include_type_sources {
             source::sources_of(&description, texts)
         } else {
             Vec::new()

@@ -172,6 +172,7 @@ class ServerGoalHandle(Generic):
         """Forget the goal."""
         with self._lock:
             self._destroyed = True
+        self._action_server._forget(self._key)
 
 
 def _nanoseconds(stamp: Any) -> int:
@@ -320,7 +321,11 @@ class ActionServer(StaticWaitable):
         info = GoalInfo()
         info.goal_id = goal_id
         accepted = False
-        if not self._goals.contains(key):
+        if self._goals.is_full():
+            self._logger.warning(
+                'Goal rejected: the table of goals is full. Let goals end, or lower '
+                'result_timeout.')
+        elif not self._goals.contains(key):
             response = await await_or_execute(self._goal_callback, request.goal)
             if isinstance(response, GoalResponse):
                 accepted = response is GoalResponse.ACCEPT
@@ -372,6 +377,9 @@ class ActionServer(StaticWaitable):
         response.result = result
         with self._lock:
             future = self._result_futures.get(key)
+            if key not in self._goal_handles:
+                # The handle was destroyed meanwhile.
+                self._result_futures.pop(key, None)
         if future is not None:
             future.set_result(response)
 
@@ -417,9 +425,10 @@ class ActionServer(StaticWaitable):
     def _publish_status(self) -> None:
         message = GoalStatusArray()
         with self._lock:
+            # Both are in the order of acceptance.
             message.status_list = [
-                GoalStatus(goal_info=each._goal_info, status=each.status)
-                for each in self._goal_handles.values()]
+                GoalStatus(goal_info=each._goal_info, status=status)
+                for each, status in zip(self._goal_handles.values(), self._goals.statuses())]
         self._status_publisher.publish(message)
 
     # --- expiry
@@ -438,10 +447,23 @@ class ActionServer(StaticWaitable):
 
     def _expire_goals(self) -> None:
         with self._lock:
-            for key in self._goals.expire(self._now_ns()):
-                self._goal_handles.pop(key).destroy()
+            expired = self._goals.expire(self._now_ns())
+            for key in expired:
                 self._result_futures.pop(key, None)
+            handles = [self._goal_handles.pop(key, None) for key in expired]
+        # A handle's lock is held while it publishes feedback.
+        for goal_handle in handles:
+            if goal_handle is not None:
+                goal_handle.destroy()
         self.notify_goal_done()
+
+    def _forget(self, key: bytes) -> None:
+        """Remove a goal; its execute callback, if it runs, still answers result requests."""
+        with self._lock:
+            goal_handle = self._goal_handles.get(key)
+            if goal_handle is not None and goal_handle._destroyed:
+                del self._goal_handles[key]
+                self._goals.remove(key)
 
     # --- callbacks
 
