@@ -77,7 +77,9 @@ fn owner(path: &str) -> String {
 fn count(path: &str, text: &str, row: &mut Row) {
     let lines = text.lines().count();
     let mut add = |kind: Kind, lines: usize| *row.entry(kind).or_default() += lines;
-    let is_named_as_tests = path.contains("/tests/") || path.ends_with("tests.rs");
+    let is_named_as_tests = path.contains("/tests/")
+        || path.ends_with("tests.rs")
+        || path.starts_with("crates/test_support/");
     let folder = path.split('/').next().unwrap_or_default();
     if path.contains("/generated/") {
         add(Generated, lines);
@@ -164,6 +166,8 @@ mod tests {
         );
         assert_eq!(kinds("crates/msg/tests/x.rs", text), [(Tests, 4)]);
         assert_eq!(kinds("crates/msg/examples/x.rs", text), [(Examples, 4)]);
+        let helper = "crates/test_support/src/peer.rs";
+        assert_eq!(kinds(helper, text), [(Tests, 4)]);
         assert_eq!(kinds("tools/xtask/src/tests.rs", text), [(Tools, 4)]);
         assert_eq!(kinds("verify/sim/src/lib.rs", text), [(Verification, 4)]);
         assert_eq!(kinds("crates/a/src/generated/b.rs", text), [(Generated, 4)]);
