@@ -77,9 +77,7 @@ fn owner(path: &str) -> String {
 fn count(path: &str, text: &str, row: &mut Row) {
     let lines = text.lines().count();
     let mut add = |kind: Kind, lines: usize| *row.entry(kind).or_default() += lines;
-    let is_named_as_tests = path.contains("/tests/")
-        || path.ends_with("tests.rs")
-        || path.starts_with("crates/test_support/");
+    let is_named_as_tests = path.contains("/tests/") || path.ends_with("tests.rs");
     let folder = path.split('/').next().unwrap_or_default();
     if path.contains("/generated/") {
         add(Generated, lines);
@@ -89,6 +87,8 @@ fn count(path: &str, text: &str, row: &mut Row) {
         add(Verification, lines);
     } else if folder != "crates" {
         add(Tools, lines);
+    } else if path.starts_with("crates/test_support/") {
+        add(Tests, lines);
     } else if is_named_as_tests {
         let is_inline = path.split('/').nth(2) == Some("src");
         add(if is_inline { InlineTests } else { Tests }, lines);
