@@ -444,12 +444,10 @@ impl Core {
             }
             ParticipantEvent::ParticipantLost { prefix, reason } => {
                 self.shm_connections.end_connection(prefix);
-                if reason == LostReason::Restarted {
-                    for reader in self.endpoints.read().readers.values() {
-                        reader.machine.lock().forget_resume_points(prefix);
-                        reader.forget_participant(prefix);
-                    }
-                } else if reason == LostReason::LeaseExpired {
+                for reader in self.endpoints.read().readers.values() {
+                    reader.forget_participant(prefix, reason == LostReason::Restarted);
+                }
+                if reason == LostReason::LeaseExpired {
                     self.note_interruption(prefix);
                 }
             }
