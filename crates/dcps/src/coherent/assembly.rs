@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use pteros_rtps::coherent_mark::{CoherentMark, CoherentMarkKind};
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::qos::Presentation;
 use pteros_rtps::time::Instant;
 
@@ -13,6 +13,10 @@ use super::batch::{DroppedByReader, GroupDialect, MatchKey, ReadyBatch};
 use super::group_merge::GroupMerge;
 use super::writer_stream::{ReceivedChange, StreamOutput, WriterStream};
 use crate::sample::queued_sample::QueuedSample;
+
+/// Publishers without matched writers whose order is remembered: a further writer
+/// continues it. Beyond that one is forgotten.
+const IDLE_PUBLISHERS_MAX: usize = 64;
 
 /// A match between a writer and a reader, as announced.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +39,8 @@ pub(crate) struct SetAssembly {
     publishers: BTreeMap<Guid, GroupMerge>,
     /// Whether sets of several writers may be released.
     is_open: bool,
+    /// When a reader last had many samples to take, see [`GroupMerge::advance`].
+    pub busy_at: Instant,
     pub dropped: DroppedByReader,
 }
 
@@ -46,6 +52,7 @@ impl SetAssembly {
             streams: BTreeMap::new(),
             publishers: BTreeMap::new(),
             is_open: true,
+            busy_at: Instant::ZERO,
             dropped: DroppedByReader::default(),
         }
     }
@@ -61,7 +68,7 @@ impl SetAssembly {
         self.is_open = true;
         for merge in self.publishers.values_mut() {
             merge.is_open = true;
-            merge.advance(now, &mut self.dropped, &mut out);
+            merge.advance((now, self.busy_at), &mut self.dropped, &mut out);
         }
     }
 
@@ -80,7 +87,7 @@ impl SetAssembly {
         self.streams.retain(|key, _| key.reader != reader);
         for merge in self.publishers.values_mut() {
             merge.remove_reader(reader);
-            merge.advance(now, &mut self.dropped, &mut out);
+            merge.advance((now, self.busy_at), &mut self.dropped, &mut out);
         }
         self.publishers.retain(|_, merge| !merge.has_no_writers());
         self.dropped.take(reader);
@@ -133,10 +140,18 @@ impl SetAssembly {
             merge.add_output(now, key, StreamOutput::Part(part), &mut self.dropped);
         }
         merge.remove_writer(key);
-        merge.advance(now, &mut self.dropped, &mut out);
-        if merge.has_no_writers() {
+        merge.advance((now, self.busy_at), &mut self.dropped, &mut out);
+        let idle = self.publishers.iter().filter(|(_, m)| m.has_no_writers());
+        if idle.count() > IDLE_PUBLISHERS_MAX {
             self.publishers.remove(&publisher);
         }
+    }
+
+    /// Forgets the order of the publishers of a participant whose writers are all gone.
+    /// The next participant with its GUID begins anew.
+    pub fn forget_participant(&mut self, prefix: GuidPrefix) {
+        self.publishers
+            .retain(|publisher, merge| publisher.prefix != prefix || !merge.has_no_writers());
     }
 
     /// Everything up to a sequence number is settled, and the publisher is at
@@ -155,7 +170,7 @@ impl SetAssembly {
         stream.note_settled(sequence, group_sequence);
         if let Some(merge) = self.publishers.get_mut(publisher) {
             merge.note_writer_passed(key, group_sequence);
-            merge.advance(now, &mut self.dropped, &mut out);
+            merge.advance((now, self.busy_at), &mut self.dropped, &mut out);
         }
     }
 
@@ -169,7 +184,7 @@ impl SetAssembly {
     ) {
         if let Some(merge) = self.publishers.get_mut(&publisher) {
             merge.note_discovered(known);
-            merge.advance(now, &mut self.dropped, &mut out);
+            merge.advance((now, self.busy_at), &mut self.dropped, &mut out);
         }
     }
 
@@ -223,14 +238,16 @@ impl SetAssembly {
                 if let Some(group_sequence) = group_sequence.filter(|_| is_filtered) {
                     merge.note_writer_position(key, group_sequence.0);
                 }
-                merge.advance(now, dropped, &mut out);
+                merge.advance((now, self.busy_at), dropped, &mut out);
             }
         }
     }
 
     /// The publishers that have matched writers.
     pub fn matched_publishers(&self) -> Vec<Guid> {
-        self.publishers.keys().copied().collect()
+        let all = self.publishers.iter();
+        let matched = all.filter(|(_, merge)| !merge.has_no_writers());
+        matched.map(|(publisher, _)| *publisher).collect()
     }
 
     /// When [`SetAssembly::handle_timeout`] has work, if ever.
@@ -252,7 +269,7 @@ impl SetAssembly {
     /// Releases units whose waiting time has ended.
     pub fn handle_timeout(&mut self, now: Instant, mut out: impl FnMut(ReadyBatch)) {
         for merge in self.publishers.values_mut() {
-            merge.advance(now, &mut self.dropped, &mut out);
+            merge.advance((now, self.busy_at), &mut self.dropped, &mut out);
         }
     }
 }

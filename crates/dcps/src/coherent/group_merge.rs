@@ -29,7 +29,8 @@ const ORDER_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long sets and ordered samples wait for writers that announce their position:
 /// as long as a lossy link needs for many retransmissions. A writer silent for
 /// longer is unreachable. Other samples are released without it, and a set without
-/// its part is dropped.
+/// its part is dropped. While a reader is busy ([`GroupMerge::advance`]), it is what the
+/// writers wait for, and no time counts.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sets and samples of one publisher that wait at a time. Beyond it the oldest is
@@ -66,8 +67,9 @@ pub(crate) struct GroupMerge {
     /// Samples in the units, and their bytes.
     held: usize,
     held_bytes: usize,
-    /// When the merge was last evaluated.
+    /// When the merge was last evaluated, and when a reader last was busy.
     evaluated_at: Instant,
+    busy_at: Instant,
     /// The digests of the writers that discovery shows and has shown, as sets name them.
     /// A writer that is gone had its part in sets that come late.
     discovered: VecDeque<[u8; 4]>,
@@ -134,6 +136,7 @@ impl GroupMerge {
             held: 0,
             held_bytes: 0,
             evaluated_at: Instant::ZERO,
+            busy_at: Instant::ZERO,
             discovered: VecDeque::new(),
             dropped_sets: BTreeSet::new(),
         }
@@ -308,14 +311,16 @@ impl GroupMerge {
         }
     }
 
-    /// Releases what has become ready, in order.
+    /// Releases what has become ready, in order. `busy_at`: until then a reader had so
+    /// many samples to take that it may have kept its writers waiting.
     pub fn advance(
         &mut self,
-        now: Instant,
+        (now, busy_at): (Instant, Instant),
         dropped: &mut DroppedByReader,
         mut out: impl FnMut(ReadyBatch),
     ) {
         self.evaluated_at = now;
+        self.busy_at = busy_at;
         loop {
             let full = self.units.len() > UNITS_MAX
                 || self.held > SAMPLES_MAX
@@ -388,7 +393,8 @@ impl GroupMerge {
     /// In ordered access every unit waits for that. Without order a unit waits only
     /// for the sets before it.
     fn awaits_earlier(&self, now: Instant, group_sequence: i64, unit: &MergeUnit) -> bool {
-        let waited = |timeout| now >= unit.since.after(timeout);
+        let since = unit.since.max(self.busy_at);
+        let waited = |timeout| now >= since.after(timeout);
         let (waited, waited_long) = (waited(ORDER_TIMEOUT), waited(WRITER_TIMEOUT));
         let is_awaited = |sends_group_info| {
             if sends_group_info {
@@ -431,7 +437,8 @@ impl GroupMerge {
             };
         }
         let all = self.has_all_ends(unit);
-        let has_waited = |timeout| now >= unit.since.after(timeout);
+        let since = unit.since.max(self.busy_at);
+        let has_waited = |timeout| now >= since.after(timeout);
         let is_known = all && self.knows_writers(group_sequence, unit);
         let is_excused = all && !self.has_own_names() && has_waited(DISCOVERY_TIMEOUT);
         if is_known || is_excused {
@@ -473,6 +480,7 @@ impl GroupMerge {
     /// When the next wait for the first unit times out.
     pub fn wakes_at(&self) -> Option<Instant> {
         let (group_sequence, unit) = self.units.first_key_value().filter(|_| self.is_open)?;
+        let since = unit.since.max(self.busy_at);
         let timeout = if unit.is_set && !self.is_broken(unit) {
             if self.has_all_ends(unit) && !self.has_own_names() {
                 DISCOVERY_TIMEOUT
@@ -481,13 +489,13 @@ impl GroupMerge {
             }
         } else {
             let mut behind = self.writers_behind(*group_sequence, unit);
-            let is_over = self.evaluated_at >= unit.since.after(ORDER_TIMEOUT);
+            let is_over = self.evaluated_at >= since.after(ORDER_TIMEOUT);
             if !is_over && behind.any(|p| !p.sends_group_info) {
                 ORDER_TIMEOUT
             } else {
                 WRITER_TIMEOUT
             }
         };
-        Some(unit.since.after(timeout))
+        Some(since.after(timeout))
     }
 }

@@ -26,6 +26,8 @@ pub struct ReadySets {
     by_source_timestamp: bool,
     /// The order key of the last sample taken.
     last_taken: Option<SourceOrderKey>,
+    /// When a sample of a busy reader was last taken.
+    busy_at: Instant,
 }
 
 /// Ends of instances that may wait for a reader, as many as it may have instances.
@@ -142,6 +144,17 @@ impl ReadySets {
     pub fn is_half_empty(&self, reader: usize) -> bool {
         let quota = self.quotas.get(reader);
         quota.is_none_or(|s| s.queued.samples + s.shown.samples <= s.total / 2)
+    }
+
+    /// When a KEEP_ALL reader last was more than half full, so that it may have kept its
+    /// writers waiting since it was full: `now`, or when its last such sample was taken.
+    pub fn busy_at(&self, now: Instant) -> Instant {
+        if self.is_busy() { now } else { self.busy_at }
+    }
+
+    fn is_busy(&self) -> bool {
+        let mut all = self.quotas.iter().enumerate();
+        all.any(|(reader, quota)| quota.keep_all && !self.is_half_empty(reader))
     }
 
     /// The first limit that is exceeded for a reader: what, how much it holds, the
@@ -289,6 +302,9 @@ impl ReadySets {
     /// Takes the oldest batch for reading. A set is taken as a whole once it was
     /// begun, so its LIFESPAN is checked here once.
     pub fn next(&mut self, now: impl Fn() -> Instant) -> Option<ReadyBatch> {
+        if self.is_busy() {
+            self.busy_at = now();
+        }
         loop {
             let mut batch = self.pop()?;
             if begin_take(&mut batch, &now) {
@@ -359,6 +375,9 @@ impl ReadySets {
     ) -> Option<(Instant, QueuedSample)> {
         if !self.has_takeable(reader) {
             return None;
+        }
+        if self.is_busy() {
+            self.busy_at = now();
         }
         let is_shown = self.shown.is_some();
         let mut index = 0;

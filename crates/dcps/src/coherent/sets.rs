@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use pteros_rtps::id::Guid;
+use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::qos::{EndpointQos, Presentation};
 use pteros_rtps::time::Instant;
 
@@ -60,7 +60,8 @@ impl CoherentSets {
     pub fn remove_reader(&mut self, now: Instant, reader: usize) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
         self.ready.remove_reader(reader);
-        self.assembly.remove_reader(now, reader, |b| ready.push(b));
+        self.assembly(now)
+            .remove_reader(now, reader, |b| ready.push(b));
         ready
     }
 
@@ -73,7 +74,8 @@ impl CoherentSets {
     /// Releases sets that became ready meanwhile.
     pub fn release_group_sets(&mut self, now: Instant) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
-        self.assembly.release_group_sets(now, |b| ready.push(b));
+        self.assembly(now)
+            .release_group_sets(now, |b| ready.push(b));
         ready
     }
 
@@ -101,16 +103,22 @@ impl CoherentSets {
         arrival: WriterArrival,
     ) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
-        self.assembly.offer(now, reader, arrival, |b| ready.push(b));
+        self.assembly(now)
+            .offer(now, reader, arrival, |b| ready.push(b));
         ready
     }
 
     /// Removes a writer.
     pub fn remove_writer(&mut self, now: Instant, reader: usize, writer: Guid) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
-        self.assembly
+        self.assembly(now)
             .remove_writer(now, reader, writer, |b| ready.push(b));
         ready
+    }
+
+    /// Forgets the order of the publishers of a participant that is gone.
+    pub fn forget_participant(&mut self, prefix: GuidPrefix) {
+        self.assembly.forget_participant(prefix);
     }
 
     /// Everything of a writer up to a sequence number is settled; the publisher is
@@ -123,7 +131,7 @@ impl CoherentSets {
         group_sequence: i64,
     ) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
-        self.assembly
+        self.assembly(now)
             .note_settled(now, key, number, group_sequence, |b| ready.push(b));
         ready
     }
@@ -136,7 +144,7 @@ impl CoherentSets {
         known: [u8; 4],
     ) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
-        self.assembly
+        self.assembly(now)
             .set_discovered_digest(now, publisher, known, |b| ready.push(b));
         ready
     }
@@ -149,13 +157,18 @@ impl CoherentSets {
     /// Releases sets whose waiting time has ended.
     pub fn handle_timeout(&mut self, now: Instant) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
-        self.assembly.handle_timeout(now, |b| ready.push(b));
+        self.assembly(now).handle_timeout(now, |b| ready.push(b));
         ready
     }
 
     /// When [`CoherentSets::handle_timeout`] has work.
     pub fn wakes_at(&self) -> Option<Instant> {
         self.assembly.wakes_at()
+    }
+
+    fn assembly(&mut self, now: Instant) -> &mut SetAssembly {
+        self.assembly.busy_at = self.ready.busy_at(now);
+        &mut self.assembly
     }
 
     /// Queues a batch that passed the filters. Returns whether it was queued.

@@ -15,6 +15,7 @@ use pteros_rtps::time::{Duration, Instant};
 use super::assembly::{CoherentMatch, SetAssembly, WriterArrival};
 use super::batch::{DroppedByReader, GroupDialect, MatchKey, ReaderLosses, ReadyBatch};
 use super::ready_sets::ReadySets;
+use super::sets::CoherentSets;
 use crate::sample::instance_info::SampleInstance;
 use crate::sample::queued_sample::SampleBody;
 use crate::sample::queued_sample::tests::item_of;
@@ -407,6 +408,86 @@ fn a_dropped_set_makes_no_earlier_sample_late() {
         late: 0,
     };
     assert_eq!(harness.losses(), expected);
+}
+
+/// Seed 740000915 of the simulator: a slow application kept the writers of a full reader
+/// waiting, which was taken for silence of theirs after 5 s.
+#[test]
+fn in_order_the_time_of_a_busy_reader_is_no_silence_of_its_writers() {
+    let qos = EndpointQos {
+        history: History::KeepAll,
+        ..EndpointQos::default()
+    };
+    let mut sets = CoherentSets::new(Presentation {
+        access_scope: GROUP,
+        coherent: false,
+        ordered: true,
+    });
+    sets.put_reader(0, &qos, SampleLimits::without_key(2));
+    for writer in [1, 2] {
+        sets.add_writer(0, guid(writer), Some(guid(100)), OWN);
+    }
+    let offer = |sets: &mut CoherentSets, now, writer, sequence, group_sequence| {
+        let mark = CoherentMark {
+            group_sequence: Some(SequenceNumber(group_sequence)),
+            ..CoherentMark::default()
+        };
+        let arrival = WriterArrival {
+            writer: guid(writer),
+            sequence,
+            mark: Some(Box::new(mark)),
+            items: vec![item_of(writer, sequence)],
+            in_order: false,
+        };
+        sets.offer(now, 0, arrival)
+    };
+    let mut now = Instant::ZERO;
+    for n in [1, 2] {
+        for batch in offer(&mut sets, now, 1, n, n) {
+            assert!(sets.enqueue(batch));
+        }
+    }
+    assert!(offer(&mut sets, now, 1, 3, 4).is_empty());
+    now = now.after(Duration::from_secs(6));
+    assert!(sets.handle_timeout(now).is_empty());
+    assert!(sets.ready.next(|| now).is_some());
+    now = now.after(Duration::from_secs(4));
+    assert!(sets.handle_timeout(now).is_empty());
+    assert_eq!(offer(&mut sets, now, 2, 1, 3).len(), 2);
+    assert_eq!(sets.losses(0).late, 0);
+    // Then silence counts.
+    assert!(offer(&mut sets, now, 1, 4, 6).is_empty());
+    now = now.after(Duration::from_secs(5));
+    assert_eq!(sets.wakes_at(), Some(now));
+    assert_eq!(sets.handle_timeout(now).len(), 1);
+}
+
+/// Seed 740002244 of the simulator: discovery replaced all writers of a publisher by
+/// another one, and what that had written before came after later samples.
+#[test]
+fn in_order_a_further_writer_continues_where_the_last_one_ended() {
+    let mut harness = Harness::ordered(&[(1, true)]);
+    harness.single(1, 1, 5);
+    let seen = &mut harness.seen;
+    let now = harness.now;
+    harness
+        .assembly
+        .remove_writer(now, 0, guid(1), |batch| Harness::note(seen, &batch));
+    assert_eq!(harness.assembly.matched_publishers(), []);
+    harness.join_reader(0, 2);
+    harness.single(2, 1, 4);
+    harness.single(2, 2, 6);
+    assert_eq!(harness.losses().late, 1);
+    // Another participant with its GUID begins anew.
+    let seen = &mut harness.seen;
+    harness
+        .assembly
+        .remove_writer(now, 0, guid(2), |batch| Harness::note(seen, &batch));
+    harness.assembly.forget_participant(guid(100).prefix);
+    harness.join_reader(0, 3);
+    harness.single(3, 1, 1);
+    assert_eq!(harness.seen, [[(1, 1)], [(2, 2)], [(3, 1)]]);
+    assert_eq!(harness.losses().late, 0);
 }
 
 /// As long as any sample waits for others: then the dropped set is over, too.

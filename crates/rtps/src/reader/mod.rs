@@ -597,15 +597,20 @@ impl Reader {
             self.schedule_response(guid);
             return;
         }
+        let (first, last) = (heartbeat.first.0, heartbeat.last.0);
+        let rereads = self.config.rereads_history;
         if !proxy.accepts_heartbeat(now, heartbeat) {
             self.stats.duplicate_heartbeats.tally();
+            if rereads {
+                proxy.note_refused_heartbeat(now, first);
+                self.schedule_response(guid);
+            }
             return;
         }
-        let (first, last) = (heartbeat.first.0, heartbeat.last.0);
         // A writer of endpoints that counts again has restarted: then its participant
         // is lost, see below.
-        let restarts = self.config.rereads_history && proxy.heartbeat_counts.counts_went_back();
-        if proxy.note_contradiction(now, first, last) && !restarts {
+        let restarts = rereads && proxy.heartbeat_counts.counts_went_back();
+        if proxy.note_contradiction(now, (first, last), rereads) && !restarts {
             self.resynchronise(guid, (first, last));
             return;
         }
@@ -613,7 +618,11 @@ impl Reader {
             proxy.restart_at(next, last);
         }
         let is_for_us = heartbeat.reader == self.config.guid.entity;
+        let has_early = rereads && !proxy.synced && proxy.announced > 0;
         let lost = proxy.note_available((first, last), is_for_us, &mut self.ready);
+        if has_early {
+            proxy.request_early_again((first, last), &mut self.ready);
+        }
         if let Some(group) = &heartbeat.group_info
             && self.config.qos.presentation.holds_samples()
         {

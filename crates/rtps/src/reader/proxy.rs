@@ -448,6 +448,18 @@ impl WriterProxy {
         self.pending_group_sequence = None;
     }
 
+    /// Delivers what came before the first HEARTBEAT, and requests it again, because it
+    /// may be forged: a number that came is not requested. For a built-in topic, whose
+    /// samples may come twice.
+    pub fn request_early_again(&mut self, (first, last): (i64, i64), ready: &mut ReadyQueue) {
+        while ready.has_space()
+            && let Some(change) = self.reorder.pop_below(SequenceNumber(i64::MAX))
+        {
+            ready.changes.push_back(change);
+        }
+        self.restart_at(first, last);
+    }
+
     /// Notes that all numbers below `sequence` are received or irrelevant.
     pub fn skip_to(&mut self, sequence: SequenceNumber) {
         self.synced = true;

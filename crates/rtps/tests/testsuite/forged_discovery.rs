@@ -97,6 +97,14 @@ impl Victim {
         });
     }
 
+    fn gap(&mut self, from: Locator, first: i64, last: i64) {
+        let (first, last) = (SequenceNumber(first), SequenceNumber(last));
+        let (reader, writer) = (EntityId::UNKNOWN, EntityId::SEDP_PUBLICATIONS_WRITER);
+        self.attack(from, |message| {
+            message.gap(&Gap::range(reader, writer, first, last));
+        });
+    }
+
     /// Answers the probes of the victim in the name of the participant.
     fn answer_probes(&mut self, from: Locator, count: u32) {
         self.attack(from, |message| {
@@ -638,6 +646,65 @@ fn a_contradiction_soon_after_another_one_is_undone_too() {
     let next = victim.next();
     victim.dispose_endpoint(address(0), next);
     victim.check_recovery_with_new_writer();
+}
+
+/// A forged HEARTBEAT agrees with a forged change: it drops all numbers below, which the
+/// writer takes for acknowledged.
+#[test]
+fn a_forged_heartbeat_that_agrees_with_a_forged_change_is_undone() {
+    for count in [1 << 8, 1 << 12] {
+        let mut victim = Victim::new();
+        victim.dispose_endpoint(address(0), 300);
+        victim.domain.run_for(Duration::from_millis(350));
+        victim.heartbeat(address(0), 300, 300, count);
+        assert!(!victim.is_matched());
+        victim.check_recovery();
+    }
+}
+
+/// A participant is discovered again, and the first words of its SEDP writer are forged:
+/// they set no start, and what comes before its first HEARTBEAT is no announcement.
+#[test]
+fn forged_announcements_before_the_first_true_ones_are_undone() {
+    type Attack = fn(&mut Victim);
+    let attacks: [(&str, Attack); 5] = [
+        ("HEARTBEAT", |victim| victim.heartbeat(address(0), 3, 3, 1)),
+        ("HEARTBEAT of nothing", |victim| {
+            victim.heartbeat(address(0), 4, 3, 1 << 30)
+        }),
+        ("GAP", |victim| victim.gap(address(0), 1, 2)),
+        ("DATA 1", |victim| {
+            victim.sedp(address(0), 1, &victim.fake_reader())
+        }),
+        ("DATA 3", |victim| {
+            victim.sedp(address(0), 3, &victim.fake_reader())
+        }),
+    ];
+    for ((name, attack), times) in attacks.iter().flat_map(|of| [(of, 1), (of, 100)]) {
+        if *name == "GAP" && times > 1 {
+            // One behind the first HEARTBEAT is no announcement, but hides some.
+            continue;
+        }
+        let mut victim = Victim::new();
+        let others = ["rt/b", "rt/c"]
+            .map(|topic| victim.domain.add_writer(0, topic, EndpointQos::default()));
+        victim.domain.run_for(Duration::from_secs(1));
+        victim.dispose_participant(address(0));
+        let is_known = |victim: &Victim| victim.domain.nodes[1].machine.participants().count() > 0;
+        while !is_known(&victim) {
+            victim.domain.run_for(Duration::from_micros(50));
+        }
+        assert!(!victim.is_matched(), "{name}");
+        for _ in 0..times {
+            attack(&mut victim);
+            victim.domain.run_for(Duration::from_micros(50));
+        }
+        victim.domain.run_for(RECOVERY);
+        assert!(victim.is_matched(), "{name}, {times} times");
+        let known = victim.domain.nodes[1].machine.remote_endpoints();
+        let known: Vec<Guid> = known.map(|known| known.guid()).collect();
+        assert_eq!(known, [victim.writer, others[0], others[1]], "{name}");
+    }
 }
 
 /// The participant answers where it is, and announces itself in between: however often

@@ -440,16 +440,14 @@ impl Core {
             } => self.tell_move(now, from, to, reason),
             ParticipantEvent::EndpointChanged { remote, route } => {
                 self.tell_refused(&remote);
-                self.apply_route(&remote, &route);
+                self.apply_route(now, &remote, &route);
             }
             ParticipantEvent::ParticipantLost { prefix, reason } => {
                 self.shm_connections.end_connection(prefix);
-                if reason == LostReason::Restarted {
-                    for reader in self.endpoints.read().readers.values() {
-                        reader.machine.lock().forget_resume_points(prefix);
-                        reader.forget_participant(prefix);
-                    }
-                } else if reason == LostReason::LeaseExpired {
+                for reader in self.endpoints.read().readers.values() {
+                    reader.forget_participant(prefix, reason == LostReason::Restarted);
+                }
+                if reason == LostReason::LeaseExpired {
                     self.note_interruption(prefix);
                 }
             }
@@ -672,17 +670,23 @@ impl Core {
         }
     }
 
-    fn apply_route(&self, remote: &EndpointData, route: &Route) {
+    fn apply_route(&self, now: Instant, remote: &EndpointData, route: &Route) {
         if remote.guid.entity.is_reader() {
             let writers: Vec<_> = self.endpoints.writers();
             for writer in writers {
                 let mut state = writer.state.lock();
+                if !state.machine.is_matched_with(remote.guid) {
+                    continue;
+                }
                 state.machine.update_route(remote.guid, route.clone());
                 writer.update_connected_count(&state.machine);
                 if writer.data.topic == remote.topic {
                     let filter = writer.filter_of(remote);
                     state.machine.set_content_filter(remote.guid, filter);
                 }
+                drop(state);
+                // A new destination owes GAPs and heartbeats of the old one.
+                self.serve_writer(now, &writer);
             }
         } else if let Some(readers) = self.endpoints.read().readers_of_writer.get(&remote.guid) {
             for reader in readers {

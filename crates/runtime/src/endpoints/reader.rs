@@ -456,8 +456,15 @@ impl ReaderEndpoint {
         looked_at
     }
 
-    /// Handles a participant that restarted under the same GUID prefix.
-    pub(crate) fn forget_participant(&self, prefix: GuidPrefix) {
+    /// Handles the end of a participant. `restarted`: another one has its GUID prefix.
+    pub(crate) fn forget_participant(&self, prefix: GuidPrefix, restarted: bool) {
+        if self.holds_samples() {
+            self.with_sets(|sets| sets.forget_participant(prefix));
+        }
+        if !restarted {
+            return;
+        }
+        self.machine.lock().forget_resume_points(prefix);
         if let Some(originals) = &mut self.cache.lock().duplicate_filter {
             originals.forget_participant(prefix);
         }
