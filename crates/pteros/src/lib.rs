@@ -112,7 +112,7 @@ pub mod parameter {
     };
     pub(crate) use pteros_rcl::parameter::{
         NodeParameterOptions, ParameterDeclaration, ParameterEventSink, ParameterObserver,
-        ParameterStore, merge_thread_settings,
+        ParameterStore, merge_thread_settings, services,
     };
 }
 

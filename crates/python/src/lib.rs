@@ -30,6 +30,8 @@ mod logging;
 mod names;
 mod native_log;
 mod node;
+mod parameter_hooks;
+mod parameter_store;
 mod parameters;
 mod poller;
 mod program;
@@ -75,6 +77,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<group_lock::GroupLock>()?;
     module.add_class::<lifecycle::StateMachine>()?;
     module.add_class::<goals::GoalTable>()?;
+    module.add_class::<parameter_store::ParameterStore>()?;
     graph_guard::register(module)?;
     module.add_class::<event::EventHandle>()?;
     module.add_class::<event::EventStatus>()?;

@@ -4,22 +4,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pteros::args::{Arguments, node_identity, resolve_name};
-use pteros::parameter::ParameterType;
 use pteros_rcl::graph::{
     EndpointRole, NamesAndTypes, NamesOf, action_names_and_types, names_and_types,
 };
-use pteros_rcl::parameter::{parameter_override_as, parameter_overrides};
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::names::{self, NameKind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::context::{Context, ContextState, Owner, parse};
-use crate::error::{self, NotInitializedError, rcl};
+use crate::error::{self, NotInitializedError};
 use crate::graph;
 use crate::handle::{Handle, Lifetime};
 use crate::logging;
-use crate::parameters;
 
 /// A node.
 pub(crate) struct NodeState {
@@ -34,7 +31,8 @@ pub(crate) struct NodeState {
 }
 
 impl NodeState {
-    fn sources(&self) -> Vec<&Arguments> {
+    /// Its own arguments, then those of the context.
+    pub(crate) fn sources(&self) -> Vec<&Arguments> {
         let mut sources = vec![&self.arguments];
         if self.use_global_arguments {
             sources.push(self.context.context.arguments());
@@ -163,35 +161,6 @@ impl Node {
     fn logger_name(&self) -> PyResult<String> {
         self.life.check()?;
         Ok(self.state.logger_name())
-    }
-
-    /// Parameter overrides that apply to this node.
-    fn get_parameter_overrides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.life.check()?;
-        let mut sources = self.state.sources();
-        // Those of the node itself come last, so they win.
-        sources.reverse();
-        let found = parameter_overrides(&sources, &self.state.path()).map_err(rcl)?;
-        let values = PyDict::new(py);
-        for parameter in found {
-            values.set_item(parameter.name, parameters::object(py, parameter.value)?)?;
-        }
-        Ok(values)
-    }
-
-    /// The override of one parameter, as a parameter of this type takes its text.
-    fn get_parameter_override_as<'py>(
-        &self,
-        py: Python<'py>,
-        name: &str,
-        type_number: u8,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.life.check()?;
-        let mut sources = self.state.sources();
-        sources.reverse();
-        let declared = ParameterType::from_number(type_number).unwrap_or_default();
-        let found = parameter_override_as(&sources, &self.state.path(), name, declared);
-        parameters::object(py, found.map_err(rcl)?.unwrap_or_default())
     }
 
     /// The full name, remapped unless `only_expand`.

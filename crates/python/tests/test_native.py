@@ -7,10 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from pteros import _native
+from rclpy.clock import Clock
+from rclpy.parameter import Parameter
 
+from rcl_interfaces.msg import ParameterDescriptor
 from std_msgs.msg import String, UInt8MultiArray
 from std_srvs.srv import SetBool
 
@@ -268,7 +272,9 @@ def test_arguments_remap_names_and_set_parameters():
     node = _native.Node(context, 'tester')
     assert node.get_fully_qualified_name() == '/other'
     assert node.resolve_name('a') == '/b' and node.resolve_name('a', only_expand=True) == '/a'
-    assert node.get_parameter_overrides() == {'rate': 2.5, 'names': ['left', 'right']}
+    overrides = _native.ParameterStore(node, (), False, False).overrides()
+    assert {name: each.value for name, each in overrides.items()} == {
+        'rate': 2.5, 'names': ['left', 'right']}
     context.shutdown()
     with pytest.raises(_native.NotInitializedError):
         _native.Node(context, 'late')
@@ -347,11 +353,19 @@ def test_a_declared_type_decides_how_the_text_of_an_override_is_read():
     context = _native.Context([
         'program', '--ros-args', '-p', 's:=0483', '-p', "d:='1e-3'", '-p', 'l:=[1, 2]'])
     node = _native.Node(context, 'tester')
-    assert node.get_parameter_overrides()['s'] == 483.0
-    for name, type_number, expected in (
-            ('s', 4, '0483'), ('d', 3, 1e-3), ('l', 9, ['1', '2']), ('l', 7, [1, 2]),
-            ('no', 4, None)):
-        assert node.get_parameter_override_as(name, type_number) == expected
+    store = _native.ParameterStore(node, (), False, False)
+    assert store.overrides()['s'].value == 483.0
+    silent = SimpleNamespace(
+        _pre_set_parameters_callbacks=[], _on_set_parameters_callbacks=[],
+        _post_set_parameters_callbacks=[], _clock=Clock(),
+        _parameter_event_publisher=SimpleNamespace(publish=bytes))
+    for name, default, expected in (
+            ('s', 'none', '0483'), ('d', 0.5, 1e-3), ('l', ['none'], ['1', '2']), ('l', [7], [1, 2]),
+            ('no', 'none', 'none')):
+        parameter = Parameter(name, value=default)
+        descriptor = ParameterDescriptor(type=parameter.type_.value)
+        assert store.declare(silent, parameter, descriptor, False).value == expected
+        store.undeclare(name)
     context.shutdown()
 
 

@@ -20,7 +20,10 @@ from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.task import Future
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import (
+    Parameter as ParameterMsg, ParameterDescriptor, ParameterValue, SetParametersResult,
+)
+from rcl_interfaces.srv import SetParameters
 from std_msgs.msg import String
 from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
@@ -260,7 +263,30 @@ def test_another_node_sets_parameters(context, node, executor):
     assert result.results[0].successful
     values = complete(executor, client.get_parameters(['name'])).values
     assert values[0].string_value == 'new'
+    # A type that does not exist neither ends the spin nor deletes the parameter.
+    unknown = ParameterMsg(name='name', value=ParameterValue(type=42))
+    setter = other.create_client(SetParameters, '/tests/node/set_parameters')
+    request = SetParameters.Request(parameters=[unknown])
+    assert setter.wait_for_service(DEADLINE_S)
+    result, = complete(executor, setter.call_async(request)).results
+    assert 'type 42' in result.reason and node.has_parameter('name')
     other.destroy_node()
+
+
+def test_parameters_are_values(node):
+    assert Parameter('a', value=[1]) == Parameter('a', value=[1]) != Parameter('a', value=[1.0])
+    node.declare_parameter('b', [b'x', b'y'])
+    assert node.get_parameter('b') == Parameter('b', value=[b'x', b'y'])
+    node.declare_parameter('c', (1, 2))
+    assert node.get_parameter('c').value == [1, 2]
+    with pytest.raises(ValueError, match="parameter 'd': .* at most 64 bits"):
+        node.declare_parameter('d', 2**63)
+    with pytest.raises(TypeError, match='callable'):
+        node.add_on_set_parameters_callback(1)
+    node.add_on_set_parameters_callback(lambda given: True)
+    with pytest.warns(UserWarning, match='SetParametersResult'):
+        result, = node.set_parameters([Parameter('c', value=[3])])
+    assert result.reason == 'Callback returned an invalid type'
 
 
 def test_late_joiners_get_transient_local_messages(node, executor):

@@ -219,12 +219,6 @@ class Node(Handle):
     def get_fully_qualified_name(self) -> str: ...
     def logger_name(self) -> str:
         """Namespace and name with dots: "ns.name"."""
-    def get_parameter_override_as(self, name: str, type_number: int) -> Any:
-        """The override of one parameter, as a parameter of this type takes its text."""
-    def get_parameter_overrides(self) -> dict[str, Any]:
-        """Parameter overrides of arguments and parameter files that apply to this node:
-        bool, int, float, str, or lists of one of them (bytes for byte arrays), in the
-        order in which they were given. RCLError names the bad file."""
     def resolve_name(self, name: str, only_expand: bool = False, is_service: bool = False) -> str:
         """The full name, remapped unless `only_expand`. InvalidNameError."""
     def get_count_publishers(self, topic: str) -> int:
@@ -553,6 +547,44 @@ class GoalTable:
     def next_expiry(self) -> int | None: ...
     def expire(self, now: int) -> list[bytes]:
         """Removes the goals whose results have expired, and returns them."""
+
+class ParameterStore:
+    """The declared parameters of a node, by the rules of rclpy.
+
+    `node`, here and below, is the node of rclpy, whose callbacks and event publisher a
+    change calls. Their exceptions end the change and are raised. Errors are those of
+    `rclpy.exceptions`; ValueError: an integer has more than 64 bits."""
+
+    def __init__(
+        self, node: Node, overrides: Iterable[Any], allow_undeclared: bool,
+        declare_from_overrides: bool,
+    ) -> None:
+        """`overrides`: parameters that precede those of arguments and parameter files.
+        RCLError names a bad file."""
+    def overrides(self) -> dict[str, Any]:
+        """The overrides as parameters, whose types no declaration has decided yet."""
+    def declare_overrides(self, node: Any) -> None:
+        """Declares the overrides, if the node does so."""
+    def declare(self, node: Any, parameter: Any, descriptor: Any, ignore_override: bool) -> Any:
+        """Declares a parameter with its default, and returns it with its value."""
+    def undeclare(self, name: str) -> None: ...
+    def set_atomically(self, node: Any, parameters: list[Any]) -> Any:
+        """Sets all or none, and returns a SetParametersResult."""
+    def has(self, name: str) -> bool: ...
+    def get(self, name: str) -> Any: ...
+    def get_if_set(self, name: str) -> Any | None:
+        """None if it is not declared or has no value."""
+    def with_prefix(self, prefix: str) -> list[Any]:
+        """The parameters whose names begin with `prefix`, in the order of declaration."""
+    def type_of(self, name: str) -> int: ...
+    def describe(self, name: str) -> Any: ...
+    def set_descriptor(self, name: str, descriptor: Any, alternative: Any | None) -> Any:
+        """Replaces a descriptor, and returns the parameter. `alternative` has the value
+        that it takes if the descriptor rejects the present one."""
+    def list(self, prefixes: Sequence[str], depth: int) -> Any:
+        """A ListParametersResult."""
+    def answer(self, node: Any, service: str, request: Any, response: type) -> Any:
+        """The response of class `response` to a request of a parameter service."""
 
 class Poller:
     """The entities of an executor, and the thread that polls the sockets for them.

@@ -113,7 +113,7 @@ class Node(NodeParameters):
         """
         self.__handle: Any = None
         self._context = get_default_context() if context is None else context
-        self._init_parameters(allow_undeclared_parameters)
+        self._init_parameters()
         self._publishers: List[Publisher] = []
         self._subscriptions: List[Subscription] = []
         self._clients: List[Client] = []
@@ -144,19 +144,11 @@ class Node(NodeParameters):
         self._parameter_event_publisher = self.create_publisher(
             ParameterEvent, '/parameter_events', qos_profile_parameter_events)
 
-        self._override_as = self.__handle.get_parameter_override_as
-        for name, value in self.__handle.get_parameter_overrides().items():
-            self._parameter_overrides[name] = Parameter(name, value=value)
-            self._text_overrides.add(name)
-        for parameter in parameter_overrides or ():
-            self._parameter_overrides[parameter.name] = parameter
-            self._text_overrides.discard(parameter.name)
+        self._parameter_store = _native.ParameterStore(
+            self.__handle, parameter_overrides or (), allow_undeclared_parameters,
+            automatically_declare_parameters_from_overrides)
         self._clock: Clock = self._clock_class()
-        if automatically_declare_parameters_from_overrides:
-            from rcl_interfaces.msg import ParameterDescriptor
-            self.declare_parameters('', [
-                (name, parameter.value, ParameterDescriptor())
-                for name, parameter in self._parameter_overrides.items()], ignore_override=True)
+        self._parameter_store.declare_overrides(self)
 
         from rclpy.time_source import TimeSource
         self._time_source = TimeSource(node=self)

@@ -128,6 +128,23 @@ class Parameter(Generic):
         self._name = name
         self._value = value
 
+    @classmethod
+    def _of(cls, name: str, number: int, value: Any) -> Parameter:
+        """Create a parameter of a value whose type has this number."""
+        parameter = cls.__new__(cls)
+        parameter._type_ = cls.Type(number)
+        parameter._name = name
+        parameter._value = value
+        return parameter
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Parameter):
+            return NotImplemented
+        return (self._name, self._type_, self._value) == (other._name, other._type_, other._value)
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
     def __repr__(self) -> str:
         return f'Parameter({self._name!r}, {self._type_}, {self._value!r})'
 

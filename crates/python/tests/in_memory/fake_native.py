@@ -202,12 +202,6 @@ class Node(Handle):
     def logger_name(self):
         return self.get_fully_qualified_name()[1:].replace('/', '.')
 
-    def get_parameter_overrides(self):
-        return {}
-
-    def get_parameter_override_as(self, name, type_number):
-        return None
-
     def resolve_name(self, name, only_expand=False, is_service=False):
         return expand_topic_name(name, self._name, self._namespace)
 

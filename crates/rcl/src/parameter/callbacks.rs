@@ -2,15 +2,50 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
+use pteros_interfaces::rcl_interfaces::msg;
 
+use super::error::SetParameterError;
 use super::parameter_store::Parameter;
 
 type PreSet = dyn Fn(&mut Vec<Parameter>) + Send + Sync;
 type OnSet = dyn Fn(&[Parameter]) -> Result<(), String> + Send + Sync;
 type PostSet = dyn Fn(&[Parameter]) + Send + Sync;
+
+/// A pre-set callback of a change.
+pub type PreSetCall<'h> = Box<dyn Fn(&mut Vec<Parameter>) -> Result<(), SetParameterError> + 'h>;
+/// An on-set or post-set callback of a change.
+pub type CheckCall<'h> = Box<dyn Fn(&[Parameter]) -> Result<(), SetParameterError> + 'h>;
+
+/// What a change of parameters calls in the language of the node. The store decides when,
+/// and combines the results.
+///
+/// An error ends the change. One that only the language knows, such as an exception, is
+/// [`SetParameterError::Stopped`]; the language keeps it until the store returns.
+pub trait ParameterHooks {
+    /// The pre-set callbacks, in the order in which they are called.
+    fn pre_set(&self) -> Vec<PreSetCall<'_>>;
+
+    /// The on-set callbacks, in the order in which they are called.
+    fn on_set(&self) -> Vec<CheckCall<'_>>;
+
+    /// The post-set callbacks, in the order in which they are called.
+    fn post_set(&self) -> Vec<CheckCall<'_>>;
+
+    /// Publishes a parameter event, which has no time stamp yet.
+    ///
+    /// # Errors
+    /// [`SetParameterError::Stopped`]. The values are set nevertheless.
+    fn publish_event(&self, event: msg::ParameterEvent) -> Result<(), SetParameterError>;
+}
+
+/// Publishes parameter events.
+pub trait ParameterEventSink: Send + Sync {
+    /// Called after each change, outside of the store's locks.
+    fn publish_event(&self, event: msg::ParameterEvent);
+}
 
 /// Handle of a parameter callback. Dropping it removes the callback.
 #[must_use = "dropping the handle removes the callback"]
@@ -31,6 +66,7 @@ pub struct ParameterCallbacks {
     pre_set: Mutex<Vec<Weak<Box<PreSet>>>>,
     on_set: Mutex<Vec<Weak<Box<OnSet>>>>,
     post_set: Mutex<Vec<Weak<Box<PostSet>>>>,
+    event_sink: OnceLock<Weak<dyn ParameterEventSink>>,
 }
 
 impl ParameterCallbacks {
@@ -49,24 +85,45 @@ impl ParameterCallbacks {
         add(&self.post_set, callback)
     }
 
-    /// Calls the pre-set callbacks, latest first.
-    pub fn call_pre_set(&self, parameters: &mut Vec<Parameter>) {
-        for callback in live_callbacks(&self.pre_set) {
-            callback(parameters);
-        }
+    /// Sets once where parameter events go; without it there are none.
+    pub fn set_event_sink(&self, event_sink: Weak<dyn ParameterEventSink>) {
+        // Set once, when the node is created.
+        let _ = self.event_sink.set(event_sink);
+    }
+}
+
+impl ParameterHooks for ParameterCallbacks {
+    fn pre_set(&self) -> Vec<PreSetCall<'_>> {
+        live(&self.pre_set, |callback| -> PreSetCall<'_> {
+            Box::new(move |parameters| {
+                callback(parameters);
+                Ok(())
+            })
+        })
     }
 
-    /// The first rejection is the result.
-    pub fn call_on_set(&self, parameters: &[Parameter]) -> Result<(), String> {
-        let mut callbacks = live_callbacks(&self.on_set).into_iter();
-        callbacks.try_for_each(|callback| callback(parameters))
+    fn on_set(&self) -> Vec<CheckCall<'_>> {
+        live(&self.on_set, |callback| -> CheckCall<'_> {
+            Box::new(move |parameters| {
+                callback(parameters).map_err(|reason| SetParameterError::Rejected { reason })
+            })
+        })
     }
 
-    /// Calls the post-set callbacks, latest first.
-    pub fn call_post_set(&self, parameters: &[Parameter]) {
-        for callback in live_callbacks(&self.post_set) {
-            callback(parameters);
+    fn post_set(&self) -> Vec<CheckCall<'_>> {
+        live(&self.post_set, |callback| -> CheckCall<'_> {
+            Box::new(move |parameters| {
+                callback(parameters);
+                Ok(())
+            })
+        })
+    }
+
+    fn publish_event(&self, event: msg::ParameterEvent) -> Result<(), SetParameterError> {
+        if let Some(event_sink) = self.event_sink.get().and_then(Weak::upgrade) {
+            event_sink.publish_event(event);
         }
+        Ok(())
     }
 }
 
@@ -82,6 +139,11 @@ where
 }
 
 /// The registered callbacks, latest first; they are called without a lock.
-fn live_callbacks<F: ?Sized>(list: &Mutex<Vec<Weak<Box<F>>>>) -> Vec<Arc<Box<F>>> {
-    list.lock().iter().rev().filter_map(Weak::upgrade).collect()
+fn live<F: ?Sized, C>(list: &Mutex<Vec<Weak<Box<F>>>>, call: impl Fn(Arc<Box<F>>) -> C) -> Vec<C> {
+    let list = list.lock();
+    list.iter()
+        .rev()
+        .filter_map(Weak::upgrade)
+        .map(call)
+        .collect()
 }

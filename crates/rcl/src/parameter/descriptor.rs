@@ -2,6 +2,7 @@
 
 use pteros_interfaces::rcl_interfaces::msg;
 
+use super::rules::RuleSet;
 use super::value::{ParameterType, ParameterValue};
 
 /// Descriptor of a parameter, given when it is declared. The default has the static
@@ -29,16 +30,16 @@ pub struct ParameterDescriptor {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FloatRange {
-    from: f64,
-    to: f64,
-    step: f64,
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) step: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IntegerRange {
-    from: i64,
-    to: i64,
-    step: u64,
+    pub(super) from: i64,
+    pub(super) to: i64,
+    pub(super) step: u64,
 }
 
 impl ParameterDescriptor {
@@ -93,20 +94,46 @@ impl ParameterDescriptor {
         self
     }
 
-    /// Checks the range. The error text is that of rclcpp.
-    pub fn check_range(&self, name: &str, value: &ParameterValue) -> Result<(), String> {
-        let fits = match (value, self.integer_range, self.float_range) {
-            (ParameterValue::Integer(value), Some(range), _) => (range.has(*value), "integer"),
-            (ParameterValue::Double(value), _, Some(range)) => {
-                (range.has(*value), "floating point")
+    /// Checks the range.
+    ///
+    /// # Errors
+    /// The reason, in the words of the client library.
+    pub fn check_range(
+        &self,
+        rules: RuleSet,
+        name: &str,
+        value: &ParameterValue,
+    ) -> Result<(), String> {
+        match (value, self.integer_range, self.float_range) {
+            (ParameterValue::Integer(value), Some(range), _) => {
+                rules.check_integer(name, range, *value)
             }
-            _ => return Ok(()),
-        };
-        match fits {
-            (true, _) => Ok(()),
-            (false, kind) => Err(format!(
-                "Parameter {{{name}}} doesn't comply with {kind} range."
-            )),
+            (ParameterValue::Double(value), _, Some(range)) => {
+                rules.check_double(name, range, *value)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// From a message, whose name and type count nothing.
+    pub fn from_message(message: &msg::ParameterDescriptor) -> Self {
+        let floats = message.floating_point_range.first();
+        let integers = message.integer_range.first();
+        Self {
+            description: message.description.clone(),
+            additional_constraints: message.additional_constraints.clone(),
+            read_only: message.read_only,
+            dynamic_typing: message.dynamic_typing,
+            float_range: floats.map(|range| FloatRange {
+                from: range.from_value,
+                to: range.to_value,
+                step: range.step,
+            }),
+            integer_range: integers.map(|range| IntegerRange {
+                from: range.from_value,
+                to: range.to_value,
+                step: range.step,
+            }),
         }
     }
 
@@ -135,42 +162,6 @@ impl ParameterDescriptor {
     }
 }
 
-impl IntegerRange {
-    fn has(self, value: i64) -> bool {
-        if value == self.from || value == self.to {
-            return true;
-        }
-        if value < self.from || value > self.to {
-            return false;
-        }
-        let distance = value.abs_diff(self.from);
-        self.step == 0 || distance.is_multiple_of(self.step)
-    }
-}
-
-impl FloatRange {
-    fn has(self, value: f64) -> bool {
-        if are_close(value, self.from) || are_close(value, self.to) {
-            return true;
-        }
-        // Written so that NaN is in no range.
-        if !(value >= self.from && value <= self.to) {
-            return false;
-        }
-        let steps = ((value - self.from) / self.step).round();
-        self.step == 0.0 || are_close(value, self.from + steps * self.step)
-    }
-}
-
-/// Equality within rounding as in rclcpp: 100 units in the last place. In rclcpp an
-/// infinite value is close to everything; here only to itself.
-fn are_close(one: f64, other: f64) -> bool {
-    if one.is_infinite() || other.is_infinite() {
-        return one.total_cmp(&other).is_eq();
-    }
-    (one - other).abs() <= f64::EPSILON * (one + other).abs() * 100.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,7 +169,11 @@ mod tests {
     #[test]
     fn a_range_includes_its_bounds_and_steps() {
         let speed = ParameterDescriptor::new().float_range(0.0, 2.05, 0.1);
-        let takes = |value: f64| speed.check_range("speed", &value.into()).is_ok();
+        let takes = |value: f64| {
+            speed
+                .check_range(RuleSet::Rclcpp, "speed", &value.into())
+                .is_ok()
+        };
         for value in [0.0, 0.3, 0.1 + 0.2, 1.7, 2.05] {
             assert!(takes(value), "{value}");
         }
@@ -186,7 +181,11 @@ mod tests {
             assert!(!takes(value), "{value}");
         }
         let count = ParameterDescriptor::new().integer_range(-3, 10, 5);
-        let takes = |value: i64| count.check_range("count", &value.into()).is_ok();
+        let takes = |value: i64| {
+            count
+                .check_range(RuleSet::Rclcpp, "count", &value.into())
+                .is_ok()
+        };
         for value in [-3, 2, 7, 10] {
             assert!(takes(value), "{value}");
         }
@@ -198,7 +197,13 @@ mod tests {
     #[test]
     fn the_widest_range_does_not_overflow() {
         let all = ParameterDescriptor::new().integer_range(i64::MIN, i64::MAX, 3);
-        assert!(all.check_range("all", &(i64::MIN + 3).into()).is_ok());
-        assert!(all.check_range("all", &(i64::MAX - 1).into()).is_err());
+        assert!(
+            all.check_range(RuleSet::Rclcpp, "all", &(i64::MIN + 3).into())
+                .is_ok()
+        );
+        assert!(
+            all.check_range(RuleSet::Rclcpp, "all", &(i64::MAX - 1).into())
+                .is_err()
+        );
     }
 }

@@ -9,11 +9,11 @@ use super::value::{ParameterType, ParameterValue};
 #[derive(Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum SetParameterError {
-    /// No parameter of this name is declared.
-    #[error("parameter '{name}' cannot be set because it was not declared")]
+    /// No parameter of such a name is declared.
+    #[error("parameter '{}' cannot be set because it was not declared", names.join("', '"))]
     NotDeclared {
-        /// Name of the parameter.
-        name: String,
+        /// Names of the parameters: the first one, or by the rules of rclpy all.
+        names: Vec<String>,
     },
     /// The parameter is read-only.
     #[error("parameter '{name}' cannot be set because it is read-only")]
@@ -63,6 +63,9 @@ pub enum SetParameterError {
         "parameter list cannot be empty, this might be due to pre_set_parameters_callback modifying the original parameters list."
     )]
     EmptyList,
+    /// A callback failed in a way that its language keeps, such as an exception.
+    #[error("a parameter callback failed")]
+    Stopped,
     /// A parameter callback tried to change parameters of the same node.
     #[error(
         "parameters cannot be declared or set from a callback of the same node's parameters; a pre-set callback may add to the list it is given"

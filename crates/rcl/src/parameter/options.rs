@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use super::parameter_file::ParameterFile;
 use super::parameter_store::{
-    Parameter, ParameterOverride, ParameterOverrides, ParameterStore, StoreRules,
+    Parameter, ParameterOverride, ParameterOverrides, ParameterStore, StoreRules, add_override,
 };
+use super::parameter_text::ParameterText;
+use super::rules::RuleSet;
 
 /// See the methods of `NodeOptions` in the client library.
 #[derive(Clone, Debug)]
@@ -40,11 +42,16 @@ impl NodeParameterOptions {
             files.add_for(&node, &mut overrides);
         }
         for Parameter { name, value } in &self.overrides {
-            let override_value = ParameterOverride {
-                text: value.clone().into(),
-                origin: "the node's options".into(),
+            let text = match self.rules.rule_set {
+                RuleSet::Rclcpp => value.clone().into(),
+                RuleSet::Rclpy => ParameterText::exact(value.clone()),
             };
-            overrides.insert(name.clone(), override_value);
+            let override_value = ParameterOverride {
+                text,
+                origin: "the node's options".into(),
+                order: 0,
+            };
+            add_override(&mut overrides, name, override_value);
         }
         ParameterStore::new(node, self.rules, overrides)
     }

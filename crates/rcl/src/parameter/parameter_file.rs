@@ -22,7 +22,7 @@ use pteros_msg::regular_file;
 use pteros_msg::yaml::{YamlContent, YamlEntry, YamlNode, YamlPosition};
 
 use super::node_pattern::NodePattern;
-use super::parameter_store::{Parameter, ParameterOverride, ParameterOverrides};
+use super::parameter_store::{Parameter, ParameterOverride, ParameterOverrides, add_override};
 use super::parameter_text::ParameterText;
 use super::yaml::{TypingRule, YamlValueError};
 use crate::args::{Arguments, ParameterArgument, ParameterSetting};
@@ -155,7 +155,7 @@ impl ParameterFile {
     /// Adds the values for a node; later values replace earlier ones.
     pub fn add_for(&self, node: &str, overrides: &mut ParameterOverrides) {
         for rule in self.rules.iter().filter(|rule| rule.nodes.matches(node)) {
-            overrides.insert(rule.name.clone(), rule.override_value.clone());
+            add_override(overrides, &rule.name, rule.override_value.clone());
         }
     }
 }
@@ -183,6 +183,7 @@ impl ParameterRule {
             override_value: ParameterOverride {
                 text: read,
                 origin: format!("-p {name}:={value}").into(),
+                order: 0,
             },
         })
     }
@@ -317,7 +318,11 @@ impl FileParser<'_> {
             self.rules.push(ParameterRule {
                 nodes: pattern.clone(),
                 name,
-                override_value: ParameterOverride { text, origin },
+                override_value: ParameterOverride {
+                    text,
+                    origin,
+                    order: 0,
+                },
             });
         }
         Ok(())

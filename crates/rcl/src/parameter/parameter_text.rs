@@ -19,6 +19,8 @@ use super::yaml::{self, TypingRule, YamlValueError};
 pub struct ParameterText {
     value: ParameterValue,
     written: Option<Box<Written>>,
+    /// Whether a declared type changes nothing.
+    is_exact: bool,
 }
 
 /// The text, where the value does not hold it.
@@ -62,6 +64,16 @@ impl ParameterText {
         Self {
             value: value.unwrap_or_else(|_| as_string()),
             written: Some(Box::new(written)),
+            is_exact: false,
+        }
+    }
+
+    /// A value that keeps its type, whatever type is declared.
+    pub fn exact(value: ParameterValue) -> Self {
+        Self {
+            value,
+            written: None,
+            is_exact: true,
         }
     }
 
@@ -79,8 +91,11 @@ impl ParameterText {
                 items: items(node),
             }),
         };
-        let written = written.map(Box::new);
-        Ok(Self { value, written })
+        Ok(Self {
+            value,
+            written: written.map(Box::new),
+            is_exact: false,
+        })
     }
 
     /// The value without a declared type.
@@ -92,6 +107,9 @@ impl ParameterText {
     /// text as written. A number or boolean takes a text that is one by either rule.
     /// A value that is not of the declared type keeps its own.
     pub fn value_as(&self, declared: ParameterType) -> ParameterValue {
+        if self.is_exact {
+            return self.value.clone();
+        }
         let written = self.written.as_deref();
         let read = match (declared, &self.value) {
             (ParameterType::String, _) => {
@@ -117,8 +135,11 @@ impl ParameterText {
 impl From<ParameterValue> for ParameterText {
     /// A value without a text.
     fn from(value: ParameterValue) -> Self {
-        let written = None;
-        Self { value, written }
+        Self {
+            value,
+            written: None,
+            is_exact: false,
+        }
     }
 }
 
