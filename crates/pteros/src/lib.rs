@@ -74,8 +74,8 @@ pub use pteros_rcl::{args, graph, local_time, log};
 pub use pteros_runtime::{config, limits, names, platform, qos, store, thread, wire};
 
 use pteros_rcl::{
-    known_types, log_outputs, message_type_info, outbound_message, payload, payload_memory,
-    qos_overrides, time, time_source, timer_heap, timer_schedule,
+    clock as ros_clock, known_types, log_outputs, message_type_info, outbound_message, payload,
+    payload_memory, qos_overrides, rate, time, time_source, timer_heap, timer_schedule,
 };
 
 pub use context::{Context, ContextOptions};

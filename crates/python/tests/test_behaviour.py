@@ -1,11 +1,22 @@
 """The behaviour tables of the client core, `crates/rcl/tests/behaviour`, in Python."""
 
+import contextlib
 import os
+import threading
+import time
 
 import pytest
+import rclpy
 
 from pteros import _native
+from rclpy.clock import ClockChange, JumpThreshold, ROSClock
+from rclpy.duration import Duration
+from rclpy.exceptions import ROSInterruptException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle.state_machine import LifecycleStateMachine
+from rclpy.parameter import Parameter
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock as ClockMessage
 
 _CRATES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _STATUSES = (
@@ -19,6 +30,9 @@ def _rows(table, kind=''):
     assert rows
     for row in rows:
         steps, expected = row[len(kind):].split('->')
+        # Behind "| rclpy" stands an answer of Python alone, and its reason.
+        _, is_other, other = expected.partition('| rclpy ')
+        expected = other.partition(':')[0] if is_other else expected
         yield pytest.param(steps.split(), expected.split(), id=row.strip())
 
 
@@ -88,3 +102,171 @@ def test_result_expiry(time, expected):
     gone = _names(goals.expire(int(time[0])))
     assert [name for name in 'abcd' if goals.contains(_id(name))] == expected
     assert sorted(gone + expected) == list('abcd')
+
+
+# Seconds of the number 1 in time.txt.
+_UNIT = 100
+_DEADLINE_S = 20
+
+
+class _Stage:
+    """A simulated clock, and a node that is spun for every step."""
+
+    def __init__(self, start):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, args=[])
+        self.node = rclpy.create_node('rows', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.clock = ROSClock()
+        self.clock._set_ros_time_is_active(True)
+        self.play(start)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.executor.shutdown()
+        self.context.try_shutdown()
+
+    def time(self, word):
+        return Time(
+            nanoseconds=round(float(word) * _UNIT * 1e9), clock_type=self.clock.clock_type)
+
+    def play(self, step):
+        if step == 'shutdown':
+            self.context.shutdown()
+        elif step in ('on', 'off'):
+            self.clock._set_ros_time_is_active(step == 'on')
+        else:
+            self.clock.set_ros_time_override(self.time(step))
+
+    def spin(self):
+        for _ in range(4):
+            self.executor.spin_once(timeout_sec=0)
+
+
+@pytest.mark.parametrize(
+    'start, steps, expected',
+    [pytest.param(start, *row.values, id=row.id)
+     for kind, start in (('timer ', '10'), ('unset ', '0')) for row in _rows('time.txt', kind)])
+def test_timers(start, steps, expected):
+    calls = []
+    with _Stage(start) as stage:
+        timer = stage.node.create_timer(
+            1.0 * _UNIT, lambda: calls.append(1), clock=stage.clock)
+        for step, count in zip(steps, expected, strict=True):
+            if step in ('cancel', 'reset'):
+                getattr(timer, step)()
+            elif step.startswith('period='):
+                timer.timer_period_ns = stage.time(step.partition('=')[2]).nanoseconds
+            else:
+                stage.play(step)
+            stage.spin()
+            assert len(calls) == int(count), step
+
+
+def _wait_for(condition):
+    deadline = time.monotonic() + _DEADLINE_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return condition()
+
+
+@pytest.mark.parametrize('steps, expected', list(_rows('time.txt', 'rate ')))
+def test_rates(steps, expected):
+    begin, ended = threading.Semaphore(0), []
+
+    def loop():
+        # The end of the test interrupts the last sleep.
+        with contextlib.suppress(ROSInterruptException):
+            while begin.acquire():
+                rate.sleep()
+                ended.append(1)
+
+    with _Stage('10') as stage:
+        rate = stage.node.create_rate(1 / _UNIT, clock=stage.clock)
+        threading.Thread(target=loop, daemon=True).start()
+        begun = 0
+        for step, count in zip(steps, expected, strict=True):
+            if step == 'sleep':
+                begin.release()
+                begun += 1
+                assert _wait_for(lambda: rate._sleepers == 1 or len(ended) == begun)
+            else:
+                stage.play(step)
+            stage.spin()
+            assert _wait_for(lambda: len(ended) >= int(count)), step
+            assert len(ended) == int(count), step
+
+
+@pytest.mark.parametrize('steps, expected', list(_rows('time.txt', 'sleep ')))
+def test_sleeps(steps, expected):
+    results = []
+    with _Stage('10') as stage:
+        until, began = stage.time(steps[0]), threading.Event()
+
+        def sleep():
+            began.set()
+            results.append(stage.clock.sleep_until(until, stage.context))
+
+        thread = threading.Thread(target=sleep, daemon=True)
+        thread.start()
+        assert began.wait(_DEADLINE_S)
+        if expected[0] == 'sleeping':
+            # A switch or a shutdown counts from the begin of the sleep.
+            thread.join(0.2)
+        for step, state in zip([None, *steps[1:]], expected, strict=True):
+            if step is not None:
+                stage.play(step)
+            if state == 'sleeping':
+                assert not results, step
+            else:
+                thread.join(_DEADLINE_S)
+                assert results == [state == 'true'], step
+
+
+@pytest.mark.parametrize('steps, expected', list(_rows('time.txt', 'jump ')))
+def test_jump_thresholds(steps, expected):
+    words = dict(word.partition('=')[::2] for word in steps[0].split(','))
+    with _Stage('10') as stage:
+        forward, backward = (
+            Duration(nanoseconds=sign * stage.time(words[name]).nanoseconds)
+            if name in words else None for name, sign in (('forward', 1), ('backward', -1)))
+        before, jumps = [], []
+        handle = stage.clock.create_jump_callback(
+            JumpThreshold(
+                min_forward=forward, min_backward=backward, on_clock_change='change' in words),
+            pre_callback=lambda: before.append(1), post_callback=jumps.append)
+        for step, report in zip(steps[1:], expected, strict=True):
+            before.clear()
+            jumps.clear()
+            stage.play(step)
+            if report == '-':
+                assert (before, jumps) == ([], []), step
+                continue
+            jump, = jumps
+            assert before == [1]
+            name = {
+                ClockChange.ROS_TIME_ACTIVATED: 'on', ClockChange.ROS_TIME_DEACTIVATED: 'off',
+            }.get(int(jump.clock_change))
+            size = jump.delta.nanoseconds / (_UNIT * 1e9)
+            assert (name or f'{size:g}') == report, step
+        handle.unregister()
+
+
+@pytest.mark.parametrize('steps, expected', list(_rows('time.txt', 'source ')))
+def test_sources_of_time(steps, expected):
+    with _Stage('0') as stage:
+        source, clock = stage.node._time_source, stage.node.get_clock()
+        for step, shown in zip(steps, expected, strict=True):
+            if step in ('on', 'off'):
+                stage.node.set_parameters([Parameter('use_sim_time', value=step == 'on')])
+            else:
+                source.clock_callback(ClockMessage(clock=stage.time(step).to_msg()))
+            is_simulated = shown != 'system'
+            assert clock.ros_time_is_active == is_simulated
+            if is_simulated:
+                assert clock.now() == stage.time(shown), step
+            else:
+                assert clock.now().nanoseconds > 1.5e18, step

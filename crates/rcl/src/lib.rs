@@ -13,7 +13,8 @@
 //! | event statuses of publishers and subscriptions | [`event_status`] |
 //! | QoS profiles in rmw's numbers, and their compatibility | [`rmw_qos`] |
 //! | graph: nodes, topics, services, endpoints, matching | [`graph`] |
-//! | time, `/clock`, jumps, schedule of timers | [`time`], [`time_source`], [`timer_heap`], [`timer_schedule`] |
+//! | time, clocks, jumps, `/clock` | [`time`], [`clock`], [`time_source`] |
+//! | schedules of timers and rates | [`timer_schedule`], [`timer_heap`], [`rate`] |
 //! | logging: levels, console, files, `/rosout` | [`log`], [`log_outputs`] |
 //! | tf buffer | [`tf`] |
 //! | state machines of goals and of managed nodes | [`action`], [`lifecycle`] |
@@ -25,6 +26,7 @@
 pub mod action;
 pub mod args;
 mod arguments_error;
+pub mod clock;
 pub mod error;
 pub mod event_status;
 pub mod graph;
@@ -39,6 +41,7 @@ pub mod parameter;
 pub mod payload;
 pub mod payload_memory;
 pub mod qos_overrides;
+pub mod rate;
 pub mod rmw_qos;
 pub mod tf;
 pub mod time;
