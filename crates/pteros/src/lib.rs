@@ -48,6 +48,7 @@ pub mod instance;
 pub mod lifecycle;
 mod loan;
 mod logger;
+pub mod message_filters;
 mod named_qos;
 mod node;
 mod node_parameters;

@@ -8,8 +8,11 @@ import time
 import pytest
 import rclpy
 
+from geometry_msgs.msg import PointStamped
+from message_filters import Cache, SimpleFilter
 from pteros import _native
 from rclpy.clock import ClockChange, JumpThreshold, ROSClock
+from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.exceptions import ROSInterruptException
 from rclpy.executors import SingleThreadedExecutor
@@ -17,6 +20,7 @@ from rclpy.lifecycle.state_machine import LifecycleStateMachine
 from rclpy.parameter import Parameter
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock as ClockMessage
+from std_msgs.msg import Header
 
 _CRATES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _STATUSES = (
@@ -270,3 +274,56 @@ def test_sources_of_time(steps, expected):
                 assert clock.now() == stage.time(shown), step
             else:
                 assert clock.now().nanoseconds > 1.5e18, step
+
+
+def _filter_rows(kind):
+    for row in _rows('filters.txt', kind):
+        steps, expected = row.values
+        yield pytest.param(kind.strip(), steps[0], steps[1:], expected, id=row.id)
+
+
+def _synchronizer(kind, size, words):
+    inputs = max(2, *(ord(word[0]) - ord('a') + 1 for word in words if word != 'clear'))
+    size, _, slop = size.partition(',')
+    return _native.Synchronizer(kind, inputs, int(size), int(slop or 0))
+
+
+@pytest.mark.parametrize(
+    'kind, size, words, expected',
+    [row for kind in ('exact ', 'adaptive ', 'slop ') for row in _filter_rows(kind)])
+def test_synchronizers(kind, size, words, expected):
+    synchronizer, sets = _synchronizer(kind, size, words), []
+    for word in words:
+        if word == 'clear':
+            synchronizer.clear()
+            continue
+        stamp = int(word[1:])
+        sets += synchronizer.add(ord(word[0]) - ord('a'), stamp, stamp)
+    assert [','.join(map(str, each)) for each in sets] == expected
+
+
+@pytest.mark.parametrize('kind, size, words, expected', list(_filter_rows('cache ')))
+def test_caches(kind, size, words, expected):
+    source = SimpleFilter()
+    cache, answers = Cache(source, int(size)), []
+
+    def at(word):
+        return Time(nanoseconds=int(word), clock_type=ClockType.ROS_TIME)
+
+    def text(message):
+        return str(message.header.stamp.nanosec) if message is not None else '-'
+
+    for word in words:
+        question, _, value = word.partition('=')
+        if word == 'clear':
+            cache._cache.clear()
+        elif not value:
+            stamp = at(word).to_msg()
+            source.signalMessage(PointStamped(header=Header(stamp=stamp)))
+        elif question == 'span':
+            found = cache.getInterval(*map(at, value.split('..')))
+            answers.append(','.join(map(text, found)))
+        else:
+            find = {'before': cache.getElemBeforeTime, 'after': cache.getElemAfterTime}
+            answers.append(text(find[question](at(value))))
+    assert answers == expected

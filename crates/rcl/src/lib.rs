@@ -17,6 +17,7 @@
 //! | schedules of timers and rates | [`timer_schedule`], [`timer_heap`], [`rate`] |
 //! | logging: levels, console, files, `/rosout` | [`log`], [`log_outputs`] |
 //! | tf buffer | [`tf`] |
+//! | message filters: synchronizers, caches, chains | [`message_filters`] |
 //! | state machines of goals and of managed nodes | [`action`], [`lifecycle`] |
 //! | types of endpoints and their descriptions | [`message_type_info`], [`known_types`], [`type_description`] |
 //! | outbound messages: payload, its memory | [`outbound_message`], [`payload`], [`payload_memory`] |
@@ -35,6 +36,7 @@ pub mod lifecycle;
 pub mod local_time;
 pub mod log;
 pub mod log_outputs;
+pub mod message_filters;
 pub mod message_type_info;
 pub mod outbound_message;
 pub mod parameter;
