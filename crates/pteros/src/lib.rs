@@ -39,6 +39,7 @@ pub mod clock;
 pub mod component;
 mod context;
 mod create_node;
+pub mod diagnostics;
 pub mod error;
 pub mod event_handler;
 mod executor_queue;

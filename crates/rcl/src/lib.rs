@@ -18,6 +18,7 @@
 //! | logging: levels, console, files, `/rosout` | [`log`], [`log_outputs`] |
 //! | tf buffer | [`tf`] |
 //! | message filters: synchronizers, caches, chains | [`message_filters`] |
+//! | diagnostics: reports, frequencies, ages of stamps | [`diagnostics`] |
 //! | state machines of goals and of managed nodes | [`action`], [`lifecycle`] |
 //! | types of endpoints and their descriptions | [`message_type_info`], [`known_types`], [`type_description`] |
 //! | outbound messages: payload, its memory | [`outbound_message`], [`payload`], [`payload_memory`] |
@@ -28,6 +29,7 @@ pub mod action;
 pub mod args;
 mod arguments_error;
 pub mod clock;
+pub mod diagnostics;
 pub mod error;
 pub mod event_status;
 pub mod graph;
