@@ -39,6 +39,7 @@ pub mod clock;
 pub mod component;
 mod context;
 mod create_node;
+pub mod diagnostics;
 pub mod error;
 pub mod event_handler;
 mod executor_queue;
@@ -48,6 +49,7 @@ pub mod instance;
 pub mod lifecycle;
 mod loan;
 mod logger;
+pub mod message_filters;
 mod named_qos;
 mod node;
 mod node_parameters;
@@ -74,8 +76,8 @@ pub use pteros_rcl::{args, graph, local_time, log};
 pub use pteros_runtime::{config, limits, names, platform, qos, store, thread, wire};
 
 use pteros_rcl::{
-    known_types, log_outputs, message_type_info, outbound_message, payload, payload_memory,
-    qos_overrides, time, time_source, timer_heap, timer_schedule,
+    clock as ros_clock, known_types, log_outputs, message_type_info, outbound_message, payload,
+    payload_memory, qos_overrides, rate, time, time_source, timer_heap, timer_schedule,
 };
 
 pub use context::{Context, ContextOptions};

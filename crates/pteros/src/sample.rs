@@ -89,6 +89,14 @@ impl<T> Sample<T> {
         &self.info
     }
 
+    /// The message as a shared value; never copied.
+    pub fn into_shared(self) -> Arc<T> {
+        match self.value {
+            SampleValue::Shared(value) => value,
+            SampleValue::Owned(value) => Arc::new(value),
+        }
+    }
+
     /// The message itself; copied only if others in this process hold it too.
     pub fn into_inner(self) -> T
     where

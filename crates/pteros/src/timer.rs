@@ -4,7 +4,7 @@
 //! `/clock` instead. Missed ticks are skipped and the phase is kept.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -18,10 +18,11 @@ use crate::callback_groups::{CallbackGroup, group_for};
 use crate::error::CreateError;
 use crate::executor_queue::ExecutorQueue;
 use crate::node::{CallbackGroupCore, Node, NodeCore, NodeEntity};
+use crate::ros_clock::{ClockChange, ClockTimer};
 use crate::task::{AsyncSlots, CallbackOutput};
-use crate::time_source::{ClockChange, NodeTime};
+use crate::time_source::NodeTime;
 use crate::timer_heap::{ScheduledTimer, TimerHeap};
-use crate::timer_schedule::TimerSchedule;
+use crate::timer_schedule::TimerState;
 use crate::waitable::{Waitable, WaitableEntity};
 
 /// Options of [`Node::create_timer`](crate::Node::create_timer).
@@ -104,7 +105,7 @@ pub struct Timer {
 impl Timer {
     /// Period, or the delay of a one-shot timer.
     pub fn period(&self) -> Duration {
-        Duration::from_nanos(self.core.schedule.lock().period.unsigned_abs())
+        Duration::from_nanos(self.core.state.schedule().period.unsigned_abs())
     }
 
     /// Changes the period. The next tick is one new period from now; a stopped timer
@@ -112,26 +113,26 @@ impl Timer {
     /// years as that. Returns at once, and a running callback runs to its end.
     pub fn set_period(&self, period: Duration) {
         let nanos = i64::try_from(period.as_nanos()).unwrap_or(i64::MAX);
-        self.core.schedule.lock().period = nanos.max(1);
+        self.core.state.set_period(nanos.max(1));
         self.core.restart();
     }
 
     /// Stops the timer until [`Timer::reset`]. Returns at once; a running callback
     /// runs to its end.
     pub fn cancel(&self) {
-        self.core.cancelled.store(true, Ordering::Release);
+        self.core.state.cancel();
     }
 
     /// Whether the timer is stopped, by [`Timer::cancel`] or because it is one-shot
     /// and has ticked.
     pub fn is_cancelled(&self) -> bool {
-        self.core.cancelled.load(Ordering::Acquire)
+        self.core.state.is_cancelled()
     }
 
     /// Restarts the period from now, also if the timer was stopped.
     pub fn reset(&self) {
-        self.core.cancelled.store(false, Ordering::Release);
-        self.core.restart();
+        self.core.state.reset(|| self.core.now());
+        self.core.schedule();
     }
 
     /// Number of ticks so far.
@@ -158,9 +159,8 @@ pub(crate) struct TimerSettings {
 
 pub(crate) struct TimerCore {
     pub(crate) node: Arc<NodeCore>,
-    schedule: Mutex<TimerSchedule>,
+    state: TimerState,
     repeats: bool,
-    cancelled: AtomicBool,
     ticks: AtomicU64,
     callback: Mutex<Box<dyn FnMut() + Send>>,
     callback_group: Arc<CallbackGroupCore>,
@@ -185,9 +185,8 @@ impl TimerCore {
         } = settings;
         let core = Arc::new_cyclic(|weak_self| Self {
             node: node.clone(),
-            schedule: Mutex::new(TimerSchedule::starting_at(0, period_nanos)),
+            state: TimerState::new(period_nanos, false),
             repeats,
-            cancelled: AtomicBool::new(false),
             ticks: AtomicU64::new(0),
             callback: Mutex::new(callback),
             callback_group: group.clone(),
@@ -195,10 +194,10 @@ impl TimerCore {
             time: on_ros_time.then(|| node.time.clone()),
             weak_self: weak_self.clone(),
         });
-        *core.schedule.lock() = TimerSchedule::starting_at(core.now(), period_nanos);
         if let Some(time) = &core.time {
             time.add_timer(core.weak_self.clone());
         }
+        core.state.start(|| core.now());
         let weak: Weak<Self> = Arc::downgrade(&core);
         node.add_entity(weak);
         Timer { core }
@@ -237,28 +236,25 @@ fn nanos(instant: Instant) -> i64 {
     i64::try_from(instant.as_nanos()).unwrap_or(i64::MAX)
 }
 
-impl ScheduledTimer for TimerCore {
+impl ClockTimer for TimerCore {
     fn restart(&self) {
-        // Time is read under the lock, here and below, so that a jump counts after it.
-        let mut schedule = self.schedule.lock();
-        schedule.restart(self.now());
-        drop(schedule);
-        if !self.cancelled.load(Ordering::Acquire) {
+        self.state.restart(|| self.now());
+        if !self.state.is_cancelled() {
             self.schedule();
         }
     }
 
     fn handle_jump(&self, change: ClockChange) {
-        let mut schedule = self.schedule.lock();
-        let has_changed = schedule.handle_jump(change, self.now());
-        drop(schedule);
+        let has_changed = self.state.handle_jump(change, || self.now());
         // Another source has another heap.
         let has_moved = change != ClockChange::RosTimeNoChange;
-        if (has_changed || has_moved) && !self.cancelled.load(Ordering::Acquire) {
+        if (has_changed || has_moved) && !self.state.is_cancelled() {
             self.schedule();
         }
     }
+}
 
+impl ScheduledTimer for TimerCore {
     fn is_scheduled_at(&self, due: u64) -> bool {
         self.simulated().is_some() && self.is_due(Instant::from_nanos(due))
     }
@@ -273,12 +269,12 @@ impl ScheduledTimer for TimerCore {
     }
 
     fn due(&self) -> Instant {
-        let next_call = self.schedule.lock().next_call();
+        let next_call = self.state.schedule().next_call();
         Instant::from_nanos(u64::try_from(next_call).unwrap_or(0))
     }
 
     fn is_due(&self, entry: Instant) -> bool {
-        self.due() == entry && !self.cancelled.load(Ordering::Acquire)
+        self.due() == entry && !self.state.is_cancelled()
     }
 
     fn is_scheduled_with(&self, timers: &TimerHeap) -> bool {
@@ -290,23 +286,21 @@ impl ScheduledTimer for TimerCore {
     }
 
     fn tick(&self, now: Instant) -> Option<Instant> {
-        let mut schedule = self.schedule.lock();
-        schedule.call(match self.simulated() {
+        self.state.call(|| match self.simulated() {
             Some(_) => self.now(),
             None => nanos(now),
         });
-        drop(schedule);
         if let Some(mut callback) = self.callback.try_lock() {
             self.ticks.fetch_add(1, Ordering::Relaxed);
             if !self.repeats {
-                self.cancelled.store(true, Ordering::Release);
+                self.state.cancel();
             }
             let tracer = self.node.core().tracer();
             let ticking = tracer.map(|t| t.begin_timer(self.callback_group.node));
             callback();
             drop(ticking);
         }
-        (!self.cancelled.load(Ordering::Acquire)).then(|| self.due())
+        (!self.state.is_cancelled()).then(|| self.due())
     }
 }
 
@@ -323,8 +317,8 @@ impl WaitableEntity for TimerCore {
 
     /// A timer whose tick did not run is still due and in no heap.
     fn rearm(&self) -> bool {
-        let now = self.now();
-        !self.cancelled.load(Ordering::Acquire) && self.schedule.lock().next_call() <= now
+        let remaining = self.state.remaining(|| self.now());
+        remaining.is_some_and(|remaining| remaining <= 0)
     }
 }
 
@@ -344,7 +338,7 @@ impl Task for TimerCore {
     fn run(&self) {
         let now = Instant::from_nanos(self.now().unsigned_abs());
         // Cancelled or reset while it waited to run.
-        if self.cancelled.load(Ordering::Acquire) || self.due() > now {
+        if self.state.is_cancelled() || self.due() > now {
             return;
         }
         let Some(next) = self.tick(now) else {

@@ -1,14 +1,13 @@
 //! Clocks: system time, steady time, and ROS time, which a simulation may set.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
-use pteros::clock::ClockChange;
 use pteros_net::monotonic_nanos;
-use pteros_rcl::timer_schedule::TimerSchedule;
+use pteros_rcl::clock::{
+    ClockChange, FirstTime, JumpThreshold, PendingJump, RosClock, Sleep, SleepClock, SleepState,
+};
 use pteros_runtime::platform::Platform;
-use pteros_runtime::rtps::time::{Duration, Instant};
+use pteros_runtime::rtps::time::Instant;
 use pteros_runtime::udp::SystemPlatform;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -37,31 +36,14 @@ fn change_number(change: ClockChange) -> u32 {
 /// The state of a clock.
 pub(crate) struct ClockState {
     kind: u32,
-    /// Simulated time while it is on; ROS time only.
-    simulated: Mutex<Simulated>,
-    callbacks: Mutex<Vec<JumpCallback>>,
-    /// Those of its timers. Jumps change them.
-    schedules: Mutex<Vec<Weak<Mutex<TimerSchedule>>>>,
-    next_id: AtomicU64,
+    pub(crate) clock: RosClock<Arc<JumpCallback>>,
     /// Times of its timers and sleepers that depend on jumps.
     pub(crate) wakers: Wakers,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Simulated {
-    is_on: bool,
-    now: i64,
-    /// Counts switches on and off.
-    switches: u64,
-}
-
-struct JumpCallback {
-    id: u64,
+pub(crate) struct JumpCallback {
     before: Option<Py<PyAny>>,
     after: Option<Py<PyAny>>,
-    on_change: bool,
-    min_forward: i64,
-    min_backward: i64,
 }
 
 fn wall_clock() -> i64 {
@@ -81,28 +63,8 @@ impl ClockState {
     pub(crate) fn now(&self) -> i64 {
         match self.kind {
             STEADY => steady(),
-            ROS => {
-                let simulated = *self.simulated.lock();
-                if simulated.is_on {
-                    simulated.now
-                } else {
-                    wall_clock()
-                }
-            }
-            _ => wall_clock(),
+            _ => self.clock.simulated_now().unwrap_or_else(wall_clock),
         }
-    }
-
-    /// Whether its time stands still unless somebody sets it.
-    pub(crate) fn is_simulated(&self) -> bool {
-        self.kind == ROS && self.simulated.lock().is_on
-    }
-
-    /// Lets jumps change the schedule of a timer, while that lives.
-    pub(crate) fn add_schedule(&self, schedule: &Arc<Mutex<TimerSchedule>>) {
-        let mut schedules = self.schedules.lock();
-        schedules.retain(|one| one.strong_count() > 0);
-        schedules.push(Arc::downgrade(schedule));
     }
 
     fn check_ros(&self) -> PyResult<()> {
@@ -112,66 +74,38 @@ impl ClockState {
         Err(rcl("only a clock of ROS time can be set"))
     }
 
-    /// Changes the time with the callbacks of those jumps before and behind.
-    fn jump(
-        &self,
-        py: Python<'_>,
-        change: ClockChange,
-        next: impl FnOnce(&mut Simulated),
-    ) -> PyResult<()> {
-        let mut simulated = *self.simulated.lock();
-        let before = self.now();
-        next(&mut simulated);
-        let after = if simulated.is_on {
-            simulated.now
-        } else {
-            wall_clock()
-        };
-        // As in rcl, another source is no distance.
-        let delta = if change == ClockChange::RosTimeNoChange {
-            after.saturating_sub(before)
-        } else {
-            0
-        };
-        let is_told = |callback: &JumpCallback| {
-            if change == ClockChange::RosTimeNoChange {
-                (callback.min_forward > 0 && delta >= callback.min_forward)
-                    || (callback.min_backward < 0 && delta <= callback.min_backward)
-            } else {
-                callback.on_change
-            }
-        };
-        let clone = |callback: &Option<Py<PyAny>>| callback.as_ref().map(|one| one.clone_ref(py));
-        let told: Vec<_> = self
-            .callbacks
-            .lock()
-            .iter()
-            .filter(|callback| is_told(callback))
-            .map(|callback| (clone(&callback.before), clone(&callback.after)))
-            .collect();
-        for (callback, _) in &told {
-            if let Some(callback) = callback {
-                call_back(callback.bind(py), None)?;
-            }
-        }
-        *self.simulated.lock() = simulated;
-        for schedule in self.schedules.lock().iter().filter_map(Weak::upgrade) {
-            schedule.lock().handle_jump(change, after);
-        }
-        self.wakers.wake();
-        if told.is_empty() {
+    /// Makes a jump, with its callbacks before and after. As in rclpy, an exception of one
+    /// ends it.
+    fn make(&self, py: Python<'_>, jump: Option<PendingJump<Arc<JumpCallback>>>) -> PyResult<()> {
+        let Some(pending) = jump else {
             return Ok(());
+        };
+        for before in pending
+            .callbacks
+            .iter()
+            .filter_map(|one| one.before.as_ref())
+        {
+            call_back(before.bind(py), None)?;
         }
-        for (_, callback) in &told {
-            if let Some(callback) = callback {
-                let info = PyDict::new(py);
-                info.set_item("clock_change", change_number(change))?;
-                info.set_item("delta", delta)?;
-                call_back(callback.bind(py), Some(&PyTuple::new(py, [info])?))?;
-            }
+        self.clock.commit(&pending);
+        self.wakers.wake();
+        for after in pending
+            .callbacks
+            .iter()
+            .filter_map(|one| one.after.as_ref())
+        {
+            let info = PyDict::new(py);
+            info.set_item("clock_change", change_number(pending.jump.clock_change))?;
+            info.set_item("delta", pending.jump.delta)?;
+            call_back(after.bind(py), Some(&PyTuple::new(py, [info])?))?;
         }
         Ok(())
     }
+}
+
+/// A threshold as rcl has it: 0 for none.
+fn threshold(nanos: i64) -> Option<std::time::Duration> {
+    (nanos != 0).then(|| std::time::Duration::from_nanos(nanos.unsigned_abs()))
 }
 
 /// A clock.
@@ -195,10 +129,7 @@ impl Clock {
             PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
                 state: Arc::new(ClockState {
                     kind: clock_type,
-                    simulated: Mutex::default(),
-                    callbacks: Mutex::default(),
-                    schedules: Mutex::default(),
-                    next_id: AtomicU64::new(1),
+                    clock: RosClock::new(FirstTime::IsAJump),
                     wakers: Wakers::default(),
                 }),
                 life,
@@ -219,37 +150,19 @@ impl Clock {
     fn get_ros_time_override_is_enabled(&self) -> PyResult<bool> {
         self.life.check()?;
         self.state.check_ros()?;
-        Ok(self.state.is_simulated())
+        Ok(self.state.clock.is_simulated())
     }
 
     fn set_ros_time_override_is_enabled(&self, py: Python<'_>, enabled: bool) -> PyResult<()> {
         self.life.check()?;
         self.state.check_ros()?;
-        if self.state.is_simulated() == enabled {
-            return Ok(());
-        }
-        let change = if enabled {
-            ClockChange::Activated
-        } else {
-            ClockChange::Deactivated
-        };
-        self.state.jump(py, change, |simulated| {
-            simulated.is_on = enabled;
-            simulated.switches += 1;
-        })
+        self.state.make(py, self.state.clock.set_simulated(enabled))
     }
 
     fn set_ros_time_override(&self, py: Python<'_>, nanoseconds: i64) -> PyResult<()> {
         self.life.check()?;
         self.state.check_ros()?;
-        if !self.state.is_simulated() {
-            self.state.simulated.lock().now = nanoseconds;
-            return Ok(());
-        }
-        self.state
-            .jump(py, ClockChange::RosTimeNoChange, |simulated| {
-                simulated.now = nanoseconds;
-            })
+        self.state.make(py, self.state.clock.set_time(nanoseconds))
     }
 
     /// Adds a jump callback and returns its id.
@@ -262,35 +175,28 @@ impl Clock {
         min_backward: i64,
     ) -> PyResult<u64> {
         self.life.check()?;
-        let id = self.state.next_id.fetch_add(1, Ordering::Relaxed);
-        self.state.callbacks.lock().push(JumpCallback {
-            id,
+        let threshold = JumpThreshold {
+            on_clock_change,
+            min_forward: threshold(min_forward),
+            min_backward: threshold(min_backward),
+        };
+        let callback = Arc::new(JumpCallback {
             before: pre_callback,
             after: post_callback,
-            on_change: on_clock_change,
-            min_forward,
-            min_backward,
         });
-        Ok(id)
+        Ok(self.state.clock.add_callback(threshold, callback))
     }
 
     fn remove_clock_callback(&self, callback_id: u64) -> PyResult<()> {
         self.life.check()?;
-        let mut callbacks = self.state.callbacks.lock();
-        let at = callbacks.iter().position(|one| one.id == callback_id);
-        let removed = at.map(|at| callbacks.swap_remove(at));
-        drop(callbacks);
-        drop(removed);
+        drop(self.state.clock.remove_callback(callback_id));
         Ok(())
     }
 
     /// For the garbage collector: the callbacks of a node's clock often hold the node.
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // No Python code runs under the lock, so it is free here.
-        let Some(callbacks) = self.state.callbacks.try_lock() else {
-            return Ok(());
-        };
-        for callback in callbacks.iter() {
+        for callback in self.state.clock.try_callbacks() {
             visit.call(&callback.before)?;
             visit.call(&callback.after)?;
         }
@@ -298,44 +204,45 @@ impl Clock {
     }
 
     fn __clear__(&self) {
-        let callbacks = std::mem::take(&mut *self.state.callbacks.lock());
-        drop(callbacks);
+        drop(self.state.clock.clear_callbacks());
     }
 
     /// Sleeps; false if the context was shut down or ROS time was switched before.
     fn sleep_until(&self, py: Python<'_>, until_ns: i64, context: &Context) -> PyResult<bool> {
         self.life.check()?;
         context.life.check()?;
-        let state = &self.state;
-        let core = &context.state.core;
-        let switches = state.simulated.lock().switches;
+        let (state, core) = (&self.state, &context.state.core);
+        let sleep = Sleep::new(state.clock.switches());
         let queue = core.ready_queue();
         state.wakers.add(&queue);
-        let is_switched = || state.simulated.lock().switches != switches;
-        py.detach(|| {
-            loop {
-                let is_over =
-                    || state.now() >= until_ns || context.state.is_shut_down() || is_switched();
-                if is_over() {
-                    break;
-                }
-                let until = if state.is_simulated() {
-                    Instant::FAR_FUTURE
-                } else {
-                    let left = until_ns.saturating_sub(state.now()).max(0);
-                    core.platform.now().after(Duration::from_nanos(left))
+        let look = || {
+            let clock = SleepClock {
+                switches: state.clock.switches(),
+                is_simulated: state.clock.is_simulated(),
+                is_shut_down: context.state.is_shut_down(),
+            };
+            sleep.state(until_ns, state.now(), clock)
+        };
+        let is_reached = py.detach(|| {
+            let is_reached = loop {
+                let until = match look() {
+                    SleepState::Reached => break true,
+                    SleepState::Interrupted => break false,
+                    SleepState::Sleeping(None) => Instant::FAR_FUTURE,
+                    SleepState::Sleeping(Some(left)) => core.platform.now().after(left.into()),
                 };
                 core.drive_until(&queue, until, || {
                     while let Some(task) = queue.pop() {
                         task.run();
                     }
-                    is_over()
+                    !matches!(look(), SleepState::Sleeping(_))
                 });
-            }
+            };
             core.hand_over(&queue);
+            is_reached
         });
         py.check_signals()?;
-        Ok(state.now() >= until_ns && !is_switched())
+        Ok(is_reached)
     }
 }
 

@@ -27,6 +27,7 @@ mod handle;
 mod introspection;
 mod lifecycle;
 mod logging;
+mod message_filters;
 mod names;
 mod native_log;
 mod node;
@@ -83,6 +84,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<event::EventStatus>()?;
     clock::register(module)?;
     tf::register(module)?;
+    message_filters::register(module)?;
     module.add_class::<timer::Timer>()?;
     module.add_class::<poller::Poller>()?;
     definitions::register(module)?;

@@ -362,7 +362,7 @@ fn next_timer(now: Instant, entities: &[Entity]) -> Instant {
         if let Source::Timer(timer) = &entity.source
             && let Some(remaining) = timer.remaining()
             && entity.life.is_open()
-            && (remaining <= 0 || !timer.clock.is_simulated())
+            && (remaining <= 0 || !timer.clock.clock.is_simulated())
         {
             next = next.min(now.after(Duration::from_nanos(remaining.max(0))));
         }

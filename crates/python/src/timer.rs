@@ -1,48 +1,47 @@
 //! Timers on the clocks of this module, with the schedule of the Rust library's timers.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-use pteros_rcl::timer_schedule::TimerSchedule;
+use pteros_rcl::clock::{ClockChange, ClockTimer};
+use pteros_rcl::timer_schedule as rcl;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::clock::{Clock, ClockState};
 use crate::context::{Context, ContextState, Owner};
-use crate::error::rcl;
+use crate::error::rcl as rcl_error;
 use crate::handle::{Handle, Lifetime};
 use crate::wakers::Wakers;
 
 /// The state of a timer.
 pub(crate) struct TimerState {
     pub(crate) clock: Arc<ClockState>,
-    /// Shared with the clock, whose jumps change it.
-    schedule: Arc<Mutex<TimerSchedule>>,
-    is_canceled: AtomicBool,
+    state: rcl::TimerState,
     pub(crate) wakers: Wakers,
 }
 
 impl TimerState {
     /// Nanoseconds until it is due, not positive when it is; `None` while canceled.
     pub(crate) fn remaining(&self) -> Option<i64> {
-        let next_call = self.schedule.lock().next_call();
-        (!self.is_canceled.load(Ordering::Acquire))
-            .then(|| next_call.saturating_sub(self.clock.now()))
-    }
-
-    /// Schedules the next call. Returns the expected and the actual time; `None` while
-    /// canceled, or if `only_if_due` and it is not due.
-    fn call(&self, only_if_due: bool) -> Option<(i64, i64)> {
-        let mut schedule = self.schedule.lock();
-        let now = self.clock.now();
-        let is_refused =
-            self.is_canceled.load(Ordering::Acquire) || (only_if_due && schedule.next_call() > now);
-        (!is_refused).then(|| (schedule.call(now), now))
+        self.state.remaining(|| self.clock.now())
     }
 
     pub(crate) fn is_ready(&self) -> bool {
         self.remaining().is_some_and(|remaining| remaining <= 0)
+    }
+
+    fn call_if_due(&self) -> Option<rcl::TimerCall> {
+        self.state.call_if_due(|| self.clock.now())
+    }
+}
+
+impl ClockTimer for TimerState {
+    fn restart(&self) {
+        self.state.restart(|| self.clock.now());
+    }
+
+    fn handle_jump(&self, change: ClockChange) {
+        self.state.handle_jump(change, || self.clock.now());
     }
 }
 
@@ -54,11 +53,16 @@ pub(crate) struct Timer {
     _context: Arc<ContextState>,
 }
 
+/// The expected and the actual time.
+fn pair(call: rcl::TimerCall) -> (i64, i64) {
+    (call.expected, call.actual)
+}
+
 fn check_period(period: i64) -> PyResult<()> {
     if period >= 0 {
         return Ok(());
     }
-    Err(rcl(format!(
+    Err(rcl_error(format!(
         "timer period must be non-negative, got {period} ns: use 0 or more"
     )))
 }
@@ -67,14 +71,15 @@ impl Timer {
     /// Schedules the next call if the timer is due.
     pub(crate) fn try_call(&self) -> PyResult<bool> {
         self.life.check()?;
-        Ok(self.state.call(true).is_some())
+        Ok(self.state.call_if_due().is_some())
     }
 
     /// Schedules the next call. Returns the expected and the actual time.
     fn call(&self) -> PyResult<(i64, i64)> {
         self.life.check()?;
-        let call = self.state.call(false);
-        call.ok_or_else(|| rcl("the timer is canceled"))
+        let call = self.state.state.call(|| self.state.clock.now());
+        call.map(pair)
+            .ok_or_else(|| rcl_error("the timer is canceled"))
     }
 }
 
@@ -95,21 +100,18 @@ impl Timer {
             .state
             .check_valid(py, "create timer", Owner::Given)?;
         check_period(period_ns)?;
-        let schedule = Arc::new(Mutex::new(TimerSchedule::starting_at(0, period_ns)));
-        clock.state.add_schedule(&schedule);
-        // Time is read under the lock, as in calls, so that a jump counts after it.
-        let mut starting = schedule.lock();
-        *starting = TimerSchedule::starting_at(clock.state.now(), period_ns);
-        drop(starting);
+        let state = Arc::new(TimerState {
+            clock: clock.state.clone(),
+            state: rcl::TimerState::new(period_ns, !autostart),
+            wakers: Wakers::default(),
+        });
+        let timer: Weak<TimerState> = Arc::downgrade(&state);
+        clock.state.clock.add_timer(timer);
+        state.state.start(|| clock.state.now());
         let life = Lifetime::new(|| {});
         Ok(
             PyClassInitializer::from(Handle { life: life.clone() }).add_subclass(Self {
-                state: Arc::new(TimerState {
-                    clock: clock.state.clone(),
-                    schedule,
-                    is_canceled: AtomicBool::new(!autostart),
-                    wakers: Wakers::default(),
-                }),
+                state,
                 life,
                 _context: context.state.clone(),
             }),
@@ -135,7 +137,7 @@ impl Timer {
     /// As `take_due`; returns the expected and the actual time.
     fn take_due_with_info(&self) -> PyResult<Option<(i64, i64)>> {
         self.life.check()?;
-        Ok(self.state.call(true))
+        Ok(self.state.call_if_due().map(pair))
     }
 
     /// Schedules the next call; returns its lateness.
@@ -151,28 +153,25 @@ impl Timer {
 
     fn cancel_timer(&self) -> PyResult<()> {
         self.life.check()?;
-        self.state.is_canceled.store(true, Ordering::Release);
+        self.state.state.cancel();
         Ok(())
     }
 
     fn reset_timer(&self) -> PyResult<()> {
         self.life.check()?;
-        let mut schedule = self.state.schedule.lock();
-        schedule.restart(self.state.clock.now());
-        drop(schedule);
-        self.state.is_canceled.store(false, Ordering::Release);
+        self.state.state.reset(|| self.state.clock.now());
         self.state.wakers.wake();
         Ok(())
     }
 
     fn is_timer_canceled(&self) -> PyResult<bool> {
         self.life.check()?;
-        Ok(self.state.is_canceled.load(Ordering::Acquire))
+        Ok(self.state.state.is_cancelled())
     }
 
     fn time_since_last_call(&self) -> PyResult<i64> {
         self.life.check()?;
-        let last = self.state.schedule.lock().last_call();
+        let last = self.state.state.schedule().last_call();
         Ok(self.state.clock.now().saturating_sub(last))
     }
 
@@ -183,13 +182,13 @@ impl Timer {
 
     fn get_timer_period(&self) -> PyResult<i64> {
         self.life.check()?;
-        Ok(self.state.schedule.lock().period)
+        Ok(self.state.state.schedule().period)
     }
 
     fn change_timer_period(&self, period_ns: i64) -> PyResult<()> {
         self.life.check()?;
         check_period(period_ns)?;
-        self.state.schedule.lock().period = period_ns;
+        self.state.state.set_period(period_ns);
         Ok(())
     }
 }

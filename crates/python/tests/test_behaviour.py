@@ -1,20 +1,34 @@
 """The behaviour tables of the client core, `crates/rcl/tests/behaviour`, in Python."""
 
+import contextlib
 import json
 import os
+import threading
+import time
 
 import pytest
+import rclpy
 
+from geometry_msgs.msg import PointStamped
+from message_filters import Cache, SimpleFilter
 from pteros import _native
 from rcl_interfaces.msg import (
     FloatingPointRange, IntegerRange, ParameterDescriptor, ParameterEvent, SetParametersResult,
 )
 from rclpy import exceptions
+from rclpy.clock import ClockChange, JumpThreshold, ROSClock
+from rclpy.clock_type import ClockType
 from rclpy.context import Context
+from rclpy.duration import Duration
+from rclpy.exceptions import ROSInterruptException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle.state_machine import LifecycleStateMachine
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock as ClockMessage
+from std_msgs.msg import Header
 
 _CRATES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 _STATUSES = (
@@ -28,6 +42,9 @@ def _rows(table, kind=''):
     assert rows
     for row in rows:
         steps, expected = row[len(kind):].split('->')
+        # Behind "| rclpy" stands an answer of Python alone, and its reason.
+        _, is_other, other = expected.partition('| rclpy ')
+        expected = other.partition(':')[0] if is_other else expected
         yield pytest.param(steps.split(), expected.split(), id=row.strip())
 
 
@@ -272,3 +289,222 @@ def test_parameters(rules, question, expected, empty_context):
             found = _error_kind(error)
     node.destroy_node()
     assert ' | '.join([found, *[' '.join(script.log)] * bool(script.log)]) == expected
+# Seconds of the number 1 in time.txt.
+_UNIT = 100
+_DEADLINE_S = 20
+
+
+class _Stage:
+    """A simulated clock, and a node that is spun for every step."""
+
+    def __init__(self, start):
+        self.context = rclpy.Context()
+        rclpy.init(context=self.context, args=[])
+        self.node = rclpy.create_node('rows', context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        self.clock = ROSClock()
+        self.clock._set_ros_time_is_active(True)
+        self.play(start)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.executor.shutdown()
+        self.context.try_shutdown()
+
+    def time(self, word):
+        return Time(
+            nanoseconds=round(float(word) * _UNIT * 1e9), clock_type=self.clock.clock_type)
+
+    def play(self, step):
+        if step == 'shutdown':
+            self.context.shutdown()
+        elif step in ('on', 'off'):
+            self.clock._set_ros_time_is_active(step == 'on')
+        else:
+            self.clock.set_ros_time_override(self.time(step))
+
+    def spin(self):
+        for _ in range(4):
+            self.executor.spin_once(timeout_sec=0)
+
+
+@pytest.mark.parametrize(
+    'start, steps, expected',
+    [pytest.param(start, *row.values, id=row.id)
+     for kind, start in (('timer ', '10'), ('unset ', '0')) for row in _rows('time.txt', kind)])
+def test_timers(start, steps, expected):
+    calls = []
+    with _Stage(start) as stage:
+        timer = stage.node.create_timer(
+            1.0 * _UNIT, lambda: calls.append(1), clock=stage.clock)
+        for step, count in zip(steps, expected, strict=True):
+            if step in ('cancel', 'reset'):
+                getattr(timer, step)()
+            elif step.startswith('period='):
+                timer.timer_period_ns = stage.time(step.partition('=')[2]).nanoseconds
+            else:
+                stage.play(step)
+            stage.spin()
+            assert len(calls) == int(count), step
+
+
+def _wait_for(condition):
+    deadline = time.monotonic() + _DEADLINE_S
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return condition()
+
+
+@pytest.mark.parametrize('steps, expected', list(_rows('time.txt', 'rate ')))
+def test_rates(steps, expected):
+    begin, ended = threading.Semaphore(0), []
+
+    def loop():
+        # The end of the test interrupts the last sleep.
+        with contextlib.suppress(ROSInterruptException):
+            while begin.acquire():
+                rate.sleep()
+                ended.append(1)
+
+    with _Stage('10') as stage:
+        rate = stage.node.create_rate(1 / _UNIT, clock=stage.clock)
+        threading.Thread(target=loop, daemon=True).start()
+        begun = 0
+        for step, count in zip(steps, expected, strict=True):
+            if step == 'sleep':
+                begin.release()
+                begun += 1
+                assert _wait_for(lambda: rate._sleepers == 1 or len(ended) == begun)
+            else:
+                stage.play(step)
+            stage.spin()
+            assert _wait_for(lambda: len(ended) >= int(count)), step
+            assert len(ended) == int(count), step
+
+
+@pytest.mark.parametrize('steps, expected', list(_rows('time.txt', 'sleep ')))
+def test_sleeps(steps, expected):
+    results = []
+    with _Stage('10') as stage:
+        until, began = stage.time(steps[0]), threading.Event()
+
+        def sleep():
+            began.set()
+            results.append(stage.clock.sleep_until(until, stage.context))
+
+        thread = threading.Thread(target=sleep, daemon=True)
+        thread.start()
+        assert began.wait(_DEADLINE_S)
+        if expected[0] == 'sleeping':
+            # A switch or a shutdown counts from the begin of the sleep.
+            thread.join(0.2)
+        for step, state in zip([None, *steps[1:]], expected, strict=True):
+            if step is not None:
+                stage.play(step)
+            if state == 'sleeping':
+                assert not results, step
+            else:
+                thread.join(_DEADLINE_S)
+                assert results == [state == 'true'], step
+
+
+@pytest.mark.parametrize('steps, expected', list(_rows('time.txt', 'jump ')))
+def test_jump_thresholds(steps, expected):
+    words = dict(word.partition('=')[::2] for word in steps[0].split(','))
+    with _Stage('10') as stage:
+        forward, backward = (
+            Duration(nanoseconds=sign * stage.time(words[name]).nanoseconds)
+            if name in words else None for name, sign in (('forward', 1), ('backward', -1)))
+        before, jumps = [], []
+        handle = stage.clock.create_jump_callback(
+            JumpThreshold(
+                min_forward=forward, min_backward=backward, on_clock_change='change' in words),
+            pre_callback=lambda: before.append(1), post_callback=jumps.append)
+        for step, report in zip(steps[1:], expected, strict=True):
+            before.clear()
+            jumps.clear()
+            stage.play(step)
+            if report == '-':
+                assert (before, jumps) == ([], []), step
+                continue
+            jump, = jumps
+            assert before == [1]
+            name = {
+                ClockChange.ROS_TIME_ACTIVATED: 'on', ClockChange.ROS_TIME_DEACTIVATED: 'off',
+            }.get(int(jump.clock_change))
+            size = jump.delta.nanoseconds / (_UNIT * 1e9)
+            assert (name or f'{size:g}') == report, step
+        handle.unregister()
+
+
+@pytest.mark.parametrize('steps, expected', list(_rows('time.txt', 'source ')))
+def test_sources_of_time(steps, expected):
+    with _Stage('0') as stage:
+        source, clock = stage.node._time_source, stage.node.get_clock()
+        for step, shown in zip(steps, expected, strict=True):
+            if step in ('on', 'off'):
+                stage.node.set_parameters([Parameter('use_sim_time', value=step == 'on')])
+            else:
+                source.clock_callback(ClockMessage(clock=stage.time(step).to_msg()))
+            is_simulated = shown != 'system'
+            assert clock.ros_time_is_active == is_simulated
+            if is_simulated:
+                assert clock.now() == stage.time(shown), step
+            else:
+                assert clock.now().nanoseconds > 1.5e18, step
+
+
+def _filter_rows(kind):
+    for row in _rows('filters.txt', kind):
+        steps, expected = row.values
+        yield pytest.param(kind.strip(), steps[0], steps[1:], expected, id=row.id)
+
+
+def _synchronizer(kind, size, words):
+    inputs = max(2, *(ord(word[0]) - ord('a') + 1 for word in words if word != 'clear'))
+    size, _, slop = size.partition(',')
+    return _native.Synchronizer(kind, inputs, int(size), int(slop or 0))
+
+
+@pytest.mark.parametrize(
+    'kind, size, words, expected',
+    [row for kind in ('exact ', 'adaptive ', 'slop ') for row in _filter_rows(kind)])
+def test_synchronizers(kind, size, words, expected):
+    synchronizer, sets = _synchronizer(kind, size, words), []
+    for word in words:
+        if word == 'clear':
+            synchronizer.clear()
+            continue
+        stamp = int(word[1:])
+        sets += synchronizer.add(ord(word[0]) - ord('a'), stamp, stamp)
+    assert [','.join(map(str, each)) for each in sets] == expected
+
+
+@pytest.mark.parametrize('kind, size, words, expected', list(_filter_rows('cache ')))
+def test_caches(kind, size, words, expected):
+    source = SimpleFilter()
+    cache, answers = Cache(source, int(size)), []
+
+    def at(word):
+        return Time(nanoseconds=int(word), clock_type=ClockType.ROS_TIME)
+
+    def text(message):
+        return str(message.header.stamp.nanosec) if message is not None else '-'
+
+    for word in words:
+        question, _, value = word.partition('=')
+        if word == 'clear':
+            cache._cache.clear()
+        elif not value:
+            stamp = at(word).to_msg()
+            source.signalMessage(PointStamped(header=Header(stamp=stamp)))
+        elif question == 'span':
+            found = cache.getInterval(*map(at, value.split('..')))
+            answers.append(','.join(map(text, found)))
+        else:
+            find = {'before': cache.getElemBeforeTime, 'after': cache.getElemAfterTime}
+            answers.append(text(find[question](at(value))))
+    assert answers == expected

@@ -14,9 +14,12 @@
 //! | event statuses of publishers and subscriptions | [`event_status`] |
 //! | QoS profiles in rmw's numbers, and their compatibility | [`rmw_qos`] |
 //! | graph: nodes, topics, services, endpoints, matching | [`graph`] |
-//! | time, `/clock`, jumps, schedule of timers | [`time`], [`time_source`], [`timer_heap`], [`timer_schedule`] |
+//! | time, clocks, jumps, `/clock` | [`time`], [`clock`], [`time_source`] |
+//! | schedules of timers and rates | [`timer_schedule`], [`timer_heap`], [`rate`] |
 //! | logging: levels, console, files, `/rosout` | [`log`], [`log_outputs`] |
 //! | tf buffer | [`tf`] |
+//! | message filters: synchronizers, caches, chains | [`message_filters`] |
+//! | diagnostics: reports, frequencies, ages of stamps | [`diagnostics`] |
 //! | state machines of goals and of managed nodes | [`action`], [`lifecycle`] |
 //! | types of endpoints and their descriptions | [`message_type_info`], [`known_types`], [`type_description`] |
 //! | errors of creation, wrong ROS arguments | [`error`] |
@@ -28,6 +31,8 @@
 pub mod action;
 pub mod args;
 mod arguments_error;
+pub mod clock;
+pub mod diagnostics;
 pub mod error;
 pub mod event_status;
 pub mod graph;
@@ -36,12 +41,14 @@ pub mod lifecycle;
 pub mod local_time;
 pub mod log;
 pub mod log_outputs;
+pub mod message_filters;
 pub mod message_type_info;
 pub mod outbound_message;
 pub mod parameter;
 pub mod payload;
 pub mod payload_memory;
 pub mod qos_overrides;
+pub mod rate;
 pub mod rmw_qos;
 pub mod tf;
 pub mod time;

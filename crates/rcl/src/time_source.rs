@@ -18,30 +18,11 @@ use pteros_runtime::graph::NodeKey;
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
 use pteros_runtime::sample::{QueuedSample, SampleBody};
 
+use crate::clock::{ClockTimer, FirstTime, JumpThreshold, PendingJump, RosClock, TimeJump};
 use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
 use crate::time::Time;
 use crate::timer_heap::{ScheduledTimer, TimerEntry};
 use pteros_runtime::qos::QosProfile;
-
-/// A jump of ROS time, as in rclpy.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TimeJump {
-    /// Whether the time source changed.
-    pub clock_change: ClockChange,
-    /// New time minus old time in nanoseconds; negative is backward.
-    pub delta: i64,
-}
-
-/// Change of the time source that came with a jump (`rcl_clock_change_t`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ClockChange {
-    /// `use_sim_time` became true: ROS time is simulated now.
-    Activated,
-    /// `use_sim_time` became false: ROS time is system time now.
-    Deactivated,
-    /// No change of source: `/clock` advanced or went back.
-    RosTimeNoChange,
-}
 
 /// Simulated time of a context. It subscribes when the first node uses it.
 #[derive(Default)]
@@ -109,35 +90,16 @@ impl SimTime {
     }
 
     fn set(&self, now: Time) {
-        let before = self.nanos.swap(now.as_nanos(), Ordering::AcqRel);
-        let delta = now.as_nanos().saturating_sub(before);
-        if before == 0 {
-            self.each_node(|node| node.each_timer(|timer| timer.restart()));
-        } else if delta < 0 {
-            let change = ClockChange::RosTimeNoChange;
-            self.each_node(|node| node.each_timer(|timer| timer.handle_jump(change)));
-        }
-        if before != 0 {
-            let clock_change = ClockChange::RosTimeNoChange;
-            self.each_node(|node| {
-                node.notify_jump(TimeJump {
-                    clock_change,
-                    delta,
-                })
-            });
-        }
-        self.queue_due(now);
-    }
-
-    fn each_node(&self, act: impl Fn(&NodeTime)) {
+        self.nanos.store(now.as_nanos(), Ordering::Release);
         let nodes: Vec<_> = {
             let mut nodes = self.nodes.lock();
             nodes.retain(|node| node.strong_count() > 0);
             nodes.iter().filter_map(Weak::upgrade).collect()
         };
-        for node in nodes.iter().filter(|node| node.is_simulated()) {
-            act(node);
+        for node in nodes {
+            node.make(node.clock.set_time(now.as_nanos()));
         }
+        self.queue_due(now);
     }
 
     fn queue_due(&self, now: Time) {
@@ -177,17 +139,15 @@ pub struct NodeTime {
     node: NodeKey,
     /// The simulated time of its context.
     pub sim: Arc<SimTime>,
-    simulated: AtomicBool,
+    clock: RosClock<Weak<dyn TimeJumpObserver>>,
     /// The node is listed as a subscriber of `/clock` in the graph.
     is_listed_as_reader: AtomicBool,
-    timers: Mutex<Vec<Weak<dyn ScheduledTimer>>>,
-    jump_observers: Mutex<Vec<Weak<dyn TimeJumpObserver>>>,
 }
 
 /// Observer of time jumps, called at once on the receiving thread with our locks
 /// held.
 pub trait TimeJumpObserver: Send + Sync {
-    /// Called for every step of `/clock` and every change of the source.
+    /// Called for every jump that exceeds the threshold.
     fn handle_jump(&self, jump: TimeJump);
 }
 
@@ -198,25 +158,25 @@ impl NodeTime {
             core: core.clone(),
             node,
             sim: sim.clone(),
-            simulated: AtomicBool::new(false),
+            clock: RosClock::new(FirstTime::StartsPeriods),
             is_listed_as_reader: AtomicBool::new(false),
-            timers: Mutex::default(),
-            jump_observers: Mutex::default(),
         })
     }
 
     /// Whether `use_sim_time` is true.
     pub fn is_simulated(&self) -> bool {
-        self.simulated.load(Ordering::Acquire)
+        self.clock.is_simulated()
+    }
+
+    /// How often `use_sim_time` has changed.
+    pub fn switches(&self) -> u64 {
+        self.clock.switches()
     }
 
     /// Current ROS time.
     pub fn now(&self) -> Time {
-        if self.is_simulated() {
-            self.sim.now()
-        } else {
-            Time::from_nanos(self.core.platform.wall_clock().as_nanos())
-        }
+        let simulated = self.clock.simulated_now();
+        Time::from_nanos(simulated.unwrap_or_else(|| self.core.platform.wall_clock().as_nanos()))
     }
 
     /// Applies a change of `use_sim_time`.
@@ -224,69 +184,44 @@ impl NodeTime {
         if self.is_simulated() == simulated {
             return;
         }
-        let before = self.now();
         if simulated {
             self.sim.subscribe(self);
             let mut nodes = self.sim.nodes.lock();
             if !nodes.iter().any(|node| node.as_ptr() == Arc::as_ptr(self)) {
+                // The clock keeps it for the switch.
+                self.make(self.clock.set_time(self.sim.now().as_nanos()));
                 nodes.push(Arc::downgrade(self));
             }
+            drop(nodes);
         }
-        self.simulated.store(simulated, Ordering::Release);
-        let clock_change = if simulated {
-            ClockChange::Activated
-        } else {
-            ClockChange::Deactivated
-        };
-        self.each_timer(|timer| timer.handle_jump(clock_change));
-        let delta = self.now().as_nanos().saturating_sub(before.as_nanos());
-        self.notify_jump(TimeJump {
-            clock_change,
-            delta,
-        });
+        self.make(self.clock.set_simulated(simulated));
         self.core.wake_waiters();
     }
 
-    /// Adds a timer in ROS time, which is told of jumps.
-    pub fn add_timer(&self, timer: Weak<dyn ScheduledTimer>) {
-        let mut timers = self.timers.lock();
-        timers.retain(|timer| timer.strong_count() > 0);
-        timers.push(timer);
-    }
-
-    /// Adds an observer; adding it again has no effect.
-    pub fn add_jump_observer(&self, observer: &Arc<dyn TimeJumpObserver>) {
-        let mut jump_observers = self.jump_observers.lock();
-        jump_observers.retain(|known| known.strong_count() > 0);
-        let is_known = |known: &Weak<dyn TimeJumpObserver>| {
-            std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(observer))
+    /// Makes a jump and reports it.
+    fn make(&self, pending: Option<PendingJump<Weak<dyn TimeJumpObserver>>>) {
+        let Some(pending) = pending else {
+            return;
         };
-        if !jump_observers.iter().any(is_known) {
-            jump_observers.push(Arc::downgrade(observer));
+        self.clock.commit(&pending);
+        for observer in pending.callbacks.iter().filter_map(Weak::upgrade) {
+            observer.handle_jump(pending.jump);
         }
     }
 
-    fn each_timer(&self, act: impl Fn(&dyn ScheduledTimer)) {
-        let timers: Vec<_> = self
-            .timers
-            .lock()
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
-        for timer in timers {
-            act(&*timer);
-        }
+    /// Adds a timer in ROS time, which is told of jumps.
+    pub fn add_timer(&self, timer: Weak<dyn ClockTimer>) {
+        self.clock.add_timer(timer);
     }
 
-    fn notify_jump(&self, jump: TimeJump) {
-        let jump_observers: Vec<_> = self
-            .jump_observers
-            .lock()
-            .iter()
-            .filter_map(Weak::upgrade)
-            .collect();
-        for observer in jump_observers {
-            observer.handle_jump(jump);
-        }
+    /// Adds an observer. One that was dropped is not called any more.
+    pub fn add_jump_observer(
+        &self,
+        threshold: JumpThreshold,
+        observer: Weak<dyn TimeJumpObserver>,
+    ) {
+        self.clock
+            .retain_callbacks(|known| known.strong_count() > 0);
+        self.clock.add_callback(threshold, observer);
     }
 }

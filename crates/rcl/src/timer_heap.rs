@@ -13,10 +13,10 @@ use parking_lot::Mutex;
 use pteros_runtime::ready_queue::Task;
 use pteros_runtime::rtps::time::Instant;
 
-use crate::time_source::ClockChange;
+use crate::clock::ClockTimer;
 
 /// A timer, as heaps, executors and the time source see it.
-pub trait ScheduledTimer: Task {
+pub trait ScheduledTimer: Task + ClockTimer {
     /// When the next tick is due, on the timer's clock.
     fn due(&self) -> Instant;
 
@@ -30,13 +30,6 @@ pub trait ScheduledTimer: Task {
     /// Runs the callback and returns when the next tick is due. A tick during the
     /// callback itself (it spins, or another executor runs it) is skipped.
     fn tick(&self, now: Instant) -> Option<Instant>;
-
-    /// Restarts the period. A stopped timer stays stopped.
-    fn restart(&self);
-
-    /// The timer's clock jumped, or has another source now. A stopped timer stays
-    /// stopped.
-    fn handle_jump(&self, change: ClockChange);
 
     /// Whether the timer uses simulated time and its next tick is at `due`.
     fn is_scheduled_at(&self, due: u64) -> bool;

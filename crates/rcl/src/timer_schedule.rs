@@ -1,10 +1,14 @@
 //! Timer schedule: when a timer is due next, and what a jump of its clock changes
 //! (the rule of rcl's `rcl_timer_call` and of its jump callback).
 //!
-//! Plain numbers, in nanoseconds of the timer's clock. The timers of this library and
-//! those of client libraries in other languages share it. It never reads a clock.
+//! Plain numbers, in nanoseconds of the timer's clock. The timers of all client libraries
+//! share it. It never reads a clock by itself.
 
-use crate::time_source::ClockChange;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::clock::ClockChange;
 
 /// When a timer was called last, and when it is due next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +83,109 @@ impl TimerSchedule {
             *self = Self::starting_at(now, self.period);
         }
         starts_again
+    }
+}
+
+/// The schedule of a timer that can be stopped. Thread-safe.
+///
+/// Each `now` reads the timer's clock, in nanoseconds. It is called under the lock of the
+/// schedule, so that a jump of the clock counts after it.
+#[derive(Debug)]
+pub struct TimerState {
+    schedule: Mutex<TimerSchedule>,
+    is_cancelled: AtomicBool,
+}
+
+/// A call of a timer, in nanoseconds of its clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TimerCall {
+    /// When it was due.
+    pub expected: i64,
+    /// When it was made.
+    pub actual: i64,
+}
+
+impl TimerState {
+    /// A timer whose period begins with [`TimerState::start`].
+    pub fn new(period: i64, is_cancelled: bool) -> Self {
+        Self {
+            schedule: Mutex::new(TimerSchedule::starting_at(0, period)),
+            is_cancelled: AtomicBool::new(is_cancelled),
+        }
+    }
+
+    /// The first call is one period from now. To be called once jumps reach the timer.
+    pub fn start(&self, now: impl FnOnce() -> i64) {
+        let mut schedule = self.schedule.lock();
+        *schedule = TimerSchedule::starting_at(now(), schedule.period);
+    }
+
+    /// A copy of the schedule.
+    pub fn schedule(&self) -> TimerSchedule {
+        *self.schedule.lock()
+    }
+
+    /// Changes the period, which counts from the next call or restart.
+    pub fn set_period(&self, period: i64) {
+        self.schedule.lock().period = period;
+    }
+
+    /// Stops the timer.
+    pub fn cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Release);
+    }
+
+    /// Whether the timer is stopped.
+    pub fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Acquire)
+    }
+
+    /// Starts the period again; a stopped timer stays stopped.
+    pub fn restart(&self, now: impl FnOnce() -> i64) {
+        let mut schedule = self.schedule.lock();
+        schedule.restart(now());
+    }
+
+    /// Starts the period again, also if the timer was stopped.
+    pub fn reset(&self, now: impl FnOnce() -> i64) {
+        self.restart(now);
+        self.is_cancelled.store(false, Ordering::Release);
+    }
+
+    /// Nanoseconds until the next call, not positive if it is due; `None` while stopped.
+    pub fn remaining(&self, now: impl FnOnce() -> i64) -> Option<i64> {
+        let next_call = self.schedule().next_call();
+        (!self.is_cancelled()).then(|| next_call.saturating_sub(now()))
+    }
+
+    /// Notes a call; `None` while stopped.
+    pub fn call(&self, now: impl FnOnce() -> i64) -> Option<TimerCall> {
+        self.call_if(|_| true, now)
+    }
+
+    /// Notes a call if it is due; `None` otherwise, and while stopped.
+    pub fn call_if_due(&self, now: impl FnOnce() -> i64) -> Option<TimerCall> {
+        self.call_if(|remaining| remaining <= 0, now)
+    }
+
+    fn call_if(
+        &self,
+        accepts: impl FnOnce(i64) -> bool,
+        now: impl FnOnce() -> i64,
+    ) -> Option<TimerCall> {
+        let mut schedule = self.schedule.lock();
+        let actual = now();
+        let remaining = schedule.next_call().saturating_sub(actual);
+        (!self.is_cancelled() && accepts(remaining)).then(|| TimerCall {
+            expected: schedule.call(actual),
+            actual,
+        })
+    }
+
+    /// See [`TimerSchedule::handle_jump`].
+    pub fn handle_jump(&self, change: ClockChange, now: impl FnOnce() -> i64) -> bool {
+        let mut schedule = self.schedule.lock();
+        schedule.handle_jump(change, now())
     }
 }
 

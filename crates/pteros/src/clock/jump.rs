@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros_runtime::graph::NodeKey;
@@ -12,30 +11,8 @@ use pteros_runtime::ready_queue::{ReadySlot, Task};
 
 use crate::executor_queue::ExecutorQueue;
 use crate::node::{CallbackGroupCore, NodeCore, NodeEntity};
-use crate::time_source::{ClockChange, TimeJump, TimeJumpObserver};
-
-/// Which jumps are reported to a callback.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct JumpThreshold {
-    /// Whether to report changes of `use_sim_time`.
-    pub on_clock_change: bool,
-    /// Minimum forward step of `/clock` to report; `None` reports none.
-    pub min_forward: Option<Duration>,
-    /// Minimum backward step of `/clock` to report; `None` reports none.
-    pub min_backward: Option<Duration>,
-}
-
-impl JumpThreshold {
-    fn is_exceeded_by(&self, jump: TimeJump) -> bool {
-        let size = Duration::from_nanos(jump.delta.unsigned_abs());
-        let is_reached = |minimum: Option<Duration>| minimum.is_some_and(|minimum| size >= minimum);
-        match jump.clock_change {
-            ClockChange::Activated | ClockChange::Deactivated => self.on_clock_change,
-            ClockChange::RosTimeNoChange if jump.delta < 0 => is_reached(self.min_backward),
-            ClockChange::RosTimeNoChange => is_reached(self.min_forward),
-        }
-    }
-}
+use crate::ros_clock::TimeJump;
+use crate::time_source::TimeJumpObserver;
 
 /// Handle of a jump callback. Dropping it removes the callback.
 #[must_use = "dropping the handle removes the callback"]
@@ -57,21 +34,15 @@ type JumpFn = Box<dyn FnMut(TimeJump) + Send>;
 /// Task that runs the callback in the node's executor.
 pub(crate) struct JumpTask {
     node: Arc<NodeCore>,
-    threshold: JumpThreshold,
     pending: Mutex<VecDeque<TimeJump>>,
     callback: Mutex<JumpFn>,
     slot: ReadySlot,
 }
 
 impl JumpTask {
-    pub(super) fn start(
-        node: &Arc<NodeCore>,
-        threshold: JumpThreshold,
-        callback: JumpFn,
-    ) -> Arc<Self> {
+    pub(super) fn start(node: &Arc<NodeCore>, callback: JumpFn) -> Arc<Self> {
         let task = Arc::new(Self {
             node: node.clone(),
-            threshold,
             pending: Mutex::default(),
             callback: Mutex::new(callback),
             slot: ReadySlot::default(),
@@ -85,9 +56,6 @@ impl JumpTask {
 
 impl TimeJumpObserver for JumpTask {
     fn handle_jump(&self, jump: TimeJump) {
-        if !self.threshold.is_exceeded_by(jump) {
-            return;
-        }
         let mut pending = self.pending.lock();
         if pending.len() >= PENDING_JUMPS_MAX {
             pending.pop_front();

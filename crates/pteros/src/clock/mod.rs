@@ -13,16 +13,16 @@ use std::time::Duration;
 
 use pteros_runtime::platform::Instant;
 
+pub use crate::ros_clock::{ClockChange, JumpThreshold, TimeJump};
 pub use crate::time::Time;
-pub use crate::time_source::{ClockChange, TimeJump};
-pub use jump::{JumpHandle, JumpThreshold};
+pub use jump::JumpHandle;
 pub use rate::Rate;
 pub use server::ClockServer;
 
 use jump::JumpTask;
 
 use crate::node::{Node, NodeCore};
-use crate::time_source::TimeJumpObserver;
+use crate::ros_clock::{Sleep, SleepClock, SleepState};
 
 /// Type of a clock, as in rclpy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -86,17 +86,35 @@ impl Clock {
     /// `use_sim_time` changes first. Blocks; drives the network itself and runs no
     /// callbacks. It waits as long as simulated time stands still.
     pub fn sleep_until(&self, time: Time) -> bool {
-        let (core, simulated) = (self.node.core(), self.is_simulated());
-        let is_over = || core.is_shut_down() || self.is_simulated() != simulated;
-        while self.now() < time && !is_over() {
-            let until = if simulated {
-                Instant::FAR_FUTURE
-            } else {
-                core.platform.now().after(time.since(self.now()).into())
+        self.sleep_while(|_| time)
+    }
+
+    /// As `sleep_until`; `until` is asked at each look, with the time of the clock.
+    fn sleep_while(&self, mut until: impl FnMut(Time) -> Time) -> bool {
+        let core = self.node.core();
+        let switches = || match self.clock_type {
+            ClockType::RosTime => self.node.time.switches(),
+            ClockType::SystemTime | ClockType::SteadyTime => 0,
+        };
+        let sleep = Sleep::new(switches());
+        let mut state = || {
+            let clock = SleepClock {
+                switches: switches(),
+                is_simulated: self.is_simulated(),
+                is_shut_down: core.is_shut_down(),
             };
-            core.wait_until(until, || is_over() || self.now() >= time);
+            let now = self.now();
+            sleep.state(until(now).as_nanos(), now.as_nanos(), clock)
+        };
+        loop {
+            let until = match state() {
+                SleepState::Reached => return true,
+                SleepState::Interrupted => return false,
+                SleepState::Sleeping(None) => Instant::FAR_FUTURE,
+                SleepState::Sleeping(Some(left)) => core.platform.now().after(left.into()),
+            };
+            core.wait_until(until, || !matches!(state(), SleepState::Sleeping(_)));
         }
-        self.now() >= time && self.is_simulated() == simulated
     }
 
     /// Waits for `span`; otherwise as [`Clock::sleep_until`].
@@ -112,10 +130,10 @@ impl Clock {
         threshold: JumpThreshold,
         callback: impl FnMut(TimeJump) + Send + 'static,
     ) -> JumpHandle {
-        let task = JumpTask::start(&self.node, threshold, Box::new(callback));
+        let task = JumpTask::start(&self.node, Box::new(callback));
         if self.clock_type == ClockType::RosTime {
-            let observer: Arc<dyn TimeJumpObserver> = task.clone();
-            self.node.time.add_jump_observer(&observer);
+            let observer = Arc::downgrade(&task);
+            self.node.time.add_jump_observer(threshold, observer);
         }
         JumpHandle { _task: task }
     }

@@ -32,8 +32,9 @@ use crate::error::CreateError;
 use crate::message_type_info::{MessageTypeInfo, endpoint_spec};
 use crate::node::{Node, NodeCore};
 use crate::qos::QosProfile;
+use crate::ros_clock::{JumpThreshold, TimeJump};
 use crate::time::Time;
-use crate::time_source::{ClockChange, TimeJump, TimeJumpObserver};
+use crate::time_source::TimeJumpObserver;
 
 /// Subscribes to `/tf` and `/tf_static` and fills a [`TransformBuffer`].
 ///
@@ -125,10 +126,15 @@ impl TransformListener {
             for reader in &receiver.readers {
                 core.attach_endpoint(&reader.announced());
             }
+            let threshold = JumpThreshold {
+                on_clock_change: true,
+                min_forward: None,
+                min_backward: Some(Duration::from_nanos(1)),
+            };
+            let observer = Arc::downgrade(&receiver);
+            core.time.add_jump_observer(threshold, observer);
         }
         drop(nodes);
-        let watch: Arc<dyn TimeJumpObserver> = receiver.clone();
-        core.time.add_jump_observer(&watch);
         Self {
             node: core.clone(),
             receiver,
@@ -342,10 +348,8 @@ impl Drop for TransformReceiver {
 }
 
 impl TimeJumpObserver for TransformReceiver {
-    fn handle_jump(&self, jump: TimeJump) {
-        if jump.clock_change != ClockChange::RosTimeNoChange || jump.delta < 0 {
-            self.buffer.clear();
-        }
+    fn handle_jump(&self, _jump: TimeJump) {
+        self.buffer.clear();
     }
 }
 

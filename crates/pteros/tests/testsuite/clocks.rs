@@ -219,3 +219,39 @@ fn a_clock_server_is_paused_stepped_and_set() {
     });
     assert!(world.now() >= millis(200_000));
 }
+
+#[test]
+fn the_rows_of_the_behaviour_table_hold_for_use_sim_time() {
+    let rows = include_str!("../../../rcl/tests/behaviour/time.txt").lines();
+    let rows: Vec<_> = rows.filter_map(|row| row.strip_prefix("source ")).collect();
+    assert!(rows.len() >= 3);
+    let hundred_seconds = |word: &str| word.parse::<u64>().unwrap() * 100_000;
+    for row in rows {
+        let (steps, expected) = row.split_once("->").unwrap();
+        let expected = expected.split('|').next().unwrap_or_default();
+        let context = Context::with_options(ContextOptions::local(59)).unwrap();
+        let node = context.create_node("row").unwrap();
+        let publisher = node
+            .create_publisher::<ClockMessage>("/clock".qos(QosProfile::clock()))
+            .unwrap();
+        let mut seen = Vec::new();
+        for step in steps.split_whitespace() {
+            match step {
+                "on" | "off" => node.set_parameter("use_sim_time", step == "on").unwrap(),
+                time => tick(&publisher, hundred_seconds(time)),
+            }
+            let clock = node.clock();
+            seen.push(if clock.is_simulated() {
+                (clock.now().as_nanos() / 100_000_000_000).to_string()
+            } else {
+                "system".to_owned()
+            });
+            assert_eq!(
+                clock.now() > Time::from_nanos(1 << 60),
+                !clock.is_simulated()
+            );
+        }
+        let expected: Vec<_> = expected.split_whitespace().collect();
+        assert_eq!(seen, expected, "{row}");
+    }
+}

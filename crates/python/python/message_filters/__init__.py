@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import threading
+import weakref
 
 import rclpy.logging
-from rclpy.clock import ROSClock
+from pteros import _native
+from rclpy.clock import JumpThreshold, ROSClock
+from rclpy.clock_type import ClockType
+from rclpy.duration import Duration
 from rclpy.time import Time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+    from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 __all__ = [
     'ApproximateTimeSynchronizer', 'Cache', 'SimpleFilter', 'Subscriber', 'TimeSynchronizer',
@@ -86,6 +89,24 @@ class Subscriber(SimpleFilter):
         return getattr(self.sub, key)
 
 
+def _clear_after_jumps(
+    f: SimpleFilter, keeper: Union[_native.Synchronizer, _native.MessageCache],
+) -> Any:
+    """Clear what is kept when the clock of a subscriber's node goes back, or has another source."""
+    node = getattr(f, 'node', None)
+    if not hasattr(node, 'get_clock'):
+        return None
+    weak_keeper = weakref.ref(keeper)
+
+    def clear(_: Any) -> None:
+        keeper = weak_keeper()
+        if keeper is not None:
+            keeper.clear()
+
+    threshold = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1))
+    return node.get_clock().create_jump_callback(threshold, post_callback=clear)
+
+
 class Cache(SimpleFilter):
     """The last messages of a filter, by time."""
 
@@ -99,26 +120,32 @@ class Cache(SimpleFilter):
         """
         super().__init__()
         self.cache_size = cache_size
-        self.cache_msgs: List[Any] = []
-        self.cache_times: List[Time] = []
         self.allow_headerless = allow_headerless
+        self._cache = _native.MessageCache(cache_size)
         self.connectInput(f)
 
     def connectInput(self, f: SimpleFilter) -> None:
         """Cache the output of a filter."""
+        self.node = getattr(f, 'node', None)
+        self._jumps = _clear_after_jumps(f, self._cache)
         self.incoming_connection = f.registerCallback(self.add)
+
+    @property
+    def cache_msgs(self) -> List[Any]:
+        """The messages, the oldest first."""
+        return [msg for _, msg in self._cache.messages()]
+
+    @property
+    def cache_times(self) -> List[Time]:
+        """Their times."""
+        return [_time(stamp_ns) for stamp_ns, _ in self._cache.messages()]
 
     def add(self, msg: Any) -> None:
         """Add a message and pass it on."""
         stamp = _stamp(msg, self.allow_headerless, 'message_filters_cache')
-        if stamp is None:
-            return
-        self.cache_times.append(stamp)
-        self.cache_msgs.append(msg)
-        if len(self.cache_msgs) > self.cache_size:
-            del self.cache_msgs[0]
-            del self.cache_times[0]
-        self.signalMessage(msg)
+        if stamp is not None:
+            self._cache.add(stamp.nanoseconds, msg)
+            self.signalMessage(msg)
 
     def getInterval(self, from_stamp: Time, to_stamp: Time) -> List[Any]:
         """
@@ -128,41 +155,43 @@ class Cache(SimpleFilter):
         """
         if from_stamp > to_stamp:
             raise AssertionError(f'the interval ends at {to_stamp}, before {from_stamp}')
-        return [
-            msg for msg, stamp in zip(self.cache_msgs, self.cache_times)
-            if from_stamp <= stamp <= to_stamp]
+        return self._cache.interval(from_stamp.nanoseconds, to_stamp.nanoseconds)
 
     def getElemAfterTime(self, stamp: Time) -> Any:
         """Return the first message at a time or later, or ``None``."""
-        for msg, time in zip(self.cache_msgs, self.cache_times):
-            if time >= stamp:
-                return msg
-        return None
+        return self._cache.after(stamp.nanoseconds)
 
     def getElemBeforeTime(self, stamp: Time) -> Any:
         """Return the last message at a time or earlier, or ``None``."""
-        found = None
-        for msg, time in zip(self.cache_msgs, self.cache_times):
-            if time <= stamp:
-                found = msg
-        return found
+        return self._cache.before(stamp.nanoseconds)
 
     def getLastestTime(self) -> Optional[Time]:
-        """Return the time of the message that came last, or ``None``."""
-        return self.cache_times[-1] if self.cache_times else None
+        """Return the latest time of a message, or ``None``."""
+        times = self.cache_times
+        return times[-1] if times else None
 
     def getOldestTime(self) -> Optional[Time]:
         """Return the time of the oldest message, or ``None``."""
-        return self.cache_times[0] if self.cache_times else None
+        times = self.cache_times
+        return times[0] if times else None
 
     def getLast(self) -> Any:
         """Return the message of the latest time, or ``None``."""
-        latest = self.getLastestTime()
-        return None if latest is None else self.getElemAfterTime(latest)
+        messages = self.cache_msgs
+        return messages[-1] if messages else None
+
+
+def _time(nanoseconds: int) -> Time:
+    return Time(nanoseconds=nanoseconds, clock_type=ClockType.ROS_TIME)
 
 
 class TimeSynchronizer(SimpleFilter):
-    """Sets of messages of several filters that have the same time stamp."""
+    """
+    Sets of messages of several filters that have the same time stamp.
+
+    Waiting messages that are older than a set are dropped: time never goes back in the output,
+    unless messages of all filters come again.
+    """
 
     def __init__(self, fs: Sequence[SimpleFilter], queue_size: int) -> None:
         """
@@ -173,44 +202,40 @@ class TimeSynchronizer(SimpleFilter):
         """
         super().__init__()
         self.queue_size = queue_size
-        self.lock = threading.Lock()
         self.connectInput(fs)
+
+    def _make(self, inputs: int) -> _native.Synchronizer:
+        return _native.Synchronizer('exact', inputs, self.queue_size)
+
+    def _stamp(self, msg: Any) -> Optional[Time]:
+        return Time.from_msg(msg.header.stamp)
 
     def connectInput(self, fs: Sequence[SimpleFilter]) -> None:
         """Synchronize filters."""
-        self.queues: List[Dict[int, Any]] = [{} for _ in fs]
+        self._synchronizer = self._make(len(fs))
+        self._jumps = [_clear_after_jumps(f, self._synchronizer) for f in fs]
         self.input_connections = [
-            f.registerCallback(self.add, queue, index)
-            for index, (f, queue) in enumerate(zip(fs, self.queues))]
+            f.registerCallback(self.add, None, index) for index, f in enumerate(fs)]
 
-    def _push(self, queue: Dict[int, Any], stamp_ns: int, msg: Any) -> None:
-        queue[stamp_ns] = msg
-        while len(queue) > self.queue_size:
-            del queue[min(queue)]
-
-    def add(
-        self, msg: Any, my_queue: Dict[int, Any], my_queue_index: Optional[int] = None,
-    ) -> None:
+    def add(self, msg: Any, my_queue: Any, my_queue_index: int) -> None:
         """
-        Add a message of one filter, and pass the set on that it completes.
+        Add a message of a filter, and pass the sets on that it completes.
 
-        Waiting messages that are older than the set are dropped: time never goes back in the
-        output, unless messages of all filters come again.
+        :param my_queue: Not used; queues belong to the implementation.
+        :param my_queue_index: The number of the filter.
         """
-        stamp_ns = Time.from_msg(msg.header.stamp).nanoseconds
-        with self.lock:
-            self._push(my_queue, stamp_ns, msg)
-            if not all(stamp_ns in queue for queue in self.queues):
-                return
-            messages = [queue[stamp_ns] for queue in self.queues]
-            for queue in self.queues:
-                for old in [each for each in queue if each <= stamp_ns]:
-                    del queue[old]
-        self.signalMessage(*messages)
+        stamp = self._stamp(msg)
+        if stamp is not None:
+            for messages in self._synchronizer.add(my_queue_index, stamp.nanoseconds, msg):
+                self.signalMessage(*messages)
 
 
 class ApproximateTimeSynchronizer(TimeSynchronizer):
-    """Sets of messages of several filters whose time stamps are close."""
+    """
+    Sets of messages of several filters whose time stamps are close.
+
+    A message passes the closest set on that it completes.
+    """
 
     def __init__(
         self, fs: Sequence[SimpleFilter], queue_size: int, slop: float,
@@ -224,39 +249,12 @@ class ApproximateTimeSynchronizer(TimeSynchronizer):
         :param slop: Time in seconds; the messages of a set are closer together.
         :param allow_headerless: Use messages without header under the time of arrival.
         """
-        from rclpy.duration import Duration
         self.slop = Duration(seconds=slop)
         self.allow_headerless = allow_headerless
         super().__init__(fs, queue_size)
 
-    def add(
-        self, msg: Any, my_queue: Dict[int, Any], my_queue_index: Optional[int] = None,
-    ) -> None:
-        """Add a message of one filter, and pass the closest set on that it completes."""
-        stamp = _stamp(msg, self.allow_headerless, 'message_filters_approx')
-        if stamp is None:
-            return
-        now_ns = stamp.nanoseconds
-        slop_ns = self.slop.nanoseconds
-        messages = None
-        with self.lock:
-            self._push(my_queue, now_ns, msg)
-            if now_ns not in my_queue:
-                # The queue is full of later messages.
-                return
-            candidates = []
-            for index, queue in enumerate(self.queues):
-                near = [now_ns] if index == my_queue_index else sorted(
-                    (each for each in queue if abs(each - now_ns) <= slop_ns),
-                    key=lambda each: abs(each - now_ns))
-                if not near:
-                    return
-                candidates.append(near)
-            # The closest stamps come first in each list, and so in the product.
-            for stamps in itertools.product(*candidates):
-                if max(stamps) - min(stamps) < slop_ns:
-                    messages = [
-                        queue.pop(each) for queue, each in zip(self.queues, stamps)]
-                    break
-        if messages is not None:
-            self.signalMessage(*messages)
+    def _make(self, inputs: int) -> _native.Synchronizer:
+        return _native.Synchronizer('slop', inputs, self.queue_size, self.slop.nanoseconds)
+
+    def _stamp(self, msg: Any) -> Optional[Time]:
+        return _stamp(msg, self.allow_headerless, 'message_filters_approx')

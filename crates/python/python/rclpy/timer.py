@@ -174,7 +174,8 @@ class Rate:
         self._timer = timer
         self._timer.callback = self._wake
         self._condition = threading.Condition()
-        self._ticks = 0
+        # Set by a tick until a sleep ends: a late loop does not sleep.
+        self._is_due = False
         self._sleepers = 0
         self._is_shutdown = False
         self._is_destroyed = False
@@ -183,7 +184,7 @@ class Rate:
 
     def _wake(self) -> None:
         with self._condition:
-            self._ticks += 1
+            self._is_due = True
             self._condition.notify_all()
 
     def _on_shutdown(self) -> None:
@@ -204,6 +205,8 @@ class Rate:
         """
         Sleep until the timer is due. Another thread must spin the node.
 
+        Return at once if it was due since the last sleep.
+
         :raises ROSInterruptException: if the context is shut down.
         :raises RuntimeError: if the rate was destroyed before.
         """
@@ -215,15 +218,15 @@ class Rate:
             if self._timer.is_canceled():
                 raise RuntimeError('Rate cannot sleep because its timer is canceled')
             self._sleepers += 1
-            ticks = self._ticks
             try:
-                while (self._ticks == ticks and not self._is_shutdown
-                       and not self._is_destroyed):
+                while not (self._is_due or self._is_shutdown or self._is_destroyed):
                     if not self._condition.wait(SHUTDOWN_POLL_S) and not self._context.ok():
                         raise ROSInterruptException()
             finally:
                 self._sleepers -= 1
-                if self._is_destroyed and self._sleepers == 0:
-                    self._timer.destroy()
+                if self._sleepers == 0:
+                    self._is_due = False
+                    if self._is_destroyed:
+                        self._timer.destroy()
             if self._is_shutdown:
                 raise ROSInterruptException()
