@@ -213,7 +213,7 @@ def test_components_are_shown_with_their_container(folder):  # noqa: F811
     assert load['container'] == '/ns/c'
     component, = load['components']
     assert component['plugin'] == 'p::A'
-    assert component['parameters'] == [{'use_sim_time': True}, {'x': 1}]
+    assert component['parameters'] == {'use_sim_time': True, 'x': 1}
 
 
 def test_an_error_in_the_file_starts_nothing(folder):  # noqa: F811

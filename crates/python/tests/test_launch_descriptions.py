@@ -41,15 +41,13 @@ def _shown(steps, parameters_of, folder):
     for step in steps:
         if step['step'] == 'load':
             for each in step['components']:
-                parameters, extra = ({}, {})
-                for values, found in (
-                        (each['parameters'], parameters), (each['extra_arguments'], extra)):
-                    for value in values:
-                        found.update(value)
+                parameters, extra = (
+                    json.dumps(each[name], sort_keys=True)
+                    for name in ('parameters', 'extra_arguments'))
                 yield (
                     f"load {step['container']}: {each['package']} {each['plugin']} as "
-                    f"{each['namespace']} {each['name']} {json.dumps(parameters, sort_keys=True)} "
-                    f"{' '.join(each['remaps'])} {json.dumps(extra, sort_keys=True)}")
+                    f"{each['namespace']} {each['name']} {parameters} "
+                    f"{' '.join(each['remaps'])} {extra}")
         if step['step'] != 'start':
             continue
         words = [parameters_of(word) for word in step['command']]
