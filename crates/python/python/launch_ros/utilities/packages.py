@@ -28,7 +28,7 @@ def find_executable(package: str, executable: str) -> Tuple[Optional[str], str]:
     try:
         return str(_native.find_executable(package, executable, *_places())), ''
     except LookupError as error:
-        return None, str(error)
+        return None, f"executable '{executable}' not found: {error}"
 
 
 def find_share_folder(package: str) -> str:
@@ -58,5 +58,6 @@ def _find(package: str) -> Tuple[str, str]:
     try:
         prefix, share = _native.find_package(package, *_places())
     except LookupError as error:
-        raise PackageNotFoundError(str(error)) from None
+        # Programs look for ROS 2's words.
+        raise PackageNotFoundError(f"package '{package}' not found: {error}") from None
     return str(prefix), str(share)
