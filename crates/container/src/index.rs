@@ -75,14 +75,18 @@ impl ComponentIndex {
     /// Prefixes are those of `PTEROS_PREFIX` and `AMENT_PREFIX_PATH`, then the one
     /// that the program is installed in (`PREFIX/bin`), if any.
     pub fn from_environment() -> Self {
+        Self::of_program(env::current_exe().ok())
+    }
+
+    /// As [`ComponentIndex::from_environment`], for this path of the program.
+    pub fn of_program(program: Option<PathBuf>) -> Self {
         let paths = |name| {
             let value = env::var_os(name).unwrap_or_default();
             let paths = env::split_paths(&value).filter(|path| path.is_absolute() || path.is_dir());
             paths.collect::<Vec<_>>()
         };
         let mut folders = paths(PATH_VARIABLE);
-        let own = env::current_exe().ok();
-        let own = own.and_then(|program| Some(program.parent()?.to_owned()));
+        let own = program.and_then(|program| Some(program.parent()?.to_owned()));
         let mut prefixes = paths(PREFIX_VARIABLE);
         prefixes.extend(paths(AMENT_VARIABLE));
         let installed = own.as_ref().filter(|folder| folder.ends_with("bin"));

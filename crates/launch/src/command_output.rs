@@ -25,6 +25,15 @@ pub struct CommandLimits {
     pub timeout: Duration,
 }
 
+/// Where a command's standard error goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StandardError {
+    /// To a stream of its own.
+    Separate,
+    /// To standard output, in the order of writing.
+    Merged,
+}
+
 /// Output of a command until its end or its limit.
 #[derive(Debug)]
 pub struct CommandOutput {
@@ -66,10 +75,14 @@ impl From<rustix::io::Errno> for CommandFailure {
 pub fn command_output(
     mut command: Command,
     limits: CommandLimits,
+    stderr: StandardError,
 ) -> Result<CommandOutput, CommandFailure> {
     let until = Instant::now() + limits.timeout;
     let (out, out_end) = io::pipe()?;
-    let (err, err_end) = io::pipe()?;
+    let (err, mut err_end) = io::pipe()?;
+    if stderr == StandardError::Merged {
+        err_end = out_end.try_clone()?;
+    }
     command.stdin(Stdio::null()).stdout(out_end).stderr(err_end);
     let child = command.spawn()?;
     // The command holds the write ends. Only the child may keep them open.

@@ -18,7 +18,9 @@
 pub mod document;
 pub mod error;
 pub mod launch_state_machine;
+pub mod node_arguments;
 pub mod packages;
+pub mod parameter_value;
 pub mod plan;
 pub mod python;
 pub mod run;

@@ -185,15 +185,15 @@ pub struct OutputDestinations {
 /// Whether, when and how often a process is started again.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RespawnPolicy {
-    /// Delay before the first respawn. It doubles each time that the process ends
-    /// soon again, up to [`RESPAWN_DELAY_MAX`].
+    /// Delay before each respawn. If it is zero, the delay grows from 0.1 s up to
+    /// [`RESPAWN_BACKOFF_MAX`] each time that the process ends within 10 s again.
     pub delay: Duration,
     /// The largest number of respawns; none for any number.
     pub retries_max: Option<u32>,
 }
 
-/// The longest respawn delay, unless the configured delay is longer.
-pub const RESPAWN_DELAY_MAX: Duration = Duration::from_secs(30);
+/// The longest respawn delay, unless the launch file gives one.
+pub const RESPAWN_BACKOFF_MAX: Duration = Duration::from_secs(30);
 
 /// Components to load into a container.
 #[derive(Clone, Debug, PartialEq)]

@@ -25,6 +25,7 @@ mod group_lock;
 mod guard_condition;
 mod handle;
 mod introspection;
+mod launch;
 mod lifecycle;
 mod logging;
 mod message_filters;
@@ -91,6 +92,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     types::register(module)?;
     names::register(module)?;
     parameters::register(module)?;
+    launch::register(module)?;
     native_log::start();
     logging::register(module)
 }

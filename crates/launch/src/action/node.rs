@@ -57,7 +57,12 @@ impl Builder {
         words.extend(self.words(element, "args")?);
         let mut files = Vec::new();
         words.push("--ros-args".into());
-        words.extend(self.words(element, "ros_args")?);
+        let given = self.words(element, "ros_args")?;
+        if !given.is_empty() {
+            words.extend(given);
+            // The given ones may end with "--".
+            words.push("--ros-args".into());
+        }
         let mut add = |flag: &str, value: String| words.extend([flag.to_owned(), value]);
         if let Some(name) = &facts.name {
             add("-r", format!("__node:={name}"));
@@ -65,7 +70,8 @@ impl Builder {
         if !facts.namespace.is_empty() {
             add("-r", format!("__ns:={}", facts.namespace));
         }
-        let full_name = facts.full_name();
+        // Without a namespace, the program may have one of its own.
+        let full_name = facts.full_name().filter(|_| !facts.namespace.is_empty());
         for (flag, value) in self.parameter_words(element, full_name.as_deref(), &mut files)? {
             add(flag, value);
         }

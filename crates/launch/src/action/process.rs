@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use regex_automata::nfa::thompson::pikevm::PikeVM;
+
 use super::Builder;
 use crate::document::Element;
 use crate::error::LaunchFileError;
@@ -184,13 +186,14 @@ impl Builder {
             .first()
             .map(|word| base_name(word))
             .unwrap_or_default();
+        let wrong = |message: String| {
+            LaunchFileError::at(&element.location, format!("launch-prefix: {message}"))
+        };
         if let Some(filter) = configurations.get("launch-prefix-filter")
-            && !program.contains(filter.as_str())
+            && !matches_start(filter, &program).map_err(wrong)?
         {
             return Ok(Vec::new());
         }
-        let wrong =
-            |message| LaunchFileError::at(&element.location, format!("launch-prefix: {message}"));
         let plain = Template {
             parts: vec![crate::substitution::TemplatePart::Text(prefix.clone())],
         };
@@ -214,13 +217,11 @@ impl Builder {
         Ok(output.unwrap_or(LOG_OUTPUT))
     }
 
-    /// The attribute, else the argument of that name, else false.
+    /// The argument of that name, else the attribute, else false.
     fn emulates_tty(&mut self, element: &Element) -> Result<bool, LaunchFileError> {
-        if let Some(wanted) = self.truth(element, "emulate_tty")? {
-            return Ok(wanted);
-        }
+        let wanted = self.truth(element, "emulate_tty")?;
         let argument = self.scope.configurations.get("emulate_tty");
-        argument.map_or(Ok(false), |text| {
+        argument.map_or(Ok(wanted.unwrap_or(false)), |text| {
             truth(text).map_err(|message| {
                 LaunchFileError::at(&element.location, format!("emulate_tty: {message}"))
             })
@@ -327,6 +328,14 @@ fn output(text: &str) -> Result<ProcessOutput, String> {
             ));
         }
     })
+}
+
+/// Whether a regular expression matches the start of a name, as Python's `re.match`.
+fn matches_start(filter: &str, name: &str) -> Result<bool, String> {
+    let expression = PikeVM::new(&format!("^(?:{filter})")).map_err(|error| {
+        format!("launch-prefix-filter {filter:?} is no regular expression: {error}")
+    })?;
+    Ok(expression.is_match(&mut expression.create_cache(), name))
 }
 
 /// The last component of a path.

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::plan::{ComponentLoad, LaunchTimer, LogLevel, PlanStep, ProcessSpec, TimerClock};
-use respawn::RespawnBackoff;
+pub use respawn::RespawnBackoff;
 
 /// How long orphans have to end after SIGTERM.
 pub const ORPHAN_TERM_TIMEOUT: Duration = Duration::from_secs(2);

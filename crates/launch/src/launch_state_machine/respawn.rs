@@ -1,16 +1,19 @@
-//! Respawn back-off: delays before a process is started again.
+//! Respawn back-off: when a process is started again that has ended by itself. XML, YAML
+//! and Python launch files share this.
+//!
+//! A `respawn_delay` stays as it is, as in ROS 2. Without one, a process that keeps
+//! failing at its start would take a whole CPU, so its delay grows.
 
 use std::time::Duration;
 
-use crate::plan::{RESPAWN_DELAY_MAX, RespawnPolicy};
+use crate::plan::{RESPAWN_BACKOFF_MAX, RespawnPolicy};
 
 /// A process that has run this long did not fail at its start.
 const STABLE_RUN_TIME: Duration = Duration::from_secs(10);
-/// The delay that is doubled if the launch file gives none.
-const DELAY_MIN: Duration = Duration::from_millis(100);
+/// The first delay that is not zero, without a `respawn_delay`.
+const BACKOFF_MIN: Duration = Duration::from_millis(100);
 
-/// Back-off of one process: the configured delay, doubled each time that the
-/// process ends soon after its start.
+/// Respawns of one process.
 #[derive(Debug)]
 pub struct RespawnBackoff {
     respawn: Option<RespawnPolicy>,
@@ -19,7 +22,7 @@ pub struct RespawnBackoff {
 }
 
 impl RespawnBackoff {
-    /// Back-off for a process with this respawn policy, or with none.
+    /// Respawns by this policy, or none.
     pub fn new(respawn: Option<RespawnPolicy>) -> Self {
         Self {
             respawn,
@@ -41,18 +44,12 @@ impl RespawnBackoff {
         if ran >= STABLE_RUN_TIME {
             self.quick_ends = 0;
         }
-        let doubled = self.quick_ends;
-        self.quick_ends = doubled.saturating_add(1);
-        if doubled == 0 {
+        let before = self.quick_ends;
+        self.quick_ends = before.saturating_add(1);
+        if before == 0 || !respawn.delay.is_zero() {
             return Some(respawn.delay);
         }
-        let factor = 1u32.checked_shl(doubled - 1).unwrap_or(u32::MAX);
-        let pause = respawn.delay.max(DELAY_MIN).saturating_mul(factor);
-        let pause = if respawn.delay >= DELAY_MIN {
-            pause.saturating_mul(2)
-        } else {
-            pause
-        };
-        Some(pause.min(RESPAWN_DELAY_MAX.max(respawn.delay)))
+        let factor = 1u32.checked_shl(before - 1).unwrap_or(u32::MAX);
+        Some(BACKOFF_MIN.saturating_mul(factor).min(RESPAWN_BACKOFF_MAX))
     }
 }

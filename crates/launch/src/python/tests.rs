@@ -1,7 +1,7 @@
 //! Results of expressions beside those of Python 3.12, and errors.
 
 use super::{Evaluator, Expression, ExpressionError, Names, Object, Python, Value};
-use crate::command_output::{CommandLimits, command_output};
+use crate::command_output::{CommandLimits, StandardError, command_output};
 
 fn names() -> Names {
     Names::new().with_module("math")
@@ -21,7 +21,7 @@ fn python() -> Option<Python> {
         bytes_max: 1 << 20,
         timeout: std::time::Duration::from_secs(60),
     };
-    let output = command_output(command, limits).ok();
+    let output = command_output(command, limits, StandardError::Separate).ok();
     if !output.is_some_and(|output| output.status.success()) {
         let program = python.program.display();
         // Not `println!`, whose output is captured when a test passes.
@@ -297,7 +297,7 @@ fn which(program: &std::path::Path) -> std::path::PathBuf {
         bytes_max: 1 << 20,
         timeout: std::time::Duration::from_secs(60),
     };
-    let output = command_output(command, limits).expect("Python starts");
+    let output = command_output(command, limits, StandardError::Separate).expect("Python starts");
     String::from_utf8_lossy(&output.stdout).trim().into()
 }
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
 use super::orphan_cleanup::{LAUNCH_ID_VARIABLE, signal_of};
@@ -58,7 +58,7 @@ impl Child {
         } else {
             None
         };
-        let (child, streams) = match terminals {
+        let (mut child, streams) = match terminals {
             Some([(out, out_end), (err, err_end)]) => {
                 let child = command.stdout(out_end).stderr(err_end).spawn()?;
                 (child, [out, err])
@@ -77,8 +77,13 @@ impl Child {
             rustix::io::ioctl_fionbio(stream, true)?;
         }
         let pid = Pid::from_child(&child);
+        let descriptor = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
+            // Nobody would see its end. It may have ended meanwhile.
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            let _ = child.wait();
+        })?;
         Ok(Self {
-            descriptor: pidfd_open(pid, PidfdFlags::empty())?,
+            descriptor,
             child,
             pid,
             streams: streams.map(Some),

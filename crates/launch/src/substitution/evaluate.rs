@@ -10,7 +10,7 @@ use pteros::parameter::ParameterValue;
 
 use super::template::{SubstitutionCall, Template, TemplatePart};
 use crate::close_names::{did_you_mean, listed};
-use crate::command_output::{CommandFailure, CommandLimits, command_output};
+use crate::command_output::{CommandFailure, CommandLimits, StandardError, command_output};
 use crate::error::KnownCause;
 use crate::packages::{Packages, is_program};
 use crate::python::{Evaluator, ExpressionError, Names, Python};
@@ -433,7 +433,11 @@ impl LazyArguments<'_> {
             bytes_max: COMMAND_BYTES_MAX,
             timeout: self.command_timeout()?,
         };
-        let output = command_output(command, limits).map_err(|failure| match failure {
+        let stderr = match on_stderr.as_str() {
+            "capture" => StandardError::Merged,
+            _ => StandardError::Separate,
+        };
+        let output = command_output(command, limits, stderr).map_err(|failure| match failure {
             CommandFailure::System(error) => format!("cannot run {line:?}: {error}"),
             CommandFailure::TooMuch => format!(
                 "{line:?} has written more than {} MiB; let it write to a file, and use the name of the file",
@@ -453,9 +457,8 @@ impl LazyArguments<'_> {
                 output.status
             ));
         }
-        let mut out = String::from_utf8_lossy(&output.stdout).into_owned();
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
         match on_stderr.as_str() {
-            "capture" => out += &String::from_utf8_lossy(&output.stderr),
             "fail" if !message.is_empty() => {
                 return Err(format!(
                     "{line:?} wrote on standard error: {message}; if that is not a failure, write $(command '…' warn), ignore or capture"

@@ -4,8 +4,8 @@
 //! template  = { text | "$(" name { " " argument } ")" }
 //! argument  = bare | "'" template "'" | '"' template '"'
 //! ```
-//! Bare arguments end at a blank or a bracket. A backslash escapes the next
-//! character. The grammar is that of ROS 2's `grammar.lark`, except that several
+//! Bare arguments end at a blank or a bracket. Within quotes, quotes of the other kind
+//! are characters. A backslash escapes the next character. The grammar is that of ROS 2's `grammar.lark`, except that several
 //! blanks are accepted.
 
 /// Largest nesting depth of substitutions.
@@ -40,13 +40,14 @@ impl Template {
     /// Parses a text.
     ///
     /// # Errors
-    /// The problem and the correct form, in one sentence.
+    /// The problem, the correct form and the place, in one sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser {
             letters: text.chars().collect(),
             at: 0,
         };
-        parser.template(&[], 0)
+        let parsed = parser.template(&[], 0);
+        parsed.map_err(|message| format!("{message}; at {}", parser.place()))
     }
 
     /// The text, if it contains no substitution.
@@ -103,6 +104,17 @@ struct Parser {
 }
 
 impl Parser {
+    /// Line and column of the next character.
+    fn place(&self) -> String {
+        let before = self.letters.iter().take(self.at);
+        let lines = before.clone().filter(|letter| **letter == '\n').count();
+        let column = before.rev().take_while(|letter| **letter != '\n').count() + 1;
+        match lines {
+            0 => format!("column {column}"),
+            _ => format!("line {}, column {column}", lines + 1),
+        }
+    }
+
     fn peek(&self) -> Option<char> {
         self.letters.get(self.at).copied()
     }
@@ -167,10 +179,9 @@ impl Parser {
                         "in $({name} …) a blank is missing between arguments, or quotes around one"
                     ));
                 }
-                Some(quote @ ('"' | '\'')) => {
+                Some(quote @ ('"' | '\'')) if ends.is_empty() => {
                     self.at += 1;
-                    let ends_within: Vec<char> = ends.iter().copied().chain([quote]).collect();
-                    let argument = self.template(&ends_within, depth + 1)?;
+                    let argument = self.template(&[quote], depth + 1)?;
                     if self.peek() != Some(quote) {
                         return Err(format!(
                             "in $({name} …) the quote {quote} is not closed; close it, or write \\{quote} for the character"
@@ -332,6 +343,11 @@ mod tests {
             text("' == 'b c'"),
         ]);
         assert_eq!(template, of([call("eval", [argument])]));
+        // As in ROS 2, the inner quotes are characters.
+        let template = Template::parse(r#"$(env "a_$(var 'x')" '$(env D)_b')"#).unwrap();
+        let name = of([text("a_"), call("var", [of([text("'x'")])])]);
+        let default = of([call("env", [of([text("D")])]), text("_b")]);
+        assert_eq!(template, of([call("env", [name, default])]));
     }
 
     #[test]

@@ -187,6 +187,7 @@ fn a_nodes_command_equals_that_of_launch_ros() {
         "--ros-args",
         "--log-level",
         "debug",
+        "--ros-args",
         "-r",
         "__node:=t",
         "-r",
@@ -214,8 +215,8 @@ fn a_nodes_command_equals_that_of_launch_ros() {
         // values of files for every node or for this one.
         let texts: Vec<&str> = process.files.iter().map(|(_, text)| &**text).collect();
         let expected = [
-            "/robot/arm/left/t:\n  ros__parameters:\n    \"rate\": 2\n    \"name\": \"2\"\n    \"gains.p\": [1.0, 2.0]\n    \"list\": [1, 2]\n",
-            "/robot/arm/left/t:\n  ros__parameters:\n    \"last\": 1\n",
+            "/robot/arm/left/t:\n  ros__parameters:\n    rate: 2\n    name: '2'\n    gains.p: [1.0, 2.0]\n    list: [1, 2]\n",
+            "/robot/arm/left/t:\n  ros__parameters:\n    last: 1\n",
         ];
         assert_eq!(texts, expected);
         let values = pteros::parameter::ParameterFile::parse("it", texts[0]).unwrap();
@@ -594,7 +595,7 @@ fn the_json_plan_has_the_parameters_of_every_source() {
         r#"{"source":"argument","node":null,"name":"hidden","value":7}"#,
         r#"{"source":"argument","node":null,"name":"use_sim_time","value":true}"#,
         r#"{"/**":{"ros__parameters":{"gain":0.5}}}"#,
-        r#"{"/cam":{"ros__parameters":{"inline":"text"}}}"#,
+        r#"{"/**":{"ros__parameters":{"inline":"text"}}}"#,
         r#"{"rate":30,"names":["left","2"],"nested":{"on":true}}"#,
         r#""left":{"ros__parameters":{"side":1}}"#,
         r#"{"cam":{"ros__parameters":{"frame":"camera_link"}}}"#,

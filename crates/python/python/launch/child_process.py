@@ -39,7 +39,6 @@ class ChildProcess:
         name: str,
         folder: Optional[str],
         environment: Dict[str, str],
-        is_shell: bool,
         has_terminals: bool,
         on_output: Callable[[int, bytes], None],
         may_read: Callable[[Callable[[], None]], bool],
@@ -66,8 +65,7 @@ class ChildProcess:
         near, far = _open_terminals() if has_terminals else _open_pipes()
         try:
             self.__process = subprocess.Popen(
-                _shell_line(command) if is_shell else command,
-                shell=is_shell, cwd=folder, env=guard.mark(environment),
+                command, cwd=folder, env=guard.mark(environment),
                 stdin=subprocess.PIPE, stdout=far[0], stderr=far[1],
                 # Signals are for all that it starts, and Ctrl-C comes from the launch.
                 **OWN_PROCESS_GROUP)
@@ -210,9 +208,9 @@ class ChildProcess:
         self.__close_input()
 
 
-def _shell_line(command: List[str]) -> str:
-    """Return the line for a shell: the parts as they are."""
-    return ' '.join(command)
+def shell_command(command: List[str]) -> List[str]:
+    """Return a command that runs another one in a shell, its parts as they are."""
+    return ['/bin/sh', '-c', ' '.join(command)]
 
 
 def _capacity(descriptor: int) -> int:

@@ -65,7 +65,7 @@ class LaunchContext:
         self.__launch_configurations: Dict[str, Any] = {}
         self.__launch_configurations_stack: List[Dict[str, Any]] = []
         self.__environment_stack: List[Dict[str, str]] = []
-        self.__first_environment = dict(os.environ)
+        self._first_environment = dict(os.environ)
         self.__is_shutdown = False
         self.__is_failed = False
         self.__asyncio_loop: Optional[asyncio.AbstractEventLoop] = None
@@ -227,7 +227,7 @@ class LaunchContext:
         _replace_environment(self.__environment_stack.pop())
 
     def _reset_environment(self) -> None:
-        _replace_environment(self.__first_environment)
+        _replace_environment(self._first_environment)
 
     # --- launch configurations ----------------------------------------------------------
 

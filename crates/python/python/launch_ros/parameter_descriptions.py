@@ -15,7 +15,8 @@ from launch.utilities import (
     ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions,
 )
 from launch.utilities.type_utils import (
-    normalize_typed_substitution, perform_typed_substitution,
+    coerce_to_type, is_normalized_substitution, normalize_typed_substitution,
+    perform_typed_substitution,
 )
 from launch.utilities.yaml_reader import YamlError, load_yaml
 
@@ -41,6 +42,7 @@ class ParameterValue:
         self.__value = normalize_typed_substitution(value, value_type)
         self.__value_type = value_type
         self.__evaluated: Optional[EvaluatedParameterValue] = None
+        self.__text: Optional[str] = None
 
     @property
     def value(self) -> Any:
@@ -52,6 +54,11 @@ class ParameterValue:
         """The type."""
         return self.__value_type
 
+    @property
+    def text(self) -> Optional[str]:
+        """The text that the value was read from, if YAML has given it its type."""
+        return self.__text
+
     def __str__(self) -> str:
         return (
             f'launch_ros.description.ParameterValue(value={self.value}, '
@@ -59,7 +66,11 @@ class ParameterValue:
 
     def evaluate(self, context: LaunchContext) -> EvaluatedParameterValue:
         """Return the value in this context; it stays."""
-        self.__evaluated = perform_typed_substitution(context, self.value, self.__value_type)
+        value = self.value
+        if self.__value_type is None and is_normalized_substitution(value):
+            self.__text = perform_substitutions(context, value)
+            value = coerce_to_type(self.__text)
+        self.__evaluated = perform_typed_substitution(context, value, self.__value_type)
         return self.__evaluated
 
 

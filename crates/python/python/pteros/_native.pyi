@@ -19,6 +19,7 @@ Conventions that hold for every item:
 from __future__ import annotations
 
 from collections.abc import Buffer, Callable, Iterable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
@@ -707,6 +708,76 @@ def load_yaml(text: str) -> Any:
 
 def read_plain_scalar(text: str, as_rcl: bool = False) -> Any:
     """The value of a scalar without quotes, by YAML 1.1 or by rcl's parser."""
+
+# --- launch ---------------------------------------------------------------------------
+
+def parse_template(text: str) -> list[Any]:
+    """
+    The parts of a text with substitutions: strings, and tuples of a name and a list of
+    arguments, each of which is a list of parts.
+
+    :raises ValueError: names what is wrong, and the column.
+    """
+
+def split_words(line: list[str | None]) -> list[list[str | int]]:
+    """
+    The words of a command line, as a shell splits them. A part that is ``None`` is never
+    split; its index stands for it.
+
+    :raises ValueError: if a quote is not closed.
+    """
+
+def typed_launch_value(text: str, kind: str) -> Any:
+    """
+    The value of a text as 'str', 'bool', 'int', 'float', 'list_of_int' … or 'yaml'.
+
+    :raises ValueError: if it is not of the type.
+    """
+
+def yaml_of_parameter(value: Any, written: str | None = None) -> str:
+    """
+    A value for ``-p`` and parameter files, on one line: as written, if a node reads that as
+    this value.
+
+    :raises TypeError: if no parameter can have it.
+    """
+
+def node_parameter_arguments(
+    node: str | None, sources: list[tuple[str, str, str]]
+) -> list[tuple[str | None, str]]:
+    """
+    The arguments of a node for its parameters: flag and word. The word of the flag ``None``
+    is the text of a file to write. A source is ``('argument', name, yaml)``,
+    ``('value', name, yaml)`` or ``('file', path, '')``.
+    """
+
+class RespawnBackoff:
+    """Whether and when a process that has ended by itself starts again."""
+
+    def __init__(self, delay: float, retries_max: int) -> None:
+        """Of a delay in seconds, and the largest number of starts; below 0 for any number."""
+    def next_delay(self, ran: float) -> float | None:
+        """The seconds to wait after a run of so many; ``None`` if it does not start again."""
+
+def find_package(
+    name: str, command: str | None = None, cargo_target: str | None = None
+) -> tuple[Path, Path]:
+    """
+    The prefix and the share folder of a package.
+
+    :param command: The program that has started this Python.
+    :param cargo_target: The build folder of Cargo.
+    :raises LookupError: names similar packages.
+    """
+
+def find_executable(
+    package: str, name: str, command: str | None = None, cargo_target: str | None = None
+) -> Path:
+    """
+    The path of a package's program; see :func:`find_package`.
+
+    :raises LookupError: says why there is none.
+    """
 
 # --- logging --------------------------------------------------------------------------
 

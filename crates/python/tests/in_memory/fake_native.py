@@ -7,7 +7,6 @@ It implements the interface of `_native.pyi` within one process: messages go fro
 """
 
 import json
-import math
 import pickle
 import re
 import sys
@@ -656,76 +655,9 @@ def remap_topic_name(node, topic):
     return topic
 
 
-_TRUE = frozenset(
-    form for word in ('yes', 'true', 'on') for form in (word, word.capitalize(), word.upper()))
-_FALSE = frozenset(
-    form for word in ('no', 'false', 'off') for form in (word, word.capitalize(), word.upper()))
-_INTEGER = re.compile(
-    '[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*(?P<parts>(?::[0-5]?[0-9])+)?)')
-_FLOAT = re.compile(
-    r'[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+][0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+][0-9]+)?'
-    r'|[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*)')
-_SPECIAL_FLOAT = re.compile(r'(?P<sign>[-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)')
-
-
-def _sexagesimal(text):
-    value = 0.0
-    for part in text.split(':'):
-        value = value * 60 + float(part)
-    return value
-
-
-def _integer(text):
-    digits = text.replace('_', '')
-    sign = -1 if digits.startswith('-') else 1
-    digits = digits.lstrip('+-')
-    if digits.startswith('0b'):
-        return sign * int(digits[2:], 2)
-    if digits.startswith('0x'):
-        return sign * int(digits[2:], 16)
-    if ':' in digits:
-        return sign * int(_sexagesimal(digits))
-    return sign * int(digits, 8 if digits.startswith('0') else 10)
-
-
-def _float(text):
-    digits = text.replace('_', '')
-    sign = -1.0 if digits.startswith('-') else 1.0
-    digits = digits.lstrip('+-')
-    return sign * (_sexagesimal(digits) if ':' in digits else float(digits))
-
-
 def load_yaml(text):
     """YAML as far as it is JSON, in either quotes."""
     return json.loads(text.replace("'", '"'))
-
-
-def read_plain_scalar(text, as_rcl=False):
-    """The typing rule of YAML 1.1; of rcl, what the tests need."""
-    if as_rcl and text in ('y', 'Y', 'n', 'N'):
-        return text in 'yY'
-    if as_rcl:
-        try:
-            return float(text)
-        except ValueError:
-            pass
-    if not text:
-        return text
-    if text in _TRUE:
-        return True
-    if text in _FALSE:
-        return False
-    if text[0] in '+-.0123456789':
-        if _INTEGER.fullmatch(text) and not text.endswith('_'):
-            return _integer(text)
-        if _FLOAT.fullmatch(text):
-            return _float(text)
-        special = _SPECIAL_FLOAT.fullmatch(text)
-        if special is not None:
-            if special['sign'] is None:
-                return math.nan
-            return -math.inf if special['sign'] == '-' else math.inf
-    return text
 
 
 def parse_parameter_file(path, node_name=None, use_wildcard=False):

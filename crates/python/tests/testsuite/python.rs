@@ -143,8 +143,7 @@ fn unpacked_packages(name: &str) -> Option<PathBuf> {
     Some(packages)
 }
 
-/// The tests of the pure Python packages, which bring a native module of their own. They
-/// need no build.
+/// The tests of `rclpy` that bring a native module of their own. They need no build.
 #[test]
 fn the_in_memory_suite_passes() {
     if !has_pytest() {

@@ -1,5 +1,6 @@
 //! Parameter values as text, whose type the declaration decides.
 
+use pteros_msg::dynamic::{yaml_float, yaml_string};
 use pteros_msg::yaml::{YamlContent, YamlNode};
 
 use super::value::{ParameterType, ParameterValue};
@@ -160,6 +161,35 @@ impl ParameterValue {
     /// The problem, and what to write instead.
     pub fn from_yaml(text: &str) -> Result<Self, String> {
         Ok(ParameterText::read(text, TypingRule::Rcl)?.value)
+    }
+
+    /// The value as YAML for `-p` and parameter files, on one line. Readers of YAML 1.1
+    /// and 1.2, and rcl, read the same value and type. `null` for a value that is not set.
+    /// Allocates.
+    ///
+    /// ```
+    /// use pteros::parameter::ParameterValue;
+    ///
+    /// assert_eq!(ParameterValue::from("0483").to_yaml(), "'0483'");
+    /// assert_eq!(ParameterValue::from(vec![1.0, 2.5]).to_yaml(), "[1.0, 2.5]");
+    /// ```
+    pub fn to_yaml(&self) -> String {
+        fn list<T>(values: &[T], text: impl Fn(&T) -> String) -> String {
+            let values: Vec<String> = values.iter().map(text).collect();
+            format!("[{}]", values.join(", "))
+        }
+        match self {
+            Self::NotSet => "null".into(),
+            Self::Bool(value) => value.to_string(),
+            Self::Integer(value) => value.to_string(),
+            Self::Double(value) => yaml_float(*value),
+            Self::String(value) => yaml_string(value),
+            Self::ByteArray(values) => list(values, u8::to_string),
+            Self::BoolArray(values) => list(values, bool::to_string),
+            Self::IntegerArray(values) => list(values, i64::to_string),
+            Self::DoubleArray(values) => list(values, |value| yaml_float(*value)),
+            Self::StringArray(values) => list(values, |value| yaml_string(value)),
+        }
     }
 }
 

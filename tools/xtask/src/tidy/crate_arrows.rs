@@ -74,7 +74,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &["pteros-msg", "pteros-runtime", "pteros-rcl", "pteros-zenoh"],
     ),
     // The extension module of Python, a leaf over the client library core. pteros for
-    // contexts, net for Ctrl-C.
+    // contexts, launch for Python launch files, net for Ctrl-C.
     (
         "pteros-python",
         &[
@@ -84,6 +84,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-runtime",
             "pteros-rcl",
             "pteros",
+            "pteros-container",
+            "pteros-launch",
         ],
     ),
     ("pteros-container", &["pteros"]),

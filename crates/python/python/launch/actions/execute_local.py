@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import signal
+import time
 import traceback
 
 import launch.logging
@@ -14,7 +15,7 @@ from launch.action import Action
 from launch.actions.emit_event import EmitEvent
 from launch.actions.opaque_function import UninterruptedFunction
 from launch.actions.timer_action import TimerAction
-from launch.child_process import ChildProcess
+from launch.child_process import ChildProcess, shell_command
 from launch.conditions import evaluate_condition_expression
 from launch._error_text import describe_error, escape_controls, note_place
 from launch.event_handler import EventHandler
@@ -103,6 +104,8 @@ class ExecuteLocal(Action):
         :param on_exit: Entities to visit when the process has ended, or a function that
             returns them.
         :param respawn: Start the process again when it has ended by itself.
+        :param respawn_delay: The time before each start, in seconds. Without one it grows
+            to 30 s while the process keeps ending within 10 s.
         :param respawn_max_retries: How often; -1 for ever.
         """
         super().__init__(**kwargs)
@@ -121,7 +124,8 @@ class ExecuteLocal(Action):
         self.__respawn = normalize_typed_substitution(respawn, bool)
         self.__respawn_delay = respawn_delay
         self.__respawn_max_retries = respawn_max_retries
-        self.__respawn_retries = 0
+        self.__respawns: Any = None
+        self.__respawn_pause: Optional[float] = None
         # Whether the process starts again after the end that is being handled.
         self._starts_again = False
         self.__process_event_args: Optional[Dict[str, Any]] = None
@@ -274,16 +278,29 @@ class ExecuteLocal(Action):
         """Add the process, and what follows from its end, to the plan."""
         plan = context.plan
         own = self.__process_event_args
-        environment = context.environment
+        before = context._first_environment
         missing = self.__missing_program()
         if missing is not None:
             plan.add_missing(f"process '{own['name']}': {missing}", own['cmd'][0])
+        changed: Dict[str, Optional[str]] = {
+            name: value for name, value in own['env'].items() if before.get(name) != value}
+        changed.update((name, None) for name in before if name not in own['env'])
+        output = self.__output
+        if not isinstance(output, dict):
+            output = perform_substitutions(context, output)
         step = plan.add(
-            'start', f"start {own['name']}", process=own['name'], command=own['cmd'],
-            cwd=own['cwd'], respawn=self.__respawn, shell=self.__shell,
-            environment={
-                name: value for name, value in own['env'].items()
-                if environment.get(name) != value},
+            'start', f"start {own['name']}", process=own['name'],
+            command=shell_command(own['cmd']) if self.__shell else own['cmd'],
+            environment=changed, cwd=own['cwd'],
+            output=launch.logging.destinations(output),
+            emulate_tty=self.__has_terminals(context),
+            respawn={
+                'delay_s': self.__respawn_delay or 0.0,
+                'retries_max': (
+                    None if self.__respawn_max_retries < 0 else self.__respawn_max_retries),
+            } if self.__respawn else None,
+            sigterm_timeout_s=float(perform_substitutions(context, self.__sigterm_timeout)),
+            sigkill_timeout_s=float(perform_substitutions(context, self.__sigkill_timeout)),
             **details)
         if callable(self.__on_exit):
             plan.add_unknown(f"{own['name']}: on_exit is a function, which gets the exit code")
@@ -320,9 +337,8 @@ class ExecuteLocal(Action):
         """Start the process, wait for its end, and start it again if it is to respawn."""
         try:
             while await self.__run_once(context):
-                self.__respawn_retries += 1
-                if self.__respawn_delay is not None and self.__respawn_delay > 0.0:
-                    await asyncio.wait((self.__shutdown_future,), timeout=self.__respawn_delay)
+                if self.__respawn_pause:
+                    await asyncio.wait((self.__shutdown_future,), timeout=self.__respawn_pause)
                 if self.__shutdown_future.done():
                     break
         finally:
@@ -347,6 +363,7 @@ class ExecuteLocal(Action):
             self.__logger.debug(traceback.format_exc())
             return False
         pid = process.get_pid()
+        since = time.monotonic()
         self.__logger.info(f'process started with pid [{pid}]')
         details['pid'] = pid
         self._subprocess_protocol = _Protocol(process)
@@ -358,34 +375,38 @@ class ExecuteLocal(Action):
         else:
             self.__logger.error(
                 f"process has died [pid {pid}, exit code {code}, cmd '{command}'].")
-        self._starts_again = self.__is_to_respawn(context)
+        self._starts_again = self.__is_to_respawn(context, time.monotonic() - since)
         await context.emit_event(ProcessExited(returncode=code, **details))
         return self._starts_again and not self.__shutdown_future.done()
 
-    def __is_to_respawn(self, context: LaunchContext) -> bool:
-        return (
-            bool(self.__respawn) and not context.is_shutdown
-            and not self.__shutdown_future.done()
-            and (self.__respawn_max_retries < 0
-                 or self.__respawn_retries < self.__respawn_max_retries))
+    def __is_to_respawn(self, context: LaunchContext, ran: float) -> bool:
+        if not self.__respawn or context.is_shutdown or self.__shutdown_future.done():
+            return False
+        if self.__respawns is None:
+            from pteros import _native
+            self.__respawns = _native.RespawnBackoff(
+                self.__respawn_delay or 0.0, self.__respawn_max_retries)
+        self.__respawn_pause = self.__respawns.next_delay(ran)
+        return self.__respawn_pause is not None
+
+    def __has_terminals(self, context: LaunchContext) -> bool:
+        override = context.launch_configurations.get('emulate_tty')
+        if override is None:
+            return bool(self.__emulate_tty)
+        return evaluate_condition_expression(
+            context, normalize_to_list_of_substitutions(override))
 
     def __start_process(self, context: LaunchContext) -> ChildProcess:
         details = self.__process_event_args
-        has_terminals = self.__emulate_tty
-        override = context.launch_configurations.get('emulate_tty')
-        if override is not None:
-            has_terminals = evaluate_condition_expression(
-                context, normalize_to_list_of_substitutions(override))
         if context._guard is None:
             context._guard = LaunchGuard()
         events = {1: ProcessStdout, 2: ProcessStderr}
         return ChildProcess(
-            details['cmd'],
+            shell_command(details['cmd']) if self.__shell else details['cmd'],
             name=details['name'],
             folder=details['cwd'],
             environment=details['env'],
-            is_shell=self.__shell,
-            has_terminals=bool(has_terminals),
+            has_terminals=self.__has_terminals(context),
             on_output=lambda stream, data: context.emit_event_sync(
                 events[stream](text=data, **details)),
             may_read=lambda resume: context._event_queue.has_room(resume),

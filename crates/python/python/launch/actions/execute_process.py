@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import List
 
 from launch.actions.execute_local import ExecuteLocal
@@ -25,33 +24,11 @@ if TYPE_CHECKING:
 
 def _split_command_line(parts: List[Substitution]) -> List[List[Substitution]]:
     """Split a command line as a shell does; substitutions stay whole."""
-    words: List[List[Substitution]] = []
-    word: List[Substitution] = []
-
-    def end_word() -> None:
-        nonlocal word
-        words.append(word)
-        word = []
-
-    for part in parts:
-        if not isinstance(part, TextSubstitution):
-            word.append(part)
-            continue
-        tokens = shlex.split(part.text)
-        if not tokens:
-            end_word()
-            continue
-        if part.text[0].isspace() and word:
-            end_word()
-        for index, token in enumerate(tokens):
-            if index:
-                end_word()
-            word.append(TextSubstitution(text=token))
-        if part.text[-1].isspace():
-            end_word()
-    if word:
-        end_word()
-    return words
+    from pteros import _native
+    line = [part.text if isinstance(part, TextSubstitution) else None for part in parts]
+    return [
+        [TextSubstitution(text=each) if isinstance(each, str) else parts[each] for each in word]
+        for word in _native.split_words(line)]
 
 
 class _Attributes:

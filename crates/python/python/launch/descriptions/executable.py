@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shlex
 
 from launch.substitutions import LaunchConfiguration
-from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
+from launch.utilities import (
+    normalize_to_list_of_substitutions, perform_substitutions, split_words,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Executable:
             pattern = perform_substitutions(context, self.__prefix_filter)
             is_prefixed = re.match(pattern, program) is not None
         if is_prefixed:
-            command = [*shlex.split(perform_substitutions(context, self.__prefix)), *command]
+            command = [*split_words(perform_substitutions(context, self.__prefix)), *command]
         self.__final_cmd = command
         self.__final_name = f'{name}-{next(_process_numbers)}'
         self.__final_cwd = (

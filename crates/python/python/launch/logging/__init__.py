@@ -274,6 +274,14 @@ def _normalize_output_configuration(config: Any) -> Dict[str, Set[str]]:
     return result
 
 
+def destinations(output: Any) -> Dict[str, List[str]]:
+    """Return where stdout and stderr of a process go; see :func:`get_output_loggers`."""
+    config = _normalize_output_configuration(output)
+    return {
+        source: [name for name in _DESTINATIONS if name in config['both'] | config[source]]
+        for source in ('stdout', 'stderr')}
+
+
 def _add_handler(logger: logging.Logger, handler: Any, text: Optional[str] = None) -> None:
     if handler not in logger.handlers:
         if text is not None:

@@ -7,7 +7,6 @@ import locale
 import math
 import os
 import selectors
-import shlex
 import signal
 import subprocess
 import time
@@ -19,7 +18,7 @@ from launch.launch_guard import LaunchGuard
 from launch.substitution import Substitution
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import (
-    describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
+    describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions, split_words,
 )
 
 TYPE_CHECKING = False
@@ -112,7 +111,7 @@ def run_command(line: str, on_stderr: str, context: LaunchContext) -> str:
     timeout = _timeout(context)
     try:
         with context._interruptible():
-            result = _run(shlex.split(line), stderr, timeout, context)
+            result = _run(split_words(line), stderr, timeout, context)
     except OSError as error:
         raise SubstitutionFailure(f"file not found: {error}; command '{line}'") from error
     except UnicodeDecodeError as error:

@@ -18,3 +18,13 @@ def perform_substitutions(context: LaunchContext, subs: List[Substitution]) -> s
 def describe_substitutions(subs: Iterable[Substitution]) -> str:
     """Return the joined descriptions, for people."""
     return ' + '.join([each.describe() for each in subs])
+
+
+def split_words(line: str) -> List[str]:
+    """
+    Return the words of a command line, split as a shell does.
+
+    :raises ValueError: if a quote is not closed.
+    """
+    from pteros import _native
+    return [''.join(word) for word in _native.split_words([line])]

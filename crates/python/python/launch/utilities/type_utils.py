@@ -136,16 +136,9 @@ def coerce_to_type(
         if not all(isinstance(each, allowed) for each in output):
             raise ValueError(f'{reason}, got {output}')
         return output
-    if scalar_type is str:
-        return value
-    if scalar_type is bool:
-        text = {'1': 'true', '0': 'false'}.get(value, value)
-        output = _from_yaml(text, f"Failed to convert '{value}' to '{bool}'", can_be_str)
-        if isinstance(output, allowed):
-            return output
-        raise ValueError(f"Cannot convert value '{value}' to '{bool}'")
+    from pteros import _native
     try:
-        return scalar_type(value)
+        return _native.typed_launch_value(value, scalar_type.__name__)
     except ValueError:
         if can_be_str:
             return value

@@ -6,22 +6,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_NULL = frozenset(('', '~', 'null', 'Null', 'NULL'))
-
 
 class YamlError(ValueError):
     """A text that is not valid YAML; it names line and column."""
-
-
-def resolve_plain_scalar(text: str) -> Any:
-    """Return the value of a scalar without quotes, by the typing rule of the native module."""
-    return None if text in _NULL else read_plain_scalar(text)
-
-
-def read_plain_scalar(text: str, as_rcl: bool = False) -> Any:
-    """Return the value by YAML 1.1, or by rcl's parser; the empty text is itself."""
-    from pteros import _native
-    return _native.read_plain_scalar(text, as_rcl)
 
 
 def load_yaml(text: str) -> Any:

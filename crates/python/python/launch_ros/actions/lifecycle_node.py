@@ -5,6 +5,7 @@ from __future__ import annotations
 import launch.logging
 from launch.actions import OpaqueFunction
 from launch.event_handler import EventHandler
+from launch.frontend.expose import expose_action
 
 from launch_ros.actions.node import Node
 from launch_ros.events.lifecycle import ChangeState, StateTransition
@@ -13,14 +14,16 @@ from launch_ros.utilities.service_calls import call_service
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, List, Optional
+    from typing import Any, Dict, List, Optional, Tuple, Type
 
+    from launch.frontend import Entity, Parser
     from launch.launch_context import LaunchContext
     from launch.launch_description_entity import LaunchDescriptionEntity
     from launch.some_substitutions_type import SomeSubstitutionsType
     from lifecycle_msgs.msg import TransitionEvent
 
 
+@expose_action('lifecycle_node')
 class LifecycleNode(Node):
     """
     Starts a process with a lifecycle node.
@@ -43,6 +46,16 @@ class LifecycleNode(Node):
         self.__subscription: Any = None
         self.__client: Any = None
         self.__state = ChangeState.valid_states[0]
+
+    @classmethod
+    def parse(
+        cls, entity: Entity, parser: Parser, ignore: Optional[List[str]] = None,
+    ) -> Tuple[Type[LifecycleNode], Dict[str, Any]]:
+        """Return the class and its arguments."""
+        _, kwargs = super().parse(entity, parser, ignore)
+        kwargs.setdefault('namespace', '')
+        kwargs['autostart'] = bool(entity.get_attr('autostart', data_type=bool, optional=True))
+        return cls, kwargs
 
     @property
     def node_autostart(self) -> bool:

@@ -23,6 +23,7 @@ from launch_ros.utilities import (
     normalize_parameter_dict, prefix_namespace, to_parameters_list,
 )
 from launch_ros.utilities.service_calls import call_service
+from launch_ros.utilities.to_parameters_list import named_values
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -184,13 +185,8 @@ def _global_parameters(each: Any) -> Any:
 def _planned(description: ComposableNode, context: LaunchContext) -> Dict[str, Any]:
     component = _EvaluatedComponent(description, context)
 
-    def values(parameters: Any) -> List[Any]:
-        found: List[Any] = []
-        for each in parameters:
-            if hasattr(each, 'evaluate'):
-                each = dict([each.evaluate(context)])
-            found.append(str(each) if isinstance(each, pathlib.Path) else each)
-        return found
+    def values(parameters: Any) -> Dict[str, Any]:
+        return dict(named_values(context, component.name, component.namespace, parameters))
 
     return {
         'package': component.package,

@@ -15,11 +15,11 @@ from launch.frontend.type_utils import get_data_type_from_identifier
 from launch.launch_context import LaunchContext
 from launch.launch_guard import write_temporary_file
 from launch.plan import plan_of
-from launch.substitutions import LocalSubstitution
+from launch.substitutions import LocalSubstitution, TextSubstitution
 from launch.utilities import (
     ensure_argument_type, normalize_to_list_of_substitutions, perform_substitutions,
 )
-from launch.utilities.yaml_writer import dump_yaml
+from launch.utilities.yaml_writer import yaml_text
 
 from launch_ros.parameter_descriptions import Parameter, ParameterFile, ParameterValue
 from launch_ros.substitutions import ExecutableInPackage
@@ -88,7 +88,11 @@ def _parse_named_parameter(entity: Entity, parser: Parser) -> Dict[Any, Any]:
     if nested and data_type is not None:
         raise RuntimeError('nested parameters and type attributes are mutually exclusive')
     if value is not None:
-        return {name: ParameterValue(parser.parse_if_substitutions(value), value_type=data_type)}
+        value = parser.parse_if_substitutions(value)
+        if isinstance(value, str) and data_type is not None:
+            # In YAML, a text in quotes may have any type.
+            value = TextSubstitution(text=value)
+        return {name: ParameterValue(value, value_type=data_type)}
     if not nested:
         raise RuntimeError('either a value attribute or nested params are needed')
     inner: Dict[Any, Any] = {}
@@ -278,15 +282,19 @@ class Node(ExecuteProcess):
         self.__is_performed = True
         self.__perform_names(context)
         self.__expanded_parameter_arguments = []
+        sources: List[Tuple[str, str, str]] = []
         for each in context.launch_configurations.get('global_params', None) or ():
             if isinstance(each, tuple):
                 name, value = each
                 self.__planned_parameters.append({name: value})
-                self.__add_arguments('-p', f'{name}:={_value_text(value)}')
+                sources.append(('argument', name, yaml_text(value)))
             else:
-                self.__add_parameter_file(context, os.path.abspath(each))
+                self.__add_file(context, os.path.abspath(each), sources)
+        self.__add_parameter_arguments(context, sources, keep_values=False)
+        sources = []
         for each in evaluate_parameters(context, self.__parameters):
-            self.__add_parameters(context, each)
+            self.__add_parameters(context, each, sources)
+        self.__add_parameter_arguments(context, sources, keep_values=True)
         rules = list(context.launch_configurations.get('ros_remaps', None) or ())
         rules.extend(
             (perform_substitutions(context, source), perform_substitutions(context, target))
@@ -321,48 +329,61 @@ class Node(ExecuteProcess):
         self.__final_node_name = prefix_namespace(
             self.__expanded_node_namespace, self.__expanded_node_name)
 
-    def __add_parameters(self, context: LaunchContext, parameters: Any) -> None:
+    def __add_parameters(
+        self, context: LaunchContext, parameters: Any, sources: List[Tuple[str, str, str]],
+    ) -> None:
         if isinstance(parameters, pathlib.Path):
-            self.__add_parameter_file(context, str(parameters))
+            self.__add_file(context, str(parameters), sources)
         elif isinstance(parameters, Parameter):
             name, value = parameters.evaluate(context)
             self.__planned_parameters.append({name: value})
-            argument = self._get_parameter_rule(parameters, context)
-            self.__expanded_parameter_arguments.append((argument, False))
-            self.__add_arguments('-p', argument)
+            sources.append(('argument', name, yaml_text(value)))
         elif isinstance(parameters, dict):
             self.__planned_parameters.append(parameters)
-            path = self._create_params_file_from_dict(parameters, context)
-            self.__expanded_parameter_arguments.append((path, True))
-            self.__add_arguments('--params-file', path)
+            sources.extend(_values(parameters))
         else:
             raise RuntimeError(f'invalid normalized parameters {parameters!r}')
 
-    def __add_parameter_file(self, context: LaunchContext, path: str) -> None:
-        if not os.path.isfile(path):
-            plan = plan_of(context)
-            if plan is None:
-                self.__logger.warning(f'Parameter file path is not a file: {path}')
-            else:
-                plan.add_missing(f"parameter file '{path}' is not there")
+    def __add_file(
+        self, context: LaunchContext, path: str, sources: List[Tuple[str, str, str]],
+    ) -> None:
+        if os.path.isfile(path):
+            self.__planned_parameters.append(path)
+            sources.append(('file', path, ''))
             return
-        self.__planned_parameters.append(path)
-        self.__expanded_parameter_arguments.append((path, True))
-        self.__add_arguments('--params-file', path)
+        plan = plan_of(context)
+        if plan is None:
+            self.__logger.warning(f'Parameter file path is not a file: {path}')
+        else:
+            plan.add_missing(f"parameter file '{path}' is not there")
+
+    def __add_parameter_arguments(
+        self, context: LaunchContext, sources: List[Tuple[str, str, str]], *, keep_values: bool,
+    ) -> None:
+        """Add what the native module makes of sources; it may join those of one node."""
+        from pteros import _native
+        for flag, word in _native.node_parameter_arguments(self.__file_key(), sources):
+            if flag is None:
+                flag, word = '--params-file', write_temporary_file(context, word)
+            is_file = flag == '--params-file'
+            if is_file or keep_values:
+                self.__expanded_parameter_arguments.append((word, is_file))
+            self.__add_arguments(flag, word)
+
+    def __file_key(self) -> Optional[str]:
+        return self.node_name if self.is_node_name_fully_specified() else None
 
     def _create_params_file_from_dict(
         self, params: Dict[str, Any], context: Optional[LaunchContext] = None,
     ) -> str:
         """Write a temporary parameter file; the end of the launch deletes it."""
-        name = self.node_name if self.is_node_name_fully_specified() else '/**'
-        if context is None:
-            context = LaunchContext()
-        return write_temporary_file(
-            context, dump_yaml({name: {'ros__parameters': _with_lists(params)}}))
+        from pteros import _native
+        (_, text), = _native.node_parameter_arguments(self.__file_key(), _values(params))
+        return write_temporary_file(LaunchContext() if context is None else context, text)
 
     def _get_parameter_rule(self, param: Parameter, context: LaunchContext) -> str:
         name, value = param.evaluate(context)
-        return f'{name}:={_value_text(value)}'
+        return f'{name}:={yaml_text(value)}'
 
     def execute(self, context: LaunchContext) -> Optional[List[LaunchDescriptionEntity]]:
         """Start the process."""
@@ -407,15 +428,11 @@ class Node(ExecuteProcess):
             **details)
 
 
-def _with_lists(parameters: Dict[str, Any]) -> Dict[str, Any]:
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in parameters.items()}
-
-
-def _value_text(value: Any) -> str:
-    """Return a value as the text of a ``-p`` argument."""
-    return dump_yaml(list(value) if isinstance(value, tuple) else value).rstrip('\n')
+def _values(parameters: Dict[str, Any]) -> List[Tuple[str, str, str]]:
+    """Return evaluated parameters as sources of the native module."""
+    texts = getattr(parameters, 'texts', {})
+    return [
+        ('value', name, yaml_text(value, texts.get(name))) for name, value in parameters.items()]
 
 
 def instantiate_extension(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ament_index_python.packages import get_package_prefix
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
 from launch.substitutions import PathJoinSubstitution
@@ -10,7 +9,7 @@ from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
 )
 
-from launch_ros.utilities.packages import find_share_folder
+from launch_ros.utilities.packages import find_prefix, find_share_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ class FindPackagePrefix(FindPackage):
 
     def find(self, package_name: str) -> str:
         """Return the prefix."""
-        return get_package_prefix(package_name)
+        return find_prefix(package_name)
 
 
 @expose_substitution('find-pkg-share')

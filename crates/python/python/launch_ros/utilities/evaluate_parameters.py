@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+from typing import Any, Dict
 
 from launch.substitution import Substitution
 from launch.utilities import ensure_argument_type, perform_substitutions
@@ -14,7 +15,7 @@ from launch_ros.parameter_descriptions import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List
+    from typing import List
 
     from launch.launch_context import LaunchContext
 
@@ -56,14 +57,28 @@ def _value_of_text(text: str, name: str) -> EvaluatedParameterValue:
         f'Sequence[float], Sequence[str]. Got {type(value)} for "{name}". {_STRING_HINT}')
 
 
-def _evaluate_value(context: LaunchContext, value: Any, name: str) -> EvaluatedParameterValue:
+class EvaluatedDict(Dict[str, Any]):
+    """Values by name, and the texts that some were read from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: Dict[str, str] = {}
+
+
+def _evaluate_value(
+    context: LaunchContext, value: Any, name: str, texts: Dict[str, str],
+) -> EvaluatedParameterValue:
     if isinstance(value, ParameterValue):
-        return value.evaluate(context)
+        evaluated = value.evaluate(context)
+        if value.text is not None:
+            texts[name] = value.text
+        return evaluated
     if not isinstance(value, tuple) or not value:
         ensure_argument_type(value, (float, int, str, bool, bytes), 'value')
         return value
     if isinstance(value[0], Substitution):
-        return _value_of_text(perform_substitutions(context, list(value)), name)
+        texts[name] = perform_substitutions(context, list(value))
+        return _value_of_text(texts[name], name)
     if isinstance(value[0], collections.abc.Sequence) and not isinstance(value[0], str):
         texts = [perform_substitutions(context, list(each)) for each in value]
         return _checked_list([_load(text, name) for text in texts], name)
@@ -81,12 +96,12 @@ def evaluate_parameter_dict(
     """
     if not isinstance(parameters, collections.abc.Mapping):
         raise TypeError('expected dict')
-    evaluated: Dict[str, EvaluatedParameterValue] = {}
+    evaluated = EvaluatedDict()
     for parts, value in parameters.items():
         if not isinstance(parts, tuple):
             raise TypeError(f'Expecting tuple of substitutions got {parts!r}')
         name = perform_substitutions(context, list(parts))
-        evaluated[name] = _evaluate_value(context, value, name)
+        evaluated[name] = _evaluate_value(context, value, name, evaluated.texts)
     return evaluated
 
 

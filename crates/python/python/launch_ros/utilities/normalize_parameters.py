@@ -8,7 +8,7 @@ from launch.some_substitutions_type import SomeSubstitutionsType_types_tuple
 from launch.substitution import Substitution
 from launch.substitutions import TextSubstitution
 from launch.utilities import ensure_argument_type, normalize_to_list_of_substitutions
-from launch.utilities.yaml_writer import dump_yaml
+from launch.utilities.yaml_writer import yaml_text
 
 from launch_ros.parameter_descriptions import (
     Parameter as ParameterDescription, ParameterFile, ParameterValue,
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Sequence, Tuple
 
     from launch_ros.parameters_type import Parameters, ParametersDict, SomeParameters
-
-
-def _text(value: Any) -> str:
-    """Return a scalar as YAML that is read as the same value."""
-    return dump_yaml(value).rstrip('\n')
 
 
 def _kind(value: Any) -> type:
@@ -47,7 +42,7 @@ def _normalize_list(value: Sequence[Any]) -> Tuple[Any, ...]:
         return tuple(normalize_to_list_of_substitutions(value))
     return tuple(
         normalize_to_list_of_substitutions(
-            _text(each) if isinstance(each, (float, int, bool, str)) else each)
+            yaml_text(each) if isinstance(each, (float, int, bool, str)) else each)
         for each in value)
 
 
@@ -55,7 +50,7 @@ def _normalize_value(value: Any) -> Any:
     if isinstance(value, ParameterValue):
         return value
     if isinstance(value, str):
-        return tuple(normalize_to_list_of_substitutions(_text(value)))
+        return tuple(normalize_to_list_of_substitutions(yaml_text(value)))
     if isinstance(value, Substitution):
         return tuple(normalize_to_list_of_substitutions(value))
     if isinstance(value, (float, bool, int, bytes)):

@@ -53,7 +53,7 @@ def read_parameter_file(path: pathlib.Path, full_name: str) -> Dict[str, Any]:
     return {**(by_node.get('**') or {}), **(by_node.get(full_name) or {})}
 
 
-def _named_values(
+def named_values(
     context: LaunchContext,
     node_name: str,
     namespace: str,
@@ -89,7 +89,7 @@ def to_parameters_list(
     """
     from rclpy.parameter import Parameter
     parameters = []
-    for name, value in _named_values(context, node_name, namespace, evaluated_parameters):
+    for name, value in named_values(context, node_name, namespace, evaluated_parameters):
         kind = next((each for each in Parameter.Type if each.check(value)), None)
         if kind is None:
             raise RuntimeError(f'invalid parameter value {value!r}')

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 
+import pteros
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-PYTHON = HERE.parent.parent / 'python'
+PYTHON = pathlib.Path(pteros.__file__).parent.parent
 DEADLINE_S = 60.0
 
 PROGRAM = '''\
@@ -63,14 +64,11 @@ class Folder:
         """Return the environment of a launch."""
         return {
             **os.environ, 'AMENT_PREFIX_PATH': str(self.prefix), 'ROS_LOG_DIR': str(self.path),
-            'PYTHONPATH': os.pathsep.join([str(HERE), str(PYTHON)])}
+            'PYTHONPATH': str(PYTHON)}
 
     def command(self, *words):
-        """Return the command line of pteros.launch on the in-memory native module."""
-        start = (
-            'import fake_native, runpy, sys; fake_native.install(); sys.argv[0] = "launch"; '
-            'runpy.run_module("pteros.launch", run_name="__main__", alter_sys=True)')
-        return [sys.executable, '-c', start, *words]
+        """Return the command line of pteros.launch."""
+        return [sys.executable, '-m', 'pteros.launch', *words]
 
     def start(self, *words):
         """Start pteros.launch."""

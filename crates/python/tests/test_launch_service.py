@@ -271,8 +271,6 @@ def test_a_process_whose_end_cannot_be_seen_is_killed_and_makes_the_launch_fail(
 
 
 TWO_RUNS = '''
-import fake_native
-fake_native.install()
 import asyncio, atexit, gc, sys
 from launch import LaunchDescription, LaunchService
 from launch.actions import IncludeLaunchDescription

@@ -1,8 +1,10 @@
-"""Substitutions in text."""
+"""Substitutions in text, and command lines."""
 
 import pytest
 
 from launch import LaunchContext
+from launch.actions import ExecuteProcess
+from launch.frontend import Parser
 from launch.frontend.parse_substitution import InvalidSubstitutionError, parse_substitution
 from launch.utilities import perform_substitutions
 
@@ -40,11 +42,11 @@ def test_substitutions_in_text(text, expected):
 
 
 @pytest.mark.parametrize('text, reason', [
-    ('$(var x', "')' of $(var"),
-    ("$(var 'x)", "the closing ' is missing"),
-    ('$()', 'no name'),
-    ("$(var 'x'y)", 'follows a quoted argument'),
-    ('$(var ' * 60 + ')' * 60, 'lie in each other'),
+    ('$(var x', '$(var is not closed'),
+    ("$(var 'x)", "the quote ' is not closed"),
+    ('$()', 'a name is missing'),
+    ("$(var 'x'y)", 'a blank is missing between arguments'),
+    ('$(var ' * 60 + ')' * 60, 'nested more than 32 deep'),
 ])
 def test_invalid_substitutions_name_the_column(text, reason):
     with pytest.raises(InvalidSubstitutionError, match='at column') as raised:
@@ -52,3 +54,17 @@ def test_invalid_substitutions_name_the_column(text, reason):
     assert reason in str(raised.value)
     with pytest.raises(RuntimeError, match='Unknown substitution: no-such'):
         parse_substitution('$(no-such x)')
+
+
+@pytest.mark.parametrize('line, words', [
+    ('  $(var x)  b', ['X', 'b']),
+    ('"a $(var x) b"c', ['a X bc']),
+    (r"""'a b' \\"c\\" $(var no '1 2')d ''""", ['a b', '"c"', '1 2d', '']),
+])
+def test_command_lines_are_split_as_by_a_shell_but_not_within_substitutions(line, words):
+    context = LaunchContext()
+    context.launch_configurations['x'] = 'X'
+    parsed = ExecuteProcess._parse_cmdline(line, Parser())
+    assert [perform_substitutions(context, word) for word in parsed] == words
+    with pytest.raises(ValueError, match='quote " is not closed'):
+        ExecuteProcess._parse_cmdline('a "b', Parser())

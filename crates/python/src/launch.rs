@@ -1,0 +1,258 @@
+//! The launch system for Python launch files: texts with substitutions, command lines,
+//! typed values, parameter files, respawns and packages, as `pteros launch` has them for
+//! XML and YAML files.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use pteros::parameter::ParameterValue;
+use pteros_container::ComponentIndex;
+use pteros_launch::Packages;
+use pteros_launch::launch_state_machine::RespawnBackoff;
+use pteros_launch::node_arguments::{ParameterArgument, ParameterSource, parameter_arguments};
+use pteros_launch::parameter_value::{parameter_text, typed_value};
+use pteros_launch::plan::RespawnPolicy;
+use pteros_launch::substitution::{SubstitutionCall, Template, TemplatePart};
+use pyo3::exceptions::{PyLookupError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use crate::parameters::object;
+
+/// The parts of a text: strings, and tuples of a substitution's name and arguments, each
+/// of which is a list of parts again.
+#[pyfunction]
+fn parse_template<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyList>> {
+    let template = Template::parse(text).map_err(PyValueError::new_err)?;
+    parts(py, &template)
+}
+
+fn parts<'py>(py: Python<'py>, template: &Template) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for part in &template.parts {
+        match part {
+            TemplatePart::Text(text) => list.append(text)?,
+            TemplatePart::Call(SubstitutionCall { name, arguments }) => {
+                let arguments = arguments.iter().map(|argument| parts(py, argument));
+                let arguments = arguments.collect::<PyResult<Vec<_>>>()?;
+                list.append((name, arguments))?;
+            }
+        }
+    }
+    Ok(list)
+}
+
+/// The words of a command line, as a shell splits them. A part that is `None` is never
+/// split; its index stands for it in the words.
+#[pyfunction]
+fn split_words<'py>(
+    py: Python<'py>,
+    line: Vec<Option<String>>,
+) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
+    let parts = line
+        .into_iter()
+        .enumerate()
+        .map(|(index, part)| match part {
+            Some(text) => TemplatePart::Text(text),
+            None => TemplatePart::Call(SubstitutionCall {
+                name: index.to_string(),
+                arguments: Vec::new(),
+            }),
+        });
+    let template = Template {
+        parts: parts.collect(),
+    };
+    let words = template.words().map_err(PyValueError::new_err)?;
+    let part = |part: &TemplatePart| match part {
+        TemplatePart::Text(text) => Ok(PyString::new(py, text).into_any()),
+        TemplatePart::Call(call) => {
+            let index: usize = call.name.parse().unwrap_or_default();
+            Ok(index.into_pyobject(py)?.into_any())
+        }
+    };
+    let words = words
+        .iter()
+        .map(|word| word.parts.iter().map(part).collect());
+    words.collect()
+}
+
+/// The value of a text as a type of launch files: 'int', 'float', 'bool', 'yaml' and others.
+#[pyfunction]
+fn typed_launch_value<'py>(py: Python<'py>, text: &str, kind: &str) -> PyResult<Bound<'py, PyAny>> {
+    object(
+        py,
+        typed_value(text, kind, false).map_err(PyValueError::new_err)?,
+    )
+}
+
+/// A Python value as the value of a parameter.
+fn value_of(value: &Bound<'_, PyAny>) -> PyResult<ParameterValue> {
+    if value.is_none() {
+        Ok(ParameterValue::NotSet)
+    } else if value.is_instance_of::<PyBool>() {
+        Ok(ParameterValue::Bool(value.extract()?))
+    } else if value.is_instance_of::<PyInt>() {
+        let number = value.extract().map_err(|_| {
+            PyValueError::new_err(format!("{value} does not fit into 64 bits; write a float"))
+        })?;
+        Ok(ParameterValue::Integer(number))
+    } else if value.is_instance_of::<PyFloat>() {
+        Ok(ParameterValue::Double(value.extract()?))
+    } else if value.is_instance_of::<PyString>() {
+        Ok(ParameterValue::String(value.extract()?))
+    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        list_of(value)
+    } else {
+        Err(no_parameter(value))
+    }
+}
+
+fn list_of(list: &Bound<'_, PyAny>) -> PyResult<ParameterValue> {
+    let Some(first) = list.try_iter()?.next().transpose()? else {
+        return Ok(ParameterValue::StringArray(Vec::new()));
+    };
+    let is_all = |is: fn(&Bound<'_, PyAny>) -> bool| -> PyResult<bool> {
+        for item in list.try_iter()? {
+            if !is(&item?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    if is_all(|item| item.is_instance_of::<PyBool>())? {
+        Ok(ParameterValue::BoolArray(list.extract()?))
+    } else if first.is_instance_of::<PyInt>()
+        && is_all(|item| item.is_instance_of::<PyInt>() && !item.is_instance_of::<PyBool>())?
+    {
+        Ok(ParameterValue::IntegerArray(list.extract()?))
+    } else if is_all(|item| item.is_instance_of::<PyFloat>())? {
+        Ok(ParameterValue::DoubleArray(list.extract()?))
+    } else if is_all(|item| item.is_instance_of::<PyString>())? {
+        Ok(ParameterValue::StringArray(list.extract()?))
+    } else {
+        Err(no_parameter(list))
+    }
+}
+
+fn no_parameter(value: &Bound<'_, PyAny>) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{value} has no form in a parameter file; a parameter is a bool, an int, a float, a str, or a list of one of these"
+    ))
+}
+
+/// The text of a value for `-p` and parameter files: as `written`, if a node reads that
+/// as this value.
+#[pyfunction]
+#[pyo3(signature = (value, written=None))]
+fn yaml_of_parameter(value: &Bound<'_, PyAny>, written: Option<&str>) -> PyResult<String> {
+    Ok(parameter_text(&value_of(value)?, written))
+}
+
+/// The `--ros-args` arguments for the parameters of a node: pairs of a flag and its word.
+/// The word of a file that is still to be written is its text, and the flag `None`.
+///
+/// A source is `('argument', name, yaml)`, `('value', name, yaml)` or `('file', path, '')`.
+#[pyfunction]
+fn node_parameter_arguments(
+    node: Option<&str>,
+    sources: Vec<(String, String, String)>,
+) -> PyResult<Vec<(Option<&'static str>, String)>> {
+    let sources = sources
+        .into_iter()
+        .map(|(kind, name, value)| match kind.as_str() {
+            "argument" => Ok(ParameterSource::Argument(name, value)),
+            "value" => Ok(ParameterSource::Value(name, value)),
+            "file" => Ok(ParameterSource::File(name)),
+            _ => Err(PyValueError::new_err(format!(
+                "{kind:?} is no source of parameters"
+            ))),
+        });
+    let sources = sources.collect::<PyResult<Vec<_>>>()?;
+    let arguments = parameter_arguments(node, sources).into_iter();
+    Ok(arguments
+        .map(|argument| match argument {
+            ParameterArgument::Value(word) => (Some("-p"), word),
+            ParameterArgument::File(path) => (Some("--params-file"), path),
+            ParameterArgument::NewFile(text) => (None, text),
+        })
+        .collect())
+}
+
+/// Whether and when a process that has ended by itself is started again.
+#[pyclass(frozen, module = "pteros._native", name = "RespawnBackoff")]
+pub(crate) struct Respawns(Mutex<RespawnBackoff>);
+
+#[pymethods]
+impl Respawns {
+    /// A delay in seconds, and the largest number of respawns; below 0 for any number.
+    #[new]
+    fn new(delay: f64, retries_max: i64) -> PyResult<Self> {
+        let delay = Duration::try_from_secs_f64(delay.max(0.0));
+        let policy = RespawnPolicy {
+            delay: delay.map_err(|error| {
+                PyValueError::new_err(format!("respawn_delay: {error}; write seconds"))
+            })?,
+            retries_max: u32::try_from(retries_max).ok(),
+        };
+        Ok(Self(Mutex::new(RespawnBackoff::new(Some(policy)))))
+    }
+
+    /// The delay in seconds after a run of so many; `None` if there is no other respawn.
+    fn next_delay(&self, ran: f64) -> Option<f64> {
+        let ran = Duration::try_from_secs_f64(ran.max(0.0)).unwrap_or(Duration::MAX);
+        let delay = self.0.lock().next_delay(ran);
+        delay.map(|delay| delay.as_secs_f64())
+    }
+}
+
+/// The packages of this process's environment, and of the workspace of the current
+/// folder. `command` is the program that has started this Python, `cargo_target` the value
+/// of `CARGO_TARGET_DIR`.
+fn packages(command: Option<PathBuf>, cargo_target: Option<PathBuf>) -> Packages {
+    let index = match command {
+        Some(command) => ComponentIndex::of_program(Some(command)),
+        None => ComponentIndex::from_environment(),
+    };
+    Packages::new(&index, cargo_target).with_workspace_of(Path::new("."))
+}
+
+/// The prefix and the share folder of a package; `LookupError` with similar names.
+#[pyfunction]
+#[pyo3(signature = (name, command=None, cargo_target=None))]
+fn find_package(
+    py: Python<'_>,
+    name: &str,
+    command: Option<PathBuf>,
+    cargo_target: Option<PathBuf>,
+) -> PyResult<(PathBuf, PathBuf)> {
+    let found = py.detach(|| packages(command, cargo_target).find(name));
+    let found = found.map_err(PyLookupError::new_err)?;
+    Ok((found.prefix, found.share))
+}
+
+/// The path of a package's program; `LookupError` with the reason and similar names.
+#[pyfunction]
+#[pyo3(signature = (package, name, command=None, cargo_target=None))]
+fn find_executable(
+    py: Python<'_>,
+    package: &str,
+    name: &str,
+    command: Option<PathBuf>,
+    cargo_target: Option<PathBuf>,
+) -> PyResult<PathBuf> {
+    let found = py.detach(|| packages(command, cargo_target).executable(package, name));
+    found.map_err(PyLookupError::new_err)
+}
+
+/// Adds the functions to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Respawns>()?;
+    module.add_function(wrap_pyfunction!(parse_template, module)?)?;
+    module.add_function(wrap_pyfunction!(split_words, module)?)?;
+    module.add_function(wrap_pyfunction!(typed_launch_value, module)?)?;
+    module.add_function(wrap_pyfunction!(yaml_of_parameter, module)?)?;
+    module.add_function(wrap_pyfunction!(node_parameter_arguments, module)?)?;
+    module.add_function(wrap_pyfunction!(find_package, module)?)?;
+    module.add_function(wrap_pyfunction!(find_executable, module)?)
+}
