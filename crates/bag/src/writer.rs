@@ -13,6 +13,7 @@ use pteros::qos::QosProfile;
 
 use crate::accounting::{LOSS_RECORD, TopicAccount, to_texts};
 use crate::compression_queue::CompressionQueue;
+use crate::definitions::schema_encoding;
 use crate::error::BagError;
 use crate::file_compression::{COMPRESSED_ENDING, compress_file};
 use crate::file_store::{BagFile, FileStore, FileSystem};
@@ -269,12 +270,7 @@ impl BagWriter {
             None => SchemaRecord {
                 id,
                 name: topic.type_name.clone(),
-                encoding: if topic.definition.is_empty() {
-                    ""
-                } else {
-                    "ros2msg"
-                }
-                .into(),
+                encoding: schema_encoding(&topic.definition).into(),
                 data: topic.definition.clone().into_bytes(),
             },
         };

@@ -9,7 +9,7 @@ use pteros::msg::library::InterfaceLibrary;
 use pteros::qos::QosProfile;
 
 use super::{Block, BlockMessage, LoadedBlock, StorageFile, StoredTopic};
-use crate::definitions::CDR;
+use crate::definitions::{CDR, readable_definition};
 use crate::error::BagError;
 use crate::mcap::{ChannelRecord, McapFile, SchemaRecord, parse_chunk};
 use crate::qos_text::parse_profiles;
@@ -219,11 +219,9 @@ fn stored_topic(
             (Vec::new(), Some(problem))
         }
     };
-    let definition = schema.filter(|schema| schema.encoding == "ros2msg");
-    let definition = definition.map(|schema| {
-        let text = String::from_utf8_lossy(&schema.data).into_owned();
-        // Definition of an empty message.
-        if text.is_empty() { "\n".into() } else { text }
+    let definition = schema.map(|schema| {
+        let text = String::from_utf8_lossy(&schema.data);
+        readable_definition(&schema.encoding, &text)
     });
     StoredTopic {
         channel: channel.id,
