@@ -264,15 +264,25 @@ impl BagWriter {
         let same_type = self.channels.iter().find(|channel| {
             channel.topic.type_name == topic.type_name
                 && channel.topic.definition == topic.definition
+                && channel.topic.foreign_schema == topic.foreign_schema
         });
         let schema = match same_type {
             Some(channel) => channel.schema.clone(),
-            None => SchemaRecord {
-                id,
-                name: topic.type_name.clone(),
-                encoding: schema_encoding(&topic.definition).into(),
-                data: topic.definition.clone().into_bytes(),
-            },
+            None => {
+                let (encoding, data) = match &topic.foreign_schema {
+                    Some(foreign) => (foreign.encoding.as_str(), foreign.data.as_slice()),
+                    None => (
+                        schema_encoding(&topic.definition),
+                        topic.definition.as_bytes(),
+                    ),
+                };
+                SchemaRecord {
+                    id,
+                    name: topic.type_name.clone(),
+                    encoding: encoding.into(),
+                    data: data.to_vec(),
+                }
+            }
         };
         self.channels.push(Channel {
             id,

@@ -223,6 +223,7 @@ impl SqliteFile {
                     offered_qos: Vec::new(),
                     type_hash: text("type_description_hash"),
                     definition: String::new(),
+                    foreign_schema: None,
                 },
                 message_count: 0,
                 problem: None,

@@ -730,6 +730,22 @@ fn foreign_messages_in_mcap_are_converted_or_named() {
     expect(2, "/odd", "its messages are ros1");
     expect(3, "/json", "its messages are json");
     expect(4, "/size", r#"{"height":480,"width":640}"#);
+    // A copy keeps the schemas that Pteros does not read.
+    let copied = folder("foreign-copied");
+    let everything = MessageFilter::default();
+    copy(&mut reader, everything, &copied, BagOptions::default()).unwrap();
+    let copied = BagReader::open(&copied).unwrap();
+    let schema_of = |name: &str| {
+        let mut topics = copied.topics().iter().map(|recorded| &recorded.topic);
+        let topic = topics.find(|topic| topic.name == name).unwrap();
+        let schema = topic.foreign_schema.as_ref().unwrap();
+        (schema.encoding.clone(), schema.data.clone())
+    };
+    assert_eq!(schema_of("/odd"), ("protobuf".to_owned(), b"?".to_vec()));
+    assert_eq!(
+        schema_of("/json"),
+        ("jsonschema".to_owned(), b"{}".to_vec())
+    );
     let problems = reader.problems().join("\n");
     assert!(
         problems.contains("topic /odd: its messages of ROS 1 are not converted"),
