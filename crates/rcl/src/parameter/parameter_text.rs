@@ -194,6 +194,7 @@ mod tests {
             ("08", float(8.0), text("08")),
             ("010", int(8), int(8)),
             ("0x1F", int(31), int(31)),
+            ("0b101", text("0b101"), int(5)),
             ("1_000", text("1_000"), int(1000)),
             ("1:30", text("1:30"), int(90)),
             ("off", false.into(), false.into()),
