@@ -83,6 +83,14 @@ impl ParameterText {
         Ok(Self { value, written })
     }
 
+    /// Value of a node, of which a list of several types is one of texts.
+    pub(super) fn of_mixed(node: &YamlNode, rule: TypingRule) -> Result<Self, YamlValueError> {
+        Self::of_node(node, rule).or_else(|error| {
+            let texts = items(node).map(ParameterValue::StringArray);
+            texts.map(Self::from).ok_or(error)
+        })
+    }
+
     /// The value without a declared type.
     pub fn value(&self) -> &ParameterValue {
         &self.value
