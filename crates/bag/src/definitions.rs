@@ -1,5 +1,9 @@
-//! Message definitions of a bag: the `.msg` text of a type, followed by its nested types
-//! after separator lines (schema encoding `ros2msg`).
+//! Message definitions of a bag: the text of a type, followed by its nested types after
+//! separator lines.
+//!
+//! Pteros writes `.msg` texts (schema encoding `ros2msg`). rosbag2 also writes IDL
+//! (`ros2idl`), and the `.srv` text for service events (`unknown`). There each section
+//! begins with a separator line and a heading, the first one too.
 
 use pteros::msg::describe::{IndividualTypeDescription, TypeDescription};
 use pteros::msg::dynamic::DynamicType;
@@ -13,6 +17,50 @@ use crate::topic::BagTopic;
 pub(crate) const CDR: &str = "cdr";
 /// Width of the line between two definitions.
 const SEPARATOR_WIDTH: usize = 80;
+/// Headings of sections.
+const MESSAGE_HEADING: &str = "MSG:";
+const IDL_HEADING: &str = "IDL:";
+const SERVICE_HEADING: &str = "SRV:";
+/// Schema encodings of definitions.
+const ROS2_MSG: &str = "ros2msg";
+const ROS2_IDL: &str = "ros2idl";
+/// What rosbag2 calls the `.srv` text of a service.
+const UNKNOWN: &str = "unknown";
+
+/// The text of a schema if it is a definition of ROS 2, or an empty one.
+pub(crate) fn readable_definition(encoding: &str, text: &str) -> String {
+    match encoding {
+        // Definition of an empty message.
+        ROS2_MSG if text.is_empty() => "\n".to_owned(),
+        ROS2_MSG | ROS2_IDL => text.to_owned(),
+        UNKNOWN if first_heading(text) == Some(SERVICE_HEADING) => text.to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Schema encoding of a definition.
+pub(crate) fn schema_encoding(definition: &str) -> &'static str {
+    match first_heading(definition) {
+        _ if definition.is_empty() => "",
+        Some(SERVICE_HEADING) => UNKNOWN,
+        Some(IDL_HEADING) => ROS2_IDL,
+        None if is_idl(definition) => ROS2_IDL,
+        _ => ROS2_MSG,
+    }
+}
+
+fn is_separator(line: &str) -> bool {
+    line.len() >= SEPARATOR_WIDTH && line.bytes().all(|byte| byte == b'=')
+}
+
+/// The kind of the first section, if the text begins with a heading.
+fn first_heading(text: &str) -> Option<&'static str> {
+    let mut lines = text.lines();
+    let heading = lines.next().filter(|line| is_separator(line));
+    let heading = heading.and_then(|_| lines.next())?;
+    let known = [MESSAGE_HEADING, IDL_HEADING, SERVICE_HEADING];
+    known.into_iter().find(|kind| heading.starts_with(kind))
+}
 
 /// Definition text of a type with its nested types. A text of `library` is used if it
 /// describes the same type, because it has constants and comments.
@@ -62,7 +110,10 @@ pub fn message_type(topic: &BagTopic, library: &InterfaceLibrary) -> Result<Dyna
     let ty = type_of(&topic.type_name, &topic.definition, library)?;
     // The hash shows that the recorder had another definition, which the bag lacks.
     let recorded = topic.type_hash.as_str();
-    if topic.definition.is_empty() && is_type_hash(recorded) && ty.hash().to_string() != recorded {
+    if topic.definition.trim().is_empty()
+        && is_type_hash(recorded)
+        && ty.hash().to_string() != recorded
+    {
         return Err(format!(
             "the bag has no definition of {}, and the known one has the hash {} instead of {recorded}; give the recorded package with --interfaces DIR",
             topic.type_name,
@@ -78,7 +129,9 @@ fn is_type_hash(text: &str) -> bool {
     digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Builds the type from a definition in a bag, or from `library` if the bag has none.
+/// Builds the type from a definition in a bag, or from `library` if the bag has none, or
+/// an empty one of a type that is known. Nested types that the bag lacks are those of
+/// `library`.
 ///
 /// # Errors
 /// Neither describes the type: with the way out.
@@ -87,38 +140,86 @@ pub fn type_of(
     definition: &str,
     library: &InterfaceLibrary,
 ) -> Result<DynamicType, String> {
-    let mut own = InterfaceLibrary::new();
-    let is_message = type_name.split('/').nth(1) == Some("msg");
-    if is_message && !definition.is_empty() && !is_idl(definition) {
-        let mut name = type_name.to_owned();
-        let mut text = String::new();
-        for line in definition.lines() {
-            if line.len() >= SEPARATOR_WIDTH && line.bytes().all(|byte| byte == b'=') {
-                insert(&mut own, &name, std::mem::take(&mut text));
-                name.clear();
-            } else if name.is_empty() {
-                let given = line.trim_start_matches("MSG:").trim();
-                name = match given.split('/').count() {
-                    2 => given.replacen('/', "/msg/", 1),
-                    _ => given.to_owned(),
-                };
-            } else {
-                text.push_str(line);
-                text.push('\n');
-            }
-        }
-        insert(&mut own, &name, text);
-    }
-    let from_bag = own.describe(type_name).ok();
-    let described = match from_bag {
-        Some(described) => described,
-        None => library.describe(type_name).map_err(|error| {
+    let from_library = || {
+        library.describe(type_name).map_err(|error| {
             format!(
                 "the bag has no usable definition of {type_name}, and {error}; give its package with --interfaces DIR"
             )
-        })?,
+        })
+    };
+    let from_bag = || {
+        let own = own_definitions(type_name, definition);
+        own.describe(type_name).or_else(|error| {
+            // Only with a definition of the type itself: the rest may be missing.
+            own.file(defined_name(type_name)).map_err(|_| error)?;
+            let mut all = library.clone();
+            all.merge(&own);
+            all.describe(type_name)
+        })
+    };
+    let described = if definition.trim().is_empty() {
+        from_library().or_else(|error| match definition {
+            "" => Err(error),
+            _ => from_bag().map_err(|_| error),
+        })?
+    } else {
+        from_bag().or_else(|_| from_library())?
     };
     DynamicType::new(&described).map_err(|error| format!("{type_name}: {error}"))
+}
+
+/// The service of its event type, or the type itself.
+fn defined_name(type_name: &str) -> &str {
+    let service = type_name.strip_suffix("_Event");
+    service
+        .filter(|service| service.contains("/srv/"))
+        .unwrap_or(type_name)
+}
+
+/// The definitions of a bag's text.
+fn own_definitions(type_name: &str, definition: &str) -> InterfaceLibrary {
+    let mut own = InterfaceLibrary::new();
+    let (mut name, mut rest) = match first_heading(definition) {
+        Some(_) => (
+            String::new(),
+            definition.split_once('\n').unwrap_or_default().1,
+        ),
+        None => (type_name.to_owned(), definition),
+    };
+    let mut text = String::new();
+    while !rest.is_empty() {
+        let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+        rest = after;
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if is_separator(line) {
+            insert(&mut own, &name, std::mem::take(&mut text));
+            name.clear();
+        } else if name.is_empty() {
+            name = full_name(line);
+        } else {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    insert(&mut own, &name, text);
+    own
+}
+
+/// The name in a heading: `MSG: std_msgs/Header` is `std_msgs/msg/Header`.
+fn full_name(heading: &str) -> String {
+    let (kind, name) = heading
+        .split_at_checked(MESSAGE_HEADING.len())
+        .unwrap_or_default();
+    let (kind, name) = match kind {
+        SERVICE_HEADING => ("srv", name),
+        MESSAGE_HEADING | IDL_HEADING => ("msg", name),
+        _ => ("msg", heading),
+    };
+    let name = name.trim();
+    match name.split('/').count() {
+        2 => name.replacen('/', &format!("/{kind}/"), 1),
+        _ => name.to_owned(),
+    }
 }
 
 fn insert(library: &mut InterfaceLibrary, name: &str, text: String) {

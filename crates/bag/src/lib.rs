@@ -66,7 +66,7 @@ pub use recorder::{
     RECORDER_LATENCY_BUDGET, Recorder, RecorderOptions, RecordingSummary, WriterThread,
 };
 pub use storage_options::{StoragePreset, read_storage_config};
-pub use topic::{BagTopic, RecordedTopic};
+pub use topic::{BagTopic, ForeignSchema, RecordedTopic};
 pub use topic_filter::TopicFilter;
 pub use topic_remap::TopicRemap;
 pub use writer::{BagOptions, BagWriter, CHUNK_BYTES, Split};

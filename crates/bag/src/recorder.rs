@@ -520,6 +520,7 @@ impl Recorder {
                 .map(|publisher| publisher.qos.clone())
                 .collect(),
             type_hash: hash.map(|hash| hash.to_string()).unwrap_or_default(),
+            foreign_schema: None,
         };
         let is_mixed = |is_strong: &dyn Fn(&QosProfile) -> bool| {
             let strong = publishers

@@ -22,6 +22,17 @@ pub struct BagTopic {
     pub offered_qos: Vec<QosProfile>,
     /// RIHS01 type hash; empty if unknown.
     pub type_hash: String,
+    /// Schema of messages that are not ROS 2's, for copies of the bag.
+    pub foreign_schema: Option<ForeignSchema>,
+}
+
+/// A schema in an encoding that Pteros does not read, such as `protobuf`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignSchema {
+    /// Encoding of the schema.
+    pub encoding: String,
+    /// Its content.
+    pub data: Vec<u8>,
 }
 
 /// A topic of an opened bag, with its message count.

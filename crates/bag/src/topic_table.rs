@@ -53,7 +53,8 @@ impl TopicTable {
             let known = &self.all.get(definition.topic)?.topic;
             // Without a text, only the hash distinguishes definitions.
             let is_same = known.definition == topic.definition
-                && (!topic.definition.is_empty() || known.type_hash == topic.type_hash);
+                && (!topic.definition.is_empty() || known.type_hash == topic.type_hash)
+                && known.foreign_schema == topic.foreign_schema;
             is_same.then_some(definition.topic)
         });
         let mut found = same_text.next();

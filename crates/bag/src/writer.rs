@@ -13,6 +13,7 @@ use pteros::qos::QosProfile;
 
 use crate::accounting::{LOSS_RECORD, TopicAccount, to_texts};
 use crate::compression_queue::CompressionQueue;
+use crate::definitions::schema_encoding;
 use crate::error::BagError;
 use crate::file_compression::{COMPRESSED_ENDING, compress_file};
 use crate::file_store::{BagFile, FileStore, FileSystem};
@@ -263,20 +264,25 @@ impl BagWriter {
         let same_type = self.channels.iter().find(|channel| {
             channel.topic.type_name == topic.type_name
                 && channel.topic.definition == topic.definition
+                && channel.topic.foreign_schema == topic.foreign_schema
         });
         let schema = match same_type {
             Some(channel) => channel.schema.clone(),
-            None => SchemaRecord {
-                id,
-                name: topic.type_name.clone(),
-                encoding: if topic.definition.is_empty() {
-                    ""
-                } else {
-                    "ros2msg"
+            None => {
+                let (encoding, data) = match &topic.foreign_schema {
+                    Some(foreign) => (foreign.encoding.as_str(), foreign.data.as_slice()),
+                    None => (
+                        schema_encoding(&topic.definition),
+                        topic.definition.as_bytes(),
+                    ),
+                };
+                SchemaRecord {
+                    id,
+                    name: topic.type_name.clone(),
+                    encoding: encoding.into(),
+                    data: data.to_vec(),
                 }
-                .into(),
-                data: topic.definition.clone().into_bytes(),
-            },
+            }
         };
         self.channels.push(Channel {
             id,

@@ -6,6 +6,7 @@
 
 use crate::ros2_installation::{Ros2Installation, distribution, path_list};
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use pteros::msg::regular_file;
 use std::path::{Path, PathBuf};
 
 /// The value of `RMW_IMPLEMENTATION`.
@@ -19,6 +20,8 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 const NOTE: &str = "pteros-rmw-build ";
 /// Bytes after it that hold the note.
 const NOTE_MAX: usize = 200;
+/// Largest file that is read. A debug build has about 150 MB.
+const BYTES_MAX: u64 = 1 << 30;
 /// Class, byte order, type and machine of an ELF file, and the magic before.
 const ELF_HEADER: usize = 20;
 const ELF_MAGIC: &[u8] = b"\x7fELF";
@@ -42,7 +45,8 @@ impl PlugIn {
     /// It cannot be read, or is not a plug-in for this kind of machine.
     pub fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let bytes = std::fs::read(path).with_context(|| format!("reading the plug-in {shown}"))?;
+        let bytes = regular_file::read(path, BYTES_MAX)
+            .with_context(|| format!("reading the plug-in {shown}"))?;
         ensure!(
             bytes.len() > ELF_HEADER && bytes.starts_with(ELF_MAGIC),
             "{shown} is no shared library; name the file {FILE}"

@@ -47,7 +47,15 @@ pub fn read_text_or_pipe(path: &Path, bytes_max: u64) -> io::Result<String> {
     text_of(File::open(path)?, bytes_max)
 }
 
-fn text_of(file: File, bytes_max: u64) -> io::Result<String> {
+/// Reads a regular file of at most `bytes_max` bytes. Blocks for the disk.
+///
+/// # Errors
+/// See [`open`]; also for a larger file.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    bytes_of(open(path)?, bytes_max)
+}
+
+fn bytes_of(file: File, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut limited = file.take(bytes_max.saturating_add(1));
     limited.read_to_end(&mut bytes)?;
@@ -55,7 +63,11 @@ fn text_of(file: File, bytes_max: u64) -> io::Result<String> {
         let message = alloc::format!("it has more than {bytes_max} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
-    String::from_utf8(bytes).map_err(|error| {
+    Ok(bytes)
+}
+
+fn text_of(file: File, bytes_max: u64) -> io::Result<String> {
+    String::from_utf8(bytes_of(file, bytes_max)?).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let message = alloc::format!("it is not text: byte {at} is not UTF-8");
         io::Error::new(io::ErrorKind::InvalidData, message)

@@ -104,6 +104,21 @@ def test_only_the_path_below_the_common_ancestor_matters(links, target, source, 
             assert f'latest data is at time {expected:.6f}' in str(failure.value)
 
 
+@pytest.mark.parametrize('target, source, fixed, failure, argument', [
+    ('', 'camera', 'map', InvalidArgumentException, 'target_frame'),
+    ('/map', 'camera', 'map', InvalidArgumentException, 'target_frame'),
+    ('nope', 'camera', 'map', LookupException, 'target_frame'),
+    ('map', '', 'nope', InvalidArgumentException, 'source_frame'),
+    ('map', 'nope', '', LookupException, 'source_frame'),
+    ('map', 'camera', 'nope', LookupException, 'fixed_frame'),
+])
+def test_a_wrong_frame_goes_before_a_time_without_data(
+        buffer, target, source, fixed, failure, argument):
+    never = SimpleNamespace(nanoseconds=9000 * SECOND)
+    with pytest.raises(failure, match=f'lookupTransform argument {argument} '):
+        buffer.lookup_transform_full_core(target, never, source, never, fixed)
+
+
 @pytest.mark.parametrize('bad', [
     transform('a', 'a', 1), transform('', 'a', 1), transform('a', '', 1),
     transform('a', 'b', 1, math.nan), transform('a', 'b', 1, math.inf),

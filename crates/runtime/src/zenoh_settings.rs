@@ -4,7 +4,12 @@
 
 use std::path::PathBuf;
 
+use pteros_msg::regular_file;
+
 use crate::config_error::ConfigError;
+
+/// Largest configuration file of sessions.
+const SESSION_CONFIG_BYTES_MAX: u64 = 1 << 20;
 
 /// The variables that [`ZenohSettings::read`] reads.
 const ZENOH_VARIABLES: [&str; 4] = [
@@ -77,7 +82,10 @@ impl ZenohSettings {
     /// opening the session fails later. Higher than every domain id.
     pub fn host_group(&self, domain_id: u32) -> u32 {
         let file = self.session_config.as_ref();
-        let contents = file.map(|path| std::fs::read(path).unwrap_or_default());
+        let contents = file.map(|path| {
+            let read = regular_file::read(path, SESSION_CONFIG_BYTES_MAX);
+            read.unwrap_or_default()
+        });
         let mut hash = Fnv::new();
         hash.add(&domain_id.to_le_bytes());
         hash.add(&contents.unwrap_or_default());

@@ -15,6 +15,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use pteros_msg::regular_file;
 use pteros_net::Descriptors;
 use pteros_runtime::config::ZenohSettings;
 use pteros_runtime::wire::RtpsReach;
@@ -404,10 +405,10 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
 }
 
 fn from_file(file: &Path, variable: &str) -> Result<Config, String> {
-    Config::from_file(file).map_err(|error| {
-        let (file, why) = (file.display(), reason(&error));
-        format!("{variable}: read {file}: {why}; {FILE_HINT}")
-    })
+    let failed = |why: String| format!("{variable}: read {}: {why}; {FILE_HINT}", file.display());
+    // A FIFO or device in its place might never end.
+    regular_file::open(file).map_err(|error| failed(error.to_string()))?;
+    Config::from_file(file).map_err(|error| failed(reason(&error)))
 }
 
 fn override_by(config: &mut Config, settings: &ZenohSettings) -> Result<(), String> {

@@ -298,6 +298,8 @@ impl Container {
     /// Scans the bag up to the first incomplete record.
     fn scan(&mut self, mut at: u64) -> Contents {
         let mut contents = Contents::default();
+        // Zeros after a power cut are many records without an op.
+        let mut is_in_gap = false;
         while at < self.bytes {
             let head = self.head(at).ok();
             let end = head.as_ref().map(|head| head.data_at + head.data_bytes);
@@ -311,7 +313,9 @@ impl Container {
                 contents.note(format!("byte {at}: the file ends within a record"));
                 break;
             };
-            match Fields(&head.fields).op() {
+            let op = Fields(&head.fields).op();
+            let was_in_gap = std::mem::replace(&mut is_in_gap, op.is_none());
+            match op {
                 Some(OP_CHUNK) => self.scan_chunk(at, &mut contents),
                 Some(OP_CONNECTION) => {
                     let parsed = self
@@ -324,10 +328,9 @@ impl Container {
                     }
                 }
                 Some(OP_INDEX | OP_CHUNK_INFO) => {}
-                other => {
-                    let shown = other.map_or("none".to_owned(), |op| op.to_string());
-                    contents.note(format!("byte {at}: a record with the unknown op {shown}"));
-                }
+                Some(op) => contents.note(format!("byte {at}: a record with the unknown op {op}")),
+                None if was_in_gap => {}
+                None => contents.note(format!("byte {at}: no record of a bag")),
             }
             at = head.data_at + head.data_bytes;
         }

@@ -9,12 +9,12 @@ use pteros::msg::library::InterfaceLibrary;
 use pteros::qos::QosProfile;
 
 use super::{Block, BlockMessage, LoadedBlock, StorageFile, StoredTopic};
-use crate::definitions::CDR;
+use crate::definitions::{CDR, readable_definition};
 use crate::error::BagError;
 use crate::mcap::{ChannelRecord, McapFile, SchemaRecord, parse_chunk};
 use crate::qos_text::parse_profiles;
 use crate::ros1::{Converter, TypePairs};
-use crate::topic::BagTopic;
+use crate::topic::{BagTopic, ForeignSchema};
 
 /// An open file, with converters for its ROS 1 messages.
 pub(super) struct McapStorage {
@@ -96,6 +96,7 @@ fn become_ros2(stored: &mut StoredTopic, channel: &ChannelRecord, converter: &Co
             std::mem::take(&mut stored.topic.offered_qos)
         },
         type_hash: converter.type_hash.clone(),
+        foreign_schema: None,
     };
 }
 
@@ -219,12 +220,12 @@ fn stored_topic(
             (Vec::new(), Some(problem))
         }
     };
-    let definition = schema.filter(|schema| schema.encoding == "ros2msg");
-    let definition = definition.map(|schema| {
-        let text = String::from_utf8_lossy(&schema.data).into_owned();
-        // Definition of an empty message.
-        if text.is_empty() { "\n".into() } else { text }
+    let definition = schema.map(|schema| {
+        let text = String::from_utf8_lossy(&schema.data);
+        readable_definition(&schema.encoding, &text)
     });
+    let is_foreign = definition.as_ref().is_some_and(String::is_empty);
+    let foreign = schema.filter(|schema| is_foreign && !schema.encoding.is_empty());
     StoredTopic {
         channel: channel.id,
         topic: BagTopic {
@@ -234,6 +235,10 @@ fn stored_topic(
             serialization_format: channel.message_encoding.clone(),
             offered_qos,
             type_hash: value("topic_type_hash"),
+            foreign_schema: foreign.map(|schema| ForeignSchema {
+                encoding: schema.encoding.clone(),
+                data: schema.data.clone(),
+            }),
         },
         message_count,
         problem,

@@ -126,6 +126,7 @@ impl Ros1File {
                         serialization_format: CDR.into(),
                         offered_qos: Vec::new(),
                         type_hash: converter.type_hash.clone(),
+                        foreign_schema: None,
                     },
                     converter,
                     count: 0,

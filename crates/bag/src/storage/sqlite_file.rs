@@ -12,7 +12,7 @@ use pteros::msg::library::InterfaceLibrary;
 use pteros::msg::regular_file;
 
 use super::{Block, BlockMessage, LoadedBlock, StorageFile, StoredTopic};
-use crate::definitions::type_of;
+use crate::definitions::{readable_definition, type_of};
 use crate::error::BagError;
 use crate::qos_text::parse_profiles;
 use crate::source::{PROBLEMS_MAX, Source};
@@ -223,6 +223,7 @@ impl SqliteFile {
                     offered_qos: Vec::new(),
                     type_hash: text("type_description_hash"),
                     definition: String::new(),
+                    foreign_schema: None,
                 },
                 message_count: 0,
                 problem: None,
@@ -251,15 +252,12 @@ impl SqliteFile {
                 let value = table.column(name).and_then(|at| values.get(at));
                 value.and_then(Value::text).unwrap_or_default()
             };
-            if text("encoding") == "ros2msg" {
-                let definition = match text("encoded_message_definition") {
-                    // Definition of an empty message.
-                    "" => "\n",
-                    known => known,
-                };
+            let encoded = text("encoded_message_definition");
+            let definition = readable_definition(text("encoding"), encoded);
+            if !definition.is_empty() {
                 let of_type = definitions.0.entry(text("topic_type").to_owned());
                 let hash = text("type_description_hash").to_owned();
-                of_type.or_default().push((hash, definition.to_owned()));
+                of_type.or_default().push((hash, definition));
             }
         }
         Ok(definitions)

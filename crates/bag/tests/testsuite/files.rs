@@ -23,6 +23,7 @@ fn topic(name: &str) -> BagTopic {
         serialization_format: "cdr".into(),
         offered_qos: vec![QosProfile::default()],
         type_hash: "RIHS01_00".into(),
+        foreign_schema: None,
     }
 }
 

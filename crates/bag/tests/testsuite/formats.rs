@@ -376,6 +376,100 @@ fn each_message_is_decoded_by_its_own_definition() {
     }
 }
 
+/// Log of kinds: definitions in IDL and of services, as rosbag2 writes them, with nested
+/// types that the bag has or lacks, and blank ones.
+#[test]
+fn definitions_in_idl_and_of_services_are_those_of_their_messages() {
+    let line = "=".repeat(80);
+    let idl = |fields: &str| {
+        format!(
+            "{line}\nIDL: my_msgs/msg/Size\n#include \"my_msgs/msg/Part.idl\"\nmodule my_msgs {{\n  module msg {{\n    struct Size {{ {fields} }};\n  }};\n}};\n\n{line}\nIDL: my_msgs/msg/Part\nmodule my_msgs {{ module msg {{ struct Part {{ unsigned long n; }}; }}; }};\n"
+        )
+    };
+    let nested = "my_msgs::msg::Part width; my_msgs::msg::Part height;";
+    let turned = "unsigned long height; unsigned long width;";
+    let service =
+        format!("{line}\nSRV: my_msgs/srv/Resize\nuint32 width\n---\nstd_msgs/Bool done\n");
+    // Of one request, and of no response.
+    let mut event = words(&[0; 10]);
+    event.extend(words(&[1, 640, 0]));
+    let string = "\u{3}\0\0\0hi\0".as_bytes();
+    let cases = [
+        (
+            "my_msgs/msg/Size",
+            idl(nested),
+            words(&[640, 480]),
+            r#"{"width":{"n":640},"height":{"n":480}}"#,
+        ),
+        (
+            "my_msgs/msg/Size",
+            idl(turned),
+            words(&[480, 640]),
+            r#"{"height":480,"width":640}"#,
+        ),
+        (
+            "my_msgs/msg/Size",
+            WIDTH_FIRST.to_owned(),
+            words(&[640, 480]),
+            r#"{"width":640,"height":480}"#,
+        ),
+        (
+            "my_msgs/srv/Resize_Event",
+            service,
+            event,
+            r#""request":[{"width":640}],"response":[]}"#,
+        ),
+        (
+            "my_msgs/msg/Outer",
+            "std_msgs/String lacking\n".to_owned(),
+            string.to_vec(),
+            r#"{"lacking":{"data":"hi"}}"#,
+        ),
+        (
+            "std_msgs/msg/String",
+            " \n".to_owned(),
+            string.to_vec(),
+            r#"{"data":"hi"}"#,
+        ),
+        ("std_msgs/msg/Empty", "\n".to_owned(), vec![0], "{}"),
+        ("my_msgs/msg/Nothing", "\n".to_owned(), vec![0], "{}"),
+    ];
+    let (bag, new) = (folder("idl"), folder("idl-copied"));
+    let mut writer = BagWriter::create(&bag, BagOptions::default()).unwrap();
+    for (number, (type_name, definition, message, _)) in (0..).zip(&cases) {
+        let topic = BagTopic {
+            name: "/topic".into(),
+            type_name: (*type_name).into(),
+            definition: definition.clone(),
+            serialization_format: "cdr".into(),
+            ..BagTopic::default()
+        };
+        let channel = writer.add_topic(topic).unwrap();
+        let payload = [&[0, 1, 0, 0], message.as_slice()].concat();
+        writer
+            .write(channel, START + number, START + number, &payload)
+            .unwrap();
+    }
+    writer.finish(&Default::default()).unwrap();
+    let mut reader = BagReader::open(&bag).unwrap();
+    copy(
+        &mut reader,
+        MessageFilter::default(),
+        &new,
+        BagOptions::default(),
+    )
+    .unwrap();
+    for folder in [bag, new] {
+        let mut reader = BagReader::open(&folder).unwrap();
+        let messages = all(&mut reader);
+        assert_eq!(messages.len(), cases.len());
+        for (message, (type_name, _, _, wanted)) in messages.iter().zip(&cases) {
+            let text = json(&reader, message);
+            assert!(text.ends_with(wanted), "{type_name}: {text}");
+        }
+    }
+}
+
 /// Log of kinds: definitions that nest others of the same name, and those that only differ
 /// in their text.
 #[test]
@@ -636,6 +730,22 @@ fn foreign_messages_in_mcap_are_converted_or_named() {
     expect(2, "/odd", "its messages are ros1");
     expect(3, "/json", "its messages are json");
     expect(4, "/size", r#"{"height":480,"width":640}"#);
+    // A copy keeps the schemas that Pteros does not read.
+    let copied = folder("foreign-copied");
+    let everything = MessageFilter::default();
+    copy(&mut reader, everything, &copied, BagOptions::default()).unwrap();
+    let copied = BagReader::open(&copied).unwrap();
+    let schema_of = |name: &str| {
+        let mut topics = copied.topics().iter().map(|recorded| &recorded.topic);
+        let topic = topics.find(|topic| topic.name == name).unwrap();
+        let schema = topic.foreign_schema.as_ref().unwrap();
+        (schema.encoding.clone(), schema.data.clone())
+    };
+    assert_eq!(schema_of("/odd"), ("protobuf".to_owned(), b"?".to_vec()));
+    assert_eq!(
+        schema_of("/json"),
+        ("jsonschema".to_owned(), b"{}".to_vec())
+    );
     let problems = reader.problems().join("\n");
     assert!(
         problems.contains("topic /odd: its messages of ROS 1 are not converted"),

@@ -1,10 +1,10 @@
 //! `pteros bag convert`: filters, merges, splits and compresses in one pass.
 
 use super::copy_progress::CopyProgress;
-use super::selection::{OutputFlags, TimeFlags, TopicFlags, chosen};
+use super::selection::{OutputFlags, TimeFlags, TopicFlags, chosen, option_file};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use pteros_bag::metadata::BagMetadata;
 use pteros_bag::{
@@ -57,8 +57,7 @@ impl Convert {
     /// Writes the bags that the file of `--output` lists.
     fn write_outputs(&self, cli: &CliContext, bag: &mut BagReader) -> Result<()> {
         let shown = self.output.display();
-        let text =
-            std::fs::read_to_string(&self.output).with_context(|| format!("--output {shown}"))?;
+        let text = option_file("--output", &self.output)?;
         let outputs = read_conversion(&text, &self.output_flags.options()?);
         let outputs = outputs.map_err(|problem| anyhow::anyhow!("--output {shown}: {problem}"))?;
         if let Some(known) = outputs.iter().find(|output| output.folder.exists()) {

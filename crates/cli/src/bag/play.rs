@@ -2,14 +2,14 @@
 
 use super::keyboard::{Key, Keyboard};
 use super::progress::ProgressLine;
-use super::selection::{StorageFlag, TopicFlags, qos_overrides};
+use super::selection::{StorageFlag, TopicFlags, option_file, qos_overrides};
 use crate::cli_context::CliContext;
 use crate::exit_errors::Failed;
 use crate::session::Session;
 use crate::value_parsers::{
     LimitSeconds, limit_seconds, non_negative_seconds, positive_float, positive_seconds,
 };
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use pteros::log::Severity;
 use pteros_bag::{
@@ -238,8 +238,7 @@ impl SharedPlayFlags {
     /// The options of these flags; the others as by default.
     pub fn options(&self, cli: &CliContext) -> Result<PlayerOptions> {
         if let Some(path) = &self.storage_config_file {
-            let shown = path.display();
-            std::fs::read(path).with_context(|| format!("--storage-config-file {shown}"))?;
+            option_file("--storage-config-file", path)?;
         }
         let mut remap = TopicRemap::default();
         for rule in &self.remap {

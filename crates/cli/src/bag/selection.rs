@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::{Args, ValueEnum};
 use pteros::QosProfile;
 use pteros::local_time::LocalTime;
+use pteros::msg::regular_file;
 use pteros_bag::mcap::Compression;
 use pteros_bag::topic_filter::NamePattern;
 use pteros_bag::{BagOptions, BagReader, MessageFilter, StoragePreset, TopicFilter};
@@ -218,8 +219,7 @@ impl OutputFlags {
         self.storage_preset_profile.apply(&mut options);
         if let Some(path) = &self.storage_config_file {
             let shown = path.display();
-            let text = std::fs::read_to_string(path)
-                .with_context(|| format!("--storage-config-file {shown}"))?;
+            let text = option_file("--storage-config-file", path)?;
             pteros_bag::read_storage_config(&text, &mut options)
                 .map_err(|problem| anyhow::anyhow!("--storage-config-file {shown}: {problem}"))?;
         }
@@ -251,10 +251,21 @@ pub fn qos_overrides(path: Option<&Path>) -> Result<BTreeMap<String, QosProfile>
         return Ok(BTreeMap::new());
     };
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("--qos-profile-overrides-path {shown}"))?;
+    let text = option_file("--qos-profile-overrides-path", path)?;
     pteros_bag::read_overrides(&text)
         .map_err(|problem| anyhow::anyhow!("--qos-profile-overrides-path {shown}: {problem}"))
+}
+
+/// Largest file that a flag names.
+const OPTION_FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Reads the file of a flag.
+///
+/// # Errors
+/// It is no regular file, too large or unreadable: with the flag and the path.
+pub fn option_file(flag: &str, path: &Path) -> Result<String> {
+    let text = regular_file::read_text(path, OPTION_FILE_BYTES_MAX);
+    text.with_context(|| format!("{flag} {}", path.display()))
 }
 
 /// Seconds with nine digits.

@@ -4,7 +4,7 @@ use super::nodes::{NodeFailure, NodeFlags, PerNode, split_responses};
 use crate::cli_context::CliContext;
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros::parameter::ParameterFile;
+use pteros::parameter::{ParameterFile, TypingRule};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub struct Load {
 impl Load {
     /// Sets the file's parameters of each node, one by one.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let file = ParameterFile::read(&self.parameter_file)?;
+        let file = ParameterFile::read_by(TypingRule::Yaml11, &self.parameter_file)?;
         let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let wildcards = !self.no_use_wildcard;
         for node in &nodes.names {

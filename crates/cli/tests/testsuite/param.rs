@@ -165,13 +165,20 @@ fn the_declared_type_decides_how_a_text_is_read() {
     let refused = domain.run("param set /robot/left speed fast").failed(1);
     assert_contains(&refused, "is of type {double}, setting it to {string}");
     let path = std::env::temp_dir().join(format!("pteros-typing-{}.yaml", std::process::id()));
-    std::fs::write(&path, "/**:\n  ros__parameters: {name: 0483, speed: 2}\n").unwrap();
+    std::fs::write(
+        &path,
+        "/**:\n  ros__parameters: {name: 0483, speed: 2, motor: {spare: [0483, a]}}\n",
+    )
+    .unwrap();
     domain
         .run(&format!("param load /robot/left {}", path.display()))
         .ok();
     std::fs::remove_file(&path).unwrap();
     let loaded = domain.run("param get /robot/left name").ok();
     assert_eq!(loaded, "String value is: 0483\n");
+    // PyYAML writes such a list for texts.
+    let loaded = domain.run("param get /robot/left motor.spare").ok();
+    assert_eq!(loaded, "String values are: ['0483', 'a']\n");
 }
 
 #[test]

@@ -502,6 +502,29 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["bag", "play", "x", "--storage-config-file", "/no/such"],
         &["--storage-config-file /no/such", "No such file"],
     ),
+    // Files that never end.
+    wrong(
+        &["bag", "play", "x", "--storage-config-file", "/dev/zero"],
+        &["--storage-config-file /dev/zero", "it is a device"],
+    ),
+    wrong(
+        &[
+            "bag",
+            "play",
+            "x",
+            "--qos-profile-overrides-path",
+            "/dev/zero",
+        ],
+        &["--qos-profile-overrides-path /dev/zero", "it is a device"],
+    ),
+    wrong(
+        &["bag", "record", "-a", "--storage-config-file", "/dev/zero"],
+        &["--storage-config-file /dev/zero", "it is a device"],
+    ),
+    wrong(
+        &["rmw", "install", "--prefix", "p", "--library", "/dev/zero"],
+        &["reading the plug-in /dev/zero", "it is a device"],
+    ),
     wrong(&["bag", "info", "/no/such"], &["/no/such"]),
     wrong(&["bag", "record"], &["-a"]),
     wrong(

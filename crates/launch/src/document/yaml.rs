@@ -11,6 +11,9 @@ use super::{
 };
 use crate::error::{LaunchFileError, LaunchFileErrors, SourceLocation};
 
+/// The tag of a text that is quoted in another way.
+const STRING_TAG: &str = "tag:yaml.org,2002:str";
+
 /// Parses the tree.
 pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, LaunchFileErrors> {
     let mut reader = Reader {
@@ -104,14 +107,15 @@ impl Reader<'_> {
                 &self.location(*place),
                 format!("{key:?} is given twice; keep one"),
             )),
-            YamlContent::Scalar { text, quoted } => element.attributes.push(Attribute {
-                name: key.clone(),
-                value: Value::Scalar(Scalar {
-                    text: text.clone(),
-                    quoted: *quoted,
-                }),
-                location: self.location(value.place),
-            }),
+            YamlContent::Scalar { .. } => {
+                element
+                    .attributes
+                    .extend(Self::scalar(value).map(|scalar| Attribute {
+                        name: key.clone(),
+                        value: Value::Scalar(scalar),
+                        location: self.location(value.place),
+                    }));
+            }
             YamlContent::List(items) if key == "children" => self.actions(items, element, depth),
             YamlContent::List(items) if key == "on_exit" => {
                 let mut part = Element {
@@ -156,7 +160,7 @@ impl Reader<'_> {
         match &item.content {
             YamlContent::Scalar { text, quoted } => Some(Scalar {
                 text: text.clone(),
-                quoted: *quoted,
+                quoted: *quoted || item.tag.as_deref() == Some(STRING_TAG),
             }),
             _ => None,
         }

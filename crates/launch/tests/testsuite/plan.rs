@@ -606,4 +606,16 @@ fn the_json_plan_has_the_parameters_of_every_source() {
     assert_eq!(other.as_array().map(Vec::len), Some(1), "{other}");
     assert_eq!(other[0]["node"], "cam");
     assert_eq!(other[0]["value"], 2.5);
+    // A tag makes a text, as quotes do.
+    folder.write(
+        "tags.launch.yaml",
+        &format!(
+            "launch:\n- node:\n    exec: {camera}\n    name: cam\n    param:\n    - {{name: tagged, value: !!str 5}}\n    - {{name: quoted, value: '5'}}\n    - {{name: plain, value: 5}}\n"
+        ),
+    );
+    let plan = folder.plan("tags.launch.yaml", &[]).unwrap();
+    let values = &plan.to_json(&BTreeMap::new())["steps"][0]["parameters"];
+    let values = values.as_array().unwrap().iter();
+    let values: Vec<String> = values.map(|one| one["value"].to_string()).collect();
+    assert_eq!(values, [r#""5""#, r#""5""#, "5"]);
 }

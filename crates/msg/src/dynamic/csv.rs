@@ -1,8 +1,8 @@
 //! One line of comma-separated values, as `ros2 topic echo --csv` prints.
 //!
 //! All values in the order of their fields, lists and nested messages flattened,
-//! strings verbatim: a comma inside a string is not escaped, as in ROS 2. Every
-//! value has its column, also an empty string at the start of the line.
+//! strings verbatim: a comma inside a string is not escaped, as in ROS 2. As there,
+//! empty values in front of the first other one of a message or list have no column.
 
 use super::message::DynamicMessage;
 use super::number::python_float;
@@ -22,10 +22,9 @@ impl DynamicMessage {
 }
 
 fn write_message(out: &mut String, message: &DynamicMessage, options: &YamlOptions) {
-    for (index, (field, value)) in message.fields().enumerate() {
-        if index > 0 {
-            out.push(',');
-        }
+    let start = out.len();
+    for (field, value) in message.fields() {
+        separate(out, start);
         write_field(out, field, value, options);
     }
 }
@@ -39,10 +38,9 @@ fn write_field(out: &mut String, field: &MessageField, value: &Value, options: &
         return;
     }
     let (shown, cut) = limited_len(len, options);
+    let start = out.len();
     for index in 0..shown {
-        if index > 0 {
-            out.push(',');
-        }
+        separate(out, start);
         match value {
             Value::Messages(messages) => {
                 if let Some(message) = messages.get(index) {
@@ -57,7 +55,15 @@ fn write_field(out: &mut String, field: &MessageField, value: &Value, options: &
         }
     }
     if cut {
-        out.push_str(if shown > 0 { ",..." } else { "..." });
+        separate(out, start);
+        out.push_str("...");
+    }
+}
+
+/// A comma behind what has been written since `start`, if anything has.
+fn separate(out: &mut String, start: usize) {
+    if out.len() > start {
+        out.push(',');
     }
 }
 

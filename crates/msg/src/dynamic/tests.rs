@@ -392,6 +392,14 @@ fn fields_print_alone_and_lines_as_csv() {
         state.to_csv(&short),
         "7,0,<string length: <0>>,<string length: <1>>,...,1.0,...,,"
     );
+    let mut nothing_first = DynamicMessage::new(&ty("sensor_msgs/msg/JointState"));
+    nothing_first.set("header.frame_id", "map").unwrap();
+    nothing_first
+        .set("name", Value::Strings(vec![String::new(), "b".into()]))
+        .unwrap();
+    assert_eq!(nothing_first.to_csv(&options), "0,0,map,b,,,");
+    let log = DynamicMessage::new(&ty("std_msgs/msg/String"));
+    assert_eq!(log.to_csv(&options), "");
     let mut all = DynamicMessage::new(&ty("my_msgs/msg/Everything"));
     all.set("b", 1u8).unwrap();
     assert!(all.to_csv(&options).starts_with("False,b'\\x01',0,"));

@@ -123,6 +123,10 @@ class BufferCore:
         :param fixed_frame: A frame that does not move between the times.
         :raises: as :meth:`lookup_transform_core`.
         """
+        # A wrong name goes before a time without data.
+        self._known(target_frame, 'target_frame', 'lookupTransform')
+        self._known(source_frame, 'source_frame', 'lookupTransform')
+        self._known(fixed_frame, 'fixed_frame', 'lookupTransform')
         to_fixed, _ = self._lookup(
             fixed_frame, source_frame, _nanoseconds(source_time), 'lookupTransform')
         from_fixed, stamp_ns = self._lookup(

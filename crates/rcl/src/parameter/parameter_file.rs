@@ -49,6 +49,15 @@ impl ParameterFile {
     /// # Errors
     /// See [`ArgumentsError`], which names the line.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, ArgumentsError> {
+        Self::read_by(TypingRule::Rcl, path)
+    }
+
+    /// Reads a file as [`read`](Self::read) does, by the rule that decides where no type
+    /// is declared. By [`TypingRule::Yaml11`], a list of several types is one of texts.
+    ///
+    /// # Errors
+    /// See [`ArgumentsError`], which names the line.
+    pub fn read_by(rule: TypingRule, path: impl AsRef<Path>) -> Result<Self, ArgumentsError> {
         let file = path.as_ref().display().to_string();
         let text = regular_file::read_text_or_pipe(path.as_ref(), PARAMETER_FILE_BYTES_MAX);
         let text = text.map_err(|error| ArgumentsError::Invalid {
@@ -56,7 +65,7 @@ impl ParameterFile {
             problem: error.to_string(),
             hint: "check its path",
         })?;
-        Self::parse(&file, &text)
+        Self::parse_by(rule, &file, &text)
     }
 
     /// Parses the text of a file. Errors name it as `file`.
@@ -64,8 +73,13 @@ impl ParameterFile {
     /// # Errors
     /// See [`ArgumentsError`], which names the line.
     pub fn parse(file: &str, text: &str) -> Result<Self, ArgumentsError> {
+        Self::parse_by(TypingRule::Rcl, file, text)
+    }
+
+    fn parse_by(rule: TypingRule, file: &str, text: &str) -> Result<Self, ArgumentsError> {
         let mut parser = FileParser {
             file,
+            rule,
             rules: Vec::new(),
         };
         let documents = YamlNode::read_documents(text).map_err(|error| {
@@ -196,6 +210,7 @@ const SHAPE: &str = "write NODE: {ros__parameters: {NAME: VALUE}}";
 
 struct FileParser<'f> {
     file: &'f str,
+    rule: TypingRule,
     rules: Vec<ParameterRule>,
 }
 
@@ -309,7 +324,10 @@ impl FileParser<'_> {
                     );
                     continue;
                 }
-                _ => ParameterText::of_node(&entry.value, TypingRule::Rcl),
+                _ if self.rule == TypingRule::Yaml11 => {
+                    ParameterText::of_mixed(&entry.value, self.rule)
+                }
+                _ => ParameterText::of_node(&entry.value, self.rule),
             };
             let text = value.map_err(|YamlValueError { problem, hint }| {
                 self.error_at(entry.value.place, message(&problem), hint)

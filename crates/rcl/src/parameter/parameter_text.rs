@@ -99,6 +99,14 @@ impl ParameterText {
         })
     }
 
+    /// Value of a node, of which a list of several types is one of texts.
+    pub(super) fn of_mixed(node: &YamlNode, rule: TypingRule) -> Result<Self, YamlValueError> {
+        Self::of_node(node, rule).or_else(|error| {
+            let texts = items(node).map(ParameterValue::StringArray);
+            texts.map(Self::from).ok_or(error)
+        })
+    }
+
     /// The value without a declared type.
     pub fn value(&self) -> &ParameterValue {
         &self.value
@@ -245,6 +253,7 @@ mod tests {
             ("08", float(8.0), text("08")),
             ("010", int(8), int(8)),
             ("0x1F", int(31), int(31)),
+            ("0b101", text("0b101"), int(5)),
             ("1_000", text("1_000"), int(1000)),
             ("1:30", text("1:30"), int(90)),
             ("off", false.into(), false.into()),

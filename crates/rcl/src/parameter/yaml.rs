@@ -187,7 +187,7 @@ fn bool_of(text: &str) -> Option<bool> {
 }
 
 /// `strtoll` with base 0: a sign, then `0x` and hexadecimal, `0` and octal, or
-/// decimal digits. Newer C libraries also accept `0b`.
+/// decimal digits. rcl is built for C11, where `0b` begins no number.
 fn integer_of(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -196,8 +196,6 @@ fn integer_of(text: &str) -> Option<i64> {
     let strip = |lower, upper| digits.strip_prefix(lower).or(digits.strip_prefix(upper));
     let (digits, radix) = if let Some(rest) = strip("0x", "0X") {
         (rest, 16)
-    } else if let Some(rest) = strip("0b", "0B") {
-        (rest, 2)
     } else if digits.len() > 1 && digits.starts_with('0') {
         (digits, 8)
     } else {
