@@ -278,6 +278,8 @@ mod tests {
             ("a/leg/package.xml", "<name>leg_msgs</name>"),
             ("a/leg/interfaces/srv/Kick.srv", "---"),
             ("a/leg/vendor/inner_msgs/msg/Inner.msg", "int8 x"),
+            ("a/tail/package.xml", "<name>tail_msgs</name>"),
+            ("a/tail/idl/msg/Idl.msg", "int8 x"),
             // The manifest of a workspace names no package.
             ("a/Cargo.toml", "[workspace]\nmembers = [\"arm\"]"),
             ("bare/msg/Bare.msg", "int8 x"),
@@ -307,9 +309,13 @@ mod tests {
             ("a/arm", "arm_msgs/msg/Arm"),
             ("a/leg", "leg_msgs/srv/Kick"),
             ("a/leg/interfaces", "leg_msgs/srv/Kick"),
+            ("a/tail/idl", "tail_msgs/msg/Idl"),
+            ("a/leg/vendor/inner_msgs", "inner_msgs/msg/Inner"),
             ("a/hand/interfaces", "hand_node/msg/Hand"),
             ("bare", "bare/msg/Bare"),
             ("a/arm/../../bare", "bare/msg/Bare"),
+            ("bare/msg/..", "bare/msg/Bare"),
+            ("a/hand/interfaces/msg/..", "hand_node/msg/Hand"),
         ] {
             assert_eq!(names_in(&scratch.0.join(folder)), [name], "{folder}");
         }

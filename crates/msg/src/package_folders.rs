@@ -104,7 +104,10 @@ fn search(root: &Path) -> BTreeMap<String, PathBuf> {
                 continue;
             }
             if is_package(&folder) {
-                found.entry(name_below(&folder)).or_insert(folder);
+                // The root's name is that of what lies around it.
+                if folder != root {
+                    found.entry(name_below(&folder)).or_insert(folder);
+                }
                 continue;
             }
             let is_closed = has("package.xml");

@@ -8,7 +8,7 @@ use crate::regular_file;
 use crate::schema::is_package_name;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// Largest manifest in bytes; the largest of ROS 2 has 40 KB.
 const MANIFEST_BYTES_MAX: u64 = 1 << 20;
@@ -30,8 +30,7 @@ pub fn declared_name(folder: &Path) -> Option<String> {
 /// The declared name of a folder or of the one above it, as of the folder `interfaces` of a
 /// package. Blocks for the disk.
 pub fn declared_name_around(folder: &Path) -> Option<String> {
-    // The parent of `.` has no name of its own.
-    let folder = std::path::absolute(folder).ok()?;
+    let folder = named(folder);
     declared_name(&folder).or_else(|| declared_name(folder.parent()?))
 }
 
@@ -43,9 +42,19 @@ pub fn package_name_of(folder: &Path) -> String {
 
 /// The folder's own name with `-` as `_`; `interfaces` where it has none, as `/`.
 pub(crate) fn folder_name(folder: &Path) -> String {
-    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+    let folder = named(folder);
     let own = folder.file_name().and_then(|name| name.to_str());
     own.unwrap_or("interfaces").replace('-', "_")
+}
+
+/// The folder by a path that ends in its name, which `.` and `..` do not.
+fn named(folder: &Path) -> PathBuf {
+    let has_up = |path: &Path| path.components().any(|part| part == Component::ParentDir);
+    let path = match std::path::absolute(folder) {
+        Ok(path) if has_up(&path) => path.canonicalize(),
+        path => path,
+    };
+    path.unwrap_or_else(|_| folder.to_path_buf())
 }
 
 /// The text of the first `<name>` element outside comments.
