@@ -131,15 +131,15 @@ fn main() -> ExitCode {
         {
             ExitCode::from(FAILED)
         }
-        Err(error) if error.is::<exit_errors::Interrupted>() => ExitCode::from(INTERRUPTED),
-        Err(error) => report(console.json, &error, FAILED),
+        Err(error) => match error.downcast_ref::<exit_errors::Interrupted>() {
+            Some(interrupted) => ExitCode::from(interrupted.exit_code()),
+            None => report(console.json, &error, FAILED),
+        },
     }
 }
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
-/// The exit code that shells use after Ctrl-C.
-const INTERRUPTED: u8 = 130;
 
 /// Prints an error in the requested format.
 fn report(json: bool, error: &anyhow::Error, code: u8) -> ExitCode {

@@ -9,6 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pteros::msg::package_manifest::toml_values;
 use pteros::msg::regular_file;
 use pteros_container::ComponentIndex;
 
@@ -100,10 +101,10 @@ impl Packages {
     }
 
     fn add_manifest(&mut self, folder: &Path, workspace: &Path, text: &str) {
-        let Some(name) = values_of(text, "[package]", "name").into_iter().next() else {
+        let Some(name) = toml_values(text, "[package]", "name").into_iter().next() else {
             return;
         };
-        let mut executables = values_of(text, "[[bin]]", "name");
+        let mut executables = toml_values(text, "[[bin]]", "name");
         if folder.join("src/main.rs").is_file() && executables.is_empty() {
             executables.push(name.clone());
         }
@@ -262,6 +263,15 @@ impl Packages {
         Ok(programs)
     }
 
+    /// The programs in the manifest of a Cargo package that are not built, by name; none of
+    /// another package.
+    pub fn unbuilt_programs(&self, package: &str) -> Vec<&str> {
+        let manifest = self.manifest(package).map(|(_, manifest)| manifest);
+        let programs = manifest.into_iter().flat_map(|one| &one.executables);
+        let unbuilt = programs.filter(|name| self.built_program(package, name).is_none());
+        unbuilt.map(String::as_str).collect()
+    }
+
     /// The newest program of that name that Cargo has built. A program beside this
     /// one comes first, since it is of the same build.
     fn built_program(&self, package: &str, name: &str) -> Option<PathBuf> {
@@ -287,7 +297,7 @@ impl Packages {
 /// workspace.
 fn configured_target(workspace: &Path) -> Option<PathBuf> {
     let text = text_of(&workspace.join(".cargo/config.toml"));
-    let target = values_of(&text, "[build]", "target-dir")
+    let target = toml_values(&text, "[build]", "target-dir")
         .into_iter()
         .next()?;
     Some(workspace.join(target))
@@ -368,25 +378,6 @@ fn manifest_text(folder: &Path) -> String {
 /// The text of a small regular file; empty if there is none.
 fn text_of(path: &Path) -> String {
     regular_file::read_text(path, MANIFEST_BYTES_MAX).unwrap_or_default()
-}
-
-/// The values of `key` in sections with this heading. Reads as much of TOML as
-/// Cargo's tools write.
-fn values_of(text: &str, head: &str, key: &str) -> Vec<String> {
-    let mut section = "";
-    let mut values = Vec::new();
-    for line in text.lines().map(str::trim) {
-        if line.starts_with('[') {
-            section = line.split('#').next().unwrap_or("").trim();
-        } else if section == head
-            && let Some((found, value)) = line.split_once('=')
-            && found.trim() == key
-        {
-            let mut quoted = value.split(['"', '\'']).skip(1);
-            values.extend(quoted.next().map(String::from));
-        }
-    }
-    values
 }
 
 /// The folders of a workspace's members; `*` matches any one folder.

@@ -6,9 +6,10 @@
 //! written to `OUT_DIR`, ready for `include!`.
 #![allow(clippy::disallowed_methods, reason = "reads cargo's variables")]
 
-use crate::folder::{FolderError, package_name_of, package_name_within};
+use crate::folder::FolderError;
 use crate::generate::{GenerateOptions, Generator};
 use crate::library::{InterfaceLibrary, LibraryError};
+use crate::package_manifest::{declared_name_around, package_name_of};
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -176,7 +177,7 @@ pub fn finish(result: Result<PathBuf, BuildError>) {
 
 fn own_package_name(folder: &Path) -> String {
     match env::var("CARGO_PKG_NAME") {
-        Ok(name) => package_name_within(folder, &name),
+        Ok(name) => declared_name_around(folder).unwrap_or_else(|| name.replace('-', "_")),
         Err(_) => package_name_of(folder),
     }
 }

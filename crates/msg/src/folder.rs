@@ -10,13 +10,13 @@ use crate::library::InterfaceLibrary;
 use crate::package_folders::PackageFolders;
 use crate::regular_file;
 use crate::schema::{InterfaceKind, is_package_name};
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::fmt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Largest definition or manifest in bytes; the largest of ROS 2 has 40 KB.
+/// Largest definition in bytes; the largest of ROS 2 has 40 KB.
 const DEFINITION_BYTES_MAX: u64 = 4 << 20;
 
 /// The variable in which a sourced ROS 2 installation lists its prefixes.
@@ -138,53 +138,6 @@ impl InterfaceLibrary {
     }
 }
 
-/// The package name of a folder of a Cargo package: from `package.xml` in it or above it,
-/// else that of the Cargo package, with `-` as `_`.
-pub fn package_name_within(folder: &Path, cargo_package: &str) -> String {
-    let places = [Some(folder), folder.parent()];
-    let has_manifest = |place: &Path| place.join("package.xml").is_file();
-    if places.into_iter().flatten().any(has_manifest) {
-        package_name_of(folder)
-    } else {
-        cargo_package.replace('-', "_")
-    }
-}
-
-/// The package name of a folder: from `package.xml` in it or above it, else the
-/// folder's own name, with `-` as `_`.
-pub fn package_name_of(folder: &Path) -> String {
-    let manifests = [Some(folder), folder.parent()];
-    for place in manifests.into_iter().flatten() {
-        let manifest = place.join("package.xml");
-        if let Ok(xml) = regular_file::read_text(&manifest, DEFINITION_BYTES_MAX)
-            && let Some(name) = name_in_package_xml(&xml)
-        {
-            return name;
-        }
-    }
-    let own = folder.file_name().and_then(|name| name.to_str());
-    own.unwrap_or("interfaces").replace('-', "_")
-}
-
-/// The text of the first `<name>` element outside comments.
-fn name_in_package_xml(xml: &str) -> Option<String> {
-    let mut rest = xml;
-    loop {
-        let (name, comment) = (rest.find("<name>")?, rest.find("<!--"));
-        match comment {
-            Some(start) if start < name => {
-                let end = rest[start..].find("-->")? + start;
-                rest = &rest[end..];
-            }
-            _ => {
-                let text = &rest[name + "<name>".len()..];
-                let text = text[..text.find("</name>")?].trim();
-                return is_package_name(text).then(|| text.to_string());
-            }
-        }
-    }
-}
-
 fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
     let read = || -> io::Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
@@ -301,6 +254,71 @@ mod tests {
         scratch.write("late_msgs/msg/Late.msg", "int8 x");
         assert!(folders.find("late_msgs").is_some());
         assert_eq!(PackageFolders::of("/nonexistent").all().len(), 0);
+    }
+
+    #[test]
+    fn a_package_has_the_name_that_its_manifest_states() {
+        let scratch = Scratch::new("declared");
+        for (file, text) in [
+            // Another name than the folder's, directly below and deeper.
+            ("old_msgs/package.xml", "<name>new_msgs</name>"),
+            ("old_msgs/msg/New.msg", "int8 x"),
+            ("share/x/package.xml", "<name>shared_msgs</name>"),
+            ("share/x/msg/Shared.msg", "int8 x"),
+            // Two Cargo packages: definitions in it, and in its folder `interfaces`.
+            ("a/arm/Cargo.toml", "[package]\nname = \"arm-msgs\""),
+            ("a/arm/msg/Arm.msg", "int8 x"),
+            ("a/hand/Cargo.toml", "[package]\nname = \"hand-node\""),
+            ("a/hand/interfaces/msg/Hand.msg", "int8 x"),
+            ("a/hand/other/msg/Other.msg", "int8 x"),
+            ("a/hand/target/CACHEDIR.TAG", ""),
+            ("a/hand/target/package/copy_msgs/msg/Copy.msg", "int8 x"),
+            // With both, ROS 2's counts.
+            ("a/leg/Cargo.toml", "[package]\nname = \"leg\""),
+            ("a/leg/package.xml", "<name>leg_msgs</name>"),
+            ("a/leg/interfaces/srv/Kick.srv", "---"),
+            ("a/leg/vendor/inner_msgs/msg/Inner.msg", "int8 x"),
+            ("a/tail/package.xml", "<name>tail_msgs</name>"),
+            ("a/tail/idl/msg/Idl.msg", "int8 x"),
+            // The manifest of a workspace names no package.
+            ("a/Cargo.toml", "[workspace]\nmembers = [\"arm\"]"),
+            ("bare/msg/Bare.msg", "int8 x"),
+        ] {
+            scratch.write(file, text);
+        }
+        let names_in = |folder: &Path| {
+            let mut library = InterfaceLibrary::new();
+            library.load_folder(folder).unwrap();
+            library.names().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let expected = [
+            "arm_msgs/msg/Arm",
+            "bare/msg/Bare",
+            "hand_node/msg/Hand",
+            "leg_msgs/srv/Kick",
+            "new_msgs/msg/New",
+            "other/msg/Other",
+            "shared_msgs/msg/Shared",
+        ];
+        assert_eq!(names_in(&scratch.0), expected);
+        let mut folders = PackageFolders::of(&scratch.0);
+        assert_eq!(folders.find("old_msgs"), None);
+        assert_eq!(folders.find("interfaces"), None);
+        for (folder, name) in [
+            ("old_msgs", "new_msgs/msg/New"),
+            ("a/arm", "arm_msgs/msg/Arm"),
+            ("a/leg", "leg_msgs/srv/Kick"),
+            ("a/leg/interfaces", "leg_msgs/srv/Kick"),
+            ("a/tail/idl", "tail_msgs/msg/Idl"),
+            ("a/leg/vendor/inner_msgs", "inner_msgs/msg/Inner"),
+            ("a/hand/interfaces", "hand_node/msg/Hand"),
+            ("bare", "bare/msg/Bare"),
+            ("a/arm/../../bare", "bare/msg/Bare"),
+            ("bare/msg/..", "bare/msg/Bare"),
+            ("a/hand/interfaces/msg/..", "hand_node/msg/Hand"),
+        ] {
+            assert_eq!(names_in(&scratch.0.join(folder)), [name], "{folder}");
+        }
     }
 
     #[test]

@@ -71,6 +71,8 @@ pub mod library;
 pub mod message;
 #[cfg(feature = "std")]
 pub mod package_folders;
+#[cfg(feature = "std")]
+pub mod package_manifest;
 #[allow(unsafe_code, reason = "the one file that sees numbers as bytes")]
 pub mod plain;
 #[cfg(feature = "std")]

@@ -1,12 +1,14 @@
 //! Search for interface packages in a folder: the rule of `PTEROS_INTERFACE_PATH` and
 //! `--interfaces`. Feature `std`; reads folders, never writes.
 //!
-//! A package is the folder of its name in the root or in the root's `share`, the root
-//! itself, or any folder below, in this order; of those below the nearest wins. As colcon
-//! does, the search leaves out hidden folders, those with a mark to be ignored, and what
-//! lies within a package.
+//! A package is a folder with definitions in `msg`, `srv` or `action`. Its name is that of
+//! `package.xml` or `Cargo.toml` in it, else that of the folder. A folder `interfaces` has
+//! the name of the package around it, as `pteros new` makes it. A package is the folder of
+//! its name in the root or in the root's `share`, the root itself, or any folder below, in
+//! this order; of those below the nearest wins. As colcon does, the search leaves out hidden
+//! folders, those with a mark to be ignored, and what else lies within a package.
 
-use crate::folder::package_name_of;
+use crate::package_manifest::{declared_name, folder_name, package_name_of};
 use crate::schema::{InterfaceKind, is_package_name};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -18,8 +20,10 @@ use std::path::{Path, PathBuf};
 const DEPTH_MAX: usize = 8;
 /// Folders that are searched below a root.
 const FOLDERS_MAX: usize = 20_000;
-/// Files that leave out the folder that has them.
-const IGNORE_MARKS: [&str; 2] = ["COLCON_IGNORE", "AMENT_IGNORE"];
+/// Files that leave out the folder that has them. The last is that of Cargo's `target`.
+const IGNORE_MARKS: [&str; 3] = ["COLCON_IGNORE", "AMENT_IGNORE", "CACHEDIR.TAG"];
+/// The folder of definitions in a Cargo package of `pteros new`.
+const INNER_FOLDER: &str = "interfaces";
 
 /// The interface packages in a folder. Remembers what lies below it: that is searched for
 /// once.
@@ -48,7 +52,8 @@ impl PackageFolders {
             self.root.join(package),
             self.root.join("share").join(package),
         ];
-        if let Some(folder) = direct.into_iter().find(|folder| is_package(folder)) {
+        let is_it = |folder: &PathBuf| is_package(folder) && name_below(folder) == package;
+        if let Some(folder) = direct.into_iter().find(is_it) {
             return Some(folder);
         }
         if is_package(&self.root) && package_name_of(&self.root) == package {
@@ -61,7 +66,10 @@ impl PackageFolders {
     pub fn all(&mut self) -> BTreeMap<String, PathBuf> {
         let mut names = Vec::new();
         for folder in [self.root.clone(), self.root.join("share")] {
-            names.extend(entries(&folder).into_iter().map(|entry| entry.name));
+            let own = entries(&folder)
+                .into_iter()
+                .map(|entry| folder.join(entry.name));
+            names.extend(own.map(|folder| name_below(&folder)));
         }
         names.push(package_name_of(&self.root));
         names.extend(self.below().keys().cloned());
@@ -96,16 +104,32 @@ fn search(root: &Path) -> BTreeMap<String, PathBuf> {
                 continue;
             }
             if is_package(&folder) {
-                found.entry(package_name_of(&folder)).or_insert(folder);
-            } else if !has("package.xml") {
-                let folders = entries.iter().filter(|entry| entry.is_folder);
-                let visible = folders.filter(|entry| !entry.name.starts_with('.'));
-                deeper.extend(visible.map(|entry| folder.join(&entry.name)));
+                // The root's name is that of what lies around it.
+                if folder != root {
+                    found.entry(name_below(&folder)).or_insert(folder);
+                }
+                continue;
             }
+            let is_closed = has("package.xml");
+            let folders = entries.iter().filter(|entry| entry.is_folder);
+            let searched = folders.filter(|entry| match is_closed {
+                true => entry.name == INNER_FOLDER,
+                false => !entry.name.starts_with('.'),
+            });
+            deeper.extend(searched.map(|entry| folder.join(&entry.name)));
         }
         level = deeper;
     }
     found
+}
+
+/// The name of a package below the root. What lies above has another name, unless it is the
+/// package of that folder `interfaces`.
+fn name_below(folder: &Path) -> String {
+    if folder.ends_with(INNER_FOLDER) {
+        return package_name_of(folder);
+    }
+    declared_name(folder).unwrap_or_else(|| folder_name(folder))
 }
 
 /// Whether a folder has definitions: files with names of types.

@@ -40,7 +40,8 @@ pub use limits::{
 };
 pub use poll::{EVENTS_DEFAULT, Event, Events, Poller};
 pub use shutdown::{
-    ShutdownSignal, ShutdownSignals, handle_shutdown_signals, shutdown_request, shutdown_signal,
+    ReceivedSignal, ShutdownSignal, ShutdownSignals, handle_shutdown_signals, shutdown_request,
+    shutdown_signal,
 };
 pub use timer::Timer;
 pub use udp::{DATAGRAM_BYTES_MAX, Received, SEGMENTS_MAX, UdpSocket};

@@ -29,6 +29,33 @@ pub struct ShutdownSignals {
     pub terminate: bool,
 }
 
+/// A signal that has requested the shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceivedSignal {
+    /// SIGINT, as Ctrl-C sends it.
+    Interrupt,
+    /// SIGTERM.
+    Terminate,
+}
+
+impl ReceivedSignal {
+    /// `SIGINT` or `SIGTERM`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+        }
+    }
+
+    /// Its number, as in `kill -l`.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::Interrupt => 2,
+            Self::Terminate => 15,
+        }
+    }
+}
+
 /// The signals that have our handler, in the order of `sys`.
 static HANDLED: Mutex<[bool; 2]> = Mutex::new([false; 2]);
 
@@ -105,6 +132,14 @@ impl ShutdownSignal {
     /// Whether a signal has arrived. No system call.
     pub fn is_requested(&self) -> bool {
         sys::signal_count() > 0
+    }
+
+    /// The first signal that has arrived since the last [`ShutdownSignal::clear`]. None if
+    /// only the program itself has requested the shutdown. No system call.
+    pub fn received(&self) -> Option<ReceivedSignal> {
+        let number = sys::first_signal_number();
+        let both = [ReceivedSignal::Interrupt, ReceivedSignal::Terminate];
+        both.into_iter().find(|signal| signal.number() == number)
     }
 
     /// Requests a shutdown from inside the program, as a signal would.

@@ -179,6 +179,11 @@ pub(crate) fn signal_count() -> u32 {
     SIGNAL_COUNT.load(Ordering::Acquire)
 }
 
+/// The number of the first signal since then; 0 without one.
+pub(crate) fn first_signal_number() -> u8 {
+    FIRST_SIGNAL.load(Ordering::Acquire).to_le_bytes()[0]
+}
+
 /// Counts a shutdown requested without a signal.
 pub(crate) fn count_request() {
     SIGNAL_COUNT.fetch_add(1, Ordering::AcqRel);

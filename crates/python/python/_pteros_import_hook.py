@@ -1,8 +1,8 @@
 """Import hooks for interface packages that have definition files but no Python modules.
 
 `pteros.pth` installs them when Python starts, so that `from my_msgs.msg import Pose2` works
-before `import rclpy`. They import nothing until a package is found, because every program of
-the environment runs them:
+before `import rclpy`. They import nothing until a package is found, or searched for in
+`PTEROS_INTERFACE_PATH`, because every program of the environment runs them:
 
 - `my_msgs.msg` where the folder of the Python package `my_msgs` has `msg/*.msg`,
 - in the folders of `PTEROS_INTERFACE_PATH`, each with packages or one package in it, at any
@@ -20,9 +20,6 @@ PATH = 'PTEROS_INTERFACE_PATH'
 """Folders of interface packages, separated by colons."""
 
 KINDS = ('msg', 'srv', 'action')
-# Limits of the search below a folder of the path.
-_DEPTH_MAX = 8
-_FOLDERS_MAX = 20_000
 _SUFFIXES = ('.msg', '.srv', '.action', '.idl')
 
 
@@ -40,73 +37,30 @@ def _is_package(folder):
     return any(has_definitions(folder, kind) for kind in KINDS)
 
 
-def _name_of(folder):
-    """Return the name in `package.xml`, else the folder's own with `-` as `_`."""
-    import re
-    try:
-        with open(os.path.join(folder, 'package.xml'), encoding='utf-8', errors='replace') as file:
-            text = re.sub('<!--.*?-->', '', file.read(1 << 20), flags=re.DOTALL)
-    except OSError:
-        text = ''
-    found = re.search(r'<name>\s*(\w+)\s*</name>', text)
-    return found[1] if found else os.path.basename(os.path.abspath(folder)).replace('-', '_')
-
-
 def _listed(variable):
     return [folder for folder in os.environ.get(variable, '').split(os.pathsep) if folder]
 
 
-# The packages below a folder of the path: folders by name.
-_below = {}
-
-
-def _packages_below(root):
-    """Return the packages at any depth below a folder; the nearer ones win. Searched once.
-
-    As colcon does, the search leaves out hidden folders, those with a mark to be ignored, and
-    what lies within a package.
-    """
-    known = _below.get(root)
-    if known is not None:
-        return known
-    found = _below[root] = {}
-    level = [root]
-    count = 0
-    for _ in range(_DEPTH_MAX):
-        deeper = []
-        for folder in level:
-            count += 1
-            if count > _FOLDERS_MAX:
-                return found
-            try:
-                with os.scandir(folder) as entries:
-                    names = {entry.name: entry.is_dir() for entry in entries}
-            except OSError:
-                continue
-            if 'COLCON_IGNORE' in names or 'AMENT_IGNORE' in names:
-                continue
-            if _is_package(folder):
-                found.setdefault(_name_of(folder), folder)
-            elif 'package.xml' not in names:
-                deeper.extend(
-                    os.path.join(folder, name) for name in sorted(names)
-                    if names[name] and name[0] != '.')
-        level = deeper
-    return found
-
-
-def _candidates(package):
+def _candidates(package, with_python_packages):
     """Give the folders that may be those of a package, the most particular first."""
-    for root in _listed(PATH):
-        yield os.path.join(root, package)
-        yield os.path.join(root, 'share', package)
-        if _is_package(root) and _name_of(root) == package:
-            yield root
-        deep = _packages_below(root).get(package)
-        if deep is not None:
-            yield deep
+    roots = _listed(PATH)
+    if roots:
+        # The native module has the rule; programs without the variable do not load it.
+        try:
+            from pteros._native import find_interface_package
+        except ImportError:
+            # That module itself is being imported, and tries one that is not there.
+            pass
+        else:
+            found = find_interface_package(package, roots)
+            if found is not None:
+                yield found
     for prefix in _listed('AMENT_PREFIX_PATH'):
         yield os.path.join(prefix, 'share', package)
+    if with_python_packages:
+        for root in sys.path:
+            if isinstance(root, str):
+                yield os.path.join(root or os.curdir, package)
 
 
 def package_folder(package, with_python_packages=False):
@@ -117,12 +71,8 @@ def package_folder(package, with_python_packages=False):
     """
     if not package.isidentifier():
         return None
-    candidates = list(_candidates(package))
-    if with_python_packages:
-        roots = [root for root in sys.path if isinstance(root, str)]
-        candidates.extend(os.path.join(root or os.curdir, package) for root in roots)
     # Most have no folder of that name: one question to the system each.
-    return next((folder for folder in candidates
+    return next((folder for folder in _candidates(package, with_python_packages)
                  if os.path.isdir(folder) and _is_package(folder)), None)
 
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::Mutex;
 use pteros::args::Arguments;
 use pteros::config::DOMAIN_ID_MAX;
+use pteros_net::{ReceivedSignal, ShutdownSignal, shutdown_request};
 use pteros_runtime::Core;
 use pteros_runtime::platform::{SignalHandling, SystemPlatform};
 use pteros_runtime::rtps::time::{Duration, Instant};
@@ -22,6 +23,11 @@ use crate::signals;
 /// The longest that waits leave the sockets alone while something is always ready.
 const POLL_PERIOD: Duration = Duration::from_millis(1);
 
+/// The signal that has requested the shutdown.
+fn received_signal() -> Option<ReceivedSignal> {
+    shutdown_request().ok().and_then(ShutdownSignal::received)
+}
+
 /// An open context.
 pub(crate) struct ContextState {
     pub(crate) context: pteros::Context,
@@ -35,6 +41,8 @@ pub(crate) struct ContextState {
     is_shut_down: AtomicBool,
     /// Whether a signal shut it down that was cleared for a later context.
     was_signaled: AtomicBool,
+    /// That one.
+    noted_signal: Mutex<Option<ReceivedSignal>>,
     /// See [`is_of_parent`].
     forks: u64,
 }
@@ -113,8 +121,8 @@ impl ContextState {
             return raised;
         }
         let reason = match self.shutdown_reason() {
-            "signal" => "SIGINT or SIGTERM shut it down",
-            _ => "rclpy.shutdown() was called",
+            "signal" => format!("{} shut it down", self.signal_name()),
+            _ => "rclpy.shutdown() was called".to_owned(),
         };
         let owner = match owner {
             Owner::Publisher => "publisher's context is invalid",
@@ -137,8 +145,17 @@ impl ContextState {
         }
     }
 
+    /// The signal that shut it down.
+    fn signal_name(&self) -> &'static str {
+        let noted = *self.noted_signal.lock();
+        let signal = noted.or_else(received_signal);
+        signal.map_or("a signal", ReceivedSignal::name)
+    }
+
     /// Keeps it shut down when the signal that did it is cleared.
     pub(crate) fn note_signal(&self) {
+        let mut noted = self.noted_signal.lock();
+        *noted = noted.or_else(received_signal);
         self.was_signaled.store(true, Ordering::Release);
     }
 
@@ -222,6 +239,7 @@ impl Context {
             polled_at: AtomicU64::new(0),
             is_shut_down: AtomicBool::new(false),
             was_signaled: AtomicBool::new(false),
+            noted_signal: Mutex::default(),
             forks: forks(),
         });
         let mut open = contexts().lock();

@@ -1,12 +1,13 @@
 //! Interface definitions: the standard ones, and those of packages that were found beside
-//! them. `pteros/_interfaces.py` searches the folders and calls in here.
+//! them. `pteros/_interfaces.py` and the import hook search for those and call in here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use pteros_msg::library::InterfaceLibrary;
+use pteros_msg::package_folders::PackageFolders;
 use pyo3::exceptions::{PyLookupError, PyOSError};
 use pyo3::prelude::*;
 
@@ -136,8 +137,26 @@ fn load_interface_package(package: &str, folder: PathBuf) -> PyResult<()> {
     Ok(())
 }
 
+/// The folder of a package in the first of these folders that has it, at any depth. What
+/// lies below each is searched for once in a process. Blocks for the disk, without Python's
+/// lock.
+#[pyfunction]
+fn find_interface_package(py: Python<'_>, package: &str, roots: Vec<PathBuf>) -> Option<PathBuf> {
+    static SEARCHED: Mutex<BTreeMap<PathBuf, PackageFolders>> = Mutex::new(BTreeMap::new());
+    py.detach(|| {
+        let mut searched = SEARCHED.lock();
+        roots.into_iter().find_map(|root| {
+            let folders = searched.entry(root.clone());
+            folders
+                .or_insert_with(|| PackageFolders::of(root))
+                .find(package)
+        })
+    })
+}
+
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(get_packages_used, module)?)?;
+    module.add_function(wrap_pyfunction!(find_interface_package, module)?)?;
     module.add_function(wrap_pyfunction!(load_interface_package, module)?)
 }

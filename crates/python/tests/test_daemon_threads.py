@@ -23,6 +23,7 @@ import itertools, os, sys, threading, time
 import rclpy
 from rclpy.clock import Clock
 from rclpy.duration import Duration
+from rclpy.exceptions import NotInitializedException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.task import Future
 
@@ -56,11 +57,16 @@ def call_back(spin):
         spin(executor)
 
 
-def sleep():
+def sleep(is_over=NotInitializedException, wait=time.sleep):
     clock, span = Clock(), Duration(nanoseconds=1_000_000)
     begun.release()
     while True:
-        clock.sleep_for(span)
+        try:
+            clock.sleep_for(span)
+        except is_over:
+            # The exit of the program has shut the context down. Mostly this thread still waits
+            # in native code; on a loaded machine it gets the lock once more.
+            wait(0.001)
 
 
 # The names of this module live as long as the thread does.

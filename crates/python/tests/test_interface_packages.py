@@ -270,6 +270,30 @@ def test_packages_at_any_depth_below_the_variable(workspace):
     ''', PTEROS_INTERFACE_PATH=workspace / 'ws')
 
 
+def test_a_package_has_the_name_that_its_manifest_states(workspace):
+    write(workspace, {
+        'old_msgs/package.xml': '<package><name>new_msgs</name></package>',
+        'old_msgs/msg/New.msg': 'int8 x 1\n',
+        'src/hand/Cargo.toml': '[package]\nname = "hand-node"\n',
+        'src/hand/interfaces/msg/Hand.msg': 'int8 x 2\n',
+    })
+    program = '''
+        import rclpy
+        from new_msgs.msg import New
+        from hand_node.msg import Hand
+        assert (New().x, Hand().x) == (1, 2)
+        for name in ('old_msgs', 'interfaces', 'hand'):
+            try:
+                __import__(name)
+            except ImportError:
+                continue
+            raise SystemExit(f'{name} was found')
+    '''
+    passes(program, PTEROS_INTERFACE_PATH=workspace)
+    folders = os.pathsep.join(str(workspace / name) for name in ('old_msgs', 'src/hand/interfaces'))
+    passes(program, PTEROS_INTERFACE_PATH=folders)
+
+
 def test_the_path_of_a_definition(workspace):
     passes(f'''
         import os

@@ -105,6 +105,43 @@ def test_a_check_names_what_is_missing_and_fails(folder):  # noqa: F811
     assert result.stdout.endswith('b.launch.py: no errors; 1 processes, 1 files\n')
 
 
+SPEEDS = (
+    "DeclareLaunchArgument('speed', default_value='1')",
+    "LogInfo(msg=['speed ', LaunchConfiguration('speed')])",
+    "DeclareLaunchArgument('mode', default_value='a', condition=IfCondition('false'))",
+    "IncludeLaunchDescription('inner.launch.py', condition=IfCondition('true'))",
+    "LogInfo(msg=LaunchConfiguration('undeclared', default=''))",
+    "GroupAction([OpaqueFunction(function=lambda context: "
+    "context.launch_configurations.get('function') and None)])")
+
+
+@pytest.mark.parametrize('mode', [[], ['--check'], ['--dry-run']])
+def test_a_misspelt_argument_is_warned_of(folder, mode):  # noqa: F811
+    folder.write('inner.launch.py', file_of(
+        "DeclareLaunchArgument('inner', default_value='1')"))
+    folder.write('a.launch.py', file_of(*SPEEDS))
+    folder.write('none.launch.py', file_of("LogInfo(msg='hello')"))
+    folder.write('all.launch.py', file_of(
+        "OpaqueFunction(function=lambda context: print(dict("
+        "context.launch_configurations.items())))"))
+    for words, warning in (
+            (['a.launch.py', 'spede:=3'], 'no argument "spede", given as spede:=3; '
+             'did you mean speed?'),
+            (['a.launch.py', 'speed:=3', 'iner:=3'], 'no argument "iner", given as iner:=3; did '
+             'you mean inner?'),
+            (['a.launch.py', 'Colour:='], 'no argument "Colour", given as Colour:=; it has: inner, '
+             'mode, speed'),
+            (['none.launch.py', 'speed:=3'], 'no argument "speed", given as speed:=3; it has: none'),
+            (['all.launch.py', 'speed:=3'], None),
+            (['a.launch.py', 'speed:=3', 'mode:=b', 'inner:=3', 'undeclared:=x', 'function:=x',
+              'emulate_tty:=true', 'launch-prefix:=nice'], None)):
+        result = folder.run(*words, *mode)
+        output = result.stdout + result.stderr
+        assert result.returncode == 0, output
+        assert ('there is no argument' in output) == (warning is not None), output
+        assert warning is None or f'{words[0]}: there is {warning}' in output, output
+
+
 @pytest.mark.parametrize('files, reason', [
     # A Cargo package that is not built, and one that does not exist.
     (['src/bin/talker.rs'],

@@ -310,7 +310,7 @@ impl GoalSession<'_> {
     /// Fails after Ctrl-C or the timeout.
     fn check_deadline(&self, late: impl FnOnce() -> CallError) -> Result<()> {
         if self.session.context.is_shut_down() {
-            return Err(Interrupted.into());
+            return Err(Interrupted::now().into());
         }
         if self.end.is_some_and(|end| Instant::now() >= end) {
             Err(late().into())
@@ -382,13 +382,14 @@ impl GoalSession<'_> {
     /// Cancels the goal after Ctrl-C or SIGTERM, which have ended the session. A
     /// second one ends the wait for the response. Returns the error of the verb.
     fn cancel_after_signal(&self, id: [u8; 16]) -> anyhow::Error {
+        let interrupted = Interrupted::now();
         let cancel = || -> Result<()> {
             shutdown_signal()?.clear();
             let session = Session::open(self.cli, None)?;
             self.cancel(&session, id)
         };
         match cancel() {
-            Ok(()) => Interrupted.into(),
+            Ok(()) => interrupted.into(),
             Err(error) => error.context(format!("the goal of action '{}' may go on", self.name)),
         }
     }

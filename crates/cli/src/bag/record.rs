@@ -9,7 +9,6 @@ use crate::misspelt::{not_published, refuse_misspelt};
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::{Result, bail};
 use clap::Args;
-use pteros::graph::TopicInfo;
 use pteros::local_time::LocalTime;
 use pteros::log::{Severity, escape_line};
 use pteros_bag::topic_filter::NamePattern;
@@ -167,7 +166,7 @@ impl Record {
             context.shared_memory.latency_budget = RECORDER_LATENCY_BUDGET;
             Ok(context)
         })?;
-        self.refuse_misspelt_topics(cli.console, &session)?;
+        self.check_named_topics(cli.console, &session)?;
         let mut recorder = Recorder::start(&session.node, &folder, options)?;
         cli.console
             .note_row(format!("Recording to {}; Ctrl-C ends it", folder.display()));
@@ -213,39 +212,30 @@ impl Record {
 
     /// Refuses to record if every named topic is unknown, and close to a known one. Other
     /// topics are waited for with a warning, because their nodes may start later.
-    fn refuse_misspelt_topics(&self, console: Console, session: &Session) -> Result<()> {
-        let named: Vec<&String> = self.topic_names.iter().chain(&self.topics).collect();
+    fn check_named_topics(&self, console: Console, session: &Session) -> Result<()> {
+        let named = self.topic_names.iter().chain(&self.topics);
+        let named = named.map(|name| session.topic(name));
+        let named = named.collect::<Result<Vec<String>>>()?;
         let records_more = !self.services.is_empty() || !self.actions.is_empty();
         if named.is_empty() || records_more || self.all || self.all_topics {
             return Ok(());
         }
         let graph = session.discover(&DiscoveryFlags::default());
         let known = session.topics(&graph);
-        let refuse = |name: &&String| {
-            let name = session.topic(name)?;
-            let names = known.iter().map(|known| known.name.as_str());
-            refuse_misspelt("topic", &name, names, "pteros topic list")
-        };
-        let refused: Vec<_> = named.iter().filter_map(|name| refuse(name).err()).collect();
-        match refused.into_iter().next() {
-            Some(error) if named.iter().all(|name| refuse(name).is_err()) => Err(error),
-            _ => self.warn_of_missing(console, session, &known),
+        let known = || known.iter().map(|known| known.name.as_str());
+        let refuse = |name: &String| refuse_misspelt("topic", name, known(), "pteros topic list");
+        let refused: Vec<_> = named.iter().map_while(|name| refuse(name).err()).collect();
+        if refused.len() == named.len()
+            && let Some(error) = refused.into_iter().next()
+        {
+            return Err(error);
         }
-    }
-
-    /// Warns of each named topic that is not there yet: a misspelt one records nothing.
-    fn warn_of_missing(
-        &self,
-        console: Console,
-        session: &Session,
-        known: &[TopicInfo],
-    ) -> Result<()> {
-        for name in self.topic_names.iter().chain(&self.topics) {
-            let name = session.topic(name)?;
-            if known.iter().all(|known| known.name != name) {
-                let names = known.iter().map(|known| known.name.as_str());
-                console.note(not_published(&name, names));
-            }
+        // A misspelt one records nothing.
+        for name in named
+            .iter()
+            .filter(|name| known().all(|known| known != *name))
+        {
+            console.note(not_published(name, known()));
         }
         Ok(())
     }

@@ -14,7 +14,8 @@ use anyhow::Result;
 use clap::{Arg, Command};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate, PathCompleter};
 use pteros::args::Arguments;
-use pteros::parameter::ParameterClient;
+use pteros::parameter::{ParameterClient, ParameterValue};
+use pteros::service::CallError;
 use pteros_container::ComponentIndex;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -33,6 +34,7 @@ enum Named {
     Node,
     Container,
     Parameter,
+    ParameterValue,
     MessageType,
     ServiceType,
     ActionType,
@@ -79,6 +81,7 @@ fn named(noun: &str, verb: &str, id: &str) -> Option<Named> {
         (_, _, "container_node_name") => Named::Container,
         (_, _, "node_name") => Named::Node,
         ("param", _, "parameter_name") => Named::Parameter,
+        ("param", "set", "value") => Named::ParameterValue,
         ("topic", _, "message_type") => Named::MessageType,
         (_, _, "service_type") => Named::ServiceType,
         (_, _, "action_type") => Named::ActionType,
@@ -93,10 +96,15 @@ fn named(noun: &str, verb: &str, id: &str) -> Option<Named> {
 }
 
 fn complete(named: Named, current: &OsStr) -> Vec<CompletionCandidate> {
-    let mut found: Vec<CompletionCandidate> = names(named)
-        .unwrap_or_default()
+    let begins = |name: &String| current.to_str().is_none_or(|begin| name.starts_with(begin));
+    let mut names: Vec<String> = types_in_use(named).unwrap_or_default();
+    names.retain(begins);
+    if names.is_empty() {
+        names = self::names(named).unwrap_or_default();
+        names.retain(begins);
+    }
+    let mut found: Vec<CompletionCandidate> = names
         .into_iter()
-        .filter(|name| current.to_str().is_none_or(|begin| name.starts_with(begin)))
         .take(CANDIDATES_MAX)
         .map(CompletionCandidate::new)
         .collect();
@@ -107,19 +115,59 @@ fn complete(named: Named, current: &OsStr) -> Vec<CompletionCandidate> {
     found
 }
 
-fn names(named: Named) -> Result<Vec<String>> {
-    let cli = CliContext {
+fn context() -> CliContext {
+    CliContext {
         console: Console { json: false },
         interface_folders: Vec::new(),
         arguments: Arguments::default(),
         dds_names: false,
         include_hidden: false,
+    }
+}
+
+/// The types in the graph of the topic, service or action that the line names. None where it
+/// names none, or one that is not there.
+fn types_in_use(named: Named) -> Result<Vec<String>> {
+    if !matches!(
+        named,
+        Named::MessageType | Named::ServiceType | Named::ActionType
+    ) {
+        return Ok(Vec::new());
+    }
+    let words: Vec<String> = (2..).map_while(positional).collect();
+    if words.is_empty() {
+        return Ok(Vec::new());
+    }
+    let session = Session::open(&context(), None)?;
+    let graph = session.discover(&DiscoveryFlags::default());
+    let known: Vec<(String, Vec<String>)> = match named {
+        Named::MessageType => {
+            let topics = graph.topics().into_iter();
+            topics.map(|one| (one.name, one.types)).collect()
+        }
+        Named::ServiceType => {
+            let services = graph.services().into_iter();
+            services.map(|one| (one.name, one.types)).collect()
+        }
+        _ => {
+            let actions = all_actions(&graph).into_iter();
+            actions.map(|one| (one.name, one.types)).collect()
+        }
     };
+    // The value of an option is among the words, too; it is no such name.
+    let mut named = words.iter().filter_map(|word| session.topic(word).ok());
+    let found = named.find_map(|name| known.iter().find(|(known, _)| *known == name));
+    Ok(found.map(|(_, types)| types.clone()).unwrap_or_default())
+}
+
+fn names(named: Named) -> Result<Vec<String>> {
+    let cli = context();
     Ok(match named {
         Named::Topic | Named::Service | Named::Action | Named::Node | Named::Container => {
             of_graph(&cli, named)?
         }
-        Named::Parameter => parameters(&cli)?,
+        Named::Parameter => of_node(&cli, |client, _| client.list(&[], 0, RESPONSE_TIMEOUT))?,
+        Named::ParameterValue => of_node(&cli, parameter_values)?,
         Named::MessageType | Named::ServiceType | Named::ActionType | Named::AnyType => {
             let library = cli.library()?;
             let kind = match named {
@@ -183,21 +231,45 @@ fn of_graph(cli: &CliContext, named: Named) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The parameters of the node that the line names.
-fn parameters(cli: &CliContext) -> Result<Vec<String>> {
-    let Some(node) = positional(2) else {
+/// What the node that the line names answers. `ask` also gets the words behind that name.
+fn of_node(
+    cli: &CliContext,
+    ask: impl Fn(&ParameterClient, &[String]) -> Result<Vec<String>, CallError> + Sync,
+) -> Result<Vec<String>> {
+    let words: Vec<String> = (2..).map_while(positional).collect();
+    let session = Session::open(cli, None)?;
+    let graph = session.discover(&DiscoveryFlags::default());
+    let nodes = node_names(&graph, true);
+    // The value of an option is among the words, too; it is no such name.
+    let full = |word: &String| match word.starts_with('/') {
+        true => word.clone(),
+        false => format!("/{word}"),
+    };
+    let Some(at) = words.iter().position(|word| nodes.contains(&full(word))) else {
         return Ok(Vec::new());
     };
-    let session = Session::open(cli, None)?;
-    session.discover(&DiscoveryFlags::default());
-    let client = ParameterClient::new(&session.node, &node);
+    let client = ParameterClient::new(&session.node, &full(&words[at]));
     let end = std::time::Instant::now() + RESPONSE_TIMEOUT;
     std::thread::scope(|scope| {
-        let list = scope.spawn(|| client.list(&[], 0, RESPONSE_TIMEOUT));
-        while !list.is_finished() && std::time::Instant::now() < end {
+        let answer = scope.spawn(|| ask(&client, &words[at + 1..]));
+        while !answer.is_finished() && std::time::Instant::now() < end {
             session.spin_once(RESPONSE_TIMEOUT / 50);
         }
-        Ok(list.join().ok().and_then(Result::ok).unwrap_or_default())
+        let answer = answer.join().ok().and_then(Result::ok);
+        Ok(answer.unwrap_or_default())
+    })
+}
+
+/// The value that a parameter has, as `param set` reads it; both of a boolean.
+fn parameter_values(client: &ParameterClient, words: &[String]) -> Result<Vec<String>, CallError> {
+    let Some(name) = words.last() else {
+        return Ok(Vec::new());
+    };
+    let values = client.get(&[name.as_str()], RESPONSE_TIMEOUT)?;
+    Ok(match values.as_slice() {
+        [ParameterValue::NotSet] => Vec::new(),
+        [ParameterValue::Bool(value)] => vec![value.to_string(), (!value).to_string()],
+        values => values.iter().map(ToString::to_string).collect(),
     })
 }
 
@@ -231,6 +303,7 @@ mod tests {
             ("action send_goal action_name", Named::Action),
             ("param get node_name", Named::Node),
             ("param set parameter_name", Named::Parameter),
+            ("param set value", Named::ParameterValue),
             ("node info node_name", Named::Node),
             ("lifecycle set node_name", Named::Node),
             ("bag record topic_names", Named::Topic),

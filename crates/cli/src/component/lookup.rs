@@ -86,7 +86,7 @@ fn check_deadline(
     left: Duration,
 ) -> Result<()> {
     if session.context.is_shut_down() {
-        return Err(Interrupted.into());
+        return Err(Interrupted::now().into());
     }
     if left.is_zero() {
         return Err(late().into());

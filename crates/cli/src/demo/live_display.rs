@@ -37,7 +37,7 @@ pub fn run(cli: &CliContext, time: Duration) -> Result<()> {
     let silent = show.silent_connections(&rows);
     show.print_summary(&rows, &silent)?;
     if show.context.is_shut_down() {
-        return Err(Interrupted.into());
+        return Err(Interrupted::now().into());
     }
     if !silent.is_empty() {
         bail!("some connections carried no message: {}", silent.join("; "));

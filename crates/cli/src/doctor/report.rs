@@ -7,6 +7,7 @@ use crate::pkg::manifest::PackageManifest;
 use crate::session::Session;
 use crate::topic::lookup::shown_topics;
 use pteros::config::{Config, VARIABLES};
+use pteros::msg::package_manifest::toml_values;
 use pteros::{Graph, graph::NodeInfo};
 use pteros_container::ComponentIndex;
 use pteros_net::interfaces;
@@ -70,13 +71,9 @@ fn manifest_version(folder: &Path) -> Option<String> {
             .map(Into::into);
     }
     let text = read_kernel_file(folder.join("Cargo.toml"))?;
-    let package = text.split("[package]").nth(1)?;
-    let package = package.split("\n[").next()?;
-    let line = package
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("version"))?;
-    let value = line.trim().strip_prefix('=')?.trim();
-    Some(value.trim_matches('"').to_owned())
+    toml_values(&text, "[package]", "version")
+        .into_iter()
+        .next()
 }
 
 /// The same as text.

@@ -120,7 +120,7 @@ fn query_all(session: &Session, nodes: Vec<String>, timeout: Duration) -> Result
     let end = Instant::now() + timeout;
     while queries.iter().any(|one| one.response.is_none()) && Instant::now() < end {
         if session.context.is_shut_down() {
-            return Err(Interrupted.into());
+            return Err(Interrupted::now().into());
         }
         for one in &mut queries {
             if one.response.is_some() {

@@ -81,7 +81,7 @@ pub fn call<S: Service>(
 /// Ctrl-C during a call is an interruption and no call error.
 pub fn interrupted(error: CallError) -> Error {
     match error {
-        CallError::ShutDown { .. } => Interrupted.into(),
+        CallError::ShutDown { .. } => Interrupted::now().into(),
         other => other.into(),
     }
 }

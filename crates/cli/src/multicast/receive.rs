@@ -58,7 +58,7 @@ impl Receive {
         let mut buffer = [0; BYTES_MAX];
         loop {
             if signal.is_requested() {
-                return Err(Interrupted.into());
+                return Err(Interrupted::now().into());
             }
             match socket.receive(&mut buffer) {
                 Ok(received) => {

@@ -2,9 +2,12 @@
 //! with one command each.
 
 use crate::cli_context::CliContext;
+use crate::launch::packages;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use pteros::names::validate_node;
+use pteros_container::ComponentIndex;
+use pteros_launch::packages::PackageOrigin;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -100,6 +103,7 @@ impl NewPackage {
         check_name("package", name)?;
         check_name("node", &self.node)?;
         check_name("library", &self.library)?;
+        check_is_free(cli, name)?;
         let folder = self.destination.join(name);
         if folder.exists() {
             bail!(
@@ -212,16 +216,105 @@ fn check_name(what: &str, name: &str) -> Result<()> {
             "'{name}' is not a valid {what} name; write lower-case letters, digits and single underscores, a letter first, as my_robot"
         );
     }
-    // Cargo refuses keywords of Rust and its own names; these are the likely ones.
-    const TAKEN: [&str; 13] = [
-        "test", "core", "std", "alloc", "self", "crate", "super", "fn", "mod", "type", "move",
-        "loop", "pteros",
-    ];
-    if TAKEN.contains(&name) {
+    if name.len() > NAME_LENGTH_MAX {
+        bail!(
+            "'{name}' has {} letters; choose a {what} name of at most {NAME_LENGTH_MAX}, because Cargo makes file names of it",
+            name.len()
+        );
+    }
+    if RESERVED.contains(&name) {
         bail!("'{name}' is reserved by Cargo or Rust; choose another {what} name, as {name}_node");
     }
     Ok(())
 }
+
+/// Refuses the name of a package that is there: one of the two would never be found.
+fn check_is_free(cli: &CliContext, name: &str) -> Result<()> {
+    let own = format!("my_{name}");
+    let library = cli.library()?;
+    if library.packages().contains(&name) {
+        bail!(
+            "'{name}' is the name of an interface package, whose types programs use; choose another package name, as {own}"
+        );
+    }
+    let packages = packages(&ComponentIndex::from_environment());
+    if let Ok(found) = packages.find(name)
+        && found.origin == PackageOrigin::Installed
+    {
+        bail!(
+            "package '{name}' is installed in {}, and pteros run and launch would find that one; choose another package name, as {own}",
+            found.prefix.display()
+        );
+    }
+    Ok(())
+}
+
+/// Longest name in letters. Object files have it twice, and a file name has 255.
+const NAME_LENGTH_MAX: usize = 100;
+/// Names that Cargo refuses for packages or programs: keywords of Rust, crates that come
+/// with it, and folders of a build. The last is the crate that the package uses.
+const RESERVED: [&str; 60] = [
+    "abstract",
+    "as",
+    "async",
+    "await",
+    "become",
+    "box",
+    "break",
+    "const",
+    "continue",
+    "crate",
+    "do",
+    "dyn",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "final",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "let",
+    "loop",
+    "macro",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "override",
+    "priv",
+    "pub",
+    "ref",
+    "return",
+    "self",
+    "static",
+    "struct",
+    "super",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typeof",
+    "unsafe",
+    "unsized",
+    "use",
+    "virtual",
+    "where",
+    "while",
+    "yield",
+    "alloc",
+    "core",
+    "std",
+    "test",
+    "build",
+    "deps",
+    "examples",
+    "incremental",
+    "pteros",
+];
 
 /// `my_robot` as `MyRobot`.
 fn type_name(name: &str) -> String {

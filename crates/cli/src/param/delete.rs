@@ -1,7 +1,7 @@
 //! `pteros param delete`.
 
 use super::nodes::NodeFlags;
-use super::set::report;
+use super::set::{NodeOutcome, report};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
@@ -22,7 +22,10 @@ impl Delete {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let name = [self.parameter_name.as_str()];
-        let responses = nodes.call_all(|client, timeout| client.delete(&name, timeout));
+        let responses = nodes.call_all(|client, timeout| {
+            let results = client.delete(&name, timeout);
+            NodeOutcome::of(client, &self.parameter_name, results, timeout)
+        });
         report(
             cli,
             &nodes,

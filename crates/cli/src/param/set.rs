@@ -4,8 +4,11 @@ use super::nodes::{NodeFailure, NodeFlags, NodeResponse, PerNode, TargetNodes, s
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
-use pteros::parameter::{ParameterText, SetParameterResult};
+use pteros::msg::suggest::did_you_mean;
+use pteros::parameter::{ParameterClient, ParameterText, SetParameterResult};
+use pteros::service::CallError;
 use serde_json::{Map, json};
+use std::time::Duration;
 
 /// Arguments of `param set`.
 #[derive(Debug, Args)]
@@ -25,9 +28,12 @@ impl Set {
     /// Sets the parameter of each node.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let text = ParameterText::lenient(&self.value);
-        let texts = [(self.parameter_name, text)];
+        let texts = [(self.parameter_name.clone(), text)];
         let nodes = self.nodes.find(cli, Some(&self.node_name))?;
-        let responses = nodes.call_all(|client, timeout| client.set_texts(&texts, timeout));
+        let responses = nodes.call_all(|client, timeout| {
+            let results = client.set_texts(&texts, timeout);
+            NodeOutcome::of(client, &self.parameter_name, results, timeout)
+        });
         report(
             cli,
             &nodes,
@@ -38,12 +44,46 @@ impl Set {
     }
 }
 
+/// What a node has answered to a change of one parameter.
+pub struct NodeOutcome {
+    result: SetParameterResult,
+    /// Where to find the name of a parameter that the node does not have.
+    remedy: String,
+}
+
+impl NodeOutcome {
+    /// Asks a node that has refused whether it has the parameter.
+    ///
+    /// # Errors
+    /// That of the call.
+    pub fn of(
+        client: &ParameterClient,
+        name: &str,
+        results: Result<Vec<SetParameterResult>, CallError>,
+        timeout: Duration,
+    ) -> Result<Self, CallError> {
+        let result = results?.into_iter().next().unwrap_or(Ok(()));
+        let mut remedy = String::new();
+        if result.is_err()
+            // The node is there, so this call takes no longer than the first.
+            && let Ok(known) = client.list(&[], 0, timeout)
+            && !known.iter().any(|known| known == name)
+        {
+            let similar = did_you_mean(name, known.iter().map(String::as_str));
+            let similar = similar.trim_end_matches('.');
+            let node = client.remote();
+            remedy = format!("{similar}; its parameters: pteros param list {node}");
+        }
+        Ok(Self { result, remedy })
+    }
+}
+
 /// Prints for each node whether the parameter was set, as the text `done` or
 /// `failed`.
 pub fn report(
     cli: &CliContext,
     nodes: &TargetNodes,
-    responses: Vec<NodeResponse<Vec<SetParameterResult>>>,
+    responses: Vec<NodeResponse<NodeOutcome>>,
     done: &str,
     failed: &str,
 ) -> Result<()> {
@@ -51,10 +91,12 @@ pub fn report(
     let mut all = Map::new();
     for PerNode {
         node,
-        value: outcomes,
+        value: NodeOutcome {
+            result: outcome,
+            remedy,
+        },
     } in answers
     {
-        let outcome = outcomes.into_iter().next().unwrap_or(Ok(()));
         let reason = outcome.as_ref().err().cloned().unwrap_or_default();
         if cli.console.json {
             let row = json!({ "successful": outcome.is_ok(), "reason": reason });
@@ -67,11 +109,6 @@ pub fn report(
             })?;
         }
         if outcome.is_err() {
-            let remedy = if reason.contains("not declared") {
-                format!("; its parameters: pteros param list {node}")
-            } else {
-                String::new()
-            };
             let error = format!("{failed}: {reason}{remedy}");
             failures.push(NodeFailure { node, error });
         }

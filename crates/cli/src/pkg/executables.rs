@@ -47,14 +47,20 @@ impl Executables {
             });
             return Ok(console.json(&Value::from_iter(rows))?);
         }
-        let only = self.package_name.filter(|_| rows.is_empty());
-        if let Some(found) = only.and_then(|name| packages.find(&name).ok())
-            && found.origin == PackageOrigin::Cargo
-        {
+        if let Some(found) = self.package_name.and_then(|name| packages.find(&name).ok()) {
             let name = found.name;
-            console.note(format!(
-                "package '{name}' has no program yet; run: cargo build -p {name}"
-            ));
+            let unbuilt = match found.origin {
+                PackageOrigin::Cargo => packages.unbuilt_programs(&name),
+                PackageOrigin::Installed => Vec::new(),
+            };
+            if !unbuilt.is_empty() {
+                let programs = unbuilt.join(", ");
+                console.note(format!(
+                    "not built yet in package '{name}': {programs}; run: cargo build -p {name}"
+                ));
+            } else if rows.is_empty() {
+                console.note(format!("package '{name}' has no programs"));
+            }
         }
         for (package, name, path) in rows {
             if self.full_path {

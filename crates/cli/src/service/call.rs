@@ -173,7 +173,7 @@ fn millis(span: Duration) -> u64 {
 
 fn interrupted(session: &Session) -> Result<()> {
     if session.context.is_shut_down() {
-        Err(Interrupted.into())
+        Err(Interrupted::now().into())
     } else {
         Ok(())
     }

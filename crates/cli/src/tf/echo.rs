@@ -56,7 +56,7 @@ impl Echo {
                 return if printed {
                     Ok(())
                 } else {
-                    Err(Interrupted.into())
+                    Err(Interrupted::now().into())
                 };
             }
             match found {

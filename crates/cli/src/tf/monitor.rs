@@ -146,7 +146,7 @@ impl Monitor {
         }
         match (reported, end) {
             (true, _) => Ok(()),
-            _ if session.context.is_shut_down() => Err(Interrupted.into()),
+            _ if session.context.is_shut_down() => Err(Interrupted::now().into()),
             _ => bail!("no transform received in time; to find the reason: pteros topic why /tf"),
         }
     }

@@ -34,7 +34,7 @@ impl Tree {
         let graph = session.context.graph();
         graph.wait_until(self.spin_time, || session.context.is_shut_down());
         if session.context.is_shut_down() {
-            return Err(Interrupted.into());
+            return Err(Interrupted::now().into());
         }
         let buffer = transforms.buffer();
         let (frames, console) = (buffer.frames(), cli.console);

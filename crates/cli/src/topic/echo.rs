@@ -193,7 +193,7 @@ impl Echo {
             }
         }
         if self.flags.once && session.context.is_shut_down() {
-            return Err(Interrupted.into());
+            return Err(Interrupted::now().into());
         }
         if let (true, Some(timeout)) = (self.flags.once, self.flags.timeout) {
             bail!(

@@ -120,7 +120,7 @@ impl Publish {
         let mut mismatches = MismatchReporter::new(&graph, &topic);
         self.wait_for_subscriptions(cli, &session, &publisher, &mut mismatches)?;
         if times != 0 && session.context.is_shut_down() {
-            return Err(Interrupted.into());
+            return Err(Interrupted::now().into());
         }
         if !cli.console.json {
             let console = cli.console;
@@ -175,7 +175,7 @@ impl Publish {
             }
         }
         if count < times {
-            return Err(Interrupted.into());
+            return Err(Interrupted::now().into());
         }
         Ok(())
     }

@@ -177,7 +177,7 @@ pub fn run_every_second<T>(
 /// The error of a measurement without messages, or of its interruption.
 pub fn no_messages_error(session: &Session, topics: &[String]) -> Result<()> {
     if session.context.is_shut_down() {
-        return Err(Interrupted.into());
+        return Err(Interrupted::now().into());
     }
     bail!(
         "no message received on {} in time; to find the reason: pteros topic why {}",

@@ -55,6 +55,8 @@ fn actions_are_listed_found_and_described() {
     assert_eq!(domain.run("action list -c").ok(), "1\n");
     let ty = domain.run("action type /fibonacci").ok();
     assert_eq!(ty, "example_interfaces/action/Fibonacci\n");
+    let found = domain.candidates("pteros action send_goal --timeout 5 /fibonacci ");
+    assert_eq!(found, ["example_interfaces/action/Fibonacci"]);
     let found = domain.run("action find example_interfaces/Fibonacci").ok();
     assert_eq!(found, "/fibonacci\n");
     assert_eq!(

@@ -389,15 +389,30 @@ fn a_topic_of_two_types_needs_an_explicit_type() {
 }
 
 #[test]
-fn ctrl_c_before_the_work_is_done_is_a_failure() {
+fn a_shell_completes_the_type_of_the_topic_that_is_there() {
     let domain = Domain::new();
-    let mut waiting = domain.start("topic pub /x std_msgs/msg/Empty --once");
-    assert!(waiting.error_line().starts_with("Waiting"));
-    let mut unfinished = domain.start("topic pub /y std_msgs/msg/Empty --times 9 -w 0");
-    assert_eq!(unfinished.line(), "publisher: beginning loop");
-    for running in [&mut waiting, &mut unfinished] {
-        running.signal("INT");
-        assert_eq!(running.wait().code, Some(130));
+    let mut publisher = domain.start("topic pub /chatter std_msgs/msg/String");
+    publisher.line();
+    for line in ["pub /chatter ", "pub -r 5 chatter std", "echo /chatter "] {
+        let found = domain.candidates(&format!("pteros topic {line}"));
+        assert_eq!(found, ["std_msgs/msg/String"], "{line}");
+    }
+    let found = domain.candidates("pteros topic pub /other std_msgs/msg/");
+    assert!(found.len() > 10, "{found:?}");
+}
+
+#[test]
+fn a_signal_before_the_work_is_done_is_a_failure() {
+    let domain = Domain::new();
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let mut waiting = domain.start("topic pub /x std_msgs/msg/Empty --once");
+        assert!(waiting.error_line().starts_with("Waiting"));
+        let mut unfinished = domain.start("topic pub /y std_msgs/msg/Empty --times 9 -w 0");
+        assert_eq!(unfinished.line(), "publisher: beginning loop");
+        for running in [&mut waiting, &mut unfinished] {
+            running.signal(signal);
+            assert_eq!(running.wait().code, Some(code));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pteros interface` and command line parsing. These tests open no socket.
 
 use crate::folder::Folder;
-use crate::support::{assert_contains, pteros, run, run_with_input};
+use crate::support::{Domain, assert_contains, pteros, run, run_with_input};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -269,21 +269,6 @@ fn output_that_cannot_be_written_is_a_failure() {
     assert!(error.starts_with("writing to standard output"), "{error}");
 }
 
-/// The candidates that a shell offers at the end of a line.
-fn candidates(line: &str) -> Vec<String> {
-    let words: Vec<&str> = line.split(' ').collect();
-    let output = pteros()
-        .arg("--")
-        .args(&words)
-        .env("PTEROS_COMPLETE", "bash")
-        .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string())
-        .env("_CLAP_IFS", "\n")
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(str::to_owned).collect()
-}
-
 #[test]
 fn a_shell_completes_verbs_types_and_packages() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
@@ -291,6 +276,8 @@ fn a_shell_completes_verbs_types_and_packages() {
         assert!(script.contains("PTEROS_COMPLETE"), "{shell}");
         assert!(script.len() < 4_000, "{shell}: {} bytes", script.len());
     }
+    let domain = Domain::new();
+    let candidates = |line: &str| domain.candidates(line);
     let has = |line: &str, wanted: &str| {
         let found = candidates(line);
         assert!(found.iter().any(|one| one == wanted), "{line}: {found:?}");

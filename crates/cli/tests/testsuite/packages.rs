@@ -110,7 +110,19 @@ fn a_package_of_a_cargo_workspace_needs_no_installation() {
     let answer = verb("pkg executables arm_driver");
     assert_eq!((answer.code, answer.out.as_str()), (Some(0), ""));
     assert_contains(&answer.err, "cargo build -p arm-driver");
+    assert_contains(
+        &answer.err,
+        "not built yet in package 'arm-driver': arm-driver",
+    );
     let program = folder.program("target/debug/arm-driver", "#!/bin/sh\n");
+    let answer = verb("pkg executables arm_driver");
+    assert_eq!(answer.err, "");
+    // A library, or interfaces alone: nothing to build.
+    folder.write("nodes/lib/Cargo.toml", "[package]\nname = \"only-lib\"\n");
+    folder.write("nodes/lib/src/lib.rs", "");
+    let answer = verb("pkg executables only_lib");
+    assert_eq!((answer.code, answer.out.as_str()), (Some(0), ""));
+    assert_eq!(answer.err, "package 'only-lib' has no programs\n");
     let plan = launch("arm_driver arm.launch.xml --dry-run --json").json();
     assert_eq!(
         plan["steps"][0]["command"][0],
@@ -154,12 +166,51 @@ fn a_new_package_is_written_once_and_only_with_a_valid_name() {
     );
     let error = run(&folder, &["new", "my_robot"]).failed(1);
     assert!(error.contains("exists already"), "{error}");
-    for name in ["My", "1st", "a-b", "a__b", "test", "a/b"] {
+    let long = "a".repeat(101);
+    for name in [
+        "My",
+        "1st",
+        "a-b",
+        "a__b",
+        "a/b",
+        "",
+        ".",
+        "..",
+        "a_",
+        "ä",
+        "a b",
+        "a\nb",
+        "test",
+        "async",
+        "deps",
+        "incremental",
+        &long,
+    ] {
         let error = run(&folder, &["new", name]).failed(1);
         assert!(
             error.contains("choose") || error.contains("write lower-case letters"),
             "{error}"
         );
+    }
+    // Packages that are there: of the wheel's interfaces, of a folder, installed.
+    folder.write("src/arm_msgs/msg/Arm.msg", "int8 x\n");
+    folder.write("share/ament_index/resource_index/packages/crane", "");
+    for verb in [&["new"][..], &["pkg", "create"]] {
+        for (name, reason) in [
+            ("std_msgs", "is the name of an interface package"),
+            ("tf2_msgs", "is the name of an interface package"),
+            ("arm_msgs", "is the name of an interface package"),
+            ("crane", "is installed in"),
+        ] {
+            let mut command = pteros();
+            command.args(verb).arg(name).current_dir(folder.path());
+            command.env("PTEROS_INTERFACE_PATH", folder.path().join("src"));
+            command.env("AMENT_PREFIX_PATH", folder.path());
+            let error = finish(command).failed(1);
+            assert_contains(&error, reason);
+            assert_contains(&error, &format!("as my_{name}"));
+            assert!(!folder.path().join(name).exists());
+        }
     }
     let error = run(&folder, &["new", "other", "--pteros", "/no/such"]).failed(1);
     assert_contains(&error, "this is not a checkout of Pteros");

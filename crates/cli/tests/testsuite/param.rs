@@ -6,13 +6,14 @@ use crate::support::{Domain, assert_contains};
 use pteros::parameter::{Parameter, ParameterDescriptor, ParameterValue};
 use pteros::prelude::*;
 
-/// `/robot/left` and `/robot/right`, which spin in the background.
+/// `/robot/left` and `/robot/right`, which spin in the background. Only the first takes
+/// parameters that it has not declared.
 fn wheels(domain: &Domain) -> SpinThread {
     let context = Context::with_options(ContextOptions::local(domain.id())).unwrap();
     let nodes = ["left", "right"].map(|name| {
         let options = NodeOptions::new(name)
             .namespace("/robot")
-            .allow_undeclared_parameters(true)
+            .allow_undeclared_parameters(name == "left")
             .parameter_overrides([Parameter::new("name", name)]);
         let node = context.create_node(options).unwrap();
         let speed = ParameterDescriptor::new()
@@ -96,6 +97,18 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
         domain.run("param get /robot/left speed --hide-type").ok(),
         "2.0\n"
     );
+    for line in ["/robot/left ", "--timeout 1 robot/left "] {
+        let found = domain.candidates(&format!("pteros param set {line}"));
+        assert!(found.contains(&"speed".to_owned()), "{line}: {found:?}");
+        assert!(
+            !found.contains(&"/robot/left".to_owned()),
+            "{line}: {found:?}"
+        );
+        let found = domain.candidates(&format!("pteros param set {line}speed "));
+        assert_eq!(found, ["2.0"]);
+    }
+    let flag = domain.candidates("pteros param set /robot/left use_sim_time ");
+    assert_eq!(flag, ["false", "true"]);
     let refused = domain.run("param set /robot/left speed 7.0").failed(1);
     assert_contains(
         &refused,
@@ -197,6 +210,14 @@ fn mistakes_with_parameters_are_reported() {
         ),
         ("param list --filter [", "is not a regular expression"),
         ("param load /robot/left /nowhere.yaml", "/nowhere.yaml"),
+        (
+            "param set /robot/right sped 1.0",
+            "did you mean speed?; its parameters: pteros param list /robot/right",
+        ),
+        (
+            "param delete /robot/right colour",
+            "; its parameters: pteros param list /robot/right",
+        ),
         ("param get /robot/left", "PARAMETER_NAME"),
     ] {
         let answer = domain.run(words);

@@ -54,6 +54,20 @@ fn services_are_listed_found_and_described() {
     let json = domain.run("service info /add_two_ints --json").json();
     assert_eq!(json["servers"][0]["node_name"], "adder");
     assert_eq!(json["clients"], serde_json::json!([]));
+    let own = ["example_interfaces/srv/AddTwoInts"];
+    for line in [
+        "/add_two_ints ",
+        "add_two_ints ",
+        "-r 2 /add_two_ints example",
+    ] {
+        let found = domain.candidates(&format!("pteros service call {line}"));
+        assert_eq!(found, own, "{line}");
+    }
+    // Another type that is being written, and a service that is not there.
+    for line in ["/add_two_ints std_srvs", "/other std_srvs"] {
+        let found = domain.candidates(&format!("pteros service call {line}"));
+        assert!(found.len() > 2, "{line}: {found:?}");
+    }
     let found = domain
         .run("service find example_interfaces/AddTwoInts")
         .ok();

@@ -76,6 +76,21 @@ impl Domain {
         start(self.command(words.split(' ').chain([last])))
     }
 
+    /// The candidates that a shell offers at the end of a line, without options.
+    pub fn candidates(&self, line: &str) -> Vec<String> {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut command = self.command(["--"].iter().chain(&words));
+        command
+            .env("PTEROS_COMPLETE", "bash")
+            .env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string())
+            .env("_CLAP_IFS", "\n");
+        let output = finish(command).ok();
+        let found = output.lines().filter(|one| {
+            words.last().is_some_and(|word| word.starts_with('-')) || !one.starts_with('-')
+        });
+        found.map(str::to_owned).collect()
+    }
+
     /// Repeats a command until its output satisfies `done`, which takes one attempt
     /// on a healthy graph.
     pub fn run_until(&self, words: &str, done: impl Fn(&Answer) -> bool) -> Answer {

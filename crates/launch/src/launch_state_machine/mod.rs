@@ -483,15 +483,17 @@ impl LaunchStateMachine {
         }
     }
 
-    /// Handles Ctrl-C.
-    pub fn handle_interrupt(&mut self, now: Duration) {
+    /// Handles Ctrl-C or SIGTERM.
+    pub fn handle_signal(&mut self, now: Duration, received: StopSignal) {
+        let name = received.name();
+        let what = match received {
+            StopSignal::Interrupt => format!("user interrupted with ctrl-c ({name})"),
+            _ => format!("received {name}"),
+        };
         match self.phase {
             LaunchPhase::Running => {
-                self.log(
-                    LogLevel::Warning,
-                    None,
-                    "user interrupted with ctrl-c (SIGINT)",
-                );
+                let text = format!("{what}, ending all processes");
+                self.log(LogLevel::Warning, None, text);
                 self.stop_all(now);
                 self.phase = LaunchPhase::Stopping { interrupts: 1 };
             }
@@ -507,10 +509,7 @@ impl LaunchStateMachine {
                 self.log(
                     LogLevel::Warning,
                     None,
-                    format!(
-                        "user interrupted with ctrl-c (SIGINT) again: {}",
-                        stop.name()
-                    ),
+                    format!("{what}, sending {} to all processes", stop.name()),
                 );
                 for task in (0..self.tasks.len()).rev() {
                     if matches!(self.tasks[task].state, TaskState::Running { .. }) {

@@ -74,7 +74,7 @@ fn ctrl_c_interrupts_all_the_last_first_and_later_terminates_and_kills() {
     let steps = ["a", "b"].map(|name| start(process(name)));
     let mut machine = LaunchStateMachine::new(steps.into());
     play(&mut machine, seconds(0));
-    machine.handle_interrupt(seconds(1));
+    machine.handle_signal(seconds(1), StopSignal::Interrupt);
     let interrupt = StopSignal::Interrupt;
     assert_eq!(
         play(&mut machine, seconds(1)),
@@ -118,7 +118,7 @@ fn the_status_line_counts_running_waiting_and_ended_processes() {
         machine.status(),
         "1 running, to be respawned: flaky, 1 ended"
     );
-    machine.handle_interrupt(seconds(1));
+    machine.handle_signal(seconds(1), StopSignal::Interrupt);
     assert_eq!(machine.status(), "1 running, 2 ended; stopping b");
 }
 
@@ -131,8 +131,34 @@ fn a_second_ctrl_c_does_not_wait_and_a_third_kills() {
         (2, StopSignal::Terminate),
         (3, StopSignal::Kill),
     ] {
-        machine.handle_interrupt(seconds(at));
+        machine.handle_signal(seconds(at), StopSignal::Interrupt);
         assert_eq!(play(&mut machine, seconds(at)), [signals(0, stop)]);
+    }
+}
+
+#[test]
+fn the_log_names_the_signal_that_arrived() {
+    for (received, name) in [
+        (
+            StopSignal::Interrupt,
+            "user interrupted with ctrl-c (SIGINT)",
+        ),
+        (StopSignal::Terminate, "received SIGTERM"),
+    ] {
+        let mut machine = LaunchStateMachine::new(vec![start(process("a"))]);
+        play(&mut machine, seconds(0));
+        for (at, next) in [(1, "ending"), (2, "sending SIGTERM to")] {
+            machine.handle_signal(seconds(at), received);
+            let expected = format!("{name}, {next} all processes");
+            let mut said = false;
+            while let Some(command) = machine.poll(seconds(at)) {
+                let LaunchCommand::Log { text, .. } = command else {
+                    continue;
+                };
+                said |= text == expected;
+            }
+            assert!(said, "{expected}");
+        }
     }
 }
 
@@ -233,7 +259,7 @@ fn ctrl_c_cancels_respawns_and_timers_and_nothing_starts_any_more() {
     play(&mut machine, seconds(0));
     machine.handle_exited(seconds(1), 0, ProcessExit::Code(1));
     play(&mut machine, seconds(1));
-    machine.handle_interrupt(seconds(1));
+    machine.handle_signal(seconds(1), StopSignal::Interrupt);
     let done = play(&mut machine, seconds(1));
     assert!(matches!(
         done.as_slice(),
@@ -302,6 +328,6 @@ fn components_of_a_respawned_container_are_loaded_again() {
     machine.handle_exited(seconds(1), 0, ProcessExit::Signal(11));
     assert_eq!(play(&mut machine, seconds(1)), []);
     assert_eq!(play(&mut machine, seconds(2)), [begin, load]);
-    machine.handle_interrupt(seconds(2));
+    machine.handle_signal(seconds(2), StopSignal::Interrupt);
     assert!(play(&mut machine, seconds(2)).contains(&LaunchCommand::CancelLoad { load: 0 }));
 }

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use pteros_net::{Events, Poller, shutdown_signal};
+use pteros_net::{Events, Poller, ReceivedSignal, shutdown_signal};
 
 use super::child::{Child, Stream};
 use super::files::LogFiles;
@@ -19,7 +19,7 @@ use super::log_folder::LogFolder;
 use super::orphan_cleanup::{self, LAUNCH_ID_VARIABLE};
 use super::screen::Screen;
 use super::watchdog::Watchdog;
-use crate::launch_state_machine::{LaunchCommand, LaunchStateMachine};
+use crate::launch_state_machine::{LaunchCommand, LaunchStateMachine, StopSignal};
 use crate::plan::{LaunchPlan, LogLevel, NodeKind};
 
 /// Options of a launch.
@@ -126,11 +126,11 @@ impl Supervisor {
             .map_err(system_error("log files"))?;
         let files = LogFiles::new(options.log_folder.path());
         let poller = Poller::new().map_err(system_error("wait for processes"))?;
-        let signal = shutdown_signal().map_err(system_error("receive Ctrl-C"))?;
+        let signal = shutdown_signal().map_err(system_error("receive SIGINT and SIGTERM"))?;
         signal.clear();
         poller
             .add(signal, SIGNAL_TOKEN)
-            .map_err(system_error("receive Ctrl-C"))?;
+            .map_err(system_error("receive SIGINT and SIGTERM"))?;
         // The folder's name has time, host and process id, so it is a unique launch
         // id.
         let name = options.log_folder.path().file_name().unwrap_or_default();
@@ -415,10 +415,14 @@ impl Supervisor {
 
     fn handle_event(&mut self, token: u64) -> Result<(), RunError> {
         if token == SIGNAL_TOKEN {
-            let signal = shutdown_signal().map_err(system_error("receive Ctrl-C"))?;
-            // A later Ctrl-C counts as a new one.
+            let signal = shutdown_signal().map_err(system_error("receive SIGINT and SIGTERM"))?;
+            let received = match signal.received() {
+                Some(ReceivedSignal::Terminate) => StopSignal::Terminate,
+                _ => StopSignal::Interrupt,
+            };
+            // A later one counts as a new one.
             signal.clear();
-            self.machine.handle_interrupt(self.now());
+            self.machine.handle_signal(self.now(), received);
             return Ok(());
         }
         if token == LAUNCH_NODE_TOKEN {

@@ -7,9 +7,13 @@
 //!             type_ids: the requested types; continuation_point
 //! reply     identity of the request, exception code 0
 //!           size, operation, size, return code 0, size, members by id:
-//!             types: pairs of TypeIdentifier and TypeObject, or
-//!             dependent_typeids: types that the requested ones refer to
+//!             types: pairs of TypeIdentifier and TypeObject, complete_to_minimal; or
+//!             dependent_typeids: types that the requested ones refer to,
+//!             continuation_point
 //! ```
+//!
+//! The last member of each is empty here. It is written nevertheless: Dust DDS 0.16 drops
+//! a message without it, and then matches none of our endpoints.
 
 use super::identifier::{EquivalenceHash, TypeIdentifier, TypeObjectId};
 use super::information::encode_dependency;
@@ -35,7 +39,9 @@ const GET_DEPENDENCIES: i32 = 0x05aa_fb31;
 /// Hashes of the members' names.
 const TYPE_IDS: u32 = 0x0c53_6065;
 const TYPES: u32 = 0x0280_4ad1;
+const COMPLETE_TO_MINIMAL: u32 = 0x0b8e_6577;
 const DEPENDENT_TYPEIDS: u32 = 0x0ba4_dfc9;
+const CONTINUATION_POINT: u32 = 0x0508_e3d2;
 
 /// Member header: the size follows in four bytes (LC 4).
 const LC_SIZE_FOLLOWS: u32 = 4 << 28;
@@ -121,6 +127,9 @@ impl LookupRequest {
             }
             out.end_collection(list);
             out.end_appendable(member);
+            if self.operation == LookupOperation::Dependencies {
+                encode_no_continuation(out);
+            }
             out.end_appendable(arguments);
             out.end_appendable(call);
         })
@@ -142,7 +151,7 @@ pub fn encode_types<'a>(
             left.is_some()
         })
         .collect();
-    encode_reply(identity, GET_TYPES, TYPES, objects.len(), |out| {
+    encode_reply(identity, LookupOperation::Types, objects.len(), |out| {
         for object in &objects {
             TypeIdentifier::Object(object.id).encode(out);
             // Aligned as it was when it was written alone: XCDR2 aligns to
@@ -161,17 +170,11 @@ pub fn encode_dependencies<'a>(
 ) -> Vec<u8> {
     let objects: Vec<&TypeObject> = objects.into_iter().take(IDS_MAX).collect();
     let count = objects.len();
-    encode_reply(
-        identity,
-        GET_DEPENDENCIES,
-        DEPENDENT_TYPEIDS,
-        count,
-        |out| {
-            objects
-                .iter()
-                .for_each(|object| encode_dependency(out, object));
-        },
-    )
+    encode_reply(identity, LookupOperation::Dependencies, count, |out| {
+        objects
+            .iter()
+            .for_each(|object| encode_dependency(out, object));
+    })
 }
 
 /// Decodes a reply to [`LookupOperation::Types`]: the request's identity, and the
@@ -237,16 +240,19 @@ fn decode_objects(
 
 fn encode_reply(
     identity: &SampleIdentity,
-    operation: i32,
-    member_id: u32,
+    operation: LookupOperation,
     count: usize,
     write: impl FnOnce(&mut Encoder<'_>),
 ) -> Vec<u8> {
+    let (number, member_id) = match operation {
+        LookupOperation::Types => (GET_TYPES, TYPES),
+        LookupOperation::Dependencies => (GET_DEPENDENCIES, DEPENDENT_TYPEIDS),
+    };
     payload(|out| {
         encode_identity(out, identity);
         out.i32(0);
         let call = out.begin_appendable();
-        out.i32(operation);
+        out.i32(number);
         let result = out.begin_appendable();
         out.i32(0);
         let values = out.begin_appendable();
@@ -257,10 +263,29 @@ fn encode_reply(
         write(out);
         out.end_collection(list);
         out.end_appendable(member);
+        match operation {
+            LookupOperation::Types => {
+                out.u32(LC_SIZE_FOLLOWS | COMPLETE_TO_MINIMAL);
+                let member = out.begin_appendable();
+                let list = out.begin_collection();
+                out.sequence_len(0);
+                out.end_collection(list);
+                out.end_appendable(member);
+            }
+            LookupOperation::Dependencies => encode_no_continuation(out),
+        }
         out.end_appendable(values);
         out.end_appendable(result);
         out.end_appendable(call);
     })
+}
+
+/// The last part of a list: none follows.
+fn encode_no_continuation(out: &mut Encoder<'_>) {
+    out.u32(LC_SIZE_FOLLOWS | CONTINUATION_POINT);
+    let member = out.begin_appendable();
+    out.sequence_len(0);
+    out.end_appendable(member);
 }
 
 fn payload(write: impl FnOnce(&mut Encoder<'_>)) -> Vec<u8> {

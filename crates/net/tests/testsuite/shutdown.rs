@@ -72,6 +72,13 @@ fn handle_by_choice() {
             if is_chosen {
                 raise(signal).expect("raise");
                 assert!(request.is_requested());
+                let received = request.received().expect("a signal");
+                assert_eq!(received.name(), signal.as_str());
+                assert_eq!(i32::from(received.number()), signal as i32);
+                request.clear();
+                assert_eq!(request.received(), None);
+                request.request();
+                assert_eq!(request.received(), None);
                 request.clear();
             }
         }

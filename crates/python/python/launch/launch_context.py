@@ -14,7 +14,7 @@ from launch.event_queue import EventQueue
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import (
-        Any, Coroutine, Deque, Dict, Iterable, Iterator, List, Mapping, Optional,
+        Any, Coroutine, Deque, Dict, Iterable, Iterator, List, Mapping, Optional, Set,
     )
 
     from launch.event import Event
@@ -47,6 +47,31 @@ class Interrupted(KeyboardInterrupt):
     """A signal that ends the launch has arrived while code of a launch file ran."""
 
 
+class _Configurations(dict):  # type: ignore[type-arg]
+    """Launch configurations that note which names are looked up, for misspelt arguments."""
+
+    def __init__(self, values: Any, names: Set[str]) -> None:
+        super().__init__(values)
+        self.names_looked_up = names
+
+    def __contains__(self, name: Any) -> bool:
+        self.names_looked_up.add(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> Any:
+        self.names_looked_up.add(name)
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.names_looked_up.add(name)
+        return super().get(name, default)
+
+    def items(self) -> Any:
+        # Who reads all of them knows all names.
+        self.names_looked_up.update(self)
+        return super().items()
+
+
 class LaunchContext:
     """Configurations, environment, locals, event handlers and the queue of events."""
 
@@ -62,7 +87,8 @@ class LaunchContext:
         self.__locals: Dict[str, Any] = {}
         self.__locals_stack: List[Dict[str, Any]] = []
         self.__combined_locals: Optional[Dict[str, Any]] = None
-        self.__launch_configurations: Dict[str, Any] = {}
+        self.__names_looked_up: Set[str] = set()
+        self.__launch_configurations = _Configurations({}, self.__names_looked_up)
         self.__launch_configurations_stack: List[Dict[str, Any]] = []
         self.__environment_stack: List[Dict[str, str]] = []
         self._first_environment = dict(os.environ)
@@ -242,7 +268,12 @@ class LaunchContext:
     def _pop_launch_configurations(self) -> None:
         if not self.__launch_configurations_stack:
             raise RuntimeError('launch_configurations stack unexpectedly empty')
-        self.__launch_configurations = self.__launch_configurations_stack.pop()
+        values = self.__launch_configurations_stack.pop()
+        self.__launch_configurations = _Configurations(values, self.__names_looked_up)
+
+    def _has_looked_up(self, name: str) -> bool:
+        """Whether an action or a substitution has looked a launch configuration up."""
+        return name in self.__names_looked_up
 
     # --- events -------------------------------------------------------------------------
 

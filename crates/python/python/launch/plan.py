@@ -72,6 +72,7 @@ class Plan:
         self.files: List[str] = []
         self.missing: List[str] = []
         self.unknown: List[str] = []
+        self.warnings: List[str] = []
         self.__place = self.steps
         self.__event: Optional[str] = None
         self.__count = 0
@@ -116,6 +117,10 @@ class Plan:
             reason = f'{self.__event}: {reason}'
         if reason not in self.unknown:
             self.unknown.append(reason)
+
+    def add_warning(self, text: str) -> None:
+        """Add something that is probably a mistake."""
+        self.warnings.append(text)
 
     def add_later(
         self,
@@ -180,6 +185,7 @@ class Plan:
             'steps': [step.to_json() for step in self.steps],
             'missing': self.missing,
             'unknown': self.unknown,
+            'warnings': self.warnings,
         }
 
     def lines(self, indent: str = '') -> Iterator[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Iterator, List, NoReturn, Optional, Tuple
 
     from launch import LaunchContext, LaunchDescription
-    from launch.actions import DeclareLaunchArgument
+    from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
     from launch.plan import Plan
 
 SEARCH_DEPTH_MAX = 6
@@ -128,12 +128,47 @@ def _split_words(words: List[str]) -> Tuple[str, List[Tuple[str, str]]]:
 
 # --- modes ----------------------------------------------------------------------------------
 
+_READ_LATER = (
+    'launch-prefix', 'launch-prefix-filter', 'sigterm_timeout', 'sigkill_timeout', 'emulate_tty')
+"""Configurations that the actions of processes read without a declaration."""
+
+
 def _description(path: str, arguments: List[Tuple[str, str]]) -> LaunchDescription:
     from launch import LaunchDescription
     from launch.actions import IncludeLaunchDescription
+    from launch.actions.opaque_function import UninterruptedFunction
     from launch.launch_description_sources import AnyLaunchDescriptionSource
-    return LaunchDescription([
-        IncludeLaunchDescription(AnyLaunchDescriptionSource(path), launch_arguments=arguments)])
+    include = IncludeLaunchDescription(
+        AnyLaunchDescriptionSource(path), launch_arguments=arguments)
+
+    def warn(context: LaunchContext) -> None:
+        _warn_of_unknown_arguments(context, path, include, arguments)
+
+    return LaunchDescription([include, UninterruptedFunction(function=warn)])
+
+
+def _warn_of_unknown_arguments(
+    context: LaunchContext, path: str, include: IncludeLaunchDescription,
+    arguments: List[Tuple[str, str]],
+) -> None:
+    """Warn of arguments that no file declares, and that no action has looked up."""
+    import difflib
+
+    import launch.logging
+    declared = sorted({
+        argument.name for description in include.get_sub_entities()
+        for argument in description.get_launch_arguments()})
+    for name, value in arguments:
+        if name in declared or name in _READ_LATER or context._has_looked_up(name):
+            continue
+        close = ' or '.join(difflib.get_close_matches(name, declared))
+        similar = f'did you mean {close}?' if close else (
+            f'it has: {", ".join(declared) or "none"}')
+        text = f'{path}: there is no argument "{name}", given as {name}:={value}; {similar}'
+        if context.plan is None:
+            launch.logging.get_logger('launch').warning(text)
+        else:
+            context.plan.add_warning(text)
 
 
 @contextlib.contextmanager
@@ -178,7 +213,7 @@ def _print_plan(path: str, plan: Plan, is_json: bool) -> int:
         print(line)
     for reason in plan.unknown:
         print(f'not known before it runs: {reason}')
-    for reason in plan.missing:
+    for reason in (*plan.missing, *plan.warnings):
         print(f'warning: {reason}', file=sys.stderr)
     return 0
 
@@ -189,7 +224,7 @@ def _print_checked(path: str, plan: Plan, is_json: bool) -> int:
         print(json.dumps({
             'file': path, 'ok': not plan.missing,
             'faults': [{'message': reason} for reason in plan.missing],
-            'remarks': plan.unknown, 'processes': count}))
+            'remarks': [*plan.unknown, *plan.warnings], 'processes': count}))
         return 1 if plan.missing else 0
     for reason in plan.missing:
         print(f'error: {reason}', file=sys.stderr)
@@ -197,6 +232,8 @@ def _print_checked(path: str, plan: Plan, is_json: bool) -> int:
         return 1
     for reason in plan.unknown:
         print(f'warning: not known before it runs: {reason}', file=sys.stderr)
+    for reason in plan.warnings:
+        print(f'warning: {reason}', file=sys.stderr)
     print(f'{path}: no errors; {count} processes, {files} files')
     return 0
 

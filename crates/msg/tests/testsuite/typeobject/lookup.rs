@@ -53,3 +53,32 @@ fn dependencies_are_not_a_reply_to_a_request_for_objects() {
     let payload = encode_dependencies(&IDENTITY, [&objects.own.complete]);
     assert_eq!(decode_types(&payload), Ok(None));
 }
+
+/// Readers that check for all members, as Dust DDS, drop a message that lacks one. The
+/// expected bytes are those of the specification's IDL: the member's header with size, then
+/// an empty list, which has a size of its own where its elements are structures.
+#[test]
+fn members_that_are_empty_are_written_nevertheless() {
+    let objects = TypeObjects::new(&kinds()).unwrap();
+    let complete_to_minimal = [0x77, 0x65, 0x8e, 0x4b, 8, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0];
+    for count in 0..3 {
+        let payload = encode_types(&IDENTITY, objects.iter().take(count));
+        assert!(payload.ends_with(&complete_to_minimal), "{payload:x?}");
+    }
+    let continuation_point = [0xd2, 0xe3, 0x08, 0x45, 4, 0, 0, 0, 0, 0, 0, 0];
+    let payload = encode_dependencies(&IDENTITY, objects.iter());
+    assert!(payload.ends_with(&continuation_point), "{payload:x?}");
+    let mut request = LookupRequest {
+        identity: IDENTITY,
+        instance: String::new(),
+        operation: LookupOperation::Dependencies,
+        ids: objects.iter().map(|object| object.id).collect(),
+    };
+    assert!(request.encode().ends_with(&continuation_point));
+    assert_eq!(
+        LookupRequest::decode(&request.encode()),
+        Ok(Some(request.clone()))
+    );
+    request.operation = LookupOperation::Types;
+    assert!(!request.encode().ends_with(&continuation_point));
+}
