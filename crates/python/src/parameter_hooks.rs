@@ -9,7 +9,8 @@ use pteros_msg::{Decode, Encode, Representation};
 use pteros_rcl::parameter::{CheckCall, ParameterHooks, PreSetCall};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyList, PyString, PyType};
 
 use crate::ffi::call_back;
 use crate::{parameters, types};
@@ -30,8 +31,9 @@ pub(crate) fn message_of<M: Decode>(object: &Bound<'_, PyAny>) -> PyResult<M> {
     pteros_msg::from_payload(&payload).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-fn parameter_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    py.import("rclpy.parameter")?.getattr("Parameter")
+fn parameter_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "rclpy.parameter", "Parameter")
 }
 
 /// The object of a parameter.
@@ -57,7 +59,7 @@ pub(crate) fn parameter_object<'py>(
 /// TypeError: it is no `Parameter`. ValueError: an integer has more than 64 bits.
 pub(crate) fn parameter_of(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     let class = parameter_class(object.py())?;
-    if !object.is_instance(&class)? {
+    if !object.is_instance(class)? {
         return Err(PyTypeError::new_err(format!(
             "parameter must be instance of type '{}', got {}",
             class.repr()?,
