@@ -486,9 +486,9 @@ impl<S: Send + 'static> SyncCore<S> {
     ) {
         let mut callback = self.callback.lock();
         let sets = self.policy.lock().add(input, stamp.as_nanos(), message);
-        sets.into_iter()
-            .filter_map(typed)
-            .for_each(|set| callback(set));
+        for set in sets.into_iter().filter_map(typed) {
+            callback(set);
+        }
     }
 }
 
