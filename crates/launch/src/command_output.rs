@@ -1,7 +1,8 @@
 //! Commands that run while a launch file is read: the output of one, and the answers
 //! of one that reads requests. Their bytes and their time have limits.
 //!
-//! The command belongs to the process group of the launch, so Ctrl-C reaches it.
+//! The command of an XML or YAML file belongs to the process group of the launch, so
+//! Ctrl-C reaches it. That of a Python launch file leads a group of its own.
 #![allow(
     clippy::disallowed_methods,
     reason = "the limit of a command is real time"
@@ -14,7 +15,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 /// Limits of a command: the bytes that it writes, and its time.
 #[derive(Clone, Copy, Debug)]
@@ -68,57 +69,134 @@ impl From<rustix::io::Errno> for CommandFailure {
     }
 }
 
-/// Runs a command without input. Blocks until its end, or kills it at a limit.
+/// Runs a command without input. Blocks until its end, or ends it at a limit.
 ///
 /// # Errors
 /// See [`CommandFailure`].
 pub fn command_output(
-    mut command: Command,
+    command: Command,
     limits: CommandLimits,
     stderr: StandardError,
 ) -> Result<CommandOutput, CommandFailure> {
-    let until = Instant::now() + limits.timeout;
-    let (out, out_end) = io::pipe()?;
-    let (err, mut err_end) = io::pipe()?;
-    if stderr == StandardError::Merged {
-        err_end = out_end.try_clone()?;
+    let mut running = RunningCommand::start(command, limits, stderr)?;
+    loop {
+        if let Some(output) = running.wait(limits.timeout)? {
+            return Ok(output);
+        }
     }
-    command.stdin(Stdio::null()).stdout(out_end).stderr(err_end);
-    let child = command.spawn()?;
-    // The command holds the write ends. Only the child may keep them open.
-    drop(command);
-    let mut child = KilledChild(child);
-    let ended = pidfd_open(Pid::from_child(&child.0), PidfdFlags::empty())?;
-    let streams = [OwnedFd::from(out), err.into()].map(File::from);
-    for stream in &streams {
-        rustix::io::ioctl_fionbio(stream, true)?;
+}
+
+/// A command that runs without input. It ends with this value.
+#[derive(Debug)]
+pub struct RunningCommand {
+    child: KilledChild,
+    ended: OwnedFd,
+    streams: [Option<File>; 2],
+    written: [Vec<u8>; 2],
+    bytes_max: usize,
+    until: Instant,
+}
+
+impl RunningCommand {
+    /// Starts the command; its time begins.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(
+        mut command: Command,
+        limits: CommandLimits,
+        stderr: StandardError,
+    ) -> Result<Self, CommandFailure> {
+        let until = Instant::now() + limits.timeout;
+        let (out, out_end) = io::pipe()?;
+        let (err, mut err_end) = io::pipe()?;
+        if stderr == StandardError::Merged {
+            err_end = out_end.try_clone()?;
+        }
+        command.stdin(Stdio::null()).stdout(out_end).stderr(err_end);
+        let child = command.spawn()?;
+        // The command holds the write ends. Only the child may keep them open.
+        drop(command);
+        let child = KilledChild(child);
+        let streams = [OwnedFd::from(out), err.into()].map(File::from);
+        for stream in &streams {
+            rustix::io::ioctl_fionbio(stream, true)?;
+        }
+        Ok(Self {
+            ended: pidfd_open(Pid::from_child(&child.0), PidfdFlags::empty())?,
+            child,
+            streams: streams.map(Some),
+            written: [Vec::new(), Vec::new()],
+            bytes_max: limits.bytes_max,
+            until,
+        })
     }
-    let mut streams = streams.map(Some);
-    let mut written = [Vec::new(), Vec::new()];
-    while streams.iter().any(Option::is_some) {
-        let open = streams.iter().flatten();
-        let mut open: Vec<PollFd<'_>> = open.map(|one| PollFd::new(one, PollFlags::IN)).collect();
-        wait_for(&mut open, until)?;
-        for (stream, written) in streams.iter_mut().zip(&mut written) {
-            let is_open = match stream {
-                Some(stream) => take(stream, written, limits.bytes_max)?,
-                None => false,
-            };
-            if !is_open {
-                *stream = None;
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.child.0.id()
+    }
+
+    /// Blocks until the command has ended and its output is closed, `most` at most. `None`
+    /// if that takes longer. After an error or an output, the value is of no further use.
+    ///
+    /// # Errors
+    /// See [`CommandFailure`].
+    pub fn wait(&mut self, most: Duration) -> Result<Option<CommandOutput>, CommandFailure> {
+        let pause = (Instant::now() + most).min(self.until);
+        while self.streams.iter().any(Option::is_some) {
+            let open = self.streams.iter().flatten();
+            let mut open: Vec<PollFd<'_>> =
+                open.map(|one| PollFd::new(one, PollFlags::IN)).collect();
+            if !wait_for(&mut open, pause)? {
+                return self.paused();
+            }
+            for (stream, written) in self.streams.iter_mut().zip(&mut self.written) {
+                let is_open = match stream {
+                    Some(stream) => take(stream, written, self.bytes_max)?,
+                    None => false,
+                };
+                if !is_open {
+                    *stream = None;
+                }
+            }
+            if self.written.iter().map(Vec::len).sum::<usize>() > self.bytes_max {
+                return Err(CommandFailure::TooMuch);
             }
         }
-        if written.iter().map(Vec::len).sum::<usize>() > limits.bytes_max {
-            return Err(CommandFailure::TooMuch);
+        if !wait_for(&mut [PollFd::new(&self.ended, PollFlags::IN)], pause)? {
+            return self.paused();
         }
+        let [stdout, stderr] = std::mem::take(&mut self.written);
+        Ok(Some(CommandOutput {
+            status: self.child.0.wait()?,
+            stdout,
+            stderr,
+        }))
     }
-    wait_for(&mut [PollFd::new(&ended, PollFlags::IN)], until)?;
-    let [stdout, stderr] = written;
-    Ok(CommandOutput {
-        status: child.0.wait()?,
-        stdout,
-        stderr,
-    })
+
+    fn paused(&self) -> Result<Option<CommandOutput>, CommandFailure> {
+        if Instant::now() >= self.until {
+            return Err(CommandFailure::TooLong);
+        }
+        Ok(None)
+    }
+
+    /// Ends the command and its process group, which it must lead: SIGTERM, and SIGKILL
+    /// after `timeout`. Blocks so long at most.
+    pub fn end_group(&mut self, timeout: Duration) {
+        let group = Pid::from_child(&self.child.0);
+        if matches!(self.child.0.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        // It may have ended meanwhile.
+        let _ = kill_process_group(group, Signal::TERM);
+        let ended = &mut [PollFd::new(&self.ended, PollFlags::IN)];
+        if !wait_for(ended, Instant::now() + timeout).unwrap_or(false) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.0.wait();
+    }
 }
 
 /// A command that answers each line on its standard input with a line. It ends with
@@ -187,7 +265,9 @@ impl AnsweringCommand {
             if !line.is_empty() {
                 open.push(PollFd::new(&self.requests, PollFlags::OUT));
             }
-            wait_for(&mut open, until)?;
+            if !wait_for(&mut open, until)? {
+                return Err(CommandFailure::TooLong);
+            }
         }
     }
 }
@@ -203,8 +283,8 @@ fn is_retried(error: &io::Error) -> bool {
     )
 }
 
-/// Blocks until one of the descriptors is ready.
-fn wait_for(descriptors: &mut [PollFd<'_>], until: Instant) -> Result<(), CommandFailure> {
+/// Blocks until one of the descriptors is ready; false if that takes longer than `until`.
+fn wait_for(descriptors: &mut [PollFd<'_>], until: Instant) -> io::Result<bool> {
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let left = Timespec::try_from(left).unwrap_or(Timespec {
@@ -212,8 +292,8 @@ fn wait_for(descriptors: &mut [PollFd<'_>], until: Instant) -> Result<(), Comman
             tv_nsec: 0,
         });
         match poll(descriptors, Some(&left)) {
-            Ok(0) => return Err(CommandFailure::TooLong),
-            Ok(_) => return Ok(()),
+            Ok(0) => return Ok(false),
+            Ok(_) => return Ok(true),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

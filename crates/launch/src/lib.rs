@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+pub mod command_output;
 pub mod document;
 pub mod error;
 pub mod launch_state_machine;
@@ -28,7 +29,6 @@ pub mod substitution;
 
 mod action;
 mod close_names;
-mod command_output;
 mod ros_log_folder;
 mod scope;
 

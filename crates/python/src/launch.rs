@@ -2,19 +2,27 @@
 //! typed values, parameter files, respawns and packages, as `pteros launch` has them for
 //! XML and YAML files.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use pteros::parameter::ParameterValue;
 use pteros_container::ComponentIndex;
 use pteros_launch::Packages;
+use pteros_launch::command_output::{CommandFailure, CommandLimits, RunningCommand, StandardError};
 use pteros_launch::launch_state_machine::RespawnBackoff;
 use pteros_launch::node_arguments::{ParameterArgument, ParameterSource, parameter_arguments};
 use pteros_launch::parameter_value::{parameter_text, typed_value};
 use pteros_launch::plan::RespawnPolicy;
 use pteros_launch::substitution::{SubstitutionCall, Template, TemplatePart};
-use pyo3::exceptions::{PyLookupError, PyTypeError, PyValueError};
+use pyo3::exceptions::{
+    PyBufferError, PyLookupError, PyOSError, PyTimeoutError, PyTypeError, PyValueError,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
@@ -245,9 +253,91 @@ fn find_executable(
     found.map_err(PyLookupError::new_err)
 }
 
+/// Exit code or negative number of a signal, stdout and stderr.
+type EndedCommand = (i32, Cow<'static, [u8]>, Cow<'static, [u8]>);
+
+/// A command that leads a process group and runs without input.
+#[pyclass(frozen, module = "pteros._native", name = "LaunchCommand")]
+pub(crate) struct LaunchCommand(Mutex<RunningCommand>);
+
+#[pymethods]
+impl LaunchCommand {
+    /// Starts it, with a whole environment.
+    #[new]
+    fn new(
+        words: Vec<OsString>,
+        environment: HashMap<OsString, OsString>,
+        merges_stderr: bool,
+        bytes_max: usize,
+        timeout: f64,
+    ) -> PyResult<Self> {
+        let Some((program, arguments)) = words.split_first() else {
+            return Err(PyValueError::new_err("the command is empty"));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().envs(&environment);
+        command.process_group(0);
+        let timeout = Duration::try_from_secs_f64(timeout);
+        let limits = CommandLimits {
+            bytes_max,
+            timeout: timeout.map_err(|error| PyValueError::new_err(error.to_string()))?,
+        };
+        let stderr = if merges_stderr {
+            StandardError::Merged
+        } else {
+            StandardError::Separate
+        };
+        let running = RunningCommand::start(command, limits, stderr);
+        running
+            .map(|running| Self(Mutex::new(running)))
+            .map_err(|failure| failed(failure, &program.to_string_lossy()))
+    }
+
+    /// The process id.
+    #[getter]
+    fn pid(&self) -> u32 {
+        self.0.lock().id()
+    }
+
+    /// Waits for so many seconds at most. The exit code, or the negative number of a
+    /// signal, stdout and stderr; `None` before the end.
+    fn wait(&self, py: Python<'_>, most: f64) -> PyResult<Option<EndedCommand>> {
+        let most = Duration::try_from_secs_f64(most).unwrap_or(Duration::ZERO);
+        let output = py.detach(|| self.0.lock().wait(most));
+        let output = output.map_err(|failure| failed(failure, "the command"))?;
+        Ok(output.map(|output| {
+            let signal = output.status.signal().map(|signal| -signal);
+            let code = output.status.code().or(signal).unwrap_or_default();
+            (code, output.stdout.into(), output.stderr.into())
+        }))
+    }
+
+    /// Ends it and its group: SIGTERM, and SIGKILL after so many seconds.
+    fn end(&self, py: Python<'_>, timeout: f64) {
+        let timeout = Duration::try_from_secs_f64(timeout).unwrap_or(Duration::ZERO);
+        py.detach(|| self.0.lock().end_group(timeout));
+    }
+}
+
+fn failed(failure: CommandFailure, program: &str) -> PyErr {
+    match failure {
+        CommandFailure::System(error) => match error.raw_os_error() {
+            Some(number) => {
+                let text = error.to_string();
+                let text = text.split(" (os error").next().unwrap_or_default();
+                PyOSError::new_err((number, text.to_owned(), program.to_owned()))
+            }
+            None => PyOSError::new_err(error.to_string()),
+        },
+        CommandFailure::TooMuch => PyBufferError::new_err("it has written too much"),
+        CommandFailure::TooLong => PyTimeoutError::new_err("it has not ended in time"),
+    }
+}
+
 /// Adds the functions to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Respawns>()?;
+    module.add_class::<LaunchCommand>()?;
     module.add_function(wrap_pyfunction!(parse_template, module)?)?;
     module.add_function(wrap_pyfunction!(split_words, module)?)?;
     module.add_function(wrap_pyfunction!(typed_launch_value, module)?)?;

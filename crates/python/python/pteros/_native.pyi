@@ -759,6 +759,31 @@ class RespawnBackoff:
     def next_delay(self, ran: float) -> float | None:
         """The seconds to wait after a run of so many; ``None`` if it does not start again."""
 
+class LaunchCommand:
+    """A command that leads a process group and runs without input."""
+
+    def __init__(
+        self, words: list[str], environment: dict[str, str], merges_stderr: bool,
+        bytes_max: int, timeout: float,
+    ) -> None:
+        """
+        Starts it, with a whole environment and limits of its output and its seconds.
+
+        :raises OSError: if it cannot be started.
+        """
+    @property
+    def pid(self) -> int: ...
+    def wait(self, most: float) -> tuple[int, bytes, bytes] | None:
+        """
+        The exit code, or the negative number of a signal, stdout and stderr; ``None`` if it
+        has not ended after so many seconds.
+
+        :raises TimeoutError: if its time is over.
+        :raises BufferError: if it has written too much.
+        """
+    def end(self, timeout: float) -> None:
+        """Ends it and its group: SIGTERM, and SIGKILL after so many seconds."""
+
 def find_package(
     name: str, command: str | None = None, cargo_target: str | None = None
 ) -> tuple[Path, Path]:

@@ -6,13 +6,8 @@ import contextlib
 import locale
 import math
 import os
-import selectors
-import signal
-import subprocess
-import time
 
 import launch.logging
-from launch.child_process import OWN_PROCESS_GROUP
 from launch.frontend.expose import expose_substitution
 from launch.launch_guard import LaunchGuard
 from launch.substitution import Substitution
@@ -40,7 +35,7 @@ TIMEOUT_MAX = 1e6
 OUTPUT_BYTES_MAX = 64 << 20
 """What a command may write, in bytes: a hundred times the largest robot descriptions."""
 
-_READ_BYTES = 1 << 16
+_SIGNAL_PERIOD = 0.1
 _TERM_TIMEOUT = 1.0
 _ON_STDERR = ('fail', 'ignore', 'warn', 'capture')
 
@@ -107,11 +102,14 @@ def run_command(line: str, on_stderr: str, context: LaunchContext) -> str:
     :raises SubstitutionFailure: if it is not there, fails, has not ended in time, or writes too
         much or no text.
     """
-    stderr = subprocess.STDOUT if on_stderr == 'capture' else subprocess.PIPE
     timeout = _timeout(context)
     try:
         with context._interruptible():
-            result = _run(split_words(line), stderr, timeout, context)
+            code, stdout, stderr = _run(split_words(line), on_stderr, timeout, context)
+    except TimeoutError as error:
+        raise SubstitutionFailure(
+            f"the command '{line}' has not ended within {timeout:g} s; the launch configuration "
+            f"'{TIMEOUT_CONFIGURATION}' gives it more") from error
     except OSError as error:
         raise SubstitutionFailure(f"file not found: {error}; command '{line}'") from error
     except UnicodeDecodeError as error:
@@ -120,27 +118,23 @@ def run_command(line: str, on_stderr: str, context: LaunchContext) -> str:
             f'{error.start}') from error
     except ValueError as error:
         raise SubstitutionFailure(f"the command '{line}' cannot be split: {error}") from error
-    except _TooMuchOutput as error:
+    except BufferError as error:
         raise SubstitutionFailure(
             f"the command '{line}' has written more than {OUTPUT_BYTES_MAX >> 20} MiB; let it write "
             'to a file, and use the name of the file') from error
-    except subprocess.TimeoutExpired as error:
-        raise SubstitutionFailure(
-            f"the command '{line}' has not ended within {timeout:g} s; the launch configuration "
-            f"'{TIMEOUT_CONFIGURATION}' gives it more") from error
-    if result.returncode != 0:
+    if code != 0:
         text = f'executed command failed. Command: {line}'
-        if result.stderr:
-            text += f'\nCaptured stderr output: {result.stderr}'
+        if stderr:
+            text += f'\nCaptured stderr output: {stderr}'
         raise SubstitutionFailure(text)
-    if result.stderr and on_stderr != 'ignore':
+    if stderr and on_stderr != 'ignore':
         text = (
             f'executed command showed stderr output. Command: {line}\n'
-            f'Captured stderr output:\n{result.stderr}')
+            f'Captured stderr output:\n{stderr}')
         if on_stderr == 'fail':
             raise SubstitutionFailure(text)
         launch.logging.get_logger().warning(text)
-    return result.stdout
+    return stdout
 
 
 def _timeout(context: LaunchContext) -> float:
@@ -159,60 +153,36 @@ def _timeout(context: LaunchContext) -> float:
 
 
 def _run(
-    words: List[str], stderr: int, timeout: float, context: LaunchContext,
-) -> subprocess.CompletedProcess:
+    words: List[str], on_stderr: str, timeout: float, context: LaunchContext,
+) -> Tuple[int, str, str]:
+    """
+    Return the exit code of a command, and what it writes to stdout and stderr.
+
+    :raises TimeoutError: if it has not ended in time.
+    :raises UnicodeDecodeError: if it writes no text.
+    :raises BufferError: if it writes too much.
+    """
+    from pteros import _native
     with _guard_of(context) as guard:
         guard.start_watchdog()
-        process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr,
-            env=guard.mark(dict(os.environ)), **OWN_PROCESS_GROUP)
-        guard.add_leader(process.pid)
+        command = _native.LaunchCommand(
+            words, guard.mark(dict(os.environ)), on_stderr == 'capture', OUTPUT_BYTES_MAX, timeout)
+        guard.add_leader(command.pid)
         try:
-            stdout, errors = _read_output(process, timeout)
+            output = None
+            while output is None:
+                # Between two calls Python handles signals.
+                output = command.wait(_SIGNAL_PERIOD)
         except BaseException:
-            _end(process)
+            command.end(_TERM_TIMEOUT)
             raise
         finally:
-            guard.remove_leader(process.pid)
-    return subprocess.CompletedProcess(words, process.returncode, stdout, errors)
+            guard.remove_leader(command.pid)
+    code, stdout, stderr = output
+    return code, _text(stdout), _text(stderr)
 
 
-class _TooMuchOutput(Exception):
-    """A command has written more than it may."""
-
-
-def _read_output(process: subprocess.Popen, timeout: float) -> Tuple[str, str]:
-    """
-    Return what a process writes to stdout and stderr until its end.
-
-    :raises subprocess.TimeoutExpired: if it has not ended in time.
-    :raises UnicodeDecodeError: if it is no text.
-    :raises _TooMuchOutput: if it is too much.
-    """
-    until = time.monotonic() + timeout
-    written = [bytearray(), bytearray()]
-    with selectors.DefaultSelector() as selector:
-        for stream, data in zip((process.stdout, process.stderr), written):
-            if stream is not None:
-                selector.register(stream, selectors.EVENT_READ, data)
-        while selector.get_map():
-            ready = selector.select(max(until - time.monotonic(), 0.0))
-            if not ready or time.monotonic() >= until:
-                raise subprocess.TimeoutExpired(process.args, timeout)
-            for key, _ in ready:
-                part = os.read(key.fd, _READ_BYTES)
-                if not part:
-                    selector.unregister(key.fileobj)
-                    key.fileobj.close()
-                    continue
-                key.data.extend(part)
-                if sum(map(len, written)) > OUTPUT_BYTES_MAX:
-                    raise _TooMuchOutput
-    process.wait(max(until - time.monotonic(), 0.0))
-    return _text(written[0]), _text(written[1])
-
-
-def _text(data: bytearray) -> str:
+def _text(data: bytes) -> str:
     """Return output as text, with line ends as in Python's text files."""
     text = data.decode(locale.getpreferredencoding(False))
     return text.replace('\r\n', '\n').replace('\r', '\n')
@@ -229,20 +199,3 @@ def _guard_of(context: LaunchContext) -> Iterator[LaunchGuard]:
         yield guard
     finally:
         guard.close()
-
-
-def _end(process: subprocess.Popen) -> None:
-    """End a command and what it has started."""
-    try:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(_TERM_TIMEOUT)
-    except subprocess.TimeoutExpired:
-        pass
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
