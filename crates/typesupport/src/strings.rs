@@ -8,9 +8,9 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use super::members::Language;
-use crate::error::{Failure, Outcome};
-use crate::host;
+use crate::cpp_memory;
+use crate::failure::{Failure, Outcome};
+use crate::members::Language;
 
 /// Strings in C: data, size, capacity. The memory is malloc's, as rcutils' default
 /// allocator.
@@ -64,7 +64,7 @@ pub(super) unsafe fn read<'a, T>(language: Language, string: *const c_void) -> O
 ///
 /// # Safety
 /// As for [`read`], and the string is initialized.
-pub(super) unsafe fn write<T: Copy + Default>(
+pub unsafe fn write<T: Copy + Default>(
     language: Language,
     string: *mut c_void,
     units: &[T],
@@ -152,13 +152,13 @@ unsafe fn reserve_cpp<T>(string: *mut c_void, count: usize) -> Outcome<*mut T> {
         unsafe { object.local[0].assume_init() }
     };
     if count > capacity {
-        let memory = host::operator_new((count + 1) * size_of::<T>());
+        let memory = cpp_memory::operator_new((count + 1) * size_of::<T>());
         if memory.is_null() {
             return Err(Failure::bad_alloc());
         }
         if !is_short {
             // SAFETY: memory of the string's allocator, which is `operator new`.
-            unsafe { host::operator_delete(object.data) };
+            unsafe { cpp_memory::operator_delete(object.data) };
         }
         object.data = memory;
         object.local[0].write(count);

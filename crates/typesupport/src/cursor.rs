@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::error::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 
 /// Bytes of the encapsulation header.
 pub(super) const HEADER_BYTES: usize = 4;

@@ -6,15 +6,15 @@
 
 use std::ffi::c_void;
 
-use super::encode::checked;
-use super::program::{Op, Program, UNBOUNDED};
-use super::sequence::SequenceAccess;
-use super::strings;
-use crate::error::{Failure, Outcome};
+use crate::encode::checked;
+use crate::failure::{Failure, Outcome};
+use crate::program::{Op, Program, UNBOUNDED};
+use crate::sequence::SequenceAccess;
+use crate::strings;
 
 impl Program {
     /// Whether [`Struct::copy_of`](super::Struct::copy_of) can make a message.
-    pub(crate) fn can_copy(&self) -> bool {
+    pub fn can_copy(&self) -> bool {
         self.lifecycle.is_some()
     }
 
@@ -28,7 +28,7 @@ impl Program {
     /// # Errors
     /// A sequence exceeds its bound; a string or sequence has more elements than CDR can
     /// count, or was not initialized; or there is no memory.
-    pub(crate) unsafe fn copy(&self, from: *const c_void, to: *mut c_void) -> Outcome {
+    pub unsafe fn copy(&self, from: *const c_void, to: *mut c_void) -> Outcome {
         let (from, to) = (from.cast::<u8>(), to.cast::<u8>());
         if let Some(bytes) = self.copyable_bytes() {
             // SAFETY: as for this function; so many bytes lie in each struct.
@@ -50,7 +50,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`Self::copy`], for a sequence that can only be copied.
-    pub(crate) unsafe fn move_into(&self, from: *mut c_void, to: *mut c_void) -> Outcome {
+    pub unsafe fn move_into(&self, from: *mut c_void, to: *mut c_void) -> Outcome {
         if self.is_flat() {
             // SAFETY: as for this function.
             return unsafe { self.copy(from, to) };

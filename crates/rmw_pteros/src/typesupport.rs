@@ -1,25 +1,7 @@
-//! Typesupport: from rosidl's introspection to a flat program that reads and writes
-//! the user's structs.
+//! Type support handles: from the handle that rclcpp or rclpy passes to a compiled type.
 //!
-//! rclcpp and rclpy pass a typesupport handle per type. The introspection typesupport
-//! behind it lists the members of the struct. [`Program`] is that list, flattened once
-//! per type: nested structs are inlined and adjacent numbers merged.
-//! [`encode`](Program::encode) and [`decode`](Program::decode) convert directly between
-//! the struct and CDR. [`copy`](Program::copy) and [`move_into`](Program::move_into)
-//! convert from one struct to another.
-
-mod copy;
-mod cursor;
-mod decode;
-mod description;
-mod encode;
-mod lifecycle;
-mod members;
-mod plain;
-mod program;
-mod sequence;
-mod size;
-mod strings;
+//! The introspection typesupport behind a handle lists the members of the struct.
+//! `pteros_typesupport` compiles that list.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
@@ -32,14 +14,7 @@ use crate::abi;
 use crate::error::{Failure, Outcome};
 use crate::host;
 
-pub(crate) use description::IntrospectedType;
-pub(crate) use encode::HEADER;
-pub(crate) use lifecycle::Struct;
-use members::Language;
-#[cfg(test)]
-pub(crate) use members::type_id;
-pub(crate) use plain::{BODY_ALIGN, PlainLayout};
-pub(crate) use program::Program;
+use pteros_typesupport::{IntrospectedType, Language, PlainLayout, Program, dds_name};
 
 const INTROSPECTION: [(&CStr, Language); 2] = [
     (c"rosidl_typesupport_introspection_c", Language::C),
@@ -246,7 +221,7 @@ unsafe fn described(
     Ok(MessageType {
         plain,
         // SAFETY: names of rosidl are C strings.
-        dds_name: unsafe { members::dds_name(members) },
+        dds_name: unsafe { dds_name(members) },
         // SAFETY: as for this function.
         fields: Arc::new(unsafe { IntrospectedType::new(members) }),
         program,

@@ -1,18 +1,18 @@
 //! Access to sequences: `rosidl_runtime_c` sequences and `std::vector`.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
-use super::members::Language;
-use super::strings::{free, malloc};
-use crate::abi::MessageMember;
-use crate::error::{Failure, Outcome};
-use crate::host;
+use crate::cpp_memory;
+use crate::failure::{Failure, Outcome};
+use crate::introspection::MessageMember;
+use crate::members::Language;
+use crate::strings::{self, free, malloc};
 
 type ResizeC = unsafe extern "C" fn(*mut c_void, usize) -> bool;
 type ResizeCpp = unsafe extern "C" fn(*mut c_void, usize);
 
 /// The access functions of one member.
-#[derive(Clone, Copy)]
 pub(super) struct SequenceAccess {
     /// Maximum number of elements.
     pub(super) bound: usize,
@@ -29,10 +29,53 @@ pub(super) struct SequenceAccess {
 
 /// `rosidl_runtime_c__…__Sequence`. The memory is malloc's.
 #[repr(C)]
-struct CSequence {
-    data: *mut c_void,
-    size: usize,
+pub(crate) struct CSequence {
+    pub(crate) data: *mut c_void,
+    pub(crate) size: usize,
     capacity: usize,
+}
+
+impl CSequence {
+    /// Frees the elements, which own nothing any more, and empties the sequence.
+    ///
+    /// # Safety
+    /// The memory is malloc's, or null.
+    pub(crate) unsafe fn free(&mut self) {
+        // SAFETY: as for this function.
+        unsafe { free(self.data) };
+        *self = Self {
+            data: std::ptr::null_mut(),
+            size: 0,
+            capacity: 0,
+        };
+    }
+
+    /// Changes the length. All elements are zeros afterwards: empty.
+    ///
+    /// # Safety
+    /// The elements are initialized, and nothing else uses them.
+    unsafe fn resize_elements(&mut self, elements: &Elements, len: usize) -> Outcome {
+        let stride = elements.stride();
+        // SAFETY: as for this function.
+        unsafe {
+            elements.finalize(self.data.cast(), self.size);
+            self.size = 0;
+            if len > self.capacity {
+                self.free();
+                let bytes = len.checked_mul(stride).ok_or_else(Failure::bad_alloc)?;
+                self.data = malloc(bytes);
+                if self.data.is_null() {
+                    return Err(Failure::bad_alloc());
+                }
+                self.capacity = len;
+            }
+            if len > 0 {
+                self.data.cast::<u8>().write_bytes(0, len * stride);
+            }
+        }
+        self.size = len;
+        Ok(())
+    }
 }
 
 /// `std::vector` of libstdc++. The memory is that of `operator new`.
@@ -43,14 +86,44 @@ struct CppVector {
     capacity_end: *mut u8,
 }
 
-#[derive(Clone, Copy)]
 enum Resize {
     Missing,
+    /// No access functions are needed: the sequence is a [`CSequence`].
+    Known(Elements),
     C(ResizeC),
     Cpp(ResizeCpp),
 }
 
 impl SequenceAccess {
+    /// A [`CSequence`] of these elements, without access functions.
+    pub(super) fn of_known(elements: Elements, bound: usize) -> Self {
+        Self {
+            known: Some(Language::C),
+            bound,
+            size: None,
+            get_const: None,
+            get: None,
+            fetch: None,
+            assign: None,
+            resize: Resize::Known(elements),
+        }
+    }
+
+    /// Address of an element of a sequence without access functions.
+    ///
+    /// # Safety
+    /// `sequence` is the member and has more than `at` elements.
+    unsafe fn known_element(&self, sequence: *const c_void, at: usize) -> Option<*mut u8> {
+        let Resize::Known(elements) = &self.resize else {
+            return None;
+        };
+        // SAFETY: as for this function.
+        unsafe {
+            let data: *mut u8 = (*sequence.cast::<CSequence>()).data.cast();
+            Some(data.add(at * elements.stride()))
+        }
+    }
+
     pub(super) fn of(
         member: &MessageMember,
         language: Language,
@@ -91,6 +164,10 @@ impl SequenceAccess {
     /// # Safety
     /// `sequence` is the member.
     pub(super) unsafe fn len(&self, sequence: *const c_void) -> Outcome<usize> {
+        if let Resize::Known(_) = self.resize {
+            // SAFETY: as for this function.
+            return Ok(unsafe { (*sequence.cast::<CSequence>()).size });
+        }
         let size = self.size.ok_or_else(missing)?;
         // SAFETY: as for this function.
         Ok(unsafe { size(sequence) })
@@ -105,6 +182,10 @@ impl SequenceAccess {
         sequence: *const c_void,
         at: usize,
     ) -> Outcome<*const c_void> {
+        // SAFETY: as for this function.
+        if let Some(element) = unsafe { self.known_element(sequence, at) } {
+            return Ok(element.cast_const().cast());
+        }
         let get = self.get_const.ok_or_else(missing)?;
         // SAFETY: as for this function.
         Ok(unsafe { get(sequence, at) })
@@ -119,6 +200,10 @@ impl SequenceAccess {
         sequence: *mut c_void,
         at: usize,
     ) -> Outcome<*mut c_void> {
+        // SAFETY: as for this function.
+        if let Some(element) = unsafe { self.known_element(sequence, at) } {
+            return Ok(element.cast());
+        }
         let get = self.get.ok_or_else(missing)?;
         // SAFETY: as for this function.
         Ok(unsafe { get(sequence, at) })
@@ -188,6 +273,11 @@ impl SequenceAccess {
     /// # Safety
     /// As for [`Self::element`].
     pub(super) unsafe fn fetch_bool(&self, sequence: *const c_void, at: usize) -> Outcome<bool> {
+        // SAFETY: as for this function; a boolean has one byte, of any value.
+        if let Some(element) = unsafe { self.known_element(sequence, at) } {
+            // SAFETY: as above.
+            return Ok(unsafe { *element } != 0);
+        }
         let fetch = self.fetch.ok_or_else(missing)?;
         // Any byte: a user's program may have values other than 0 and 1.
         let mut value = 0_u8;
@@ -206,6 +296,12 @@ impl SequenceAccess {
         at: usize,
         value: bool,
     ) -> Outcome {
+        // SAFETY: as for this function; a boolean has one byte.
+        if let Some(element) = unsafe { self.known_element(sequence, at) } {
+            // SAFETY: as above.
+            unsafe { element.write(u8::from(value)) };
+            return Ok(());
+        }
         let assign = self.assign.ok_or_else(missing)?;
         // SAFETY: as for this function.
         unsafe { assign(sequence, at, std::ptr::from_ref(&value).cast()) };
@@ -217,8 +313,14 @@ impl SequenceAccess {
     /// # Safety
     /// `sequence` is the member.
     pub(super) unsafe fn resize(&self, sequence: *mut c_void, len: usize) -> Outcome {
-        match self.resize {
+        match &self.resize {
             Resize::Missing => Err(missing()),
+            Resize::Known(elements) => {
+                // SAFETY: as for this function.
+                let sequence = unsafe { &mut *sequence.cast::<CSequence>() };
+                // SAFETY: as for this function.
+                unsafe { sequence.resize_elements(elements, len) }
+            }
             Resize::C(resize) => {
                 // SAFETY: as for this function.
                 let resized = unsafe { resize(sequence, len) };
@@ -270,13 +372,13 @@ unsafe fn resize_c(sequence: &mut CSequence, width: usize, len: usize) -> Outcom
 unsafe fn resize_cpp(vector: &mut CppVector, width: usize, len: usize) -> Outcome<*mut u8> {
     let bytes = len * width;
     if bytes > vector.capacity_end.addr() - vector.begin.addr() {
-        let memory = host::operator_new(bytes);
+        let memory = cpp_memory::operator_new(bytes);
         if memory.is_null() {
             return Err(Failure::bad_alloc());
         }
         if !vector.begin.is_null() {
             // SAFETY: memory of the vector's allocator, which is `operator new`.
-            unsafe { host::operator_delete(vector.begin.cast()) };
+            unsafe { cpp_memory::operator_delete(vector.begin.cast()) };
         }
         vector.begin = memory.cast();
         vector.capacity_end = vector.begin.wrapping_add(bytes);
@@ -287,4 +389,68 @@ unsafe fn resize_cpp(vector: &mut CppVector, width: usize, len: usize) -> Outcom
 
 fn missing() -> Failure {
     Failure::error("the introspection typesupport lacks an access function of a sequence")
+}
+
+/// A struct of C that owns memory.
+pub(crate) trait OwnedStruct: Send + Sync {
+    /// Bytes of the struct.
+    fn size_of(&self) -> usize;
+
+    /// Frees what a struct owns, and empties it.
+    ///
+    /// # Safety
+    /// `message` points to an initialized struct, which nothing else uses.
+    unsafe fn free_owned(&self, message: *mut c_void);
+}
+
+/// Elements of a sequence whose typesupport has no access functions.
+#[derive(Clone)]
+pub(crate) enum Elements {
+    /// They own no memory.
+    Numbers { width: usize },
+    /// `rosidl_runtime_c__String` or `__U16String`.
+    Strings,
+    /// Structs.
+    Messages(Arc<dyn OwnedStruct>),
+}
+
+impl Elements {
+    /// Bytes of an element.
+    pub(crate) fn stride(&self) -> usize {
+        match self {
+            Self::Numbers { width } => *width,
+            Self::Strings => strings::stride(Language::C),
+            Self::Messages(message) => message.size_of(),
+        }
+    }
+
+    /// Frees what `count` elements own, and empties them.
+    ///
+    /// # Safety
+    /// `first` points to that many initialized elements.
+    pub(crate) unsafe fn finalize(&self, first: *mut u8, count: usize) {
+        // SAFETY: as for this function.
+        unsafe {
+            match self {
+                Self::Numbers { .. } => {}
+                Self::Strings => finalize_strings(first, count),
+                Self::Messages(message) => {
+                    for at in 0..count {
+                        message.free_owned(first.add(at * message.size_of()).cast());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// `first` points to `count` strings of C.
+pub(crate) unsafe fn finalize_strings(first: *mut u8, count: usize) {
+    // A string has the layout of a sequence.
+    let strings: *mut CSequence = first.cast();
+    for at in 0..count {
+        // SAFETY: as for this function.
+        unsafe { (*strings.add(at)).free() };
+    }
 }

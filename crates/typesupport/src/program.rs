@@ -3,12 +3,12 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use super::lifecycle::Lifecycle;
-use super::members::{self, DEPTH_MAX, Language, type_id};
-use super::sequence::SequenceAccess;
-use super::strings;
-use crate::abi::{MessageMember, MessageMembers};
-use crate::error::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
+use crate::introspection::{MessageMember, MessageMembers};
+use crate::lifecycle::Lifecycle;
+use crate::members::{self, DEPTH_MAX, Language, type_id};
+use crate::sequence::{Elements, SequenceAccess};
+use crate::strings;
 
 /// No bound of a string or sequence.
 pub(super) const UNBOUNDED: usize = usize::MAX;
@@ -79,11 +79,11 @@ impl Op {
 }
 
 /// Reads and writes structs of one type.
-pub(crate) struct Program {
+pub struct Program {
     pub(super) ops: Vec<Op>,
     /// Size of the struct, bytes.
-    pub(crate) size_of: usize,
-    pub(super) language: Language,
+    pub size_of: usize,
+    pub(crate) language: Language,
     /// Bytes until the end of the last member, if all members are numbers and booleans
     /// that lie in the struct itself (a flat type).
     pub(super) flat_bytes: Option<usize>,
@@ -92,6 +92,8 @@ pub(crate) struct Program {
     has_bools: bool,
     /// How to create and destroy a struct; `None` if the typesupport lacks the functions.
     pub(super) lifecycle: Option<Lifecycle>,
+    /// Whether C sequences are accessed without functions of a typesupport library.
+    pub(crate) is_known: bool,
     /// Initializes a struct with the type's default values.
     initialize: Option<unsafe extern "C" fn(*mut c_void, u32)>,
 }
@@ -110,16 +112,29 @@ impl Program {
     ///
     /// # Errors
     /// A member has a type that ROS 2 does not serialize.
-    pub(super) unsafe fn compile(members: &MessageMembers, language: Language) -> Outcome<Self> {
+    pub unsafe fn compile(members: &MessageMembers, language: Language) -> Outcome<Self> {
         // SAFETY: as for this function.
-        unsafe { Self::compile_nested(members, language, DEPTH_MAX) }
+        unsafe { Self::compile_nested(members, language, false, DEPTH_MAX) }
+    }
+
+    /// Compiles a C type whose strings and sequences are known to be rosidl's objects
+    /// with malloc's memory. The members need no functions.
+    ///
+    /// # Safety
+    /// As for [`Self::compile`].
+    ///
+    /// # Errors
+    /// As for [`Self::compile`].
+    pub(crate) unsafe fn compile_known(members: &MessageMembers) -> Outcome<Self> {
+        // SAFETY: as for this function.
+        unsafe { Self::compile_nested(members, Language::C, true, DEPTH_MAX) }
     }
 
     /// Writes default values into the memory of a plain struct.
     ///
     /// # Safety
     /// The memory has the size and the alignment of the struct.
-    pub(crate) unsafe fn initialize(&self, memory: &mut [u8]) {
+    pub unsafe fn initialize(&self, memory: &mut [u8]) {
         match self.initialize {
             // SAFETY: as for this function.
             Some(initialize) => unsafe {
@@ -132,6 +147,7 @@ impl Program {
     unsafe fn compile_nested(
         members: &MessageMembers,
         language: Language,
+        is_known: bool,
         depth: usize,
     ) -> Outcome<Self> {
         let mut program = Self {
@@ -141,6 +157,7 @@ impl Program {
             flat_bytes: None,
             has_bools: false,
             lifecycle: None,
+            is_known,
             initialize: members.init_function,
         };
         // SAFETY: as for `compile`.
@@ -148,7 +165,10 @@ impl Program {
         program.ops.shrink_to_fit();
         program.flat_bytes = program.flat_end();
         program.has_bools = program.ops.iter().any(Op::has_bools);
-        program.lifecycle = Lifecycle::of(members, language, program.is_flat());
+        program.lifecycle = match (is_known, program.is_flat()) {
+            (true, false) => Some(Lifecycle::KnownC),
+            (_, is_flat) => Lifecycle::of(members, language, is_flat),
+        };
         Ok(program)
     }
 
@@ -211,8 +231,7 @@ impl Program {
                 UNBOUNDED
             };
             // SAFETY: as for `compile`.
-            let element_bytes = unsafe { element_bytes(member, self.language) };
-            let sequence = SequenceAccess::of(member, self.language, element_bytes, bound);
+            let sequence = unsafe { self.sequence_access(member, bound, depth) }?;
             let op = match member.type_id {
                 type_id::BOOLEAN => Op::BoolSequence { offset, sequence },
                 type_id::STRING | type_id::WSTRING => Op::StringSequence {
@@ -271,6 +290,33 @@ impl Program {
         Ok(())
     }
 
+    unsafe fn sequence_access(
+        &self,
+        member: &MessageMember,
+        bound: usize,
+        depth: usize,
+    ) -> Outcome<SequenceAccess> {
+        if !self.is_known {
+            // SAFETY: as for `compile`.
+            let element_bytes = unsafe { element_bytes(member, self.language) };
+            let access = SequenceAccess::of(member, self.language, element_bytes, bound);
+            return Ok(access);
+        }
+        let elements = match member.type_id {
+            type_id::BOOLEAN => Elements::Numbers { width: 1 },
+            type_id::STRING | type_id::WSTRING => Elements::Strings,
+            type_id::MESSAGE => {
+                // SAFETY: as for `compile`.
+                Elements::Messages(unsafe { self.nested_program(member, depth) }?)
+            }
+            other => Elements::Numbers {
+                // SAFETY: as for `compile`.
+                width: unsafe { width(member, other) }?,
+            },
+        };
+        Ok(SequenceAccess::of_known(elements, bound))
+    }
+
     /// Adds numbers, to those before them if they lie side by side.
     fn add_numbers(&mut self, offset: usize, width: usize, count: usize) {
         if let Some(Op::Numbers {
@@ -295,7 +341,9 @@ impl Program {
         // SAFETY: as for `compile`.
         let nested = unsafe { members::nested(member) }.ok_or_else(no_members)?;
         // SAFETY: as for `compile`.
-        let program = unsafe { Self::compile_nested(nested, self.language, less_deep(depth)?) }?;
+        let program = unsafe {
+            Self::compile_nested(nested, self.language, self.is_known, less_deep(depth)?)
+        }?;
         Ok(Arc::new(program))
     }
 }

@@ -3,20 +3,20 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-use super::cursor::{HEADER_BYTES, Writer};
-use super::program::{Op, Program, UNBOUNDED};
-use super::strings;
-use crate::error::{Failure, Outcome};
+use crate::cursor::{HEADER_BYTES, Writer};
+use crate::failure::{Failure, Outcome};
+use crate::program::{Op, Program, UNBOUNDED};
+use crate::strings;
 
 /// Plain CDR, little endian (RTPS 2.5 §10.5).
-pub(crate) const HEADER: [u8; HEADER_BYTES] = [0, 1, 0, 0];
+pub const HEADER: [u8; HEADER_BYTES] = [0, 1, 0, 0];
 
 impl Program {
     /// Bytes of the serialized message, header included.
     ///
     /// # Safety
     /// `message` points to an initialized struct of the type.
-    pub(crate) unsafe fn serialized_len(&self, message: *const c_void) -> Outcome<usize> {
+    pub unsafe fn serialized_len(&self, message: *const c_void) -> Outcome<usize> {
         let mut writer = Writer::counting();
         // SAFETY: as for this function.
         unsafe { self.write(message, &mut writer) }?;
@@ -28,11 +28,7 @@ impl Program {
     ///
     /// # Safety
     /// As for [`Self::serialized_len`].
-    pub(crate) unsafe fn encode(
-        &self,
-        message: *const c_void,
-        memory: &mut [MaybeUninit<u8>],
-    ) -> Outcome {
+    pub unsafe fn encode(&self, message: *const c_void, memory: &mut [MaybeUninit<u8>]) -> Outcome {
         // SAFETY: as for this function.
         let encoded = unsafe { self.encode_or_leave(message, memory) };
         if encoded.is_err() {
@@ -45,11 +41,7 @@ impl Program {
     ///
     /// # Safety
     /// As for [`Self::serialized_len`].
-    pub(crate) unsafe fn encode_to_vec(
-        &self,
-        message: *const c_void,
-        len: usize,
-    ) -> (Vec<u8>, Outcome) {
+    pub unsafe fn encode_to_vec(&self, message: *const c_void, len: usize) -> (Vec<u8>, Outcome) {
         let mut bytes = Vec::with_capacity(len);
         let memory = bytes.spare_capacity_mut().get_mut(..len);
         // SAFETY: as for this function.

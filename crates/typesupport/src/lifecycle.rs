@@ -10,10 +10,10 @@ use std::ffi::c_void;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::members::Language;
-use super::program::Program;
-use crate::abi::MessageMembers;
-use crate::error::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
+use crate::introspection::MessageMembers;
+use crate::members::Language;
+use crate::program::Program;
 
 /// `rosidl_runtime_cpp::MessageInitialization::SKIP`: numbers stay uninitialized.
 const INITIALIZE_NO_NUMBERS: u32 = 1;
@@ -29,6 +29,8 @@ pub(super) enum Lifecycle {
     Flat,
     /// Initialized with zeros.
     C { finalize: Finalize },
+    /// Initialized with zeros, and finalized by [`Program::finalize`].
+    KnownC,
     /// It has a constructor and a destructor.
     Cpp {
         initialize: Initialize,
@@ -57,7 +59,7 @@ impl Lifecycle {
 }
 
 /// An initialized struct of a message type, on the heap.
-pub(crate) struct Struct {
+pub struct Struct {
     program: Arc<Program>,
     lifecycle: Lifecycle,
     memory: NonNull<u8>,
@@ -79,7 +81,19 @@ impl Struct {
     /// # Errors
     /// As [`Program::copy`]; or there is no memory, or the typesupport has no functions
     /// to make such a struct.
-    pub(crate) unsafe fn copy_of(program: &Arc<Program>, message: *const c_void) -> Outcome<Self> {
+    pub unsafe fn copy_of(program: &Arc<Program>, message: *const c_void) -> Outcome<Self> {
+        let copy = Self::new(program)?;
+        // SAFETY: as for this function; the new struct is ours alone.
+        unsafe { program.copy(message, copy.memory.as_ptr().cast()) }?;
+        Ok(copy)
+    }
+
+    /// Makes a struct for [`Program::copy`] or [`Program::decode`]. Strings and sequences
+    /// are empty, numbers of C are zero, those of C++ uninitialized.
+    ///
+    /// # Errors
+    /// There is no memory, or the typesupport has no functions to make such a struct.
+    pub fn new(program: &Arc<Program>) -> Outcome<Self> {
         let lifecycle = program
             .lifecycle
             .ok_or_else(|| Failure::error("the type support cannot make a message"))?;
@@ -88,37 +102,36 @@ impl Struct {
         // SAFETY: the layout has a size. The destructor runs on an initialized struct.
         unsafe {
             let memory = match lifecycle {
-                Lifecycle::C { .. } => alloc_zeroed(layout),
+                Lifecycle::C { .. } | Lifecycle::KnownC => alloc_zeroed(layout),
+                Lifecycle::Flat if program.is_known => alloc_zeroed(layout),
                 Lifecycle::Flat | Lifecycle::Cpp { .. } => alloc(layout),
             };
             let memory = NonNull::new(memory).ok_or_else(Failure::bad_alloc)?;
             if let Lifecycle::Cpp { initialize, .. } = lifecycle {
                 initialize(memory.as_ptr().cast(), INITIALIZE_NO_NUMBERS);
             }
-            let copy = Self {
+            Ok(Self {
                 program: program.clone(),
                 lifecycle,
                 memory,
                 layout,
-            };
-            program.copy(message, copy.memory.as_ptr().cast())?;
-            Ok(copy)
+            })
         }
     }
 
     /// Address of the struct, which does not move.
-    pub(crate) fn address(&self) -> *const c_void {
+    pub fn address(&self) -> *const c_void {
         self.memory.as_ptr().cast()
     }
 
     /// Mutable address of the struct.
-    pub(crate) fn address_mut(&mut self) -> *mut c_void {
+    pub fn address_mut(&mut self) -> *mut c_void {
         self.memory.as_ptr().cast()
     }
 
     /// Program of the struct. Two structs with the same program have one type and one
     /// layout.
-    pub(crate) fn program(&self) -> &Arc<Program> {
+    pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 }
@@ -130,6 +143,7 @@ impl Drop for Struct {
         unsafe {
             match self.lifecycle {
                 Lifecycle::Flat => {}
+                Lifecycle::KnownC => self.program.finalize(memory.cast()),
                 Lifecycle::C { finalize } | Lifecycle::Cpp { finalize, .. } => {
                     finalize(memory.cast());
                 }

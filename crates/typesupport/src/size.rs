@@ -1,7 +1,7 @@
 //! Upper bound of the serialized size of a bounded type.
 
-use super::cursor::HEADER_BYTES;
-use super::program::{Op, Program, UNBOUNDED};
+use crate::cursor::HEADER_BYTES;
+use crate::program::{Op, Program, UNBOUNDED};
 
 /// A position in CDR: the highest that a message can have.
 #[derive(Clone, Copy)]
@@ -15,7 +15,7 @@ struct Position {
 impl Program {
     /// The largest size of a message in bytes, header included; `None` if a member is
     /// unbounded. A few bytes too large where padding depends on the content.
-    pub(crate) fn serialized_len_max(&self) -> Option<usize> {
+    pub fn serialized_len_max(&self) -> Option<usize> {
         let end = Position {
             bytes: 0,
             is_exact: true,

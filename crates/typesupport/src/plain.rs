@@ -7,21 +7,21 @@
 
 use std::ops::Range;
 
-use super::cursor::HEADER_BYTES;
-use super::program::{Op, Program};
+use crate::cursor::HEADER_BYTES;
+use crate::program::{Op, Program};
 
 /// Gaps, and ranges of booleans, of one type. A type with more is not plain, because they
 /// are visited for each message.
 const RANGES_MAX: usize = 256;
 
 /// Alignment of loaned memory, bytes.
-pub(crate) const BODY_ALIGN: usize = 64;
+pub const BODY_ALIGN: usize = 64;
 
 /// Bytes of a plain struct that are not numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct PlainLayout {
+pub struct PlainLayout {
     /// Size of the struct, bytes.
-    pub(crate) size_of: usize,
+    pub size_of: usize,
     /// Its alignment, bytes.
     align: usize,
     /// Bytes between members, and after the last one.
@@ -38,7 +38,7 @@ struct Walk {
 
 impl PlainLayout {
     /// The layout of a type, if it is plain on this machine.
-    pub(super) fn of(program: &Program) -> Option<Self> {
+    pub fn of(program: &Program) -> Option<Self> {
         if cfg!(target_endian = "big") {
             return None;
         }
@@ -62,7 +62,7 @@ impl PlainLayout {
     }
 
     /// Zeroes the gaps, because their bytes may be of an earlier message.
-    pub(crate) fn clear_gaps(&self, body: &mut [u8]) {
+    pub fn clear_gaps(&self, body: &mut [u8]) {
         for gap in &self.gaps {
             if let Some(bytes) = body.get_mut(gap.clone()) {
                 bytes.fill(0);
@@ -73,7 +73,7 @@ impl PlainLayout {
     /// The struct in a payload. `None` if the payload has to be decoded. Then its byte
     /// order or representation differs, it is too short or unaligned, or a boolean is
     /// neither 0 nor 1.
-    pub(crate) fn view<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]> {
+    pub fn view<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]> {
         let body = match payload.split_first_chunk::<HEADER_BYTES>()? {
             ([0, 1, ..], body) => body.get(..self.size_of)?,
             _ => return None,

@@ -2,11 +2,11 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::abi::{MessageMember, MessageMembers};
+use crate::introspection::{MessageMember, MessageMembers};
 
 /// The language of the structs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Language {
+pub enum Language {
     /// `rosidl_generator_c`.
     C,
     /// `rosidl_generator_cpp` with libstdc++.
@@ -18,12 +18,17 @@ pub(crate) enum Language {
 pub(super) const DEPTH_MAX: usize = 64;
 
 /// Field types (`rosidl_typesupport_introspection_cpp/field_types.hpp`).
-pub(crate) mod type_id {
-    pub(crate) const LONG_DOUBLE: u8 = 3;
-    pub(crate) const BOOLEAN: u8 = 6;
-    pub(crate) const STRING: u8 = 16;
-    pub(crate) const WSTRING: u8 = 17;
-    pub(crate) const MESSAGE: u8 = 18;
+pub mod type_id {
+    /// Refused: CDR of ROS 2 has none.
+    pub const LONG_DOUBLE: u8 = 3;
+    /// `bool`.
+    pub const BOOLEAN: u8 = 6;
+    /// `string`.
+    pub const STRING: u8 = 16;
+    /// `wstring`.
+    pub const WSTRING: u8 = 17;
+    /// A nested message.
+    pub const MESSAGE: u8 = 18;
 }
 
 /// Bytes of a number; `None` for other types.
@@ -51,7 +56,7 @@ unsafe fn name(text: *const c_char) -> &'static str {
 ///
 /// # Safety
 /// The members are those of a type of rosidl.
-pub(super) unsafe fn dds_name(members: &MessageMembers) -> String {
+pub unsafe fn dds_name(members: &MessageMembers) -> String {
     // SAFETY: as for this function.
     let (namespace, name) = unsafe { names(members) };
     let namespace = namespace.replace("__", "::");

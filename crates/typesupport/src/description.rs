@@ -9,11 +9,11 @@ use pteros_msg::describe::{Field, FieldType, IndividualTypeDescription, TypeDesc
 use pteros_msg::dynamic::DynamicType;
 use pteros_runtime::content_filter::BuildType;
 
-use super::members::{self, DEPTH_MAX, type_id as introspected};
-use crate::abi::{MessageMember, MessageMembers};
+use crate::introspection::{MessageMember, MessageMembers};
+use crate::members::{self, DEPTH_MAX, type_id as introspected};
 
 /// A type given by its introspection.
-pub(crate) struct IntrospectedType {
+pub struct IntrospectedType {
     members: *const MessageMembers,
 }
 
@@ -25,13 +25,13 @@ unsafe impl Sync for IntrospectedType {}
 impl IntrospectedType {
     /// # Safety
     /// The members are those of a type of rosidl, which live for ever.
-    pub(super) unsafe fn new(members: &MessageMembers) -> Self {
+    pub unsafe fn new(members: &MessageMembers) -> Self {
         Self { members }
     }
 
     /// Builds the description. `None` for a type with a member that ROS 2 does not
     /// describe.
-    pub(super) fn describe(&self) -> Option<TypeDescription> {
+    pub fn describe(&self) -> Option<TypeDescription> {
         let mut referenced = Vec::new();
         // SAFETY: by contract of `new`.
         let type_description =

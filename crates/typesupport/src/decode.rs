@@ -2,17 +2,17 @@
 
 use std::ffi::c_void;
 
-use super::cursor::Reader;
-use super::program::{Op, Program, UNBOUNDED};
-use super::strings;
-use crate::error::{Failure, Outcome};
+use crate::cursor::Reader;
+use crate::failure::{Failure, Outcome};
+use crate::program::{Op, Program, UNBOUNDED};
+use crate::strings;
 
 impl Program {
     /// Deserializes a message. After a failure the struct holds a part of it.
     ///
     /// # Safety
     /// `message` points to an initialized struct of the type, which nothing else uses.
-    pub(crate) unsafe fn decode(&self, payload: &[u8], message: *mut c_void) -> Outcome {
+    pub unsafe fn decode(&self, payload: &[u8], message: *mut c_void) -> Outcome {
         let mut from = Reader::new(payload)?;
         // SAFETY: as for this function.
         unsafe { self.read(&mut from, message) }
