@@ -16,6 +16,7 @@ use pteros_msg::cdr::{
 };
 use pteros_msg::message::Message;
 use pteros_msg::plain::{FixedLayout, bytes_of, values_in, values_in_mut};
+use pteros_msg::type_support::MessageTypeSupport;
 use pteros_msg::view::{Viewable, view_payload};
 use pteros_runtime::error::PublishError;
 use pteros_runtime::outbound::SerializedPayload;
@@ -265,6 +266,28 @@ impl PublisherCore {
             Some(chunk) => Ok(LoanMemory::Chunk(chunk)),
             None => Ok(LoanMemory::heap(&self.memory, len)),
         }
+    }
+}
+
+/// For client libraries of other languages, which write the payload themselves.
+impl<T: MessageTypeSupport> Publisher<T> {
+    /// Shared memory for a payload of that size. `None` if no subscription reads it there.
+    ///
+    /// # Errors
+    /// As [`Publisher::borrow_loaned_message`].
+    #[doc(hidden)]
+    pub fn loan_chunk(&self, len: usize) -> Result<Option<Chunk>, PublishError> {
+        let chunk = self.raw.node.core().loan(&self.raw.endpoint, len);
+        chunk.map_err(|error| self.raw.with_ros_topic(error))
+    }
+
+    /// Publishes a payload that was written in place.
+    ///
+    /// # Errors
+    /// See [`PublishError`].
+    #[doc(hidden)]
+    pub fn publish_payload(&self, payload: SerializedPayload) -> Result<(), PublishError> {
+        self.raw.send(&mut payload.of_type(TypeId::of::<T>()))
     }
 }
 

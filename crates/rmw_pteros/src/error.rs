@@ -4,6 +4,8 @@ use std::ffi::{CStr, c_char};
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use pteros_typesupport::FailureKind;
+
 use crate::abi::{EventCallback, Ret, ret};
 use crate::host;
 
@@ -47,14 +49,6 @@ impl Failure {
         Self::new(ret::ERROR, text.to_string())
     }
 
-    /// A payload is not of its type.
-    pub(crate) fn undecodable(text: impl Display) -> Self {
-        Self {
-            cause: Cause::Payload,
-            ..Self::error(text)
-        }
-    }
-
     pub(crate) fn unsupported(what: &str) -> Self {
         Self::new(ret::UNSUPPORTED, format!("{what} is not supported"))
     }
@@ -77,10 +71,26 @@ impl Failure {
 /// Splits the outcome of decoding a received sample. A sample that is not of its type is
 /// an error of its sender and is dropped ([`pteros_runtime::Core::take_decoded`]).
 /// Another failure is returned to the caller.
-pub(crate) fn received<T>(decoded: Outcome<T>) -> Result<Outcome<T>, String> {
-    match decoded {
+pub(crate) fn received<T>(decoded: Result<T, impl Into<Failure>>) -> Result<Outcome<T>, String> {
+    match decoded.map_err(Into::into) {
         Err(failure) if failure.cause == Cause::Payload => Err(failure.text),
         outcome => Ok(outcome),
+    }
+}
+
+impl From<pteros_typesupport::Failure> for Failure {
+    fn from(failure: pteros_typesupport::Failure) -> Self {
+        let (code, cause) = match failure.kind {
+            FailureKind::Struct => (ret::ERROR, Cause::Caller),
+            FailureKind::Unsupported => (ret::UNSUPPORTED, Cause::Caller),
+            FailureKind::Memory => (ret::BAD_ALLOC, Cause::Caller),
+            FailureKind::Payload => (ret::ERROR, Cause::Payload),
+        };
+        Self {
+            code,
+            text: failure.text,
+            cause,
+        }
     }
 }
 

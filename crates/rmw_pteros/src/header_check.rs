@@ -20,7 +20,7 @@ use crate::abi::*;
 use crate::event::kind;
 use crate::network_flow;
 use crate::qos;
-use crate::typesupport::type_id;
+use pteros_typesupport::type_id;
 
 /// A structure on both sides.
 struct Layout {
@@ -610,7 +610,11 @@ fn check_qos(said: &BTreeMap<String, u64>) {
 /// with or without an installation.
 #[test]
 fn every_structure_of_the_abi_is_compared_with_all_its_fields() {
-    let text = include_str!("abi.rs");
+    let text = [
+        include_str!("abi.rs"),
+        include_str!("../../typesupport/src/introspection.rs"),
+    ]
+    .concat();
     let compared: BTreeMap<&str, usize> = c_layouts()
         .iter()
         .map(|layout| (layout.rust, layout.fields.len()))

@@ -21,11 +21,11 @@ use crate::error::{
 };
 use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
-use crate::loan::{Loans, PayloadMemory};
 use crate::node::{self, NodeState};
-use crate::typesupport::{self, HEADER, MessageType, PlainLayout};
+use crate::typesupport::{self, MessageType};
 use crate::user_message::UserMessage;
 use crate::{network_flow, qos};
+use pteros_typesupport::{HEADER, Loans, PayloadMemory, PlainLayout};
 
 /// State behind a publisher handle.
 pub(crate) struct PublisherState {

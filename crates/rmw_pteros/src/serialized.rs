@@ -59,8 +59,9 @@ pub unsafe extern "C" fn rmw_serialize(
             let program = typesupport::program(type_support)?;
             let serialized = non_null_mut(serialized, "serialized_message")?;
             let len = program.serialized_len(message)?;
-            program.encode(message, reserve(serialized, len)?)
+            program.encode(message, reserve(serialized, len)?)?;
         }
+        Ok(())
     })
 }
 
@@ -77,8 +78,9 @@ pub unsafe extern "C" fn rmw_deserialize(
         // SAFETY: the contract of rmw (lib.rs).
         unsafe {
             let program = typesupport::program(type_support)?;
-            program.decode(bytes(non_null(serialized, "serialized_message")?), message)
+            program.decode(bytes(non_null(serialized, "serialized_message")?), message)?;
         }
+        Ok(())
     })
 }
 

@@ -15,7 +15,7 @@ use pteros_runtime::reader::DeliveryForm;
 use pteros_runtime::sample::{SampleBody, SharedValue};
 
 use crate::error::Outcome;
-use crate::typesupport::{Program, Struct};
+use pteros_typesupport::{Program, Struct};
 
 /// A publisher's message for subscriptions of its context.
 pub(crate) struct SharedMessage {
@@ -118,15 +118,15 @@ pub(crate) unsafe fn take_into(
     if let SampleBody::Shared(value) = &mut body {
         if let Some(own) = own_struct_of(value, program) {
             // SAFETY: as for this function; the other struct is ours alone.
-            return unsafe { program.move_into(own.address_mut(), message) };
+            return Ok(unsafe { program.move_into(own.address_mut(), message) }?);
         }
         if let Some(shared) = struct_of(value, program) {
             // SAFETY: as for this function.
-            return unsafe { program.copy(shared.address(), message) };
+            return Ok(unsafe { program.copy(shared.address(), message) }?);
         }
     }
     // SAFETY: as for this function.
-    unsafe { program.decode(&into_payload(body), message) }
+    Ok(unsafe { program.decode(&into_payload(body), message) }?)
 }
 
 /// As [`struct_of`], mutable; `None` if there is another owner.

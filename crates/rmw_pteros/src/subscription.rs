@@ -20,11 +20,12 @@ use crate::error::{
 use crate::event::{self, EventState};
 use crate::handle::{Handle, c_name};
 use crate::listener::DataWaiter;
-use crate::loan::{self, Loans, ReceivedLoan};
+use crate::loan::{self, ReceivedLoan};
 use crate::node::{self, NodeState};
 use crate::publisher::{NO_LOANS, check_topic, type_hash_entry};
-use crate::typesupport::{self, MessageType, PlainLayout};
+use crate::typesupport::{self, MessageType};
 use crate::{network_flow, qos, serialized, shared_message};
+use pteros_typesupport::{Loans, PlainLayout};
 
 /// State behind a subscription handle.
 pub(crate) struct SubscriptionState {

@@ -15,7 +15,7 @@ use pteros_runtime::shm_transport::Chunk;
 
 use crate::error::Outcome;
 use crate::shared_message::SharedMessage;
-use crate::typesupport::Program;
+use pteros_typesupport::Program;
 
 /// A message of the user that is being published.
 pub(crate) struct UserMessage<'m> {
@@ -103,7 +103,7 @@ impl<'m> UserMessage<'m> {
 
 /// Logs a failure. A message that another thread changes meanwhile can no longer be
 /// refused.
-fn report(encoded: Outcome) {
+fn report(encoded: pteros_typesupport::Outcome) {
     if let Err(failure) = encoded {
         tracing::error!("{}", failure.text);
     }

@@ -4,8 +4,8 @@
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    bench, dist, flood, fuzz, generate, mutants, namespace, nightly, peers, picture, prose, ros2,
-    test, tidy, wheel,
+    bench, c_library, dist, flood, fuzz, generate, mutants, namespace, nightly, peers, picture,
+    prose, ros2, test, tidy, wheel,
 };
 
 /// Tasks of the project.
@@ -66,6 +66,8 @@ pub enum Task {
     Dist(dist::Arguments),
     /// Build the Python wheel
     Wheel(wheel::Arguments),
+    /// Build and install libpteros, the C library
+    CLibrary(c_library::Arguments),
     #[command(hide = true)]
     FloodInside(flood::Arguments),
     #[command(hide = true)]

@@ -4,6 +4,7 @@
 mod bench;
 mod book;
 mod build_time;
+mod c_library;
 mod checkout;
 mod command;
 mod corpus;
@@ -79,6 +80,7 @@ fn main() -> Result<()> {
         Task::Picture(arguments) => say(picture::run(arguments)?),
         Task::Dist(arguments) => say(dist::run(&arguments)?),
         Task::Wheel(arguments) => say(wheel::run(arguments)?),
+        Task::CLibrary(arguments) => say(c_library::run(&arguments)?),
     };
     std::process::exit(i32::from(!has_passed))
 }

@@ -26,7 +26,8 @@ const FILE_LINES_MAX: usize = 900;
 const FUNCTION_LINES_MAX: usize = 120;
 
 /// Files, and folders, that may contain `unsafe`. The folders are the plug-in for ROS 2
-/// and its tests, whose interface is a C ABI. Those of `python` call Python's C API and
+/// and its tests, and the C API, whose interfaces are C ABIs, and what both use to read
+/// structs of C and C++. Those of `python` call Python's C API and
 /// replace signal handlers. The last but one is the counting allocator of a test.
 /// The last is a program over another stack, whose loan API is unsafe.
 const UNSAFE_FILES: &[&str] = &[
@@ -35,8 +36,10 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/shm/src/chunk.rs",
     "crates/shm/src/memory.rs",
     "crates/container/src/loader.rs",
+    "crates/typesupport/src/",
     "crates/rmw_pteros/src/",
     "crates/rmw_pteros/tests/",
+    "crates/c/src/",
     "crates/python/src/ffi.rs",
     "crates/python/src/raw_message.rs",
     "crates/test_support/src/allocations.rs",
@@ -55,6 +58,8 @@ const PLATFORM_ALLOW_LIST: &[&str] = &[
     "crates/pteros/src/executors/isolated.rs",
     "crates/rcl/src/local_time.rs",
     "crates/pteros/build.rs",
+    "crates/c/build.rs",
+    "crates/c/tests/",
     "crates/bag/src/player/state.rs",
     "crates/bag_components/src/recorder.rs",
     "crates/container/src/container/executors.rs",

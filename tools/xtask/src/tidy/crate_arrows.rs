@@ -68,10 +68,28 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     ("pteros-dylib", &["pteros"]),
+    // Structs of C and C++, for the plug-in and the C API.
+    ("pteros-typesupport", &["pteros-msg", "pteros-runtime"]),
     // The C ABI of rmw, a leaf over the runtime.
     (
         "pteros-rmw",
-        &["pteros-msg", "pteros-runtime", "pteros-rcl", "pteros-zenoh"],
+        &[
+            "pteros-msg",
+            "pteros-runtime",
+            "pteros-rcl",
+            "pteros-typesupport",
+            "pteros-zenoh",
+        ],
+    ),
+    // The C API, a leaf over the Rust client library, as Python.
+    (
+        "pteros-c",
+        &[
+            "pteros-msg",
+            "pteros-runtime",
+            "pteros",
+            "pteros-typesupport",
+        ],
     ),
     // The extension module of Python, a leaf over the client library core. pteros for
     // contexts, launch for Python launch files, net for Ctrl-C.
@@ -124,6 +142,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-launch",
             "pteros-net",
             "pteros-security",
+            "pteros-typesupport",
             "pteros-zenoh",
         ],
     ),

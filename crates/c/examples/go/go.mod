@@ -1,0 +1,3 @@
+module pteros_listener
+
+go 1.20

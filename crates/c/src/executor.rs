@@ -1,0 +1,193 @@
+//! Executors: the thread that spins receives messages and calls callbacks. An executor can
+//! be part of another event loop, by a pollable descriptor.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use parking_lot::{Mutex, MutexGuard};
+use pteros::executors::{ExecutorHandle, PolledExecutor, SingleThreadedExecutor};
+
+use crate::argument::{output, required, timeout};
+use crate::context::PterosContext;
+use crate::error::{self, Error, Outcome, Status};
+use crate::node::PterosNode;
+
+/// `pteros_executor_t`.
+pub struct PterosExecutor {
+    handle: ExecutorHandle,
+    turn: Mutex<Turn>,
+}
+
+/// Who waits for work.
+enum Turn {
+    /// The thread that spins.
+    Spinning(SingleThreadedExecutor),
+    /// The program's event loop, by a descriptor.
+    Polled(PolledExecutor),
+    /// The descriptor could not be made.
+    Lost,
+}
+
+impl PterosExecutor {
+    fn turn(&self) -> Outcome<MutexGuard<'_, Turn>> {
+        self.turn.try_lock().ok_or_else(|| {
+            Error::failed(
+                "the executor spins already, in another thread or below this callback; give \
+                 that thread an executor of its own",
+            )
+        })
+    }
+
+    fn spin<T>(&self, spin: impl FnOnce(&SingleThreadedExecutor) -> T) -> Outcome<T> {
+        match &*self.turn()? {
+            Turn::Spinning(executor) => Ok(spin(executor)),
+            Turn::Polled(_) | Turn::Lost => Err(Error::failed(
+                "the executor has a descriptor; call pteros_executor_spin_some when it is \
+                 readable",
+            )),
+        }
+    }
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_new(
+    context: Option<&PterosContext>,
+) -> Option<Box<PterosExecutor>> {
+    error::create("pteros_executor_new", || {
+        let executor = SingleThreadedExecutor::new(&required(context, "context")?.0);
+        Ok(PterosExecutor {
+            handle: executor.handle(),
+            turn: Mutex::new(Turn::Spinning(executor)),
+        })
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_free(executor: Option<Box<PterosExecutor>>) {
+    error::free("pteros_executor_free", executor);
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_add_node(
+    executor: Option<&PterosExecutor>,
+    node: Option<&PterosNode>,
+) -> Status {
+    error::run("pteros_executor_add_node", || {
+        let node = &required(node, "node")?.node;
+        Ok(required(executor, "executor")?.handle.add_node(node)?)
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_remove_node(
+    executor: Option<&PterosExecutor>,
+    node: Option<&PterosNode>,
+) -> Status {
+    error::run("pteros_executor_remove_node", || {
+        let node = &required(node, "node")?.node;
+        if required(executor, "executor")?.handle.remove_node(node) {
+            return Ok(());
+        }
+        Err(Error::argument(format!(
+            "node {:?} is not in this executor",
+            node.fully_qualified_name()
+        )))
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_spin(executor: Option<&PterosExecutor>) -> Status {
+    error::run("pteros_executor_spin", || {
+        required(executor, "executor")?.spin(SingleThreadedExecutor::spin)
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_spin_once(
+    executor: Option<&PterosExecutor>,
+    timeout_ns: i64,
+    ran: Option<&mut bool>,
+) -> Status {
+    error::run("pteros_executor_spin_once", || {
+        let executor = required(executor, "executor")?;
+        let any = executor.spin(|executor| executor.spin_once(timeout(timeout_ns)))?;
+        if let Some(ran) = ran {
+            *ran = any;
+        }
+        Ok(())
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_spin_some(
+    executor: Option<&PterosExecutor>,
+    ran: Option<&mut usize>,
+) -> Status {
+    error::run("pteros_executor_spin_some", || {
+        let count = match &*required(executor, "executor")?.turn()? {
+            Turn::Spinning(executor) => executor.spin_some(),
+            Turn::Polled(executor) => executor.spin_some(),
+            Turn::Lost => 0,
+        };
+        if let Some(ran) = ran {
+            *ran = count;
+        }
+        Ok(())
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_spin_for(
+    executor: Option<&PterosExecutor>,
+    duration_ns: i64,
+) -> Status {
+    error::run("pteros_executor_spin_for", || {
+        let executor = required(executor, "executor")?;
+        let spin =
+            |executor: &SingleThreadedExecutor| executor.spin_until(|| false, timeout(duration_ns));
+        executor.spin(spin).map(drop)
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_cancel(executor: Option<&PterosExecutor>) -> Status {
+    error::run("pteros_executor_cancel", || {
+        required(executor, "executor")?.handle.cancel();
+        Ok(())
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_executor_fd(
+    executor: Option<&PterosExecutor>,
+    fd: Option<&mut i32>,
+) -> Status {
+    error::run("pteros_executor_fd", || {
+        let fd = output(fd, "fd")?;
+        let mut turn = required(executor, "executor")?.turn()?;
+        *turn = match std::mem::replace(&mut *turn, Turn::Lost) {
+            Turn::Spinning(executor) => {
+                Turn::Polled(PolledExecutor::new(executor).map_err(Error::failed)?)
+            }
+            kept => kept,
+        };
+        match &*turn {
+            Turn::Polled(executor) => *fd = executor.as_fd().as_raw_fd(),
+            Turn::Spinning(_) | Turn::Lost => {
+                return Err(Error::failed(
+                    "the executor has no descriptor: an earlier call could not make one",
+                ));
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,139 @@
+//! Subscriptions, with a callback or polled.
+
+use std::ffi::{CString, c_char, c_void};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pteros::{QosProfile, Sample, SampleInfo, Subscription, SubscriptionOptions};
+use pteros_typesupport::CMessageTable;
+
+use crate::argument::{c_text, null, output, required, text};
+use crate::callback::{FreeUser, UserData};
+use crate::error::{self, Status};
+use crate::message::CMessage;
+use crate::node::PterosNode;
+use crate::qos::{self, CQos};
+use crate::types;
+
+/// `pteros_subscription_t`.
+pub struct PterosSubscription {
+    subscription: Subscription<CMessage>,
+    topic: CString,
+}
+
+/// `pteros_message_info_t`.
+#[repr(C)]
+pub struct MessageInfo {
+    /// Nanoseconds since 1970; 0 if the publisher sent none.
+    source_timestamp: i64,
+    received_timestamp: i64,
+    sequence_number: i64,
+    publisher_gid: [u8; 16],
+}
+
+impl MessageInfo {
+    pub(crate) fn of(info: &SampleInfo) -> Self {
+        Self {
+            source_timestamp: info.source_timestamp.map_or(0, nanoseconds),
+            received_timestamp: nanoseconds(info.received_timestamp),
+            sequence_number: info.sequence,
+            publisher_gid: info.publisher_gid.to_bytes(),
+        }
+    }
+}
+
+fn nanoseconds(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// `pteros_message_callback_t`.
+type MessageCallback =
+    Option<extern "C" fn(message: *const c_void, info: *const MessageInfo, user: *mut c_void)>;
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_subscription_new(
+    node: Option<&PterosNode>,
+    table: *const CMessageTable,
+    topic: *const c_char,
+    qos: Option<&CQos>,
+    callback: MessageCallback,
+    user: *mut c_void,
+    free_user: FreeUser,
+) -> Option<Box<PterosSubscription>> {
+    let user = UserData::new(user, free_user);
+    error::create("pteros_subscription_new", || {
+        let node = &required(node, "node")?.node;
+        let ty = types::message(table)?;
+        let mut options = SubscriptionOptions::<CMessage>::of_type(&ty, text(topic, "topic")?);
+        options.qos = qos::profile(qos, QosProfile::default())?;
+        let subscription = match callback {
+            Some(callback) => {
+                node.create_subscription(options, move |sample: Sample<CMessage>| {
+                    let info = MessageInfo::of(sample.info());
+                    callback(sample.address(), &raw const info, user.pointer());
+                })?
+            }
+            None => node.create_polled_subscription(options)?,
+        };
+        Ok(PterosSubscription {
+            topic: c_text(subscription.topic()),
+            subscription,
+        })
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_subscription_free(subscription: Option<Box<PterosSubscription>>) {
+    error::free("pteros_subscription_free", subscription);
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_subscription_take(
+    subscription: Option<&PterosSubscription>,
+    message: *mut c_void,
+    info: Option<&mut MessageInfo>,
+    taken: Option<&mut bool>,
+) -> Status {
+    error::run("pteros_subscription_take", || {
+        let subscription = &required(subscription, "subscription")?.subscription;
+        let taken = output(taken, "taken")?;
+        *taken = false;
+        if message.is_null() {
+            return Err(null("message"));
+        }
+        let Some(sample) = subscription.take() else {
+            return Ok(());
+        };
+        // SAFETY: the contract of C (lib.rs).
+        unsafe { sample.copy_to(message) }?;
+        if let Some(info) = info {
+            *info = MessageInfo::of(sample.info());
+        }
+        *taken = true;
+        Ok(())
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_subscription_topic(
+    subscription: Option<&PterosSubscription>,
+) -> *const c_char {
+    error::value("pteros_subscription_topic", c"".as_ptr(), || {
+        Ok(required(subscription, "subscription")?.topic.as_ptr())
+    })
+}
+
+/// See `pteros.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_subscription_matched_count(
+    subscription: Option<&PterosSubscription>,
+) -> usize {
+    error::value("pteros_subscription_matched_count", 0, || {
+        let subscription = required(subscription, "subscription")?;
+        Ok(subscription.subscription.matched_count())
+    })
+}

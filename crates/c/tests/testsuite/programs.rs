@@ -1,0 +1,62 @@
+//! Programs of C and C++ that check themselves, and print "passed".
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Compiler, Program, c_compilers, cpp_compilers, shared_library};
+
+fn passes(compilers: Vec<Compiler>, source: &str, domain: u32) {
+    for compiler in compilers {
+        let program = Program::start(&compiler.build(source), domain, &[]);
+        let lines = program.finish();
+        assert!(lines.iter().any(|line| line == "passed"), "{lines:#?}");
+    }
+}
+
+#[test]
+fn services_parameters_graph_and_errors_work_from_c() {
+    passes(c_compilers(), "tests/programs/services.c", 130);
+}
+
+#[test]
+fn goals_succeed_are_rejected_and_cancelled_from_c() {
+    passes(c_compilers(), "tests/programs/actions.c", 131);
+}
+
+#[test]
+fn handles_of_cpp_are_raii_and_callbacks_are_lambdas() {
+    passes(cpp_compilers(), "examples/adder.cpp", 132);
+}
+
+#[test]
+fn the_library_exports_what_its_header_declares_and_abi_txt_lists() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
+    let abi = read("abi.txt");
+    let listed: BTreeSet<&str> = abi.lines().collect();
+    let headers = ["include/pteros/types.h", "include/pteros/pteros.h"]
+        .map(read)
+        .concat();
+    let declared: BTreeSet<&str> = headers
+        .split("PTEROS_API ")
+        .skip(1)
+        .filter_map(|rest| rest.split_once('('))
+        .filter_map(|(before, _)| before.split([' ', '*']).next_back())
+        .filter(|name| name.starts_with("pteros_"))
+        .collect();
+    assert_eq!(declared, listed, "abi.txt is another list than the headers");
+    let output = Command::new("nm")
+        .args(["--dynamic", "--defined-only"])
+        .arg(shared_library())
+        .output();
+    let Ok(output) = output else {
+        return;
+    };
+    let text = String::from_utf8(output.stdout).unwrap();
+    let exported: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.split(' ').nth(2))
+        .collect();
+    assert_eq!(exported, listed, "the library exports another list");
+}

@@ -1,0 +1,74 @@
+//! Finalization of C structs that no typesupport library finalizes: frees the memory of
+//! their strings and sequences.
+
+use std::ffi::c_void;
+
+use crate::program::{Op, Program};
+use crate::sequence::{CSequence, Elements, OwnedStruct, finalize_strings};
+
+impl Program {
+    /// Frees the memory that a struct of a [`CMessageType`](crate::CMessageType) owns,
+    /// and empties its strings and sequences. The struct itself stays.
+    ///
+    /// # Safety
+    /// `message` points to an initialized C struct of the type, which nothing else uses.
+    /// Its memory is malloc's.
+    pub unsafe fn finalize(&self, message: *mut c_void) {
+        let message: *mut u8 = message.cast();
+        for op in &self.ops {
+            // SAFETY: offsets of the type.
+            unsafe { self.finalize_op(op, message) };
+        }
+    }
+
+    unsafe fn finalize_op(&self, op: &Op, message: *mut u8) {
+        // SAFETY: the members lie at their offsets, and sequences have as many elements as
+        // they say.
+        unsafe {
+            match op {
+                Op::Numbers { .. } | Op::Bools { .. } => {}
+                Op::Strings { offset, count, .. } => {
+                    finalize_strings(message.add(*offset), *count);
+                }
+                Op::NumberSequence { offset, .. } | Op::BoolSequence { offset, .. } => {
+                    (*message.add(*offset).cast::<CSequence>()).free();
+                }
+                Op::StringSequence { offset, .. } => {
+                    let sequence = &mut *message.add(*offset).cast::<CSequence>();
+                    Elements::Strings.finalize(sequence.data.cast(), sequence.size);
+                    sequence.free();
+                }
+                Op::MessageArray {
+                    offset,
+                    count,
+                    program,
+                } => {
+                    for at in 0..*count {
+                        program.finalize(message.add(offset + at * program.size_of).cast());
+                    }
+                }
+                Op::MessageSequence {
+                    offset, program, ..
+                } => {
+                    let sequence = &mut *message.add(*offset).cast::<CSequence>();
+                    for at in 0..sequence.size {
+                        let element = sequence.data.cast::<u8>().add(at * program.size_of);
+                        program.finalize(element.cast());
+                    }
+                    sequence.free();
+                }
+            }
+        }
+    }
+}
+
+impl OwnedStruct for Program {
+    fn size_of(&self) -> usize {
+        self.size_of
+    }
+
+    unsafe fn free_owned(&self, message: *mut c_void) {
+        // SAFETY: as for this function.
+        unsafe { self.finalize(message) };
+    }
+}
