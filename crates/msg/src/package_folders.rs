@@ -112,9 +112,12 @@ fn search(root: &Path) -> BTreeMap<String, PathBuf> {
             }
             let is_closed = has("package.xml");
             let folders = entries.iter().filter(|entry| entry.is_folder);
-            let searched = folders.filter(|entry| match is_closed {
-                true => entry.name == INNER_FOLDER,
-                false => !entry.name.starts_with('.'),
+            let searched = folders.filter(|entry| {
+                if is_closed {
+                    entry.name == INNER_FOLDER
+                } else {
+                    !entry.name.starts_with('.')
+                }
             });
             deeper.extend(searched.map(|entry| folder.join(&entry.name)));
         }

@@ -158,6 +158,7 @@ pub fn prepare() -> Result<Peers> {
             }),
         ),
         ("rustdds-peer", work.build_rust("rustdds")),
+        ("dust_dds-peer", work.build_rust("dust_dds")),
         ("hiroz-peer", work.build_rust("hiroz")),
         ("ros2-client-peer", work.build_rust("ros2-client")),
         (

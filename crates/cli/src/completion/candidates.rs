@@ -241,9 +241,12 @@ fn of_node(
     let graph = session.discover(&DiscoveryFlags::default());
     let nodes = node_names(&graph, true);
     // The value of an option is among the words, too; it is no such name.
-    let full = |word: &String| match word.starts_with('/') {
-        true => word.clone(),
-        false => format!("/{word}"),
+    let full = |word: &String| {
+        if word.starts_with('/') {
+            word.clone()
+        } else {
+            format!("/{word}")
+        }
     };
     let Some(at) = words.iter().position(|word| nodes.contains(&full(word))) else {
         return Ok(Vec::new());

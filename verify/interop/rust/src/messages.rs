@@ -1,5 +1,8 @@
 //! The message types of the DDS peers: std_msgs/msg/String and UInt8MultiArray.
 
+#[cfg(feature = "dust_dds")]
+use dust_dds::infrastructure::type_support::DdsType;
+#[cfg(feature = "rustdds")]
 use serde::{Deserialize, Serialize};
 
 /// A message with some content.
@@ -21,25 +24,58 @@ pub trait Sample: Sized {
     }
 }
 
-#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "rustdds", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "dust_dds", derive(DdsType))]
+#[cfg_attr(
+    feature = "dust_dds",
+    dust_dds(name = "std_msgs::msg::dds_::String_", extensibility = "final")
+)]
+#[derive(Clone)]
 pub struct Text {
     data: String,
 }
 
-#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "rustdds", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "dust_dds", derive(DdsType))]
+#[cfg_attr(
+    feature = "dust_dds",
+    dust_dds(
+        name = "std_msgs::msg::dds_::MultiArrayDimension_",
+        extensibility = "final"
+    )
+)]
+#[derive(Clone)]
 pub struct Dimension {
     label: String,
     size: u32,
     stride: u32,
 }
 
-#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "rustdds", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "dust_dds", derive(DdsType))]
+#[cfg_attr(
+    feature = "dust_dds",
+    dust_dds(
+        name = "std_msgs::msg::dds_::MultiArrayLayout_",
+        extensibility = "final"
+    )
+)]
+#[derive(Clone)]
 pub struct Layout {
     dim: Vec<Dimension>,
     data_offset: u32,
 }
 
-#[derive(Serialize, Deserialize)]
+#[cfg_attr(feature = "rustdds", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "dust_dds", derive(DdsType))]
+#[cfg_attr(
+    feature = "dust_dds",
+    dust_dds(
+        name = "std_msgs::msg::dds_::UInt8MultiArray_",
+        extensibility = "final"
+    )
+)]
+#[derive(Clone)]
 pub struct Bytes {
     layout: Layout,
     data: Vec<u8>,

@@ -1,6 +1,6 @@
 //! Interoperability with other DDS implementations: Debian's Cyclone DDS and Fast
-//! DDS, PyPI's Cyclone DDS. Every test case runs with each of them. The crate rustdds
-//! runs the cases of topics, discovery and loss.
+//! DDS, PyPI's Cyclone DDS. Every test case runs with each of them. The crates rustdds and
+//! dust_dds run the cases of topics, discovery and loss.
 //!
 //! `cargo xtask test` builds the peers (verify/interop/README.md) and runs this in a
 //! private network, once with and once without multicast on loopback. Without peers
@@ -97,7 +97,7 @@ test_cases! {
 }
 
 test_cases! {
-    [rustdds RustDds]
+    [rustdds RustDds, dust_dds DustDds]
     pub_sub:
         their_subscription_gets_our_messages,
         our_subscription_gets_their_messages,
