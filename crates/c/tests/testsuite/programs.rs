@@ -16,17 +16,17 @@ fn passes(compilers: Vec<Compiler>, source: &str, domain: u32) {
 
 #[test]
 fn services_parameters_graph_and_errors_work_from_c() {
-    passes(c_compilers(), "tests/programs/services.c", 130);
+    passes(c_compilers(), "tests/programs/services.c", 175);
 }
 
 #[test]
 fn goals_succeed_are_rejected_and_cancelled_from_c() {
-    passes(c_compilers(), "tests/programs/actions.c", 131);
+    passes(c_compilers(), "tests/programs/actions.c", 176);
 }
 
 #[test]
 fn handles_of_cpp_are_raii_and_callbacks_are_lambdas() {
-    passes(cpp_compilers(), "examples/adder.cpp", 132);
+    passes(cpp_compilers(), "examples/adder.cpp", 177);
 }
 
 #[test]
