@@ -436,9 +436,10 @@ const KEYWORDS: &[&str] = &[
 
 /// The name of a field; one that is a keyword gets a `_` behind.
 fn c_field(name: &str) -> String {
-    match KEYWORDS.contains(&name) {
-        true => format!("{name}_"),
-        false => name.into(),
+    if KEYWORDS.contains(&name) {
+        format!("{name}_")
+    } else {
+        name.into()
     }
 }
 

@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Packages that the programs use.
-const PACKAGES: [&str; 4] = [
+const PACKAGES: [&str; 5] = [
     "std_msgs",
     "std_srvs",
     "example_interfaces",
     "geometry_msgs",
+    "test_msgs",
 ];
 
 pub(crate) fn crate_folder() -> &'static Path {

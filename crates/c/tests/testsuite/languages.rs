@@ -70,7 +70,7 @@ fn a_listener_of_go_hears_rust() {
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");
-    is_heard(&program, 133, &[]);
+    is_heard(&program, 178, &[]);
 }
 
 #[test]
@@ -104,5 +104,5 @@ fn a_listener_of_node_js_hears_rust() {
     assert!(output.status.success(), "{errors}");
     let script = crate_folder().join("examples/node/listener.js");
     let arguments = [script.to_str().unwrap(), addon.to_str().unwrap()];
-    is_heard(Path::new("node"), 134, &arguments);
+    is_heard(Path::new("node"), 179, &arguments);
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use pteros::msg::cdr::Representation;
+use pteros::msg::dynamic::{DynamicMessage, DynamicType};
+
 use crate::harness::{Compiler, Program, c_compilers, cpp_compilers, shared_library};
 
 fn passes(compilers: Vec<Compiler>, source: &str, domain: u32) {
@@ -16,17 +19,17 @@ fn passes(compilers: Vec<Compiler>, source: &str, domain: u32) {
 
 #[test]
 fn services_parameters_graph_and_errors_work_from_c() {
-    passes(c_compilers(), "tests/programs/services.c", 130);
+    passes(c_compilers(), "tests/programs/services.c", 175);
 }
 
 #[test]
 fn goals_succeed_are_rejected_and_cancelled_from_c() {
-    passes(c_compilers(), "tests/programs/actions.c", 131);
+    passes(c_compilers(), "tests/programs/actions.c", 176);
 }
 
 #[test]
 fn handles_of_cpp_are_raii_and_callbacks_are_lambdas() {
-    passes(cpp_compilers(), "examples/adder.cpp", 132);
+    passes(cpp_compilers(), "examples/adder.cpp", 177);
 }
 
 #[test]
@@ -59,4 +62,24 @@ fn the_library_exports_what_its_header_declares_and_abi_txt_lists() {
         .filter_map(|line| line.split(' ').nth(2))
         .collect();
     assert_eq!(exported, listed, "the library exports another list");
+}
+
+#[test]
+fn structs_of_all_kinds_of_members_have_the_bytes_of_rust() {
+    for compiler in c_compilers() {
+        let program = compiler.build("tests/programs/all_types.c");
+        let lines = Program::start(&program, 180, &[]).finish();
+        assert_eq!(lines.len(), 8, "{lines:#?}");
+        for line in lines {
+            let (name, hex) = line.split_once(' ').unwrap();
+            let description = pteros::interfaces::library().describe(name).unwrap();
+            let message = DynamicMessage::new(&DynamicType::new(&description).unwrap());
+            let expected = message.to_payload(Representation::Xcdr1);
+            let expected: String = expected.iter().map(|byte| format!("{byte:02x}")).collect();
+            // Rust fills the payload up to a multiple of four, and says so in its header.
+            let body = |hex: &str| hex[8..].to_owned();
+            assert!(body(&expected).starts_with(&body(hex)), "{name}");
+            assert!(expected.len() - hex.len() < 8, "{name}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ fn node(domain: u32, name: &str) -> Node {
 #[test]
 fn a_talker_of_c_is_heard_by_rust() {
     for (at, compiler) in (0..).zip(c_compilers()) {
-        let domain = 120 + at;
+        let domain = 170 + at;
         let node = node(domain, "rust_listener");
         let (sender, heard) = mpsc::channel();
         let _subscription = node
@@ -42,7 +42,7 @@ fn a_talker_of_c_is_heard_by_rust() {
 #[test]
 fn a_listener_of_c_hears_rust_in_an_event_loop_of_its_own() {
     for (at, compiler) in (0..).zip(c_compilers()) {
-        let domain = 124 + at;
+        let domain = 172 + at;
         let node = node(domain, "rust_talker");
         let publisher = node
             .create_publisher::<Text>("chatter".keep_last(50))
@@ -62,8 +62,8 @@ fn programs_of_c_hear_each_other() {
     let [compiler, ..] = c_compilers()[..] else {
         return;
     };
-    let mut listener = Program::start(&compiler.build("examples/listener.c"), 128, &["3"]);
-    let _talker = Program::start(&compiler.build("examples/talker.c"), 128, &["400"]);
+    let mut listener = Program::start(&compiler.build("examples/listener.c"), 174, &["3"]);
+    let _talker = Program::start(&compiler.build("examples/talker.c"), 174, &["400"]);
     listener.expect("I heard: [Hello World: ");
     listener.finish();
 }

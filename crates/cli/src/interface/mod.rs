@@ -1,6 +1,7 @@
 //! `pteros interface`: definitions of message, service and action types. It opens
 //! no network, except for `show --from`.
 
+mod generate;
 mod kinds;
 mod list;
 mod own_packages;
@@ -29,6 +30,8 @@ pub enum InterfaceVerb {
     Packages(packages::Packages),
     /// Output an interface's default values as YAML, ready to be edited
     Proto(proto::Proto),
+    /// Write structs for another language, to be used with its library
+    Generate(generate::Generate),
 }
 
 impl InterfaceVerb {
@@ -40,6 +43,7 @@ impl InterfaceVerb {
             Self::Package(verb) => verb.run(cli),
             Self::Packages(verb) => verb.run(cli),
             Self::Proto(verb) => verb.run(cli),
+            Self::Generate(verb) => verb.run(cli),
         }
     }
 }

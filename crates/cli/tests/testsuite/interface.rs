@@ -324,3 +324,18 @@ fn a_large_definition_is_listed_in_linear_time_or_refused() {
         "nested so often that the listing has more than 4 MiB",
     );
 }
+
+#[test]
+fn c_structs_of_a_package_come_with_those_that_it_uses() {
+    let folder = Folder::new("c_structs");
+    let path = folder.path().display();
+    let sources = run(&format!("interface generate --c {path} std_msgs")).ok();
+    assert_eq!(
+        sources,
+        format!("{path}/builtin_interfaces/builtin_interfaces.c\n{path}/std_msgs/std_msgs.c\n")
+    );
+    let header = fs::read_to_string(folder.path().join("std_msgs/msg/header.h")).unwrap();
+    assert_contains(&header, "  builtin_interfaces__msg__Time stamp;\n");
+    let unknown = run(&format!("interface generate --c {path} std_msg")).failed(1);
+    assert_contains(&unknown, "unknown package 'std_msg'");
+}
