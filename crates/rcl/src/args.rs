@@ -94,15 +94,12 @@ impl Arguments {
             OsString::from(word)
         });
         let (arguments, rest) = Self::parse_os(words)?;
-        let texts = rest.into_iter().map(|word| match word.into_string() {
-            Ok(text) => text,
-            Err(word) => word.to_string_lossy().into_owned(),
-        });
-        Ok((arguments, texts.collect()))
+        Ok((arguments, rest.into_iter().map(lossy).collect()))
     }
 
     /// As [`parse`](Self::parse), and keeps words that are not UTF-8, such as paths. In
-    /// ROS arguments, replacement characters stand for what is not UTF-8.
+    /// ROS arguments other than `--params-file`, replacement characters stand for what is
+    /// not UTF-8.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
@@ -112,14 +109,13 @@ impl Arguments {
         let mut arguments = Arguments::default();
         let mut rest = Vec::new();
         let mut words = words.into_iter();
-        let text = |word: OsString| word.to_string_lossy().into_owned();
         let mut inside = false;
         while let Some(word) = words.next() {
             match (inside, word.to_str()) {
                 (_, Some("--ros-args")) => inside = true,
                 (false, _) => rest.push(word),
                 (true, Some("--")) => inside = false,
-                (true, _) => arguments.take_flag(&text(word), || words.next().map(text))?,
+                (true, _) => arguments.take_flag(&lossy(word), || words.next())?,
             }
         }
         Ok((arguments, rest))
@@ -130,19 +126,16 @@ impl Arguments {
     ///
     /// Replacement characters stand for what is not UTF-8.
     pub fn from_process() -> Result<(Arguments, Vec<String>), ArgumentsError> {
-        Self::parse(
-            std::env::args_os()
-                .skip(1)
-                .map(|word| word.to_string_lossy().into_owned()),
-        )
+        let (arguments, rest) = Self::parse_os(std::env::args_os().skip(1))?;
+        Ok((arguments, rest.into_iter().map(lossy).collect()))
     }
 
     fn take_flag(
         &mut self,
         flag: &str,
-        next: impl FnOnce() -> Option<String>,
+        next: impl FnOnce() -> Option<OsString>,
     ) -> Result<(), ArgumentsError> {
-        let value = |expected| {
+        let word = |expected| {
             next()
                 .filter(|v| v != "--")
                 .ok_or(ArgumentsError::MissingValue {
@@ -150,6 +143,12 @@ impl Arguments {
                     expected,
                 })
         };
+        if flag == "--params-file" {
+            let file = word("a YAML file")?.into();
+            self.parameters.push(ParameterArgument::File(file));
+            return Ok(());
+        }
+        let value = |expected| word(expected).map(lossy);
         match flag {
             "-r" | "--remap" => {
                 let text = value("[NODE:]FROM:=TO")?;
@@ -159,10 +158,6 @@ impl Arguments {
                 let text = value("[NODE:]NAME:=VALUE")?;
                 let setting = parameter(flag, &text)?;
                 self.parameters.push(ParameterArgument::Value(setting));
-            }
-            "--params-file" => {
-                let file = value("a YAML file")?.into();
-                self.parameters.push(ParameterArgument::File(file));
             }
             "-e" | "--enclave" => {
                 let path = value("an enclave's path, as /arm")?;
@@ -351,6 +346,12 @@ fn parameter(flag: &str, text: &str) -> Result<ParameterSetting, ArgumentsError>
         name: name.into(),
         value: value.into(),
     })
+}
+
+/// The text of a word, with replacement characters for what is not UTF-8.
+fn lossy(word: OsString) -> String {
+    let text = word.into_string();
+    text.unwrap_or_else(|word| word.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod find;
 mod info;
 mod list;
-mod lookup;
+pub mod lookup;
 mod send_goal;
 mod type_of;
 

@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use pteros::log::{escape_line, escape_row};
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
+use pteros_bag::BagReader;
 use pteros_bag::definitions::message_type;
-use pteros_bag::{BagReader, MessageFilter};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -31,11 +31,8 @@ impl Cat {
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let library = cli.library()?;
         let mut bag = BagReader::open_with(&self.bag_path, &library)?;
-        let filter = self.topics.filter()?;
+        let filter = self.topics.chosen(&bag)?;
         let topics = bag.topics().to_vec();
-        let chosen = topics.iter().enumerate();
-        let chosen = chosen.filter(|(_, t)| filter.chooses(&t.topic.name, &t.topic.type_name));
-        let chosen: Vec<usize> = chosen.map(|(at, _)| at).collect();
         let types: Vec<Result<DynamicType, String>> = topics
             .iter()
             .map(|t| message_type(&t.topic, &library))
@@ -43,10 +40,6 @@ impl Cat {
         let options = YamlOptions {
             truncate_length: (!cli.console.json).then_some(TRUNCATE_LENGTH),
             ..YamlOptions::default()
-        };
-        let filter = MessageFilter {
-            topics: Some(chosen),
-            ..MessageFilter::default()
         };
         for message in bag.messages(filter).take(self.count.unwrap_or(usize::MAX)) {
             let (Some(recorded), Some(ty)) = (topics.get(message.topic), types.get(message.topic))

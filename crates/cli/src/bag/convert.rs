@@ -37,7 +37,7 @@ impl Convert {
         if self.output.extension().is_some_and(|end| end == "yaml") {
             return self.write_outputs(cli, &mut bag);
         }
-        let filter = chosen(&bag, &self.topics.filter()?);
+        let filter = self.topics.chosen(&bag)?;
         let filter = self.times.restrict(filter, &bag);
         let options = self.output_flags.options()?;
         let metadata = copy_shown(&mut bag, filter, &self.output, options)?;

@@ -1,7 +1,7 @@
 //! `pteros bag filter`: a part of a bag as a new bag.
 
 use super::convert::{copy_shown, report_copy};
-use super::selection::{OutputFlags, TimeFlags, TopicFlags, chosen};
+use super::selection::{OutputFlags, TimeFlags, TopicFlags};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
@@ -28,7 +28,7 @@ impl Filter {
     /// Copies the chosen messages. The exit code is 1 if something could not be read.
     pub fn run(self, cli: &CliContext) -> Result<()> {
         let mut bag = BagReader::open_with(&self.bag_path, &cli.library()?)?;
-        let filter = chosen(&bag, &self.topics.filter()?);
+        let filter = self.topics.chosen(&bag)?;
         let filter = self.times.restrict(filter, &bag);
         let options = self.output_flags.options()?;
         let metadata = copy_shown(&mut bag, filter, &self.output, options)?;

@@ -2,6 +2,7 @@
 
 use super::keyboard::{Key, Keyboard};
 use super::selection::{OutputFlags, qos_overrides};
+use crate::action::lookup::all_actions;
 use crate::cli_context::CliContext;
 use crate::console::Console;
 use crate::exit_errors::Failed;
@@ -9,6 +10,7 @@ use crate::misspelt::{not_published, refuse_misspelt};
 use crate::session::{DiscoveryFlags, Session};
 use anyhow::{Result, bail};
 use clap::Args;
+use pteros::graph::TopicInfo;
 use pteros::local_time::LocalTime;
 use pteros::log::{Severity, escape_line};
 use pteros_bag::topic_filter::NamePattern;
@@ -166,7 +168,7 @@ impl Record {
             context.shared_memory.latency_budget = RECORDER_LATENCY_BUDGET;
             Ok(context)
         })?;
-        self.check_named_topics(cli.console, &session)?;
+        self.refuse_misspelt_names(cli, &session)?;
         let mut recorder = Recorder::start(&session.node, &folder, options)?;
         cli.console
             .note_row(format!("Recording to {}; Ctrl-C ends it", folder.display()));
@@ -210,32 +212,62 @@ impl Record {
         Ok(())
     }
 
-    /// Refuses to record if every named topic is unknown, and close to a known one. Other
-    /// topics are waited for with a warning, because their nodes may start later.
-    fn check_named_topics(&self, console: Console, session: &Session) -> Result<()> {
-        let named = self.topic_names.iter().chain(&self.topics);
-        let named = named.map(|name| session.topic(name));
-        let named = named.collect::<Result<Vec<String>>>()?;
-        let records_more = !self.services.is_empty() || !self.actions.is_empty();
-        if named.is_empty() || records_more || self.all || self.all_topics {
+    /// Refuses to record if every named topic, service, action and type is unknown, and
+    /// close to a known one. Others are waited for, because their nodes may start later.
+    fn refuse_misspelt_names(&self, cli: &CliContext, session: &Session) -> Result<()> {
+        let records_all = self.all || self.all_topics || self.all_services || self.all_actions;
+        if records_all || self.regex.is_some() {
             return Ok(());
         }
         let graph = session.discover(&DiscoveryFlags::default());
-        let known = session.topics(&graph);
-        let known = || known.iter().map(|known| known.name.as_str());
-        let refuse = |name: &String| refuse_misspelt("topic", name, known(), "pteros topic list");
-        let refused: Vec<_> = named.iter().map_while(|name| refuse(name).err()).collect();
-        if refused.len() == named.len()
-            && let Some(error) = refused.into_iter().next()
-        {
-            return Err(error);
+        let topics = session.topics(&graph);
+        let named = self.topic_names.iter().chain(&self.topics);
+        let of_topics = named.map(|name| {
+            let names = topics.iter().map(|known| known.name.as_str());
+            refuse_misspelt("topic", &session.topic(name)?, names, "pteros topic list")
+        });
+        let services = graph.services();
+        let of_services = self.services.iter().map(|name| {
+            let names = services.iter().map(|known| known.name.as_str());
+            let list = "pteros service list";
+            refuse_misspelt("service", &session.service(name)?, names, list)
+        });
+        let actions = all_actions(&graph);
+        let of_actions = self.actions.iter().map(|name| {
+            let names = actions.iter().map(|known| known.name.as_str());
+            refuse_misspelt("action", &session.topic(name)?, names, "pteros action list")
+        });
+        let library = cli.library()?;
+        let of_types = self.topic_types.iter().map(|name| {
+            let announced = topics.iter().flat_map(|known| &known.types);
+            let names = library.names().chain(announced.map(String::as_str));
+            refuse_misspelt("type", name, names, "pteros interface list")
+        });
+        let all = of_topics
+            .chain(of_services)
+            .chain(of_actions)
+            .chain(of_types);
+        let all: Vec<Result<()>> = all.collect();
+        let is_every_name_wrong = all.iter().all(Result::is_err);
+        match all.into_iter().next() {
+            Some(Err(error)) if is_every_name_wrong => Err(error),
+            _ => self.warn_of_missing(cli.console, session, &topics),
         }
-        // A misspelt one records nothing.
-        for name in named
-            .iter()
-            .filter(|name| known().all(|known| known != *name))
-        {
-            console.note(not_published(name, known()));
+    }
+
+    /// Warns of each named topic that is not there yet: a misspelt one records nothing.
+    fn warn_of_missing(
+        &self,
+        console: Console,
+        session: &Session,
+        known: &[TopicInfo],
+    ) -> Result<()> {
+        for name in self.topic_names.iter().chain(&self.topics) {
+            let name = session.topic(name)?;
+            if known.iter().all(|known| known.name != name) {
+                let names = known.iter().map(|known| known.name.as_str());
+                console.note(not_published(&name, names));
+            }
         }
         Ok(())
     }

@@ -98,6 +98,23 @@ impl TopicFlags {
     }
 }
 
+impl TopicFlags {
+    /// The messages of a bag that these flags choose.
+    ///
+    /// # Errors
+    /// They choose none of its topics: with those that it has.
+    pub fn chosen(&self, bag: &BagReader) -> Result<MessageFilter> {
+        let filter = chosen(bag, &self.filter()?);
+        if filter.topics.as_ref().is_some_and(Vec::is_empty) && !bag.topics().is_empty() {
+            let names = bag.topics().iter().map(|known| known.topic.name.as_str());
+            let names: Vec<&str> = names.collect();
+            let (path, names) = (bag.path().display(), names.join(", "));
+            bail!("{path}: no topic is chosen; the bag has: {names}");
+        }
+        Ok(filter)
+    }
+}
+
 /// Which part of a bag's time is meant; all by default.
 #[derive(Debug, Default, Args)]
 pub struct TimeFlags {

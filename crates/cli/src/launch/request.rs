@@ -7,7 +7,9 @@ use clap::{Args, Parser as _};
 use pteros_container::ComponentIndex;
 use pteros_launch::run::LogFolder;
 use pteros_launch::{LaunchPlan, LaunchRequest, Packages};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A launch file and its arguments.
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub struct LaunchTarget {
     /// A launch file; or a package and the name of a launch file in it
     #[arg(required = true, value_name = "FILE | PACKAGE FILE")]
-    file: Vec<String>,
+    file: Vec<OsString>,
 }
 
 /// File name extensions of launch files.
@@ -30,32 +32,32 @@ impl Launch {
         }
         let components = ComponentIndex::from_environment();
         let packages = packages(&components);
-        let is_assignment = |word: &&String| word.contains(":=");
-        let names: Vec<&String> = self
-            .target
-            .file
-            .iter()
-            .filter(|w| !is_assignment(w))
-            .collect();
+        let words = self.target.file.iter();
+        let words = words.map(|word| (word, word.to_string_lossy()));
+        let words: Vec<(&OsString, Cow<'_, str>)> = words.collect();
+        let is_assignment = |text: &str| text.contains(":=");
+        let names = words.iter().filter(|(_, text)| !is_assignment(text));
+        let names: Vec<(&OsString, &str)> = names.map(|(word, text)| (*word, &**text)).collect();
         let file = match names.as_slice() {
-            [file] => PathBuf::from(file),
-            [file, word] if is_launch_file(file) => bail!(
+            // A path need not be UTF-8.
+            [(file, _)] => PathBuf::from(file),
+            [(_, file), (_, word)] if is_launch_file(file) => bail!(
                 "'{word}' is not an argument of {file}; write NAME:=VALUE (pteros launch {file} --show-args lists them)"
             ),
-            [package, file] => find_in_package(&packages, package, file)?,
+            [(_, package), (_, file)] => find_in_package(&packages, package, file)?,
             [] => bail!("no launch file; write pteros launch FILE, or PACKAGE FILE"),
-            [_, _, word, ..] => {
+            [_, _, (_, word), ..] => {
                 bail!("'{word}' is not an argument of a launch file; write NAME:=VALUE")
             }
         };
-        if let [package] = names.as_slice()
+        if let [(_, package)] = names.as_slice()
             && !file.exists()
             && !package.contains(['/', '.'])
         {
             bail!("there is no launch file '{package}'; write its path, or PACKAGE FILE");
         }
         let mut arguments = Vec::new();
-        for word in self.target.file.iter().filter(is_assignment) {
+        for (_, word) in words.iter().filter(|(_, text)| is_assignment(text)) {
             let (name, value) = word.split_once(":=").unwrap_or((word, ""));
             if name.is_empty() {
                 bail!("'{word}' has no argument name; write NAME:=VALUE");
@@ -96,7 +98,7 @@ fn is_launch_file(word: &str) -> bool {
 /// The environment of this process. Invalid UTF-8 is read with replacement
 /// characters.
 pub fn environment() -> BTreeMap<String, String> {
-    let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+    let text = |word: OsString| word.to_string_lossy().into_owned();
     std::env::vars_os()
         .map(|(name, value)| (text(name), text(value)))
         .collect()

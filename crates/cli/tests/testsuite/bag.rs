@@ -235,6 +235,11 @@ fn names_dates_and_paths_are_shown_as_they_are() {
         let is_raw = |c: char| "\u{200b}\u{feff}\u{e0041}\x1b".contains(c);
         assert!(!answer.contains(is_raw), "{answer:?}");
     }
+    let launch = folder.join(std::ffi::OsStr::from_bytes(b"l\xe9.launch.xml"));
+    std::fs::write(&launch, "<launch/>").unwrap();
+    let mut command = pteros();
+    command.args(["launch", "--show-args"]).arg(&launch);
+    finish(command).ok();
 }
 
 /// Log of kinds: what a copy says. A whole file without an index is no failure; a cut one
@@ -431,6 +436,41 @@ fn a_topic_that_is_not_there_is_named_and_an_empty_bag_says_so() {
     command.arg(&folder);
     let error = finish(command).failed(1);
     assert_contains(&error, "nothing to play: the bag has no topics");
+}
+
+/// Log of kinds: a misspelt name ends a recording or a copy at once.
+#[test]
+fn misspelt_names_record_and_copy_nothing() {
+    let domain = Domain::new();
+    let _talker = domain.start("demo talker");
+    domain.run_until("param list /talker", |answer| answer.code == Some(0));
+    for (words, says) in [
+        (
+            "--services /talker/set_parameter",
+            "unknown service '/talker/set_parameter'; did you mean /talker/set_parameters?",
+        ),
+        (
+            "--topic-types std_msgs/msg/Strin",
+            "unknown type 'std_msgs/msg/Strin'; did you mean std_msgs/msg/String?",
+        ),
+        (
+            "--topics /rosuot /parameter_event",
+            "unknown topic '/rosuot'",
+        ),
+    ] {
+        let error = domain
+            .run(&format!("bag record -o absent-bag {words}"))
+            .failed(1);
+        assert_contains(&error, says);
+    }
+    for verb in ["cat", "convert -o absent-bag -i", "filter -o absent-bag"] {
+        let mut command = domain.command(format!("bag {verb}").split(' '));
+        command.arg(fixture("plain.bag")).args(["--topics", "/tex"]);
+        assert_contains(
+            &finish(command).failed(1),
+            "no topic is chosen; the bag has: /",
+        );
+    }
 }
 
 #[test]

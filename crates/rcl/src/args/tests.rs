@@ -308,3 +308,15 @@ fn thread_settings_are_parsed() {
         assert!(error.contains(wanted), "{error}");
     }
 }
+
+/// Log of kinds: paths that are not UTF-8.
+#[test]
+fn the_path_of_a_parameter_file_keeps_its_bytes() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let path = OsString::from_vec(b"caf\xe9.yaml".to_vec());
+    let words = ["--ros-args", "--params-file"].map(OsString::from);
+    let words = words.into_iter().chain([path.clone()]);
+    let (arguments, rest) = Arguments::parse_os(words).unwrap();
+    assert_eq!(arguments.parameters, [ParameterArgument::File(path.into())]);
+    assert!(rest.is_empty());
+}
