@@ -312,6 +312,7 @@ class _Stage:
 
     def __exit__(self, *_):
         self.executor.shutdown()
+        self.node.destroy_node()
         self.context.try_shutdown()
 
     def time(self, word):

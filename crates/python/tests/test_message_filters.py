@@ -56,4 +56,5 @@ def test_a_jump_back_of_the_clock_drops_what_waits():
     b.callback(message(9))
     assert len(passed) == 1
     assert cache.getLastestTime().nanoseconds == 9_000_000
+    node.destroy_node()
     context.try_shutdown()
