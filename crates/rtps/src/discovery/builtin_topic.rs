@@ -23,7 +23,7 @@ use crate::retransmission_window::RetransmissionWindow;
 use crate::seq::SequenceNumber;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
-use crate::wire::{AckNack, Data, DataHead, Heartbeat, Submessage};
+use crate::wire::{AckNack, DataHead, Heartbeat, Submessage};
 use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
 
 /// The largest message: a TypeLookup reply, with names and headers.
@@ -280,8 +280,9 @@ impl BuiltinTopic {
         let ours = |writer: EntityId| writer == self.endpoints.writer;
         match message {
             Submessage::Data(m) if ours(m.writer) => {
+                let content = RecentChanges::hash(m.payload, m.key_only, m.inline_qos.key_hash());
                 let rereads = self.reader.rereads_history();
-                if rereads && self.recent.contradicts(now, from, m) {
+                if rereads && self.recent.contradicts(now, (from, m.sequence), content) {
                     // One of the two is forged. Neither counts; the true one comes again.
                     self.reader.reread(now, from.with(m.writer));
                 } else {
@@ -309,7 +310,14 @@ impl BuiltinTopic {
 
     /// The next change of a peer, in order.
     pub(crate) fn poll_change(&mut self) -> Option<CacheChange> {
-        self.reader.poll_sample()
+        let change = self.reader.poll_sample()?;
+        if self.reader.rereads_history() {
+            // It may have come in fragments.
+            let content = RecentChanges::hash(&change.payload, change.key_only, change.key_hash);
+            let of = (change.writer.prefix, change.sequence);
+            self.recent.note(of, content);
+        }
+        Some(change)
     }
 
     /// The next participant whose writer or reader restarted with the same GUID, or
@@ -378,6 +386,9 @@ impl BuiltinTopic {
     }
 }
 
+/// The participant of a built-in writer, and the number of its change.
+type ChangeId = (GuidPrefix, SequenceNumber);
+
 /// Hashes of the last changes received from all peers.
 ///
 /// A writer never gives two changes one number. A second content for a number means
@@ -385,7 +396,7 @@ impl BuiltinTopic {
 #[derive(Default)]
 struct RecentChanges {
     /// Oldest first.
-    list: VecDeque<(GuidPrefix, i64, u64)>,
+    list: VecDeque<(ChangeId, u64)>,
     /// When a contradiction last was found, so that an attacker cannot cause more
     /// than two repetitions a second.
     found_at: Option<Instant>,
@@ -400,19 +411,13 @@ const CONTRADICTION_PAUSE: Duration = Duration::from_millis(500);
 
 impl RecentChanges {
     /// Notes a change. True if another one had its number.
-    fn contradicts(&mut self, now: Instant, from: GuidPrefix, data: &Data<'_>) -> bool {
-        let mut hasher = Fnv1a::default();
-        (data.payload, data.key_only).hash(&mut hasher);
-        data.inline_qos.key_hash().hash(&mut hasher);
-        let hash = hasher.finish();
-        let same = |(prefix, number, _): &&(GuidPrefix, i64, u64)| {
-            *prefix == from && *number == data.sequence.0
-        };
-        if let Some((_, _, before)) = self.list.iter().find(same) {
+    fn contradicts(&mut self, now: Instant, of: ChangeId, hash: u64) -> bool {
+        let from = of.0;
+        if let Some(before) = self.find(of) {
             let is_paused = self
                 .found_at
                 .is_some_and(|at| now.since(at) < CONTRADICTION_PAUSE);
-            let contradicts = *before != hash;
+            let contradicts = before != hash;
             if contradicts && is_paused {
                 // As many as there are participants in the list.
                 self.postponed.insert(from);
@@ -421,11 +426,33 @@ impl RecentChanges {
             }
             return contradicts && !is_paused;
         }
+        self.note(of, hash);
+        false
+    }
+
+    /// The hash of a change. The payload names the key if there is one, and the key hash
+    /// may be in one fragment only.
+    fn hash(payload: &[u8], key_only: bool, key_hash: Option<[u8; 16]>) -> u64 {
+        let mut hasher = Fnv1a::default();
+        (payload, key_only).hash(&mut hasher);
+        key_hash.filter(|_| payload.is_empty()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn find(&self, of: ChangeId) -> Option<u64> {
+        let mut all = self.list.iter();
+        all.find(|(known, _)| *known == of).map(|(_, hash)| *hash)
+    }
+
+    /// Notes a change that is not noted yet.
+    fn note(&mut self, of: ChangeId, hash: u64) {
+        if self.find(of).is_some() {
+            return;
+        }
         if self.list.len() >= RECENT_CHANGES_MAX {
             self.list.pop_front();
         }
-        self.list.push_back((from, data.sequence.0, hash));
-        false
+        self.list.push_back((of, hash));
     }
 
     /// The participants to read again, when the pause has ended.
@@ -443,7 +470,7 @@ impl RecentChanges {
     }
 
     fn remove_participant(&mut self, prefix: GuidPrefix) {
-        self.list.retain(|(from, ..)| *from != prefix);
+        self.list.retain(|((from, _), _)| *from != prefix);
         self.postponed.remove(&prefix);
     }
 }
