@@ -351,8 +351,8 @@ impl BuiltinTopic {
     }
 
     /// A heartbeat that requests an answer, to probe a peer.
-    pub(crate) fn probe(&mut self) -> Heartbeat {
-        self.writer.probe()
+    pub(crate) fn probe(&mut self, prefix: GuidPrefix) -> Heartbeat {
+        self.writer.probe(prefix.with(self.endpoints.reader))
     }
 
     /// An ACKNACK that requests a HEARTBEAT of a peer's writer, to probe it.
@@ -517,9 +517,58 @@ fn qos() -> EndpointQos {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::locator::Locator;
     use crate::receiver::MessageReader;
+
+    /// Found in review: a probe named first = 1, and the peer took that for a
+    /// contradiction to the other heartbeats.
+    #[test]
+    fn probes_name_the_first_number_of_the_other_heartbeats() {
+        let (us, them) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
+        let endpoints = BuiltinEndpoints {
+            writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+            reader: EntityId::SEDP_PUBLICATIONS_READER,
+            writer_bit: 1,
+            reader_bit: 2,
+        };
+        let mut peer = ParticipantData::new(them);
+        peer.builtin_endpoints = 3;
+        let route = Route::by_socket(&[Locator::udp_v4([10, 0, 0, 2], 7410)], false);
+        for (published, disposed, first) in [(0, 0, 1), (1, 0, 1), (3, 2, 3), (3, 3, 7)] {
+            let now = Instant::ZERO;
+            let mut channel = BuiltinTopic::new(us, endpoints);
+            for key in 0..published {
+                channel.publish(now, [key; 16], Bytes::from_static(b"data"));
+            }
+            for key in 0..disposed {
+                channel.dispose(now, [key; 16], Bytes::from_static(b"key"));
+            }
+            let unmatched = channel.probe(them);
+            channel.match_peer(now, &peer, &route);
+            let mut out = Outbox::new();
+            channel.poll_transmit(now, &mut out);
+            let mut heartbeats = Vec::new();
+            for datagram in out.iter() {
+                let bytes = datagram.to_vec();
+                for (_, message) in MessageReader::new(&bytes, them).unwrap() {
+                    if let Submessage::Heartbeat(heartbeat) = message {
+                        heartbeats.push((heartbeat.first, heartbeat.last));
+                    }
+                }
+            }
+            let probe = channel.probe(them);
+            assert_eq!(probe.first, SequenceNumber(first), "{published} {disposed}");
+            assert_eq!(probe.first, unmatched.first);
+            assert!(!heartbeats.is_empty());
+            assert!(
+                heartbeats.iter().all(|of| of.0 == probe.first),
+                "{heartbeats:?}"
+            );
+        }
+    }
 
     #[test]
     fn acknack_counts_continue_when_a_peer_is_matched_again() {
