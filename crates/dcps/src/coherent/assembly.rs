@@ -15,7 +15,7 @@ use super::writer_stream::{ReceivedChange, StreamOutput, WriterStream};
 use crate::sample::queued_sample::QueuedSample;
 
 /// Publishers without matched writers whose order is remembered: a further writer
-/// continues it. Beyond that one is forgotten.
+/// continues it. Beyond that the one without writers for the longest time is forgotten.
 const IDLE_PUBLISHERS_MAX: usize = 64;
 
 /// A match between a writer and a reader, as announced.
@@ -33,7 +33,7 @@ pub(crate) struct CoherentMatch {
 /// Holds samples back until they may be taken.
 pub(crate) struct SetAssembly {
     presentation: Presentation,
-    /// The most samples of one set, by reader.
+    /// The most samples of one set, by reader. Zero where there is none.
     depths: Vec<usize>,
     streams: BTreeMap<MatchKey, (Guid, WriterStream)>,
     publishers: BTreeMap<Guid, GroupMerge>,
@@ -77,8 +77,8 @@ impl SetAssembly {
         if self.depths.len() <= reader {
             self.depths.resize(reader + 1, 0);
         }
-        if let Some(group_sequence) = self.depths.get_mut(reader) {
-            *group_sequence = depth;
+        if let Some(of_reader) = self.depths.get_mut(reader) {
+            *of_reader = depth.max(1);
         }
     }
 
@@ -86,11 +86,34 @@ impl SetAssembly {
     pub fn remove_reader(&mut self, now: Instant, reader: usize, mut out: impl FnMut(ReadyBatch)) {
         self.streams.retain(|key, _| key.reader != reader);
         for merge in self.publishers.values_mut() {
-            merge.remove_reader(reader);
+            merge.remove_reader(now, reader);
             merge.advance((now, self.busy_at), &mut self.dropped, &mut out);
         }
-        self.publishers.retain(|_, merge| !merge.has_no_writers());
+        if let Some(depth) = self.depths.get_mut(reader) {
+            *depth = 0;
+        }
+        if self.depths.iter().all(|depth| *depth == 0) {
+            // Nobody has received anything that the next reader's samples could follow.
+            self.publishers.clear();
+        }
+        self.forget_idle_publishers();
         self.dropped.take(reader);
+    }
+
+    /// Forgets publishers without writers whose order nothing will continue, and the
+    /// oldest ones beyond the limit.
+    fn forget_idle_publishers(&mut self) {
+        self.publishers.retain(|_, merge| merge.may_be_continued());
+        loop {
+            let all = self.publishers.iter();
+            let idle = all.filter_map(|(of, merge)| Some((merge.idle_since()?, *of)));
+            if idle.clone().count() <= IDLE_PUBLISHERS_MAX {
+                return;
+            }
+            if let Some((_, oldest)) = idle.min() {
+                self.publishers.remove(&oldest);
+            }
+        }
     }
 
     /// Whether the sets of several writers are merged.
@@ -112,7 +135,8 @@ impl SetAssembly {
         if of_group {
             let (ordered, is_open) = (self.presentation.ordered, self.is_open);
             let merge = self.publishers.entry(new.publisher);
-            let merge = merge.or_insert_with(|| GroupMerge::new(ordered, is_open));
+            let has_group = new.publisher != new.writer;
+            let merge = merge.or_insert_with(|| GroupMerge::new(ordered, is_open, has_group));
             merge.add_writer(key, new.dialect);
         }
     }
@@ -139,12 +163,9 @@ impl SetAssembly {
         if let Some(part) = open {
             merge.add_output(now, key, StreamOutput::Part(part), &mut self.dropped);
         }
-        merge.remove_writer(key);
+        merge.remove_writer(now, key);
         merge.advance((now, self.busy_at), &mut self.dropped, &mut out);
-        let idle = self.publishers.iter().filter(|(_, m)| m.has_no_writers());
-        if idle.count() > IDLE_PUBLISHERS_MAX {
-            self.publishers.remove(&publisher);
-        }
+        self.forget_idle_publishers();
     }
 
     /// Forgets the order of the publishers of a participant whose writers are all gone.

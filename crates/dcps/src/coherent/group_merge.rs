@@ -50,12 +50,22 @@ const DIGESTS_MAX: usize = 8;
 /// it the oldest is forgotten, and counts again if a part arrives.
 const GIVEN_UP_MAX: usize = 256;
 
+/// Matches that have ended and whose position is remembered, because their writers may
+/// return and send their history again. Beyond it the oldest is forgotten.
+const ENDED_MATCHES_MAX: usize = 16;
+
 /// The merge state of one publisher with several writers.
 pub(crate) struct GroupMerge {
     ordered: bool,
+    /// The writers name their publisher, so others may continue its order.
+    has_group: bool,
     /// Whether sets and samples may be released.
     pub is_open: bool,
     progress: BTreeMap<MatchKey, WriterProgress>,
+    /// The positions of writers that are gone.
+    ended_matches: VecDeque<(MatchKey, i64)>,
+    /// Since when no writer is matched.
+    idle_since: Option<Instant>,
     /// By the group sequence number of their first sample.
     units: BTreeMap<i64, MergeUnit>,
     /// Everything up to this group sequence number was released.
@@ -80,6 +90,8 @@ pub(crate) struct GroupMerge {
 struct WriterProgress {
     /// The writer has nothing more up to this group sequence number.
     passed_through: i64,
+    /// The same for its last match: what it sends again of that is not late.
+    passed_before: i64,
     /// The writer announces its position even when it is idle.
     sends_group_info: bool,
     /// Its sets name the writers of the publisher as we do.
@@ -124,11 +136,14 @@ enum MergeDecision {
 }
 
 impl GroupMerge {
-    pub fn new(ordered: bool, is_open: bool) -> Self {
+    pub fn new(ordered: bool, is_open: bool, has_group: bool) -> Self {
         Self {
             ordered,
+            has_group,
             is_open,
             progress: BTreeMap::new(),
+            ended_matches: VecDeque::new(),
+            idle_since: None,
             units: BTreeMap::new(),
             released_through: 0,
             last_writer: None,
@@ -144,8 +159,13 @@ impl GroupMerge {
 
     /// Adds a writer matched with a reader.
     pub fn add_writer(&mut self, key: MatchKey, dialect: GroupDialect) {
+        self.idle_since = None;
+        let mut ended = self.ended_matches.iter();
+        let before = ended.position(|(of, _)| *of == key);
+        let before = before.and_then(|at| self.ended_matches.remove(at));
         self.progress.entry(key).or_insert(WriterProgress {
             passed_through: 0,
+            passed_before: before.map_or(0, |(_, through)| through),
             sends_group_info: dialect.sends_group_info,
             names_writers: dialect.names_writers,
         });
@@ -164,16 +184,25 @@ impl GroupMerge {
 
     /// Removes a writer after the match has ended. An open set will be incomplete:
     /// no publisher removes a writer within a set.
-    pub fn remove_writer(&mut self, key: MatchKey) {
-        self.progress.remove(&key);
+    pub fn remove_writer(&mut self, now: Instant, key: MatchKey) {
+        if let Some(progress) = self.progress.remove(&key) {
+            if self.ended_matches.len() >= ENDED_MATCHES_MAX {
+                self.ended_matches.pop_front();
+            }
+            let through = progress.passed_through.max(progress.passed_before);
+            self.ended_matches.push_back((key, through));
+        }
+        self.note_whether_idle(now);
         for unit in self.units.values_mut().filter(|unit| unit.is_set) {
             unit.incomplete |= !unit.ended.contains(&key);
         }
     }
 
     /// Removes a reader with all its samples.
-    pub fn remove_reader(&mut self, reader: usize) {
+    pub fn remove_reader(&mut self, now: Instant, reader: usize) {
         self.progress.retain(|key, _| key.reader != reader);
+        self.ended_matches.retain(|(key, _)| key.reader != reader);
+        self.note_whether_idle(now);
         for unit in self.units.values_mut() {
             let (before, bytes) = (unit.items.len(), unit.bytes());
             unit.items.retain(|(_, of, _)| *of != reader);
@@ -193,6 +222,29 @@ impl GroupMerge {
             ("samples in sets of a publisher", items, SAMPLES_MAX),
             ("bytes in sets of a publisher", bytes, BYTES_MAX),
         ]
+    }
+
+    fn note_whether_idle(&mut self, now: Instant) {
+        if self.has_no_writers() {
+            self.idle_since.get_or_insert(now);
+        }
+    }
+
+    /// Since when no writer is left.
+    pub fn idle_since(&self) -> Option<Instant> {
+        self.idle_since
+    }
+
+    /// Whether it has writers, or further ones of the publisher continue its order.
+    pub fn may_be_continued(&self) -> bool {
+        let has_begun = self.released_through > 0 || !self.units.is_empty();
+        !self.has_no_writers() || self.has_group && has_begun
+    }
+
+    /// Whether a writer sent this in an earlier match, too.
+    fn is_sent_again(&self, key: MatchKey, group_sequence: i64) -> bool {
+        let progress = self.progress.get(&key);
+        progress.is_some_and(|progress| group_sequence <= progress.passed_before)
     }
 
     /// Whether no writer is left.
@@ -231,7 +283,9 @@ impl GroupMerge {
                 let is_same =
                     (group_sequence, Some(key.writer)) == (self.released_through, self.last_writer);
                 if self.ordered && group_sequence <= self.released_through && !is_same {
-                    dropped.add_late(key.reader);
+                    if !self.is_sent_again(key, group_sequence) {
+                        dropped.add_late(key.reader);
+                    }
                     return;
                 }
                 self.held_bytes = self.held_bytes.saturating_add(item.weight());
@@ -273,7 +327,7 @@ impl GroupMerge {
         if part.set <= self.released_through {
             // The set was dropped, or a later sample was released, before this part
             // arrived.
-            if part.received > 0 {
+            if part.received > 0 && !self.is_sent_again(key, part.set) {
                 self.count_dropped_set(part.set, key.reader, part.received, dropped);
             }
             return;
@@ -393,8 +447,7 @@ impl GroupMerge {
     /// In ordered access every unit waits for that. Without order a unit waits only
     /// for the sets before it.
     fn awaits_earlier(&self, now: Instant, group_sequence: i64, unit: &MergeUnit) -> bool {
-        let since = unit.since.max(self.busy_at);
-        let waited = |timeout| now >= since.after(timeout);
+        let waited = |timeout| now >= self.deadline(unit, timeout);
         let (waited, waited_long) = (waited(ORDER_TIMEOUT), waited(WRITER_TIMEOUT));
         let is_awaited = |sends_group_info| {
             if sends_group_info {
@@ -437,8 +490,7 @@ impl GroupMerge {
             };
         }
         let all = self.has_all_ends(unit);
-        let since = unit.since.max(self.busy_at);
-        let has_waited = |timeout| now >= since.after(timeout);
+        let has_waited = |timeout| now >= self.deadline(unit, timeout);
         let is_known = all && self.knows_writers(group_sequence, unit);
         let is_excused = all && !self.has_own_names() && has_waited(DISCOVERY_TIMEOUT);
         if is_known || is_excused {
@@ -480,7 +532,6 @@ impl GroupMerge {
     /// When the next wait for the first unit times out.
     pub fn wakes_at(&self) -> Option<Instant> {
         let (group_sequence, unit) = self.units.first_key_value().filter(|_| self.is_open)?;
-        let since = unit.since.max(self.busy_at);
         let timeout = if unit.is_set && !self.is_broken(unit) {
             if self.has_all_ends(unit) && !self.has_own_names() {
                 DISCOVERY_TIMEOUT
@@ -489,13 +540,24 @@ impl GroupMerge {
             }
         } else {
             let mut behind = self.writers_behind(*group_sequence, unit);
-            let is_over = self.evaluated_at >= since.after(ORDER_TIMEOUT);
+            let is_over = self.evaluated_at >= self.deadline(unit, ORDER_TIMEOUT);
             if !is_over && behind.any(|p| !p.sends_group_info) {
                 ORDER_TIMEOUT
             } else {
                 WRITER_TIMEOUT
             }
         };
-        Some(since.after(timeout))
+        Some(self.deadline(unit, timeout))
+    }
+
+    /// When a unit has waited for so long. A busy reader keeps only those writers waiting
+    /// that announce their position.
+    fn deadline(&self, unit: &MergeUnit, timeout: Duration) -> Instant {
+        let since = if timeout == WRITER_TIMEOUT {
+            unit.since.max(self.busy_at)
+        } else {
+            unit.since
+        };
+        since.after(timeout)
     }
 }

@@ -462,6 +462,77 @@ fn in_order_the_time_of_a_busy_reader_is_no_silence_of_its_writers() {
     assert_eq!(sets.handle_timeout(now).len(), 1);
 }
 
+/// A full reader keeps no writers waiting but those of its own that announce positions.
+#[test]
+fn the_time_of_a_busy_reader_counts_for_writers_without_group_information_and_discovery() {
+    let keep_all = EndpointQos {
+        history: History::KeepAll,
+        ..EndpointQos::default()
+    };
+    for coherent in [false, true] {
+        let mut sets = CoherentSets::new(Presentation {
+            access_scope: GROUP,
+            coherent,
+            ordered: true,
+        });
+        sets.put_reader(0, &keep_all, SampleLimits::without_key(2));
+        let last = if coherent { 1 } else { 2 };
+        for writer in 1..=last {
+            sets.add_writer(0, guid(writer), Some(guid(100)), GroupDialect::default());
+        }
+        let offer = |sets: &mut CoherentSets, writer, sequence, mark: CoherentMark| {
+            let arrival = WriterArrival {
+                writer: guid(writer),
+                sequence,
+                items: match mark.kind {
+                    CoherentMarkKind::CacheChange => vec![item_of(writer, sequence)],
+                    _ => Vec::new(),
+                },
+                mark: Some(Box::new(mark)),
+                in_order: false,
+            };
+            sets.offer(Instant::ZERO, 0, arrival)
+        };
+        let at = |number| CoherentMark {
+            group_sequence: Some(SequenceNumber(number)),
+            ..CoherentMark::default()
+        };
+        for n in [1, 2] {
+            for batch in offer(&mut sets, 1, n, at(n)) {
+                assert!(sets.enqueue(batch));
+            }
+        }
+        let timeout = if coherent {
+            let set = CoherentMark {
+                group_coherent_set: Some(SequenceNumber(3)),
+                ..CoherentMark::default()
+            };
+            let sample = CoherentMark {
+                coherent_set: Some(SequenceNumber(3)),
+                group_sequence: Some(SequenceNumber(3)),
+                ..set
+            };
+            let end = CoherentMark {
+                kind: CoherentMarkKind::SetEnd,
+                group_sequence: Some(SequenceNumber(5)),
+                writer_group_digest: Some([1, 2, 3, 4]),
+                ..set
+            };
+            assert!(offer(&mut sets, 1, 3, sample).is_empty());
+            assert!(offer(&mut sets, 1, 4, end).is_empty());
+            Duration::from_secs(1)
+        } else {
+            assert!(offer(&mut sets, 1, 3, at(4)).is_empty());
+            Duration::from_millis(100)
+        };
+        let due = Instant::ZERO.after(timeout);
+        let before = Instant::from_nanos(due.as_nanos() - 1);
+        assert!(sets.handle_timeout(before).is_empty());
+        assert_eq!(sets.wakes_at(), Some(due));
+        assert_eq!(sets.handle_timeout(due).len(), 1);
+    }
+}
+
 /// Seed 740002244 of the simulator: discovery replaced all writers of a publisher by
 /// another one, and what that had written before came after later samples.
 #[test]
@@ -488,6 +559,89 @@ fn in_order_a_further_writer_continues_where_the_last_one_ended() {
     harness.single(3, 1, 1);
     assert_eq!(harness.seen, [[(1, 1)], [(2, 2)], [(3, 1)]]);
     assert_eq!(harness.losses().late, 0);
+}
+
+/// A writer of a publisher comes, delivers this group sequence number, and leaves.
+fn visit(harness: &mut Harness, (publisher, writer): (u8, u8), group_sequence: i64) {
+    harness.assembly.add_writer(CoherentMatch {
+        reader: 0,
+        writer: guid(writer),
+        publisher: guid(publisher),
+        dialect: OWN,
+    });
+    harness.single(writer, group_sequence, group_sequence);
+    harness.leave(writer);
+}
+
+#[test]
+fn in_order_the_order_of_a_publisher_without_writers_outlasts_a_reader_but_not_the_last_one() {
+    let mut harness = Harness::ordered(&[]);
+    harness.assembly.put_reader(1, 4);
+    visit(&mut harness, (100, 1), 5);
+    let now = harness.now;
+    harness.assembly.remove_reader(now, 1, |_| {});
+    visit(&mut harness, (100, 2), 4);
+    assert_eq!(harness.losses().late, 1);
+    harness.assembly.remove_reader(now, 0, |_| {});
+    harness.assembly.put_reader(0, 4);
+    visit(&mut harness, (100, 3), 4);
+    assert_eq!(harness.losses().late, 0);
+    assert_eq!(harness.seen, [[(1, 5)], [(3, 4)]]);
+}
+
+#[test]
+fn in_order_the_publisher_without_writers_for_the_longest_time_is_forgotten() {
+    let mut harness = Harness::ordered(&[]);
+    let later = |harness: &mut Harness| harness.now = harness.now.after(Duration::from_secs(1));
+    // From the highest GUID down, so that age and GUID differ.
+    for publisher in (101..=164).rev() {
+        visit(&mut harness, (publisher, 1), 5);
+        later(&mut harness);
+    }
+    // Nothing continues the order of these two.
+    for writer in [11, 12] {
+        visit(&mut harness, (writer, writer), 5);
+    }
+    harness.join_reader(0, 13);
+    harness.leave(13);
+    visit(&mut harness, (164, 2), 4);
+    assert_eq!(harness.losses().late, 1, "64 are remembered");
+    later(&mut harness);
+    visit(&mut harness, (200, 1), 5);
+    for (publisher, late) in [(164, 1), (200, 1), (162, 1), (101, 1), (163, 0)] {
+        visit(&mut harness, (publisher, 3), 4);
+        assert_eq!(harness.losses().late, late, "{publisher}");
+    }
+}
+
+/// Found in review: the history of a writer that is matched again counted as lost.
+#[test]
+fn in_order_what_a_writer_sends_again_after_a_new_match_is_not_late() {
+    let mut harness = Harness::in_order(&[(1, true), (2, true)], true);
+    harness.single(1, 1, 1);
+    harness.sample(1, 2, 2, (2, 2));
+    harness.end(1, 3, (2, 3));
+    harness.end(2, 1, (2, 3));
+    harness.single(2, 2, 4);
+    harness.leave(1);
+    assert_eq!(harness.losses(), ReaderLosses::default());
+    let seen = harness.seen.clone();
+    for others_leave in [false, true] {
+        if others_leave {
+            harness.leave(2);
+        }
+        harness.join_reader(0, 1);
+        harness.single(1, 1, 1);
+        harness.sample(1, 2, 2, (2, 2));
+        harness.end(1, 3, (2, 3));
+        harness.leave(1);
+        assert_eq!(harness.losses(), ReaderLosses::default());
+        assert_eq!(harness.seen, seen);
+    }
+    // What it did not send before is.
+    harness.join_reader(0, 1);
+    harness.single(1, 4, 4);
+    assert_eq!(harness.losses().late, 1);
 }
 
 /// As long as any sample waits for others: then the dropped set is over, too.

@@ -380,6 +380,11 @@ impl Reader {
             self.stats.duplicate_fragments.tally();
             return;
         }
+        if self.config.rereads_history
+            && let Some(proxy) = self.writers.get_mut(&guid)
+        {
+            proxy.expect_heartbeat(now, data.sequence);
+        }
         let mut head = sample_head(data.sequence, source, &data.inline_qos, data.key_only);
         if self.config.qos.presentation.holds_samples() {
             head.coherent_mark = data.inline_qos.coherent_mark(false).map(Box::new);
@@ -619,9 +624,12 @@ impl Reader {
         }
         let is_for_us = heartbeat.reader == self.config.guid.entity;
         let has_early = rereads && !proxy.synced && proxy.announced > 0;
+        if has_early {
+            proxy.deliver_early((first, last), &mut self.ready);
+        }
         let lost = proxy.note_available((first, last), is_for_us, &mut self.ready);
         if has_early {
-            proxy.request_early_again((first, last), &mut self.ready);
+            proxy.restart_at(first, last);
         }
         if let Some(group) = &heartbeat.group_info
             && self.config.qos.presentation.holds_samples()
@@ -638,6 +646,10 @@ impl Reader {
                 .push_or_drop_oldest(event, self.config.limits.events_max);
         }
         self.note_lost(guid, lost);
+        if has_early {
+            // What came early, and the writer does not have, is to be forgotten.
+            self.report_resynchronised(guid);
+        }
         self.schedule_response(guid);
     }
 
