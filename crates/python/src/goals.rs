@@ -11,7 +11,8 @@ use crate::error::rcl;
 
 type GoalId = [u8; 16];
 
-/// Goals of a server, ended ones with a kept result included: 15 minutes at 72 a second.
+/// Goals of a server, ended ones with a kept result included: 15 minutes at 72 a second. A
+/// further goal takes the place of the one that ended first.
 const GOALS_MAX: usize = 65_536;
 
 /// The goals of an action server. Times are nanoseconds of the node's clock. Results and
@@ -41,19 +42,25 @@ impl GoalTable {
         self.goals.lock().contains(id)
     }
 
-    /// Whether it takes no further goal: it holds 65 536, ended ones included.
+    /// Whether it takes no further goal: it holds 65 536, and all of them are active.
     fn is_full(&self) -> bool {
         self.goals.lock().is_full()
     }
 
-    /// Adds an accepted goal. False if the id is in use, or the table is full.
-    fn accept(&self, id: GoalId, stamp: i64) -> bool {
+    /// Adds an accepted goal: whether it was added, and the goal whose place it took. It is
+    /// not added if the id is in use, or the table is full.
+    fn accept<'py>(
+        &self,
+        py: Python<'py>,
+        id: GoalId,
+        stamp: i64,
+    ) -> (bool, Option<Bound<'py, PyBytes>>) {
         let mut goals = self.goals.lock();
-        let is_new = !goals.contains(id) && !goals.is_full();
-        if is_new {
-            goals.accept(id, stamp, Guid::default());
+        if goals.contains(id) || goals.is_full() {
+            return (false, None);
         }
-        is_new
+        let dropped = goals.accept(id, stamp, Guid::default());
+        (true, dropped.map(|id| PyBytes::new(py, &id)))
     }
 
     /// The status, of `action_msgs/msg/GoalStatus`; 0 for a goal that is not in the table.

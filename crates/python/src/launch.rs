@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use pteros::parameter::ParameterValue;
+use pteros::parameter::{ParameterType, ParameterValue};
 use pteros_container::ComponentIndex;
 use pteros_launch::Packages;
 use pteros_launch::command_output::{CommandFailure, CommandLimits, RunningCommand, StandardError};
@@ -21,12 +21,13 @@ use pteros_launch::parameter_value::{parameter_text, typed_value};
 use pteros_launch::plan::RespawnPolicy;
 use pteros_launch::substitution::{SubstitutionCall, Template, TemplatePart};
 use pyo3::exceptions::{
-    PyBufferError, PyLookupError, PyOSError, PyTimeoutError, PyTypeError, PyValueError,
+    PyBufferError, PyLookupError, PyOSError, PyOverflowError, PyTimeoutError, PyTypeError,
+    PyValueError,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use crate::parameters::object;
+use crate::parameters::{self, object};
 
 /// The parts of a text: strings, and tuples of a substitution's name and arguments, each
 /// of which is a list of parts again.
@@ -96,50 +97,48 @@ fn typed_launch_value<'py>(py: Python<'py>, text: &str, kind: &str) -> PyResult<
 
 /// A Python value as the value of a parameter.
 fn value_of(value: &Bound<'_, PyAny>) -> PyResult<ParameterValue> {
-    if value.is_none() {
-        Ok(ParameterValue::NotSet)
-    } else if value.is_instance_of::<PyBool>() {
-        Ok(ParameterValue::Bool(value.extract()?))
-    } else if value.is_instance_of::<PyInt>() {
-        let number = value.extract().map_err(|_| {
-            PyValueError::new_err(format!("{value} does not fit into 64 bits; write a float"))
-        })?;
-        Ok(ParameterValue::Integer(number))
-    } else if value.is_instance_of::<PyFloat>() {
-        Ok(ParameterValue::Double(value.extract()?))
-    } else if value.is_instance_of::<PyString>() {
-        Ok(ParameterValue::String(value.extract()?))
-    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        list_of(value)
-    } else {
-        Err(no_parameter(value))
-    }
+    let of = type_of(value)?.ok_or_else(|| no_parameter(value))?;
+    parameters::value_of(value, of).map_err(|error| {
+        if error.is_instance_of::<PyOverflowError>(value.py()) {
+            let text = format!("{value} does not fit into 64 bits; write a float");
+            return PyValueError::new_err(text);
+        }
+        error
+    })
 }
 
-fn list_of(list: &Bound<'_, PyAny>) -> PyResult<ParameterValue> {
-    let Some(first) = list.try_iter()?.next().transpose()? else {
-        return Ok(ParameterValue::StringArray(Vec::new()));
+/// The type of a Python value, if a parameter can have it.
+fn type_of(value: &Bound<'_, PyAny>) -> PyResult<Option<ParameterType>> {
+    if !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+        return Ok(scalar_type(value));
+    }
+    let types = parameters::items(value, |item| Ok(scalar_type(&item)))?;
+    let Some((first, others)) = types.split_first() else {
+        return Ok(Some(ParameterType::StringArray));
     };
-    let is_all = |is: fn(&Bound<'_, PyAny>) -> bool| -> PyResult<bool> {
-        for item in list.try_iter()? {
-            if !is(&item?) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    };
-    if is_all(|item| item.is_instance_of::<PyBool>())? {
-        Ok(ParameterValue::BoolArray(list.extract()?))
-    } else if first.is_instance_of::<PyInt>()
-        && is_all(|item| item.is_instance_of::<PyInt>() && !item.is_instance_of::<PyBool>())?
-    {
-        Ok(ParameterValue::IntegerArray(list.extract()?))
-    } else if is_all(|item| item.is_instance_of::<PyFloat>())? {
-        Ok(ParameterValue::DoubleArray(list.extract()?))
-    } else if is_all(|item| item.is_instance_of::<PyString>())? {
-        Ok(ParameterValue::StringArray(list.extract()?))
+    Ok(match first {
+        _ if others.iter().any(|other| other != first) => None,
+        Some(ParameterType::Bool) => Some(ParameterType::BoolArray),
+        Some(ParameterType::Integer) => Some(ParameterType::IntegerArray),
+        Some(ParameterType::Double) => Some(ParameterType::DoubleArray),
+        Some(ParameterType::String) => Some(ParameterType::StringArray),
+        _ => None,
+    })
+}
+
+fn scalar_type(value: &Bound<'_, PyAny>) -> Option<ParameterType> {
+    if value.is_none() {
+        Some(ParameterType::NotSet)
+    } else if value.is_instance_of::<PyBool>() {
+        Some(ParameterType::Bool)
+    } else if value.is_instance_of::<PyInt>() {
+        Some(ParameterType::Integer)
+    } else if value.is_instance_of::<PyFloat>() {
+        Some(ParameterType::Double)
+    } else if value.is_instance_of::<PyString>() {
+        Some(ParameterType::String)
     } else {
-        Err(no_parameter(list))
+        None
     }
 }
 

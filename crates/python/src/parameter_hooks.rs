@@ -10,7 +10,7 @@ use pteros_rcl::parameter::{CheckCall, ParameterHooks, PreSetCall};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyList, PyString, PyType};
+use pyo3::types::{PyBytes, PyList, PyType};
 
 use crate::ffi::call_back;
 use crate::{parameters, types};
@@ -56,7 +56,8 @@ pub(crate) fn parameter_object<'py>(
 /// The parameter of an object.
 ///
 /// # Errors
-/// TypeError: it is no `Parameter`. ValueError: an integer has more than 64 bits.
+/// TypeError: it is no `Parameter`. ValueError: an integer has more than 64 bits, or a text
+/// has no form in UTF-8.
 pub(crate) fn parameter_of(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     let class = parameter_class(object.py())?;
     if !object.is_instance(class)? {
@@ -70,47 +71,20 @@ pub(crate) fn parameter_of(object: &Bound<'_, PyAny>) -> PyResult<Parameter> {
     let number = object.getattr("type_")?.getattr("value")?.extract()?;
     let of = ParameterType::from_number(number).unwrap_or_default();
     let value = object.getattr("value")?;
-    let value = value_of(&value, of).map_err(|error| {
+    let value = parameters::value_of(&value, of).map_err(|cause| {
         let py = object.py();
-        let text = format!("parameter '{name}': {}", error.value(py));
-        if error.is_instance_of::<PyOverflowError>(py) {
-            return PyValueError::new_err(format!("{text}; use at most 64 bits"));
-        }
-        PyErr::from_type(error.get_type(py), text)
+        let text = format!("parameter '{name}': {}", cause.value(py));
+        let error = if cause.is_instance_of::<PyOverflowError>(py) {
+            PyValueError::new_err(format!("{text}; use at most 64 bits"))
+        } else if cause.is_instance_of::<PyTypeError>(py) {
+            PyTypeError::new_err(text)
+        } else {
+            PyValueError::new_err(text)
+        };
+        error.set_cause(py, Some(cause));
+        error
     })?;
     Ok(Parameter { name, value })
-}
-
-fn value_of(value: &Bound<'_, PyAny>, of: ParameterType) -> PyResult<ParameterValue> {
-    Ok(match of {
-        ParameterType::NotSet => ParameterValue::NotSet,
-        ParameterType::Bool => ParameterValue::Bool(value.extract()?),
-        ParameterType::Integer => ParameterValue::Integer(value.extract()?),
-        ParameterType::Double => ParameterValue::Double(value.extract()?),
-        ParameterType::String => ParameterValue::String(value.extract()?),
-        ParameterType::ByteArray => ParameterValue::ByteArray(items(value, |item| {
-            match item.cast::<PyBytes>()?.as_bytes() {
-                [byte] => Ok(*byte),
-                other => Err(PyValueError::new_err(format!(
-                    "an element of a byte array has {} bytes; give one byte each",
-                    other.len()
-                ))),
-            }
-        })?),
-        ParameterType::BoolArray => ParameterValue::BoolArray(items(value, |it| it.extract())?),
-        ParameterType::IntegerArray => {
-            ParameterValue::IntegerArray(items(value, |it| it.extract())?)
-        }
-        ParameterType::DoubleArray => ParameterValue::DoubleArray(items(value, |it| it.extract())?),
-        ParameterType::StringArray => ParameterValue::StringArray(items(value, |it| it.extract())?),
-    })
-}
-
-fn items<T>(
-    list: &Bound<'_, PyAny>,
-    read: impl Fn(Bound<'_, PyAny>) -> PyResult<T>,
-) -> PyResult<Vec<T>> {
-    list.try_iter()?.map(|item| read(item?)).collect()
 }
 
 /// The parameters of a list of objects.
@@ -118,7 +92,7 @@ fn items<T>(
 /// # Errors
 /// See [`parameter_of`].
 pub(crate) fn parameters_of(list: &Bound<'_, PyAny>) -> PyResult<Vec<Parameter>> {
-    items(list, |item| parameter_of(&item))
+    parameters::items(list, |item| parameter_of(&item))
 }
 
 /// The callbacks of a node of rclpy during one change. They are the lists of its attributes,
@@ -196,22 +170,22 @@ impl<'a, 'py> PythonHooks<'a, 'py> {
         Ok(list.into_any())
     }
 
-    /// Whether a result accepts, else the reason.
+    /// Whether a result accepts, else the reason. Any object that has the attribute
+    /// `successful` is one.
     fn judge(&self, result: &Bound<'py, PyAny>) -> PyResult<Result<(), String>> {
         let py = self.node.py();
-        let class = types::program(py, "rcl_interfaces/msg/SetParametersResult")?;
-        if !result.is_instance(class.class.bind(py))? {
+        let Some(is_successful) = result.getattr_opt("successful")? else {
             let text = c"Callback returned an invalid type, it should return SetParametersResult.";
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)?;
             return Ok(Err("Callback returned an invalid type".into()));
-        }
-        if result.getattr("successful")?.is_truthy()? {
+        };
+        if is_successful.is_truthy()? {
             return Ok(Ok(()));
         }
-        Ok(Err(result
-            .getattr("reason")?
-            .cast::<PyString>()?
-            .to_string()))
+        let reason = result.getattr_opt("reason")?;
+        Ok(Err(
+            reason.map_or_else(String::new, |reason| reason.to_string())
+        ))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Parameter files and parameter values of the command line.
 
-use pteros::parameter::{ParameterFile, ParameterValue, TypingRule};
+use pteros::parameter::{ParameterFile, ParameterType, ParameterValue, TypingRule};
 use pteros_msg::yaml::{YamlContent, YamlNode, YamlPosition};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,6 +22,43 @@ pub(crate) fn object(py: Python<'_>, value: ParameterValue) -> PyResult<Bound<'_
         ParameterValue::DoubleArray(value) => value.into_pyobject(py)?,
         ParameterValue::StringArray(value) => value.into_pyobject(py)?,
     })
+}
+
+/// The value of an object as a parameter of type `of`.
+///
+/// # Errors
+/// Of Python, for an element of another type, size or encoding.
+pub(crate) fn value_of(value: &Bound<'_, PyAny>, of: ParameterType) -> PyResult<ParameterValue> {
+    Ok(match of {
+        ParameterType::NotSet => ParameterValue::NotSet,
+        ParameterType::Bool => ParameterValue::Bool(value.extract()?),
+        ParameterType::Integer => ParameterValue::Integer(value.extract()?),
+        ParameterType::Double => ParameterValue::Double(value.extract()?),
+        ParameterType::String => ParameterValue::String(value.extract()?),
+        ParameterType::ByteArray => ParameterValue::ByteArray(items(value, |item| {
+            match item.cast::<PyBytes>()?.as_bytes() {
+                [byte] => Ok(*byte),
+                other => Err(PyValueError::new_err(format!(
+                    "an element of a byte array has {} bytes; give one byte each",
+                    other.len()
+                ))),
+            }
+        })?),
+        ParameterType::BoolArray => ParameterValue::BoolArray(items(value, |it| it.extract())?),
+        ParameterType::IntegerArray => {
+            ParameterValue::IntegerArray(items(value, |it| it.extract())?)
+        }
+        ParameterType::DoubleArray => ParameterValue::DoubleArray(items(value, |it| it.extract())?),
+        ParameterType::StringArray => ParameterValue::StringArray(items(value, |it| it.extract())?),
+    })
+}
+
+/// The values of what a Python object iterates over.
+pub(crate) fn items<T>(
+    list: &Bound<'_, PyAny>,
+    read: impl Fn(Bound<'_, PyAny>) -> PyResult<T>,
+) -> PyResult<Vec<T>> {
+    list.try_iter()?.map(|item| read(item?)).collect()
 }
 
 /// The parameters of a file for one node, or of all that it names.

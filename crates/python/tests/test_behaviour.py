@@ -76,8 +76,8 @@ def test_lifecycle(labels, expected):
 @pytest.mark.parametrize('statuses, expected', list(_rows('goals.txt', 'goal ')))
 def test_goal_transitions(statuses, expected):
     goals = _native.GoalTable(100)
-    assert goals.accept(_id('a'), 0)
-    assert not goals.accept(_id('a'), 0)
+    assert goals.accept(_id('a'), 0) == (True, None)
+    assert goals.accept(_id('a'), 0) == (False, None)
     *before, last = map(_STATUSES.index, statuses)
     for status in before:
         goals.transition(_id('a'), status, 0)
@@ -89,6 +89,20 @@ def test_goal_transitions(statuses, expected):
         return
     goals.transition(_id('a'), last, 0)
     assert [_STATUSES[goals.status(_id('a'))]] == expected
+
+
+def test_a_full_goal_table_drops_the_goal_that_ended_first():
+    goals = _native.GoalTable(100)
+    for number in range(65536):
+        assert goals.accept(number.to_bytes(16, 'big'), number) == (True, None)
+    assert goals.is_full() and goals.accept(_id('a'), 0) == (False, None)
+    for now, number in enumerate((7, 3)):
+        for status in (2, 4):
+            goals.transition(number.to_bytes(16, 'big'), status, now)
+    assert not goals.is_full()
+    assert goals.accept(_id('a'), 0) == (True, (7).to_bytes(16, 'big'))
+    assert goals.accept(_id('b'), 0) == (True, (3).to_bytes(16, 'big'))
+    assert goals.is_full() and not goals.contains((7).to_bytes(16, 'big'))
 
 
 def _four_goals():

@@ -219,7 +219,7 @@ def test_a_text_stays_as_written_if_a_node_reads_the_same_value(value, written, 
 
 @pytest.mark.parametrize('value, error', [
     (b'bytes', TypeError), ([1, 'a'], TypeError), ([True, 1], TypeError), ([1, 2.5], TypeError),
-    ({'a': 1}, TypeError), ([[1]], TypeError), (1 << 63, ValueError), ([1 << 63], OverflowError),
+    ({'a': 1}, TypeError), ([[1]], TypeError), (1 << 63, ValueError), ([1 << 63], ValueError),
 ])
 def test_what_no_parameter_can_be_is_refused(value, error):
     with pytest.raises(error):

@@ -1,7 +1,9 @@
 """rclpy within one process: every kind of entity, once, as programs use it."""
 
+import array
 import importlib
 import threading
+from types import SimpleNamespace
 
 import pytest
 import rclpy
@@ -233,6 +235,79 @@ def test_a_goal_is_rejected_or_cancelled(node, executor):
     server.destroy()
 
 
+def _send_goal(executor, client):
+    handle = complete(executor, client.send_goal_async(Fibonacci.Goal(order=1)))
+    assert handle.accepted
+    return handle
+
+
+def test_a_destroyed_goal_leaves_no_result(node, executor):
+    goals, destroys_at_once = [], True
+
+    def accepted(goal):
+        goals.append(goal)
+        if destroys_at_once:
+            goal.destroy()
+
+    def execute(goal):
+        goal.succeed()
+        return Fibonacci.Result(sequence=[1])
+
+    server = ActionServer(
+        node, Fibonacci, 'fibonacci', execute, handle_accepted_callback=accepted)
+    client = ActionClient(node, Fibonacci, 'fibonacci')
+    assert client.wait_for_server(DEADLINE_S)
+    # Of a goal that nobody executes.
+    handle = _send_goal(executor, client)
+    assert not server._result_futures
+    assert complete(executor, handle.get_result_async()).status == 0
+    # Of a goal whose result somebody waits for.
+    destroys_at_once = False
+    waiting = _send_goal(executor, client).get_result_async()
+    executor.spin_until_future_complete(waiting, timeout_sec=0.3)
+    assert not waiting.done()
+    goals[-1].destroy()
+    assert complete(executor, waiting).status == 0
+    # Of a goal that has ended.
+    handle = _send_goal(executor, client)
+    goals[-1].execute()
+    assert complete(executor, handle.get_result_async()).status == 4
+    goals[-1].destroy()
+    assert complete(executor, handle.get_result_async()).status == 0
+    # Of a goal that waits for its execution: the callback still gives the result.
+    handle = _send_goal(executor, client)
+    goals[-1].execute()
+    goals[-1].destroy()
+    response = complete(executor, handle.get_result_async())
+    assert response.status == 0
+    assert not (server._result_futures or server._goal_handles)
+    client.destroy()
+    server.destroy()
+
+
+def test_a_new_goal_takes_the_place_of_one_that_ended(node, executor):
+    def execute(goal):
+        goal.succeed()
+        return Fibonacci.Result()
+
+    server = ActionServer(node, Fibonacci, 'fibonacci', execute, result_timeout=-1)
+    client = ActionClient(node, Fibonacci, 'fibonacci')
+    assert client.wait_for_server(DEADLINE_S)
+    first = _send_goal(executor, client)
+    assert complete(executor, first.get_result_async()).status == 4
+    for number in range(1, 65536):
+        server._goals.accept(number.to_bytes(16, 'big'), 0)
+    # Its status array would have 65 536 rows.
+    server._publish_status = lambda: None
+    second = _send_goal(executor, client)
+    assert complete(executor, second.get_result_async()).status == 4
+    assert list(server._goal_handles) == list(server._result_futures) == [
+        bytes(second.goal_id.uuid)]
+    assert complete(executor, first.get_result_async()).status == 0
+    client.destroy()
+    server.destroy()
+
+
 def test_parameters_and_their_callbacks(node):
     assert node.declare_parameter('speed', 1.5).value == 1.5
     with pytest.raises(ParameterAlreadyDeclaredException):
@@ -287,6 +362,52 @@ def test_parameters_are_values(node):
     with pytest.warns(UserWarning, match='SetParametersResult'):
         result, = node.set_parameters([Parameter('c', value=[3])])
     assert result.reason == 'Callback returned an invalid type'
+
+
+@pytest.mark.parametrize('value', [[1, 2], (1, 2), array.array('q', [1, 2])], ids=repr)
+def test_sequences_of_parameters_are_compared_as_lists(node, value):
+    for other in ([1, 2], (1, 2), array.array('q', [1, 2])):
+        assert Parameter('a', value=value) == Parameter('a', value=other)
+    assert Parameter('a', value=value) != Parameter('a', value=[1, 3])
+    assert node.declare_parameter('a', value) == Parameter('a', value=value)
+
+
+@pytest.mark.parametrize('value', ['\udc80', ['a', '\udc80']], ids=ascii)
+def test_a_text_without_utf_8_is_a_value_error(node, value):
+    with pytest.raises(ValueError, match="parameter 'x': .*surrogates") as error:
+        node.declare_parameter('x', value)
+    assert isinstance(error.value.__cause__, UnicodeEncodeError)
+
+
+def test_an_on_set_callback_may_return_any_object_with_its_attributes(node):
+    results = iter([
+        SimpleNamespace(successful=True), SimpleNamespace(successful=False, reason='no'),
+        SimpleNamespace(successful=False)])
+    node.declare_parameter('x', 1)
+    node.add_on_set_parameters_callback(lambda given: next(results))
+    found = [node.set_parameters([Parameter('x', value=2)])[0] for _ in range(3)]
+    assert [each.successful for each in found] == [True, False, False]
+    assert [each.reason for each in found] == ['', 'no', '']
+
+
+def test_the_private_dictionaries_of_parameters_refuse_changes(node):
+    node.declare_parameter('x', 1)
+    assert node._parameters['x'].value == 1
+    for private in (node._parameters, node._parameter_overrides):
+        with pytest.raises(TypeError):
+            private['x'] = Parameter('x', value=2)
+
+
+def test_a_name_that_comes_again_makes_no_answer_of_any_size(context, node, executor):
+    node.declare_parameter('robot_description', 'x' * 300_000)
+    other = rclpy.create_node('other', context=context)
+    executor.add_node(other)
+    client = AsyncParameterClient(other, '/tests/node')
+    assert client.wait_for_services(DEADLINE_S)
+    for count, answered in ((2, 2), (16_384, 0)):
+        names = ['robot_description'] * count
+        assert len(complete(executor, client.get_parameters(names)).values) == answered
+    other.destroy_node()
 
 
 def test_late_joiners_get_transient_local_messages(node, executor):

@@ -122,6 +122,7 @@ impl QosOverridingOptions {
     }
 
     /// Declares the parameters and applies their values to the profile.
+    #[doc(hidden)]
     pub fn apply(
         &self,
         store: &ParameterStore,

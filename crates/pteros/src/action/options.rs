@@ -123,8 +123,9 @@ impl<A: ActionTypeSupport> ActionServerOptions<A> {
         self
     }
 
-    /// Sets the maximum number of goals, including those with kept results. Further
-    /// goals are rejected with a log message. Default 1000.
+    /// Sets the maximum number of goals, including those with kept results. A further goal
+    /// takes the place of the one that ended first; while all are active, it is rejected
+    /// with a log message. Default 1000.
     pub fn goals_max(mut self, count: usize) -> Self {
         self.goals_max = count;
         self

@@ -558,8 +558,9 @@ class GoalTable:
 
     def __init__(self, result_timeout: int) -> None: ...
     def contains(self, id: bytes) -> bool: ...
-    def accept(self, id: bytes, stamp: int) -> bool:
-        """False if the id is in use."""
+    def accept(self, id: bytes, stamp: int) -> tuple[bool, bytes | None]:
+        """False if the id is in use, or all goals of the full table are active. Also the goal
+        that was dropped: the one that ended first, if the table was full."""
     def status(self, id: bytes) -> int:
         """0 for a goal that is not in the table."""
     def transition(self, id: bytes, target: int, now: int) -> None:

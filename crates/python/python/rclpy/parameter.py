@@ -140,7 +140,9 @@ class Parameter(Generic):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Parameter):
             return NotImplemented
-        return (self._name, self._type_, self._value) == (other._name, other._type_, other._value)
+        return (
+            (self._name, self._type_) == (other._name, other._type_)
+            and _as_list(self._value) == _as_list(other._value))
 
     def __hash__(self) -> int:
         return hash(self._name)
@@ -175,6 +177,10 @@ class Parameter(Generic):
         """Return the parameter as an ``rcl_interfaces/msg/Parameter``."""
         from rcl_interfaces.msg import Parameter as ParameterMsg
         return ParameterMsg(name=self._name, value=self.get_parameter_value())
+
+
+def _as_list(value: Any) -> Any:
+    return list(value) if isinstance(value, (tuple, array.array)) else value
 
 
 def get_parameter_value(string_value: str) -> ParameterValue:

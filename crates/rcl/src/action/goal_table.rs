@@ -181,9 +181,9 @@ impl<R: Clone, W> GoalTable<R, W> {
         self.goals.get_mut(self.numbers.get(&id)?)
     }
 
-    /// Whether it has `goals_max` goals, ended ones with a kept result included.
+    /// Whether it has `goals_max` goals, and all of them are active.
     pub fn is_full(&self) -> bool {
-        self.goals.len() >= self.goals_max
+        self.goals.len() >= self.goals_max && self.goals.values().all(|goal| goal.end.is_none())
     }
 
     /// Whether the goal is active, or has ended and its result is kept.
@@ -192,10 +192,19 @@ impl<R: Clone, W> GoalTable<R, W> {
     }
 
     /// Adds a goal in the state accepted. The caller checks [`GoalTable::is_full`] and
-    /// [`GoalTable::contains`]; an id that is there already is not added.
-    pub fn accept(&mut self, id: GoalId, stamp: i64, client: Guid) {
+    /// [`GoalTable::contains`]; an id that is there already is not added. With `goals_max`
+    /// goals, it takes the place of the one that ended first, which is returned.
+    pub fn accept(&mut self, id: GoalId, stamp: i64, client: Guid) -> Option<GoalId> {
         if self.contains(id) {
-            return;
+            return None;
+        }
+        let dropped = if self.goals.len() >= self.goals_max {
+            self.ended_first()
+        } else {
+            None
+        };
+        if let Some(dropped) = dropped {
+            self.remove(dropped);
         }
         self.accepted += 1;
         self.numbers.insert(id, self.accepted);
@@ -211,6 +220,15 @@ impl<R: Clone, W> GoalTable<R, W> {
             waiters: Vec::new(),
         };
         self.goals.insert(self.accepted, entry);
+        dropped
+    }
+
+    fn ended_first(&self) -> Option<GoalId> {
+        let ended = self.goals.values().filter_map(|goal| {
+            let (end, _) = goal.end.as_ref()?;
+            Some((*end, goal.summary.id))
+        });
+        ended.min_by_key(|(end, _)| *end).map(|(_, id)| id)
     }
 
     /// Removes a goal in any state, without an answer to its result requests. Returns
@@ -372,6 +390,21 @@ mod tests {
         table.transition(C, G::Executing).unwrap();
         table.finish(at(0), C, G::Succeeded, "done").unwrap();
         table
+    }
+
+    #[test]
+    fn a_full_table_drops_the_goal_that_ended_first() {
+        let mut table = three_goals();
+        assert!(!table.is_full());
+        table.transition(A, G::Executing).unwrap();
+        table.finish(at(1), A, G::Succeeded, "later").unwrap();
+        assert_eq!(table.accept([4; 16], 40, Guid::default()), Some(C));
+        assert_eq!(table.accept([5; 16], 50, Guid::default()), Some(A));
+        assert!(table.is_full());
+        let left: Vec<_> = table.all().map(|goal| goal.id).collect();
+        assert_eq!(left, [B, [4; 16], [5; 16]]);
+        table.remove(B);
+        assert_eq!(table.accept(A, 60, Guid::default()), None);
     }
 
     fn selection(

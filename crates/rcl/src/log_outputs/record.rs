@@ -7,7 +7,7 @@ use crate::time::Time;
 pub struct LogRecord<'r> {
     /// It is written whether or not the logger has it enabled.
     pub severity: Severity,
-    /// System time.
+    /// ROS time of the node: simulated where `use_sim_time` is set.
     pub time: Time,
     /// The logger.
     pub name: &'r str,

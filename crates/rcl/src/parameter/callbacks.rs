@@ -43,7 +43,8 @@ pub trait ParameterHooks {
 
 /// Publishes parameter events.
 pub trait ParameterEventSink: Send + Sync {
-    /// Called after each change, outside of the store's locks.
+    /// Called at the end of each change, when the values can be read. By the rules of rclcpp
+    /// the next change waits for it: do not wait for one there.
     fn publish_event(&self, event: msg::ParameterEvent);
 }
 

@@ -2,6 +2,7 @@
 //! post-set callbacks and the parameter event.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 use pteros_interfaces::rcl_interfaces::msg;
 
@@ -146,11 +147,27 @@ impl ParameterStore {
         let rules = self.rules.rule_set;
         let mut removed = Vec::new();
         let mut entries = self.entries.lock();
+        let mut deleted = BTreeSet::new();
+        if !rules.deletes_without_value() {
+            // By the rules of rclcpp, a deleted name takes no other value of the list.
+            for Parameter { name, value } in parameters {
+                let known = entries.by_name.get(name);
+                if *value == ParameterValue::NotSet && known.is_some_and(|entry| entry.is_set()) {
+                    let parameter = Parameter::new(name.clone(), ParameterValue::NotSet);
+                    event.deleted_parameters.push(parameter.into_message());
+                    removed.extend(entries.by_name.remove(name));
+                    deleted.insert(name);
+                }
+            }
+        }
         for Parameter { name, value } in parameters {
+            if deleted.contains(name) {
+                continue;
+            }
             let parameter = || Parameter::new(name.clone(), value.clone()).into_message();
             let known = entries.by_name.get_mut(name);
             let was_set = known.as_ref().is_some_and(|entry| entry.is_set());
-            if *value == ParameterValue::NotSet && (was_set || rules.deletes_without_value()) {
+            if *value == ParameterValue::NotSet && rules.deletes_without_value() {
                 event.deleted_parameters.push(parameter());
                 removed.extend(entries.by_name.remove(name));
                 continue;

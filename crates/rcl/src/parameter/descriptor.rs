@@ -98,6 +98,7 @@ impl ParameterDescriptor {
     ///
     /// # Errors
     /// The reason, in the words of the client library.
+    #[doc(hidden)]
     pub fn check_range(
         &self,
         rules: RuleSet,
@@ -138,6 +139,7 @@ impl ParameterDescriptor {
     }
 
     /// As `rcl_interfaces/msg/ParameterDescriptor`.
+    #[doc(hidden)]
     pub fn message(&self, name: &str, type_of: ParameterType) -> msg::ParameterDescriptor {
         let floats = self.float_range.map(|range| msg::FloatingPointRange {
             from_value: range.from,

@@ -30,6 +30,7 @@ pub struct ParameterHandle<T: ParameterKind> {
 
 impl<T: ParameterKind> ParameterHandle<T> {
     /// A handle with an initial value.
+    #[doc(hidden)]
     pub fn new(name: &str, value: T) -> Self {
         Self {
             name: name.into(),
@@ -49,6 +50,7 @@ impl<T: ParameterKind> ParameterHandle<T> {
     }
 
     /// The observer that takes over each change of the value.
+    #[doc(hidden)]
     pub fn observer(&self) -> Arc<dyn ParameterObserver> {
         Arc::new(self.clone())
     }

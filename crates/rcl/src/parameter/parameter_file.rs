@@ -104,6 +104,7 @@ impl ParameterFile {
 
     /// Parameters from `-p` and `--params-file`, in the order of
     /// [`ParameterArgument`](crate::args::ParameterArgument).
+    #[doc(hidden)]
     pub fn from_arguments(arguments: &Arguments) -> Result<Self, ArgumentsError> {
         let mut rules = Vec::new();
         for argument in &arguments.parameters {
@@ -167,6 +168,7 @@ impl ParameterFile {
     }
 
     /// Adds the values for a node; later values replace earlier ones.
+    #[doc(hidden)]
     pub fn add_for(&self, node: &str, overrides: &mut ParameterOverrides) {
         for rule in self.rules.iter().filter(|rule| rule.nodes.matches(node)) {
             add_override(overrides, &rule.name, rule.override_value.clone());

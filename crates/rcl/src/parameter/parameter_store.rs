@@ -93,7 +93,8 @@ pub struct StoreRules {
 
 /// Observer of the value of one parameter.
 pub trait ParameterObserver: Send + Sync {
-    /// Called with each new value, while the change holds the store; do not set there.
+    /// Called with each new value, while the values are locked: neither read nor set
+    /// parameters there.
     fn handle_value(&self, value: &ParameterValue);
 }
 
@@ -407,7 +408,8 @@ impl ParameterStore {
     /// The value of a declared parameter; not set for an undeclared one if these are allowed.
     ///
     /// # Errors
-    /// The parameter is not declared, or has a static type and no value.
+    /// [`ParameterError::NotDeclared`]; [`ParameterError::NoValue`] where the type is static
+    /// and there is no value yet.
     pub fn get(&self, name: &str) -> Result<ParameterValue, ParameterError> {
         let entries = self.entries.lock();
         match entries.by_name.get(name) {

@@ -7,16 +7,20 @@ use pteros_interfaces::rcl_interfaces::{msg, srv};
 use pteros_msg::{Decode, Encode, Representation};
 
 use super::callbacks::ParameterHooks;
-use super::error::SetParameterError;
+use super::error::{ParameterError, SetParameterError};
 use super::parameter_store::{Parameter, ParameterStore};
 use super::rules::RuleSet;
 use super::value::ParameterType;
 
-/// Names, prefixes or parameters in one request. Each may be short, and its answer
-/// large. More than any node has, and some MiB of answers.
+/// Names, prefixes or parameters in one request. More than any node has.
 const ITEMS_MAX: usize = 16_384;
 
-/// Why a request for too many items is refused, without decoding it.
+/// Bytes of the values or descriptors of one answer. A request can name a large one many
+/// times. The first one is answered whatever its size.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+
+/// Why a request for too many items is refused. A server in Rust asks before it decodes the
+/// request; a node in Python has decoded it already.
 pub fn refusal(service: &str, request: &[u8]) -> Option<String> {
     let items = first_sequence_len(request).filter(|items| *items > ITEMS_MAX)?;
     Some(format!(
@@ -42,19 +46,47 @@ fn first_sequence_len(request: &[u8]) -> Option<usize> {
 /// The lowest representation identifier of XCDR2 (RTPS 2.5 §10.2, table 10.3).
 const XCDR2: u8 = 6;
 
-/// The values. An unknown name, or one without a value, leaves the whole response empty.
+/// The values. An unknown name, one without a value, or more than 16 MiB leave the whole
+/// response empty.
 pub fn get(
     store: &ParameterStore,
     request: &srv::GetParametersRequest,
 ) -> srv::GetParametersResponse {
-    let values: Result<Vec<_>, _> = request.names.iter().map(|name| store.get(name)).collect();
-    let values = values.unwrap_or_else(|error| {
-        tracing::debug!("get_parameters: {error}");
-        Vec::new()
+    let values = request.names.iter().map(|name| {
+        let value = store.get(name)?;
+        Ok((value.bytes(), value.into_message()))
     });
     srv::GetParametersResponse {
-        values: values.into_iter().map(|v| v.into_message()).collect(),
+        values: all_or_none("get_parameters", values),
     }
+}
+
+/// The parts of an answer, which come with their sizes. None if one is an error, or if they
+/// have more than [`ANSWER_BYTES_MAX`].
+fn all_or_none<T>(
+    service: &str,
+    parts: impl Iterator<Item = Result<(usize, T), ParameterError>>,
+) -> Vec<T> {
+    let mut found = Vec::new();
+    let mut bytes = 0_usize;
+    for part in parts {
+        let (size, part) = match part {
+            Ok(part) => part,
+            Err(error) => {
+                tracing::debug!("{service}: {error}");
+                return Vec::new();
+            }
+        };
+        bytes = bytes.saturating_add(size);
+        if bytes > ANSWER_BYTES_MAX && !found.is_empty() {
+            tracing::debug!(
+                "{service}: the answer has more than {ANSWER_BYTES_MAX} bytes; ask in parts"
+            );
+            return Vec::new();
+        }
+        found.push(part);
+    }
+    found
 }
 
 /// The types. An unknown name leaves the whole response empty.
@@ -73,18 +105,19 @@ pub fn get_types(
     }
 }
 
-/// The descriptors. An unknown name leaves the whole response empty.
+/// The descriptors. An unknown name, or more than 16 MiB, leaves the whole response empty.
 pub fn describe(
     store: &ParameterStore,
     request: &srv::DescribeParametersRequest,
 ) -> srv::DescribeParametersResponse {
     let names = request.names.iter();
-    let descriptors: Result<Vec<_>, _> = names.map(|name| store.describe(name)).collect();
+    let descriptors = names.map(|name| {
+        let found = store.describe(name)?;
+        let bytes = found.name.len() + found.description.len() + found.additional_constraints.len();
+        Ok((bytes, found))
+    });
     srv::DescribeParametersResponse {
-        descriptors: descriptors.unwrap_or_else(|error| {
-            tracing::debug!("describe_parameters: {error}");
-            Vec::new()
-        }),
+        descriptors: all_or_none("describe_parameters", descriptors),
     }
 }
 
@@ -293,6 +326,46 @@ mod tests {
         }
         let wrong = answer(&store, &store.callbacks, "set_parameters", &[0, 1]);
         assert_eq!(wrong.unwrap(), None);
+    }
+
+    #[test]
+    fn the_bytes_of_an_answer_are_limited_though_a_name_comes_again() {
+        let store = ParameterStore::new("/n".into(), Default::default(), Default::default());
+        let text = "x".repeat(300_000);
+        let array = vec![text.clone(); 3];
+        let large = "x".repeat(ANSWER_BYTES_MAX + 1);
+        let values: [(&str, ParameterValue); 3] = [
+            ("text", text.clone().into()),
+            ("array", array.into()),
+            ("large", large.into()),
+        ];
+        for (name, default) in values {
+            let declaration = ParameterDeclaration {
+                name: name.into(),
+                type_of: default.parameter_type(),
+                default,
+                descriptor: ParameterDescriptor::new().description(text.clone()),
+                ignore_override: false,
+            };
+            store.declare(declaration, |_| None).unwrap();
+        }
+        let answered = |name: &str, count| {
+            let names = vec![name.to_owned(); count];
+            get(&store, &srv::GetParametersRequest { names })
+                .values
+                .len()
+        };
+        for (name, count) in [("text", 55), ("array", 18), ("large", 1)] {
+            assert_eq!(answered(name, count), count, "{name}");
+            assert_eq!(answered(name, count + 1), 0, "{name}");
+            assert_eq!(answered(name, ITEMS_MAX), 0, "{name}");
+        }
+        let described = |count| {
+            let names = vec!["text".to_owned(); count];
+            let request = srv::DescribeParametersRequest { names };
+            describe(&store, &request).descriptors.len()
+        };
+        assert_eq!((described(55), described(ITEMS_MAX)), (55, 0));
     }
 
     #[test]

@@ -123,6 +123,25 @@ impl ParameterValue {
         }
     }
 
+    /// Bytes of the value in memory.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::NotSet => 0,
+            Self::Bool(_) => 1,
+            Self::Integer(_) | Self::Double(_) => 8,
+            Self::String(text) => text.len(),
+            Self::ByteArray(values) => values.len(),
+            Self::BoolArray(values) => values.len(),
+            Self::IntegerArray(values) => size_of_val(values.as_slice()),
+            Self::DoubleArray(values) => size_of_val(values.as_slice()),
+            // An empty string costs a `String`, too.
+            Self::StringArray(values) => {
+                let texts: usize = values.iter().map(String::len).sum();
+                texts + size_of_val(values.as_slice())
+            }
+        }
+    }
+
     /// Converts to type `wanted` where nothing is lost, otherwise returns the value
     /// unchanged. It converts integers that a double represents exactly, alone and
     /// in arrays. It converts arrays of integers from 0 to 255 to bytes, for which

@@ -14,7 +14,7 @@ from rclpy._imported_names import getter_of
 from rclpy.action.client import _c_qos, creation_errors
 from rclpy.constants import S_TO_NS
 from rclpy.executors import await_or_execute
-from rclpy.impl.errors import RCLError
+from rclpy.impl.errors import InvalidHandle, RCLError
 from rclpy.impl.named_enum import NamedEnum
 from rclpy.impl.node_entity import Generic
 from rclpy.qos import (
@@ -26,7 +26,7 @@ from rclpy.waitable import NumberOfEntities, StaticWaitable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, Optional
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
     from rclpy.callback_groups import CallbackGroup
     from rclpy.node import Node
@@ -80,6 +80,9 @@ class ServerGoalHandle(Generic):
         self._key = bytes(goal_info.goal_id.uuid)
         self._destroyed = False
         self._lock = threading.Lock()
+        self._result_future: Optional[Future] = None
+        # Execute callbacks that wait or run; behind the server's lock.
+        self._executions = 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ServerGoalHandle) and self.goal_id == other.goal_id
@@ -172,7 +175,7 @@ class ServerGoalHandle(Generic):
         """Forget the goal."""
         with self._lock:
             self._destroyed = True
-        self._action_server._forget(self._key)
+        self._action_server._forget(self)
 
 
 def _nanoseconds(stamp: Any) -> int:
@@ -308,6 +311,9 @@ class ActionServer(StaticWaitable):
     def _respond(self, service: Any, response: Any, header: Any, what: str) -> bool:
         try:
             service.send_response(response, header)
+        except InvalidHandle:
+            # The server is destroyed.
+            return False
         except RCLError:
             self._logger.warn(f'Failed to send {what} response (the client may have gone away)')
             return False
@@ -323,8 +329,7 @@ class ActionServer(StaticWaitable):
         accepted = False
         if self._goals.is_full():
             self._logger.warning(
-                'Goal rejected: the table of goals is full. Let goals end, or lower '
-                'result_timeout.')
+                'Goal rejected: the table of goals is full, and all are active. Let goals end.')
         elif not self._goals.contains(key):
             response = await await_or_execute(self._goal_callback, request.goal)
             if isinstance(response, GoalResponse):
@@ -336,13 +341,16 @@ class ActionServer(StaticWaitable):
         if accepted:
             info.stamp = self._clock.now().to_msg()
             goal_handle = ServerGoalHandle(self, info, request.goal)
-            future = Future(executor=self._executor_reference())
+            future = goal_handle._result_future = Future(executor=self._executor_reference())
             with self._lock:
                 # The same id may have been accepted while the goal callback ran.
-                accepted = self._goals.accept(key, _nanoseconds(info.stamp))
+                accepted, dropped = self._goals.accept(key, _nanoseconds(info.stamp))
                 if accepted:
+                    removed = [] if dropped is None else [self._remove(dropped)]
                     self._goal_handles[key] = goal_handle
                     self._result_futures[key] = future
+            if accepted:
+                self._forsake(removed)
         message = self._action_type.Impl.SendGoalService.Response()
         message.accepted = accepted
         message.stamp = info.stamp
@@ -353,35 +361,48 @@ class ActionServer(StaticWaitable):
         self, execute_callback: Callable[[ServerGoalHandle], Any],
         goal_handle: ServerGoalHandle,
     ) -> None:
-        key = bytes(goal_handle.goal_id.uuid)
+        response = None
+        try:
+            response = await self._result_of(execute_callback, goal_handle)
+        finally:
+            future = goal_handle._result_future
+            with self._lock:
+                goal_handle._executions -= 1
+                key = goal_handle._key
+                is_removed = self._goal_handles.get(key) is not goal_handle
+                if is_removed and self._result_futures.get(key) is future:
+                    # The goal was removed meanwhile.
+                    del self._result_futures[key]
+        if response is not None and future is not None:
+            future.set_result(response)
+
+    async def _result_of(
+        self, execute_callback: Callable[[ServerGoalHandle], Any],
+        goal_handle: ServerGoalHandle,
+    ) -> Any:
+        """Execute a goal and return the response with its result; ``None`` after a shutdown."""
         try:
             result = await await_or_execute(execute_callback, goal_handle)
         except Exception as error:
             if isinstance(error, RCLError) and not self._node.context.ok():
                 # The program shuts down: no client can hear of the goal any more.
                 self._logger.debug(f'Execute callback ended by the shutdown: {error}')
-                return
+                return None
             result = self._action_type.Result()
             self._logger.error(f'Error raised in execute callback: {error}')
             traceback.print_exc()
         if goal_handle.is_active and not self._node.context.ok():
-            return
+            return None
         if goal_handle.is_active:
             self._logger.warning(
-                f'Goal state not set, assuming aborted. Goal ID: {key.hex()}')
+                f'Goal state not set, assuming aborted. Goal ID: {goal_handle._key.hex()}')
             if goal_handle.status == GoalStatus.STATUS_ACCEPTED:
                 goal_handle._update_state(GoalEvent.EXECUTE)
             goal_handle.abort()
         response = self._action_type.Impl.GetResultService.Response()
         response.status = goal_handle.status
         response.result = result
-        with self._lock:
-            future = self._result_futures.get(key)
-            if key not in self._goal_handles:
-                # The handle was destroyed meanwhile.
-                self._result_futures.pop(key, None)
-        if future is not None:
-            future.set_result(response)
+        return response
 
     async def _execute_cancel_request(self, request: Any, header: Any) -> None:
         response, candidates = self._find_goals_to_cancel(request)
@@ -447,23 +468,44 @@ class ActionServer(StaticWaitable):
 
     def _expire_goals(self) -> None:
         with self._lock:
-            expired = self._goals.expire(self._now_ns())
-            for key in expired:
-                self._result_futures.pop(key, None)
-            handles = [self._goal_handles.pop(key, None) for key in expired]
-        # A handle's lock is held while it publishes feedback.
-        for goal_handle in handles:
-            if goal_handle is not None:
-                goal_handle.destroy()
+            removed = [self._remove(key) for key in self._goals.expire(self._now_ns())]
+        self._forsake(removed)
         self.notify_goal_done()
 
-    def _forget(self, key: bytes) -> None:
-        """Remove a goal; its execute callback, if it runs, still answers result requests."""
+    def _remove(self, key: bytes) -> Tuple[Optional[ServerGoalHandle], Optional[Future]]:
+        """
+        Remove a goal, with the lock held; :meth:`_forsake` must follow, without it.
+
+        :returns: its handle, and its result, unless an execute callback that waits or runs is
+            still to give that.
+        """
+        goal_handle = self._goal_handles.pop(key, None)
+        self._goals.remove(key)
+        if goal_handle is not None and goal_handle._executions:
+            return goal_handle, None
+        return goal_handle, self._result_futures.pop(key, None)
+
+    def _forsake(
+        self, removed: List[Tuple[Optional[ServerGoalHandle], Optional[Future]]],
+    ) -> None:
+        """Destroy the handles of removed goals, and tell those who wait for a result."""
+        for goal_handle, future in removed:
+            if goal_handle is not None:
+                # A handle's lock is held while it publishes feedback.
+                with goal_handle._lock:
+                    goal_handle._destroyed = True
+            if future is not None and not future.done():
+                response = self._action_type.Impl.GetResultService.Response()
+                response.status = GoalStatus.STATUS_UNKNOWN
+                future.set_result(response)
+
+    def _forget(self, goal_handle: ServerGoalHandle) -> None:
+        """Remove a goal whose handle is destroyed."""
         with self._lock:
-            goal_handle = self._goal_handles.get(key)
-            if goal_handle is not None and goal_handle._destroyed:
-                del self._goal_handles[key]
-                self._goals.remove(key)
+            if self._goal_handles.get(goal_handle._key) is not goal_handle:
+                return
+            removed = self._remove(goal_handle._key)
+        self._forsake([removed])
 
     # --- callbacks
 
@@ -478,7 +520,14 @@ class ActionServer(StaticWaitable):
             execute_callback = self._execute_callback
         executor = self._node.executor
         if executor is not None:
-            executor.create_task(self._execute_goal, execute_callback, goal_handle)
+            with self._lock:
+                goal_handle._executions += 1
+            try:
+                executor.create_task(self._execute_goal, execute_callback, goal_handle)
+            except BaseException:
+                with self._lock:
+                    goal_handle._executions -= 1
+                raise
 
     def register_handle_accepted_callback(
         self, handle_accepted_callback: Optional[Callable[[ServerGoalHandle], Any]],

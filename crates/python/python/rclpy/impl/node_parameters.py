@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import MappingProxyType
 
 from pteros import _native
 from rcl_interfaces.msg import ParameterDescriptor, ParameterValue
@@ -12,7 +13,7 @@ from rclpy.validate_parameter_name import validate_parameter_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
     from rcl_interfaces.msg import ListParametersResult, SetParametersResult
 
@@ -40,12 +41,14 @@ class NodeParameters:
         self._post_set_parameters_callbacks: List[PostSetCallback] = []
 
     @property
-    def _parameters(self) -> Dict[str, Parameter]:
-        return {each.name: each for each in self._parameter_store.with_prefix('')}
+    def _parameters(self) -> Mapping[str, Parameter]:
+        # A copy: assigning to it must fail, for it would have no effect.
+        return MappingProxyType(
+            {each.name: each for each in self._parameter_store.with_prefix('')})
 
     @property
-    def _parameter_overrides(self) -> Dict[str, Parameter]:
-        return self._parameter_store.overrides()
+    def _parameter_overrides(self) -> Mapping[str, Parameter]:
+        return MappingProxyType(self._parameter_store.overrides())
 
     # --- declaring
 
@@ -94,7 +97,7 @@ class NodeParameters:
         existing = [each.name for each, _ in declarations if self.has_parameter(each.name)]
         if existing:
             raise ParameterAlreadyDeclaredException(existing)
-        # As in rclpy, a later tuple replaces an earlier one of the same name.
+        # Unlike in rclpy, only the last tuple of a name is declared.
         declared = {
             name: self._parameter_store.declare(self, parameter, descriptor, ignore_override)
             for name, (parameter, descriptor) in {each[0].name: each for each in declarations}.items()}
