@@ -38,6 +38,7 @@ use crate::error::CreateError;
 use crate::interfaces::diagnostic_msgs::msg::{DiagnosticArray, DiagnosticStatus};
 use crate::named_qos::NamedQosExt;
 use crate::node::Node;
+use crate::parameter::{IntoParameter, ParameterError, ParameterKind};
 use crate::publisher::Publisher;
 use crate::timer::{Timer, TimerOptions};
 
@@ -70,12 +71,32 @@ struct UpdaterCore {
     clock: Clock,
     publisher: Publisher<DiagnosticArray>,
     hardware_id: Mutex<String>,
-    tasks: Mutex<Vec<NamedTask>>,
+    tasks: Mutex<Vec<Arc<NamedTask>>>,
 }
 
 struct NamedTask {
     name: String,
-    task: Box<dyn DiagnosticTask>,
+    task: Mutex<Box<dyn DiagnosticTask>>,
+}
+
+/// Declares a parameter. If another updater of the node, or the program, has declared it,
+/// its value counts.
+fn declared_value<T: IntoParameter<Kind = T> + ParameterKind>(
+    node: &Node,
+    name: &str,
+    default: T,
+) -> Result<T, CreateError> {
+    match node.declare_parameter(name, default.clone()) {
+        Ok(handle) => Ok(handle.value()),
+        Err(ParameterError::AlreadyDeclared { .. }) => {
+            let value = node.parameter(name)?;
+            Ok(T::from_parameter(&value).unwrap_or_else(|| {
+                tracing::warn!("{name} = {value}: it must be of type {}", T::TYPE);
+                default
+            }))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Updater {
@@ -85,10 +106,10 @@ impl Updater {
     /// See [`CreateError`]; [`CreateError::ZeroPeriod`] if the parameter of the period is
     /// not above zero.
     pub fn new(node: &Node) -> Result<Self, CreateError> {
-        let period = node.declare_parameter("diagnostic_updater.period", 1.0)?;
-        let use_fqn = node.declare_parameter("diagnostic_updater.use_fqn", false)?;
-        let period = Duration::try_from_secs_f64(period.value()).unwrap_or_default();
-        let node_name = if use_fqn.value() {
+        let period = declared_value(node, "diagnostic_updater.period", 1.0)?;
+        let use_fqn = declared_value(node, "diagnostic_updater.use_fqn", false)?;
+        let period = Duration::try_from_secs_f64(period).unwrap_or_default();
+        let node_name = if use_fqn {
             node.fully_qualified_name()
         } else {
             node.name().to_owned()
@@ -130,8 +151,9 @@ impl Updater {
         let mut report = self.core.new_report(&name);
         report.summary(DiagnosticLevel::Ok, "Node starting up");
         self.core.publish(vec![report.into_status()]);
-        let task = Box::new(task);
-        self.core.tasks.lock().push(NamedTask { name, task });
+        let task: Mutex<Box<dyn DiagnosticTask>> = Mutex::new(Box::new(task));
+        let task = Arc::new(NamedTask { name, task });
+        self.core.tasks.lock().push(task);
     }
 
     /// Removes the first task of that name; false if there is none.
@@ -143,21 +165,21 @@ impl Updater {
         removed.is_some()
     }
 
-    /// Runs all tasks now and publishes their reports. A task must not call it.
+    /// Runs all tasks now and publishes their reports. Leaves out a task that is running, on
+    /// this or another thread.
     pub fn force_update(&self) {
         self.core.update();
     }
 
     /// Publishes one level and message for all tasks, without running them.
     pub fn broadcast(&self, level: DiagnosticLevel, message: &str) {
-        let tasks = self.core.tasks.lock();
-        let report = |task: &NamedTask| {
+        let tasks = self.core.tasks.lock().clone();
+        let report = |task: &Arc<NamedTask>| {
             let mut report = self.core.new_report(&task.name);
             report.summary(level, message);
             report.into_status()
         };
         let statuses = tasks.iter().map(report).collect();
-        drop(tasks);
         self.core.publish(statuses);
     }
 
@@ -179,14 +201,15 @@ impl UpdaterCore {
     }
 
     fn update(&self) {
-        let mut tasks = self.tasks.lock();
-        let run = |task: &mut NamedTask| {
+        // Tasks may add and remove tasks, and spin.
+        let tasks = self.tasks.lock().clone();
+        let run = |task: &Arc<NamedTask>| {
+            let mut running = task.task.try_lock()?;
             let mut report = self.new_report(&task.name);
-            task.task.report(&mut report);
-            report.into_status()
+            running.report(&mut report);
+            Some(report.into_status())
         };
-        let statuses = tasks.iter_mut().map(run).collect();
-        drop(tasks);
+        let statuses = tasks.iter().filter_map(run).collect();
         self.publish(statuses);
     }
 
@@ -360,6 +383,30 @@ mod tests {
                 .any(|array| array.status[0].message == "going down")
         };
         assert!(node.spin_until(is_warned, TIMEOUT));
+    }
+
+    #[test]
+    fn a_node_has_several_updaters_and_tasks_may_change_their_updater() {
+        let context = Context::with_options(ContextOptions::local(196)).unwrap();
+        let node = context.create_node("camera").unwrap();
+        node.declare_parameter("diagnostic_updater.period", 0.25)
+            .unwrap();
+        let (first, second) = (Updater::new(&node).unwrap(), Updater::new(&node).unwrap());
+        assert_eq!(first.period(), second.period());
+        assert_eq!(second.period(), Duration::from_millis(250));
+        let runs = Arc::new(Mutex::new(0));
+        let (count, itself) = (runs.clone(), second.clone());
+        second.add("changing", move |_| {
+            *count.lock() += 1;
+            itself.force_update();
+            itself.broadcast(DiagnosticLevel::Ok, "at work");
+            itself.add("later", |_| ());
+            assert!(itself.remove("changing"));
+        });
+        second.force_update();
+        second.force_update();
+        assert_eq!(*runs.lock(), 1);
+        assert!(second.remove("later") && !second.remove("later"));
     }
 
     #[test]

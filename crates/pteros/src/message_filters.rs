@@ -21,9 +21,10 @@
 //! [`Policy`] says which messages belong together. Each queue has the size that the user
 //! gives, and a full one drops its oldest message. What waits is dropped when the clock of a
 //! subscriber's node goes back or gets another source. Without such a clock, time has gone
-//! back when more messages in a row are too old than a queue holds.
+//! back when more messages in a row than a queue holds are older than its newest.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -50,11 +51,21 @@ pub trait Source {
     fn output(&self) -> &Output<Self::Message>;
 }
 
-type Sink<T> = Arc<dyn Fn(&Arc<T>) -> bool + Send + Sync>;
+struct Sink<T> {
+    /// The filter that ends it; none for a callback.
+    filter: Option<Weak<dyn TimeJumpObserver>>,
+    call: Arc<dyn Fn(&Arc<T>) + Send + Sync>,
+}
+
+impl<T> Sink<T> {
+    fn has_ended(&self) -> bool {
+        let filter = self.filter.as_ref();
+        filter.is_some_and(|filter| filter.strong_count() == 0)
+    }
+}
 
 /// The output of a filter. Cheap to clone; clones share it.
 pub struct Output<T> {
-    /// Each returns false when it has ended.
     sinks: Arc<Mutex<Vec<Sink<T>>>>,
     /// The node whose clock jumps.
     node: Option<Arc<NodeCore>>,
@@ -79,11 +90,18 @@ impl<T: 'static> Output<T> {
 
     /// Calls `callback` with each message from now on, on the thread that passes it.
     pub fn on_message(&self, callback: impl Fn(&Arc<T>) + Send + Sync + 'static) {
-        let sink = move |message: &Arc<T>| {
-            callback(message);
-            true
-        };
-        self.sinks.lock().push(Arc::new(sink));
+        self.sinks.lock().push(Sink {
+            filter: None,
+            call: Arc::new(callback),
+        });
+    }
+
+    /// Removes the sinks of filters that were dropped.
+    fn prune(&self) {
+        let mut sinks = self.sinks.lock();
+        let ended: Vec<_> = sinks.extract_if(.., |sink| sink.has_ended()).collect();
+        drop(sinks);
+        drop(ended);
     }
 
     /// Passes messages and jumps of the clock to a filter, while that lives.
@@ -93,31 +111,34 @@ impl<T: 'static> Output<T> {
         add: impl Fn(&F, &Arc<T>) + Send + Sync + 'static,
     ) {
         let weak = Arc::downgrade(filter);
-        let sink = move |message: &Arc<T>| {
-            let filter = weak.upgrade();
-            filter.inspect(|filter| add(filter, message)).is_some()
+        let call = move |message: &Arc<T>| {
+            if let Some(filter) = weak.upgrade() {
+                add(&filter, message);
+            }
         };
-        self.sinks.lock().push(Arc::new(sink));
+        self.prune();
+        let observer: Weak<F> = Arc::downgrade(filter);
+        self.sinks.lock().push(Sink {
+            filter: Some(observer.clone()),
+            call: Arc::new(call),
+        });
         if let Some(node) = &self.node {
             let threshold = JumpThreshold {
                 on_clock_change: true,
                 min_forward: None,
                 min_backward: Some(Duration::from_nanos(1)),
             };
-            let observer: Weak<F> = Arc::downgrade(filter);
             node.time.add_jump_observer(threshold, observer);
         }
     }
 
     /// Runs no callback under a lock.
     fn pass(&self, message: &Arc<T>) {
-        let sinks = self.sinks.lock().clone();
-        let ended = sinks.iter().filter(|sink| !sink(message));
-        let ended: Vec<_> = ended.collect();
-        if !ended.is_empty() {
-            let is_ended = |sink: &Sink<T>| ended.iter().any(|one| Arc::ptr_eq(one, sink));
-            self.sinks.lock().retain(|sink| !is_ended(sink));
-        }
+        self.prune();
+        let sinks = self.sinks.lock();
+        let calls: Vec<_> = sinks.iter().map(|sink| sink.call.clone()).collect();
+        drop(sinks);
+        calls.iter().for_each(|call| call(message));
     }
 }
 
@@ -298,6 +319,9 @@ impl<T: Send + Sync> TimeJumpObserver for ChainFilters<T> {
 
 impl<T: Stamped + Send + Sync + 'static> Chain<T> {
     /// Passes the messages of a filter through `filters`, one after the other.
+    ///
+    /// Filters run one message at a time, under a lock: they must not spin, nor pass
+    /// messages to the source of the chain. Callbacks behind the chain may.
     pub fn new(source: &impl Source<Message = T>, filters: FilterChain<Arc<T>>) -> Self {
         let filters = Arc::new(ChainFilters {
             filters: Mutex::new(filters),
@@ -445,17 +469,32 @@ pub struct Synchronizer<I: Inputs> {
 
 #[doc(hidden)]
 pub struct SyncCore<S> {
-    policy: Mutex<Box<dyn core::SyncPolicy<AnyMessage>>>,
-    /// Locked before the policy, so that sets keep their order.
+    state: Mutex<SyncState<S>>,
+    /// Never waited for: its holder may spin, and looks for more sets afterwards.
     callback: Mutex<Box<dyn FnMut(S) + Send>>,
 }
 
+struct SyncState<S> {
+    policy: Box<dyn core::SyncPolicy<AnyMessage>>,
+    /// Complete sets that wait for the callback, in their order.
+    sets: VecDeque<S>,
+    waiting_max: usize,
+}
+
 impl<I: Inputs> Synchronizer<I> {
-    /// Calls `callback` with each set, on the thread that passes its last message, and
-    /// never twice at the same time. It must not pass messages to its own inputs.
+    /// Calls `callback` with each set, and never twice at the same time.
+    ///
+    /// It runs on the thread that passes the last message of a set. While it runs, it may
+    /// spin or pass messages to its own inputs. Sets that are complete meanwhile wait, and
+    /// follow on the same thread. As many may wait as messages of an input; beyond that the
+    /// oldest is dropped.
     pub fn new(inputs: I, policy: Policy, callback: impl FnMut(I::Set) + Send + 'static) -> Self {
         let core = Arc::new(SyncCore {
-            policy: Mutex::new(policy.make(I::COUNT)),
+            state: Mutex::new(SyncState {
+                policy: policy.make(I::COUNT),
+                sets: VecDeque::new(),
+                waiting_max: policy.queue_size.max(1),
+            }),
             callback: Mutex::new(Box::new(callback)),
         });
         inputs.connect(&core);
@@ -464,7 +503,7 @@ impl<I: Inputs> Synchronizer<I> {
 
     /// Drops the messages that wait for others.
     pub fn clear(&self) {
-        self.core.policy.lock().clear();
+        self.core.state.lock().policy.clear();
     }
 }
 
@@ -484,17 +523,32 @@ impl<S: Send + 'static> SyncCore<S> {
         message: AnyMessage,
         typed: fn(Vec<AnyMessage>) -> Option<S>,
     ) {
-        let mut callback = self.callback.lock();
-        let sets = self.policy.lock().add(input, stamp.as_nanos(), message);
-        for set in sets.into_iter().filter_map(typed) {
-            callback(set);
+        let mut state = self.state.lock();
+        let complete = state.policy.add(input, stamp.as_nanos(), message);
+        let excess = state.sets.len().saturating_sub(state.waiting_max);
+        let dropped: Vec<_> = state.sets.drain(..excess).collect();
+        state.sets.extend(complete.into_iter().filter_map(typed));
+        drop(state);
+        drop(dropped);
+        self.pass_sets();
+    }
+
+    fn pass_sets(&self) {
+        while !self.state.lock().sets.is_empty() {
+            let Some(mut callback) = self.callback.try_lock() else {
+                return;
+            };
+            let set = self.state.lock().sets.pop_front();
+            if let Some(set) = set {
+                callback(set);
+            }
         }
     }
 }
 
 impl<S: Send + 'static> TimeJumpObserver for SyncCore<S> {
     fn handle_jump(&self, _jump: TimeJump) {
-        self.policy.lock().clear();
+        self.state.lock().policy.clear();
     }
 }
 
@@ -579,6 +633,46 @@ mod tests {
         }
         points.pass(point(5));
         assert!(points.output.sinks.lock().is_empty());
+    }
+
+    #[test]
+    fn a_callback_may_pass_messages_to_its_own_inputs() {
+        let (points, poses) = (PassThrough::new(), PassThrough::new());
+        let stamps = Stamps::default();
+        let (mut note, inputs) = (noted(&stamps), (points.clone(), poses.clone()));
+        let seen = stamps.clone();
+        let callback = move |set: (Arc<PointStamped>, Arc<PoseStamped>)| {
+            let first = set.0.stamp().as_nanos();
+            note(set);
+            for nanos in (first + 1..=first + 4).filter(|_| first == 1) {
+                inputs.0.pass(point(nanos));
+                inputs.1.pass(pose(nanos));
+            }
+            assert_eq!(seen.lock().last(), Some(&(first, first)));
+        };
+        let _sync = Synchronizer::new((&points, &poses), Policy::exact(2), callback);
+        points.pass(point(1));
+        poses.pass(pose(1));
+        // Two wait beside those of the last message.
+        assert_eq!(*stamps.lock(), [(1, 1), (3, 3), (4, 4), (5, 5)]);
+        points.pass(point(9));
+        poses.pass(pose(9));
+        assert_eq!(stamps.lock().last(), Some(&(9, 9)));
+    }
+
+    #[test]
+    fn a_silent_source_keeps_nothing_of_filters_that_were_dropped() {
+        let (points, poses) = (PassThrough::new(), PassThrough::new());
+        for _ in 0..9 {
+            let stamps = Stamps::default();
+            drop(Cache::new(&points, 1));
+            let _ = Synchronizer::new((&points, &poses), Policy::exact(1), noted(&stamps));
+        }
+        assert_eq!(points.output.sinks.lock().len(), 1);
+        assert_eq!(poses.output.sinks.lock().len(), 1);
+        points.output().on_message(|_| ());
+        points.output.prune();
+        assert_eq!(points.output.sinks.lock().len(), 1);
     }
 
     #[test]

@@ -289,7 +289,7 @@ impl ScheduledTimer for TimerCore {
         self.state.call(|| match self.simulated() {
             Some(_) => self.now(),
             None => nanos(now),
-        });
+        })?;
         if let Some(mut callback) = self.callback.try_lock() {
             self.ticks.fetch_add(1, Ordering::Relaxed);
             if !self.repeats {
@@ -337,8 +337,13 @@ impl NodeEntity for TimerCore {
 impl Task for TimerCore {
     fn run(&self) {
         let now = Instant::from_nanos(self.now().unsigned_abs());
-        // Cancelled or reset while it waited to run.
-        if self.state.is_cancelled() || self.due() > now {
+        let due = self.due();
+        // Cancelled or reset while it waited to run, or simulated time has gone back.
+        if self.state.is_cancelled() || due > now {
+            if let Some(time) = self.simulated().filter(|_| !self.state.is_cancelled()) {
+                let timer = self.weak_self.clone();
+                time.sim.keep_scheduled(due.as_nanos(), timer);
+            }
             return;
         }
         let Some(next) = self.tick(now) else {
@@ -436,6 +441,10 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interfaces::rosgraph_msgs::msg::Clock as ClockMessage;
+    use crate::ros_clock::{JumpThreshold, TimeJump};
+    use crate::time::Time;
+    use crate::time_source::TimeJumpObserver;
     use crate::{Context, ContextOptions};
 
     /// As after SIGSTOP or a suspended host.
@@ -469,5 +478,95 @@ mod tests {
         timer.set_period(Duration::ZERO);
         assert!(timer.is_cancelled());
         assert_eq!(timer.period(), Duration::from_nanos(1));
+    }
+
+    #[test]
+    fn a_stopped_timer_does_not_tick() {
+        let context = Context::with_options(ContextOptions::local(198)).unwrap();
+        let node = context.create_node("stopped").unwrap();
+        let timer = node.create_timer(Duration::from_secs(9), || {}).unwrap();
+        timer.cancel();
+        assert_eq!(timer.core.tick(timer.core.due()), None);
+        assert_eq!(timer.ticks(), 0);
+    }
+
+    fn simulated(context: &Context, name: &str) -> (Node, impl Fn(i64) + use<>) {
+        let node = context.create_node(name).unwrap();
+        let clock = node.create_publisher::<ClockMessage>("/clock").unwrap();
+        node.set_parameter("use_sim_time", true).unwrap();
+        let set = move |nanos: i64| {
+            let clock_message = ClockMessage {
+                clock: Time::from_nanos(nanos).into(),
+            };
+            clock.publish(&clock_message).unwrap();
+        };
+        (node, set)
+    }
+
+    #[test]
+    fn a_tick_that_waits_while_time_goes_back_comes_later() {
+        let context = Context::with_options(ContextOptions::local(185)).unwrap();
+        let (node, set) = simulated(&context, "back");
+        set(100);
+        let options = TimerOptions::new(Duration::from_nanos(10)).on_ros_time();
+        let timer = node.create_timer(options, || {}).unwrap();
+        let queue = ExecutorQueue::new(context.core());
+        timer.core.attach(Some(&queue));
+        for (before, after) in [(110, 105), (115, 109)] {
+            set(before);
+            set(after);
+            assert!(!queue.ready.is_empty());
+            while let Some(task) = queue.ready.pop() {
+                task.run();
+                task.run();
+            }
+            assert_eq!(timer.ticks(), 0);
+        }
+        set(110);
+        // It was in the heap once.
+        assert_eq!(queue.ready.len(), 1);
+        queue.ready.pop().unwrap().run();
+        assert_eq!((timer.ticks(), nanos(timer.core.due())), (1, 120));
+    }
+
+    struct SchedulesOther {
+        timer: Arc<TimerCore>,
+        queue: Arc<ExecutorQueue>,
+        was_queued: Mutex<Vec<bool>>,
+    }
+
+    impl TimeJumpObserver for SchedulesOther {
+        fn handle_jump(&self, _jump: TimeJump) {
+            self.timer.schedule();
+            self.was_queued.lock().push(!self.queue.ready.is_empty());
+        }
+    }
+
+    /// As a worker that ends a tick while the clocks of the nodes are set.
+    #[test]
+    fn a_timer_is_queued_once_the_clock_of_its_node_is_set() {
+        let context = Context::with_options(ContextOptions::local(184)).unwrap();
+        let (first, set) = simulated(&context, "first");
+        let (second, _) = simulated(&context, "second");
+        set(100);
+        let options = TimerOptions::new(Duration::from_nanos(10)).on_ros_time();
+        let timer = second.create_timer(options, || {}).unwrap();
+        let queue = ExecutorQueue::new(context.core());
+        timer.core.attach(Some(&queue));
+        let observer = Arc::new(SchedulesOther {
+            timer: timer.core.clone(),
+            queue: queue.clone(),
+            was_queued: Mutex::default(),
+        });
+        let threshold = JumpThreshold {
+            on_clock_change: false,
+            min_forward: Some(Duration::from_nanos(1)),
+            min_backward: None,
+        };
+        let weak: Weak<SchedulesOther> = Arc::downgrade(&observer);
+        first.core().time.add_jump_observer(threshold, weak);
+        set(110);
+        assert_eq!(*observer.was_queued.lock(), [false]);
+        assert!(!queue.ready.is_empty());
     }
 }

@@ -1,5 +1,9 @@
 """Synchronizers of messages: which sets they pass on, and in which order."""
 
+import gc
+import threading
+from types import SimpleNamespace
+
 import pytest
 import rclpy
 from builtin_interfaces.msg import Time
@@ -55,6 +59,61 @@ def test_a_jump_back_of_the_clock_drops_what_waits():
     a.callback(message(9))
     b.callback(message(9))
     assert len(passed) == 1
+    assert cache.getLastestTime() == cache.getOldestTime()
     assert cache.getLastestTime().nanoseconds == 9_000_000
     node.destroy_node()
     context.try_shutdown()
+
+
+class FakeClock:
+    """A clock that keeps its jump callbacks."""
+
+    def __init__(self):
+        self.handle, self.callbacks, self.count = self, {}, 0
+
+    def create_jump_callback(self, threshold, *, post_callback):
+        self.count += 1
+        self.callbacks[self.count] = post_callback
+        return SimpleNamespace(_callback_id=self.count)
+
+    def remove_clock_callback(self, number):
+        del self.callbacks[number]
+
+
+def test_a_clock_keeps_nothing_of_filters_that_ended():
+    source, clock = SimpleFilter(), FakeClock()
+    source.node = SimpleNamespace(get_clock=lambda: clock)
+    filters = [Cache(source, 1), TimeSynchronizer([source, source], 1)]
+    assert len(clock.callbacks) == 3
+    filters.clear()
+    source.callbacks.clear()
+    gc.collect()
+    assert not clock.callbacks
+
+
+def test_sets_of_two_threads_keep_their_order_and_do_not_overlap():
+    a, b = SimpleFilter(), SimpleFilter()
+    synchronizer = TimeSynchronizer([a, b], 10)
+    begun, notes = threading.Event(), []
+
+    def callback(first, _):
+        stamp = first.header.stamp.nanosec // 1_000_000
+        notes.append(('begin', stamp))
+        if stamp == 1:
+            begun.set()
+            # The other thread could pass its set on meanwhile.
+            other.join(0.2)
+        notes.append(('end', stamp))
+
+    def pass_second():
+        begun.wait()
+        b.signalMessage(message(2))
+
+    synchronizer.registerCallback(callback)
+    other = threading.Thread(target=pass_second)
+    other.start()
+    a.signalMessage(message(1))
+    a.signalMessage(message(2))
+    b.signalMessage(message(1))
+    other.join()
+    assert notes == [('begin', 1), ('end', 1), ('begin', 2), ('end', 2)]

@@ -96,10 +96,13 @@ impl StatusReport {
     }
 
     /// Runs several tasks on one report: values follow each other, summaries are merged.
+    /// Each task finds the summary from before: without one of its own, that counts.
     pub fn compose(&mut self, tasks: impl IntoIterator<Item = impl FnOnce(&mut Self)>) {
         let mut combined = Self::default();
+        let (level, message) = (self.status.level, self.status.message.clone());
         for task in tasks {
-            self.clear_summary();
+            self.status.level = level;
+            self.status.message.clone_from(&message);
             task(self);
             let (level, message) = (self.status.level, &self.status.message);
             combined.merge_number(level, message);
@@ -371,6 +374,13 @@ mod tests {
         ];
         report.compose(tasks);
         assert_eq!(summary(&report), (2, "two; three"));
+        let tasks: [fn(&mut StatusReport); 2] = [
+            |report| report.summary(Ok, "one"),
+            |report| report.add("silent", 2),
+        ];
+        let mut report = StatusReport::new("it", "robot");
+        report.compose(tasks);
+        assert_eq!(summary(&report), (2, "No message was set"));
     }
 
     #[test]

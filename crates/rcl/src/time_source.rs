@@ -27,9 +27,11 @@ use pteros_runtime::qos::QosProfile;
 /// Simulated time of a context. It subscribes when the first node uses it.
 #[derive(Default)]
 pub struct SimTime {
-    /// 0 before the first message.
+    /// 0 before the first message. No clock of a node is behind it, so that a timer which it
+    /// makes due is due by its own clock.
     nanos: AtomicI64,
     reader: Mutex<Option<Arc<ReaderEndpoint>>>,
+    /// Locked while the time changes.
     nodes: Mutex<Vec<Weak<NodeTime>>>,
     timers: Mutex<BinaryHeap<Reverse<TimerEntry<u64>>>>,
 }
@@ -90,15 +92,15 @@ impl SimTime {
     }
 
     fn set(&self, now: Time) {
-        self.nanos.store(now.as_nanos(), Ordering::Release);
-        let nodes: Vec<_> = {
-            let mut nodes = self.nodes.lock();
-            nodes.retain(|node| node.strong_count() > 0);
-            nodes.iter().filter_map(Weak::upgrade).collect()
-        };
-        for node in nodes {
+        let mut known = self.nodes.lock();
+        known.retain(|node| node.strong_count() > 0);
+        let nodes: Vec<_> = known.iter().filter_map(Weak::upgrade).collect();
+        self.nanos.fetch_min(now.as_nanos(), Ordering::AcqRel);
+        for node in &nodes {
             node.make(node.clock.set_time(now.as_nanos()));
         }
+        self.nanos.store(now.as_nanos(), Ordering::Release);
+        drop(known);
         self.queue_due(now);
     }
 
@@ -114,6 +116,17 @@ impl SimTime {
             if let Some(timer) = entry.timer.upgrade() {
                 timer.queue_tick(entry.due);
             }
+        }
+    }
+
+    /// As [`SimTime::schedule`], unless the timer is scheduled for that time already.
+    pub fn keep_scheduled(&self, due: u64, timer: Weak<dyn ScheduledTimer>) {
+        let is_same = |Reverse(entry): &Reverse<TimerEntry<u64>>| {
+            entry.due == due && std::ptr::addr_eq(entry.timer.as_ptr(), timer.as_ptr())
+        };
+        let is_scheduled = self.timers.lock().iter().any(is_same);
+        if !is_scheduled {
+            self.schedule(due, timer);
         }
     }
 

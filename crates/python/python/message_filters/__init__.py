@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import threading
 import weakref
 
 import rclpy.logging
@@ -10,6 +12,7 @@ from pteros import _native
 from rclpy.clock import JumpThreshold, ROSClock
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
+from rclpy.impl.errors import InvalidHandle
 from rclpy.time import Time
 
 TYPE_CHECKING = False
@@ -104,7 +107,20 @@ def _clear_after_jumps(
             keeper.clear()
 
     threshold = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1))
-    return node.get_clock().create_jump_callback(threshold, post_callback=clear)
+    clock = node.get_clock()
+    handle = clock.create_jump_callback(threshold, post_callback=clear)
+    # The callback ends with the keeper. A strong reference here would keep the node alive.
+    weak_clock, callback_id = weakref.ref(clock), handle._callback_id
+    weakref.finalize(keeper, _end_jumps, weak_clock, callback_id).atexit = False
+    return handle
+
+
+def _end_jumps(weak_clock: weakref.ref[Any], callback_id: int) -> None:
+    clock = weak_clock()
+    if clock is not None:
+        # A destroyed clock has none.
+        with contextlib.suppress(InvalidHandle):
+            clock.handle.remove_clock_callback(callback_id)
 
 
 class Cache(SimpleFilter):
@@ -202,6 +218,8 @@ class TimeSynchronizer(SimpleFilter):
         """
         super().__init__()
         self.queue_size = queue_size
+        # Held during callbacks: sets keep their order, and a callback may spin.
+        self.lock = threading.RLock()
         self.connectInput(fs)
 
     def _make(self, inputs: int) -> _native.Synchronizer:
@@ -225,7 +243,9 @@ class TimeSynchronizer(SimpleFilter):
         :param my_queue_index: The number of the filter.
         """
         stamp = self._stamp(msg)
-        if stamp is not None:
+        if stamp is None:
+            return
+        with self.lock:
             for messages in self._synchronizer.add(my_queue_index, stamp.nanoseconds, msg):
                 self.signalMessage(*messages)
 

@@ -24,21 +24,22 @@ impl<M> Cache<M> {
     }
 
     /// Adds a message behind those of the same stamp. One that is older than all of a full
-    /// cache is late and is dropped.
+    /// cache is late and is dropped. When more in a row than the cache holds are older than
+    /// the newest, what is newer than the last one is dropped.
     pub fn add(&mut self, stamp: i64, message: M) {
         let index = self.messages.partition_point(|(each, _)| *each <= stamp);
-        if self.messages.len() < self.size_max {
-            self.messages.insert(index, (stamp, message));
-        } else if index > 0 {
-            self.messages.insert(index, (stamp, message));
-            self.messages.pop_front();
+        if index == self.messages.len() {
+            self.late.end();
         } else if self.late.has_time_gone_back(self.size_max) {
-            self.clear();
-            self.messages.push_back((stamp, message));
-        } else {
+            self.messages.truncate(index);
+            self.late.end();
+        } else if index == 0 && self.messages.len() >= self.size_max {
             return;
         }
-        self.late.end();
+        self.messages.insert(index, (stamp, message));
+        if self.messages.len() > self.size_max {
+            self.messages.pop_front();
+        }
     }
 
     /// The messages of a span of time with both ends, the oldest first.

@@ -16,8 +16,9 @@
 //!
 //! Stamps are nanoseconds. Each queue has a limit; a full one drops its oldest message. A
 //! message that is too old for its queue is late and is dropped. When more messages of an
-//! input are late in a row than its queue holds, time has gone back: all queues are cleared
-//! and the last one begins anew. `clear` does so at once, where a clock reports the jump.
+//! input in a row are older than its newest than its queue holds, time has gone back: what is
+//! newer than the last one is dropped from all queues. Where a clock reports the jump, `clear`
+//! drops all at once.
 //! Nothing here blocks, reads a clock or calls callbacks.
 
 mod approximate_time;
@@ -48,13 +49,13 @@ pub trait SyncPolicy<M>: Send {
     fn clear(&mut self);
 }
 
-/// Counts the messages in a row that came too late for a queue.
+/// Counts the messages in a row that are older than the newest of their queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct LateRun(usize);
 
 impl LateRun {
-    /// A message is late. Returns whether time has gone back: more in a row than the queue
-    /// holds.
+    /// A message is older. Returns whether time has gone back: more in a row than the queue
+    /// holds are.
     fn has_time_gone_back(&mut self, queue_size: usize) -> bool {
         self.0 += 1;
         self.0 > queue_size

@@ -37,7 +37,10 @@ impl<M> SlopTime<M> {
             );
             queue.stamps_around(stamp, from, to)
         };
-        let candidates: Vec<_> = self.queues.iter().enumerate().map(near).collect();
+        let each = self.queues.iter().enumerate().map(near);
+        let candidates = each.map(|stamps| (!stamps.is_empty()).then_some(stamps));
+        // Most messages find none in some input.
+        let candidates = candidates.collect::<Option<Vec<_>>>()?;
         let mut set = Vec::with_capacity(candidates.len());
         let mut span = Span {
             first: stamp,

@@ -25,7 +25,7 @@ pub(super) enum Admission {
     Accepted,
     /// The queue is full of later messages.
     Late,
-    /// More messages in a row were late than the queue holds.
+    /// More messages in a row were older than the newest than the queue holds.
     TimeWentBack,
 }
 
@@ -48,14 +48,17 @@ impl<M> StampQueue<M> {
     /// Decides about a message of that stamp.
     pub(super) fn admit(&mut self, stamp: i64) -> Admission {
         let first = self.messages.first_key_value();
-        let is_before = first.is_some_and(|(first, _)| stamp < *first);
-        if self.messages.len() < self.size_max || !is_before {
+        let is_first = first.is_none_or(|(first, _)| stamp < *first);
+        let last = self.messages.last_key_value();
+        if last.is_none_or(|(last, _)| stamp >= *last) {
             self.late.end();
             Admission::Accepted
         } else if self.late.has_time_gone_back(self.size_max) {
             Admission::TimeWentBack
-        } else {
+        } else if is_first && self.messages.len() >= self.size_max {
             Admission::Late
+        } else {
+            Admission::Accepted
         }
     }
 
@@ -83,6 +86,14 @@ impl<M> StampQueue<M> {
         self.messages = self.messages.split_off(&stamp);
     }
 
+    /// Drops the messages that are newer. The next older one begins a new run.
+    fn drop_after(&mut self, stamp: i64) {
+        if let Some(next) = stamp.checked_add(1) {
+            drop(self.messages.split_off(&next));
+        }
+        self.late.end();
+    }
+
     /// The stamps of a span with both ends, the closest to `middle` first. Of two at the
     /// same distance that is the one that arrived first.
     pub(super) fn stamps_around(&self, middle: i64, from: i64, to: i64) -> Vec<i64> {
@@ -100,8 +111,8 @@ impl<M> StampQueue<M> {
     }
 }
 
-/// Adds a message to the queue of an input. If time has gone back, all queues are cleared
-/// before. Returns whether the message was accepted.
+/// Adds a message to the queue of an input. If time has gone back, what is newer is dropped
+/// from all queues before. Returns whether the message was accepted.
 pub(super) fn admit_into<M>(
     queues: &mut [StampQueue<M>],
     input: usize,
@@ -115,7 +126,7 @@ pub(super) fn admit_into<M>(
         Admission::Accepted => queue.insert(stamp, message),
         Admission::Late => return false,
         Admission::TimeWentBack => {
-            queues.iter_mut().for_each(StampQueue::clear);
+            queues.iter_mut().for_each(|queue| queue.drop_after(stamp));
             queues[input].insert(stamp, message);
         }
     }
