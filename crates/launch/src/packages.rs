@@ -123,6 +123,25 @@ impl Packages {
         });
     }
 
+    /// The prefix of an installed package. One whose ament index has the package precedes
+    /// one with no more than a folder of programs.
+    fn prefix_of(&self, name: &str) -> Option<&PathBuf> {
+        if !is_name(name) {
+            return None;
+        }
+        let marker = Path::new(AMENT_PACKAGES).join(name);
+        let programs = Path::new("lib").join(name);
+        let mut prefixes = self.prefixes.iter();
+        let indexed = prefixes.find(|prefix| prefix.join(&marker).is_file());
+        let mut prefixes = self.prefixes.iter();
+        indexed.or_else(|| prefixes.find(|prefix| prefix.join(&programs).is_dir()))
+    }
+
+    /// Whether a prefix has the package.
+    pub fn is_installed(&self, name: &str) -> bool {
+        self.prefix_of(name).is_some()
+    }
+
     /// The names of all packages, sorted.
     pub fn names(&self) -> Vec<String> {
         let mut names: BTreeSet<String> = self.manifests.keys().cloned().collect();
@@ -147,12 +166,7 @@ impl Packages {
     /// # Errors
     /// Unknown package, with similar names and the searched places.
     pub fn find(&self, name: &str) -> Result<Package, String> {
-        let installed = self.prefixes.iter().find(|prefix| {
-            is_name(name)
-                && (prefix.join(AMENT_PACKAGES).join(name).is_file()
-                    || prefix.join("lib").join(name).is_dir())
-        });
-        if let Some(prefix) = installed {
+        if let Some(prefix) = self.prefix_of(name) {
             return Ok(Package {
                 name: name.into(),
                 share: prefix.join("share").join(name),

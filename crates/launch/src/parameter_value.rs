@@ -2,7 +2,7 @@
 //! that hands a value to a node. XML, YAML and Python launch files share both.
 
 use pteros::msg::yaml::{YamlContent, YamlNode};
-use pteros::parameter::{ParameterText, ParameterType, ParameterValue, TypingRule};
+use pteros::parameter::{ParameterFile, ParameterText, ParameterType, ParameterValue, TypingRule};
 
 use crate::substitution::evaluate::truth;
 
@@ -25,10 +25,24 @@ pub const PARAMETER_TYPES: [&str; 9] = [
 /// Allocates; one line.
 pub fn parameter_text(value: &ParameterValue, written: Option<&str>) -> String {
     let is_string = matches!(value, ParameterValue::String(_));
-    let written = written.filter(|text| {
-        !is_string && !text.contains('\n') && ParameterValue::from_yaml(text).as_ref() == Ok(value)
+    let written = written.map(str::trim).filter(|text| {
+        !is_string
+            && !text.contains(['\n', '\r'])
+            && ParameterValue::from_yaml(text).as_ref() == Ok(value)
+            && of_line(text).as_ref() == Some(value)
     });
-    written.map_or_else(|| value.to_yaml(), |text| text.trim().to_owned())
+    written.map_or_else(|| value.to_yaml(), str::to_owned)
+}
+
+/// The value of a text behind the key of a parameter file. `- 1` and `--- 1` are documents,
+/// but have no such place.
+fn of_line(text: &str) -> Option<ParameterValue> {
+    let file = format!("/**:\n  ros__parameters:\n    k: {text}\n");
+    let file = ParameterFile::parse("", &file).ok()?;
+    match file.parameters_of("/n", true).as_slice() {
+        [only] if only.name == "k" => Some(only.value.clone()),
+        _ => None,
+    }
 }
 
 /// The value of a text as one of [`PARAMETER_TYPES`]. A `literal` is a string unless the
@@ -46,23 +60,13 @@ pub fn typed_value(text: &str, kind: &str, literal: bool) -> Result<ParameterVal
         // Python's `int` and `float` read decimal digits, also `010`.
         "int" => {
             let decimal = digits(plain).and_then(|digits| digits.parse().ok());
-            match decimal.map(ParameterValue::Integer) {
-                Some(value) => Ok(value),
-                None => match ParameterText::lenient(plain).value_as(ParameterType::Integer) {
-                    value @ ParameterValue::Integer(_) => Ok(value),
-                    _ => Err(wrong("int", "a 64-bit integer, as 42")),
-                },
-            }
+            let value = decimal.map(ParameterValue::Integer);
+            value.ok_or_else(|| wrong("int", "a 64-bit integer, as 42"))
         }
         "float" => {
             let decimal = digits(plain).and_then(|digits| digits.parse().ok());
-            match decimal.map(ParameterValue::Double) {
-                Some(value) => Ok(value),
-                None => match ParameterText::lenient(plain).value_as(ParameterType::Double) {
-                    value @ ParameterValue::Double(_) => Ok(value),
-                    _ => Err(wrong("float", "a number, as 2.5")),
-                },
-            }
+            let value = decimal.map(ParameterValue::Double);
+            value.ok_or_else(|| wrong("float", "a number, as 2.5"))
         }
         "yaml" if literal => Ok(ParameterValue::String(text.into())),
         "yaml" => of_yaml(text),
@@ -76,15 +80,34 @@ pub fn typed_value(text: &str, kind: &str, literal: bool) -> Result<ParameterVal
                 YamlContent::Scalar { text, quoted } => Ok((text.clone(), *quoted)),
                 _ => Err(wrong(list, "a list of scalars, as [1, 2]")),
             });
-            list_of(&items.collect::<Result<Vec<_>, _>>()?, list)
+            list_with(&items.collect::<Result<Vec<_>, _>>()?, list, item_of_yaml)
         }
     }
 }
 
+/// The value of an item of a list in YAML, where `0x1F` and `1_000` are numbers.
+fn item_of_yaml(text: &str, kind: &str, literal: bool) -> Result<ParameterValue, String> {
+    let declared = match kind {
+        "int" => ParameterType::Integer,
+        "float" => ParameterType::Double,
+        _ => return typed_value(text, kind, literal),
+    };
+    let value = ParameterText::lenient(text.trim()).value_as(declared);
+    if value.parameter_type() == declared {
+        return Ok(value);
+    }
+    typed_value(text, kind, literal)
+}
+
 /// A decimal number without the underscores that Python accepts between digits.
 fn digits(text: &str) -> Option<String> {
-    let is_edge = text.starts_with('_') || text.ends_with('_') || text.contains("__");
-    (!is_edge).then(|| text.replace('_', ""))
+    let is_end = |part: &str| part.ends_with(|last: char| last.is_ascii_digit());
+    let is_start = |part: &str| part.starts_with(|first: char| first.is_ascii_digit());
+    let parts: Vec<&str> = text.split('_').collect();
+    let mut pairs = parts.iter().zip(parts.iter().skip(1));
+    pairs
+        .all(|(before, after)| is_end(before) && is_start(after))
+        .then(|| parts.concat())
 }
 
 /// Parses a text as YAML 1.1. Invalid YAML is a string, as in `coerce_to_type`.
@@ -106,6 +129,14 @@ fn of_yaml(text: &str) -> Result<ParameterValue, String> {
 /// # Errors
 /// A text is not of the type, or they have several types.
 pub(crate) fn list_of(items: &[(String, bool)], kind: &str) -> Result<ParameterValue, String> {
+    list_with(items, kind, typed_value)
+}
+
+fn list_with(
+    items: &[(String, bool)],
+    kind: &str,
+    value_of: impl Fn(&str, &str, bool) -> Result<ParameterValue, String>,
+) -> Result<ParameterValue, String> {
     let each = match kind {
         "yaml" => "yaml",
         _ => kind.strip_prefix("list_of_").ok_or_else(|| {
@@ -114,7 +145,7 @@ pub(crate) fn list_of(items: &[(String, bool)], kind: &str) -> Result<ParameterV
     };
     let values = items
         .iter()
-        .map(|(text, literal)| typed_value(text, each, *literal));
+        .map(|(text, literal)| value_of(text, each, *literal));
     let values = values.collect::<Result<Vec<_>, _>>()?;
     let mismatch = || {
         let kinds = values
@@ -175,6 +206,11 @@ mod tests {
             ("[1, 2]", "yaml", ParameterValue::IntegerArray(vec![1, 2])),
             ("[1, 2]", "list_of_float", vec![1.0, 2.0].into()),
             ("[]", "list_of_int", ParameterValue::IntegerArray(vec![])),
+            (
+                "[0x1F, 1_0]",
+                "list_of_int",
+                ParameterValue::IntegerArray(vec![31, 10]),
+            ),
             // As ROS 2 Jazzy evaluates them.
             ("0483", "yaml", "0483".into()),
             ("123E5", "yaml", "123E5".into()),
@@ -189,6 +225,9 @@ mod tests {
             ("0483", "int", ParameterValue::Integer(483)),
             ("010", "int", ParameterValue::Integer(10)),
             ("010", "float", ParameterValue::Double(10.0)),
+            (" -1_000 ", "int", ParameterValue::Integer(-1000)),
+            ("1_0.5e1_0", "float", ParameterValue::Double(10.5e10)),
+            ("-inf", "float", ParameterValue::Double(f64::NEG_INFINITY)),
             ("123E5", "float", ParameterValue::Double(123e5)),
             ("123E5", "str", "123E5".into()),
             ("[]", "str", "[]".into()),
@@ -201,6 +240,17 @@ mod tests {
         }
         for (text, kind) in [
             ("a", "int"),
+            // Python's `int` and `float` refuse these.
+            ("0x1F", "int"),
+            ("0b1", "int"),
+            ("'5'", "int"),
+            ("-_1", "int"),
+            ("1__0", "int"),
+            ("1_", "int"),
+            ("1_.5", "float"),
+            ("1._5", "float"),
+            ("0x1F", "float"),
+            (".inf", "float"),
             ("{a: 1}", "yaml"),
             ("1", "list_of_int"),
             ("x", "bool"),
@@ -222,6 +272,12 @@ mod tests {
             ("1_000", "1000"),
             ("1:30", "90"),
             ("'5'", "'5'"),
+            (" 7 ", "7"),
+            // These are documents, but no values behind a key.
+            ("- 1", "[1]"),
+            ("--- 5", "5"),
+            ("--- [1, 2]", "[1, 2]"),
+            ("[1] # one", "[1] # one"),
         ] {
             let value = typed_value(written, "yaml", false).unwrap();
             assert_eq!(parameter_text(&value, Some(written)), passed_on);

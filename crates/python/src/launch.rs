@@ -25,7 +25,7 @@ use pyo3::exceptions::{
     PyValueError,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::parameters::{self, object};
 
@@ -52,29 +52,46 @@ fn parts<'py>(py: Python<'py>, template: &Template) -> PyResult<Bound<'py, PyLis
     Ok(list)
 }
 
+/// A text as letters that stand for its bytes. Texts of Python may have surrogates, which
+/// stand for bytes that are not UTF-8; such a text is no `String`.
+fn letters_of(text: &Bound<'_, PyString>) -> PyResult<String> {
+    let bytes = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
+    let bytes = bytes.extract::<Cow<'_, [u8]>>()?;
+    Ok(bytes.iter().copied().map(char::from).collect())
+}
+
+/// The text that [`letters_of`] made these letters from.
+fn text_of<'py>(py: Python<'py>, letters: &str) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = letters
+        .chars()
+        .map(|letter| u8::try_from(letter).unwrap_or(b'?'));
+    let bytes = PyBytes::new(py, &bytes.collect::<Vec<u8>>());
+    bytes.call_method1("decode", ("utf-8", "surrogatepass"))
+}
+
 /// The words of a command line, as a shell splits them. A part that is `None` is never
 /// split; its index stands for it in the words.
 #[pyfunction]
 fn split_words<'py>(
     py: Python<'py>,
-    line: Vec<Option<String>>,
+    line: Vec<Option<Bound<'py, PyString>>>,
 ) -> PyResult<Vec<Vec<Bound<'py, PyAny>>>> {
     let parts = line
         .into_iter()
         .enumerate()
         .map(|(index, part)| match part {
-            Some(text) => TemplatePart::Text(text),
-            None => TemplatePart::Call(SubstitutionCall {
+            Some(text) => letters_of(&text).map(TemplatePart::Text),
+            None => Ok(TemplatePart::Call(SubstitutionCall {
                 name: index.to_string(),
                 arguments: Vec::new(),
-            }),
+            })),
         });
     let template = Template {
-        parts: parts.collect(),
+        parts: parts.collect::<PyResult<_>>()?,
     };
     let words = template.words().map_err(PyValueError::new_err)?;
     let part = |part: &TemplatePart| match part {
-        TemplatePart::Text(text) => Ok(PyString::new(py, text).into_any()),
+        TemplatePart::Text(text) => text_of(py, text),
         TemplatePart::Call(call) => {
             let index: usize = call.name.parse().unwrap_or_default();
             Ok(index.into_pyobject(py)?.into_any())
@@ -161,29 +178,30 @@ fn yaml_of_parameter(value: &Bound<'_, PyAny>, written: Option<&str>) -> PyResul
 ///
 /// A source is `('argument', name, yaml)`, `('value', name, yaml)` or `('file', path, '')`.
 #[pyfunction]
-fn node_parameter_arguments(
+fn node_parameter_arguments<'py>(
+    py: Python<'py>,
     node: Option<&str>,
-    sources: Vec<(String, String, String)>,
-) -> PyResult<Vec<(Option<&'static str>, String)>> {
+    sources: Vec<(String, Bound<'py, PyString>, String)>,
+) -> PyResult<Vec<(Option<&'static str>, Bound<'py, PyAny>)>> {
     let sources = sources
         .into_iter()
         .map(|(kind, name, value)| match kind.as_str() {
-            "argument" => Ok(ParameterSource::Argument(name, value)),
-            "value" => Ok(ParameterSource::Value(name, value)),
-            "file" => Ok(ParameterSource::File(name)),
+            "argument" => Ok(ParameterSource::Argument(name.extract()?, value)),
+            "value" => Ok(ParameterSource::Value(name.extract()?, value)),
+            "file" => Ok(ParameterSource::File(letters_of(&name)?)),
             _ => Err(PyValueError::new_err(format!(
                 "{kind:?} is no source of parameters"
             ))),
         });
     let sources = sources.collect::<PyResult<Vec<_>>>()?;
     let arguments = parameter_arguments(node, sources).into_iter();
-    Ok(arguments
-        .map(|argument| match argument {
-            ParameterArgument::Value(word) => (Some("-p"), word),
-            ParameterArgument::File(path) => (Some("--params-file"), path),
-            ParameterArgument::NewFile(text) => (None, text),
-        })
-        .collect())
+    let plain = |text: &str| PyString::new(py, text).into_any();
+    let arguments = arguments.map(|argument| match argument {
+        ParameterArgument::Value(word) => Ok((Some("-p"), plain(&word))),
+        ParameterArgument::File(path) => Ok((Some("--params-file"), text_of(py, &path)?)),
+        ParameterArgument::NewFile(text) => Ok((None, plain(&text))),
+    });
+    arguments.collect()
 }
 
 /// Whether and when a process that has ended by itself is started again.
@@ -213,15 +231,25 @@ impl Respawns {
     }
 }
 
-/// The packages of this process's environment, and of the workspace of the current
-/// folder. `command` is the program that has started this Python, `cargo_target` the value
-/// of `CARGO_TARGET_DIR`.
-fn packages(command: Option<PathBuf>, cargo_target: Option<PathBuf>) -> Packages {
-    let index = match command {
-        Some(command) => ComponentIndex::of_program(Some(command)),
-        None => ComponentIndex::from_environment(),
-    };
-    Packages::new(&index, cargo_target).with_workspace_of(Path::new("."))
+/// The packages of this process's environment, and of the workspace of the current folder
+/// unless that has the package. `command` is the program that has started this Python,
+/// `cargo_target` the value of `CARGO_TARGET_DIR`.
+fn packages(name: &str, command: Option<PathBuf>, cargo_target: Option<PathBuf>) -> Packages {
+    let packages = Packages::new(&ComponentIndex::of_program(command), cargo_target);
+    if packages.is_installed(name) {
+        packages
+    } else {
+        packages.with_workspace_of(Path::new("."))
+    }
+}
+
+/// A name as text; no package or program has a name that is not UTF-8.
+fn utf8<'a>(what: &str, name: &'a OsString) -> PyResult<&'a str> {
+    name.to_str().ok_or_else(|| {
+        PyLookupError::new_err(format!(
+            "{what} name {name:?} is not UTF-8; no {what} is found by such a name, so rename it"
+        ))
+    })
 }
 
 /// The prefix and the share folder of a package; `LookupError` with similar names.
@@ -229,11 +257,12 @@ fn packages(command: Option<PathBuf>, cargo_target: Option<PathBuf>) -> Packages
 #[pyo3(signature = (name, command=None, cargo_target=None))]
 fn find_package(
     py: Python<'_>,
-    name: &str,
+    name: OsString,
     command: Option<PathBuf>,
     cargo_target: Option<PathBuf>,
 ) -> PyResult<(PathBuf, PathBuf)> {
-    let found = py.detach(|| packages(command, cargo_target).find(name));
+    let name = utf8("package", &name)?;
+    let found = py.detach(|| packages(name, command, cargo_target).find(name));
     let found = found.map_err(PyLookupError::new_err)?;
     Ok((found.prefix, found.share))
 }
@@ -243,12 +272,13 @@ fn find_package(
 #[pyo3(signature = (package, name, command=None, cargo_target=None))]
 fn find_executable(
     py: Python<'_>,
-    package: &str,
-    name: &str,
+    package: OsString,
+    name: OsString,
     command: Option<PathBuf>,
     cargo_target: Option<PathBuf>,
 ) -> PyResult<PathBuf> {
-    let found = py.detach(|| packages(command, cargo_target).executable(package, name));
+    let (package, name) = (utf8("package", &package)?, utf8("program", &name)?);
+    let found = py.detach(|| packages(package, command, cargo_target).executable(package, name));
     found.map_err(PyLookupError::new_err)
 }
 

@@ -115,31 +115,43 @@ SPEEDS = (
     "context.launch_configurations.get('function') and None)])")
 
 
+ALL = (
+    'dict(ALL.items())', 'dict(ALL)', '{**ALL}', 'ALL.copy()', 'list(ALL)', 'list(ALL.keys())',
+    'list(ALL.values())', 'ALL | {}', '{} | ALL', "ALL.pop('speed')",
+    "ALL.setdefault('speed', '1')", "__import__('json').dumps(ALL)")
+"""Expressions that read all configurations, or that of 'speed'."""
+
+
 @pytest.mark.parametrize('mode', [[], ['--check'], ['--dry-run']])
 def test_a_misspelt_argument_is_warned_of(folder, mode):  # noqa: F811
     folder.write('inner.launch.py', file_of(
         "DeclareLaunchArgument('inner', default_value='1')"))
     folder.write('a.launch.py', file_of(*SPEEDS))
     folder.write('none.launch.py', file_of("LogInfo(msg='hello')"))
-    folder.write('all.launch.py', file_of(
-        "OpaqueFunction(function=lambda context: print(dict("
-        "context.launch_configurations.items())))"))
+    folder.write('group.launch.py', file_of("GroupAction([LogInfo(msg='hello')])"))
+    for index, read in enumerate(ALL):
+        folder.write(f'all{index}.launch.py', file_of(
+            f"OpaqueFunction(function=lambda context: print({read}))").replace(
+                'ALL', 'context.launch_configurations'))
     for words, warning in (
-            (['a.launch.py', 'spede:=3'], 'no argument "spede", given as spede:=3; '
-             'did you mean speed?'),
-            (['a.launch.py', 'speed:=3', 'iner:=3'], 'no argument "iner", given as iner:=3; did '
-             'you mean inner?'),
-            (['a.launch.py', 'Colour:='], 'no argument "Colour", given as Colour:=; it has: inner, '
-             'mode, speed'),
-            (['none.launch.py', 'speed:=3'], 'no argument "speed", given as speed:=3; it has: none'),
-            (['all.launch.py', 'speed:=3'], None),
+            (['a.launch.py', 'spede:=3'], ('spede', 'did you mean speed?')),
+            (['a.launch.py', 'speed:=3', 'iner:=3'], ('iner', 'did you mean inner?')),
+            (['a.launch.py', 'Colour:='], ('Colour', 'it has: inner, mode, speed')),
+            (['none.launch.py', 'speed:=3'], ('speed', 'it has: none')),
+            (['group.launch.py', 'speed:=3'], ('speed', 'it has: none')),
+            *(([f'all{index}.launch.py', 'speed:=3'], None) for index in range(len(ALL))),
             (['a.launch.py', 'speed:=3', 'mode:=b', 'inner:=3', 'undeclared:=x', 'function:=x',
               'emulate_tty:=true', 'launch-prefix:=nice'], None)):
         result = folder.run(*words, *mode)
         output = result.stdout + result.stderr
         assert result.returncode == 0, output
-        assert ('there is no argument' in output) == (warning is not None), output
-        assert warning is None or f'{words[0]}: there is {warning}' in output, output
+        assert ('no file declares' in output) == (warning is not None), output
+        if warning is not None:
+            name, similar = warning
+            word, = (word for word in words if word.startswith(name + ':='))
+            assert (
+                f'{words[0]}: no file declares the argument "{name}", given as {word}, and '
+                f'nothing has looked it up so far; {similar}') in output, output
 
 
 @pytest.mark.parametrize('files, reason', [
@@ -251,6 +263,28 @@ def test_components_are_shown_with_their_container(folder):  # noqa: F811
     component, = load['components']
     assert component['plugin'] == 'p::A'
     assert component['parameters'] == {'use_sim_time': True, 'x': 1}
+
+
+def test_a_missing_parameter_file_of_a_component_is_listed(folder):  # noqa: F811
+    there = folder.write('there.yaml', '/**:\n  ros__parameters: {y: 2}\n')
+    for index, path in enumerate((
+            "'none.yaml'", "ParameterFile('none.yaml')",
+            "ParameterFile('none.yaml', allow_substs=True)")):
+        folder.write('a.launch.py', file_of(
+            "LoadComposableNodes(target_container='c', composable_node_descriptions=["
+            "ComposableNode(package='p', plugin='p::A', name='a', "
+            f"parameters=[{{'x': 1}}, {path}, {there!r}])])"))
+        result = folder.run('a.launch.py', '--dry-run', '--json')
+        assert result.returncode == 0, result.stderr
+        plan = json.loads(result.stdout)
+        assert plan['missing'] == ["parameter file 'none.yaml' is not there"]
+        assert plan['steps'][0]['components'][0]['parameters'] == {'x': 1, 'y': 2}
+    folder.write('b.launch.py', file_of(
+        "SetParametersFromFile('none.yaml')",
+        "LoadComposableNodes(target_container='c', composable_node_descriptions=["
+        "ComposableNode(package='p', plugin='p::A', name='a')])"))
+    result = folder.run('b.launch.py', '--dry-run', '--json')
+    assert 'none.yaml' in json.loads(result.stdout)['missing'][0], result.stderr
 
 
 def test_an_error_in_the_file_starts_nothing(folder):  # noqa: F811

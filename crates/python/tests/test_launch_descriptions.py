@@ -1,11 +1,14 @@
 """The behaviour table of launch, `crates/launch/tests/behaviour/descriptions.yaml`, in Python."""
 
 import json
+import math
 import os
 import pathlib
 
 import pytest
 
+from launch import LaunchContext
+from launch.actions import ExecuteProcess
 from launch.utilities.yaml_reader import load_yaml
 from launch_files import Folder
 from pteros import _native
@@ -125,5 +128,8 @@ def test_a_description_starts_the_processes_of_the_table(row, folder, monkeypatc
 ])
 def test_a_process_that_keeps_failing_waits_for_its_delay_or_longer_and_longer(
         delay, most, expected):
+    with pytest.raises(ValueError, match='respawn_delay'):
+        ExecuteProcess(cmd=['true'], respawn=True, respawn_delay=math.inf).prepare(
+            LaunchContext())
     respawns = _native.RespawnBackoff(delay, most)
     assert [respawns.next_delay(0.1) for _ in expected] == expected

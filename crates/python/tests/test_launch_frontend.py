@@ -1,12 +1,16 @@
 """Substitutions in text, and command lines."""
 
+import os
+
 import pytest
 
 from launch import LaunchContext
 from launch.actions import ExecuteProcess
 from launch.frontend import Parser
 from launch.frontend.parse_substitution import InvalidSubstitutionError, parse_substitution
-from launch.utilities import perform_substitutions
+from launch.utilities import perform_substitutions, split_words
+from launch.utilities.type_utils import coerce_to_type
+from pteros import _native
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +72,19 @@ def test_command_lines_are_split_as_by_a_shell_but_not_within_substitutions(line
     assert [perform_substitutions(context, word) for word in parsed] == words
     with pytest.raises(ValueError, match='quote " is not closed'):
         ExecuteProcess._parse_cmdline('a "b', Parser())
+
+
+def test_texts_with_bytes_that_are_not_utf_8_stay_as_they_are():
+    name = os.fsdecode(b'\xff\xa0\x85')
+    assert split_words(f"cat '{name} b' {name}/é€\u00a0c") == [
+        'cat', f'{name} b', f'{name}/é€\u00a0c']
+    assert coerce_to_type(name, str) == name
+    assert coerce_to_type(name, int, can_be_str=True) == name
+    with pytest.raises(ValueError):
+        coerce_to_type(name, float)
+    with pytest.raises(LookupError, match='not UTF-8'):
+        _native.find_package(name)
+    with pytest.raises(LookupError, match='not UTF-8'):
+        _native.find_executable('p', name)
+    assert _native.node_parameter_arguments(None, [('file', name, '')]) == [
+        ('--params-file', name)]

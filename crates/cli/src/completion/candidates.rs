@@ -272,7 +272,7 @@ fn parameter_values(client: &ParameterClient, words: &[String]) -> Result<Vec<St
     Ok(match values.as_slice() {
         [ParameterValue::NotSet] => Vec::new(),
         [ParameterValue::Bool(value)] => vec![value.to_string(), (!value).to_string()],
-        values => values.iter().map(ToString::to_string).collect(),
+        values => values.iter().map(ParameterValue::to_yaml).collect(),
     })
 }
 

@@ -46,7 +46,7 @@ pub struct Launch {
     /// Command prefix of all processes (e.g. 'gdb -ex run --args')
     #[arg(long, value_name = "COMMAND")]
     launch_prefix: Option<String>,
-    /// Prefix only programs whose names contain this text
+    /// Prefix only programs whose names begin with this regular expression
     #[arg(long, value_name = "TEXT", requires = "launch_prefix")]
     launch_prefix_filter: Option<String>,
 }

@@ -103,7 +103,6 @@ impl NewPackage {
         check_name("package", name)?;
         check_name("node", &self.node)?;
         check_name("library", &self.library)?;
-        check_is_free(cli, name)?;
         let folder = self.destination.join(name);
         if folder.exists() {
             bail!(
@@ -111,6 +110,7 @@ impl NewPackage {
                 folder.display()
             );
         }
+        check_is_free(cli, name)?;
         let dependency = self.dependency()?;
         let filled = |text: &str| {
             text.replace("@FIELDS@\n", &self.cargo_lines())

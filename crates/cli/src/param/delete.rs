@@ -5,6 +5,7 @@ use super::set::{NodeOutcome, report};
 use crate::cli_context::CliContext;
 use anyhow::Result;
 use clap::Args;
+use std::time::Instant;
 
 /// Arguments of `param delete`.
 #[derive(Debug, Args)]
@@ -23,8 +24,9 @@ impl Delete {
         let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let name = [self.parameter_name.as_str()];
         let responses = nodes.call_all(|client, timeout| {
+            let until = Instant::now() + timeout;
             let results = client.delete(&name, timeout);
-            NodeOutcome::of(client, &self.parameter_name, results, timeout)
+            NodeOutcome::of(client, &self.parameter_name, results, until)
         });
         report(
             cli,

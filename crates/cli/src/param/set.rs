@@ -8,7 +8,7 @@ use pteros::msg::suggest::did_you_mean;
 use pteros::parameter::{ParameterClient, ParameterText, SetParameterResult};
 use pteros::service::CallError;
 use serde_json::{Map, json};
-use std::time::Duration;
+use std::time::Instant;
 
 /// Arguments of `param set`.
 #[derive(Debug, Args)]
@@ -31,8 +31,9 @@ impl Set {
         let texts = [(self.parameter_name.clone(), text)];
         let nodes = self.nodes.find(cli, Some(&self.node_name))?;
         let responses = nodes.call_all(|client, timeout| {
+            let until = Instant::now() + timeout;
             let results = client.set_texts(&texts, timeout);
-            NodeOutcome::of(client, &self.parameter_name, results, timeout)
+            NodeOutcome::of(client, &self.parameter_name, results, until)
         });
         report(
             cli,
@@ -52,7 +53,7 @@ pub struct NodeOutcome {
 }
 
 impl NodeOutcome {
-    /// Asks a node that has refused whether it has the parameter.
+    /// Asks a node that has refused whether it has the parameter, until that time.
     ///
     /// # Errors
     /// That of the call.
@@ -60,13 +61,13 @@ impl NodeOutcome {
         client: &ParameterClient,
         name: &str,
         results: Result<Vec<SetParameterResult>, CallError>,
-        timeout: Duration,
+        until: Instant,
     ) -> Result<Self, CallError> {
         let result = results?.into_iter().next().unwrap_or(Ok(()));
         let mut remedy = String::new();
         if result.is_err()
-            // The node is there, so this call takes no longer than the first.
-            && let Ok(known) = client.list(&[], 0, timeout)
+            && let left = until.saturating_duration_since(Instant::now())
+            && let Ok(known) = client.list(&[], 0, left)
             && !known.iter().any(|known| known == name)
         {
             let similar = did_you_mean(name, known.iter().map(String::as_str));

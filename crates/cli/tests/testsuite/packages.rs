@@ -212,6 +212,12 @@ fn a_new_package_is_written_once_and_only_with_a_valid_name() {
             assert!(!folder.path().join(name).exists());
         }
     }
+    // The folder comes first: whoever has made the package knows what it is.
+    std::fs::create_dir(folder.path().join("crane")).unwrap();
+    let mut command = pteros();
+    command.args(["new", "crane"]).current_dir(folder.path());
+    command.env("AMENT_PREFIX_PATH", folder.path());
+    assert_contains(&finish(command).failed(1), "exists already");
     let error = run(&folder, &["new", "other", "--pteros", "/no/such"]).failed(1);
     assert_contains(&error, "this is not a checkout of Pteros");
     assert!(!folder.path().join("other").exists());

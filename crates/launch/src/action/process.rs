@@ -1,9 +1,10 @@
 //! Process actions: `executable`, and the attributes that it shares with `node`.
 
+use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use regex_automata::nfa::thompson::pikevm::PikeVM;
+use regex_automata::nfa::thompson::{Config, pikevm::PikeVM};
 
 use super::Builder;
 use crate::document::Element;
@@ -330,10 +331,23 @@ fn output(text: &str) -> Result<ProcessOutput, String> {
     })
 }
 
+/// The largest compiled `launch-prefix-filter`, in bytes.
+const FILTER_BYTES_MAX: usize = 1 << 20;
+
 /// Whether a regular expression matches the start of a name, as Python's `re.match`.
 fn matches_start(filter: &str, name: &str) -> Result<bool, String> {
-    let expression = PikeVM::new(&format!("^(?:{filter})")).map_err(|error| {
-        format!("launch-prefix-filter {filter:?} is no regular expression: {error}")
+    let limit = Config::new().nfa_size_limit(Some(FILTER_BYTES_MAX));
+    let expression = PikeVM::builder()
+        .thompson(limit)
+        .build(&format!("^(?:{filter})"));
+    let expression = expression.map_err(|error| {
+        let whole = error.source().map(ToString::to_string);
+        let whole = whole.unwrap_or_else(|| error.to_string());
+        let reason = whole.lines().last().unwrap_or_default();
+        let reason = reason.trim_start_matches("error: ");
+        format!(
+            "launch-prefix-filter {filter:?} cannot be used: {reason}; write a regular expression without look-around and back-references, whose compiled form fits into {FILTER_BYTES_MAX} bytes"
+        )
     })?;
     Ok(expression.is_match(&mut expression.create_cache(), name))
 }
@@ -360,5 +374,34 @@ fn file_name(name: &str) -> String {
         "process".into()
     } else {
         name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first five as Python's `re.match` has it.
+    #[test]
+    fn a_filter_is_a_regular_expression_for_the_start_of_a_name() {
+        for (filter, name, matches) in [
+            ("rviz", "rviz2", true),
+            ("viz", "rviz2", false),
+            ("talk|r.iz", "rviz2", true),
+            ("(?i)RVIZ", "rviz2", true),
+            ("(?i)ä", "Ä", true),
+        ] {
+            assert_eq!(matches_start(filter, name), Ok(matches), "{filter}");
+        }
+        for (filter, reason) in [
+            ("(?!rviz)", "look-ahead and look-behind, is not supported"),
+            (r"(a)\1", "backreferences are not supported"),
+            ("(", "unclosed group"),
+            ("(a{1000}){1000}", "exceeded limit"),
+        ] {
+            let error = matches_start(filter, "rviz2").unwrap_err();
+            assert!(error.contains(reason), "{error}");
+            assert!(error.contains("without look-around"), "{error}");
+        }
     }
 }

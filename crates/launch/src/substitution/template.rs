@@ -5,8 +5,8 @@
 //! argument  = bare | "'" template "'" | '"' template '"'
 //! ```
 //! Bare arguments end at a blank or a bracket. Within quotes, quotes of the other kind
-//! are characters. A backslash escapes the next character. The grammar is that of ROS 2's `grammar.lark`, except that several
-//! blanks are accepted.
+//! are characters. A backslash escapes the next character. The grammar is that of ROS 2's
+//! `grammar.lark`, except that several blanks are accepted.
 
 /// Largest nesting depth of substitutions.
 pub const DEPTH_MAX: usize = 32;
@@ -281,7 +281,7 @@ impl WordSplitter {
                     self.is_open = true;
                 }
                 (Some(quote), _) if letter == quote => self.quote = None,
-                (None, _) if letter.is_whitespace() => self.end_word(),
+                (None, ' ' | '\t' | '\r' | '\n') => self.end_word(),
                 (None | Some('"'), '\\') => {
                     self.is_open = true;
                     let next = letters.next().ok_or(
@@ -397,6 +397,12 @@ mod tests {
             (r#""a\$b""#, r#""a$b""#, &["a$b"]),
             ("a\tb\nc", "a\tb\nc", &["a", "b", "c"]),
             ("''  b", "''  b", &["", "b"]),
+            ("a\r\nb", "a\r\nb", &["a", "b"]),
+            (
+                "a\u{a0}b\u{2003}c\u{b}d\u{c}e",
+                "a\u{a0}b\u{2003}c\u{b}d\u{c}e",
+                &["a\u{a0}b\u{2003}c\u{b}d\u{c}e"],
+            ),
         ] {
             let template = Template::parse(written).unwrap();
             assert_eq!(template.as_text(), Some(whole), "{written}");

@@ -555,6 +555,25 @@ fn console_scripts_of_an_installed_python_package_are_its_programs() {
 }
 
 #[test]
+fn a_prefix_with_the_package_s_marker_precedes_one_with_its_programs_alone() {
+    let folder = Folder::new();
+    folder.program("old/lib/arm/reach");
+    folder.program("new/lib/arm/reach");
+    folder.program("old/lib/legs/walk");
+    folder.write("new/share/ament_index/resource_index/packages/arm", "");
+    let prefixes = ["old", "new"].map(|prefix| folder.path(prefix).into());
+    let index = pteros_container::ComponentIndex::new([], prefixes);
+    let packages = pteros_launch::Packages::new(&index, None);
+    for (package, program) in [("arm", "new/lib/arm/reach"), ("legs", "old/lib/legs/walk")] {
+        let name = program.rsplit('/').next().unwrap();
+        let found = packages.executable(package, name).unwrap();
+        assert_eq!(found, std::path::PathBuf::from(folder.path(program)));
+        assert!(packages.is_installed(package));
+    }
+    assert!(!packages.is_installed("../old"));
+}
+
+#[test]
 fn the_json_plan_has_the_parameters_of_every_source() {
     let folder = Folder::new();
     folder.write("bin/camera", "");
@@ -615,7 +634,7 @@ fn the_json_plan_has_the_parameters_of_every_source() {
     );
     let plan = folder.plan("tags.launch.yaml", &[]).unwrap();
     let values = &plan.to_json(&BTreeMap::new())["steps"][0]["parameters"];
-    let values = values.as_array().unwrap().iter();
-    let values: Vec<String> = values.map(|one| one["value"].to_string()).collect();
-    assert_eq!(values, [r#""5""#, r#""5""#, "5"]);
+    let values = &values[0]["nodes"]["/**"]["ros__parameters"];
+    let expected = r#"{"tagged":"5","quoted":"5","plain":5}"#;
+    assert_eq!(values.to_string(), expected);
 }

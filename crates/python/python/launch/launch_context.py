@@ -66,9 +66,43 @@ class _Configurations(dict):  # type: ignore[type-arg]
         self.names_looked_up.add(name)
         return super().get(name, default)
 
+    def pop(self, name: str, *default: Any) -> Any:
+        self.names_looked_up.add(name)
+        return super().pop(name, *default)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        self.names_looked_up.add(name)
+        return super().setdefault(name, default)
+
+    # Who reads all of them knows all names. `dict(...)` and `{**...}` call __iter__ or keys.
+
+    def _note_all(self) -> None:
+        self.names_looked_up.update(super().keys())
+
+    def __iter__(self) -> Iterator[Any]:
+        self._note_all()
+        return super().__iter__()
+
+    def __or__(self, other: Any) -> Any:
+        return self.copy() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self.copy()
+
+    def copy(self) -> Any:
+        self._note_all()
+        return super().copy()
+
+    def keys(self) -> Any:
+        self._note_all()
+        return super().keys()
+
+    def values(self) -> Any:
+        self._note_all()
+        return super().values()
+
     def items(self) -> Any:
-        # Who reads all of them knows all names.
-        self.names_looked_up.update(self)
+        self._note_all()
         return super().items()
 
 
@@ -263,7 +297,9 @@ class LaunchContext:
         return self.__launch_configurations
 
     def _push_launch_configurations(self) -> None:
-        self.__launch_configurations_stack.append(dict(self.__launch_configurations))
+        # This looks nothing up; a copy would.
+        values = dict(dict.items(self.__launch_configurations))
+        self.__launch_configurations_stack.append(values)
 
     def _pop_launch_configurations(self) -> None:
         if not self.__launch_configurations_stack:

@@ -66,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
         help='show the output of all processes')
     parser.add_argument('--launch-prefix', metavar='COMMAND', help='command prefix of processes')
     parser.add_argument(
-        '--launch-prefix-filter', metavar='TEXT', help='prefix only programs with this name')
+        '--launch-prefix-filter', metavar='TEXT',
+        help='prefix only programs whose names begin with this regular expression')
     parser.add_argument('--json', action='store_true', help='print JSON')
     return parser
 
@@ -164,7 +165,9 @@ def _warn_of_unknown_arguments(
         close = ' or '.join(difflib.get_close_matches(name, declared))
         similar = f'did you mean {close}?' if close else (
             f'it has: {", ".join(declared) or "none"}')
-        text = f'{path}: there is no argument "{name}", given as {name}:={value}; {similar}'
+        text = (
+            f'{path}: no file declares the argument "{name}", given as {name}:={value}, and '
+            f'nothing has looked it up so far; {similar}')
         if context.plan is None:
             launch.logging.get_logger('launch').warning(text)
         else:

@@ -227,6 +227,10 @@ class ExecuteLocal(Action):
             'env': description.final_env,
         }
         self.__respawn = perform_typed_substitution(context, self.__respawn, bool)
+        if self.__respawn and self.__respawns is None:
+            from pteros import _native
+            self.__respawns = _native.RespawnBackoff(
+                self.__respawn_delay or 0.0, self.__respawn_max_retries)
 
     def execute(self, context: LaunchContext) -> Optional[List[LaunchDescriptionEntity]]:
         """Start the process when the event is processed; an error before that starts nothing."""
@@ -382,10 +386,6 @@ class ExecuteLocal(Action):
     def __is_to_respawn(self, context: LaunchContext, ran: float) -> bool:
         if not self.__respawn or context.is_shutdown or self.__shutdown_future.done():
             return False
-        if self.__respawns is None:
-            from pteros import _native
-            self.__respawns = _native.RespawnBackoff(
-                self.__respawn_delay or 0.0, self.__respawn_max_retries)
         self.__respawn_pause = self.__respawns.next_delay(ran)
         return self.__respawn_pause is not None
 

@@ -136,6 +136,8 @@ def coerce_to_type(
         if not all(isinstance(each, allowed) for each in output):
             raise ValueError(f'{reason}, got {output}')
         return output
+    if scalar_type is str:
+        return value
     from pteros import _native
     try:
         return _native.typed_launch_value(value, scalar_type.__name__)

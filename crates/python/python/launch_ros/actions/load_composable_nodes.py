@@ -167,10 +167,21 @@ class _EvaluatedComponent:
             f'{text(source)}:={text(target)}' for source, target in description.remappings or ()]
         parameters = [
             _global_parameters(each)
-            for each in configurations.get('global_params', None) or ()]
+            for each in configurations.get('global_params', None) or ()
+            if isinstance(each, tuple) or not _is_missing(pathlib.Path(each).resolve(), context)]
         parameters += description.parameters or ()
-        self.parameters = evaluate_parameters(context, parameters)
+        self.parameters = tuple(
+            each for each in evaluate_parameters(context, parameters)
+            if not isinstance(each, pathlib.Path) or not _is_missing(each, context))
         self.extra_arguments = evaluate_parameters(context, description.extra_arguments or ())
+
+
+def _is_missing(path: pathlib.Path, context: LaunchContext) -> bool:
+    """Return whether a plan gets to know that the parameter file is not there."""
+    if context.plan is None or path.is_file():
+        return False
+    context.plan.add_missing(f"parameter file '{path}' is not there")
+    return True
 
 
 def _global_parameters(each: Any) -> Any:

@@ -12,7 +12,6 @@ from launch.actions import ExecuteProcess
 from launch.frontend import Entity
 from launch.frontend.expose import expose_action
 from launch.frontend.type_utils import get_data_type_from_identifier
-from launch.launch_context import LaunchContext
 from launch.launch_guard import write_temporary_file
 from launch.plan import plan_of
 from launch.substitutions import LocalSubstitution, TextSubstitution
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any, Dict, Iterable, Optional, Text, Tuple, Type
 
     from launch.frontend import Parser
+    from launch.launch_context import LaunchContext
     from launch.launch_description_entity import LaunchDescriptionEntity
     from launch.some_substitutions_type import SomeSubstitutionsType
 
@@ -372,18 +372,6 @@ class Node(ExecuteProcess):
 
     def __file_key(self) -> Optional[str]:
         return self.node_name if self.is_node_name_fully_specified() else None
-
-    def _create_params_file_from_dict(
-        self, params: Dict[str, Any], context: Optional[LaunchContext] = None,
-    ) -> str:
-        """Write a temporary parameter file; the end of the launch deletes it."""
-        from pteros import _native
-        (_, text), = _native.node_parameter_arguments(self.__file_key(), _values(params))
-        return write_temporary_file(LaunchContext() if context is None else context, text)
-
-    def _get_parameter_rule(self, param: Parameter, context: LaunchContext) -> str:
-        name, value = param.evaluate(context)
-        return f'{name}:={yaml_text(value)}'
 
     def execute(self, context: LaunchContext) -> Optional[List[LaunchDescriptionEntity]]:
         """Start the process."""

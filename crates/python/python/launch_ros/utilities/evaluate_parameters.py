@@ -80,8 +80,8 @@ def _evaluate_value(
         texts[name] = perform_substitutions(context, list(value))
         return _value_of_text(texts[name], name)
     if isinstance(value[0], collections.abc.Sequence) and not isinstance(value[0], str):
-        texts = [perform_substitutions(context, list(each)) for each in value]
-        return _checked_list([_load(text, name) for text in texts], name)
+        items = [perform_substitutions(context, list(each)) for each in value]
+        return _checked_list([_load(item, name) for item in items], name)
     kind = type(value[0])
     return tuple(kind(each) for each in value)
 
