@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pteros::{QosProfile, Sample, SampleInfo, Subscription, SubscriptionOptions};
 use pteros_typesupport::CMessageTable;
 
-use crate::argument::{c_text, null, output, required, text};
+use crate::argument::{c_text, null, put, required, text};
 use crate::callback::{FreeUser, UserData};
 use crate::error::{self, Status};
 use crate::message::CMessage;
@@ -95,12 +95,11 @@ pub extern "C" fn pteros_subscription_take(
     subscription: Option<&PterosSubscription>,
     message: *mut c_void,
     info: Option<&mut MessageInfo>,
-    taken: Option<&mut bool>,
+    taken: *mut bool,
 ) -> Status {
     error::run("pteros_subscription_take", || {
         let subscription = &required(subscription, "subscription")?.subscription;
-        let taken = output(taken, "taken")?;
-        *taken = false;
+        put(taken, false, "taken")?;
         if message.is_null() {
             return Err(null("message"));
         }
@@ -112,8 +111,7 @@ pub extern "C" fn pteros_subscription_take(
         if let Some(info) = info {
             *info = MessageInfo::of(sample.info());
         }
-        *taken = true;
-        Ok(())
+        put(taken, true, "taken")
     })
 }
 
