@@ -25,6 +25,16 @@ pub struct CValue {
     array_size: usize,
 }
 
+// `tests/programs/services.c` has the same numbers.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(
+    size_of::<CValue>() == 48
+        && std::mem::offset_of!(CValue, bool_value) == 4
+        && std::mem::offset_of!(CValue, integer_value) == 8
+        && std::mem::offset_of!(CValue, string_value) == 24
+        && std::mem::offset_of!(CValue, array_size) == 40
+);
+
 impl CValue {
     fn elements<T: Copy>(&self) -> Outcome<Vec<T>> {
         let first: *const T = self.array_value.cast();

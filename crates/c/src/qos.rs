@@ -25,6 +25,15 @@ pub struct CQos {
     liveliness_lease: i64,
 }
 
+// `tests/programs/services.c` has the same numbers.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(
+    size_of::<CQos>() == 48
+        && std::mem::offset_of!(CQos, liveliness) == 16
+        && std::mem::offset_of!(CQos, deadline) == 24
+        && std::mem::offset_of!(CQos, liveliness_lease) == 40
+);
+
 /// The profile; that of `default` for a null pointer.
 pub(crate) fn profile(qos: Option<&CQos>, default: QosProfile) -> Outcome<QosProfile> {
     let Some(qos) = qos else {

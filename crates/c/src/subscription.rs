@@ -30,6 +30,14 @@ pub struct MessageInfo {
     publisher_gid: [u8; 16],
 }
 
+// `tests/programs/services.c` has the same numbers.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(
+    size_of::<MessageInfo>() == 40
+        && std::mem::offset_of!(MessageInfo, sequence_number) == 16
+        && std::mem::offset_of!(MessageInfo, publisher_gid) == 24
+);
+
 impl MessageInfo {
     pub(crate) fn of(info: &SampleInfo) -> Self {
         Self {

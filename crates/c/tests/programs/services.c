@@ -14,6 +14,36 @@
     return 1;                                                                       \
   }
 
+/* The layout of the structs and the numbers, as the library has them (crates/c/src). */
+#if UINTPTR_MAX == UINT64_MAX
+#define PLACE(TYPE, FIELD, OFFSET) \
+  _Static_assert(offsetof(TYPE, FIELD) == (OFFSET), #TYPE "." #FIELD)
+#define SIZE(TYPE, SIZE) _Static_assert(sizeof(TYPE) == (SIZE), #TYPE)
+SIZE(pteros_qos_t, 48);
+PLACE(pteros_qos_t, liveliness, 16);
+PLACE(pteros_qos_t, deadline_ns, 24);
+PLACE(pteros_qos_t, liveliness_lease_ns, 40);
+SIZE(pteros_message_info_t, 40);
+PLACE(pteros_message_info_t, sequence_number, 16);
+PLACE(pteros_message_info_t, publisher_gid, 24);
+SIZE(pteros_parameter_value_t, 48);
+PLACE(pteros_parameter_value_t, bool_value, 4);
+PLACE(pteros_parameter_value_t, integer_value, 8);
+PLACE(pteros_parameter_value_t, string_value, 24);
+PLACE(pteros_parameter_value_t, array_size, 40);
+SIZE(pteros_service_type_t, 56);
+PLACE(pteros_service_type_t, hash, 24);
+SIZE(pteros_action_type_t, 56);
+PLACE(pteros_action_type_t, feedback_message, 24);
+SIZE(pteros_message_type_t, 40);
+PLACE(pteros_message_type_t, size_of, 20);
+PLACE(pteros_message_type_t, defaults, 24);
+SIZE(pteros_member_t, 32);
+PLACE(pteros_member_t, string_bound, 24);
+PLACE(pteros_member_t, collection, 29);
+#endif
+_Static_assert(PTEROS_SHUT_DOWN == 4 && PTEROS_REJECTED == 7, "statuses");
+
 static void add(const void *request, void *response, void *user) {
   const example_interfaces__srv__AddTwoInts_Request *terms = request;
   example_interfaces__srv__AddTwoInts_Response *sum = response;
