@@ -13,7 +13,10 @@ int main(int argc, char **argv) try {
   using Number = std_msgs__msg__Int64;
   pteros::Context context(argc, argv);
   pteros::Node node(context, "adder");
-  node.declare_parameter("step", int64_t{2});
+  node.declare_parameter("step", 2);
+  node.declare_parameter("frame", std::string("base"));
+  node.declare_parameter("gain", 0.5f);
+  node.declare_parameter("is_on", true);
   auto step = node.parameter<int64_t>("step");
 
   auto service = node.create_service<Add>(

@@ -30,16 +30,15 @@ int main(int argc, char **argv) {
   talker.publisher = pteros_publisher_new(node, &std_msgs__msg__String__type, "chatter", NULL);
   pteros_timer_t *timer = pteros_timer_new(node, 100 * 1000000, false, speak, &talker, NULL);
   pteros_executor_t *executor = pteros_executor_new(talker.context);
-  if (timer == NULL || !std_msgs__msg__String__init(&talker.message) ||
-      pteros_executor_add_node(executor, node) != PTEROS_OK ||
-      pteros_executor_spin(executor) != PTEROS_OK) {
-    fprintf(stderr, "%s\n", pteros_error_message());
-  }
+  int failed = timer == NULL || !std_msgs__msg__String__init(&talker.message) ||
+               pteros_executor_add_node(executor, node) != PTEROS_OK ||
+               pteros_executor_spin(executor) != PTEROS_OK;
+  if (failed) fprintf(stderr, "%s\n", pteros_error_message());
   std_msgs__msg__String__fini(&talker.message);
   pteros_executor_free(executor);
   pteros_timer_free(timer);
   pteros_publisher_free(talker.publisher);
   pteros_node_free(node);
   pteros_context_free(talker.context);
-  return timer == NULL;
+  return failed;
 }

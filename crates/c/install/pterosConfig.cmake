@@ -1,6 +1,8 @@
 # Targets: pteros::pteros (shared), pteros::pteros_static.
 # Function: pteros_generate_interfaces(TARGET PACKAGE...) makes a library of C structs, with
 # the command `pteros`.
+# The generated sources are C.
+enable_language(C)
 get_filename_component(_pteros_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
 if(NOT TARGET pteros::pteros)
@@ -26,6 +28,7 @@ function(pteros_generate_interfaces target)
   string(STRIP "${sources}" sources)
   string(REPLACE "\n" ";" sources "${sources}")
   add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_include_directories(${target} PUBLIC "${folder}")
   target_link_libraries(${target} PUBLIC pteros::pteros)
 endfunction()

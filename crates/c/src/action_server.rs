@@ -26,8 +26,7 @@ pub struct PterosGoal {
 /// `pteros_goal_callback_t`.
 type GoalCallback = Option<extern "C" fn(goal: *const c_void, user: *mut c_void) -> c_int>;
 /// `pteros_cancel_callback_t`.
-type CancelCallback =
-    Option<extern "C" fn(goal_id: *const u8, goal: *const c_void, user: *mut c_void) -> bool>;
+type CancelCallback = Option<extern "C" fn(goal_id: *const u8, user: *mut c_void) -> bool>;
 /// `pteros_accepted_callback_t`.
 type AcceptedCallback = Option<extern "C" fn(goal: Box<PterosGoal>, user: *mut c_void)>;
 
@@ -63,7 +62,7 @@ pub extern "C" fn pteros_action_server_new(
             let user = user.clone();
             options = options.on_cancel(move |goal: &ServerGoalHandle<CAction>| {
                 let id = goal.id();
-                on_cancel(id.as_ptr(), goal.goal().address(), user.pointer())
+                on_cancel(id.as_ptr(), user.pointer())
             });
         }
         let server = node.create_action_server(options, move |handle| {

@@ -1,6 +1,7 @@
 //! Arguments of C: nullable pointers, strings, arrays and durations.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 use crate::error::{Error, Outcome};
@@ -15,9 +16,19 @@ pub(crate) fn output<'a, T>(pointer: Option<&'a mut T>, what: &str) -> Outcome<&
     pointer.ok_or_else(|| null(what))
 }
 
+/// Writes an output that C need not have initialized.
+pub(crate) fn put<T>(pointer: *mut T, value: T, what: &str) -> Outcome {
+    if pointer.is_null() {
+        return Err(null(what));
+    }
+    // SAFETY: the contract of C (lib.rs).
+    unsafe { pointer.write(value) };
+    Ok(())
+}
+
 /// The error for a null pointer.
 pub(crate) fn null(what: &str) -> Error {
-    Error::argument(format!("argument {what} is null"))
+    Error::null(what)
 }
 
 /// The text of a C string.
@@ -54,13 +65,20 @@ pub(crate) fn array<'a, T>(first: *const T, count: usize, what: &str) -> Outcome
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }
 
-/// The words of `argc` and `argv`.
-pub(crate) fn words(argc: c_int, argv: *const *const c_char) -> Outcome<Vec<String>> {
+/// The words of `argc` and `argv`, which need not be UTF-8.
+pub(crate) fn words(argc: c_int, argv: *const *const c_char) -> Outcome<Vec<OsString>> {
     let argc = usize::try_from(argc)
         .map_err(|_| Error::argument(format!("argument argc is {argc}; pass that of main")))?;
     let words = array(argv, argc, "argv")?.iter();
     words
-        .map(|word| text(*word, "argv").map(String::from))
+        .map(|word| {
+            if word.is_null() {
+                return Err(null("argv"));
+            }
+            // SAFETY: the contract of C (lib.rs).
+            let word = unsafe { CStr::from_ptr(*word) };
+            Ok(OsStr::from_bytes(word.to_bytes()).to_owned())
+        })
         .collect()
 }
 

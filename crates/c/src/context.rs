@@ -18,7 +18,7 @@ pub extern "C" fn pteros_context_new(
     argv: *const *const c_char,
 ) -> Option<Box<PterosContext>> {
     error::create("pteros_context_new", || {
-        let (arguments, _) = Arguments::parse(words(argc, argv)?).map_err(Error::argument)?;
+        let (arguments, _) = Arguments::parse_os(words(argc, argv)?).map_err(Error::argument)?;
         let context = Context::with_options(ContextOptions {
             arguments,
             use_environment: true,

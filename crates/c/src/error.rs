@@ -6,11 +6,14 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pteros::action::ActionError;
+use pteros::error::EndpointError;
 use pteros::error::{ContextError, CreateError, PublishError};
 use pteros::executors::ExecutorError;
 use pteros::parameter::ParameterError;
 use pteros::service::CallError;
 use pteros_typesupport::FailureKind;
+
+use crate::argument::c_text;
 
 /// `pteros_status_t`.
 #[repr(C)]
@@ -38,6 +41,8 @@ pub enum Status {
 pub(crate) struct Error {
     status: Status,
     text: String,
+    /// Whether a null pointer is the reason, so an earlier failure may have made it.
+    is_null: bool,
 }
 
 pub(crate) type Outcome<T = ()> = Result<T, Error>;
@@ -47,6 +52,14 @@ impl Error {
         Self {
             status,
             text: text.to_string(),
+            is_null: false,
+        }
+    }
+
+    pub(crate) fn null(what: &str) -> Self {
+        Self {
+            is_null: true,
+            ..Self::argument(format!("argument {what} is null"))
         }
     }
 
@@ -87,7 +100,29 @@ impl From<ContextError> for Error {
 
 impl From<CreateError> for Error {
     fn from(error: CreateError) -> Self {
-        Self::failed(error)
+        Self::new(of_creation(&error), error)
+    }
+}
+
+fn of_creation(error: &CreateError) -> Status {
+    let of_endpoint = |source: &EndpointError| match source {
+        EndpointError::ShutDown => Status::ShutDown,
+        _ => Status::Error,
+    };
+    match error {
+        CreateError::ShutDown(_) => Status::ShutDown,
+        CreateError::Endpoint { source, .. } => of_endpoint(source),
+        CreateError::Service { source, .. } => of_endpoint(source),
+        CreateError::Part { source, .. } => of_creation(source),
+        _ => Status::Error,
+    }
+}
+
+fn of_publishing(error: &PublishError) -> Status {
+    match error {
+        PublishError::ShutDown => Status::ShutDown,
+        PublishError::Invalid { .. } => Status::InvalidArgument,
+        _ => Status::Error,
     }
 }
 
@@ -105,12 +140,7 @@ impl From<ExecutorError> for Error {
 
 impl From<PublishError> for Error {
     fn from(error: PublishError) -> Self {
-        let status = match &error {
-            PublishError::ShutDown => Status::ShutDown,
-            PublishError::Invalid { .. } => Status::InvalidArgument,
-            _ => Status::Error,
-        };
-        Self::new(status, error)
+        Self::new(of_publishing(&error), error)
     }
 }
 
@@ -118,6 +148,8 @@ impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
         let status = match &error {
             CallError::ShutDown { .. } => Status::ShutDown,
+            CallError::Publish { source, .. } => of_publishing(source),
+            CallError::Create(source) => of_creation(source),
             CallError::NoServer { .. } => Status::Timeout,
             CallError::Refused { .. } => Status::Rejected,
             error if error.is_timeout() => Status::Timeout,
@@ -139,19 +171,38 @@ impl From<ActionError> for Error {
     }
 }
 
-thread_local! {
-    static LAST: RefCell<(Status, CString)> = RefCell::new((Status::Ok, CString::default()));
+/// The last failure of a thread.
+struct Last {
+    status: Status,
+    text: CString,
+    /// The last failure that was not a null argument.
+    cause: String,
 }
 
-/// Notes a failure as the last one of this thread.
+thread_local! {
+    static LAST: RefCell<Last> = RefCell::new(Last {
+        status: Status::Ok,
+        text: CString::default(),
+        cause: String::new(),
+    });
+}
+
+/// Notes a failure as the last one of this thread. That of a null argument also names the
+/// failure before it, which often has made the pointer null.
 pub(crate) fn note(function: &str, error: &Error) {
-    let text: Vec<u8> = format!("{function}: {}", error.text)
-        .bytes()
-        .filter(|byte| *byte != 0)
-        .collect();
+    let own = format!("{function}: {}", error.text);
     // At the end of a thread the text has no reader any more.
     let _ = LAST.try_with(|last| {
-        *last.borrow_mut() = (error.status, CString::new(text).unwrap_or_default());
+        let mut last = last.borrow_mut();
+        last.status = error.status;
+        if !error.is_null {
+            last.cause.clone_from(&own);
+            last.text = c_text(&own);
+        } else if last.cause.is_empty() {
+            last.text = c_text(&own);
+        } else {
+            last.text = c_text(&format!("{own}; the failure before: {}", last.cause));
+        }
     });
 }
 
@@ -198,14 +249,14 @@ pub(crate) fn free<T>(function: &str, handle: Option<Box<T>>) {
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_error_message() -> *const c_char {
-    LAST.try_with(|last| last.borrow().1.as_ptr())
+    LAST.try_with(|last| last.borrow().text.as_ptr())
         .unwrap_or(c"".as_ptr())
 }
 
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_error_status() -> Status {
-    LAST.try_with(|last| last.borrow().0)
+    LAST.try_with(|last| last.borrow().status)
         .unwrap_or(Status::Error)
 }
 

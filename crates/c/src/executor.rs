@@ -2,6 +2,7 @@
 //! be part of another event loop, by a pollable descriptor.
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use pteros::executors::{ExecutorHandle, PolledExecutor, SingleThreadedExecutor};
@@ -11,10 +12,20 @@ use crate::context::PterosContext;
 use crate::error::{self, Error, Outcome, Status};
 use crate::node::PterosNode;
 
-/// `pteros_executor_t`.
-pub struct PterosExecutor {
+/// `pteros_executor_t`. A call that runs callbacks holds the executor, because a callback
+/// may free the handle.
+pub struct PterosExecutor(Arc<Executor>);
+
+struct Executor {
     handle: ExecutorHandle,
     turn: Mutex<Turn>,
+}
+
+/// The executor of a handle that may be freed meanwhile.
+fn held(executor: *const PterosExecutor) -> Outcome<Arc<Executor>> {
+    // SAFETY: the contract of C (lib.rs). The reference ends here.
+    let executor = unsafe { executor.as_ref() };
+    Ok(required(executor, "executor")?.0.clone())
 }
 
 /// Who waits for work.
@@ -27,7 +38,7 @@ enum Turn {
     Lost,
 }
 
-impl PterosExecutor {
+impl Executor {
     fn turn(&self) -> Outcome<MutexGuard<'_, Turn>> {
         self.turn.try_lock().ok_or_else(|| {
             Error::failed(
@@ -40,12 +51,20 @@ impl PterosExecutor {
     fn spin<T>(&self, spin: impl FnOnce(&SingleThreadedExecutor) -> T) -> Outcome<T> {
         match &*self.turn()? {
             Turn::Spinning(executor) => Ok(spin(executor)),
-            Turn::Polled(_) | Turn::Lost => Err(Error::failed(
+            Turn::Polled(_) => Err(Error::failed(
                 "the executor has a descriptor; call pteros_executor_spin_some when it is \
                  readable",
             )),
+            Turn::Lost => Err(lost()),
         }
     }
+}
+
+fn lost() -> Error {
+    Error::failed(
+        "the executor ended when pteros_executor_fd could not make a descriptor; close files, \
+         free it and create another",
+    )
 }
 
 /// See `pteros.h`.
@@ -55,16 +74,20 @@ pub extern "C" fn pteros_executor_new(
 ) -> Option<Box<PterosExecutor>> {
     error::create("pteros_executor_new", || {
         let executor = SingleThreadedExecutor::new(&required(context, "context")?.0);
-        Ok(PterosExecutor {
+        Ok(PterosExecutor(Arc::new(Executor {
             handle: executor.handle(),
             turn: Mutex::new(Turn::Spinning(executor)),
-        })
+        })))
     })
 }
 
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_executor_free(executor: Option<Box<PterosExecutor>>) {
+    // Freed by a callback, it ends with the spin.
+    if let Some(executor) = &executor {
+        executor.0.handle.cancel();
+    }
     error::free("pteros_executor_free", executor);
 }
 
@@ -76,7 +99,7 @@ pub extern "C" fn pteros_executor_add_node(
 ) -> Status {
     error::run("pteros_executor_add_node", || {
         let node = &required(node, "node")?.node;
-        Ok(required(executor, "executor")?.handle.add_node(node)?)
+        Ok(required(executor, "executor")?.0.handle.add_node(node)?)
     })
 }
 
@@ -88,7 +111,7 @@ pub extern "C" fn pteros_executor_remove_node(
 ) -> Status {
     error::run("pteros_executor_remove_node", || {
         let node = &required(node, "node")?.node;
-        if required(executor, "executor")?.handle.remove_node(node) {
+        if required(executor, "executor")?.0.handle.remove_node(node) {
             return Ok(());
         }
         Err(Error::argument(format!(
@@ -100,24 +123,25 @@ pub extern "C" fn pteros_executor_remove_node(
 
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
-pub extern "C" fn pteros_executor_spin(executor: Option<&PterosExecutor>) -> Status {
+pub extern "C" fn pteros_executor_spin(executor: *const PterosExecutor) -> Status {
     error::run("pteros_executor_spin", || {
-        required(executor, "executor")?.spin(SingleThreadedExecutor::spin)
+        held(executor)?.spin(SingleThreadedExecutor::spin)
     })
 }
 
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_executor_spin_once(
-    executor: Option<&PterosExecutor>,
+    executor: *const PterosExecutor,
     timeout_ns: i64,
-    ran: Option<&mut bool>,
+    ran: *mut bool,
 ) -> Status {
     error::run("pteros_executor_spin_once", || {
-        let executor = required(executor, "executor")?;
+        let executor = held(executor)?;
         let any = executor.spin(|executor| executor.spin_once(timeout(timeout_ns)))?;
-        if let Some(ran) = ran {
-            *ran = any;
+        if !ran.is_null() {
+            // SAFETY: the contract of C (lib.rs).
+            unsafe { ran.write(any) };
         }
         Ok(())
     })
@@ -126,14 +150,15 @@ pub extern "C" fn pteros_executor_spin_once(
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_executor_spin_some(
-    executor: Option<&PterosExecutor>,
+    executor: *const PterosExecutor,
     ran: Option<&mut usize>,
 ) -> Status {
     error::run("pteros_executor_spin_some", || {
-        let count = match &*required(executor, "executor")?.turn()? {
+        let executor = held(executor)?;
+        let count = match &*executor.turn()? {
             Turn::Spinning(executor) => executor.spin_some(),
             Turn::Polled(executor) => executor.spin_some(),
-            Turn::Lost => 0,
+            Turn::Lost => return Err(lost()),
         };
         if let Some(ran) = ran {
             *ran = count;
@@ -145,11 +170,11 @@ pub extern "C" fn pteros_executor_spin_some(
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_executor_spin_for(
-    executor: Option<&PterosExecutor>,
+    executor: *const PterosExecutor,
     duration_ns: i64,
 ) -> Status {
     error::run("pteros_executor_spin_for", || {
-        let executor = required(executor, "executor")?;
+        let executor = held(executor)?;
         let spin =
             |executor: &SingleThreadedExecutor| executor.spin_until(|| false, timeout(duration_ns));
         executor.spin(spin).map(drop)
@@ -160,7 +185,7 @@ pub extern "C" fn pteros_executor_spin_for(
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_executor_cancel(executor: Option<&PterosExecutor>) -> Status {
     error::run("pteros_executor_cancel", || {
-        required(executor, "executor")?.handle.cancel();
+        required(executor, "executor")?.0.handle.cancel();
         Ok(())
     })
 }
@@ -173,19 +198,22 @@ pub extern "C" fn pteros_executor_fd(
 ) -> Status {
     error::run("pteros_executor_fd", || {
         let fd = output(fd, "fd")?;
-        let mut turn = required(executor, "executor")?.turn()?;
+        let mut turn = required(executor, "executor")?.0.turn()?;
         *turn = match std::mem::replace(&mut *turn, Turn::Lost) {
             Turn::Spinning(executor) => {
-                Turn::Polled(PolledExecutor::new(executor).map_err(Error::failed)?)
+                Turn::Polled(PolledExecutor::new(executor).map_err(|error| {
+                    Error::failed(format!(
+                        "no descriptor: {error}; close files, free the executor and create \
+                         another"
+                    ))
+                })?)
             }
             kept => kept,
         };
         match &*turn {
             Turn::Polled(executor) => *fd = executor.as_fd().as_raw_fd(),
             Turn::Spinning(_) | Turn::Lost => {
-                return Err(Error::failed(
-                    "the executor has no descriptor: an earlier call could not make one",
-                ));
+                return Err(lost());
             }
         }
         Ok(())

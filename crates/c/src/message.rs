@@ -116,6 +116,8 @@ impl CMessage {
         unsafe { self.ty.0.program.copy(self.address(), to) }
     }
 
+    /// # Panics
+    /// Another thread has changed the message since `validate`, or there is no memory.
     fn encoded(&self) -> Bytes {
         let encode = || {
             let program = &self.ty.0.program;
@@ -126,9 +128,10 @@ impl CMessage {
                     encoded.map(|()| bytes)
                 })
             };
-            // `validate` has checked it, so only a message that another thread changes
-            // meanwhile fails.
-            Bytes::from(encoded.and_then(|bytes| bytes).unwrap_or_default())
+            match encoded.and_then(|bytes| bytes) {
+                Ok(bytes) => Bytes::from(bytes),
+                Err(failure) => panic!("a message of {:?}: {failure}", self.ty),
+            }
         };
         match &self.place {
             Place::Borrowed { payload, .. } => payload.get_or_init(encode).clone(),
@@ -146,10 +149,11 @@ impl Encode for CMessage {
             }
             // Readers that ask for XCDR2 are rare, so the way leads over the dynamic type.
             Representation::Xcdr2 => {
-                let message = DynamicMessage::from_payload(&self.ty.0.dynamic, &payload);
-                message
-                    .unwrap_or_else(|_| DynamicMessage::new(&self.ty.0.dynamic))
-                    .encode(out);
+                match DynamicMessage::from_payload(&self.ty.0.dynamic, &payload) {
+                    Ok(message) => message.encode(out),
+                    // A string exceeds its bound.
+                    Err(failure) => panic!("a message of {:?}: {failure}", self.ty),
+                }
             }
         }
     }
@@ -161,7 +165,7 @@ impl Clone for CMessage {
         match unsafe { Self::copy_of(&self.ty, self.address()) } {
             Ok(copy) => copy,
             // `validate` has checked it, so memory is exhausted.
-            Err(_) => Self::default_message(&self.ty),
+            Err(failure) => panic!("a message of {:?}: {failure}", self.ty),
         }
     }
 }
@@ -200,7 +204,7 @@ impl MessageTypeSupport for CMessage {
     fn from_type_payload(support: &MessageSupport, payload: &[u8]) -> Result<Self, DecodeError> {
         let program = &support.0.program;
         let Ok(mut own) = Struct::new(program) else {
-            return Ok(Self::default_message(support));
+            return Err(no_memory(payload));
         };
         // SAFETY: an initialized struct of the type, which is ours alone.
         match unsafe { program.decode(payload, own.address_mut()) } {
@@ -208,7 +212,8 @@ impl MessageTypeSupport for CMessage {
             Err(failure) if failure.kind == FailureKind::Payload => {
                 Err(why_undecodable(support, payload))
             }
-            Err(failure) => panic!("a message of {support:?}: {failure}"),
+            // Memory: a message of a peer does not end the program.
+            Err(_) => Err(no_memory(payload)),
         }
     }
 
@@ -235,7 +240,7 @@ impl MessageTypeSupport for CMessage {
     }
 
     fn is_of(&self, support: &MessageSupport) -> bool {
-        Arc::ptr_eq(&self.ty.0, &support.0)
+        self.ty.0.is_same(&support.0)
     }
 
     fn instance_key_hash(&self) -> KeyHash {
@@ -257,6 +262,15 @@ fn why_undecodable(support: &MessageSupport, payload: &[u8]) -> DecodeError {
             needed,
         }
     })
+}
+
+/// The error for a payload that finds no memory. It counts as longer than is possible here.
+fn no_memory(payload: &[u8]) -> DecodeError {
+    DecodeError::TooLong {
+        offset: 0,
+        len: payload.len(),
+        bound: 0,
+    }
 }
 
 /// A service type of a C program.
@@ -349,6 +363,9 @@ fn read<const N: usize>(message: &CMessage, member: usize) -> [u8; N] {
 }
 
 /// Copies a message into a member that has its type.
+///
+/// # Panics
+/// There is no memory.
 fn set_part(message: &mut CMessage, member: usize, part: &CMessage) {
     let (offset, size) = (message.ty.0.offset(member), message.ty.0.program.size_of);
     let Some((offset, address)) = offset.zip(message.address_mut()) else {
@@ -358,11 +375,16 @@ fn set_part(message: &mut CMessage, member: usize, part: &CMessage) {
         // SAFETY: the member has the type of the part, by the table of the action
         // (`types::action`), and lies in a struct that is ours alone.
         let copied = unsafe { part.copy_to(address.cast::<u8>().add(offset).cast()) };
-        drop(copied);
+        if let Err(failure) = copied {
+            panic!("a message of {:?}: {failure}", message.ty);
+        }
     }
 }
 
 /// A copy of a member that has that type.
+///
+/// # Panics
+/// There is no memory.
 fn part(message: &CMessage, member: usize, ty: &MessageSupport) -> CMessage {
     let (offset, size) = (message.ty.0.offset(member), message.ty.0.program.size_of);
     let offset = offset.filter(|offset| offset + ty.0.program.size_of <= size);
@@ -372,7 +394,9 @@ fn part(message: &CMessage, member: usize, ty: &MessageSupport) -> CMessage {
     });
     match copied {
         Some(Ok(copy)) => copy,
-        _ => CMessage::default_message(ty),
+        Some(Err(failure)) => panic!("a message of {ty:?}: {failure}"),
+        // The table of the action was checked, so there is such a member.
+        None => CMessage::default_message(ty),
     }
 }
 

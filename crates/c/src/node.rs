@@ -44,8 +44,12 @@ pub extern "C" fn pteros_node_free(node: Option<Box<PterosNode>>) {
     error::free("pteros_node_free", node);
 }
 
-fn name_of(node: Option<&PterosNode>, of: fn(&PterosNode) -> &CString) -> *const c_char {
-    error::value("pteros_node_name", c"".as_ptr(), || {
+fn name_of(
+    function: &str,
+    node: Option<&PterosNode>,
+    of: fn(&PterosNode) -> &CString,
+) -> *const c_char {
+    error::value(function, c"".as_ptr(), || {
         Ok(of(required(node, "node")?).as_ptr())
     })
 }
@@ -53,19 +57,21 @@ fn name_of(node: Option<&PterosNode>, of: fn(&PterosNode) -> &CString) -> *const
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_node_name(node: Option<&PterosNode>) -> *const c_char {
-    name_of(node, |node| &node.name)
+    name_of("pteros_node_name", node, |node| &node.name)
 }
 
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_node_namespace(node: Option<&PterosNode>) -> *const c_char {
-    name_of(node, |node| &node.namespace)
+    name_of("pteros_node_namespace", node, |node| &node.namespace)
 }
 
 /// See `pteros.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_node_fully_qualified_name(node: Option<&PterosNode>) -> *const c_char {
-    name_of(node, |node| &node.full_name)
+    name_of("pteros_node_fully_qualified_name", node, |node| {
+        &node.full_name
+    })
 }
 
 /// See `pteros.h`.

@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use pteros::parameter::{Parameter, ParameterCallbackHandle, ParameterType, ParameterValue};
 use pteros_typesupport::Language;
 
-use crate::argument::{array, c_text, null, optional_text, output, required, text};
+use crate::argument::{array, c_text, null, optional_text, output, put, required, text};
 use crate::callback::{FreeUser, UserData};
 use crate::error::{self, Error, Outcome, Status};
 use crate::node::PterosNode;
@@ -15,7 +15,8 @@ use crate::node::PterosNode;
 pub struct CValue {
     /// Numbers of `rcl_interfaces/msg/ParameterType`.
     value_type: c_int,
-    bool_value: bool,
+    /// Uninitialized where another field counts.
+    bool_value: u8,
     integer_value: i64,
     double_value: f64,
     string_value: *const c_char,
@@ -23,6 +24,16 @@ pub struct CValue {
     array_value: *const c_void,
     array_size: usize,
 }
+
+// `tests/programs/services.c` has the same numbers.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(
+    size_of::<CValue>() == 48
+        && std::mem::offset_of!(CValue, bool_value) == 4
+        && std::mem::offset_of!(CValue, integer_value) == 8
+        && std::mem::offset_of!(CValue, string_value) == 24
+        && std::mem::offset_of!(CValue, array_size) == 40
+);
 
 impl CValue {
     fn elements<T: Copy>(&self) -> Outcome<Vec<T>> {
@@ -44,7 +55,7 @@ impl CValue {
         let string = |pointer, what| text(pointer, what).map(String::from);
         Ok(match self.parameter_type()? {
             ParameterType::NotSet => ParameterValue::NotSet,
-            ParameterType::Bool => ParameterValue::Bool(self.bool_value),
+            ParameterType::Bool => ParameterValue::Bool(self.bool_value != 0),
             ParameterType::Integer => ParameterValue::Integer(self.integer_value),
             ParameterType::Double => ParameterValue::Double(self.double_value),
             ParameterType::String => {
@@ -81,7 +92,7 @@ impl View {
         let mut view = Self {
             value: CValue {
                 value_type: value.parameter_type() as c_int,
-                bool_value: false,
+                bool_value: 0,
                 integer_value: 0,
                 double_value: 0.0,
                 string_value: std::ptr::null(),
@@ -93,7 +104,7 @@ impl View {
         };
         match value {
             ParameterValue::NotSet => {}
-            ParameterValue::Bool(value) => view.value.bool_value = *value,
+            ParameterValue::Bool(value) => view.value.bool_value = u8::from(*value),
             ParameterValue::Integer(value) => view.value.integer_value = *value,
             ParameterValue::Double(value) => view.value.double_value = *value,
             ParameterValue::String(value) => {
@@ -230,14 +241,14 @@ fn read<T>(
 pub extern "C" fn pteros_node_get_bool(
     node: Option<&PterosNode>,
     name: *const c_char,
-    value: Option<&mut bool>,
+    value: *mut bool,
 ) -> Status {
     error::run("pteros_node_get_bool", || {
-        *output(value, "value")? = read(node, name, "a bool", |value| match value {
+        let found = read(node, name, "a bool", |value| match value {
             ParameterValue::Bool(value) => Ok(value),
             other => Err(other),
         })?;
-        Ok(())
+        put(value, found, "value")
     })
 }
 

@@ -173,7 +173,7 @@ pub extern "C" fn pteros_publisher_borrow(
         let publisher = required(publisher, "publisher")?;
         let message = output(message, "message")?;
         let layout = publisher.layout()?;
-        publisher.loans.check_space()?;
+        publisher.loans.check_space().map_err(Error::failed)?;
         let len = HEADER.len() + layout.size_of;
         let chunk = publisher.publisher.loan_chunk(len)?;
         let ty = &publisher.ty.0;

@@ -25,6 +25,15 @@ pub struct CQos {
     liveliness_lease: i64,
 }
 
+// `tests/programs/services.c` has the same numbers.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(
+    size_of::<CQos>() == 48
+        && std::mem::offset_of!(CQos, liveliness) == 16
+        && std::mem::offset_of!(CQos, deadline) == 24
+        && std::mem::offset_of!(CQos, liveliness_lease) == 40
+);
+
 /// The profile; that of `default` for a null pointer.
 pub(crate) fn profile(qos: Option<&CQos>, default: QosProfile) -> Outcome<QosProfile> {
     let Some(qos) = qos else {
@@ -58,14 +67,19 @@ pub(crate) fn profile(qos: Option<&CQos>, default: QosProfile) -> Outcome<QosPro
             1 => LivelinessPolicy::ManualByTopic,
             other => return Err(unknown("liveliness", other)),
         },
-        deadline: span(qos.deadline),
-        lifespan: span(qos.lifespan),
-        liveliness_lease: span(qos.liveliness_lease),
+        deadline: span("deadline_ns", qos.deadline)?,
+        lifespan: span("lifespan_ns", qos.lifespan)?,
+        liveliness_lease: span("liveliness_lease_ns", qos.liveliness_lease)?,
         ..default
     })
 }
 
-fn span(nanoseconds: i64) -> Option<Duration> {
-    let nanoseconds = u64::try_from(nanoseconds).ok()?;
-    (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
+fn span(what: &str, nanoseconds: i64) -> Outcome<Option<Duration>> {
+    match u64::try_from(nanoseconds) {
+        Ok(0) => Ok(None),
+        Ok(nanoseconds) => Ok(Some(Duration::from_nanos(nanoseconds))),
+        Err(_) => Err(Error::argument(format!(
+            "{what} is {nanoseconds}; use 0 for none, or more"
+        ))),
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use pteros::{QosProfile, Sample, SampleInfo, Subscription, SubscriptionOptions};
 use pteros_typesupport::CMessageTable;
 
-use crate::argument::{c_text, null, output, required, text};
+use crate::argument::{c_text, null, put, required, text};
 use crate::callback::{FreeUser, UserData};
 use crate::error::{self, Status};
 use crate::message::CMessage;
@@ -29,6 +29,14 @@ pub struct MessageInfo {
     sequence_number: i64,
     publisher_gid: [u8; 16],
 }
+
+// `tests/programs/services.c` has the same numbers.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(
+    size_of::<MessageInfo>() == 40
+        && std::mem::offset_of!(MessageInfo, sequence_number) == 16
+        && std::mem::offset_of!(MessageInfo, publisher_gid) == 24
+);
 
 impl MessageInfo {
     pub(crate) fn of(info: &SampleInfo) -> Self {
@@ -95,12 +103,11 @@ pub extern "C" fn pteros_subscription_take(
     subscription: Option<&PterosSubscription>,
     message: *mut c_void,
     info: Option<&mut MessageInfo>,
-    taken: Option<&mut bool>,
+    taken: *mut bool,
 ) -> Status {
     error::run("pteros_subscription_take", || {
         let subscription = &required(subscription, "subscription")?.subscription;
-        let taken = output(taken, "taken")?;
-        *taken = false;
+        put(taken, false, "taken")?;
         if message.is_null() {
             return Err(null("message"));
         }
@@ -112,8 +119,7 @@ pub extern "C" fn pteros_subscription_take(
         if let Some(info) = info {
             *info = MessageInfo::of(sample.info());
         }
-        *taken = true;
-        Ok(())
+        put(taken, true, "taken")
     })
 }
 

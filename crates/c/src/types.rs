@@ -33,6 +33,21 @@ pub struct ActionTable {
     feedback: *const CMessageTable,
 }
 
+// `tests/programs/services.c` has the same numbers.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(
+    size_of::<ServiceTable>() == 56
+        && std::mem::offset_of!(ServiceTable, hash) == 24
+        && size_of::<ActionTable>() == 56
+        && std::mem::offset_of!(ActionTable, feedback_message) == 24
+        && size_of::<CMessageTable>() == 40
+        && std::mem::offset_of!(CMessageTable, size_of) == 20
+        && std::mem::offset_of!(CMessageTable, defaults) == 24
+        && size_of::<pteros_typesupport::CMember>() == 32
+        && std::mem::offset_of!(pteros_typesupport::CMember, string_bound) == 24
+        && std::mem::offset_of!(pteros_typesupport::CMember, collection) == 29
+);
+
 /// The type of a message table.
 pub(crate) fn message(table: *const CMessageTable) -> Outcome<MessageSupport> {
     // SAFETY: the contract of C (lib.rs).

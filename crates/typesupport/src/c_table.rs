@@ -69,11 +69,19 @@ pub struct CMessageType {
     /// Offsets of the members, in the order of the definition.
     offsets: Vec<usize>,
     /// Tables of members that are single messages, null for others.
-    parts: Vec<usize>,
-    /// Address of the table.
-    table: usize,
+    parts: Vec<TableAddress>,
+    /// Sizes of the struct and of nested ones, with the offsets of their members.
+    layout: Vec<u32>,
     defaults: Option<&'static [u8]>,
 }
+
+/// Address of a table, which stays for the life of the process.
+struct TableAddress(*const CMessageTable);
+
+// SAFETY: tables are constants of the program.
+unsafe impl Send for TableAddress {}
+// SAFETY: as above.
+unsafe impl Sync for TableAddress {}
 
 impl CMessageType {
     /// The type of a table. The same table has one type, which is never freed.
@@ -95,8 +103,7 @@ impl CMessageType {
         }
         // SAFETY: as for this function.
         let made = Arc::new(unsafe { Self::compile(table) }?);
-        // Another thread may have compiled it first. Both need the same program, because
-        // its address identifies the type of a struct.
+        // Another thread may have compiled it first.
         let mut types = TYPES.lock();
         let known = types.get_or_insert_default().entry(table.addr());
         Ok(known.or_insert(made).clone())
@@ -127,9 +134,9 @@ impl CMessageType {
                 parts: table
                     .members()
                     .iter()
-                    .map(|one| one.part().addr())
+                    .map(|one| TableAddress(one.part()))
                     .collect(),
-                table: (&raw const *table).addr(),
+                layout: std::mem::take(&mut converted.layout),
                 defaults: (!table.defaults.is_null())
                     .then(|| std::slice::from_raw_parts(table.defaults, table.defaults_size)),
             })
@@ -143,7 +150,20 @@ impl CMessageType {
 
     /// Whether that member is a single message of that type.
     pub fn has_part(&self, index: usize, part: &Self) -> bool {
-        self.parts.get(index) == Some(&part.table)
+        let Some(TableAddress(table)) = self.parts.get(index) else {
+            return false;
+        };
+        // SAFETY: a table that is a part of one that `of` has compiled.
+        unsafe { Self::of(*table) }.is_ok_and(|member| member.is_same(part))
+    }
+
+    /// Whether a struct of one type is one of the other: name, type hash and layout agree.
+    /// A program and its plug-ins may each have a copy of the tables of a package.
+    pub fn is_same(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+            || self.dynamic.name() == other.dynamic.name()
+                && self.dynamic.hash() == other.dynamic.hash()
+                && self.layout == other.layout
     }
 
     /// A struct with the type's default values.
@@ -212,6 +232,7 @@ struct Converted {
     lists: Vec<Box<[MessageMember]>>,
     types: Vec<Box<[MessageMembers]>>,
     handles: Vec<Box<[MessageTypeSupport]>>,
+    layout: Vec<u32>,
 }
 
 impl Converted {
@@ -238,6 +259,7 @@ impl Converted {
                 "the type table names {full:?}, which is no type name as std_msgs/msg/String"
             )));
         };
+        self.layout.push(table.size_of);
         let mut list = Vec::new();
         for member in table.members() {
             // SAFETY: as for this function.
@@ -275,6 +297,7 @@ impl Converted {
                 member.offset, table.size_of
             )));
         }
+        self.layout.push(member.offset);
         let members = if member.kind == type_id::MESSAGE {
             // SAFETY: as for `convert`.
             let data = unsafe { self.convert(member.message, depth) }?;

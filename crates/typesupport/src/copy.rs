@@ -29,6 +29,9 @@ impl Program {
     /// A sequence exceeds its bound; a string or sequence has more elements than CDR can
     /// count, or was not initialized; or there is no memory.
     pub unsafe fn copy(&self, from: *const c_void, to: *mut c_void) -> Outcome {
+        if std::ptr::eq(from, to) {
+            return Ok(());
+        }
         let (from, to) = (from.cast::<u8>(), to.cast::<u8>());
         if let Some(bytes) = self.copyable_bytes() {
             // SAFETY: as for this function; so many bytes lie in each struct.

@@ -117,7 +117,7 @@ impl Program {
                 } => {
                     let member: *mut c_void = message.add(*offset).cast();
                     from.begin_collection()?;
-                    let len = from.count(1, sequence.bound)?;
+                    let len = from.count(program.wire_bytes_min(), sequence.bound)?;
                     sequence.resize(member, len)?;
                     for at in 0..len {
                         program.read(from, sequence.element_mut(member, at)?)?;
@@ -146,7 +146,7 @@ impl Program {
                 })?);
             }
             // SAFETY: as for `read_op`.
-            return unsafe { strings::write(self.language, string, &units) };
+            return unsafe { strings::write(self.language, string, units.as_slice()) };
         }
         let len = from.count(1, UNBOUNDED)?;
         let bytes = from.bytes(len)?;

@@ -35,7 +35,7 @@ impl Program {
                 }
                 Op::StringSequence { offset, .. } => {
                     let sequence = &mut *message.add(*offset).cast::<CSequence>();
-                    Elements::Strings.finalize(sequence.data.cast(), sequence.size);
+                    Elements::Strings.finalize(sequence.data.cast(), sequence.owned_len());
                     sequence.free();
                 }
                 Op::MessageArray {
@@ -51,7 +51,7 @@ impl Program {
                     offset, program, ..
                 } => {
                     let sequence = &mut *message.add(*offset).cast::<CSequence>();
-                    for at in 0..sequence.size {
+                    for at in 0..sequence.owned_len() {
                         let element = sequence.data.cast::<u8>().add(at * program.size_of);
                         program.finalize(element.cast());
                     }

@@ -50,6 +50,31 @@ impl CSequence {
         };
     }
 
+    /// The number of elements, if the sequence can have so many.
+    fn checked_len(&self) -> Outcome<usize> {
+        let Self {
+            data,
+            size,
+            capacity,
+        } = self;
+        if *size > *capacity || (data.is_null() && *size > 0) {
+            return Err(Failure::error(format!(
+                "a sequence has {size} elements in {}; set data, size and capacity",
+                if data.is_null() {
+                    "no memory".into()
+                } else {
+                    format!("memory for {capacity}")
+                }
+            )));
+        }
+        Ok(*size)
+    }
+
+    /// Elements that can be finalized: none of a sequence without memory.
+    pub(crate) fn owned_len(&self) -> usize {
+        self.checked_len().unwrap_or(0)
+    }
+
     /// Changes the length. All elements are zeros afterwards: empty.
     ///
     /// # Safety
@@ -58,7 +83,7 @@ impl CSequence {
         let stride = elements.stride();
         // SAFETY: as for this function.
         unsafe {
-            elements.finalize(self.data.cast(), self.size);
+            elements.finalize(self.data.cast(), self.checked_len()?);
             self.size = 0;
             if len > self.capacity {
                 self.free();
@@ -166,7 +191,7 @@ impl SequenceAccess {
     pub(super) unsafe fn len(&self, sequence: *const c_void) -> Outcome<usize> {
         if let Resize::Known(_) = self.resize {
             // SAFETY: as for this function.
-            return Ok(unsafe { (*sequence.cast::<CSequence>()).size });
+            return unsafe { &*sequence.cast::<CSequence>() }.checked_len();
         }
         let size = self.size.ok_or_else(missing)?;
         // SAFETY: as for this function.
@@ -356,7 +381,7 @@ fn has_known_object(member: &MessageMember, language: Language, width: usize) ->
 
 unsafe fn resize_c(sequence: &mut CSequence, width: usize, len: usize) -> Outcome<*mut u8> {
     if len > sequence.capacity {
-        let memory = malloc(len * width);
+        let memory = malloc(len.saturating_mul(width));
         if memory.is_null() {
             return Err(Failure::bad_alloc());
         }

@@ -24,6 +24,26 @@ impl Program {
         Some(HEADER_BYTES + end.bytes.max(1))
     }
 
+    /// The fewest bytes of a message inside another one, at least one.
+    pub(super) fn wire_bytes_min(&self) -> usize {
+        /// Of a string or sequence: its length.
+        const COUNT: usize = 4;
+        let of_op = |op: &Op| match op {
+            Op::Numbers { width, count, .. } => width.saturating_mul(*count),
+            Op::Bools { count, .. } => *count,
+            Op::Strings { count, .. } => count.saturating_mul(COUNT),
+            Op::NumberSequence { .. }
+            | Op::BoolSequence { .. }
+            | Op::StringSequence { .. }
+            | Op::MessageSequence { .. } => COUNT,
+            Op::MessageArray { count, program, .. } => {
+                count.saturating_mul(program.wire_bytes_min())
+            }
+        };
+        let bytes = self.ops.iter().map(of_op);
+        bytes.fold(0, usize::saturating_add).max(1)
+    }
+
     fn end_max(&self, mut at: Position) -> Option<Position> {
         for op in &self.ops {
             at = match op {

@@ -60,28 +60,35 @@ pub(super) unsafe fn read<'a, T>(language: Language, string: *const c_void) -> O
     Ok(unsafe { std::slice::from_raw_parts(string.data, string.size) })
 }
 
-/// Replaces the content of a string.
+/// Replaces the content of a string. The units may lie in the same string of C.
 ///
 /// # Safety
-/// As for [`read`], and the string is initialized.
+/// `string` points to an initialized string of the language with units of `T`, and `units`
+/// to initialized memory.
+///
+/// # Errors
+/// There is no memory.
 pub unsafe fn write<T: Copy + Default>(
     language: Language,
     string: *mut c_void,
-    units: &[T],
+    units: *const [T],
 ) -> Outcome {
     let count = units.len();
-    // SAFETY: as for this function.
-    let data: *mut T = unsafe {
-        match language {
+    // SAFETY: as for this function; there is space for the units and a final zero. Earlier
+    // memory, in which the units may lie, is freed after the copy.
+    unsafe {
+        let (data, earlier): (*mut T, Earlier) = match language {
             Language::C => reserve_c(string, count),
             Language::Cpp => reserve_cpp(string, count),
-        }
-    }?;
-    // SAFETY: there is space for the units and a final zero.
-    unsafe {
-        data.copy_from_nonoverlapping(units.as_ptr(), count);
+        }?;
+        data.copy_from(units.cast(), count);
         data.add(count).write(T::default());
         (*string.cast::<CString<T>>()).size = count;
+        match earlier {
+            Earlier::Kept => {}
+            Earlier::Malloc(memory) => free(memory),
+            Earlier::New(memory) => cpp_memory::operator_delete(memory),
+        }
     }
     Ok(())
 }
@@ -123,8 +130,18 @@ impl CppString {
     }
 }
 
+/// Memory that a string had before it got more.
+enum Earlier {
+    /// The same as now, or inside the object.
+    Kept,
+    /// Of malloc, or null.
+    Malloc(*mut c_void),
+    /// Of `operator new`.
+    New(*mut c_void),
+}
+
 /// Space for `count` units and a zero.
-unsafe fn reserve_c<T>(string: *mut c_void, count: usize) -> Outcome<*mut T> {
+unsafe fn reserve_c<T>(string: *mut c_void, count: usize) -> Outcome<(*mut T, Earlier)> {
     // SAFETY: as for `write`.
     let string = unsafe { &mut *string.cast::<CString<T>>() };
     if string.data.is_null() || string.capacity < count + 1 {
@@ -132,15 +149,15 @@ unsafe fn reserve_c<T>(string: *mut c_void, count: usize) -> Outcome<*mut T> {
         if memory.is_null() {
             return Err(Failure::bad_alloc());
         }
-        // SAFETY: memory of malloc, or null.
-        unsafe { free(string.data.cast()) };
+        let earlier = Earlier::Malloc(string.data.cast());
         string.data = memory.cast();
         string.capacity = count + 1;
+        return Ok((string.data, earlier));
     }
-    Ok(string.data)
+    Ok((string.data, Earlier::Kept))
 }
 
-unsafe fn reserve_cpp<T>(string: *mut c_void, count: usize) -> Outcome<*mut T> {
+unsafe fn reserve_cpp<T>(string: *mut c_void, count: usize) -> Outcome<(*mut T, Earlier)> {
     let short_max = 16 / size_of::<T>() - 1;
     // SAFETY: as for `write`.
     let object = unsafe { &mut *string.cast::<CppString>() };
@@ -156,12 +173,14 @@ unsafe fn reserve_cpp<T>(string: *mut c_void, count: usize) -> Outcome<*mut T> {
         if memory.is_null() {
             return Err(Failure::bad_alloc());
         }
-        if !is_short {
-            // SAFETY: memory of the string's allocator, which is `operator new`.
-            unsafe { cpp_memory::operator_delete(object.data) };
-        }
+        let earlier = if is_short {
+            Earlier::Kept
+        } else {
+            Earlier::New(object.data)
+        };
         object.data = memory;
         object.local[0].write(count);
+        return Ok((memory.cast(), earlier));
     }
-    Ok(object.data.cast())
+    Ok((object.data.cast(), Earlier::Kept))
 }

@@ -122,14 +122,21 @@ fn install_files(sources: &Path, prefix: &Path) -> Result<()> {
     }
     let pkgconfig = prefix.join("lib/pkgconfig");
     fs::create_dir_all(&pkgconfig)?;
-    let template = fs::read_to_string(sources.join("install/pteros.pc.in"))?;
-    let text = template.replace("@VERSION@", env!("CARGO_PKG_VERSION"));
-    fs::write(pkgconfig.join("pteros.pc"), text)?;
+    install_template(sources, "pteros.pc", &pkgconfig)?;
     let cmake = prefix.join("lib/cmake/pteros");
     fs::create_dir_all(&cmake)?;
     let config = "pterosConfig.cmake";
     fs::copy(sources.join("install").join(config), cmake.join(config))?;
-    Ok(())
+    install_template(sources, "pterosConfigVersion.cmake", &cmake)
+}
+
+/// Writes a file whose template names the version.
+fn install_template(sources: &Path, name: &str, folder: &Path) -> Result<()> {
+    let template = sources.join("install").join(format!("{name}.in"));
+    let text = fs::read_to_string(&template)
+        .with_context(|| format!("read {}", template.display()))?
+        .replace("@VERSION@", env!("CARGO_PKG_VERSION"));
+    fs::write(folder.join(name), text).with_context(|| format!("write {name}"))
 }
 
 fn run_command(command: &mut Command) -> Result<()> {

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"unsafe"
 )
 
@@ -21,6 +22,9 @@ func failure() error {
 }
 
 func listen(count int) error {
+	// The text of a failure belongs to the thread.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	context := C.pteros_context_new(0, nil)
 	defer C.pteros_context_free(context)
 	name, topic := C.CString("go_listener"), C.CString("chatter")

@@ -19,7 +19,14 @@ static napi_value subscribe(napi_env env, napi_callback_info info) {
   napi_value argument;
   char topic[256];
   napi_get_cb_info(env, info, &count, &argument, NULL, NULL);
-  napi_get_value_string_utf8(env, argument, topic, sizeof topic, &size);
+  if (napi_get_value_string_utf8(env, argument, topic, sizeof topic, &size) != napi_ok) {
+    napi_throw_type_error(env, NULL, "subscribe takes the name of a topic");
+    return NULL;
+  }
+  if (subscription != NULL) {
+    napi_throw_error(env, NULL, "there is a subscription already; call end() first");
+    return NULL;
+  }
   context = pteros_context_new(0, NULL);
   node = pteros_node_new(context, "node_js_listener", NULL);
   subscription = pteros_subscription_new(node, &std_msgs__msg__String__type, topic, NULL, NULL,
@@ -46,6 +53,9 @@ static napi_value end(napi_env env, napi_callback_info info) {
   pteros_subscription_free(subscription);
   pteros_node_free(node);
   pteros_context_free(context);
+  subscription = NULL;
+  node = NULL;
+  context = NULL;
   return NULL;
 }
 

@@ -4,10 +4,12 @@
  * Handles. A `_new` function returns a handle, or NULL after a failure. Its `_free`
  * function ends it; NULL is ignored. A handle keeps what it was made from alive, so
  * handles may be freed in any order. A handle must not be used after its `_free`, nor
- * freed while another thread uses it.
+ * freed while another thread uses it, nor inside a call on it. The callback of an entity,
+ * which its executor calls, may free the entity and the executor.
  *
  * Errors. Other functions return a status. After a failure pteros_error_message() returns
- * the text for this thread: it names the thing, the value and the way out. No function
+ * the text for this thread: it names the thing, the value and the way out. A function that
+ * gets NULL for a handle fails; its text also names the failure before it. No function
  * ends the process, and no panic or exception leaves the library.
  *
  * Threads. All functions may be called from any thread. One thread at a time spins an
@@ -78,7 +80,7 @@ PTEROS_API pteros_context_t *pteros_context_new(int argc, const char *const *arg
 /* Ends the program's hold. The context ends with the last of its nodes and entities. */
 PTEROS_API void pteros_context_free(pteros_context_t *context);
 
-/* Shuts it down: spinning ends, and nothing can be published any more. */
+/* Shuts it down: spinning ends, and nothing new can be created. Publishing still works. */
 PTEROS_API pteros_status_t pteros_context_shutdown(const pteros_context_t *context);
 
 /* Whether it is shut down, by the call above or a signal. */
@@ -95,7 +97,10 @@ typedef struct pteros_node pteros_node_t;
 PTEROS_API pteros_node_t *pteros_node_new(const pteros_context_t *context, const char *name,
                                           const char *node_namespace);
 
-/* Ends the program's hold. The node leaves the graph with the last of its entities. */
+/*
+ * Ends the program's hold. The node leaves the graph with the last of its entities, and
+ * after it has left its executor: see pteros_executor_remove_node.
+ */
 PTEROS_API void pteros_node_free(pteros_node_t *node);
 
 /* After remapping; "/ns", "/ns/name". Valid while the handle is. */
@@ -125,7 +130,7 @@ typedef struct pteros_qos {
   uint32_t reliability;
   uint32_t durability;
   uint32_t liveliness;
-  int64_t deadline_ns; /* 0 without, as the two below */
+  int64_t deadline_ns; /* 0 without, as the two below; not negative */
   int64_t lifespan_ns;
   int64_t liveliness_lease_ns;
 } pteros_qos_t;
@@ -148,6 +153,8 @@ typedef struct pteros_publisher pteros_publisher_t;
 PTEROS_API pteros_publisher_t *pteros_publisher_new(const pteros_node_t *node,
                                                     const pteros_message_type_t *type,
                                                     const char *topic, const pteros_qos_t *qos);
+
+/* Ends it and its loans. */
 PTEROS_API void pteros_publisher_free(pteros_publisher_t *publisher);
 
 /*
@@ -164,7 +171,8 @@ PTEROS_API pteros_status_t pteros_publisher_publish_serialized(
 /*
  * Lends a message of fixed size, with default values, to be written in place: zero-copy.
  * It lies in shared memory if subscriptions of other processes read it there. A publisher
- * lends 256 at most. PTEROS_UNSUPPORTED for a type with strings or sequences.
+ * lends 256 at most. Loans end with the publisher. PTEROS_UNSUPPORTED for a type with
+ * strings or sequences.
  */
 PTEROS_API pteros_status_t pteros_publisher_borrow(const pteros_publisher_t *publisher,
                                                    void **message);
@@ -252,6 +260,8 @@ typedef struct pteros_timer pteros_timer_t;
 PTEROS_API pteros_timer_t *pteros_timer_new(const pteros_node_t *node, int64_t period_ns,
                                             bool on_ros_time, pteros_callback_t callback,
                                             void *user, pteros_free_user_t free_user);
+
+/* Ends it. A callback that runs in another thread ends first or later. */
 PTEROS_API void pteros_timer_free(pteros_timer_t *timer);
 
 /* Stops it until pteros_timer_reset, which restarts the period from now. */
@@ -287,6 +297,8 @@ PTEROS_API pteros_service_t *pteros_service_new_deferred(
     const pteros_node_t *node, const pteros_service_type_t *type, const char *name,
     const pteros_qos_t *qos, pteros_request_callback_t callback, void *user,
     pteros_free_user_t free_user);
+
+/* Ends it. Requests that wait can still be answered or freed. */
 PTEROS_API void pteros_service_free(pteros_service_t *service);
 
 /* The full name after remapping. */
@@ -316,6 +328,7 @@ typedef struct pteros_client pteros_client_t;
 typedef void (*pteros_response_callback_t)(pteros_status_t status, const char *error,
                                            const void *response, void *user);
 
+/* Creates a client. The name is expanded and remapped. `qos` is usually NULL. */
 PTEROS_API pteros_client_t *pteros_client_new(const pteros_node_t *node,
                                               const pteros_service_type_t *type,
                                               const char *name, const pteros_qos_t *qos);
@@ -427,6 +440,8 @@ typedef struct pteros_parameter_callback pteros_parameter_callback_t;
 PTEROS_API pteros_parameter_callback_t *pteros_parameter_callback_new(
     const pteros_node_t *node, pteros_set_parameter_callback_t callback, void *user,
     pteros_free_user_t free_user);
+
+/* Ends the check. */
 PTEROS_API void pteros_parameter_callback_free(pteros_parameter_callback_t *callback);
 
 /* --- graph --- */
@@ -492,7 +507,7 @@ enum {
 typedef int (*pteros_goal_callback_t)(const void *goal, void *user);
 
 /* Decides on a cancel request. The goal id has 16 bytes. */
-typedef bool (*pteros_cancel_callback_t)(const uint8_t *goal_id, const void *goal, void *user);
+typedef bool (*pteros_cancel_callback_t)(const uint8_t *goal_id, void *user);
 
 /* Gets an accepted goal. Leave long work to a timer or a thread. */
 typedef void (*pteros_accepted_callback_t)(pteros_goal_t *goal, void *user);
@@ -505,6 +520,8 @@ PTEROS_API pteros_action_server_t *pteros_action_server_new(
     const pteros_node_t *node, const pteros_action_type_t *type, const char *name,
     pteros_goal_callback_t on_goal, pteros_cancel_callback_t on_cancel,
     pteros_accepted_callback_t on_accepted, void *user, pteros_free_user_t free_user);
+
+/* Ends it. The handles of its goals are still to be freed. */
 PTEROS_API void pteros_action_server_free(pteros_action_server_t *server);
 
 /* The goal message, valid while the handle is. */
@@ -522,6 +539,10 @@ PTEROS_API bool pteros_goal_is_canceling(const pteros_goal_t *goal);
 /* Starts a deferred goal. */
 PTEROS_API pteros_status_t pteros_goal_execute(const pteros_goal_t *goal);
 
+/*
+ * Publishes a copy of the feedback. Fails if the message is unusable. A message that cannot
+ * be sent is logged as a warning.
+ */
 PTEROS_API pteros_status_t pteros_goal_publish_feedback(const pteros_goal_t *goal,
                                                         const void *feedback);
 
@@ -543,9 +564,12 @@ typedef struct pteros_client_goal pteros_client_goal_t;
 /* Gets feedback, valid during the call. */
 typedef void (*pteros_feedback_callback_t)(const void *feedback, void *user);
 
+/* Creates an action client. The name is expanded and remapped. */
 PTEROS_API pteros_action_client_t *pteros_action_client_new(const pteros_node_t *node,
                                                             const pteros_action_type_t *type,
                                                             const char *name);
+
+/* Ends it. The handles of its goals are still to be freed. */
 PTEROS_API void pteros_action_client_free(pteros_action_client_t *client);
 
 /* Waits for a server. Drives the network itself and runs no callbacks. */
@@ -587,7 +611,10 @@ PTEROS_API pteros_status_t pteros_client_goal_cancel(const pteros_client_goal_t 
 
 typedef struct pteros_executor pteros_executor_t;
 
+/* Creates an executor without nodes. */
 PTEROS_API pteros_executor_t *pteros_executor_new(const pteros_context_t *context);
+
+/* Ends it. In a callback of its own, the spin ends after the callback, and it with it. */
 PTEROS_API void pteros_executor_free(pteros_executor_t *executor);
 
 /* Adds a node, also while it spins. A node is in one executor at a time. */
@@ -611,13 +638,17 @@ PTEROS_API pteros_status_t pteros_executor_spin_once(const pteros_executor_t *ex
 PTEROS_API pteros_status_t pteros_executor_spin_some(const pteros_executor_t *executor,
                                                      size_t *ran);
 
-/* Ends the current spin, or else the next one. From any thread and callback. */
+/*
+ * Ends the current pteros_executor_spin or _spin_for, or else the next one, from any thread
+ * and callback. The functions that return by themselves, _spin_once and _spin_some, go on.
+ */
 PTEROS_API pteros_status_t pteros_executor_cancel(const pteros_executor_t *executor);
 
 /*
  * The descriptor for another event loop (poll, epoll, libuv, GLib). It is readable when
  * pteros_executor_spin_some has work; timers are included. Poll it level-triggered, do not
- * read from it or close it. From then on only pteros_executor_spin_some runs callbacks.
+ * read from it or close it. From then on only pteros_executor_spin_some runs callbacks. If
+ * the system has no descriptor left, the executor ends, and its spin functions fail.
  */
 PTEROS_API pteros_status_t pteros_executor_fd(const pteros_executor_t *executor, int *fd);
 

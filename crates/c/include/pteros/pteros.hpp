@@ -16,7 +16,6 @@
 #define PTEROS_PTEROS_HPP_
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -74,18 +73,14 @@ void free_function(void *user) noexcept {
 template <typename T>
 struct MessageTraits;
 
-/// A service: the types of its request and response, and its table.
-template <typename S>
-struct ServiceTraits;
-
-/// Declares a message type to this header, at namespace scope.
+/// Declares a message type to this header, at global scope.
 #define PTEROS_CPP_MESSAGE(T)                                              \
   template <>                                                              \
   struct pteros::MessageTraits<T> {                                        \
     static const pteros_message_type_t *type() { return &T##__type; }      \
   };
 
-/// Declares a service and its two messages, by the name of the service.
+/// Declares a service and its two messages, by the name of the service, at global scope.
 #define PTEROS_CPP_SERVICE(S)                                              \
   PTEROS_CPP_MESSAGE(S##_Request)                                          \
   PTEROS_CPP_MESSAGE(S##_Response)                                         \
@@ -295,23 +290,24 @@ class Node {
     return Client<S>(pteros_client_new(get(), S::type(), name.c_str(), nullptr));
   }
 
-  void declare_parameter(const std::string &name, bool value) {
+  /// Declares a parameter of the value's type: bool, any integer, any float or a string.
+  template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  void declare_parameter(const std::string &name, T value) {
     pteros_parameter_value_t c{};
-    c.value_type = PTEROS_PARAMETER_BOOL;
-    c.bool_value = value;
+    if constexpr (std::is_same_v<T, bool>) {
+      c.value_type = PTEROS_PARAMETER_BOOL;
+      c.bool_value = value;
+    } else if constexpr (std::is_integral_v<T>) {
+      c.value_type = PTEROS_PARAMETER_INTEGER;
+      c.integer_value = static_cast<int64_t>(value);
+    } else {
+      c.value_type = PTEROS_PARAMETER_DOUBLE;
+      c.double_value = static_cast<double>(value);
+    }
     declare(name, c);
   }
-  void declare_parameter(const std::string &name, int64_t value) {
-    pteros_parameter_value_t c{};
-    c.value_type = PTEROS_PARAMETER_INTEGER;
-    c.integer_value = value;
-    declare(name, c);
-  }
-  void declare_parameter(const std::string &name, double value) {
-    pteros_parameter_value_t c{};
-    c.value_type = PTEROS_PARAMETER_DOUBLE;
-    c.double_value = value;
-    declare(name, c);
+  void declare_parameter(const std::string &name, const std::string &value) {
+    declare_parameter(name, value.c_str());
   }
   void declare_parameter(const std::string &name, const char *value) {
     pteros_parameter_value_t c{};

@@ -63,16 +63,34 @@ typedef struct rosidl_runtime_c__U16String__Sequence {
 #define ROSIDL_RUNTIME_C__U16STRING_H_
 #endif
 
-/*
- * A sequence of numbers. `__init` gives it `size` zeros and returns false without memory;
- * `__fini` frees them. A sequence inside a message is freed with the message.
- */
+/* rosidl's headers may come first: then their structs and functions are used. */
+#define PTEROS_SEQUENCES(DEFINE) \
+  DEFINE(boolean, bool)          \
+  DEFINE(octet, uint8_t)         \
+  DEFINE(uint8, uint8_t)         \
+  DEFINE(int8, int8_t)           \
+  DEFINE(uint16, uint16_t)       \
+  DEFINE(int16, int16_t)         \
+  DEFINE(uint32, uint32_t)       \
+  DEFINE(int32, int32_t)         \
+  DEFINE(uint64, uint64_t)       \
+  DEFINE(int64, int64_t)         \
+  DEFINE(float, float)           \
+  DEFINE(double, double)
+
+/* A sequence of numbers. */
 #define PTEROS_SEQUENCE(NAME, TYPE)                                                       \
   typedef struct rosidl_runtime_c__##NAME##__Sequence {                                   \
     TYPE *data;                                                                           \
     size_t size;                                                                          \
     size_t capacity;                                                                      \
-  } rosidl_runtime_c__##NAME##__Sequence;                                                 \
+  } rosidl_runtime_c__##NAME##__Sequence;
+
+/*
+ * Its functions. `__init` gives it `size` zeros and returns false without memory; `__fini`
+ * frees them. A sequence inside a message is freed with the message.
+ */
+#define PTEROS_SEQUENCE_FUNCTIONS(NAME, TYPE)                                             \
   static inline bool rosidl_runtime_c__##NAME##__Sequence__init(                          \
       rosidl_runtime_c__##NAME##__Sequence *sequence, size_t size) {                      \
     sequence->data = size > 0 ? (TYPE *)calloc(size, sizeof(TYPE)) : NULL;                \
@@ -89,19 +107,13 @@ typedef struct rosidl_runtime_c__U16String__Sequence {
   }
 
 #ifndef ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_H_
-PTEROS_SEQUENCE(boolean, bool)
-PTEROS_SEQUENCE(octet, uint8_t)
-PTEROS_SEQUENCE(uint8, uint8_t)
-PTEROS_SEQUENCE(int8, int8_t)
-PTEROS_SEQUENCE(uint16, uint16_t)
-PTEROS_SEQUENCE(int16, int16_t)
-PTEROS_SEQUENCE(uint32, uint32_t)
-PTEROS_SEQUENCE(int32, int32_t)
-PTEROS_SEQUENCE(uint64, uint64_t)
-PTEROS_SEQUENCE(int64, int64_t)
-PTEROS_SEQUENCE(float, float)
-PTEROS_SEQUENCE(double, double)
+PTEROS_SEQUENCES(PTEROS_SEQUENCE)
 #define ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_H_
+#endif
+
+#ifndef ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_FUNCTIONS_H_
+PTEROS_SEQUENCES(PTEROS_SEQUENCE_FUNCTIONS)
+#define ROSIDL_RUNTIME_C__PRIMITIVES_SEQUENCE_FUNCTIONS_H_
 #endif
 
 /* --- type tables --- */
@@ -204,6 +216,7 @@ PTEROS_API bool pteros_string_assign_n(rosidl_runtime_c__String *string, const c
 #endif
 
 /* rosidl's names of these functions. */
+#ifndef ROSIDL_RUNTIME_C__STRING_FUNCTIONS_H_
 static inline bool rosidl_runtime_c__String__assign(rosidl_runtime_c__String *string,
                                                     const char *value) {
   return pteros_string_assign(string, value);
@@ -212,6 +225,22 @@ static inline bool rosidl_runtime_c__String__assign(rosidl_runtime_c__String *st
 static inline bool rosidl_runtime_c__String__assignn(rosidl_runtime_c__String *string,
                                                      const char *value, size_t size) {
   return pteros_string_assign_n(string, value, size);
+}
+
+/* Makes it an empty string. False without memory. */
+static inline bool rosidl_runtime_c__String__init(rosidl_runtime_c__String *string) {
+  string->data = NULL;
+  string->size = 0;
+  string->capacity = 0;
+  return pteros_string_assign(string, "");
+}
+
+/* Frees its memory. */
+static inline void rosidl_runtime_c__String__fini(rosidl_runtime_c__String *string) {
+  free(string->data);
+  string->data = NULL;
+  string->size = 0;
+  string->capacity = 0;
 }
 
 /* Gives the sequence `size` empty strings. False without memory. */
@@ -224,6 +253,19 @@ static inline bool rosidl_runtime_c__String__Sequence__init(
   sequence->capacity = sequence->size;
   return sequence->size == size;
 }
+
+/* Frees the strings and their memory. */
+static inline void rosidl_runtime_c__String__Sequence__fini(
+    rosidl_runtime_c__String__Sequence *sequence) {
+  for (size_t at = 0; at < sequence->size; at++)
+    rosidl_runtime_c__String__fini(&sequence->data[at]);
+  free(sequence->data);
+  sequence->data = NULL;
+  sequence->size = 0;
+  sequence->capacity = 0;
+}
+#define ROSIDL_RUNTIME_C__STRING_FUNCTIONS_H_
+#endif
 
 /* Declares the table and the functions of a generated message. */
 #define PTEROS_MESSAGE(T)                                                                 \

@@ -14,6 +14,36 @@
     return 1;                                                                       \
   }
 
+/* The layout of the structs and the numbers, as the library has them (crates/c/src). */
+#if UINTPTR_MAX == UINT64_MAX
+#define PLACE(TYPE, FIELD, OFFSET) \
+  _Static_assert(offsetof(TYPE, FIELD) == (OFFSET), #TYPE "." #FIELD)
+#define SIZE(TYPE, SIZE) _Static_assert(sizeof(TYPE) == (SIZE), #TYPE)
+SIZE(pteros_qos_t, 48);
+PLACE(pteros_qos_t, liveliness, 16);
+PLACE(pteros_qos_t, deadline_ns, 24);
+PLACE(pteros_qos_t, liveliness_lease_ns, 40);
+SIZE(pteros_message_info_t, 40);
+PLACE(pteros_message_info_t, sequence_number, 16);
+PLACE(pteros_message_info_t, publisher_gid, 24);
+SIZE(pteros_parameter_value_t, 48);
+PLACE(pteros_parameter_value_t, bool_value, 4);
+PLACE(pteros_parameter_value_t, integer_value, 8);
+PLACE(pteros_parameter_value_t, string_value, 24);
+PLACE(pteros_parameter_value_t, array_size, 40);
+SIZE(pteros_service_type_t, 56);
+PLACE(pteros_service_type_t, hash, 24);
+SIZE(pteros_action_type_t, 56);
+PLACE(pteros_action_type_t, feedback_message, 24);
+SIZE(pteros_message_type_t, 40);
+PLACE(pteros_message_type_t, size_of, 20);
+PLACE(pteros_message_type_t, defaults, 24);
+SIZE(pteros_member_t, 32);
+PLACE(pteros_member_t, string_bound, 24);
+PLACE(pteros_member_t, collection, 29);
+#endif
+_Static_assert(PTEROS_SHUT_DOWN == 4 && PTEROS_REJECTED == 7, "statuses");
+
 static void add(const void *request, void *response, void *user) {
   const example_interfaces__srv__AddTwoInts_Request *terms = request;
   example_interfaces__srv__AddTwoInts_Response *sum = response;
@@ -87,7 +117,28 @@ static int parameters(pteros_node_t *node) {
   rosidl_runtime_c__String frame = {0};
   CHECK(pteros_node_get_string(node, "frame", &frame) == PTEROS_OK);
   CHECK(strcmp(frame.data, "base") == 0);
-  free(frame.data);
+  rosidl_runtime_c__String__fini(&frame);
+  CHECK(rosidl_runtime_c__String__init(&frame) && frame.data[0] == 0);
+  rosidl_runtime_c__String__fini(&frame);
+  rosidl_runtime_c__String__Sequence texts;
+  CHECK(rosidl_runtime_c__String__Sequence__init(&texts, 2));
+  CHECK(rosidl_runtime_c__String__assign(&texts.data[1], "one"));
+  rosidl_runtime_c__String__Sequence__fini(&texts);
+  CHECK(texts.size == 0 && texts.data == NULL);
+  return 0;
+}
+
+static void free_executor(void *user) { pteros_executor_free(user); }
+
+static int freed_in_a_callback(pteros_context_t *context) {
+  pteros_node_t *node = pteros_node_new(context, "short_lived", NULL);
+  pteros_executor_t *executor = pteros_executor_new(context);
+  CHECK(pteros_executor_add_node(executor, node) == PTEROS_OK);
+  pteros_timer_t *timer = pteros_timer_new(node, SECOND / 1000, false, free_executor, executor, NULL);
+  CHECK(timer != NULL);
+  CHECK(pteros_executor_spin(executor) == PTEROS_OK);
+  pteros_timer_free(timer);
+  pteros_node_free(node);
   return 0;
 }
 
@@ -137,6 +188,27 @@ static int services(pteros_context_t *context, pteros_node_t *node) {
   return 0;
 }
 
+/* A plug-in may have a copy of the program's table: another address, the same type. */
+static int two_tables(pteros_node_t *node) {
+  static pteros_message_type_t copy;
+  const pteros_message_type_t *type = &std_srvs__srv__SetBool_Response__type;
+  copy = *type;
+  pteros_publisher_t *publisher = pteros_publisher_new(node, &copy, "copies", NULL);
+  pteros_subscription_t *subscription =
+      pteros_subscription_new(node, type, "copies", NULL, NULL, NULL, NULL);
+  std_srvs__srv__SetBool_Response sent = {0}, taken = {0};
+  CHECK(pteros_string_assign(&sent.message, "abcdef"));
+  bool has_one = false;
+  CHECK(pteros_publisher_publish(publisher, &sent) == PTEROS_OK);
+  CHECK(pteros_subscription_take(subscription, &taken, NULL, &has_one) == PTEROS_OK && has_one);
+  CHECK(strcmp(taken.message.data, "abcdef") == 0);
+  std_srvs__srv__SetBool_Response__fini(&sent);
+  std_srvs__srv__SetBool_Response__fini(&taken);
+  pteros_subscription_free(subscription);
+  pteros_publisher_free(publisher);
+  return 0;
+}
+
 static int polled(pteros_context_t *context, pteros_node_t *node) {
   pteros_qos_t qos = PTEROS_QOS_DEFAULT;
   qos.durability = PTEROS_DURABILITY_TRANSIENT_LOCAL;
@@ -171,6 +243,10 @@ static int polled(pteros_context_t *context, pteros_node_t *node) {
   CHECK(pteros_message_serialize(type, &sent, bytes, 8, &size) == PTEROS_INVALID_ARGUMENT);
   CHECK(pteros_message_deserialize(type, bytes, size, &taken) == PTEROS_OK);
   CHECK(pteros_message_deserialize(type, bytes, size - 9, &taken) == PTEROS_ERROR);
+  /* A dimension takes 12 bytes at least, so 20 bytes do not hold 20 of them. */
+  uint8_t claim[28] = {0, 1, 0, 0, 20};
+  CHECK(pteros_message_deserialize(type, claim, sizeof claim, &taken) == PTEROS_ERROR);
+  CHECK(strstr(pteros_error_message(), "claims 20 elements") != NULL);
   CHECK(pteros_publisher_publish_serialized(publisher, bytes, size) == PTEROS_OK);
   CHECK(pteros_publisher_publish_serialized(publisher, bytes, 2) == PTEROS_INVALID_ARGUMENT);
   /* A broken struct is refused. */
@@ -179,6 +255,23 @@ static int polled(pteros_context_t *context, pteros_node_t *node) {
   CHECK(pteros_publisher_publish(publisher, &sent) == PTEROS_INVALID_ARGUMENT);
   CHECK(strstr(pteros_error_message(), "std_msgs/msg/Float64MultiArray") != NULL);
   CHECK(numbers == sent.data.data);
+  sent.layout.dim.data[0].label.size = 0;
+  /* So are sequences whose size has no memory. */
+  double *data = sent.data.data;
+  sent.data.size = 100;
+  CHECK(pteros_publisher_publish(publisher, &sent) == PTEROS_INVALID_ARGUMENT);
+  CHECK(strstr(pteros_error_message(), "100 elements in memory for 3") != NULL);
+  sent.data.data = NULL;
+  sent.data.capacity = 100;
+  CHECK(pteros_publisher_publish(publisher, &sent) == PTEROS_INVALID_ARGUMENT);
+  CHECK(strstr(pteros_error_message(), "100 elements in no memory") != NULL);
+  CHECK(pteros_message_copy(type, &sent, &taken) == PTEROS_INVALID_ARGUMENT);
+  sent.data.data = data;
+  sent.data.size = sent.data.capacity = 3;
+  CHECK(pteros_message_copy(type, &sent, &sent) == PTEROS_OK && sent.data.size == 3);
+  /* A string may get its own tail. */
+  rosidl_runtime_c__String *label = &sent.layout.dim.data[1].label;
+  CHECK(pteros_string_assign(label, label->data + 3) && strcmp(label->data, "umns") == 0);
   std_msgs__msg__Float64MultiArray__fini(&sent);
   std_msgs__msg__Float64MultiArray__fini(&taken);
   int has_node = 0, has_topic = 0;
@@ -237,6 +330,14 @@ static int mistakes(pteros_context_t *context, pteros_node_t *node) {
   CHECK(pteros_log_set_level(node, PTEROS_LOG_DEBUG) == PTEROS_OK);
   CHECK(pteros_log_is_enabled(node, PTEROS_LOG_DEBUG));
   pteros_qos_t qos = PTEROS_QOS_DEFAULT;
+  qos.lifespan_ns = -1;
+  CHECK(pteros_publisher_new(node, &std_srvs__srv__SetBool_Request__type, "x", &qos) == NULL);
+  CHECK(strstr(pteros_error_message(), "lifespan_ns is -1") != NULL);
+  /* The failure that made a handle null is not lost. */
+  CHECK(pteros_publisher_publish(NULL, &qos) == PTEROS_INVALID_ARGUMENT);
+  CHECK(strstr(pteros_error_message(), "publisher is null") != NULL);
+  CHECK(strstr(pteros_error_message(), "lifespan_ns is -1") != NULL);
+  qos.lifespan_ns = 0;
   qos.history = 7;
   CHECK(pteros_publisher_new(node, &std_srvs__srv__SetBool_Request__type, "x", &qos) == NULL);
   CHECK(strstr(pteros_error_message(), "history is 7") != NULL);
@@ -244,14 +345,18 @@ static int mistakes(pteros_context_t *context, pteros_node_t *node) {
 }
 
 int main(void) {
-  const char *arguments[] = {"services", "--ros-args", "-p", "gain:=2.5"};
-  pteros_context_t *context = pteros_context_new(4, arguments);
+  const char *arguments[] = {"services", "not\xff" "utf8", "--ros-args", "-p", "gain:=2.5"};
+  pteros_context_t *context = pteros_context_new(5, arguments);
   CHECK(context != NULL);
   pteros_node_t *node = pteros_node_new(context, "tester", "/c");
   CHECK(node != NULL && strcmp(pteros_node_fully_qualified_name(node), "/c/tester") == 0);
-  if (parameters(node) || services(context, node) || polled(context, node) ||
-      loans(node) || mistakes(context, node))
+  if (parameters(node) || services(context, node) || two_tables(node) || polled(context, node) ||
+      loans(node) ||
+      mistakes(context, node) || freed_in_a_callback(context))
     return 1;
+  CHECK(pteros_context_shutdown(context) == PTEROS_OK);
+  CHECK(pteros_node_new(context, "late", NULL) == NULL);
+  CHECK(pteros_error_status() == PTEROS_SHUT_DOWN);
   pteros_context_free(context);
   pteros_node_free(node);
   puts("passed");
