@@ -51,10 +51,12 @@ pub trait Source {
     fn output(&self) -> &Output<Self::Message>;
 }
 
+type Call<T> = Arc<dyn Fn(&Arc<T>) + Send + Sync>;
+
 struct Sink<T> {
     /// The filter that ends it; none for a callback.
     filter: Option<Weak<dyn TimeJumpObserver>>,
-    call: Arc<dyn Fn(&Arc<T>) + Send + Sync>,
+    call: Call<T>,
 }
 
 impl<T> Sink<T> {

@@ -3,7 +3,7 @@
 //! GIL, so that the end of an object runs no Python code under a lock.
 
 use parking_lot::Mutex;
-use pteros_rcl::message_filters::{ApproximateTime, Cache, ExactTime, SlopTime, SyncPolicy};
+use pteros_rcl::message_filters::{Cache, ExactTime, SlopTime, SyncPolicy};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -18,17 +18,16 @@ pub(crate) struct Synchronizer {
 
 #[pymethods]
 impl Synchronizer {
-    /// `policy` is exact, adaptive or slop; `slop_ns` is for the last.
+    /// `policy` is exact or slop; `slop_ns` is for the last.
     #[new]
     #[pyo3(signature = (policy, inputs, queue_size, slop_ns=0))]
     fn new(policy: &str, inputs: usize, queue_size: usize, slop_ns: i64) -> PyResult<Self> {
         let policy: Box<dyn SyncPolicy<Object>> = match policy {
             "exact" => Box::new(ExactTime::new(inputs, queue_size)),
-            "adaptive" => Box::new(ApproximateTime::new(inputs, queue_size)),
             "slop" => Box::new(SlopTime::new(inputs, queue_size, slop_ns)),
             other => {
                 return Err(PyValueError::new_err(format!(
-                    "policy {other:?}: use exact, adaptive or slop"
+                    "policy {other:?}: use exact or slop"
                 )));
             }
         };
@@ -98,6 +97,20 @@ impl MessageCache {
     fn after(&self, py: Python<'_>, time_ns: i64) -> Option<Object> {
         let cache = self.cache.lock();
         cache.after(time_ns).map(|message| message.clone_ref(py))
+    }
+
+    /// The oldest stamp with its message, or None.
+    fn first(&self, py: Python<'_>) -> Option<(i64, Object)> {
+        let cache = self.cache.lock();
+        let (stamp, message) = cache.messages().next()?;
+        Some((stamp, message.clone_ref(py)))
+    }
+
+    /// The latest stamp with its message, or None.
+    fn last(&self, py: Python<'_>) -> Option<(i64, Object)> {
+        let cache = self.cache.lock();
+        let (stamp, message) = cache.messages().next_back()?;
+        Some((stamp, message.clone_ref(py)))
     }
 
     /// All stamps with their messages, the oldest first.

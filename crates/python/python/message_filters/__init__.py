@@ -183,18 +183,18 @@ class Cache(SimpleFilter):
 
     def getLastestTime(self) -> Optional[Time]:
         """Return the latest time of a message, or ``None``."""
-        times = self.cache_times
-        return times[-1] if times else None
+        last = self._cache.last()
+        return _time(last[0]) if last else None
 
     def getOldestTime(self) -> Optional[Time]:
         """Return the time of the oldest message, or ``None``."""
-        times = self.cache_times
-        return times[0] if times else None
+        first = self._cache.first()
+        return _time(first[0]) if first else None
 
     def getLast(self) -> Any:
         """Return the message of the latest time, or ``None``."""
-        messages = self.cache_msgs
-        return messages[-1] if messages else None
+        last = self._cache.last()
+        return last[1] if last else None
 
 
 def _time(nanoseconds: int) -> Time:
