@@ -171,7 +171,8 @@ fn emulate_tty_gives_a_pseudo_terminal_from_attribute_or_argument() {
     expect(&out, "never-3", false);
     let out = folder.launch("a.launch.xml emulate_tty:=true").ok();
     expect(&out, "plain-2", true);
-    expect(&out, "never-3", false);
+    // As in ROS 2, the argument precedes the attribute.
+    expect(&out, "never-3", true);
     let error = folder.launch("a.launch.xml emulate_tty:=maybe").failed(1);
     assert_contains(&error, "emulate_tty: \"maybe\" is not a boolean");
     let plan = folder.launch("a.launch.xml --dry-run --json").json();
