@@ -201,12 +201,7 @@ fn retransmissions_follow_the_receipts_of_a_reader_88018775_610000023_210007416(
 /// - A flow controller forgot a writer with output (700011351).
 #[test]
 fn three_classes_of_open_seeds_keep_all_invariants() {
-    for seed in [
-        740_000_915,
-        800_010_160,
-        740_002_244,
-        700_011_351,
-    ] {
+    for seed in [740_000_915, 800_010_160, 740_002_244, 700_011_351] {
         assert_sound(&Graphs, seed, &Options::default());
     }
 }
