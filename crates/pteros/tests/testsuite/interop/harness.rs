@@ -74,9 +74,14 @@ pub fn run(stack: Stack, name: &str, test_case: fn(&Harness)) {
     };
     let mut skipped = SKIPPED.iter();
     let reason = skipped.find(|(whose, case, _)| *whose == stack && *case == name);
-    let ready = match (std::env::var_os("PTEROS_PRIVATE_NETWORK"), reason) {
-        (Some(_), None) => program(file),
+    let network = std::env::var_os("PTEROS_PRIVATE_NETWORK");
+    let has_multicast = network.as_ref().is_some_and(|kind| kind == "multicast");
+    let ready = match (network, reason) {
         (Some(_), Some((.., reason))) => Err((*reason).into()),
+        (Some(_), None) if stack == Stack::DustDds && !has_multicast => {
+            Err("Dust DDS 0.16 matches nothing without multicast".into())
+        }
+        (Some(_), None) => program(file),
         (None, _) => Err("not in a private network; run cargo xtask test".into()),
     };
     match ready {
