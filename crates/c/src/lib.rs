@@ -3,9 +3,9 @@
 //! Each exported function is declared and documented in `include/pteros/pteros.h`. It
 //! checks its arguments and calls the Rust client library. So parameters, actions, clocks
 //! and the graph have one implementation, and this crate has no state of ROS. A failure or
-//! a panic becomes a status and a text of the calling thread ([`error`]).
+//! a panic becomes a status and a text of the calling thread (`error`).
 //!
-//! [`argument`] reads what C passes, [`message`] makes a struct of the user a message of
+//! `argument` reads what C passes, `message` makes a struct of the user a message of
 //! the client library, and each further module is one kind of entity.
 //!
 //! # The contract of C

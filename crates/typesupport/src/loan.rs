@@ -29,7 +29,7 @@ impl<T> Default for Loans<T> {
 
 impl<T> Loans<T> {
     /// # Errors
-    /// The user holds [`LOANS_MAX`] loans.
+    /// The user holds 256 loans, the most that there may be.
     pub fn check_space(&self) -> Outcome {
         if self.0.lock().len() < LOANS_MAX {
             return Ok(());
