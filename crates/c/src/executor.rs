@@ -28,7 +28,7 @@ fn held(executor: *const PterosExecutor) -> Outcome<Arc<Executor>> {
     Ok(required(executor, "executor")?.0.clone())
 }
 
-/// Who waits for work.
+/// The executor in its current form of waiting for work.
 enum Turn {
     /// The thread that spins.
     Spinning(SingleThreadedExecutor),

@@ -1,4 +1,4 @@
-//! What a change of parameters calls in Python: the callbacks of a node and the publisher
+//! The calls of a parameter change into Python: the callbacks of a node and the publisher
 //! of its parameter events. Also the Python objects of parameters.
 
 use std::cell::RefCell;

@@ -58,7 +58,7 @@ impl JumpThreshold {
     }
 }
 
-/// What the first time of a clock means that was simulated and had none.
+/// The rule for the first time of a simulated clock that had none before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FirstTime {
     /// Periods of timers begin with it, and no jump is reported (the rule of `pteros`).

@@ -231,7 +231,8 @@ fn of_graph(cli: &CliContext, named: Named) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What the node that the line names answers. `ask` also gets the words behind that name.
+/// Candidates from the answer of the node that the line names. `ask` also gets the words
+/// behind that name.
 fn of_node(
     cli: &CliContext,
     ask: impl Fn(&ParameterClient, &[String]) -> Result<Vec<String>, CallError> + Sync,

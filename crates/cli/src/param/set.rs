@@ -45,7 +45,7 @@ impl Set {
     }
 }
 
-/// What a node has answered to a change of one parameter.
+/// The answer of a node to a change of one parameter.
 pub struct NodeOutcome {
     result: SetParameterResult,
     /// Where to find the name of a parameter that the node does not have.

@@ -189,7 +189,7 @@ fn the_declared_type_decides_how_a_text_is_read() {
     std::fs::remove_file(&path).unwrap();
     let loaded = domain.run("param get /robot/left name").ok();
     assert_eq!(loaded, "String value is: 0483\n");
-    // What a shell completes is read back as the same value.
+    // A completed value is read back as the same value.
     let found = domain.candidates("pteros param set /robot/left name ");
     assert_eq!(found, ["'0483'"]);
     // PyYAML writes such a list for texts.

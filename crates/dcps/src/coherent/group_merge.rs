@@ -29,8 +29,8 @@ const ORDER_TIMEOUT: Duration = Duration::from_millis(100);
 /// How long sets and ordered samples wait for writers that announce their position:
 /// as long as a lossy link needs for many retransmissions. A writer silent for
 /// longer is unreachable. Other samples are released without it, and a set without
-/// its part is dropped. While a reader is busy ([`GroupMerge::advance`]), it is what the
-/// writers wait for, and no time counts.
+/// its part is dropped. While a reader is busy ([`GroupMerge::advance`]), it may be what
+/// such writers wait for, so this time does not run.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sets and samples of one publisher that wait at a time. Beyond it the oldest is

@@ -638,7 +638,7 @@ fn in_order_what_a_writer_sends_again_after_a_new_match_is_not_late() {
         assert_eq!(harness.losses(), ReaderLosses::default());
         assert_eq!(harness.seen, seen);
     }
-    // What it did not send before is.
+    // Samples that it did not send before count.
     harness.join_reader(0, 1);
     harness.single(1, 4, 4);
     assert_eq!(harness.losses().late, 1);

@@ -74,7 +74,7 @@ class _Configurations(dict):  # type: ignore[type-arg]
         self.names_looked_up.add(name)
         return super().setdefault(name, default)
 
-    # Who reads all of them knows all names. `dict(...)` and `{**...}` call __iter__ or keys.
+    # A reader of all of them knows all names. `dict(...)` and `{**...}` call __iter__ or keys.
 
     def _note_all(self) -> None:
         self.names_looked_up.update(super().keys())
