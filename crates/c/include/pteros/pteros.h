@@ -630,7 +630,10 @@ PTEROS_API pteros_status_t pteros_executor_spin(const pteros_executor_t *executo
 PTEROS_API pteros_status_t pteros_executor_spin_for(const pteros_executor_t *executor,
                                                     int64_t duration_ns);
 
-/* Runs at most one callback and waits for it. `ran` (may be NULL): whether one ran. */
+/*
+ * Runs at most one callback and waits for it, until pteros_executor_cancel. `ran` (may be
+ * NULL): whether one ran.
+ */
 PTEROS_API pteros_status_t pteros_executor_spin_once(const pteros_executor_t *executor,
                                                      int64_t timeout_ns, bool *ran);
 
@@ -639,8 +642,9 @@ PTEROS_API pteros_status_t pteros_executor_spin_some(const pteros_executor_t *ex
                                                      size_t *ran);
 
 /*
- * Ends the current pteros_executor_spin or _spin_for, or else the next one, from any thread
- * and callback. The functions that return by themselves, _spin_once and _spin_some, go on.
+ * Ends the current pteros_executor_spin, _spin_for or _spin_once, or else the next one, from
+ * any thread and callback: it returns PTEROS_OK after the running callback. Does not block.
+ * pteros_executor_spin_some never waits, so it needs no end.
  */
 PTEROS_API pteros_status_t pteros_executor_cancel(const pteros_executor_t *executor);
 
@@ -648,7 +652,8 @@ PTEROS_API pteros_status_t pteros_executor_cancel(const pteros_executor_t *execu
  * The descriptor for another event loop (poll, epoll, libuv, GLib). It is readable when
  * pteros_executor_spin_some has work; timers are included. Poll it level-triggered, do not
  * read from it or close it. From then on only pteros_executor_spin_some runs callbacks. If
- * the system has no descriptor left, the executor ends, and its spin functions fail.
+ * the system has no descriptor left, the call fails and the executor stays as it was: spin
+ * it, or call again later.
  */
 PTEROS_API pteros_status_t pteros_executor_fd(const pteros_executor_t *executor, int *fd);
 

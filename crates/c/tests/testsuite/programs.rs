@@ -28,6 +28,11 @@ fn goals_succeed_are_rejected_and_cancelled_from_c() {
 }
 
 #[test]
+fn executors_of_c_are_cancelled_and_survive_a_lack_of_descriptors() {
+    passes(c_compilers(), "tests/programs/executors.c", 181);
+}
+
+#[test]
 fn handles_of_cpp_are_raii_and_callbacks_are_lambdas() {
     passes(cpp_compilers(), "examples/adder.cpp", 177);
 }
