@@ -109,7 +109,7 @@ mod running {
     use anyhow::{Context as _, bail};
     use pteros::config::WireChoice;
     use pteros::log::escape_line;
-    use pteros::wire::RtpsReach;
+    use pteros::transport::RtpsReach;
     use pteros::{Context, ContextOptions};
     use pteros_zenoh::bridge::{
         Bridge, BridgeEvent, BridgeOptions, BridgeStatus, NameSelection, RouteCounts, RouteKind,

@@ -17,7 +17,7 @@ mod config;
 mod event;
 mod filter;
 mod memory;
-mod other_wires;
+mod other_transports;
 mod plausibility;
 mod proxy;
 mod ready;

@@ -39,7 +39,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-security",
         ],
     ),
-    // A wire of the runtime, built on request.
+    // A transport of the runtime, built on request.
     (
         "pteros-zenoh",
         &[

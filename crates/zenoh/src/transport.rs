@@ -1,4 +1,4 @@
-//! The Zenoh wire: implements the runtime's wire trait on one Zenoh session.
+//! The Zenoh transport: implements the runtime's transport trait on one Zenoh session.
 //!
 //! Liveliness tokens provide discovery ([`crate::peers`]), the inbox provides samples,
 //! requests and replies. Gaps of sequence numbers show losses. Data for a KEEP_ALL reader
@@ -22,8 +22,9 @@ use pteros_rtps::participant::ParticipantEvent;
 use pteros_rtps::qos::Liveliness;
 use pteros_rtps::seq::{SampleIdentity, SequenceNumber};
 use pteros_rtps::time::{Duration, Instant, Timestamp};
-use pteros_runtime::wire::{
-    NodeName, RemoteEndpointRecord, SampleWire, Wire, WireEvent, WireSample, WireSetup,
+use pteros_runtime::transport::{
+    NodeName, RemoteEndpointRecord, SampleTransport, Transport, TransportEvent, TransportSample,
+    TransportSetup,
 };
 use zenoh::pubsub::Subscriber;
 use zenoh::query::Query;
@@ -62,7 +63,7 @@ const HELD_MAX: usize = 4_096;
 const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// See the module documentation. Thread-safe.
-pub struct ZenohWire {
+pub struct ZenohTransport {
     session: Session,
     inbox: Arc<Inbox>,
     local: Mutex<Local>,
@@ -92,9 +93,9 @@ struct State {
     requests: OpenRequests<Query>,
     /// Last number of each server's writer of replies.
     replies: BTreeMap<Guid, i64>,
-    wanted: Vec<WireEvent>,
+    wanted: Vec<TransportEvent>,
     /// Losses of ending matches, reported before the match ends.
-    losses: Vec<WireEvent>,
+    losses: Vec<TransportEvent>,
     /// By local writer: whether a subscriber of another session has its key.
     has_readers: BTreeMap<Guid, bool>,
     /// Local writers that only such subscribers need.
@@ -115,12 +116,12 @@ struct Held {
     token: Option<(String, bool)>,
 }
 
-impl ZenohWire {
+impl ZenohTransport {
     /// Takes over an open session and subscribes to the tokens of the domain.
     ///
     /// # Errors
     /// Zenoh's, as text.
-    pub fn new(opened: OpenedSession, setup: WireSetup) -> Result<Self, String> {
+    pub fn new(opened: OpenedSession, setup: TransportSetup) -> Result<Self, String> {
         let OpenedSession {
             session,
             access,
@@ -128,7 +129,7 @@ impl ZenohWire {
             watch,
         } = opened;
         let id = SessionId::from_le_bytes(session.zid().to_le_bytes());
-        let WireSetup {
+        let TransportSetup {
             domain_id,
             limits,
             rtps_reach,
@@ -220,7 +221,7 @@ impl ZenohWire {
                 let writer = *writer;
                 state
                     .wanted
-                    .push(WireEvent::WriterWanted { writer, is_wanted });
+                    .push(TransportEvent::WriterWanted { writer, is_wanted });
             }
         }
     }
@@ -231,7 +232,7 @@ impl ZenohWire {
         now: Instant,
         state: &mut State,
         arrival: Arrival,
-        events: &mut Vec<WireEvent>,
+        events: &mut Vec<TransportEvent>,
     ) -> bool {
         match arrival {
             Arrival::Token { key, is_alive } => {
@@ -268,7 +269,7 @@ impl ZenohWire {
         client: Guid,
         replies: Guid,
         arrival: Arrival,
-        events: &mut Vec<WireEvent>,
+        events: &mut Vec<TransportEvent>,
     ) -> bool {
         let Arrival::Request {
             server,
@@ -308,7 +309,7 @@ impl ZenohWire {
     }
 }
 
-impl ZenohWire {
+impl ZenohTransport {
     /// The query of a reply, and the reply's attachment.
     fn reply_to(
         &self,
@@ -357,19 +358,19 @@ impl State {
     }
 
     /// Appends discovery events, and counts samples per match.
-    fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
+    fn take_discovery(&mut self, events: &mut Vec<TransportEvent>) {
         events.append(&mut self.losses);
         let before = events.len();
         self.peers.take_discovery(events);
         for event in events.iter().skip(before) {
             match event {
-                WireEvent::Discovery(ParticipantEvent::Matched { local, remote, .. }) => {
+                TransportEvent::Discovery(ParticipantEvent::Matched { local, remote, .. }) => {
                     self.last.insert((remote.guid, *local), Position::default());
                 }
-                WireEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
+                TransportEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
                     self.last.remove(&(*remote, *local));
                 }
-                WireEvent::Discovery(ParticipantEvent::EndpointLost(guid)) => {
+                TransportEvent::Discovery(ParticipantEvent::EndpointLost(guid)) => {
                     self.replies.remove(guid);
                     self.requests.remove_client(*guid);
                 }
@@ -381,7 +382,7 @@ impl State {
 
     /// Appends changed node lists: at once if no arrivals are left, else once for many
     /// arrivals. Call it before each arrival, after [`State::take_discovery`].
-    fn take_node_lists(&mut self, is_drained: bool, events: &mut Vec<WireEvent>) {
+    fn take_node_lists(&mut self, is_drained: bool, events: &mut Vec<TransportEvent>) {
         if is_drained || self.since_lists >= ARRIVALS_PER_POLL {
             self.since_lists = 0;
             self.peers.take_node_lists(events);
@@ -450,7 +451,7 @@ impl State {
         now: Instant,
         writer: Guid,
         arrival: Arrival,
-        events: &mut Vec<WireEvent>,
+        events: &mut Vec<TransportEvent>,
     ) -> bool {
         if let Some(held) = self.held.get_mut(&writer) {
             let bytes = self.held_bytes.saturating_add(arrival.bytes());
@@ -476,7 +477,7 @@ impl State {
         if let Some(position) = self.last.get_mut(&(writer, reader)) {
             let count = position.take(now, sequence);
             if count > 0 {
-                events.push(WireEvent::SamplesLost {
+                events.push(TransportEvent::SamplesLost {
                     writer,
                     reader: Some(reader),
                     count,
@@ -488,7 +489,7 @@ impl State {
         true
     }
 
-    fn deliver_reply(&mut self, arrival: Arrival, events: &mut Vec<WireEvent>) -> bool {
+    fn deliver_reply(&mut self, arrival: Arrival, events: &mut Vec<TransportEvent>) -> bool {
         let Arrival::Reply {
             client,
             sequence,
@@ -596,7 +597,7 @@ impl State {
         }
         let losses = lost.into_iter().map(|((writer, reader), count)| {
             let reader = Some(reader);
-            WireEvent::SamplesLost {
+            TransportEvent::SamplesLost {
                 writer,
                 reader,
                 count,
@@ -644,11 +645,11 @@ fn received(writer: Guid, sequence: i64, stamp: i64, payload: Bytes) -> CacheCha
     }
 }
 
-fn sample(change: CacheChange, readers: Vec<Guid>) -> WireEvent {
-    WireEvent::Sample(Box::new(WireSample { change, readers }))
+fn sample(change: CacheChange, readers: Vec<Guid>) -> TransportEvent {
+    TransportEvent::Sample(Box::new(TransportSample { change, readers }))
 }
 
-impl Wire for ZenohWire {
+impl Transport for ZenohTransport {
     fn name(&self) -> &str {
         "zenoh"
     }
@@ -687,7 +688,7 @@ impl Wire for ZenohWire {
         // A token exists as long as its session.
     }
 
-    fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
+    fn poll(&self, now: Instant, events: &mut Vec<TransportEvent>) {
         let mut state = self.state.lock();
         state.go_on_with_waiting(now);
         state.end_undeclared(now, UNDECLARED_WAIT_BUSY);
@@ -747,7 +748,7 @@ impl Wire for ZenohWire {
     }
 }
 
-impl SampleWire for ZenohWire {
+impl SampleTransport for ZenohTransport {
     fn carrier(&self) -> Carrier {
         Carrier::Zenoh
     }
@@ -761,7 +762,7 @@ impl SampleWire for ZenohWire {
             return;
         };
         if attached.keeps_samples {
-            self.state.lock().wanted.push(WireEvent::WriterWanted {
+            self.state.lock().wanted.push(TransportEvent::WriterWanted {
                 writer: endpoint,
                 is_wanted: true,
             });
@@ -820,7 +821,7 @@ impl SampleWire for ZenohWire {
         // A token exists as long as its session.
     }
 
-    fn write(&self, _now: Instant, sample: &WireSample) {
+    fn write(&self, _now: Instant, sample: &TransportSample) {
         let change = &sample.change;
         if change.kind != ChangeKind::Alive {
             return;
@@ -890,7 +891,7 @@ mod tests {
     use pteros_rtps::id::{EntityId, GuidPrefix};
     use pteros_rtps::qos::EndpointQos;
     use pteros_runtime::limits::Limits;
-    use pteros_runtime::wire::{OpenWire, RtpsReach};
+    use pteros_runtime::transport::{OpenTransport, RtpsReach};
 
     use super::*;
     use crate::session::{claim_rendezvous, open_session};
@@ -930,8 +931,8 @@ mod tests {
             state.take_node_lists(false, &mut events);
             state.note_token(Instant::ZERO, token, true);
         }
-        let lists = |events: &[WireEvent]| {
-            let is_list = |event: &&WireEvent| matches!(event, WireEvent::Nodes { .. });
+        let lists = |events: &[TransportEvent]| {
+            let is_list = |event: &&TransportEvent| matches!(event, TransportEvent::Nodes { .. });
             events.iter().filter(is_list).count()
         };
         assert_eq!(lists(&events), 256 / ARRIVALS_PER_POLL - 1);
@@ -939,7 +940,7 @@ mod tests {
         assert_eq!(lists(&events), 256 / ARRIVALS_PER_POLL);
     }
 
-    /// The wire counts per reader: one reader may miss a sample that another one gets.
+    /// The transport counts per reader: one reader may miss a sample that another one gets.
     #[test]
     fn a_loss_is_reported_to_the_reader_that_has_it() {
         let (mut state, writer) = state();
@@ -982,9 +983,9 @@ mod tests {
         }
         let lost: Vec<_> = events
             .into_iter()
-            .filter(|event| matches!(event, WireEvent::SamplesLost { .. }))
+            .filter(|event| matches!(event, TransportEvent::SamplesLost { .. }))
             .collect();
-        let expected = WireEvent::SamplesLost {
+        let expected = TransportEvent::SamplesLost {
             writer,
             reader: Some(readers[1]),
             count: 2,
@@ -998,7 +999,7 @@ mod tests {
         assert!(state.last.is_empty());
     }
 
-    /// A state with both wires, and the token of a publisher of another such context.
+    /// A state with both transports, and the token of a publisher of another such context.
     fn both() -> (State, GuidPrefix, String) {
         let own = SessionId::of_context(GuidPrefix([7; 12]));
         let prefix = GuidPrefix([9; 12]);
@@ -1066,7 +1067,7 @@ mod tests {
         state.note_rtps_participant(Instant::ZERO, prefix, true);
         let mut events = Vec::new();
         state.take_discovery(&mut events);
-        let lost = WireEvent::SamplesLost {
+        let lost = TransportEvent::SamplesLost {
             writer,
             reader: Some(GuidPrefix([7; 12]).with(EntityId::PARTICIPANT)),
             count: 3,
@@ -1075,8 +1076,8 @@ mod tests {
         assert!(matches!(
             events[1..],
             [
-                WireEvent::Discovery(ParticipantEvent::EndpointLost(_)),
-                WireEvent::Discovery(ParticipantEvent::ParticipantLost { .. })
+                TransportEvent::Discovery(ParticipantEvent::EndpointLost(_)),
+                TransportEvent::Discovery(ParticipantEvent::ParticipantLost { .. })
             ]
         ));
         assert_eq!(state.held_bytes, 0);
@@ -1086,23 +1087,23 @@ mod tests {
     }
 
     #[test]
-    fn a_wire_that_is_closed_lets_another_session_listen() {
+    fn a_transport_that_is_closed_lets_another_session_listen() {
         let kept = Arc::new(Mutex::new(None));
         let keeps = kept.clone();
-        let open = OpenWire::new(crate::NAME, move |setup| {
+        let open = OpenTransport::new(crate::NAME, move |setup| {
             let settings = ZenohSettings {
                 router_check_attempts: Some(-1),
                 ..ZenohSettings::default()
             };
             let opened = open_session(&settings, SessionId::of_context(setup.prefix))?;
-            let wire = Arc::new(ZenohWire::new(opened, setup)?);
-            *keeps.lock() = Some(wire.clone());
-            Ok(wire)
+            let transport = Arc::new(ZenohTransport::new(opened, setup)?);
+            *keeps.lock() = Some(transport.clone());
+            Ok(transport)
         });
         let context = Context::with_options(ContextOptions {
             domain_id: Some(94),
             discovery_range: Some(DiscoveryRange::Off),
-            wires: vec![open],
+            transports: vec![open],
             ..ContextOptions::default()
         });
         let is_claimed = || claim_rendezvous().is_none();
