@@ -3,6 +3,7 @@
 //! The syntax is that of the crate `regex`, without look-around and back-references. A
 //! match takes time proportional to the text. Repetitions multiply the size of a compiled
 //! expression, so [`COMPILED_BYTES_MAX`] limits it.
+#![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
 use std::error::Error;
