@@ -64,6 +64,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handle::Handle>()?;
     module.add_class::<qos::Profile>()?;
     module.add_function(wrap_pyfunction!(qos::qos_check_compatible, module)?)?;
+    module.add_function(wrap_pyfunction!(qos::qos_policy_parameter, module)?)?;
     handle::register(module)?;
     context::register(module)?;
     signals::register(module)?;

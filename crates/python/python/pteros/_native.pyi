@@ -112,6 +112,8 @@ class rmw_qos_profile_t:
         "qos_profile_action_status_default". ValueError for others."""
     def __eq__(self, other: object) -> bool: ...
 
+def qos_policy_parameter(profile: rmw_qos_profile_t, policy: str) -> Any:
+    """The value that a policy has as a QoS override parameter."""
 def qos_check_compatible(
     offered: rmw_qos_profile_t, requested: rmw_qos_profile_t,
 ) -> tuple[int, str]:
@@ -592,6 +594,13 @@ class ParameterStore:
         """Declares the overrides, if the node does so."""
     def declare(self, node: Any, parameter: Any, descriptor: Any, ignore_override: bool) -> Any:
         """Declares a parameter with its default, and returns it with its value."""
+    def override_qos(
+        self, node: Any, topic: str, endpoint: tuple[bool, str], policies: list[str],
+        profile: rmw_qos_profile_t,
+    ) -> dict[str, Any]:
+        """Declares the QoS override parameters of an endpoint, and returns its policies by
+        name with their values in place. `endpoint`: whether it is a publisher, and its id.
+        RCLError names a refused value."""
     def undeclare(self, name: str) -> None: ...
     def set_atomically(self, node: Any, parameters: list[Any]) -> Any:
         """Sets all or none, and returns a SetParametersResult."""
