@@ -26,6 +26,7 @@ mod guard_condition;
 mod handle;
 mod introspection;
 mod launch;
+mod launch_guard;
 mod lifecycle;
 mod logging;
 mod message_filters;
@@ -94,6 +95,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     names::register(module)?;
     parameters::register(module)?;
     launch::register(module)?;
+    launch_guard::register(module)?;
     native_log::start();
     logging::register(module)
 }

@@ -763,6 +763,50 @@ def node_parameter_arguments(
     ``('value', name, yaml)`` or ``('file', path, '')``.
     """
 
+class LaunchGuard:
+    """Marks the processes of a launch, knows their process groups, and ends those that are
+    left. A watchdog process does so if this process is killed."""
+
+    def __init__(self, launch_id: str) -> None:
+        """`launch_id` is that of no other launch."""
+    launch_id: str
+    def mark(self, outer: str | None) -> tuple[str, str]:
+        """The environment variable that marks processes, and its value in a process where it
+        is `outer`."""
+    def start_watchdog(self, words: Sequence[str]) -> None:
+        """Starts the watchdog, unless it runs. The command runs `run_launch_watchdog`.
+        OSError."""
+    has_watchdog: bool
+    def set_folder(self, folder: str) -> None:
+        """Names the folder of temporary files, which the watchdog deletes."""
+    def add_leader(self, pid: int) -> None:
+        """Adds a process that leads a group; those that it starts may lose the mark."""
+    def remove_leader(self, pid: int) -> None:
+        """Removes a leader that has ended and was waited for."""
+    def end_processes(self) -> int:
+        """Ends the processes by SIGTERM and SIGKILL, and returns how many are left. Blocks
+        for at most 4 s."""
+    def finish(self) -> None:
+        """Ends the watchdog. Blocks for at most 2 s."""
+
+def run_launch_watchdog(launch_id: str) -> None:
+    """The body of the watchdog process. Its standard input is a pipe of the launcher."""
+
+class OutputLines:
+    """Splits the output of a process into lines. What is not UTF-8 is replaced."""
+
+    def push(self, bytes: bytes) -> list[str]:
+        """Adds bytes, and returns the whole lines without their ends. A line over 1 MiB
+        comes in parts."""
+    def take_rest(self) -> str | None:
+        """Takes what is not a whole line."""
+
+def stop_escalation(
+    process: str, sigterm_timeout: float, sigkill_timeout: float,
+) -> list[tuple[str, float, str]]:
+    """The signals of a process that does not end after SIGINT: name, seconds after SIGINT and
+    log line. ValueError: a time-out is negative or not finite."""
+
 class RespawnBackoff:
     """Whether and when a process that has ended by itself starts again."""
 
