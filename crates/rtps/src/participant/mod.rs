@@ -240,12 +240,12 @@ impl Participant {
             return;
         }
         if self.sedp.handle(now, source, message) {
-            // First: a change of this message is the first one that is read again.
-            while let Some(reset) = self.sedp.poll_reset() {
-                self.handle_sedp_reset(now, reset);
-            }
+            // First: a change of this message was received before the reset.
             while let Some(change) = self.sedp.poll_change(&self.config.limits.data) {
                 self.handle_sedp_change(now, change);
+            }
+            while let Some(reset) = self.sedp.poll_reset() {
+                self.handle_sedp_reset(now, reset);
             }
             self.end_probation(now, source.prefix);
             self.end_sweeps(source.prefix);

@@ -380,6 +380,11 @@ impl Reader {
             self.stats.duplicate_fragments.tally();
             return;
         }
+        if self.config.rereads_history
+            && let Some(proxy) = self.writers.get_mut(&guid)
+        {
+            proxy.expect_heartbeat(now, data.sequence);
+        }
         let mut head = sample_head(data.sequence, source, &data.inline_qos, data.key_only);
         if self.config.qos.presentation.holds_samples() {
             head.coherent_mark = data.inline_qos.coherent_mark(false).map(Box::new);
@@ -597,15 +602,20 @@ impl Reader {
             self.schedule_response(guid);
             return;
         }
+        let (first, last) = (heartbeat.first.0, heartbeat.last.0);
+        let rereads = self.config.rereads_history;
         if !proxy.accepts_heartbeat(now, heartbeat) {
             self.stats.duplicate_heartbeats.tally();
+            if rereads {
+                proxy.note_refused_heartbeat(now, first);
+                self.schedule_response(guid);
+            }
             return;
         }
-        let (first, last) = (heartbeat.first.0, heartbeat.last.0);
         // A writer of endpoints that counts again has restarted: then its participant
         // is lost, see below.
-        let restarts = self.config.rereads_history && proxy.heartbeat_counts.counts_went_back();
-        if proxy.note_contradiction(now, first, last) && !restarts {
+        let restarts = rereads && proxy.heartbeat_counts.counts_went_back();
+        if proxy.note_contradiction(now, (first, last), rereads) && !restarts {
             self.resynchronise(guid, (first, last));
             return;
         }
@@ -613,7 +623,14 @@ impl Reader {
             proxy.restart_at(next, last);
         }
         let is_for_us = heartbeat.reader == self.config.guid.entity;
+        let has_early = rereads && !proxy.synced && proxy.announced > 0;
+        if has_early {
+            proxy.deliver_early((first, last), &mut self.ready);
+        }
         let lost = proxy.note_available((first, last), is_for_us, &mut self.ready);
+        if has_early {
+            proxy.restart_at(first, last);
+        }
         if let Some(group) = &heartbeat.group_info
             && self.config.qos.presentation.holds_samples()
         {
@@ -629,6 +646,10 @@ impl Reader {
                 .push_or_drop_oldest(event, self.config.limits.events_max);
         }
         self.note_lost(guid, lost);
+        if has_early {
+            // What came early, and the writer does not have, is to be forgotten.
+            self.report_resynchronised(guid);
+        }
         self.schedule_response(guid);
     }
 

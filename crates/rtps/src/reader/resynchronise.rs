@@ -62,7 +62,7 @@ impl Reader {
         self.schedule_response(guid);
     }
 
-    fn report_resynchronised(&mut self, writer: Guid) {
+    pub(super) fn report_resynchronised(&mut self, writer: Guid) {
         self.stats.resynchronised.tally();
         let event = ReaderEvent::Resynchronised { writer };
         self.events

@@ -10,7 +10,7 @@ use super::data_encoder::{BurstBudget, DataEncoder};
 use super::proxy::{Destination, ReaderProxy};
 use super::send_cursor::SendCursor;
 use crate::change::WriterChange;
-use crate::id::EntityId;
+use crate::id::{EntityId, Guid};
 use crate::interval::NumberRun;
 use crate::locator::RouteKind;
 use crate::outbox::Outbox;
@@ -271,9 +271,17 @@ impl Writer {
     }
 
     /// A heartbeat that requests an answer from a participant that may have no
-    /// matched reader. Discovery probes with it whether a participant is alive.
-    pub(crate) fn probe(&mut self) -> Heartbeat {
-        self.heartbeat_from(EntityId::UNKNOWN, 1, false, self.last.0)
+    /// matched reader. Discovery probes with it whether a participant is alive. It names
+    /// the same first number as those to `reader`, as matched now or if it were.
+    pub(crate) fn probe(&mut self, reader: Guid) -> Heartbeat {
+        let start = match self.readers.find(reader) {
+            Some(reader) => SequenceNumber(reader.start),
+            None => self
+                .history
+                .first_of_last(usize::MAX)
+                .unwrap_or(self.last.next()),
+        };
+        self.heartbeat_from(EntityId::UNKNOWN, start.0, false, self.last.0)
     }
 
     fn heartbeat_from(
