@@ -202,8 +202,9 @@ fn retransmissions_follow_the_receipts_of_a_reader_88018775_610000023_210007416(
 /// - A flow controller forgot a writer with output (700011351).
 /// - A writer kept an unregistered instance, whose end a matched attacker did not
 ///   acknowledge (900004896).
+/// - A late joiner dropped coherent sets with samples that had expired (1002004097).
 #[test]
-fn five_classes_of_open_seeds_keep_all_invariants() {
+fn six_classes_of_open_seeds_keep_all_invariants() {
     for seed in [
         720_004_892,
         740_007_353,
@@ -213,6 +214,7 @@ fn five_classes_of_open_seeds_keep_all_invariants() {
         740_002_244,
         700_011_351,
         900_004_896,
+        1_002_004_097,
     ] {
         assert_sound(&Graphs, seed, &Options::default());
     }

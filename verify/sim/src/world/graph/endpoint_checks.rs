@@ -126,12 +126,12 @@ impl ReaderRecord {
             }
             let part = parts.values().max().copied().unwrap_or(0);
             cut += part.saturating_sub(1);
-            // A set of a group names its writers. If these have changed since, a late
-            // joiner cannot tell whether it has all parts, and drops it (seed 990004).
+            // A set of a group names its writers. If these have changed since, or their
+            // samples have expired, a late joiner drops it (seed 990004).
             if requested.presentation.is_of_group() {
                 let former = parts
                     .into_iter()
-                    .filter(|(set, _)| model.names_former_writers(*set));
+                    .filter(|(set, _)| model.is_hidden_from_late_joiners(*set));
                 undeliverable.extend(former.map(|(_, samples)| samples));
             }
         }

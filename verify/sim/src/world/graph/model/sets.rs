@@ -20,17 +20,19 @@ impl Model {
         }
     }
 
-    /// Whether the writers of a set are no longer those of its group. Then no late
-    /// joiner discovers the writers that the set names.
-    pub fn names_former_writers(&self, set: usize) -> bool {
+    /// Whether a late joiner may be unable to complete a set: its writers are no longer
+    /// those of its group, so discovery does not show those that the set names, or its
+    /// samples expire (seed 1002004097).
+    pub fn is_hidden_from_late_joiners(&self, set: usize) -> bool {
         let members = &self.sets[set].members;
         let Some(first) = members.first() else {
             return false;
         };
+        let expires = |w: &usize| !self.writers[*w].endpoint.data.qos.lifespan.is_infinite();
         let group = self.writers[*first].group;
         let all = self.writers.iter().enumerate();
         let present = all.filter(|(_, writer)| writer.group == group && !writer.gone);
-        !present.map(|(w, _)| w).eq(members.iter().copied())
+        members.iter().any(expires) || !present.map(|(w, _)| w).eq(members.iter().copied())
     }
 
     /// I17: the set of a taken message has ended, and no later message of its group
