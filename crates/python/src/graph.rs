@@ -5,6 +5,7 @@ use pteros_rcl::graph::{
     names_and_types_of_node,
 };
 use pteros_runtime::names::{NameKind, validate_full};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -29,18 +30,30 @@ pub(crate) fn by_node(
     })
 }
 
-/// Counts writers or readers of a topic or service.
+/// Counts the endpoints of a topic or service.
 pub(crate) fn count(
     py: Python<'_>,
     asking: &Node,
-    kind: NameKind,
+    role: EndpointRole,
     name: &str,
-    (prefix, suffix, counts_writers): (&str, &str, bool),
 ) -> PyResult<usize> {
     asking.check(py, "count endpoints")?;
+    let (kind, prefix, suffix, counts_writers) = role.counted();
     validate_full(kind, name).map_err(|fault| error::name(py, &fault))?;
     let graph = asking.state.context.core.graph();
     Ok(graph.count_endpoints(&format!("{prefix}{name}{suffix}"), counts_writers))
+}
+
+/// A role by its word, and whether names are those of actions.
+pub(crate) fn role(word: &str) -> PyResult<(EndpointRole, bool)> {
+    let is_action = word.starts_with("action");
+    Ok(match word {
+        "publisher" | "action_server" => (EndpointRole::Publisher, is_action),
+        "subscription" | "action_client" => (EndpointRole::Subscription, is_action),
+        "service" => (EndpointRole::Service, is_action),
+        "client" => (EndpointRole::Client, is_action),
+        _ => return Err(PyValueError::new_err(format!("{word:?} is no role"))),
+    })
 }
 
 /// The writers or readers of a topic.

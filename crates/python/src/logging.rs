@@ -1,7 +1,6 @@
 //! Loggers: console, log files and `/rosout`, and the levels of loggers.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -157,10 +156,11 @@ fn is_logger_enabled_for(name: &str, severity: u32) -> PyResult<bool> {
 
 /// The folder of log files.
 #[pyfunction]
-fn get_logging_directory() -> PyResult<String> {
-    let config = Config::from_environment().map_err(rcl)?;
-    let folder: PathBuf = config.log_folder.unwrap_or_else(|| ".ros/log".into());
-    Ok(folder.to_string_lossy().into_owned())
+fn get_logging_directory() -> String {
+    let folder = Config::log_folder_of_environment();
+    folder.map_or(".ros/log".into(), |folder| {
+        folder.to_string_lossy().into_owned()
+    })
 }
 
 /// Applies the log arguments of a context.

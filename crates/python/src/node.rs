@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use pteros::args::{Arguments, node_identity, resolve_name};
-use pteros_rcl::graph::{
-    EndpointRole, NamesAndTypes, NamesOf, action_names_and_types, names_and_types,
-};
+use pteros_rcl::graph::{NamesAndTypes, NamesOf, action_names_and_types, names_and_types};
 use pteros_runtime::graph::NodeKey;
 use pteros_runtime::names::{self, NameKind};
 use pyo3::prelude::*;
@@ -181,32 +179,9 @@ impl Node {
         self.state.resolve(py, kind, name, only_expand)
     }
 
-    fn get_count_publishers(&self, py: Python<'_>, topic: &str) -> PyResult<usize> {
-        graph::count(py, self, NameKind::Topic, topic, ("rt", "", true))
-    }
-
-    fn get_count_subscribers(&self, py: Python<'_>, topic: &str) -> PyResult<usize> {
-        graph::count(py, self, NameKind::Topic, topic, ("rt", "", false))
-    }
-
-    fn get_count_clients(&self, py: Python<'_>, service: &str) -> PyResult<usize> {
-        graph::count(
-            py,
-            self,
-            NameKind::Service,
-            service,
-            ("rq", "Request", true),
-        )
-    }
-
-    fn get_count_services(&self, py: Python<'_>, service: &str) -> PyResult<usize> {
-        graph::count(
-            py,
-            self,
-            NameKind::Service,
-            service,
-            ("rq", "Request", false),
-        )
+    /// Counts the "publisher", "subscription", "service" or "client" endpoints of a name.
+    fn count_endpoints(&self, py: Python<'_>, role: &str, name: &str) -> PyResult<usize> {
+        graph::count(py, self, graph::role(role)?.0, name)
     }
 
     fn get_node_names_and_namespaces(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
@@ -251,54 +226,27 @@ impl Node {
         ))
     }
 
-    #[pyo3(signature = (name, namespace, no_demangle=false))]
-    fn get_publisher_names_and_types_by_node(
+    /// Names and types of a node's "publisher", "subscription", "service", "client",
+    /// "action_client" or "action_server" endpoints.
+    #[pyo3(signature = (role, name, namespace, no_demangle=false))]
+    fn names_and_types_by_node(
         &self,
         py: Python<'_>,
+        role: &str,
         name: &str,
         namespace: &str,
         no_demangle: bool,
     ) -> PyResult<NamesAndTypes> {
-        let listed = NamesOf::topics(no_demangle);
-        graph::by_node(py, self, (name, namespace), EndpointRole::Publisher, listed)
-    }
-
-    #[pyo3(signature = (name, namespace, no_demangle=false))]
-    fn get_subscriber_names_and_types_by_node(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        namespace: &str,
-        no_demangle: bool,
-    ) -> PyResult<NamesAndTypes> {
-        let listed = NamesOf::topics(no_demangle);
-        graph::by_node(
-            py,
-            self,
-            (name, namespace),
-            EndpointRole::Subscription,
-            listed,
-        )
-    }
-
-    fn get_service_names_and_types_by_node(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        namespace: &str,
-    ) -> PyResult<NamesAndTypes> {
-        let listed = NamesOf::Services;
-        graph::by_node(py, self, (name, namespace), EndpointRole::Service, listed)
-    }
-
-    fn get_client_names_and_types_by_node(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        namespace: &str,
-    ) -> PyResult<NamesAndTypes> {
-        let listed = NamesOf::Services;
-        graph::by_node(py, self, (name, namespace), EndpointRole::Client, listed)
+        let (role, is_action) = graph::role(role)?;
+        let listed = match role.counted().0 {
+            NameKind::Service => NamesOf::Services,
+            _ => NamesOf::topics(no_demangle),
+        };
+        let found = graph::by_node(py, self, (name, namespace), role, listed)?;
+        Ok(match is_action {
+            true => action_names_and_types(found),
+            false => found,
+        })
     }
 
     fn get_action_names_and_types(&self, py: Python<'_>) -> PyResult<NamesAndTypes> {
@@ -306,43 +254,14 @@ impl Node {
         Ok(action_names_and_types(topics))
     }
 
-    fn get_action_client_names_and_types_by_node(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        namespace: &str,
-    ) -> PyResult<NamesAndTypes> {
-        self.get_subscriber_names_and_types_by_node(py, name, namespace, false)
-            .map(action_names_and_types)
-    }
-
-    fn get_action_server_names_and_types_by_node(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        namespace: &str,
-    ) -> PyResult<NamesAndTypes> {
-        self.get_publisher_names_and_types_by_node(py, name, namespace, false)
-            .map(action_names_and_types)
-    }
-
-    #[pyo3(signature = (topic, no_mangle=false))]
-    fn get_publishers_info_by_topic<'py>(
+    /// The publishers or the subscriptions of a topic.
+    fn info_by_topic<'py>(
         &self,
         py: Python<'py>,
+        publishers: bool,
         topic: &str,
         no_mangle: bool,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        graph::info_by_topic(py, self, topic, no_mangle, true)
-    }
-
-    #[pyo3(signature = (topic, no_mangle=false))]
-    fn get_subscriptions_info_by_topic<'py>(
-        &self,
-        py: Python<'py>,
-        topic: &str,
-        no_mangle: bool,
-    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        graph::info_by_topic(py, self, topic, no_mangle, false)
+        graph::info_by_topic(py, self, topic, no_mangle, publishers)
     }
 }

@@ -248,15 +248,15 @@ def test_the_graph_shows_nodes_topics_and_endpoints(context):
     publisher = _native.Publisher(node, String, 'seen', QOS)
     assert ('observer', '/ns') in node.get_node_names_and_namespaces()
     assert ('/ns/seen', ['std_msgs/msg/String']) in node.get_topic_names_and_types()
-    assert node.get_publisher_names_and_types_by_node('observer', '/ns') == [
+    assert node.names_and_types_by_node('publisher', 'observer', '/ns') == [
         ('/ns/seen', ['std_msgs/msg/String'])]
-    [info] = node.get_publishers_info_by_topic('/ns/seen')
+    [info] = node.info_by_topic(True, '/ns/seen', False)
     assert info['node_name'] == 'observer' and bytes(info['endpoint_gid']) == publisher.gid
     assert info['topic_type_hash']['value'].hex() in _native.get_type_hash(String)
     assert info['qos_profile']['reliability'] == 1
-    assert node.get_count_publishers('/ns/seen') == 1
+    assert node.count_endpoints('publisher', '/ns/seen') == 1
     with pytest.raises(_native.NodeNameNonExistentError):
-        node.get_publisher_names_and_types_by_node('nobody', '/')
+        node.names_and_types_by_node('publisher', 'nobody', '/')
     guard = _native.graph_guard_condition(node)
     poller = _native.Poller(context)
     poller.add(guard)

@@ -7,7 +7,7 @@ use pteros_rcl::graph::{
     names_and_types_of_node,
 };
 use pteros_runtime::graph::GraphNode;
-use pteros_runtime::names::{NameKind, validate_full};
+use pteros_runtime::names::validate_full;
 
 use crate::abi::{
     self, Allocator, NamesAndTypes, Node, Ret, StringArray, TopicEndpointInfo,
@@ -298,13 +298,13 @@ unsafe fn count(
     node: *const Node,
     name: *const c_char,
     count: *mut usize,
-    kind: NameKind,
-    (prefix, suffix, counts_writers): (&str, &str, bool),
+    role: EndpointRole,
 ) -> Outcome {
     // SAFETY: as for this function.
     unsafe {
         let state = node::state(node)?;
         let name = text(name, "name")?;
+        let (kind, prefix, suffix, counts_writers) = role.counted();
         validate_full(kind, name).map_err(|error| Failure::argument(error.to_string()))?;
         let count = non_null_mut(count, "count")?;
         let topic = TopicBuffer::join([prefix, name, suffix]);
@@ -326,7 +326,7 @@ pub unsafe extern "C" fn rmw_count_publishers(
 ) -> Ret {
     // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_publishers", || unsafe {
-        count(node, name, out, NameKind::Topic, ("rt", "", true))
+        count(node, name, out, EndpointRole::Publisher)
     })
 }
 
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn rmw_count_subscribers(
 ) -> Ret {
     // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_subscribers", || unsafe {
-        count(node, name, out, NameKind::Topic, ("rt", "", false))
+        count(node, name, out, EndpointRole::Subscription)
     })
 }
 
@@ -352,7 +352,7 @@ pub unsafe extern "C" fn rmw_count_clients(
 ) -> Ret {
     // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_clients", || unsafe {
-        count(node, name, out, NameKind::Service, ("rq", "Request", true))
+        count(node, name, out, EndpointRole::Client)
     })
 }
 
@@ -365,7 +365,7 @@ pub unsafe extern "C" fn rmw_count_services(
 ) -> Ret {
     // SAFETY: the contract of rmw (lib.rs).
     run("rmw_count_services", || unsafe {
-        count(node, name, out, NameKind::Service, ("rq", "Request", false))
+        count(node, name, out, EndpointRole::Service)
     })
 }
 

@@ -296,7 +296,7 @@ impl Config {
         setting("RCUTILS_LOGGING_BUFFERED_STREAM")
             .map(|setting| one_or_zero(&setting))
             .transpose()?;
-        config.log_folder = log_folder(|variable| setting(variable).map(|g| g.value));
+        config.log_folder = log_folder(&look_up);
         Ok(config)
     }
 
@@ -304,14 +304,14 @@ impl Config {
     ///
     /// A value that is not UTF-8 is read with replacement characters and then
     /// refused like any other invalid one.
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "the one place where the environment is read"
-    )]
     pub fn from_environment() -> Result<Config, ConfigError> {
-        Self::from_variables(|variable| {
-            std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
-        })
+        Self::from_variables(environment)
+    }
+
+    /// The folder of log files in the process environment, whatever its other variables
+    /// are; see [`log_folder`].
+    pub fn log_folder_of_environment() -> Option<PathBuf> {
+        log_folder(environment)
     }
 
     fn set_static_peers(&mut self, setting: &SetVariable) -> Result<(), ConfigError> {
@@ -516,8 +516,22 @@ fn store_folder(setting: impl Fn(&'static str) -> Option<String>) -> Option<Path
         })
 }
 
-/// The same rules as `logging_dir.c` of rcl_logging_interface.
-fn log_folder(setting: impl Fn(&'static str) -> Option<String>) -> Option<PathBuf> {
+/// A variable of the process environment.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the one place where the environment is read"
+)]
+fn environment(variable: &'static str) -> Option<String> {
+    std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// The folder of log files in an environment; see [`Config::log_folder`]. The same rules as
+/// `logging_dir.c` of rcl_logging_interface.
+pub fn log_folder(look_up: impl Fn(&'static str) -> Option<String>) -> Option<PathBuf> {
+    let setting = |variable| {
+        let value = look_up(variable)?;
+        (!value.trim().is_empty()).then(|| value.trim().to_owned())
+    };
     let folder = setting("ROS_LOG_DIR")
         .map(PathBuf::from)
         .or_else(|| setting("ROS_HOME").map(|home| Path::new(&home).join("log")))

@@ -187,7 +187,7 @@ fn no_process_survives_a_killed_launcher() {
         "a.launch.xml",
         r#"<launch>
           <executable name="family" shell="true" output="screen"
-            cmd="exec 3>alive; sleep 1000 &amp; setsid sleep 1000 &amp; echo ready; wait"/>
+            cmd="exec 3>alive; sleep 1000 &amp; setsid sleep 1000 &amp; env -i sleep 1000 &amp; echo ready; wait"/>
         </launch>"#,
     );
     folder.pipe();
@@ -195,7 +195,25 @@ fn no_process_survives_a_killed_launcher() {
     let mut alive = folder.open_pipe();
     line_with(&mut launch, &["ready"]);
     launch.signal("KILL");
-    // Returns when the last of the three has ended.
+    // Returns when the last of the four has ended.
+    alive.read_to_end(&mut Vec::new()).unwrap();
+}
+
+#[test]
+fn a_process_that_was_left_without_environment_ends_with_the_launch() {
+    let folder = Folder::new("unmarked");
+    folder.write(
+        "a.launch.xml",
+        r#"<launch>
+          <executable name="parent" shell="true" output="screen"
+            cmd="exec 3>alive; env -i sleep 1000 >/dev/null 2>&amp;1 &amp; echo ready"/>
+        </launch>"#,
+    );
+    folder.pipe();
+    let mut launch = start(folder.command("a.launch.xml"));
+    let mut alive = folder.open_pipe();
+    let answer = launch.wait();
+    assert_eq!(answer.code, Some(0), "{}", answer.out);
     alive.read_to_end(&mut Vec::new()).unwrap();
 }
 

@@ -17,15 +17,21 @@ if TYPE_CHECKING:
 class Action(LaunchDescriptionEntity):
     """Base of all actions."""
 
+    _TEXTS: Dict[str, str] = {}
+    """The attributes of elements that are texts, by the arguments that get them."""
+
     def __init__(self, *, condition: Optional[Condition] = None) -> None:
         self.__condition = condition
         self._place = place_of_caller()
 
-    @staticmethod
-    def parse(entity: Entity, parser: Parser) -> Tuple[Type[Action], Dict[str, Any]]:
-        """Return the class and its arguments: the attributes that all actions have."""
+    @classmethod
+    def parse(cls, entity: Entity, parser: Parser) -> Tuple[Type[Action], Dict[str, Any]]:
+        """Return the class and its arguments: its texts, and what all actions have."""
         from launch.conditions import conditions_of_entity
-        return Action, conditions_of_entity(entity, parser)
+        kwargs = conditions_of_entity(entity, parser)
+        for argument, attribute in cls._TEXTS.items():
+            kwargs[argument] = parser.parse_substitution(entity.get_attr(attribute))
+        return cls, kwargs
 
     @property
     def condition(self) -> Optional[Condition]:

@@ -649,8 +649,8 @@ class Node(NodeParameters):
         :raises NodeNameNonExistentError: if there is no such node.
         """
         with self.handle:
-            return self.handle.get_publisher_names_and_types_by_node(
-                node_name, node_namespace, no_demangle)
+            return self.handle.names_and_types_by_node(
+                'publisher', node_name, node_namespace, no_demangle)
 
     def get_subscriber_names_and_types_by_node(
         self, node_name: str, node_namespace: str, no_demangle: bool = False,
@@ -661,8 +661,8 @@ class Node(NodeParameters):
         :raises NodeNameNonExistentError: if there is no such node.
         """
         with self.handle:
-            return self.handle.get_subscriber_names_and_types_by_node(
-                node_name, node_namespace, no_demangle)
+            return self.handle.names_and_types_by_node(
+                'subscription', node_name, node_namespace, no_demangle)
 
     def get_service_names_and_types_by_node(
         self, node_name: str, node_namespace: str,
@@ -673,7 +673,7 @@ class Node(NodeParameters):
         :raises NodeNameNonExistentError: if there is no such node.
         """
         with self.handle:
-            return self.handle.get_service_names_and_types_by_node(node_name, node_namespace)
+            return self.handle.names_and_types_by_node('service', node_name, node_namespace)
 
     def get_client_names_and_types_by_node(
         self, node_name: str, node_namespace: str,
@@ -684,7 +684,7 @@ class Node(NodeParameters):
         :raises NodeNameNonExistentError: if there is no such node.
         """
         with self.handle:
-            return self.handle.get_client_names_and_types_by_node(node_name, node_namespace)
+            return self.handle.names_and_types_by_node('client', node_name, node_namespace)
 
     def get_topic_names_and_types(self, no_demangle: bool = False) -> NamesAndTypes:
         """Return all topics with their types; with ``no_demangle`` as they are on the wire."""
@@ -716,30 +716,30 @@ class Node(NodeParameters):
         with self.handle:
             return self.handle.get_node_names_and_namespaces_with_enclaves()
 
-    def _count(self, name: str, count: Callable[[str], int]) -> int:
+    def _count(self, role: str, name: str) -> int:
         full_name = expand_topic_name(name, self.get_name(), self.get_namespace())
         validate_full_topic_name(full_name)
         with self.handle:
-            return count(full_name)
+            return self.handle.count_endpoints(role, full_name)
 
     def count_publishers(self, topic_name: str) -> int:
         """Return how many publishers a topic has. Its name is not remapped."""
-        return self._count(topic_name, self.handle.get_count_publishers)
+        return self._count('publisher', topic_name)
 
     def count_subscribers(self, topic_name: str) -> int:
         """Return how many subscriptions a topic has. Its name is not remapped."""
-        return self._count(topic_name, self.handle.get_count_subscribers)
+        return self._count('subscription', topic_name)
 
     def count_clients(self, service_name: str) -> int:
         """Return how many clients a service has. Its name is not remapped."""
-        return self._count(service_name, self.handle.get_count_clients)
+        return self._count('client', service_name)
 
     def count_services(self, service_name: str) -> int:
         """Return how many servers a service has. Its name is not remapped."""
-        return self._count(service_name, self.handle.get_count_services)
+        return self._count('service', service_name)
 
     def _get_info_by_topic(
-        self, topic_name: str, no_mangle: bool, query: Callable[[str, bool], Any],
+        self, publishers: bool, topic_name: str, no_mangle: bool,
     ) -> List[TopicEndpointInfo]:
         if not isinstance(topic_name, str):
             raise TypeError(f'topic_name must be a str, got {type(topic_name).__name__}')
@@ -749,21 +749,20 @@ class Node(NodeParameters):
             validate_full_topic_name(full_name)
             full_name = _native.remap_topic_name(self.handle, full_name)
         with self.handle:
-            return [TopicEndpointInfo(**info) for info in query(full_name, no_mangle)]
+            found = self.handle.info_by_topic(publishers, full_name, no_mangle)
+            return [TopicEndpointInfo(**info) for info in found]
 
     def get_publishers_info_by_topic(
         self, topic_name: str, no_mangle: bool = False,
     ) -> List[TopicEndpointInfo]:
         """Return the publishers of a topic; with ``no_mangle`` of a topic of DDS."""
-        return self._get_info_by_topic(
-            topic_name, no_mangle, self.handle.get_publishers_info_by_topic)
+        return self._get_info_by_topic(True, topic_name, no_mangle)
 
     def get_subscriptions_info_by_topic(
         self, topic_name: str, no_mangle: bool = False,
     ) -> List[TopicEndpointInfo]:
         """Return the subscriptions of a topic; with ``no_mangle`` of a topic of DDS."""
-        return self._get_info_by_topic(
-            topic_name, no_mangle, self.handle.get_subscriptions_info_by_topic)
+        return self._get_info_by_topic(False, topic_name, no_mangle)
 
     def wait_for_node(self, fully_qualified_node_name: str, timeout: float) -> bool:
         """

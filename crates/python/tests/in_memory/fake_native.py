@@ -204,17 +204,11 @@ class Node(Handle):
     def resolve_name(self, name, only_expand=False, is_service=False):
         return expand_topic_name(name, self._name, self._namespace)
 
-    def get_count_publishers(self, topic):
-        return sum(each.topic == topic for each in _publishers)
-
-    def get_count_subscribers(self, topic):
-        return sum(each.topic == topic for each in _subscriptions)
-
-    def get_count_clients(self, service):
-        return sum(each.topic == service for each in _clients)
-
-    def get_count_services(self, service):
-        return sum(each.topic == service for each in _services)
+    def count_endpoints(self, role, name):
+        endpoints = {
+            'publisher': _publishers, 'subscription': _subscriptions, 'client': _clients,
+            'service': _services}
+        return sum(each.topic == name for each in endpoints[role])
 
     def get_node_names_and_namespaces(self):
         return [(each._name, each._namespace) for each in _nodes]

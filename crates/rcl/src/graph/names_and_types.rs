@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pteros_msg::hash::TypeHash;
 use pteros_runtime::graph::{Graph, GraphEndpoint, GraphNode};
 use pteros_runtime::names::{
-    DdsTopic, NameError, dds_topic, from_dds_topic, validate_namespace, validate_node,
+    DdsTopic, NameError, NameKind, dds_topic, from_dds_topic, validate_namespace, validate_node,
 };
 use pteros_runtime::rtps::discovery::data::EndpointData;
 use pteros_runtime::rtps::id::Guid;
@@ -53,6 +53,17 @@ pub enum EndpointRole {
 }
 
 impl EndpointRole {
+    /// The kind of its names, the prefix and suffix that the DDS topic adds, and whether it
+    /// is a DataWriter.
+    pub fn counted(self) -> (NameKind, &'static str, &'static str, bool) {
+        match self {
+            Self::Subscription => (NameKind::Topic, "rt", "", false),
+            Self::Publisher => (NameKind::Topic, "rt", "", true),
+            Self::Service => (NameKind::Service, "rq", "Request", false),
+            Self::Client => (NameKind::Service, "rq", "Request", true),
+        }
+    }
+
     fn includes(self, guid: Guid, topic: &str) -> bool {
         let is_request = || matches!(from_dds_topic(topic), DdsTopic::ServiceRequest(_));
         match self {

@@ -11,9 +11,8 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Tuple, Type
+    from typing import Any, List
 
-    from launch.frontend import Entity, Parser
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
     from launch.substitution import Substitution
@@ -22,19 +21,14 @@ if TYPE_CHECKING:
 class _LogAction(Action):
     """Base of the actions that log a message."""
 
+    _TEXTS = {'msg': 'message'}
+
     LEVEL = logging.INFO
 
     def __init__(self, *, msg: SomeSubstitutionsType, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.__msg = normalize_to_list_of_substitutions(msg)
         self.__logger = launch.logging.get_logger('launch.user')
-
-    @classmethod
-    def parse(cls, entity: Entity, parser: Parser) -> Tuple[Type[_LogAction], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        _, kwargs = super().parse(entity, parser)
-        kwargs['msg'] = parser.parse_substitution(entity.get_attr('message'))
-        return cls, kwargs
 
     @property
     def msg(self) -> List[Substitution]:

@@ -33,11 +33,8 @@ _FORMAT_WITH_TIME = '{created:.7f} ' + _FORMAT
 
 def get_logging_directory() -> str:
     """Return the folder of log folders: ROS_LOG_DIR, else ROS_HOME/log, else ~/.ros/log."""
-    folder = os.environ.get('ROS_LOG_DIR')
-    if not folder:
-        home = os.environ.get('ROS_HOME') or os.path.join('~', '.ros')
-        folder = os.path.join(home, 'log')
-    return os.path.normpath(os.path.expanduser(folder))
+    from pteros import _native
+    return os.path.normpath(_native.get_logging_directory())
 
 
 def _make_unique_log_dir(*, base_path: str) -> str:

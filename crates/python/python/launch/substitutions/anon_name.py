@@ -10,13 +10,14 @@ import sys
 
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Sequence, Tuple, Type
+    from typing import List
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -30,14 +31,7 @@ class AnonName(Substitution):
         super().__init__()
         self.__name = normalize_to_list_of_substitutions(name)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[AnonName], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) != 1:
-            raise TypeError('anon substitution expects 1 argument')
-        return cls, {'name': data[0]}
+    parse = parse_arguments('anon', 'name')
 
     @property
     def name(self) -> List[Substitution]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import normalize_to_list_of_substitutions
 from launch.utilities.type_utils import perform_typed_substitution
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, List, Sequence, Tuple, Type
+    from typing import Any, Dict, Iterable, List, Tuple, Type
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -43,12 +44,7 @@ class NotSubstitution(Substitution):
         super().__init__()
         self.__value = normalize_to_list_of_substitutions(value)
 
-    @classmethod
-    def parse(cls, data: Sequence[SomeSubstitutionsType]) -> Parsed:
-        """Return the class and its arguments."""
-        if len(data) != 1:
-            raise TypeError('not substitution expects 1 argument')
-        return cls, {'value': data[0]}
+    parse = parse_arguments('not', 'value')
 
     @property
     def value(self) -> List[Substitution]:
@@ -65,40 +61,33 @@ class NotSubstitution(Substitution):
 
 
 class _Pair(Substitution):
-    """Base of the substitutions with two operands, both of which must be valid."""
+    """Base of the substitutions with two operands."""
 
-    NAME = ''
+    _normalize: Any = staticmethod(normalize_to_list_of_substitutions)
 
-    def __init__(self, left: SomeSubstitutionsType, right: SomeSubstitutionsType) -> None:
+    def __init__(self, left: Any, right: Any) -> None:
         super().__init__()
-        self.__left = normalize_to_list_of_substitutions(left)
-        self.__right = normalize_to_list_of_substitutions(right)
-
-    @classmethod
-    def parse(cls, data: Sequence[SomeSubstitutionsType]) -> Parsed:
-        """Return the class and its arguments."""
-        if len(data) != 2:
-            raise TypeError(f'{cls.NAME} substitution expects 2 arguments')
-        return cls, {'left': data[0], 'right': data[1]}
+        self._left = self._normalize(left)
+        self._right = self._normalize(right)
 
     @property
     def left(self) -> List[Substitution]:
         """The left operand."""
-        return self.__left
+        return self._left
 
     @property
     def right(self) -> List[Substitution]:
         """The right operand."""
-        return self.__right
+        return self._right
 
     def describe(self) -> str:
         """Return a text for people."""
-        return f'{type(self).__name__}({self.__left} {self.__right})'
+        return f'{type(self).__name__}({self._left} {self._right})'
 
     def perform(self, context: LaunchContext) -> str:
-        """Return 'true' or 'false'."""
-        left = perform_boolean(context, self.__left)
-        right = perform_boolean(context, self.__right)
+        """Return 'true' or 'false'. Both operands must be valid."""
+        left = perform_boolean(context, self._left)
+        right = perform_boolean(context, self._right)
         return boolean_text(self.combine([left, right]))
 
     @staticmethod
@@ -111,7 +100,7 @@ class _Pair(Substitution):
 class AndSubstitution(_Pair):
     """Whether both are true."""
 
-    NAME = 'and'
+    parse = parse_arguments('and', 'left', 'right')
     combine = staticmethod(all)
 
 
@@ -119,7 +108,7 @@ class AndSubstitution(_Pair):
 class OrSubstitution(_Pair):
     """Whether one of two is true."""
 
-    NAME = 'or'
+    parse = parse_arguments('or', 'left', 'right')
     combine = staticmethod(any)
 
 

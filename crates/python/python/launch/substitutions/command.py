@@ -11,6 +11,7 @@ import launch.logging
 from launch.frontend.expose import expose_substitution
 from launch.launch_guard import LaunchGuard
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions, split_words,
@@ -18,7 +19,7 @@ from launch.utilities import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterator, List, Sequence, Tuple, Type
+    from typing import Iterator, List, Tuple
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -59,14 +60,7 @@ class Command(Substitution):
         self.__command = normalize_to_list_of_substitutions(command)
         self.__on_stderr = normalize_to_list_of_substitutions(on_stderr)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[Command], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) not in (1, 2):
-            raise ValueError('command substitution expects 1 or 2 arguments')
-        return cls, dict(zip(('command', 'on_stderr'), data))
+    parse = parse_arguments('command', 'command', 'on_stderr', optional=1, error=ValueError)
 
     @property
     def command(self) -> List[Substitution]:

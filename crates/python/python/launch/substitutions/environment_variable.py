@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
@@ -11,7 +12,7 @@ from launch.utilities import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, Sequence, Tuple, Type
+    from typing import List, Optional
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -32,14 +33,7 @@ class EnvironmentVariable(Substitution):
         self.__default_value = (
             None if default_value is None else normalize_to_list_of_substitutions(default_value))
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[EnvironmentVariable], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) not in (1, 2):
-            raise TypeError('env substitution expects 1 or 2 arguments')
-        return cls, dict(zip(('name', 'default_value'), data))
+    parse = parse_arguments('env', 'name', 'default_value', optional=1)
 
     @property
     def name(self) -> List[Substitution]:

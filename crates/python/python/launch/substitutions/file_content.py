@@ -5,12 +5,13 @@ from __future__ import annotations
 from launch.frontend.expose import expose_substitution
 from launch._regular_file import read_regular
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Sequence, Tuple, Type
+    from typing import List
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -24,14 +25,7 @@ class FileContent(Substitution):
         super().__init__()
         self.__path = normalize_to_list_of_substitutions(path)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[FileContent], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) != 1:
-            raise AttributeError('file content substitutions expect 1 argument')
-        return cls, {'path': data[0]}
+    parse = parse_arguments('file content', 'path', error=AttributeError)
 
     @property
     def path(self) -> List[Substitution]:

@@ -6,6 +6,7 @@ import shutil
 
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
@@ -13,7 +14,7 @@ from launch.utilities import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Sequence, Tuple, Type
+    from typing import List
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -27,14 +28,7 @@ class FindExecutable(Substitution):
         super().__init__()
         self.__name = normalize_to_list_of_substitutions(name)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[FindExecutable], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) != 1:
-            raise AttributeError('find-exec substitution expects 1 argument')
-        return cls, {'name': data[0]}
+    parse = parse_arguments('find-exec', 'name', error=AttributeError)
 
     @property
     def name(self) -> List[Substitution]:

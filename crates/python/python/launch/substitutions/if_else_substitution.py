@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.boolean_substitution import perform_boolean
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Sequence, Tuple, Type
+    from typing import List
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -32,14 +33,7 @@ class IfElseSubstitution(Substitution):
         self._if_value = normalize_to_list_of_substitutions(if_value)
         self._else_value = normalize_to_list_of_substitutions(else_value)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[IfElseSubstitution], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) not in (2, 3):
-            raise TypeError('if substitution expects from 2 or 3 arguments')
-        return cls, dict(zip(('condition', 'if_value', 'else_value'), data))
+    parse = parse_arguments('if', 'condition', 'if_value', 'else_value', optional=1)
 
     @property
     def condition(self) -> List[Substitution]:

@@ -6,6 +6,7 @@ import collections.abc
 
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.substitution_failure import SubstitutionFailure
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
@@ -13,7 +14,7 @@ from launch.utilities import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
+    from typing import Any, Iterable, List, Optional, Union
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -43,14 +44,7 @@ class LaunchConfiguration(Substitution):
         self.__variable_name = normalize_to_list_of_substitutions(variable_name)
         self.__default = default_substitutions(default)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[LaunchConfiguration], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) not in (1, 2):
-            raise TypeError('var substitution expects 1 or 2 arguments')
-        return cls, dict(zip(('variable_name', 'default'), data))
+    parse = parse_arguments('var', 'variable_name', 'default', optional=1)
 
     @property
     def variable_name(self) -> List[Substitution]:

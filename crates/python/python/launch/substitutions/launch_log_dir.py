@@ -5,13 +5,11 @@ from __future__ import annotations
 from launch.frontend.expose import expose_substitution
 from launch.logging import launch_config
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Sequence, Tuple, Type
-
     from launch.launch_context import LaunchContext
-    from launch.some_substitutions_type import SomeSubstitutionsType
 
 
 @expose_substitution('launch_log_dir')
@@ -19,14 +17,7 @@ if TYPE_CHECKING:
 class LaunchLogDir(Substitution):
     """The log folder of this launch."""
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[LaunchLogDir], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) != 0:
-            raise TypeError("launch_log_dir/log_dir substitution doesn't expect arguments")
-        return cls, {}
+    parse = parse_arguments('launch_log_dir/log_dir')
 
     def describe(self) -> str:
         """Return a text for people."""

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.substitution_failure import SubstitutionFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Sequence, Tuple, Type
-
     from launch.launch_context import LaunchContext
-    from launch.some_substitutions_type import SomeSubstitutionsType
 
 
 @expose_substitution('dirname')
 class ThisLaunchFileDir(Substitution):
     """The folder of the launch file."""
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[ThisLaunchFileDir], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) != 0:
-            raise TypeError("dirname substitution doesn't expect arguments")
-        return cls, {}
+    parse = parse_arguments('dirname')
 
     def describe(self) -> str:
         """Return a text for people."""

@@ -11,9 +11,8 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Tuple, Type
+    from typing import Any, List
 
-    from launch.frontend import Entity, Parser
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
     from launch.substitution import Substitution
@@ -24,18 +23,11 @@ if TYPE_CHECKING:
 class PushROSNamespace(Action):
     """Puts the following nodes below a namespace, to the end of the group."""
 
+    _TEXTS = {'namespace': 'namespace'}
+
     def __init__(self, namespace: SomeSubstitutionsType, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.__namespace = normalize_to_list_of_substitutions(namespace)
-
-    @classmethod
-    def parse(
-        cls, entity: Entity, parser: Parser,
-    ) -> Tuple[Type[PushROSNamespace], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        _, kwargs = super().parse(entity, parser)
-        kwargs['namespace'] = parser.parse_substitution(entity.get_attr('namespace'))
-        return cls, kwargs
 
     @property
     def namespace(self) -> List[Substitution]:

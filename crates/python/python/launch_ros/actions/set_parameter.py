@@ -11,9 +11,8 @@ from launch_ros.utilities.normalize_parameters import normalize_parameter_dict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Tuple, Type
+    from typing import Any
 
-    from launch.frontend import Entity, Parser
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
 
@@ -31,20 +30,14 @@ def add_global_parameters(context: LaunchContext, parameters: Any) -> None:
 class SetParameter(Action):
     """Sets a parameter of all following nodes, to the end of the group."""
 
+    _TEXTS = {'name': 'name', 'value': 'value'}
+
     def __init__(
         self, name: SomeSubstitutionsType, value: SomeParameterValue, **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         name = normalize_to_list_of_substitutions(name)
         self.__parameters = normalize_parameter_dict({tuple(name): value})
-
-    @classmethod
-    def parse(cls, entity: Entity, parser: Parser) -> Tuple[Type[SetParameter], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        _, kwargs = super().parse(entity, parser)
-        kwargs['name'] = parser.parse_substitution(entity.get_attr('name'))
-        kwargs['value'] = parser.parse_substitution(entity.get_attr('value'))
-        return cls, kwargs
 
     @property
     def name(self) -> ParameterName:

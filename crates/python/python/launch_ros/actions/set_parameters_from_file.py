@@ -10,9 +10,8 @@ from launch_ros.actions.set_parameter import add_global_parameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Tuple, Type
+    from typing import Any
 
-    from launch.frontend import Entity, Parser
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
 
@@ -21,18 +20,11 @@ if TYPE_CHECKING:
 class SetParametersFromFile(Action):
     """Gives a parameter file to all following nodes, to the end of the group."""
 
+    _TEXTS = {'filename': 'filename'}
+
     def __init__(self, filename: SomeSubstitutionsType, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._input_file = normalize_to_list_of_substitutions(filename)
-
-    @classmethod
-    def parse(
-        cls, entity: Entity, parser: Parser,
-    ) -> Tuple[Type[SetParametersFromFile], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        _, kwargs = super().parse(entity, parser)
-        kwargs['filename'] = parser.parse_substitution(entity.get_attr('filename'))
-        return cls, kwargs
 
     def execute(self, context: LaunchContext) -> None:
         """Do it."""

@@ -8,9 +8,8 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Tuple, Type
+    from typing import Any, List
 
-    from launch.frontend import Entity, Parser
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
     from launch.substitution import Substitution
@@ -20,20 +19,14 @@ if TYPE_CHECKING:
 class SetRemap(Action):
     """Remaps a name for all following nodes, to the end of the group."""
 
+    _TEXTS = {'src': 'from', 'dst': 'to'}
+
     def __init__(
         self, src: SomeSubstitutionsType, dst: SomeSubstitutionsType, **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.__src = normalize_to_list_of_substitutions(src)
         self.__dst = normalize_to_list_of_substitutions(dst)
-
-    @classmethod
-    def parse(cls, entity: Entity, parser: Parser) -> Tuple[Type[SetRemap], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        _, kwargs = super().parse(entity, parser)
-        kwargs['src'] = parser.parse_substitution(entity.get_attr('from'))
-        kwargs['dst'] = parser.parse_substitution(entity.get_attr('to'))
-        return cls, kwargs
 
     @property
     def src(self) -> List[Substitution]:

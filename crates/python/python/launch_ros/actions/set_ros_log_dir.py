@@ -11,9 +11,8 @@ from launch.utilities import normalize_to_list_of_substitutions, perform_substit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Tuple, Type
+    from typing import Any, List
 
-    from launch.frontend import Entity, Parser
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
     from launch.substitution import Substitution
@@ -23,16 +22,11 @@ if TYPE_CHECKING:
 class SetROSLogDir(Action):
     """Sets the log folder of all following nodes; a relative path is below the one before."""
 
+    _TEXTS = {'new_log_dir': 'new_log_dir'}
+
     def __init__(self, new_log_dir: SomeSubstitutionsType, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.__log_dir = normalize_to_list_of_substitutions(new_log_dir)
-
-    @classmethod
-    def parse(cls, entity: Entity, parser: Parser) -> Tuple[Type[SetROSLogDir], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        _, kwargs = super().parse(entity, parser)
-        kwargs['new_log_dir'] = parser.parse_substitution(entity.get_attr('new_log_dir'))
-        return cls, kwargs
 
     @property
     def log_dir(self) -> List[Substitution]:

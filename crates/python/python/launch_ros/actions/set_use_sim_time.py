@@ -12,9 +12,8 @@ from launch_ros.ros_adapters import get_ros_node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Tuple, Type, Union
+    from typing import Any, Union
 
-    from launch.frontend import Entity, Parser
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
 
@@ -23,16 +22,11 @@ if TYPE_CHECKING:
 class SetUseSimTime(Action):
     """Sets use_sim_time of the launch's own node, whose clock ROSTimer uses."""
 
+    _TEXTS = {'value': 'value'}
+
     def __init__(self, value: Union[bool, SomeSubstitutionsType], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.__value = normalize_typed_substitution(value, bool)
-
-    @classmethod
-    def parse(cls, entity: Entity, parser: Parser) -> Tuple[Type[SetUseSimTime], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        _, kwargs = super().parse(entity, parser)
-        kwargs['value'] = parser.parse_substitution(entity.get_attr('value'))
-        return cls, kwargs
 
     @property
     def value(self) -> Any:

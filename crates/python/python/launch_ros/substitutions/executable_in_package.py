@@ -5,6 +5,7 @@ from __future__ import annotations
 from launch.frontend.expose import expose_substitution
 from launch.plan import plan_of
 from launch.substitutions import SubstitutionFailure
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
 )
@@ -14,7 +15,7 @@ from launch_ros.utilities.packages import find_executable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Sequence, Tuple, Type
+    from typing import List
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -31,14 +32,8 @@ class ExecutableInPackage(FindPackagePrefix):
         super().__init__(package)
         self.__executable = normalize_to_list_of_substitutions(executable)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[ExecutableInPackage], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) != 2:
-            raise AttributeError('exec-in-package substitution expects 2 arguments')
-        return cls, {'executable': data[0], 'package': data[1]}
+    parse = parse_arguments(
+        'exec-in-package', 'executable', 'package', error=AttributeError)
 
     @property
     def executable(self) -> List[Substitution]:

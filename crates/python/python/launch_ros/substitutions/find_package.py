@@ -5,6 +5,7 @@ from __future__ import annotations
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
 from launch.substitutions import PathJoinSubstitution
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
 )
@@ -13,7 +14,7 @@ from launch_ros.utilities.packages import find_prefix, find_share_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Sequence, Tuple, Type
+    from typing import List
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -26,14 +27,7 @@ class FindPackage(Substitution):
         super().__init__()
         self.__package = normalize_to_list_of_substitutions(package)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[FindPackage], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) != 1:
-            raise AttributeError('find package substitutions expect 1 argument')
-        return cls, {'package': data[0]}
+    parse = parse_arguments('find package', 'package', error=AttributeError)
 
     @property
     def package(self) -> List[Substitution]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from launch.frontend.expose import expose_substitution
 from launch.substitution import Substitution
 from launch.substitutions import SubstitutionFailure
+from launch.substitutions._parse_arguments import parse_arguments
 from launch.substitutions.launch_configuration import default_substitutions
 from launch.utilities import (
     describe_substitutions, normalize_to_list_of_substitutions, perform_substitutions,
@@ -12,7 +13,7 @@ from launch.utilities import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Type, Union
+    from typing import Any, Iterable, List, Optional, Union
 
     from launch.launch_context import LaunchContext
     from launch.some_substitutions_type import SomeSubstitutionsType
@@ -32,14 +33,7 @@ class Parameter(Substitution):
         self.__name = normalize_to_list_of_substitutions(name)
         self.__default = default_substitutions(default)
 
-    @classmethod
-    def parse(
-        cls, data: Sequence[SomeSubstitutionsType],
-    ) -> Tuple[Type[Parameter], Dict[str, Any]]:
-        """Return the class and its arguments."""
-        if len(data) not in (1, 2):
-            raise TypeError('param substitution expects 1 or 2 arguments')
-        return cls, dict(zip(('name', 'default'), data))
+    parse = parse_arguments('param', 'name', 'default', optional=1)
 
     @property
     def name(self) -> List[Substitution]:

@@ -22,8 +22,8 @@ def get_action_client_names_and_types_by_node(
     :raises NodeNameNonExistentError: if there is no such node.
     """
     with node.handle:
-        return node.handle.get_action_client_names_and_types_by_node(
-            remote_node_name, remote_node_namespace)
+        return node.handle.names_and_types_by_node(
+            'action_client', remote_node_name, remote_node_namespace)
 
 
 def get_action_server_names_and_types_by_node(
@@ -35,8 +35,8 @@ def get_action_server_names_and_types_by_node(
     :raises NodeNameNonExistentError: if there is no such node.
     """
     with node.handle:
-        return node.handle.get_action_server_names_and_types_by_node(
-            remote_node_name, remote_node_namespace)
+        return node.handle.names_and_types_by_node(
+            'action_server', remote_node_name, remote_node_namespace)
 
 
 def get_action_names_and_types(node: Node) -> List[Tuple[str, List[str]]]:
