@@ -159,11 +159,11 @@ mod tests {
             Box::new(SlopTime::new(2, 9, 2)),
         ];
         for mut policy in policies {
-            play(&mut *policy, &["a1", "b1", "a10", "a20", "b30"]);
+            play(&mut *policy, &["a1", "b1", "b2", "a10", "a20"]);
             let mut waiting = Vec::new();
             policy.visit(&mut |message| waiting.push(*message));
             waiting.sort_unstable();
-            assert!(waiting.ends_with(&[10, 20, 30]), "{waiting:?}");
+            assert!(waiting.ends_with(&[10, 20]), "{waiting:?}");
             policy.clear();
             policy.visit(&mut |message| panic!("{message} waits"));
         }
