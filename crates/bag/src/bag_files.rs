@@ -32,9 +32,10 @@ pub(crate) fn find_files(
         ));
     }
     if !path.is_dir() {
-        return Err(not_a_bag(
-            "no such bag; name a folder that pteros bag record made, or an .mcap, .db3 or .bag file",
-        ));
+        let hint = regular_file::close_name_hint(path);
+        return Err(not_a_bag(&format!(
+            "no such bag{hint}; name a folder that pteros bag record made, or an .mcap, .db3 or .bag file"
+        )));
     }
     let metadata = read_metadata(path, problems);
     let known = metadata.iter().flat_map(|known| &known.files);

@@ -28,6 +28,7 @@ use crate::tf::TfVerb;
 use crate::topic::Topic;
 use crate::trace::TraceVerb;
 use anyhow::Result;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pteros::log::Severity;
 use std::ffi::{OsStr, OsString};
@@ -57,8 +58,71 @@ impl CommandLine {
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let command = with_short_help(with_negative_numbers(Self::command()));
         let words = with_long_forms(words.into_iter().collect());
-        Self::from_arg_matches(&command.try_get_matches_from(words)?)
+        let words = with_separator(words);
+        let takes_yaml = takes_yaml(&words);
+        let matches = command.try_get_matches_from(words);
+        let matches = matches.map_err(|error| {
+            if takes_yaml {
+                with_quotes_tip(error)
+            } else {
+                error
+            }
+        });
+        Self::from_arg_matches(&matches?)
     }
+}
+
+/// Puts `--` behind the program of `run`, so that `--help` and other words that this
+/// command knows are the program's.
+fn with_separator(mut words: Vec<OsString>) -> Vec<OsString> {
+    let takes_value = |word: &OsString| word == "--interfaces" || word == "--prefix";
+    let mut plain = 0;
+    let mut at = 1;
+    while let Some(word) = words.get(at).filter(|word| *word != "--") {
+        match (plain, is_flag(word)) {
+            (_, true) if takes_value(word) => at += 1,
+            (_, true) => {}
+            (0, false) if word != "run" => break,
+            // The noun, the package and the program.
+            (2, false) if words.len() > at + 1 && words[at + 1] != "--" => {
+                words.insert(at + 1, "--".into());
+                break;
+            }
+            (_, false) => plain += 1,
+        }
+        at += 1;
+    }
+    words
+}
+
+/// Verbs whose last word is YAML.
+const VERBS_WITH_YAML: [(&str, &str); 4] = [
+    ("topic", "pub"),
+    ("service", "call"),
+    ("action", "send_goal"),
+    ("param", "set"),
+];
+
+fn takes_yaml(words: &[OsString]) -> bool {
+    let mut plain = words.iter().skip(1).filter(|word| !is_flag(word));
+    let (noun, verb) = (plain.next(), plain.next());
+    VERBS_WITH_YAML
+        .iter()
+        .any(|(of, with)| noun.is_some_and(|noun| noun == of) && verb.is_some_and(|v| v == with))
+}
+
+/// Adds to the error of a word too many that values with blanks need quotes.
+fn with_quotes_tip(mut error: clap::Error) -> clap::Error {
+    let word = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(word)) => word.clone(),
+        _ => return error,
+    };
+    if error.kind() == ErrorKind::UnknownArgument && !word.starts_with('-') {
+        let tip = "a value with blanks is one word in quotes, as 'data: hi' or '[1, 2]'";
+        let tips = ContextValue::StyledStrs(vec![tip.into()]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
 }
 
 /// Short forms of two letters that ros2 doctor has: whether of `doctor hello`, the
@@ -155,7 +219,7 @@ pub enum Noun {
     /// List packages and their programs, and create packages
     #[command(subcommand, arg_required_else_help = true)]
     Pkg(PkgVerb),
-    /// Create a Rust package with one node
+    /// Create a package with one node, in Rust or Python
     #[command(arg_required_else_help = true)]
     New(New),
     /// List, print, publish and measure topics
@@ -290,6 +354,28 @@ mod tests {
             ("x topic pub /t T -ep", "x topic pub /t T -ep"),
         ] {
             assert_eq!(with_long_forms(words(short)), words(long));
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_program_are_not_this_commands() {
+        for (line, separated) in [
+            ("x run box say --help", "x run box say -- --help"),
+            (
+                "x run --prefix gdb --json box say -V a",
+                "x run --prefix gdb --json box say -- -V a",
+            ),
+            (
+                "x --interfaces d run box say --json",
+                "x --interfaces d run box say -- --json",
+            ),
+            ("x run box say -- -h", "x run box say -- -h"),
+            ("x run box say", "x run box say"),
+            ("x run box --help", "x run box --help"),
+            ("x run --help", "x run --help"),
+            ("x topic echo /run a --help", "x topic echo /run a --help"),
+        ] {
+            assert_eq!(with_separator(words(line)), words(separated), "{line}");
         }
     }
 

@@ -30,7 +30,7 @@ pub struct CliContext {
 const INTERFACE_PATH: &str = "PTEROS_INTERFACE_PATH";
 
 /// The hint of every "unknown type" error.
-pub const MORE_INTERFACES: &str = "those of a Cargo package are known in its folder; add more with --interfaces DIR or PTEROS_INTERFACE_PATH, or source a workspace so that AMENT_PREFIX_PATH names it";
+pub const MORE_INTERFACES: &str = "those of a Cargo package are known in its folder and the one above; add more with --interfaces DIR or PTEROS_INTERFACE_PATH, or source a workspace so that AMENT_PREFIX_PATH names it";
 
 impl CliContext {
     /// The interface definitions: built-in ones, those of AMENT_PREFIX_PATH, of the Cargo

@@ -52,7 +52,7 @@ fn program() -> Result<PathBuf> {
     match places.find(|place| place.is_file()) {
         Some(program) => Ok(program),
         None => bail!(
-            "the program {PROGRAM} is neither beside this command nor on PATH; install it with: cargo install --path tools/lab, or run it in the repository: cargo run --release -p pteros-lab -- list"
+            "the program {PROGRAM} is neither beside this command nor on PATH; install it with: cargo install --locked --path tools/lab, or run it in the repository: cargo run --release -p pteros-lab -- list"
         ),
     }
 }

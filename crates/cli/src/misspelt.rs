@@ -35,9 +35,33 @@ pub fn not_published<'a>(topic: &str, known: impl IntoIterator<Item = &'a str>) 
     format!("WARNING: topic [{topic}] does not appear to be published yet{similar}")
 }
 
+/// The warning about a topic without subscriptions, if one with a subscription differs by
+/// one slip from it.
+pub fn not_subscribed<'a>(
+    topic: &str,
+    subscribed: impl IntoIterator<Item = &'a str>,
+) -> Option<String> {
+    let mut subscribed = subscribed.into_iter();
+    let meant = subscribed.find(|known| is_slip_of(topic, known))?;
+    Some(format!(
+        "WARNING: topic [{topic}] has no subscription; did you mean {meant}?"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::refuse_misspelt;
+    use super::{not_subscribed, refuse_misspelt};
+
+    #[test]
+    fn a_publisher_is_warned_of_a_close_topic_alone() {
+        let warning = |name: &str| not_subscribed(name, ["/cmd_vel", "/scan1"]);
+        assert_eq!(
+            warning("/cmd_vle").as_deref(),
+            Some("WARNING: topic [/cmd_vle] has no subscription; did you mean /cmd_vel?")
+        );
+        assert_eq!(warning("/scan2"), None);
+        assert_eq!(warning("/odometry"), None);
+    }
 
     #[test]
     fn a_close_name_ends_the_wait_and_a_strange_or_known_one_does_not() {

@@ -20,6 +20,8 @@ pub const PATH_VARIABLE: &str = "PTEROS_COMPONENT_PATH";
 /// colons.
 pub const PREFIX_VARIABLE: &str = "PTEROS_PREFIX";
 
+/// Environment variable with the active virtual environment of Python.
+const PYTHON_VARIABLE: &str = "VIRTUAL_ENV";
 const AMENT_VARIABLE: &str = "AMENT_PREFIX_PATH";
 /// The largest list of a package's components.
 const INDEX_BYTES_MAX: u64 = 1 << 20;
@@ -72,8 +74,9 @@ impl ComponentIndex {
     }
 
     /// The folders of `PTEROS_COMPONENT_PATH`, then the program's own folder.
-    /// Prefixes are those of `PTEROS_PREFIX` and `AMENT_PREFIX_PATH`, then the one
-    /// that the program is installed in (`PREFIX/bin`), if any.
+    /// Prefixes are those of `PTEROS_PREFIX` and `AMENT_PREFIX_PATH`, then the active
+    /// virtual environment of Python, and the one that the program is installed in
+    /// (`PREFIX/bin`), if they have an ament index.
     pub fn from_environment() -> Self {
         Self::of_program(env::current_exe().ok())
     }
@@ -91,7 +94,10 @@ impl ComponentIndex {
         prefixes.extend(paths(AMENT_VARIABLE));
         let installed = own.as_ref().filter(|folder| folder.ends_with("bin"));
         let installed = installed.and_then(|folder| Some(folder.parent()?.to_owned()));
-        prefixes.extend(installed.filter(|prefix| prefix.join(RESOURCES).is_dir()));
+        let python = env::var_os(PYTHON_VARIABLE).filter(|value| !value.is_empty());
+        let python = python.map(PathBuf::from);
+        let own_prefixes = python.into_iter().chain(installed);
+        prefixes.extend(own_prefixes.filter(|prefix| prefix.join(RESOURCES).is_dir()));
         let mut seen = std::collections::BTreeSet::new();
         prefixes.retain(|prefix| seen.insert(prefix.clone()));
         folders.extend(own);

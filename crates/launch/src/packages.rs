@@ -17,6 +17,8 @@ use crate::close_names::{did_you_mean, listed};
 
 /// Folder of the ament index with one file per package.
 const AMENT_PACKAGES: &str = "share/ament_index/resource_index/packages";
+/// Largest number of entries of a folder that are searched for a `Cargo.toml`.
+const CHILDREN_MAX: usize = 256;
 /// Largest number of parent folders that are searched for a `Cargo.toml`.
 const ANCESTORS_MAX: usize = 16;
 /// The largest `Cargo.toml` or `entry_points.txt` that is read.
@@ -74,10 +76,17 @@ impl Packages {
     }
 
     /// Adds the Cargo packages around a folder: the nearest `Cargo.toml` above it
-    /// and the members of its workspace.
+    /// and the members of its workspace. Adds those in its folders and in the folders of
+    /// its `src` too, as in the workspace of colcon.
     #[must_use]
     pub fn with_workspace_of(mut self, folder: &Path) -> Self {
         self.add_workspace_of(folder);
+        for parent in [folder.to_owned(), folder.join("src")] {
+            for child in entries(&parent).into_iter().take(CHILDREN_MAX) {
+                let child = crate::scope::absolute(&child);
+                self.add_members(&child, &child);
+            }
+        }
         self
     }
 
@@ -91,12 +100,17 @@ impl Packages {
             return;
         };
         for folder in &folders {
-            let text = manifest_text(folder);
-            self.add_manifest(folder, root, &text);
-            for member in members(folder, &text) {
-                let text = manifest_text(&member);
-                self.add_manifest(&member, folder, &text);
-            }
+            self.add_members(folder, root);
+        }
+    }
+
+    /// Adds the package of a folder, and the members of its workspace.
+    fn add_members(&mut self, folder: &Path, root: &Path) {
+        let text = manifest_text(folder);
+        self.add_manifest(folder, root, &text);
+        for member in members(folder, &text) {
+            let text = manifest_text(&member);
+            self.add_manifest(&member, folder, &text);
         }
     }
 
@@ -186,9 +200,14 @@ impl Packages {
         let similar = did_you_mean(
             name,
             known.iter().map(String::as_str),
-            "packages are looked for in the prefixes of AMENT_PREFIX_PATH and PTEROS_PREFIX, and in the Cargo workspaces around the launch file and the current folder",
+            "packages are looked for in the prefixes of AMENT_PREFIX_PATH and PTEROS_PREFIX, in the Cargo workspaces around the launch file and the current folder, and in the folders of the current one",
         );
-        Err(format!("there is no package {name:?}{similar}"))
+        let demo = if name.starts_with("demo_nodes_") {
+            "; the demo nodes are in the command: pteros demo talker, pteros demo listener"
+        } else {
+            ""
+        };
+        Err(format!("there is no package {name:?}{similar}{demo}"))
     }
 
     /// A Cargo package. Its name may have dashes where ROS 2 has underscores.
@@ -294,6 +313,7 @@ impl Packages {
         targets.push(manifest.folder.join("target"));
         targets.push(manifest.workspace.join("target"));
         targets.extend(configured_target(&manifest.workspace));
+        targets.extend(configured_target(&manifest.folder));
         let profiles = targets
             .iter()
             .flat_map(|target| [target.join("release"), target.join("debug")]);

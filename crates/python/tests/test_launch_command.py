@@ -102,7 +102,7 @@ def test_a_check_names_what_is_missing_and_fails(folder):  # noqa: F811
     folder.write('b.launch.py', file_of("ExecuteProcess(cmd=['true'])"))
     result = folder.run('b.launch.py', '--check')
     assert (result.returncode, result.stderr) == (0, '')
-    assert result.stdout.endswith('b.launch.py: no errors; 1 processes, 1 files\n')
+    assert result.stdout.endswith('b.launch.py: no errors; 1 process, 1 file\n')
 
 
 SPEEDS = (

@@ -61,6 +61,27 @@ def test_the_talker_of_the_tutorial_is_heard():
         listener.kill()
 
 
+def test_a_new_package_passes_its_own_test(tmp_path):
+    # The texts of `pteros new --python`, filled in as the command does.
+    template = EXAMPLES.parents[2] / 'crates' / 'cli' / 'src' / 'new' / 'template' / 'python'
+    words = {'NAME': 'my_py', 'LIBRARY': 'my_library', 'NODE': 'my_node', 'TYPE': 'MyNode'}
+
+    def write(source, name):
+        text = (template / source).read_text()
+        for word, value in words.items():
+            text = text.replace(f'@{word}@', value)
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+    write('node.py.txt', 'my_library/my_node.py')
+    write('test_node.py.txt', 'test/test_my_node.py')
+    (tmp_path / 'my_library' / '__init__.py').touch()
+    unittest = [sys.executable, '-m', 'unittest', 'discover', '-s', 'test']
+    result = subprocess.run(unittest, cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0 and 'Ran 1 test' in result.stderr, result.stderr
+
+
 def test_callbacks_get_messages_of_timers(node):
     heard = []
     publisher = node.create_publisher(String, 'chatter', 10)

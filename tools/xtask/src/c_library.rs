@@ -33,6 +33,12 @@ pub struct Arguments {
 /// Runs the command. Returns the line to print.
 pub fn run(arguments: &Arguments) -> Result<String> {
     let profile = if arguments.debug { "dev" } else { "dist" };
+    // Before the build, which takes minutes.
+    let lib = arguments.prefix.join("lib");
+    fs::create_dir_all(&lib).with_context(|| {
+        let lib = lib.display();
+        format!("create {lib}; name a folder of yours, or make it writable first")
+    })?;
     let mut cargo = Command::new("cargo");
     cargo.current_dir(root());
     cargo.args([
@@ -47,8 +53,6 @@ pub fn run(arguments: &Arguments) -> Result<String> {
     let folder = if arguments.debug { "debug" } else { "dist" };
     let archive = target_folder()?.join(folder).join("libpteros_c.a");
     let sources = root().join("crates/c");
-    let lib = arguments.prefix.join("lib");
-    fs::create_dir_all(&lib).with_context(|| format!("create {}", lib.display()))?;
     fs::copy(&archive, lib.join("libpteros.a"))
         .with_context(|| format!("copy {}", archive.display()))?;
     link(&archive, &sources, &lib)?;

@@ -611,6 +611,10 @@ fn what_is_no_bag_is_named_with_the_way_out() {
     let error = BagReader::open(&folder).err().unwrap();
     assert!(error.to_string().contains("no such bag"), "{error}");
     std::fs::create_dir_all(&folder).unwrap();
+    let misspelt = folder.with_extension("s");
+    let error = BagReader::open(&misspelt).err().unwrap().to_string();
+    let hint = format!("no such bag (did you mean {}?); name", folder.display());
+    assert!(error.contains(&hint), "{error}");
     let error = BagReader::open(&folder).err().unwrap();
     assert!(
         error

@@ -3,7 +3,7 @@
 
 use crate::cli_context::CliContext;
 use crate::interface::type_names::{find_interface, name_or_stdin};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use pteros::msg::library::InterfaceLibrary;
 use pteros::msg::schema::{InterfaceFile, InterfaceKind, StructSpec};
@@ -38,7 +38,9 @@ impl Show {
             return super::remote::show(cli, node, &type_name, self.type_hash);
         }
         let library = cli.library()?;
-        let name = find_interface(&library, &type_name)?;
+        let name = find_interface(&library, &type_name).map_err(|unknown| {
+            anyhow!("{unknown}; or ask a node that uses it: pteros interface show {type_name} --from NODE")
+        })?;
         let hash = library.type_hash(&name)?;
         if cli.console.json {
             let file = library.file(&name)?;

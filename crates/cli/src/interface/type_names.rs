@@ -40,8 +40,25 @@ pub fn find_interface(library: &InterfaceLibrary, name: &str) -> Result<String> 
         ),
         None => bail!(
             "unknown type '{name}'{} Known ones: pteros interface list; {MORE_INTERFACES}",
-            did_you_mean(name, library.names()),
+            similar_types(library, name),
         ),
+    }
+}
+
+/// `; did you mean A?` or a full stop. A name without its kind, as `std_msgs/Strin`, is
+/// compared with each kind.
+fn similar_types(library: &InterfaceLibrary, name: &str) -> String {
+    let similar = did_you_mean(name, library.names());
+    match name.split_once('/') {
+        Some((package, short)) if similar == "." && !short.contains('/') => {
+            let kinds = ["msg", "srv", "action"].into_iter();
+            let full = kinds.map(|kind| format!("{package}/{kind}/{short}"));
+            let mut similar = full.map(|full| did_you_mean(&full, library.names()));
+            similar
+                .find(|similar| similar != ".")
+                .unwrap_or_else(|| ".".into())
+        }
+        _ => similar,
     }
 }
 

@@ -8,8 +8,9 @@ mod show;
 pub use request::{launch_arguments, launch_files, packages};
 
 use crate::cli_context::CliContext;
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
+use pteros::msg::regular_file;
 use pteros_launch::{LaunchPlan, LaunchRequest};
 
 /// Arguments of `launch`.
@@ -81,6 +82,9 @@ impl Launch {
     /// Hands the whole launch to Python. Returns only on error.
     fn run_python(&self, cli: &CliContext, request: &LaunchRequest) -> Result<()> {
         refuse_ros_arguments(cli)?;
+        let file = request.file.display();
+        regular_file::open(&request.file)
+            .with_context(|| format!("cannot read launch file {file}"))?;
         let flags = [
             (self.check, "--check"),
             (self.dry_run || self.print, "--dry-run"),

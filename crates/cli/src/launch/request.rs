@@ -54,7 +54,9 @@ impl Launch {
             && !file.exists()
             && !package.contains(['/', '.'])
         {
-            bail!("there is no launch file '{package}'; write its path, or PACKAGE FILE");
+            let similar = did_you_mean(package, packages.names().iter().map(String::as_str));
+            let similar = similar.trim_end_matches('.');
+            bail!("there is no launch file '{package}'{similar}; write its path, or PACKAGE FILE");
         }
         let mut arguments = Vec::new();
         for (_, word) in words.iter().filter(|(_, text)| is_assignment(text)) {

@@ -51,13 +51,17 @@ pub fn print_checked(cli: &CliContext, plan: &LaunchPlan) -> Result<()> {
             "processes": count,
         }))?);
     }
-    let files = plan.files.len();
+    let processes = if count == 1 { "process" } else { "processes" };
+    let files = match plan.files.len() {
+        1 => "1 file".to_owned(),
+        count => format!("{count} files"),
+    };
     let left_out = match plan.left_out.len() {
         0 => String::new(),
         count => format!(", {count} left out"),
     };
     Ok(console.line(format!(
-        "{file}: no errors; {count} processes, {files} files{left_out}"
+        "{file}: no errors; {count} {processes}, {files}{left_out}"
     ))?)
 }
 

@@ -1,5 +1,9 @@
-//! `pteros new`: creates a Rust package with one node that builds, runs and tests
-//! with one command each.
+//! `pteros new`: creates a package with one node, in Rust or in Python, that builds, runs
+//! and tests with one command each.
+
+mod package_xml;
+
+pub use package_xml::{DESCRIPTION, LICENSE, PackageXml};
 
 use crate::cli_context::CliContext;
 use crate::launch::packages;
@@ -15,14 +19,17 @@ use std::path::{Path, PathBuf};
 /// Arguments of `new`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Then, in the folder:\n  cargo run                                  the node\n  cargo test                                 its test\n  cargo build && pteros launch launch/NAME.launch.xml"
+    after_help = "Then, in the folder:\n  cargo run                                  the node\n  cargo test                                 its test\n  cargo build && pteros launch launch/NAME.launch.xml\nOr, of a package in Python, in an environment with the wheel:\n  pip install . && pteros run NAME NAME      the node\n  python -m unittest discover -s test        its test\n  pteros launch NAME NAME.launch.xml"
 )]
 pub struct New {
     /// Name of the package, of its node and of its folder
     name: String,
+    /// Make a package in Python, for rclpy and the wheel of Pteros, in place of Rust
+    #[arg(long)]
+    python: bool,
     /// Checkout of Pteros to build with
     /// [default: the one that this command was built from, else its repository]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "python")]
     pteros: Option<PathBuf>,
     /// Folder in which the package folder is created [default: current folder]
     #[arg(
@@ -40,15 +47,75 @@ impl New {
         let package = NewPackage {
             pteros: self.pteros,
             destination: self.destination_directory,
+            // One in Python is not found without.
+            package_xml: self.python.then(PackageXml::default),
+            language: if self.python {
+                Language::Python
+            } else {
+                Language::Rust
+            },
             ..NewPackage::named(&self.name)
         };
         package.create(cli)
     }
 }
 
-/// File names and texts of a package. `@NAME@` and similar placeholders are
+/// The language of a new package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// Built by Cargo.
+    Rust,
+    /// Installed by pip, for rclpy.
+    Python,
+}
+
+impl Language {
+    /// The build type in `package.xml`.
+    pub fn build_type(self) -> &'static str {
+        match self {
+            Self::Rust => "ament_cargo",
+            Self::Python => "ament_python",
+        }
+    }
+
+    fn files(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Rust => &RUST_FILES,
+            Self::Python => &PYTHON_FILES,
+        }
+    }
+
+    /// The ROS packages that the template uses.
+    fn packages(self) -> &'static [&'static str] {
+        match self {
+            Self::Rust => &[],
+            Self::Python => &["rclpy", "rcl_interfaces", "std_msgs"],
+        }
+    }
+
+    fn reserved(self) -> &'static [&'static str] {
+        match self {
+            Self::Rust => &RESERVED,
+            Self::Python => &PYTHON_RESERVED,
+        }
+    }
+
+    /// What to do with a new package in `folder`.
+    fn next_steps(self, folder: &str, name: &str, node: &str) -> String {
+        match self {
+            Self::Rust => format!(
+                "cd {folder} && cargo run; cargo test; cargo build && pteros launch launch/{name}.launch.xml"
+            ),
+            Self::Python => format!(
+                "in a Python environment with the wheel of Pteros, pip install {folder} && pteros run {name} {node}; pteros launch {name} {name}.launch.xml"
+            ),
+        }
+    }
+}
+
+/// File names and texts of a package in Rust. `@NAME@` and similar placeholders are
 /// replaced.
-const TEMPLATE_FILES: [(&str, &str); 8] = [
+const RUST_FILES: [(&str, &str); 8] = [
     ("Cargo.toml", include_str!("template/Cargo.toml.txt")),
     (
         ".cargo/config.toml",
@@ -65,6 +132,27 @@ const TEMPLATE_FILES: [(&str, &str); 8] = [
     (".gitignore", "/target\n"),
 ];
 
+/// The same of a package in Python.
+const PYTHON_FILES: [(&str, &str); 8] = [
+    ("setup.py", include_str!("template/python/setup.py.txt")),
+    (
+        "@LIBRARY@/@NODE@.py",
+        include_str!("template/python/node.py.txt"),
+    ),
+    ("@LIBRARY@/__init__.py", ""),
+    ("resource/@NAME@", ""),
+    (
+        "test/test_@NODE@.py",
+        include_str!("template/python/test_node.py.txt"),
+    ),
+    (
+        "launch/@NAME@.launch.xml",
+        include_str!("template/launch.xml.txt"),
+    ),
+    ("README.md", include_str!("template/python/README.md.txt")),
+    (".gitignore", include_str!("template/python/gitignore.txt")),
+];
+
 /// A package to create: of `pteros new`, or of `pteros pkg create`.
 pub struct NewPackage {
     /// Name of the package and of its folder.
@@ -73,10 +161,10 @@ pub struct NewPackage {
     pub node: String,
     /// Name of its library.
     pub library: String,
-    /// Further lines of `[package]` in `Cargo.toml`, each with a line break.
-    pub fields: String,
-    /// Files beside those of the template, with their texts.
-    pub more_files: Vec<(&'static str, String)>,
+    /// Its language.
+    pub language: Language,
+    /// Its `package.xml`, whose description and license the other manifest has too.
+    pub package_xml: Option<PackageXml>,
     /// Checkout of Pteros to build with.
     pub pteros: Option<PathBuf>,
     /// The folder for the package's folder.
@@ -90,8 +178,8 @@ impl NewPackage {
             name: name.into(),
             node: name.into(),
             library: name.into(),
-            fields: String::new(),
-            more_files: Vec::new(),
+            language: Language::Rust,
+            package_xml: None,
             pteros: None,
             destination: ".".into(),
         }
@@ -100,9 +188,10 @@ impl NewPackage {
     /// Writes the files and prints what to do next.
     pub fn create(self, cli: &CliContext) -> Result<()> {
         let name = &self.name;
-        check_name("package", name)?;
-        check_name("node", &self.node)?;
-        check_name("library", &self.library)?;
+        let reserved = self.language.reserved();
+        check_name("package", name, reserved)?;
+        check_name("node", &self.node, reserved)?;
+        check_name("library", &self.library, reserved)?;
         let folder = self.destination.join(name);
         if folder.exists() {
             bail!(
@@ -111,19 +200,32 @@ impl NewPackage {
             );
         }
         check_is_free(cli, name)?;
-        let dependency = self.dependency()?;
+        let dependency = match self.language {
+            Language::Rust => Some(self.dependency()?),
+            Language::Python => None,
+        };
+        let facts = self.package_xml.as_ref();
+        let description = facts.map_or(DESCRIPTION, |facts| &facts.description);
+        let license = facts.map_or(LICENSE, |facts| &facts.license);
         let filled = |text: &str| {
             text.replace("@FIELDS@\n", &self.cargo_lines())
                 .replace("@NAME@", name)
                 .replace("@NODE@", &self.node)
                 .replace("@LIBRARY@", &self.library)
                 .replace("@TYPE@", &type_name(&self.node))
-                .replace("@PTEROS@", &dependency)
+                .replace("@PTEROS@", dependency.as_deref().unwrap_or_default())
+                // Strings of JSON are strings of Python.
+                .replace("@DESCRIPTION@", &json!(description).to_string())
+                .replace("@LICENSE@", &json!(license).to_string())
         };
-        let files = TEMPLATE_FILES.map(|(file, text)| (filled(file), filled(text)));
-        let more = self.more_files.iter();
-        let more = more.map(|(file, text)| ((*file).to_owned(), text.clone()));
-        let files: Vec<(String, String)> = files.into_iter().chain(more).collect();
+        let files = self.language.files().iter();
+        let mut files: Vec<(String, String)> = files
+            .map(|(file, text)| (filled(file), filled(text)))
+            .collect();
+        if let Some(facts) = facts {
+            let text = facts.text(name, self.language.build_type(), self.language.packages());
+            files.push(("package.xml".into(), text));
+        }
         for (file, text) in &files {
             let file = folder.join(file);
             let parent = file.parent().unwrap_or(&folder);
@@ -139,14 +241,19 @@ impl NewPackage {
                 json!({ "package": name, "folder": shown, "files": files, "pteros": dependency });
             return Ok(console.json(&row)?);
         }
-        Ok(console.line(format!(
-            "created {shown}; now: cd {shown} && cargo run; cargo test; cargo build && pteros launch launch/{name}.launch.xml"
-        ))?)
+        let next = self.language.next_steps(&shown, name, &self.node);
+        Ok(console.line(format!("created {shown}; now: {next}"))?)
     }
 
     /// The lines of `Cargo.toml` behind name, version and edition.
     fn cargo_lines(&self) -> String {
-        let mut lines = self.fields.clone();
+        let facts = self.package_xml.as_ref();
+        let mut lines = facts.map_or_else(String::new, |facts| {
+            format!(
+                "description = {:?}\nlicense = {:?}\n",
+                facts.description, facts.license
+            )
+        });
         if self.library != self.name {
             lines += &format!("\n[lib]\nname = {:?}\n", self.library);
         }
@@ -203,7 +310,7 @@ fn toml_string(path: &Path) -> Result<String> {
 }
 
 /// Checks a name for Cargo and ROS: lower-case letters, digits and underscores.
-fn check_name(what: &str, name: &str) -> Result<()> {
+fn check_name(what: &str, name: &str, reserved: &[&str]) -> Result<()> {
     let is_plain =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     let is_good = name.starts_with(|letter: char| letter.is_ascii_lowercase())
@@ -218,12 +325,14 @@ fn check_name(what: &str, name: &str) -> Result<()> {
     }
     if name.len() > NAME_LENGTH_MAX {
         bail!(
-            "'{name}' has {} letters; choose a {what} name of at most {NAME_LENGTH_MAX}, because Cargo makes file names of it",
+            "'{name}' has {} letters; choose a {what} name of at most {NAME_LENGTH_MAX}, because file names are made of it",
             name.len()
         );
     }
-    if RESERVED.contains(&name) {
-        bail!("'{name}' is reserved by Cargo or Rust; choose another {what} name, as {name}_node");
+    if reserved.contains(&name) {
+        bail!(
+            "'{name}' is reserved by the language or its tools; choose another {what} name, as {name}_node"
+        );
     }
     Ok(())
 }
@@ -251,6 +360,53 @@ fn check_is_free(cli: &CliContext, name: &str) -> Result<()> {
 
 /// Longest name in letters. Object files have it twice, and a file name has 255.
 const NAME_LENGTH_MAX: usize = 100;
+/// Keywords of Python, and modules that a program or its build imports.
+const PYTHON_RESERVED: [&str; 44] = [
+    "and",
+    "as",
+    "assert",
+    "async",
+    "await",
+    "break",
+    "class",
+    "continue",
+    "def",
+    "del",
+    "elif",
+    "else",
+    "except",
+    "finally",
+    "for",
+    "from",
+    "global",
+    "if",
+    "import",
+    "in",
+    "is",
+    "lambda",
+    "nonlocal",
+    "not",
+    "or",
+    "pass",
+    "raise",
+    "return",
+    "try",
+    "while",
+    "with",
+    "yield",
+    "build",
+    "glob",
+    "launch",
+    "launch_ros",
+    "os",
+    "pteros",
+    "rclpy",
+    "setup",
+    "setuptools",
+    "test",
+    "time",
+    "unittest",
+];
 /// Names that Cargo refuses for packages or programs: keywords of Rust, crates that come
 /// with it, and folders of a build. The last is the crate that the package uses.
 const RESERVED: [&str; 60] = [

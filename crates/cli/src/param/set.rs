@@ -68,12 +68,15 @@ impl NodeOutcome {
         if result.is_err()
             && let left = until.saturating_duration_since(Instant::now())
             && let Ok(known) = client.list(&[], 0, left)
-            && !known.iter().any(|known| known == name)
         {
-            let similar = did_you_mean(name, known.iter().map(String::as_str));
-            let similar = similar.trim_end_matches('.');
             let node = client.remote();
-            remedy = format!("{similar}; its parameters: pteros param list {node}");
+            remedy = if known.iter().any(|known| known == name) {
+                format!("; its description: pteros param describe {node} {name}")
+            } else {
+                let similar = did_you_mean(name, known.iter().map(String::as_str));
+                let similar = similar.trim_end_matches('.');
+                format!("{similar}; its parameters: pteros param list {node}")
+            };
         }
         Ok(Self { result, remedy })
     }
@@ -110,6 +113,8 @@ pub fn report(
             })?;
         }
         if outcome.is_err() {
+            let end = if remedy.is_empty() { "" } else { "." };
+            let reason = reason.strip_suffix(end).unwrap_or(&reason);
             let error = format!("{failed}: {reason}{remedy}");
             failures.push(NodeFailure { node, error });
         }

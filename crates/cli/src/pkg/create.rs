@@ -1,28 +1,27 @@
-//! `pteros pkg create`: a Rust package as of `pteros new`, with a `package.xml`, so
-//! that colcon and rosdep find it (build type `ament_cargo`).
+//! `pteros pkg create`: a package as of `pteros new`, with a `package.xml`, so that colcon
+//! and rosdep find it (build types `ament_cargo` and `ament_python`).
 
 use crate::cli_context::CliContext;
-use crate::new::NewPackage;
+use crate::new::{DESCRIPTION, LICENSE, Language, NewPackage, PackageXml};
 use anyhow::{Result, bail};
 use clap::Args;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// Arguments of `pkg create`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The package has one node, as of pteros new. Build it with cargo, or with colcon and colcon-ros-cargo."
+    after_help = "The package has one node, as of pteros new. Build one in Rust with cargo, or with colcon and colcon-ros-cargo; install one in Python with pip, or with colcon."
 )]
 pub struct Create {
     /// Version of the package.xml format
     #[arg(long, alias = "package_format", value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(2..=3))]
     package_format: u8,
-    /// Description in package.xml and Cargo.toml
-    #[arg(long, value_name = "TEXT", default_value = "A package for Pteros")]
+    /// Description in package.xml, and in Cargo.toml or setup.py
+    #[arg(long, value_name = "TEXT", default_value = DESCRIPTION)]
     description: String,
-    /// License in package.xml and Cargo.toml, as Apache-2.0; the file LICENSE is
-    /// yours to add
-    #[arg(long, value_name = "LICENSE", default_value = "Apache-2.0")]
+    /// License in package.xml, and in Cargo.toml or setup.py; the file LICENSE is yours to
+    /// add
+    #[arg(long, value_name = "LICENSE", default_value = LICENSE)]
     license: String,
     /// Folder in which the package folder is created [default: current folder]
     #[arg(
@@ -32,8 +31,8 @@ pub struct Create {
         hide_default_value = true
     )]
     destination_directory: PathBuf,
-    /// Build type; only Rust packages are created
-    #[arg(long, value_name = "TYPE", default_value = BUILD_TYPE)]
+    /// Build type: ament_cargo for Rust, ament_python for Python
+    #[arg(long, value_name = "TYPE", default_value = "ament_cargo")]
     build_type: String,
     /// Packages that it depends on, for package.xml
     #[arg(long, value_name = "PACKAGE", num_args = 1..)]
@@ -58,57 +57,43 @@ pub struct Create {
     package_name: String,
 }
 
-/// The build type of colcon-ros-cargo.
-const BUILD_TYPE: &str = "ament_cargo";
-
 impl Create {
     /// Writes the files.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        if self.build_type != BUILD_TYPE {
+        let languages = [Language::Rust, Language::Python];
+        let mut languages = languages.into_iter();
+        let Some(language) = languages.find(|one| one.build_type() == self.build_type) else {
             bail!(
-                "--build-type {}: Pteros creates Rust packages, of build type {BUILD_TYPE}; leave the option out, or create C++ and Python packages with ros2 pkg create",
+                "--build-type {}: Pteros creates packages of the build types ament_cargo (Rust) and ament_python; write one of them, or create C++ packages with ros2 pkg create",
                 self.build_type
             );
-        }
+        };
         if let Some(name) = self.dependencies.iter().find(|name| !is_dependency(name)) {
             bail!(
                 "--dependencies '{name}': this is not a package name; write lower-case letters, digits, underscores and dashes, as std_msgs"
             );
         }
-        let fields = format!(
-            "description = {:?}\nlicense = {:?}\n",
-            self.description, self.license
-        );
-        let manifest = self.package_xml();
+        if language == Language::Python && self.pteros.is_some() {
+            bail!("--pteros is for packages in Rust; leave it out");
+        }
         let name = self.package_name;
         let package = NewPackage {
             node: self.node_name.unwrap_or_else(|| name.clone()),
             library: self.library_name.unwrap_or_else(|| name.clone()),
-            fields,
-            more_files: vec![("package.xml", manifest)],
+            language,
+            package_xml: Some(PackageXml {
+                format: self.package_format,
+                description: self.description,
+                license: self.license,
+                maintainer: self.maintainer_name,
+                email: self.maintainer_email,
+                dependencies: self.dependencies,
+            }),
             pteros: self.pteros,
             destination: self.destination_directory,
             ..NewPackage::named(&name)
         };
         package.create(cli)
-    }
-
-    fn package_xml(&self) -> String {
-        let maintainer = self.maintainer_name.clone();
-        let maintainer = maintainer.or_else(|| std::env::var("USER").ok());
-        let maintainer = maintainer.unwrap_or_else(|| "user".into());
-        let email = self.maintainer_email.clone().or_else(git_email);
-        let email = email.unwrap_or_else(|| format!("{maintainer}@todo.todo"));
-        let depends = self.dependencies.iter();
-        let depends = depends.map(|name| format!("  <depend>{}</depend>\n", escaped(name)));
-        include_str!("../new/template/package.xml.txt")
-            .replace("@FORMAT@", &self.package_format.to_string())
-            .replace("@DEPENDS@\n", &depends.collect::<String>())
-            .replace("@EMAIL@", &escaped(&email))
-            .replace("@MAINTAINER@", &escaped(&maintainer))
-            .replace("@LICENSE@", &escaped(&self.license))
-            .replace("@NAME@", &self.package_name)
-            .replace("@DESCRIPTION@", &escaped(&self.description))
     }
 }
 
@@ -117,26 +102,4 @@ fn is_dependency(name: &str) -> bool {
         letter.is_ascii_lowercase() || letter.is_ascii_digit() || "_-.".contains(letter)
     };
     name.starts_with(|letter: char| letter.is_ascii_lowercase()) && name.chars().all(is_plain)
-}
-
-/// The address of git's configuration, if git is there and has one.
-fn git_email() -> Option<String> {
-    let output = Command::new("git").args(["config", "user.email"]).output();
-    let text = String::from_utf8(output.ok()?.stdout).ok()?;
-    Some(text.trim().to_owned()).filter(|email| !email.is_empty())
-}
-
-/// The text within XML.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            other => out.push(other),
-        }
-    }
-    out
 }

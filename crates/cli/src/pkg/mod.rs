@@ -21,7 +21,7 @@ pub enum PkgVerb {
     Prefix(prefix::Prefix),
     /// List the programs of packages
     Executables(executables::Executables),
-    /// Create a Rust package with one node and a package.xml
+    /// Create a package with one node and a package.xml, in Rust or Python
     Create(Box<create::Create>),
     /// Print the package.xml of a package, or one tag of it
     Xml(xml::Xml),

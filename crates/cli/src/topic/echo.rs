@@ -6,6 +6,7 @@ use super::mismatch::MismatchReporter;
 use super::python_filter::PythonFilter;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
+use crate::misspelt::not_published;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
 use crate::session::{DiscoveryFlags, Session};
@@ -130,6 +131,13 @@ impl Echo {
             Some(name) if self.flags.raw => name.clone(),
             named => type_name(cli, &session, &graph, &topic, named.as_deref())?,
         };
+        if self.message_type.is_some() {
+            let topics = session.topics(&graph);
+            if topics.iter().all(|known| known.name != topic) {
+                let names = topics.iter().map(|known| known.name.as_str());
+                cli.console.note(not_published(&topic, names));
+            }
+        }
         let qos = self.choose_qos(cli, &graph, &topic)?;
         let needs_type = !self.flags.raw || filter.is_some() || python.is_some();
         let message_type = if !needs_type {

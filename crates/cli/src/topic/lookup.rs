@@ -5,7 +5,7 @@ use crate::interface::type_names::{find_message_type, full_or_as_written};
 use crate::remote_types;
 use crate::session::Session;
 use crate::suggest::did_you_mean;
-use anyhow::{Context as _, Error, Result, bail};
+use anyhow::{Error, Result, anyhow, bail};
 use pteros::msg::dynamic::DynamicType;
 use pteros::names::is_hidden;
 use pteros::{Graph, graph::TopicInfo};
@@ -57,9 +57,8 @@ pub fn type_name(
     if let Some(name) = named {
         return find_message_type(&cli.library()?, name);
     }
-    let known = find_topic(session, graph, topic).with_context(|| {
-        format!("the type of '{topic}' is unknown; to wait for the topic, give the type too")
-    })?;
+    let known = find_topic(session, graph, topic)
+        .map_err(|unknown| anyhow!("{unknown}. To wait for the topic, give its type too"))?;
     only_type(&known, TYPE_HINT)
 }
 

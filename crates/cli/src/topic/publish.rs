@@ -5,10 +5,12 @@ use super::publish_mode::PublishMode;
 use crate::cli_context::CliContext;
 use crate::exit_errors::Interrupted;
 use crate::interface::type_names::find_message_type;
+use crate::misspelt::not_subscribed;
 use crate::pace::Pace;
 use crate::python_repr;
 use crate::qos_flags::QosFlags;
-use crate::session::Session;
+use crate::remote_types;
+use crate::session::{DiscoveryFlags, Session};
 use crate::sim_time::{SimTimeFlag, SimulatedPace};
 use crate::topic::message_template::MessageTemplate;
 use crate::value_parsers::{count, positive_float, positive_seconds};
@@ -90,9 +92,14 @@ pub struct Publish {
 impl Publish {
     /// Publishes until the flags end it, or until Ctrl-C.
     pub fn run(self, cli: &CliContext) -> Result<()> {
-        let library = cli.library()?;
-        let type_name = find_message_type(&library, &self.message_type)?;
-        let message_type = DynamicType::new(&library.describe(&type_name)?)?;
+        let (message_type, session) = match self.local_type(cli) {
+            Ok(message_type) => (message_type, None),
+            Err(unknown) => {
+                let session = self.open(cli)?;
+                let announced = self.announced_type(&session)?;
+                (announced.ok_or(unknown)?, Some(session))
+            }
+        };
         let mut template = MessageTemplate::from_yaml(&message_type, &self.yaml()?)?;
         let qos = self.qos.profile("default")?;
         let times = self.times();
@@ -101,10 +108,10 @@ impl Publish {
                 "--max-wait-time-secs needs a wait: add --wait-matching-subscriptions N, --once or --times N"
             );
         }
-        let name = self.node_name.as_deref();
-        let session = Session::open_with(cli, name, |options| {
-            self.mode.context(self.sim_time.apply(options))
-        })?;
+        let session = match session {
+            Some(session) => session,
+            None => self.open(cli)?,
+        };
         let clock = self.sim_time.clock(&session);
         let mut clock_warner = clock.warner();
         let topic = session.topic(&self.topic_name)?;
@@ -118,7 +125,11 @@ impl Publish {
         let publisher = session.node.create_publisher::<DynamicMessage>(options)?;
         let graph = session.context.graph();
         let mut mismatches = MismatchReporter::new(&graph, &topic);
-        self.wait_for_subscriptions(cli, &session, &publisher, &mut mismatches)?;
+        let mut spelling = SpellingCheck::new(&topic);
+        self.wait_for_subscriptions(cli, &session, &publisher, |matched| {
+            mismatches.report(cli.console);
+            spelling.check(cli, &session, matched);
+        })?;
         if times != 0 && session.context.is_shut_down() {
             return Err(Interrupted::now().into());
         }
@@ -169,6 +180,7 @@ impl Publish {
                 break;
             }
             mismatches.report(cli.console);
+            spelling.check(cli, &session, publisher.matched_count());
             if simulated_pace.is_none() {
                 spin_until(&session, pace.next());
                 pace.take(Instant::now());
@@ -178,6 +190,36 @@ impl Publish {
             return Err(Interrupted::now().into());
         }
         Ok(())
+    }
+
+    fn open(&self, cli: &CliContext) -> Result<Session> {
+        let name = self.node_name.as_deref();
+        Session::open_with(cli, name, |options| {
+            self.mode.context(self.sim_time.apply(options))
+        })
+    }
+
+    fn local_type(&self, cli: &CliContext) -> Result<DynamicType> {
+        let library = cli.library()?;
+        let name = find_message_type(&library, &self.message_type)?;
+        Ok(DynamicType::new(&library.describe(&name)?)?)
+    }
+
+    /// The type as an endpoint of the topic describes it; `None` if none has it.
+    fn announced_type(&self, session: &Session) -> Result<Option<DynamicType>> {
+        let topic = session.topic(&self.topic_name)?;
+        let graph = session.discover(&DiscoveryFlags::default());
+        let endpoints = graph.publishers(&topic).into_iter();
+        let mut endpoints = endpoints.chain(graph.subscriptions(&topic));
+        let wanted = &self.message_type;
+        let is_wanted = |name: &str| name == wanted || name.replacen("/msg/", "/", 1) == *wanted;
+        if !endpoints.any(|endpoint| is_wanted(&endpoint.topic_type)) {
+            return Ok(None);
+        }
+        let found = remote_types::of_topic(session, &graph, &topic).with_context(|| {
+            format!("type '{wanted}' is not defined here, and no endpoint of {topic} describes it")
+        })?;
+        Ok(Some(found).filter(|found| is_wanted(found.name())))
     }
 
     fn yaml(&self) -> Result<String> {
@@ -191,13 +233,14 @@ impl Publish {
         Ok(text)
     }
 
-    /// Waits for subscriptions, and reports it every second.
+    /// Waits for subscriptions, and reports it every second. Calls `report` with their
+    /// number meanwhile.
     fn wait_for_subscriptions(
         &self,
         cli: &CliContext,
         session: &Session,
         publisher: &Publisher<DynamicMessage>,
-        mismatches: &mut MismatchReporter<'_>,
+        mut report: impl FnMut(usize),
     ) -> Result<()> {
         let wanted = self.required_subscriptions();
         let started = Instant::now();
@@ -222,7 +265,7 @@ impl Publish {
                 );
             }
             session.spin_once(Duration::from_millis(20));
-            mismatches.report(cli.console);
+            report(publisher.matched_count());
         }
         Ok(())
     }
@@ -289,6 +332,45 @@ fn publish_when_accepted(
                 }
                 return Ok(outcome.map(|_| ())?);
             }
+        }
+    }
+}
+
+/// Looks once, after the time of discovery, whether the topic is misspelt: whether nobody
+/// subscribes to it, and somebody to a topic with a close name.
+struct SpellingCheck<'t> {
+    topic: &'t str,
+    at: Option<Instant>,
+}
+
+impl<'t> SpellingCheck<'t> {
+    /// Discovery on a loaded host takes no longer.
+    const DELAY: Duration = Duration::from_millis(900);
+
+    fn new(topic: &'t str) -> Self {
+        Self {
+            topic,
+            at: Some(Instant::now() + Self::DELAY),
+        }
+    }
+
+    fn check(&mut self, cli: &CliContext, session: &Session, matched: usize) {
+        if self.at.is_none_or(|at| Instant::now() < at) {
+            return;
+        }
+        self.at = None;
+        if matched > 0 {
+            return;
+        }
+        let graph = session.context.graph();
+        let mut topics = session.topics(&graph);
+        topics.retain(|topic| !graph.subscriptions(&topic.name).is_empty());
+        if topics.iter().any(|topic| topic.name == self.topic) {
+            return;
+        }
+        let names = topics.iter().map(|topic| topic.name.as_str());
+        if let Some(warning) = not_subscribed(self.topic, names) {
+            cli.console.note(warning);
         }
     }
 }

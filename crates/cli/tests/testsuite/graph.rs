@@ -442,3 +442,19 @@ fn a_measurement_shorter_than_a_second_is_printed() {
 fn last_line(text: &str) -> serde_json::Value {
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }
+
+/// The publisher makes the topic, so a misspelt one is no error.
+#[test]
+fn a_publisher_of_a_misspelt_topic_is_told_which_one_has_a_subscription() {
+    let domain = Domain::new();
+    let _listener = domain.start("demo listener");
+    domain.run_until("topic info /chatter", |answer| answer.code == Some(0));
+    let once = "topic pub /chater std_msgs/msg/String --once --max-wait-time-secs 5";
+    let hint = "WARNING: topic [/chater] has no subscription; did you mean /chatter?";
+    assert_contains(&domain.run(once).failed(1), hint);
+    let mut repeated = domain.start("topic pub /chater std_msgs/msg/String -p 0");
+    assert_eq!(repeated.error_line(), hint);
+    let other = "topic pub /chatter2 std_msgs/msg/String --once --max-wait-time-secs 1.5";
+    let said = domain.run(other).failed(1);
+    assert!(!said.contains("did you mean"), "{said}");
+}

@@ -23,7 +23,7 @@ fn the_lab_is_another_program_with_the_same_arguments() {
     let missing = lab("lab list").failed(1);
     for hint in [
         "pteros-lab is neither beside",
-        "cargo install --path tools/lab",
+        "cargo install --locked --path tools/lab",
     ] {
         assert!(missing.contains(hint), "{missing}");
     }

@@ -353,7 +353,7 @@ fn a_launch_with_a_python_file_is_handed_to_python() {
     let said = launch("a.launch.xml -d", &python).ok();
     assert_contains(&said, "a.launch.xml --debug");
     let said = launch("bringup other.launch.xml --check", &python).ok();
-    assert_contains(&said, "no errors; 0 processes, 1 files");
+    assert_contains(&said, "no errors; 0 processes, 1 file");
 
     let error = launch("a.launch.xml", "/no/python").failed(1);
     assert_contains(

@@ -46,10 +46,23 @@ fn a_program_of_a_package_runs_with_all_its_arguments_and_its_exit_code() {
     );
     let program = folder.path().join("lib/box/say");
     assert_eq!(answer.ok(), format!("so: {} hm\n", program.display()));
+    // Also those that the command itself knows.
+    for word in ["--help", "-V", "--json", "--interfaces"] {
+        let answer = run(&folder, &["run", "box", "say", word, "x"]);
+        assert_eq!(answer.out, format!("<{word}><x>"));
+    }
     let error = run(&folder, &["run", "box", "sya"]).failed(1);
     assert_contains(&error, "has no program \"sya\"; did you mean \"say\"?");
     let error = run(&folder, &["run", "bxo", "say"]).failed(1);
     assert_contains(&error, "no package \"bxo\"; did you mean \"box\"?");
+    // What pip installed into the active virtual environment.
+    let mut command = pteros();
+    command
+        .args(["run", "box", "say", "x"])
+        .env("VIRTUAL_ENV", folder.path())
+        .env_remove("AMENT_PREFIX_PATH")
+        .env_remove("PTEROS_PREFIX");
+    assert_eq!(finish(command).out, "<x>");
 }
 
 #[test]
@@ -143,6 +156,28 @@ fn a_package_of_a_cargo_workspace_needs_no_installation() {
         .current_dir(configured.path().join("arm"))
         .env_remove("CARGO_TARGET_DIR");
     assert_eq!(finish(command).ok(), "arm arm\n");
+    // Its folder, and that of a workspace whose packages lie in `src`, know the package.
+    configured.write("src/leg/Cargo.toml", "[package]\nname = \"leg\"\n");
+    configured.write("src/leg/src/main.rs", "");
+    configured.program("src/leg/target/debug/leg", "#!/bin/sh\necho walks\n");
+    let above = |words: &str| {
+        let mut command = pteros();
+        command.args(words.split(' '));
+        command.current_dir(configured.path());
+        command.env_remove("CARGO_TARGET_DIR");
+        finish(command)
+    };
+    let listed = above("pkg list").ok();
+    for package in ["arm", "leg"] {
+        assert!(listed.lines().any(|line| line == package), "{listed}");
+    }
+    assert_eq!(above("pkg executables arm").ok(), "arm arm\n");
+    assert_eq!(above("run leg leg").ok(), "walks\n");
+    configured.write("arm/interfaces/msg/Joint.msg", "float64 angle\n");
+    assert_eq!(
+        above("interface show arm/msg/Joint").ok(),
+        "float64 angle\n"
+    );
     let error = launch("arm_driver amr.launch.xml --check").failed(1);
     assert!(error.contains("did you mean arm.launch.xml?"), "{error}");
     let error = launch("arm_driver other.launch.xml --check").failed(1);
@@ -221,6 +256,24 @@ fn a_new_package_is_written_once_and_only_with_a_valid_name() {
     let error = run(&folder, &["new", "other", "--pteros", "/no/such"]).failed(1);
     assert_contains(&error, "this is not a checkout of Pteros");
     assert!(!folder.path().join("other").exists());
+}
+
+/// As docs/how_to/deploy.md copies a package to a robot: one program and its launch files.
+#[test]
+fn a_package_copied_to_a_prefix_is_launched_by_its_name() {
+    let folder = Folder::new("deployed");
+    run(&folder, &["new", "my_robot"]).ok();
+    folder.program("install/lib/my_robot/my_robot", "#!/bin/sh\n");
+    folder.write(
+        "install/share/my_robot/launch/my_robot.launch.xml",
+        &folder.read("my_robot/launch/my_robot.launch.xml"),
+    );
+    let mut command = folder.command("my_robot my_robot.launch.xml --check");
+    command
+        .current_dir("/")
+        .env("PTEROS_PREFIX", folder.path().join("install"))
+        .env_remove("AMENT_PREFIX_PATH");
+    assert_contains(&finish(command).ok(), "no errors; 1 process, 1 file");
 }
 
 /// Builds the whole of Pteros again, which takes some minutes.
@@ -336,8 +389,70 @@ fn a_created_package_has_a_manifest_that_xml_prints() {
     );
     assert_contains(
         &error.failed(1),
-        "Pteros creates Rust packages, of build type ament_cargo",
+        "of the build types ament_cargo (Rust) and ament_python",
     );
+}
+
+/// The tests of the wheel run such a package.
+#[test]
+fn a_package_in_python_is_written_whole() {
+    let folder = Folder::new("python");
+    let said = run(&folder, &["new", "my_py", "--python"]).ok();
+    assert_contains(&said, "pip install ./my_py && pteros run my_py my_py");
+    let words = [
+        "pkg",
+        "create",
+        "arm_driver",
+        "--build-type",
+        "ament_python",
+        "--node-name",
+        "arm",
+        "--library-name",
+        "arm_library",
+        "--description",
+        "it's an \"arm\" \\ ü",
+        "--dependencies",
+        "std_msgs",
+        "sensor_msgs",
+    ];
+    run(&folder, &words).ok();
+    let setup = folder.read("arm_driver/setup.py");
+    for part in [
+        r#"description="it's an \"arm\" \\ ü","#,
+        "packages=['arm_library']",
+        "'arm = arm_library.arm:main'",
+        "['resource/arm_driver']",
+    ] {
+        assert_contains(&setup, part);
+    }
+    let manifest = folder.read("arm_driver/package.xml");
+    assert_contains(&manifest, "<build_type>ament_python</build_type>");
+    let depends = manifest.matches("<depend>").count();
+    assert_eq!(depends, 4, "{manifest}");
+    for (package, library, node) in [
+        ("my_py", "my_py", "my_py"),
+        ("arm_driver", "arm_library", "arm"),
+    ] {
+        for file in [
+            format!("{package}/setup.py"),
+            format!("{package}/{library}/{node}.py"),
+            format!("{package}/{library}/__init__.py"),
+            format!("{package}/resource/{package}"),
+            format!("{package}/test/test_{node}.py"),
+            format!("{package}/launch/{package}.launch.xml"),
+            format!("{package}/README.md"),
+            format!("{package}/.gitignore"),
+        ] {
+            let text = folder.read(&file);
+            assert!(!text.contains('@'), "{file}:\n{text}");
+        }
+    }
+    for name in ["class", "rclpy", "launch", "std_msgs"] {
+        let error = run(&folder, &["new", name, "--python"]).failed(1);
+        assert_contains(&error, "choose another");
+    }
+    let words = ["new", "x", "--python", "--pteros", "/nowhere"];
+    assert_contains(&run(&folder, &words).failed(2), "--pteros");
 }
 
 #[test]

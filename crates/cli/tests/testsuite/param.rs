@@ -112,7 +112,7 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
     let refused = domain.run("param set /robot/left speed 7.0").failed(1);
     assert_contains(
         &refused,
-        "Setting parameter failed: Parameter {speed} doesn't comply with floating point range.",
+        "Setting parameter failed: Parameter {speed} doesn't comply with floating point range; its description: pteros param describe /robot/left speed",
     );
     let both = domain.run("param set /robot/* speed 0.5").ok();
     assert_eq!(both, format!("/robot/left: {done}/robot/right: {done}"));

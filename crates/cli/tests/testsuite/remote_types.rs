@@ -77,6 +77,18 @@ fn messages_services_and_actions_of_types_without_local_definition_work() {
     let ok = |answer: &crate::support::Answer| answer.code == Some(0);
     let echo = domain.run_until("topic echo /small --once --timeout 20 --json", ok);
     assert_eq!(echo.json()["bytes"], serde_json::json!([1, 2, 3]));
+    // A publisher gets the type from the topic's endpoints too.
+    for name in ["own/msg/Small", "own/Small"] {
+        let words = format!("topic pub --once --json -w 0 /small {name}");
+        let sent = domain.run_with(&words, "bytes: [4, 5, 6]").json();
+        assert_eq!(sent["message"]["bytes"], serde_json::json!([4, 5, 6]));
+    }
+    let unknown = domain
+        .run("topic pub --once -w 0 /small own/msg/Smal")
+        .failed(1);
+    assert_contains(&unknown, "unknown type 'own/msg/Smal'");
+    let unknown = domain.run("interface show own/msg/Small").failed(1);
+    assert_contains(&unknown, "pteros interface show own/msg/Small --from NODE");
     let call = domain.run_until("service call --json --timeout 20 /half own/srv/Half", ok);
     assert_eq!(call.json()["response"]["half"], 21);
     let goal = "action send_goal --feedback --timeout 20 /count own/action/Count";

@@ -83,7 +83,19 @@ const WRONG_INPUTS: &[WrongInput] = &[
     ),
     wrong(
         &["topic", "echo", "/chater", "--once"],
-        &["/chater", "did you mean /chatter?"],
+        &["unknown topic '/chater'", "did you mean /chatter?"],
+    ),
+    wrong(
+        &[
+            "topic",
+            "echo",
+            "/chattre",
+            STRING,
+            "--once",
+            "--timeout",
+            "0.3",
+        ],
+        &["did you mean /chatter?", "pteros topic why /chattre"],
     ),
     wrong(
         &["topic", "echo", "/chatter", "std_msgs/msg/Sting", "--once"],
@@ -165,6 +177,25 @@ const WRONG_INPUTS: &[WrongInput] = &[
     wrong(
         &["topic", "pub", "/x", STRING, "{dat: a}"],
         &["dat", "data"],
+    ),
+    wrong(
+        &["topic", "pub", "/x", STRING, "{data:hi}"],
+        &[
+            "\"data:hi\"",
+            "write data: VALUE, with a blank after the colon",
+        ],
+    ),
+    wrong(
+        &["topic", "pub", "/x", STRING, "{data hi}"],
+        &["\"data hi\"", "write data: VALUE"],
+    ),
+    usage(
+        &["topic", "pub", "/x", STRING, "data:", "hi"],
+        &["'hi'", "in quotes, as 'data: hi'"],
+    ),
+    usage(
+        &["param", "set", "/talker", "gains", "[1,", "2]"],
+        &["'2]'", "in quotes"],
     ),
     wrong(
         &["topic", "pub", "/x", "std_msgs/msg/Int8", "data: 300"],
@@ -294,6 +325,14 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["a", "x", "int64"],
     ),
     wrong(
+        &["service", "call", "/x", SUMS, "{a=1}"],
+        &["\"a=1\"", "write a: VALUE"],
+    ),
+    usage(
+        &["service", "call", "/x", SUMS, "a:", "1"],
+        &["'1'", "in quotes"],
+    ),
+    wrong(
         &["service", "echo", "/absent"],
         &["unknown service '/absent'"],
     ),
@@ -373,6 +412,14 @@ const WRONG_INPUTS: &[WrongInput] = &[
         &["nothing", "pteros interface list"],
     ),
     wrong(
+        &["interface", "show", "std_msgs/Strin"],
+        &["'std_msgs/Strin'", "did you mean std_msgs/msg/String"],
+    ),
+    wrong(
+        &["interface", "show", "example_interfaces/AddTwoInt"],
+        &["did you mean example_interfaces/srv/AddTwoInts?"],
+    ),
+    wrong(
         &["interface", "show", STRING, "--from", "/nobody"],
         &["'/nobody'", "pteros node list"],
     ),
@@ -400,6 +447,10 @@ const WRONG_INPUTS: &[WrongInput] = &[
     wrong(
         &["new", "robot", "--pteros", "/no/such"],
         &["--pteros /no/such", "git"],
+    ),
+    wrong(
+        &["run", "demo_nodes_cpp", "talker"],
+        &["\"demo_nodes_cpp\"", "pteros demo talker"],
     ),
     wrong(
         &["run", "nowhere", "node"],

@@ -76,6 +76,12 @@ pub(super) fn join(outer: &str, name: &str) -> String {
     }
 }
 
+/// Whether a key of the YAML is the field and its value, as in `{data:1}` or `{data 1}`.
+fn is_field_and_value(key: &str, field: &str) -> bool {
+    let rest = key.strip_prefix(field);
+    rest.is_some_and(|rest| rest.starts_with([':', ' ', '=']))
+}
+
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.path.is_empty() {
@@ -91,7 +97,13 @@ impl fmt::Display for ValueError {
                 if known.is_empty() {
                     f.write_str("it has none at all")
                 } else {
-                    write!(f, "its fields are {}", known.join(", "))
+                    write!(f, "its fields are {}", known.join(", "))?;
+                    match known.iter().find(|known| is_field_and_value(name, known)) {
+                        Some(field) => {
+                            write!(f, "; write {field}: VALUE, with a blank after the colon")
+                        }
+                        None => Ok(()),
+                    }
                 }
             }
             ValueProblem::Duplicate => f.write_str("given more than once; keep one"),

@@ -79,7 +79,7 @@ impl Reader {
             _ if node.is_null() || self.is_stamp(&ty, node, path) => return Ok(()),
             _ => {
                 return Err(wrong_type(
-                    format!("a mapping of the fields of {}", ty.name()),
+                    format!("a mapping {{NAME: VALUE}} of the fields of {}", ty.name()),
                     node,
                     path,
                 ));

@@ -509,7 +509,7 @@ fn yaml_errors_name_field_value_and_remedy() {
         (
             &everything,
             "r: auto",
-            "field \"r\": expected a mapping of the fields of std_msgs/msg/Header, found auto",
+            "field \"r\": expected a mapping {NAME: VALUE} of the fields of std_msgs/msg/Header, found auto",
         ),
         (
             &everything,
@@ -554,7 +554,7 @@ fn yaml_errors_name_field_value_and_remedy() {
         (
             &lists,
             "hello",
-            "expected a mapping of the fields of my_msgs/msg/Lists, found hello",
+            "expected a mapping {NAME: VALUE} of the fields of my_msgs/msg/Lists, found hello",
         ),
     ] {
         let error = DynamicMessage::from_yaml(ty, text).unwrap_err();

@@ -237,7 +237,8 @@ def _print_checked(path: str, plan: Plan, is_json: bool) -> int:
         print(f'warning: not known before it runs: {reason}', file=sys.stderr)
     for reason in plan.warnings:
         print(f'warning: {reason}', file=sys.stderr)
-    print(f'{path}: no errors; {count} processes, {files} files')
+    processes = 'process' if count == 1 else 'processes'
+    print(f"{path}: no errors; {count} {processes}, {files} file{'s' * (files != 1)}")
     return 0
 
 

@@ -19,6 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pteros_msg::regular_file;
+use pteros_msg::suggest::is_slip_of;
 use pteros_msg::yaml::{YamlContent, YamlEntry, YamlNode, YamlPosition};
 
 use super::node_pattern::NodePattern;
@@ -208,6 +209,7 @@ impl ParameterRule {
 /// Largest parameter file in bytes.
 pub const PARAMETER_FILE_BYTES_MAX: u64 = 16 << 20;
 const PARAMETERS: &str = "ros__parameters";
+const SPELLING: &str = "write ros__parameters, with two underscores";
 const SHAPE: &str = "write NODE: {ros__parameters: {NAME: VALUE}}";
 
 struct FileParser<'f> {
@@ -266,8 +268,13 @@ impl FileParser<'_> {
                 YamlContent::Mapping(entries) => self.nodes(&path, entries)?,
                 _ => {
                     let found = value.found_text();
-                    let problem = format!("node \"{path}\" has {found} before {PARAMETERS}");
-                    return Err(self.error_at(value.place, problem, SHAPE));
+                    let misspelt = path.split('/').find(|part| is_slip_of(part, PARAMETERS));
+                    let problem = match misspelt {
+                        Some(part) => format!("\"{part}\" is misspelt"),
+                        None => format!("node \"{path}\" has {found} before {PARAMETERS}"),
+                    };
+                    let hint = misspelt.map_or(SHAPE, |_| SPELLING);
+                    return Err(self.error_at(value.place, problem, hint));
                 }
             }
         }
@@ -418,6 +425,14 @@ mod tests {
             (
                 "a:\n  speed: 1\n",
                 "robot.yaml:2:10: node \"/a/speed\" has 1 before ros__parameters; write NODE:",
+            ),
+            (
+                "a:\n  ros_parameters:\n    rate: 5\n",
+                "robot.yaml:3:11: \"ros_parameters\" is misspelt; write ros__parameters, with two",
+            ),
+            (
+                "/**:\n  ros__paramters:\n    a:\n      b: 5\n",
+                "\"ros__paramters\" is misspelt; write ros__parameters",
             ),
             (
                 "ros__parameters:\n  a: 1\n",
