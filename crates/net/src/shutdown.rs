@@ -77,8 +77,10 @@ pub fn shutdown_signal() -> io::Result<&'static ShutdownSignal> {
         interrupt: true,
         terminate: true,
     };
-    let installed = INSTALLED
-        .get_or_init(|| handle_shutdown_signals(both).map_err(|e| (e.kind(), e.to_string())));
+    let installed = INSTALLED.get_or_init(|| {
+        sys::end_at_second_signal();
+        handle_shutdown_signals(both).map_err(|e| (e.kind(), e.to_string()))
+    });
     match installed {
         Ok(()) => shutdown_request(),
         Err((kind, text)) => Err(io::Error::new(*kind, text.clone())),
@@ -87,6 +89,9 @@ pub fn shutdown_signal() -> io::Result<&'static ShutdownSignal> {
 
 /// Installs the handler for these signals, and puts back the handlers that the others had
 /// before ours. A signal that has ours already keeps it. Thread-safe.
+///
+/// No signal ends the process, as with the handlers of rcl, unless the program has called
+/// [`shutdown_signal`]: its own shutdown may take long.
 ///
 /// # Errors
 /// As [`shutdown_signal`].

@@ -8,7 +8,7 @@ use std::mem;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use nix::libc;
 
@@ -168,6 +168,8 @@ static FIRST_SIGNAL: AtomicU64 = AtomicU64::new(0);
 /// The same signal again, sooner than this after the first, is the same request.
 /// `timeout` signals its command and then the whole process group.
 const SAME_REQUEST_MS: u64 = 200;
+/// Whether another signal ends the process, if no handler was there before ours.
+static IS_FATAL_AGAIN: AtomicBool = AtomicBool::new(false);
 /// The previous handlers: leaked boxes, read by our handler.
 static PREVIOUS: [AtomicPtr<libc::sigaction>; 2] = [
     AtomicPtr::new(ptr::null_mut()),
@@ -182,6 +184,11 @@ pub(crate) fn signal_count() -> u32 {
 /// The number of the first signal since then; 0 without one.
 pub(crate) fn first_signal_number() -> u8 {
     FIRST_SIGNAL.load(Ordering::Acquire).to_le_bytes()[0]
+}
+
+/// Lets a second signal end the process.
+pub(crate) fn end_at_second_signal() {
+    IS_FATAL_AGAIN.store(true, Ordering::Release);
 }
 
 /// Counts a shutdown requested without a signal.
@@ -303,7 +310,7 @@ extern "C" fn on_signal(
     let noted = FIRST_SIGNAL.compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire);
     let first = noted.map_or_else(|first| first, |_| own);
     let is_same = first & 0xff == number && now.saturating_sub(first >> 8) < SAME_REQUEST_MS;
-    let again = earlier > 0 && !is_same;
+    let again = IS_FATAL_AGAIN.load(Ordering::Acquire) && earlier > 0 && !is_same;
     let one = 1u64.to_ne_bytes();
     // SAFETY: the descriptor is an eventfd that is never closed; 8 bytes.
     unsafe { libc::write(NOTIFY_FD.load(Ordering::Acquire), one.as_ptr().cast(), 8) };
@@ -316,8 +323,8 @@ extern "C" fn on_signal(
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Calls the previous handler. Without one, the first signal is handled here alone
-/// and the second kills the process as usual.
+/// Calls the previous handler. Without one, the first signal is handled here alone,
+/// and the second kills the process as usual after [`end_at_second_signal`].
 ///
 /// A signal that was ignored (a script's background job inherits that) counts as one that
 /// had its default action: as with rclcpp, `kill -INT` ends a node however it was started.

@@ -1,6 +1,6 @@
 //! Parameter files and parameter values of the command line.
 
-use pteros::parameter::{ParameterFile, ParameterType, ParameterValue, TypingRule};
+use pteros::parameter::{ParameterFile, ParameterType, ParameterValue, TypingRule, tagged_scalar};
 use pteros_msg::yaml::{YamlContent, YamlNode, YamlPosition};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -150,7 +150,7 @@ fn yaml_object<'py>(py: Python<'py>, node: &YamlNode) -> PyResult<Bound<'py, PyA
             let value = match tag {
                 None if *quoted => Some(ParameterValue::String(text.as_str().into())),
                 None => Some(plain(text)),
-                Some(tag) => tagged(text, tag),
+                Some(tag) => tagged_scalar(text, tag),
             };
             let refused = || wrong(format!("'{text}' is no !!{}", tag.unwrap_or_default()));
             object(py, value.ok_or_else(refused)?)
@@ -168,21 +168,6 @@ fn plain(text: &str) -> ParameterValue {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => ParameterValue::NotSet,
         text => TypingRule::Yaml11.value_of(text),
-    }
-}
-
-/// The value of a scalar with one of YAML's own tags; `None` if it is not of that type.
-fn tagged(text: &str, tag: &str) -> Option<ParameterValue> {
-    match (tag, TypingRule::Yaml11.value_of(text)) {
-        ("str", _) => Some(ParameterValue::String(text.into())),
-        ("null", _) => Some(ParameterValue::NotSet),
-        ("bool", value @ ParameterValue::Bool(_))
-        | ("int", value @ ParameterValue::Integer(_))
-        | ("float", value @ ParameterValue::Double(_)) => Some(value),
-        // As Python's float() and int(), which PyYAML calls for a tag.
-        ("float", _) => text.trim().parse().ok().map(ParameterValue::Double),
-        ("int", _) => text.trim().parse().ok().map(ParameterValue::Integer),
-        _ => None,
     }
 }
 

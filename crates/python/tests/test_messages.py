@@ -14,8 +14,8 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseWithCovariance
 from rcl_interfaces.msg import Log
 from rosidl_runtime_py import set_message_fields
-from sensor_msgs.msg import Image, PointCloud2
-from std_msgs.msg import Header, String, UInt8MultiArray
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import Float64MultiArray, Header, String, UInt8MultiArray
 from std_srvs.srv import SetBool
 from example_interfaces.action import Fibonacci
 from test_msgs.msg import (
@@ -268,6 +268,27 @@ def _with_scalars(numpy):
          Float32MultiArray(data=[1.0] * 3), Float32MultiArray(data=[1.0] * 4)),
         (Strings(string_value=numpy.str_('x')), Strings(string_value='x'), Strings()),
     ]
+
+
+def test_fields_take_arrays_of_one_dimension():
+    numpy = pytest.importorskip('numpy')
+    for kind, dtype in ((Float64MultiArray, 'float64'), (UInt8MultiArray, 'uint8')):
+        for shape in ((2, 3), (1, 3), (2, 2, 2), ()):
+            with pytest.raises(TypeError):
+                kind(data=numpy.ones(shape, dtype=dtype))
+        message = kind()
+        with pytest.raises(TypeError):
+            message.data = numpy.ones((2, 3), dtype=dtype)
+        assert len(message.data) == 0
+        for data in (numpy.ones((2, 3), dtype=dtype).ravel(), numpy.ones(12, dtype=dtype)[::2]):
+            message.data = data
+            assert list(message.data) == [1] * 6
+        message.data = numpy.ones((0, 3), dtype=dtype)
+        assert len(message.data) == 0
+    for value in (numpy.eye(3), numpy.ones((9, 1)), numpy.ones((1, 9)), [[1.0] * 3] * 3):
+        with pytest.raises(ValueError, match='one dimension of 9'):
+            CameraInfo(k=value)
+    assert list(CameraInfo(k=numpy.eye(3).ravel()).k) == list(numpy.eye(3).ravel())
 
 
 def test_messages_with_scalars_of_numpy_compare_as_others():

@@ -283,7 +283,8 @@ fn unknown(kind: u32) -> Failure {
     )
 }
 
-/// Initializes an event of an endpoint.
+/// Initializes an event of an endpoint, also one that was initialized before, as other
+/// middlewares do. An event owns nothing.
 ///
 /// # Safety
 /// The contract of rmw (lib.rs).
@@ -295,9 +296,6 @@ pub(crate) unsafe fn init(
 ) -> Outcome {
     // SAFETY: the contract of rmw (lib.rs).
     let event = unsafe { non_null_mut(event, "rmw_event") }?;
-    if !event.implementation_identifier.is_null() {
-        return Err(Failure::argument("the event is initialized already"));
-    }
     if !is_known {
         return Err(unknown(event_type));
     }

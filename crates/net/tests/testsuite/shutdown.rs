@@ -54,10 +54,21 @@ fn child() {
     println!("asked again");
 }
 
-/// Handles one signal, then the other, then none.
+/// Handles both signals, then one, then the other, then none.
 fn handle_by_choice() {
     use nix::sys::signal::{Signal, raise};
     let request = shutdown_request().expect("a descriptor");
+    let both = ShutdownSignals {
+        interrupt: true,
+        terminate: true,
+    };
+    handle_shutdown_signals(both).expect("handle");
+    // The first one counts. No other one ends a process that has chosen.
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGINT] {
+        raise(signal).expect("raise");
+        assert_eq!(request.received().map(|first| first.name()), Some("SIGINT"));
+    }
+    request.clear();
     for (interrupt, terminate) in [(false, false), (true, false), (false, true), (false, false)] {
         let signals = ShutdownSignals {
             interrupt,
@@ -149,7 +160,7 @@ fn after_a_clear_the_next_signal_requests_shutdown_again() {
 }
 
 #[test]
-fn only_the_chosen_signals_request_shutdown_and_the_others_have_their_handlers_back() {
+fn chosen_signals_request_shutdown_and_end_nothing_and_the_others_have_their_handlers_back() {
     let (mut child, mut lines) = start("by choice");
     expect(&mut lines, "handled by choice");
     assert!(child.wait().expect("wait").success());

@@ -71,7 +71,8 @@ def to_array(code, value):
     is_float = code in 'fd'
     same = (letter in 'fd') if is_float else (
         letter in 'bhilq' if code.islower() else letter in 'BHILQc')
-    if same and view.itemsize == made.itemsize and view.c_contiguous:
+    # An array of rows is no sequence of numbers.
+    if same and view.itemsize == made.itemsize and view.c_contiguous and view.ndim == 1:
         made.frombytes(view.cast('B') if view.nbytes else b'')
         return made
     return array.array(code, value)
@@ -84,6 +85,10 @@ def to_fixed_array(dtype, code, count, value):
         made = to_array(code, value)
     else:
         made = module.array(value, dtype=dtype)
+        if made.ndim != 1:
+            raise ValueError(
+                f'an array of shape {made.shape}, but the field has one dimension of {count}; '
+                'give it the result of ravel()')
     if len(made) != count:
         raise ValueError(f'{len(made)} elements, but the field has exactly {count}')
     return made

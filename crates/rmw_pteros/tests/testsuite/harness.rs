@@ -552,10 +552,15 @@ impl Party {
     /// An event of a publisher.
     pub fn event(&self, publisher: *mut Publisher, kind: u32) -> Event {
         let mut event: Event = zeroed();
-        // SAFETY: a publisher, and an event before its initialization.
-        let code = unsafe { rmw_publisher_event_init(&mut event, publisher, kind) };
-        assert_eq!(code, ret::OK);
+        self.init_event(&mut event, publisher, kind);
         event
+    }
+
+    /// Initializes an event of a publisher, also for the second time.
+    pub fn init_event(&self, event: &mut Event, publisher: *mut Publisher, kind: u32) {
+        // SAFETY: a publisher and an event.
+        let code = unsafe { rmw_publisher_event_init(event, publisher, kind) };
+        assert_eq!(code, ret::OK);
     }
 
     /// Receives for a millisecond, or until the event is there. Returns whether it is.

@@ -43,6 +43,16 @@ impl AskedEndpoints {
         }
     }
 
+    /// Whether a participant has an SEDP endpoint, which must answer a question. One
+    /// without has no endpoints to discover, and need not answer.
+    pub(crate) fn can_answer(peer: &ParticipantData) -> bool {
+        let sedp = spdp::PUBLICATIONS_ANNOUNCER
+            | spdp::PUBLICATIONS_DETECTOR
+            | spdp::SUBSCRIPTIONS_ANNOUNCER
+            | spdp::SUBSCRIPTIONS_DETECTOR;
+        peer.builtin_endpoints & sedp != 0
+    }
+
     /// The endpoints that were asked now or before.
     pub(crate) const fn or(self, before: Self) -> Self {
         Self {

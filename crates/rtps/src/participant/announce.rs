@@ -258,6 +258,11 @@ impl Participant {
             self.stats.impersonation.tally();
             return;
         }
+        if self.is_same_host_peer(prefix) {
+            // Every local user can send it from this address; it announces its end on
+            // the host.
+            return;
+        }
         let secured = self.secured.as_ref();
         if secured.is_some_and(|own| own.ignores_plain_announcements(prefix)) {
             // Anyone can send it; only its secured dispose or its lease counts.

@@ -111,11 +111,13 @@ impl UnvalidatedParticipant {
     }
 
     /// Whether it has announced itself for so long and answers nothing. One with an
-    /// identity need not answer a participant without security.
+    /// identity need not answer a participant without security, and one without SEDP has
+    /// nothing that answers.
     fn is_silent(&self, now: Instant, span: Duration) -> bool {
         let is_old = now.since(self.since) >= span;
         let has_probes = self.probes_sent >= SILENT_PROBES;
-        is_old && has_probes && !self.is_awaited() && !has_identity_token(&self.data)
+        let must_answer = AskedEndpoints::can_answer(&self.data) && !has_identity_token(&self.data);
+        is_old && has_probes && !self.is_awaited() && must_answer
     }
 
     /// The bytes that may still be sent to it.

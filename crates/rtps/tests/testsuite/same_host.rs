@@ -2,16 +2,20 @@
 //! WLP: they match, notice changes and removals, and send no datagram.
 
 use pteros_test_support::rtps::domain;
+use pteros_test_support::rtps::packet::{Packet, Plist};
 
 use domain::{Domain, GROUP, address, config, endpoint, prefix};
+use pteros_rtps::discovery::data::ParticipantMessageData;
 use pteros_rtps::id::{EntityId, Guid};
 use pteros_rtps::locator::{Locator, OwnAddress};
+use pteros_rtps::outbox::Outbox;
 use pteros_rtps::participant::{
-    Announcement, Announcements, LocalLinks, LostReason, ParticipantConfig, ParticipantEvent,
-    RemoteEndpoint,
+    Announcement, Announcements, LocalLinks, LostReason, Participant, ParticipantConfig,
+    ParticipantEvent, RemoteEndpoint,
 };
 use pteros_rtps::qos::{EndpointQos, Liveliness};
 use pteros_rtps::time::Duration;
+use pteros_rtps::wire::pid;
 
 /// A participant with on-host announcements, which sends no SPDP announcement.
 fn with_announcements(index: usize) -> ParticipantConfig {
@@ -226,6 +230,72 @@ fn announcements_are_accepted_for_their_author_only() {
         machine.remote_endpoint(writer).map(RemoteEndpoint::topic),
         Some("rt/a")
     );
+}
+
+/// Every local user can send from the address of a same-host peer, so a datagram in its
+/// name changes nothing: an end, a move, endpoints, their ends, acknowledgements.
+#[test]
+fn discovery_datagrams_in_the_name_of_a_same_host_peer_change_nothing() {
+    let mut domain = same_host_pair(2);
+    let writer = domain.add_writer(0, "rt/chatter", EndpointQos::default());
+    let reader = domain.add_reader(1, "rt/chatter", EndpointQos::default());
+    deliver_announcements(&mut domain);
+    let known = domain.nodes[1].machine.participant(prefix(0, 0)).cloned();
+    let before = domain.nodes[1].events.len();
+    let elsewhere = Locator {
+        port: 60_000,
+        ..address(0)
+    };
+    for at in [address(0), elsewhere, address(1)] {
+        for forged in forged_discovery(&mut domain, writer) {
+            domain.deliver(1, Some(at), &forged);
+            domain.flush(1);
+        }
+    }
+    domain.run_for(Duration::from_secs(2));
+    let events = domain.nodes[1].events.get(before..);
+    assert_eq!(events, Some(&[][..]));
+    assert_eq!(domain.matches(1), [(reader, writer)]);
+    let machine = &domain.nodes[1].machine;
+    assert_eq!(machine.participant(prefix(0, 0)).cloned(), known);
+    assert_eq!(machine.remote_endpoints().count(), 1);
+}
+
+/// Datagrams of node 0 about its end and its writer, as a forger writes them.
+fn forged_discovery(domain: &mut Domain, writer: Guid) -> Vec<Vec<u8>> {
+    let sedp = EntityId::SEDP_PUBLICATIONS_WRITER;
+    let pair = (EntityId::SEDP_SUBSCRIPTIONS_READER, sedp);
+    let packet = || Packet::from(prefix(0, 0));
+    let other = endpoint(writer, "rt/chatter", "Other", EndpointQos::default());
+    let new = prefix(0, 0).with(EntityId::new([0, 9, 9], EntityId::KIND_WRITER_NO_KEY));
+    let new = endpoint(new, "rt/chatter", "T", EndpointQos::default());
+    let ended = Plist::inline()
+        .with(pid::KEY_HASH, &writer.to_bytes())
+        .with(pid::STATUS_INFO, &[0, 0, 0, 3])
+        .end();
+    let alive = ParticipantMessageData::liveliness(prefix(0, 0), Liveliness::Automatic);
+    let mut forged = vec![
+        packet().data(sedp, 1, &other.encode()).0,
+        packet().data(sedp, 2, &new.encode()).0,
+        packet().data_with_qos(sedp, 3, &ended, &[]).0,
+        packet().heartbeat(sedp, 5, 9, 7).0,
+        packet().gap(sedp, 1, 9, 0, &[]).0,
+        packet().to(prefix(1, 0)).acknack(pair, 9, 0, &[], 7).0,
+        packet().data(EntityId::WLP_WRITER, 1, &alive.encode()).0,
+    ];
+    // It moves, and it ends.
+    let moved = ParticipantConfig {
+        metatraffic_unicast: vec![address(5)],
+        default_unicast: vec![address(5)],
+        ..config(0, 0)
+    };
+    let mut leaving = Participant::new(domain.now, moved);
+    let mut out = Outbox::new();
+    leaving.poll_transmit(domain.now, &mut out);
+    leaving.shut_down(domain.now, &mut out);
+    forged.extend(out.iter().map(|datagram| datagram.parts.concat()));
+    assert!(forged.len() >= 9);
+    forged
 }
 
 /// Many participants of one host announce themselves rarely to the network. The first

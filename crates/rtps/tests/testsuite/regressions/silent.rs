@@ -183,6 +183,16 @@ fn a_participant_is_discovered_by_any_question_that_it_answers() {
         (0xc3f, false, true),
         // An SEDP reader of subscriptions only.
         (0x25, true, true),
+        // SEDP readers only: both, or one of them.
+        (0x29, true, false),
+        (0x2b, true, true),
+        (0x9, true, false),
+        (0x21, true, false),
+        (0xc28, true, false),
+        // A reader and a writer of the same kind, and of different kinds.
+        (0x31, true, false),
+        (0xd, false, true),
+        (0x19, false, true),
     ] {
         let mut harness = DiscoveryHarness::new();
         let mut foreign = Foreign::new(endpoints, answers_heartbeats, answers_acknacks);
@@ -247,6 +257,19 @@ fn a_participant_with_an_identity_is_not_told() {
         foreign.run(&mut harness, 9_000);
         let machine = &harness.domain.nodes[0].machine;
         assert_eq!(machine.unvalidated_count(), 1, "{endpoints:x}");
+        assert_eq!(machine.silent_participants().count(), 0, "{endpoints:x}");
+        assert_eq!(told_silent(&harness), 0, "{endpoints:x}");
+    }
+}
+
+/// It has no endpoint to discover: only SPDP, or the participant message endpoints too.
+#[test]
+fn a_participant_without_sedp_is_not_told() {
+    for endpoints in [0, 0x1, 0x3, 0x400, 0x401, 0xc03, 0x3000] {
+        let mut harness = DiscoveryHarness::new();
+        let mut foreign = Foreign::new(endpoints, true, true);
+        foreign.run(&mut harness, 9_000);
+        let machine = &harness.domain.nodes[0].machine;
         assert_eq!(machine.silent_participants().count(), 0, "{endpoints:x}");
         assert_eq!(told_silent(&harness), 0, "{endpoints:x}");
     }
