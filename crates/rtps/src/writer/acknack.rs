@@ -47,18 +47,18 @@ impl Writer {
             self.stats.unknown_readers.tally();
             return;
         };
-        if reader.is_acknack_unconfirmed(now, acknack, end) {
+        if reader.counts.is_acknack_unconfirmed(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
             if needs_heartbeat(acknack, end) {
                 answer(reader, now, &mut self.pending, &mut self.timers);
             }
             return;
         }
-        if reader.forgets_forged_acknack(acknack.count) {
+        if reader.counts.forgets_forged_acknack(acknack.count) {
             reader.reset_detector = None;
         }
-        let count_went_back = reader.count_went_back(acknack.count);
-        if !reader.accepts_acknack(now, acknack.count) {
+        let count_went_back = reader.counts.count_went_back(acknack.count);
+        if !reader.counts.accepts_acknack(now, acknack.count) {
             self.stats.duplicates.tally();
             return;
         }
@@ -83,7 +83,7 @@ impl Writer {
                 }
             }
         }
-        let is_first = reader.note_acknack(acknack);
+        let is_first = reader.counts.note_acknack(acknack);
         let destination = reader.destination;
         let mut crossing = suppression;
         let was_silent = self
@@ -111,7 +111,7 @@ impl Writer {
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;
         reader.progress.end_stall(progress, guid, &mut self.events);
-        reader.begin_round_if_idle();
+        reader.requests.begin_round_if_idle();
         if let Some(destination) = self.destinations.get_mut(destination) {
             let sizes = ChangeSizes::new(&self.history, self.sample_bytes_mean);
             let ahead = reader.proof.note_request(&acknack.state, end, sizes);
@@ -122,27 +122,28 @@ impl Writer {
         // reader need not repeat them.
         let mut requested = acknack.state;
         if crossing > suppression {
-            let recent = &reader.recently_served;
+            let recent = &reader.requests.recently_served;
             requested = recent.without_samples(now, crossing, requested);
         }
-        for pending in reader.requested.iter() {
+        for pending in reader.requests.samples.iter() {
             if pending >= requested.base() {
                 requested.insert(pending);
             }
         }
-        reader.requested = requested;
-        reader.irrelevant_declared = false;
+        reader.requests.samples = requested;
+        reader.requests.irrelevant_declared = false;
         if !acknack.is_final {
             answer(reader, now, &mut self.pending, &mut self.timers);
         }
-        reader.fragments.remove_below(SequenceNumber(base));
-        if reader.has_requests() {
-            reader.retransmit_at = now.max(reader.last_retransmission.after(suppression));
-            if reader.retransmit_at > now {
+        reader.requests.fragments.remove_below(SequenceNumber(base));
+        if reader.requests.is_pending() {
+            reader.requests.retransmit_at =
+                now.max(reader.requests.last_retransmission.after(suppression));
+            if reader.requests.retransmit_at > now {
                 self.stats.requests_suppressed.tally();
             }
             self.timers
-                .set_no_later(TIMER_RETRANSMISSION, reader.retransmit_at);
+                .set_no_later(TIMER_RETRANSMISSION, reader.requests.retransmit_at);
             self.pending.any = true;
         }
         if is_first {
@@ -169,11 +170,11 @@ impl Writer {
             self.stats.unknown_readers.tally();
             return;
         };
-        if reader.is_nack_frag_unconfirmed(now, nack.count) {
+        if reader.counts.is_nack_frag_unconfirmed(now, nack.count) {
             self.stats.unconfirmed_acks.tally();
             return;
         }
-        if !reader.accepts_nack_frag(now, nack.count) {
+        if !reader.counts.accepts_nack_frag(now, nack.count) {
             self.stats.duplicates.tally();
             return;
         }
@@ -181,7 +182,7 @@ impl Writer {
         if nack.sequence.0 >= end || nack.state.is_empty() {
             return;
         }
-        reader.begin_round_if_idle();
+        reader.requests.begin_round_if_idle();
         let change = self.history.find(nack.sequence);
         let relevant = change.filter(|change| reader.is_relevant(change));
         let noted = if let Some(change) = relevant {
@@ -190,7 +191,7 @@ impl Writer {
             let more = if nack.sequence.0 < reader.acked {
                 0
             } else {
-                reader.note_proved_fragments(nack.sequence, &set)
+                reader.requests.note_proved_fragments(nack.sequence, &set)
             };
             if more > 0 {
                 reader.progress.note_received(now);
@@ -203,23 +204,24 @@ impl Writer {
                 destination.credit.earn(bytes, self.sample_bytes_mean);
                 let crossing = destination.round_trip.crossing_time(suppression);
                 if crossing > suppression {
-                    let recent = &reader.recently_served;
+                    let recent = &reader.requests.recently_served;
                     set = recent.without_fragments(now, crossing, nack.sequence, set);
                 }
             }
             if set.is_empty() {
                 return;
             }
-            reader.request_fragments(nack.sequence, set)
+            reader.requests.request_fragments(nack.sequence, set)
         } else {
             // Removed meanwhile (its lifespan, say): a GAP declares that, or the
             // reader would request it for ever.
-            reader.request_sample(nack.sequence)
+            reader.requests.request_sample(nack.sequence)
         };
         if noted {
-            reader.retransmit_at = now.max(reader.last_retransmission.after(suppression));
+            reader.requests.retransmit_at =
+                now.max(reader.requests.last_retransmission.after(suppression));
             self.timers
-                .set_no_later(TIMER_RETRANSMISSION, reader.retransmit_at);
+                .set_no_later(TIMER_RETRANSMISSION, reader.requests.retransmit_at);
             self.pending.any = true;
         }
     }

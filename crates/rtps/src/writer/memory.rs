@@ -21,7 +21,10 @@ impl Writer {
         let samples_max = self.retention.samples_max_of(is_keyed);
         // One more while it is partly sent to its first reader.
         let partly_sent = usize::from(!self.is_keep_all() && self.cursor.is_partly_sent());
-        let requests = self.readers.iter().map(|reader| reader.fragments.len());
+        let requests = self
+            .readers
+            .iter()
+            .map(|reader| reader.requests.fragments.len());
         [
             (
                 "history samples",

@@ -4,7 +4,8 @@
 
 use super::Writer;
 use super::data_encoder::{BurstBudget, DataEncoder};
-use super::proxy::{PartlySentSample, ReaderProxy};
+use super::proxy::ReaderProxy;
+use super::requested_changes::PartlySentSample;
 use crate::interval::NumberRun;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
@@ -24,7 +25,7 @@ impl Writer {
         let Some(reader) = self.readers.get(at) else {
             return true;
         };
-        if !reader.has_requests() || reader.retransmit_at > now {
+        if !reader.requests.is_pending() || reader.requests.retransmit_at > now {
             return true;
         }
         if budget.is_exhausted(out) {
@@ -42,7 +43,7 @@ impl Writer {
         } else {
             usize::MAX
         };
-        if left == 0 && !reader.continues_first_transmission() {
+        if left == 0 && !reader.requests.continues_first_transmission() {
             let again = destination.credit.next_at(now);
             self.stats.requests_limited.tally();
             self.schedule_retransmission(at, again);
@@ -51,15 +52,19 @@ impl Writer {
         let is_probe = is_limited && !destination.credit.has_credit();
         let destination = reader.destination;
         // Once per request: a slow retransmission takes many bursts.
-        if !reader.irrelevant_declared {
+        if !reader.requests.irrelevant_declared {
             self.declare_irrelevant(at, out, budget);
         }
-        while let Some(sequence) = self.readers.get(at).and_then(ReaderProxy::next_request) {
+        while let Some(sequence) = self
+            .readers
+            .get(at)
+            .and_then(|of| of.requests.next_request())
+        {
             let has_credit = left > 0 && !is_probe;
             let is_first = self
                 .readers
                 .get(at)
-                .is_some_and(|reader| reader.is_first_transmission(sequence, has_credit));
+                .is_some_and(|reader| reader.requests.is_first_transmission(sequence, has_credit));
             let limit = if is_first { usize::MAX } else { left };
             if limit == 0 {
                 break;
@@ -73,15 +78,15 @@ impl Writer {
             }
             if let Some(reader) = self.readers.get_mut(at) {
                 reader.proof.note_sent(bytes);
-                if reader.partly_sent.sequence == sequence {
-                    reader.partly_sent.is_first = is_first;
+                if reader.requests.partly_sent.sequence == sequence {
+                    reader.requests.partly_sent.is_first = is_first;
                 }
             }
             if !is_served && left > 0 {
                 return false;
             }
             if let Some(reader) = self.readers.get_mut(at).filter(|_| is_served) {
-                reader.note_served(sequence);
+                reader.requests.note_served(sequence);
             } else if budget.is_exhausted(out) {
                 return false;
             } else {
@@ -94,8 +99,8 @@ impl Writer {
         }
         self.schedule_retransmission(at, again);
         if let Some(reader) = self.readers.get_mut(at) {
-            reader.round_served_below = SequenceNumber::FIRST;
-            reader.last_retransmission = now;
+            reader.requests.round_served_below = SequenceNumber::FIRST;
+            reader.requests.last_retransmission = now;
             // Its answer shows at once whether the retransmission arrived.
             reader.heartbeat_due = true;
         }
@@ -105,13 +110,13 @@ impl Writer {
     /// Serves the remaining requests of a reader at `again`.
     fn schedule_retransmission(&mut self, at: usize, again: Instant) {
         if let Some(reader) = self.readers.get_mut(at) {
-            reader.retransmit_at = if reader.has_requests() {
+            reader.requests.retransmit_at = if reader.requests.is_pending() {
                 again
             } else {
                 Instant::FAR_FUTURE
             };
             self.timers
-                .set_no_later(super::TIMER_RETRANSMISSION, reader.retransmit_at);
+                .set_no_later(super::TIMER_RETRANSMISSION, reader.requests.retransmit_at);
         }
     }
 
@@ -126,15 +131,19 @@ impl Writer {
         out: &mut Outbox,
         budget: &mut BurstBudget,
     ) -> bool {
-        let is_whole = |reader: &ReaderProxy| reader.requested.contains(sequence);
+        let is_whole = |reader: &ReaderProxy| reader.requests.samples.contains(sequence);
         if self.readers.get(at).is_some_and(is_whole) {
             if !self.retransmit_sample(at, sequence, None, out, budget) {
                 return false;
             }
             if let Some(reader) = self.readers.get_mut(at) {
-                reader.requested.remove(sequence);
-                reader.served_whole_through = reader.served_whole_through.max(sequence);
-                reader.recently_served.note_sample(now, crossing, sequence);
+                reader.requests.samples.remove(sequence);
+                reader.requests.served_whole_through =
+                    reader.requests.served_whole_through.max(sequence);
+                reader
+                    .requests
+                    .recently_served
+                    .note_sample(now, crossing, sequence);
             }
         }
         self.retransmit_fragments(at, now, sequence, out, budget)
@@ -146,9 +155,9 @@ impl Writer {
         let Some(reader) = self.readers.get(at) else {
             return;
         };
-        let mut wanted = SequenceSet::empty(reader.requested.base());
+        let mut wanted = SequenceSet::empty(reader.requests.samples.base());
         let mut gap: Option<Gap> = None;
-        for sequence in reader.requested.iter() {
+        for sequence in reader.requests.samples.iter() {
             let number = sequence.0;
             if number >= self.cursor.number {
                 // Not sent yet.
@@ -203,8 +212,8 @@ impl Writer {
             self.stats.gaps.tally();
         }
         if let Some(reader) = self.readers.get_mut(at) {
-            reader.requested = wanted;
-            reader.irrelevant_declared = true;
+            reader.requests.samples = wanted;
+            reader.requests.irrelevant_declared = true;
         }
     }
 
@@ -239,14 +248,14 @@ impl Writer {
             may_omit_info_dst: false,
             converted: destination.converted(change),
         };
-        let partly_sent = reader.partly_sent;
+        let partly_sent = reader.requests.partly_sent;
         let from = if partly_sent.sequence == sequence {
             partly_sent.next_fragment
         } else {
             0
         };
         let next = encoder.send(change, from, out, budget, &mut self.stats);
-        reader.partly_sent = match next {
+        reader.requests.partly_sent = match next {
             Some(next_fragment) => PartlySentSample {
                 sequence,
                 next_fragment,
@@ -290,7 +299,7 @@ impl Writer {
             may_omit_info_dst: false,
             converted: destination.converted(change),
         };
-        if reader.fragments.first_mut(sequence).is_none() {
+        if reader.requests.fragments.first_mut(sequence).is_none() {
             return true;
         }
         if destination.route.is_shared_memory() {
@@ -304,7 +313,7 @@ impl Writer {
             return true;
         }
         let total = encoder.fragments_total(change);
-        while let Some(set) = reader.fragments.first_mut(sequence) {
+        while let Some(set) = reader.requests.fragments.first_mut(sequence) {
             let mut rest = set.iter().filter(|number| (1..=total).contains(&number.0));
             while let Some(number) = rest.next() {
                 if budget.is_exhausted(out) {
@@ -317,8 +326,11 @@ impl Writer {
                 self.stats.fragments_retransmitted.tally();
             }
             let served = *set;
-            reader.recently_served.note_fragments(now, sequence, served);
-            reader.fragments.remove_first(sequence);
+            reader
+                .requests
+                .recently_served
+                .note_fragments(now, sequence, served);
+            reader.requests.fragments.remove_first(sequence);
         }
         true
     }
