@@ -6,6 +6,7 @@
 //! retransmitted. An acknowledgement also proves bytes: they are the credit for
 //! retransmissions (`writer/retransmission_credit.rs`).
 
+use super::matched_readers::MatchedReaders;
 use super::pending_sends::PendingSends;
 use super::proxy::ReaderProxy;
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
@@ -19,30 +20,13 @@ use crate::timer::Timers;
 use crate::wire::{AckNack, NackFrag};
 
 impl Writer {
-    /// Answers the ACKNACKs that came soon after another. O(readers).
-    pub(super) fn send_deferred_answers(&mut self, now: Instant) {
-        let mut next = Instant::FAR_FUTURE;
-        for reader in self.readers.iter_mut() {
-            let Some(due) = reader.ack_answer.deferred_until() else {
-                continue;
-            };
-            if due <= now && reader.ack_answer.ask(now).is_none() {
-                reader.heartbeat_due = true;
-                self.pending.any = true;
-            } else {
-                next = next.min(due);
-            }
-        }
-        self.timers.set(TIMER_ANSWER, next);
-    }
-
     /// Handles an ACKNACK from a reader of participant `from`.
     pub fn handle_acknack(&mut self, now: Instant, from: GuidPrefix, acknack: &AckNack) {
         self.clock = now;
         let guid = from.with(acknack.reader);
-        let end = self.cursor.number;
+        let end = self.transmission.cursor.number;
         let suppression = self.config.nack_suppression;
-        let reader = self.readers.find_mut(guid);
+        let reader = self.matched.proxies.find_mut(guid);
         let Some(reader) = reader.filter(|reader| reader.reliable) else {
             self.stats.unknown_readers.tally();
             return;
@@ -50,7 +34,12 @@ impl Writer {
         if reader.counts.is_acknack_unconfirmed(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
             if needs_heartbeat(acknack, end) {
-                answer(reader, now, &mut self.pending, &mut self.timers);
+                answer(
+                    reader,
+                    now,
+                    &mut self.transmission.pending,
+                    &mut self.timers,
+                );
             }
             return;
         }
@@ -86,34 +75,35 @@ impl Writer {
         let is_first = reader.counts.note_acknack(acknack);
         let destination = reader.destination;
         let mut crossing = suppression;
-        let was_silent = self
-            .destinations
-            .get_mut(destination)
-            .is_some_and(|destination| {
-                let state = &acknack.state;
-                let requests = !state.is_empty();
-                destination
-                    .round_trip
-                    .note_acknack(now, state.base().0, requests);
-                crossing = destination.round_trip.crossing_time(suppression);
-                destination
-                    .heartbeat_schedule
-                    .note_acknack(&self.config.heartbeat)
-            });
-        if is_first && acknack.state.base() <= self.last {
+        let was_silent =
+            self.matched
+                .destinations
+                .get_mut(destination)
+                .is_some_and(|destination| {
+                    let state = &acknack.state;
+                    let requests = !state.is_empty();
+                    destination
+                        .round_trip
+                        .note_acknack(now, state.base().0, requests);
+                    crossing = destination.round_trip.crossing_time(suppression);
+                    destination
+                        .heartbeat_schedule
+                        .note_acknack(&self.config.heartbeat)
+                });
+        if is_first && acknack.state.base() <= self.cache.last {
             // A heartbeat may now name what was written meanwhile. (A reader that
             // only knows our announcement gets a heartbeat below, although the
             // match sent one: that may have come before it knew us.)
             reader.heartbeat_due = true;
-            self.pending.any = true;
+            self.transmission.pending.any = true;
         }
         // No reader can have unsent changes.
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;
         reader.progress.end_stall(progress, guid, &mut self.events);
         reader.requests.begin_round_if_idle();
-        if let Some(destination) = self.destinations.get_mut(destination) {
-            let sizes = ChangeSizes::new(&self.history, self.sample_bytes_mean);
+        if let Some(destination) = self.matched.destinations.get_mut(destination) {
+            let sizes = ChangeSizes::new(&self.cache.history, self.cache.sample_bytes_mean);
             let ahead = reader.proof.note_request(&acknack.state, end, sizes);
             let fragment = usize::from(self.config.fragment_size.network);
             destination.note_progress(reader, (base, ahead), sizes, fragment);
@@ -133,7 +123,12 @@ impl Writer {
         reader.requests.samples = requested;
         reader.requests.irrelevant_declared = false;
         if !acknack.is_final {
-            answer(reader, now, &mut self.pending, &mut self.timers);
+            answer(
+                reader,
+                now,
+                &mut self.transmission.pending,
+                &mut self.timers,
+            );
         }
         reader.requests.fragments.remove_below(SequenceNumber(base));
         if reader.requests.is_pending() {
@@ -144,17 +139,22 @@ impl Writer {
             }
             self.timers
                 .set_no_later(TIMER_RETRANSMISSION, reader.requests.retransmit_at);
-            self.pending.any = true;
+            self.transmission.pending.any = true;
         }
         if is_first {
             self.update_destinations();
         }
         if was_silent {
             // The reader is back.
-            self.schedule_heartbeat_to(destination, now.after(self.config.heartbeat.period));
+            let config = &self.config.heartbeat;
+            let at = now.after(config.period);
+            self.matched
+                .schedule_heartbeat_to(destination, at, config, &mut self.timers);
         }
         if progress {
-            self.reset_heartbeat_backoff(destination);
+            if let Some(destination) = self.matched.destinations.get_mut(destination) {
+                destination.reset_heartbeat_backoff(&self.config.heartbeat);
+            }
             self.prune();
         }
     }
@@ -164,8 +164,8 @@ impl Writer {
         self.clock = now;
         let guid = from.with(nack.reader);
         let suppression = self.config.nack_suppression;
-        let end = self.cursor.number;
-        let reader = self.readers.find_mut(guid);
+        let end = self.transmission.cursor.number;
+        let reader = self.matched.proxies.find_mut(guid);
         let Some(reader) = reader.filter(|reader| reader.reliable) else {
             self.stats.unknown_readers.tally();
             return;
@@ -183,7 +183,7 @@ impl Writer {
             return;
         }
         reader.requests.begin_round_if_idle();
-        let change = self.history.find(nack.sequence);
+        let change = self.cache.history.find(nack.sequence);
         let relevant = change.filter(|change| reader.is_relevant(change));
         let noted = if let Some(change) = relevant {
             let mut set = nack.state;
@@ -196,12 +196,12 @@ impl Writer {
             if more > 0 {
                 reader.progress.note_received(now);
             }
-            if let Some(destination) = self.destinations.get_mut(reader.destination) {
+            if let Some(destination) = self.matched.destinations.get_mut(reader.destination) {
                 let bytes = usize::from(change.fragment_size)
                     .saturating_mul(usize::try_from(more).unwrap_or(0));
                 let bytes = bytes.min(change.payload.len());
                 reader.proof.note_fragments(bytes);
-                destination.credit.earn(bytes, self.sample_bytes_mean);
+                destination.credit.earn(bytes, self.cache.sample_bytes_mean);
                 let crossing = destination.round_trip.crossing_time(suppression);
                 if crossing > suppression {
                     let recent = &reader.requests.recently_served;
@@ -222,8 +222,32 @@ impl Writer {
                 now.max(reader.requests.last_retransmission.after(suppression));
             self.timers
                 .set_no_later(TIMER_RETRANSMISSION, reader.requests.retransmit_at);
-            self.pending.any = true;
+            self.transmission.pending.any = true;
         }
+    }
+}
+
+impl MatchedReaders {
+    /// Answers the ACKNACKs that came soon after another. O(readers).
+    pub(super) fn send_deferred_answers(
+        &mut self,
+        now: Instant,
+        pending: &mut PendingSends,
+        timers: &mut Timers<TIMERS>,
+    ) {
+        let mut next = Instant::FAR_FUTURE;
+        for reader in self.proxies.iter_mut() {
+            let Some(due) = reader.ack_answer.deferred_until() else {
+                continue;
+            };
+            if due <= now && reader.ack_answer.ask(now).is_none() {
+                reader.heartbeat_due = true;
+                pending.any = true;
+            } else {
+                next = next.min(due);
+            }
+        }
+        timers.set(TIMER_ANSWER, next);
     }
 }
 

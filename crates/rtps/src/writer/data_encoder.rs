@@ -7,6 +7,7 @@
 
 use bytes::Bytes;
 
+use super::burst_writer::BurstWriter;
 use super::config::Burst;
 use super::proxy::Destination;
 use crate::change::{ChangeKind, WriterChange};
@@ -101,27 +102,18 @@ impl DataEncoder<'_> {
         &self,
         change: &WriterChange,
         from: u32,
-        out: &mut Outbox,
-        budget: &mut BurstBudget,
-        stats: &mut WriterStats,
+        burst: &mut BurstWriter<'_>,
     ) -> Option<u32> {
         let total = self.datagram_count(change);
         if total <= 1 {
-            self.send_whole(change, out, budget, stats);
+            self.send_whole(change, burst);
             return None;
         }
         for index in from..total {
-            if budget.is_exhausted(out) {
+            if burst.is_exhausted() {
                 return Some(index);
             }
-            self.send_fragment(
-                change,
-                index,
-                index.saturating_add(1) == total,
-                out,
-                budget,
-                stats,
-            );
+            self.send_fragment(change, index, index.saturating_add(1) == total, burst);
         }
         None
     }
@@ -204,17 +196,11 @@ impl DataEncoder<'_> {
         budget.finish(message, stats);
     }
 
-    fn send_whole(
-        &self,
-        change: &WriterChange,
-        out: &mut Outbox,
-        budget: &mut BurstBudget,
-        stats: &mut WriterStats,
-    ) {
-        let mut message = self.begin(out, change, 0);
+    fn send_whole(&self, change: &WriterChange, burst: &mut BurstWriter<'_>) {
+        let mut message = self.begin(burst.out, change, 0);
         let head = data_head(self.writer.entity, self.reader, change);
         message.data(&head, self.payload(change));
-        self.finish(message, budget, stats);
+        self.finish(message, burst.budget, burst.stats);
     }
 
     pub fn send_fragment(
@@ -222,9 +208,7 @@ impl DataEncoder<'_> {
         change: &WriterChange,
         index: u32,
         is_last: bool,
-        out: &mut Outbox,
-        budget: &mut BurstBudget,
-        stats: &mut WriterStats,
+        burst: &mut BurstWriter<'_>,
     ) {
         let size = usize::from(change.fragment_size);
         let start = usize::try_from(index)
@@ -235,7 +219,7 @@ impl DataEncoder<'_> {
         if start >= end {
             return;
         }
-        let mut message = self.begin(out, change, index);
+        let mut message = self.begin(burst.out, change, index);
         let head = DataFragHead {
             reader: self.reader,
             writer: self.writer.entity,
@@ -253,9 +237,9 @@ impl DataEncoder<'_> {
         };
         message.data_frag(&head, payload.slice(start..end));
         if is_last {
-            self.finish(message, budget, stats);
+            self.finish(message, burst.budget, burst.stats);
         } else {
-            budget.finish(message, stats);
+            burst.budget.finish(message, burst.stats);
         }
     }
 }

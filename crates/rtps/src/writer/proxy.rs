@@ -217,6 +217,12 @@ impl Destination {
         }
     }
 
+    /// Resets the back-off after new data for it, or after its progress.
+    pub fn reset_heartbeat_backoff(&mut self, config: &HeartbeatConfig) {
+        let has_acknowledged = self.unconfirmed == 0;
+        self.heartbeat_schedule.reset(config, has_acknowledged);
+    }
+
     /// Notes that one of its readers acknowledged all below `base`, and `ahead` bytes
     /// beyond. That proves bytes, as credit for retransmissions; those of fragments
     /// are proved already.
