@@ -5,25 +5,22 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
-use crate::discovery::question::{AskedEndpoints, Question};
-use crate::discovery::spdp::{self, AnnouncementScope};
-use crate::id::{EntityId, GuidPrefix};
+use crate::discovery::question::AskedEndpoints;
+use crate::discovery::spdp;
+use crate::id::GuidPrefix;
 use crate::locator::Locator;
 use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::time::{Duration, Instant};
 use crate::wire::{AckNack, Data, Submessage};
 
-use super::peer::Peer;
+use super::authenticating::AuthenticatingParticipant;
+use super::paths::path_question;
 use super::unvalidated_participant::{
     ParticipantProbe, ProbeSizes, SourceCheck, UnvalidatedParticipant, check_source, route,
 };
 use super::{LostReason, Participant, ParticipantEvent};
 use crate::stats::Tally;
-
-/// The largest discovery datagram. IP fragments an announcement that exceeds the
-/// MTU, as with Fast DDS.
-const DATAGRAM_BYTES: usize = 63_000;
 
 /// Within this time the copies of an announcement come from all addresses of a host. The
 /// next announcement may be the first from another address.
@@ -62,11 +59,11 @@ impl Participant {
             self.stats.impersonation.tally();
             return;
         }
-        if !self.is_in_domain(&peer) {
+        if !self.config.is_in_domain(&peer) {
             self.stats.other_domain.tally();
             return;
         }
-        if self.is_same_host_peer(peer.prefix) {
+        if self.peers.is_same_host_peer(peer.prefix) {
             // Meant for others; it announces itself to us on the host.
             return;
         }
@@ -76,8 +73,7 @@ impl Participant {
                 .note_announcement(data.payload.len(), &self.config.limits);
             self.ask_announcing_address(now, peer.prefix, from);
         }
-        let secured = self.secured.as_ref();
-        if secured.is_some_and(|own| own.ignores_plain_announcements(peer.prefix)) {
+        if self.builtin.ignores_plain_announcements(peer.prefix) {
             return;
         }
         let source_check = check_source(from, &peer.metatraffic_unicast, &self.config.network);
@@ -94,15 +90,17 @@ impl Participant {
             // A source address is easily forged, so even a matching one must answer
             // first, as a new participant must. Until then the old locators hold.
         }
-        if !self.is_admissible(&peer) {
+        let (stats, events) = (&mut self.stats, &mut self.events);
+        let secured = self.builtin.secured.as_mut();
+        if secured.is_some_and(|own| !own.is_admissible(&peer, stats, events)) {
             return;
         }
         let is_known = self.peers.data(peer.prefix).is_some();
         if self.is_unproven_copy(now, &peer, from) {
             return;
         }
-        if !is_known && from.is_some_and(|from| self.is_off_link(&from)) {
-            self.note_off_link(&peer, from);
+        if !is_known && from.is_some_and(|from| self.config.is_off_link(&from)) {
+            self.stats.note_off_link(&peer, from);
             return;
         }
         if source_check == SourceCheck::Mismatch
@@ -145,53 +143,17 @@ impl Participant {
         data: &ParticipantData,
         from: Option<Locator>,
     ) -> bool {
-        let prefix = data.prefix;
+        let (prefix, network) = (data.prefix, &self.config.network);
         let is_copy = |noted: &UnvalidatedParticipant| {
             *noted.data == *data
                 && noted.is_announced_since(now, COPIES_SPAN)
-                && self.foreign_source(prefix, noted.from).is_none()
+                && self
+                    .peers
+                    .foreign_source(prefix, noted.from, network)
+                    .is_none()
         };
-        self.foreign_source(prefix, from).is_some()
+        self.peers.foreign_source(prefix, from, network).is_some()
             && self.unvalidated.find(prefix).is_some_and(is_copy)
-    }
-
-    /// Whether a source lies beyond a router and is not a static peer. Discovery ends
-    /// at the router (ROS 2's range SUBNET), so that no host outside can make this
-    /// host answer.
-    ///
-    /// An interface with a prefix of 31 or 32 bits is a tunnel or a cloud's network.
-    /// It does not say which addresses are beyond it, so nothing is judged then.
-    fn is_off_link(&self, from: &Locator) -> bool {
-        let network = &self.config.network;
-        let is_unclear = network.addresses.iter().any(|own| own.prefix_length > 30);
-        let is_named = |named: &Locator| named.address == from.address;
-        !is_unclear
-            && !network.addresses.is_empty()
-            && from.to_udp_v4().is_some()
-            && !from.is_loopback()
-            && !network.is_on_link(from)
-            && !network.is_on_down_link(from)
-            && !self.config.announce_to.iter().any(is_named)
-    }
-
-    /// Counts a participant beyond a router, and reports the first one.
-    fn note_off_link(&mut self, peer: &ParticipantData, from: Option<Locator>) {
-        if self.stats.off_link == 0
-            && let Some(from) = from
-        {
-            tracing::warn!(
-                participant = %peer.prefix,
-                "a participant at {from} is outside of this host's networks and ignored, as are later ones; name its host in ROS_STATIC_PEERS to communicate with it"
-            );
-        }
-        self.stats.off_link.tally();
-    }
-
-    /// Whether it announced our domain, without a domain tag.
-    pub(super) fn is_in_domain(&self, peer: &ParticipantData) -> bool {
-        let id = peer.domain_id.unwrap_or(self.config.domain_id);
-        let tag = peer.domain_tag.as_deref().unwrap_or_default();
-        id == self.config.domain_id && tag.is_empty()
     }
 
     /// Handles a repeated announcement of a discovered participant.
@@ -232,7 +194,11 @@ impl Participant {
         let span = self.lease_of(&data);
         self.leases
             .grant(now, prefix, known.map_or(span, |known| known.max(span)));
-        if !self.charge_announcement(&data) {
+        let clock = self.clock;
+        let charged =
+            self.receive_memory
+                .charge_announcement(clock, &data, &self.peers, &mut self.events);
+        if !charged {
             return;
         }
         self.peers.update(prefix, data.clone(), source_check);
@@ -258,8 +224,7 @@ impl Participant {
             self.stats.impersonation.tally();
             return;
         }
-        let secured = self.secured.as_ref();
-        if secured.is_some_and(|own| own.ignores_plain_announcements(prefix)) {
+        if self.builtin.ignores_plain_announcements(prefix) {
             // Anyone can send it; only its secured dispose or its lease counts.
             return;
         }
@@ -324,8 +289,17 @@ impl Participant {
         let Some(participant) = self.unvalidated.take(prefix) else {
             return;
         };
-        if self.require_authentication(&participant.data, source_check, None) {
-            return;
+        if let Some(secured) = &mut self.builtin.secured {
+            let network = &self.config.network;
+            let newcomer = AuthenticatingParticipant {
+                data: participant.data.clone(),
+                source_check,
+                budget_bytes: None,
+            };
+            let (stats, events) = (&mut self.stats, &mut self.events);
+            if secured.require_authentication(newcomer, network, stats, events) {
+                return;
+            }
         }
         if participant.is_awaited() {
             let reason = if participant.seemed_restarted() {
@@ -343,7 +317,7 @@ impl Participant {
 
     /// Reports a participant that announces itself and never answers.
     pub(super) fn report_silent_participant(&mut self, now: Instant) {
-        if self.secured.is_some() {
+        if self.builtin.secured.is_some() {
             return;
         }
         let Some(silent) = self.unvalidated.take_silent(now) else {
@@ -356,101 +330,15 @@ impl Participant {
         }
     }
 
-    /// Sends the periodic announcement, when due, to the configured locators and to
-    /// those participants that do not listen there.
-    pub(super) fn transmit_announcements(&mut self, now: Instant, out: &mut Outbox) {
-        if out.is_full() {
-            return;
-        }
-        let is_remote_host = |at: &Locator| at.is_unicast() && !at.is_loopback();
-        let peer_counts = self
-            .peers
-            .peer_counts(self.announce_to.iter().any(is_remote_host));
-        let Some(scope) = self.announcer.take_due(now, peer_counts) else {
-            return;
-        };
-        self.stats.announcements_sent.tally();
-        if scope == AnnouncementScope::NetworkPeers {
-            for (prefix, peer) in self.peers.network_peers() {
-                self.write_announcement(&peer.metatraffic.locators, Some(prefix), None, out);
-            }
-            return;
-        }
-        let targets = self.announcement_locators();
-        if scope == AnnouncementScope::UnknownPeers {
-            let strange = targets.iter().filter(|at| !self.has_peer_at(at));
-            self.announce_at(&strange.copied().collect(), out);
-            return;
-        }
-        self.announce_at(&targets, out);
-        for (prefix, route) in self.peers.not_listening_at(&targets) {
-            self.write_announcement(&route.locators, Some(prefix), None, out);
-        }
-    }
-
-    fn announce_at(&self, locators: &Arc<[Locator]>, out: &mut Outbox) {
-        if !locators.is_empty() {
-            self.write_announcement(locators, None, None, out);
-        }
-    }
-
-    /// Whether a discovered peer uses a locator of this host. Others that share its
-    /// port, as several participants in a Cyclone DDS process do, received the same
-    /// datagrams.
-    fn has_peer_at(&self, at: &Locator) -> bool {
-        let is_there = |peer: &Peer| {
-            let route = &peer.metatraffic;
-            route.is_same_host() && route.locators.iter().any(|l| l.port == at.port)
-        };
-        at.is_loopback() && self.peers.network_peers().any(|(_, peer)| is_there(peer))
-    }
-
-    /// Whether an announcement is due.
-    pub fn is_announcement_due(&self, now: Instant) -> bool {
-        self.announcer.next_timeout() <= now
-    }
-
-    /// Sets the bound UDP ports of this host; `None` if unknown.
-    ///
-    /// Announcements skip the unbound ports and our own until the next call. A
-    /// process that binds one later announces itself, and is answered.
-    pub fn set_bound_ports(&mut self, ports: Option<Vec<u16>>) {
-        self.bound_ports = ports;
-    }
-
-    /// The announcement locators that may have unknown participants: without those
-    /// of same-host peers and unbound ports.
-    fn announcement_locators(&self) -> Arc<[Locator]> {
-        let is_pointless = |at: &Locator| {
-            at.is_loopback()
-                && (self.peers.has_same_host_peer_at(at.port) || self.is_unbound(at.port))
-        };
-        if !self.announce_to.iter().any(is_pointless) {
-            return self.announce_to.clone();
-        }
-        let locators = self.announce_to.iter().filter(|at| !is_pointless(at));
-        locators.copied().collect()
-    }
-
-    /// Whether a port of this host is unbound, or only we are bound to it.
-    fn is_unbound(&self, port: u32) -> bool {
-        let Some(bound) = &self.bound_ports else {
-            return false;
-        };
-        let is_ours = |at: &Locator| at.port == port;
-        !bound.iter().any(|at| u32::from(*at) == port)
-            || self.config.metatraffic_unicast.iter().any(is_ours)
-    }
-
     /// Answers unvalidated participants directly, so that they need not wait for
     /// our period. A question in the same datagram requests an answer even if they
     /// have known us for long.
     pub(super) fn transmit_participant_probes(&mut self, now: Instant, out: &mut Outbox) {
         let with_announcement = (HEADER_BYTES + INFO_DST_BYTES + DATA_HEAD_BYTES)
-            .saturating_add(self.announcer.change().0.len());
+            .saturating_add(self.spdp.announcer.change().0.len());
         let sizes = ProbeSizes {
             with_announcement,
-            question_only: match self.secured {
+            question_only: match self.builtin.secured {
                 None => HEADER_BYTES + INFO_DST_BYTES,
                 Some(_) => with_announcement,
             },
@@ -462,47 +350,21 @@ impl Participant {
                     .next_probe(now, &limits, sizes, &mut self.stats.probes_withheld)
         {
             let (to, prefix) = (&probe.route.locators, probe.data.prefix);
-            if self.secured.is_some() {
+            if self.builtin.secured.is_some() {
                 // The question belongs to a topic closed to unauthenticated peers.
                 self.stats.announcements_sent.tally();
-                self.write_announcement(to, Some(prefix), None, out);
+                self.spdp.write_announcement(to, Some(prefix), None, out);
                 continue;
             }
-            let question = self.sedp.question(&probe.data, probe.asked);
+            let question = self.builtin.sedp.question(&probe.data, probe.asked);
             if probe.kind == ParticipantProbe::WithAnnouncement {
                 self.stats.announcements_sent.tally();
-                self.write_announcement(to, Some(prefix), Some(question), out);
+                self.spdp
+                    .write_announcement(to, Some(prefix), Some(question), out);
             } else {
-                self.write_question(to, prefix, &question, out);
+                self.spdp.write_question(to, prefix, &question, out);
             }
         }
-    }
-
-    fn write_announcement(
-        &self,
-        to: &Arc<[Locator]>,
-        destination: Option<GuidPrefix>,
-        question: Option<Question>,
-        out: &mut Outbox,
-    ) {
-        let (payload, sequence) = self.announcer.change();
-        let mut message = out.begin(self.config.prefix, to, DATAGRAM_BYTES);
-        if let Some(prefix) = destination {
-            message.info_destination(prefix);
-        }
-        message.data(&spdp::data_head(sequence), payload);
-        if let Some(question) = question {
-            question.write(&mut message);
-        }
-        message.finish();
-    }
-
-    /// The question whose answer shows that a discovered participant receives.
-    pub(super) fn question_to(&mut self, prefix: GuidPrefix) -> Question {
-        let Some(data) = self.peers.data(prefix) else {
-            return Question::default();
-        };
-        self.sedp.question(data, AskedEndpoints::of(data, 0))
     }
 
     /// Whether a submessage shows that its sender receives what we send: it is addressed
@@ -512,7 +374,7 @@ impl Participant {
         if source.destination == self.config.prefix {
             return true;
         }
-        if self.secured.is_some() {
+        if self.builtin.secured.is_some() {
             return false;
         }
         if let Some(newcomer) = self.unvalidated.find(source.prefix) {
@@ -522,83 +384,40 @@ impl Participant {
         peer.is_some_and(|peer| AskedEndpoints::of(peer, 0).is_answered_by(message))
     }
 
-    /// Probes participants whose address another one took over.
-    pub(super) fn transmit_suspect_probes(&mut self, now: Instant, out: &mut Outbox) {
+    /// Probes participants whose address another one took over, the addresses that
+    /// participants announce for their endpoints, paths, and participants that something
+    /// in their name challenges.
+    pub(super) fn transmit_probes(&mut self, now: Instant, out: &mut Outbox) {
         while !out.is_full()
             && let Some((prefix, route)) = self.peers.next_probe(now)
         {
-            let question = self.question_to(prefix);
-            self.write_question(&route.locators, prefix, &question, out);
+            let question = self.builtin.question_to(prefix, &self.peers);
+            let to = &route.locators;
+            self.spdp.write_question(to, prefix, &question, out);
         }
-    }
-
-    /// Probes participants where they were proven, because something in their name
-    /// came from elsewhere, or says that they restarted.
-    pub(super) fn transmit_challenges(&mut self, now: Instant, out: &mut Outbox) {
-        while !out.is_full()
-            && let Some((prefix, route)) = self.challenges.next_probe(now)
-        {
-            let question = self.question_to(prefix);
-            self.write_question(&route.locators, prefix, &question, out);
-        }
-    }
-
-    /// Probes the addresses that participants announce for their endpoints.
-    pub(super) fn transmit_locator_probes(&mut self, now: Instant, out: &mut Outbox) {
         let bytes = HEADER_BYTES + INFO_DST_BYTES + QUESTION_BYTES_MAX;
         let limits = self.config.limits;
         while !out.is_full()
             && let Some((prefix, at)) = self.unvalidated_locators.next_probe(now, &limits, bytes)
         {
-            let question = self.question_to(prefix);
-            let route = self.config.network.choose_route(&[at]);
-            self.write_question(&route.locators, prefix, &question, out);
+            let question = self.builtin.question_to(prefix, &self.peers);
+            let to = self.config.network.choose_route(&[at]).locators;
+            self.spdp.write_question(&to, prefix, &question, out);
         }
-    }
-
-    pub(super) fn write_question(
-        &self,
-        to: &Arc<[Locator]>,
-        prefix: GuidPrefix,
-        question: &Question,
-        out: &mut Outbox,
-    ) {
-        let mut message = out.begin(self.config.prefix, to, DATAGRAM_BYTES);
-        message.info_destination(prefix);
-        question.write(&mut message);
-        message.finish();
-    }
-
-    /// Sends the SPDP dispose to everyone who may know us.
-    pub(super) fn transmit_dispose(&mut self, out: &mut Outbox) {
-        let locators = self.announcement_locators();
-        self.write_dispose(core::iter::once((None, locators)), out);
-        self.transmit_dispose_to_peers(out);
-    }
-
-    /// Sends the SPDP dispose to the discovered participants.
-    pub(super) fn transmit_dispose_to_peers(&mut self, out: &mut Outbox) {
-        let peers = self.peers.network_peers();
-        let at = peers.map(|(prefix, peer)| (Some(prefix), peer.metatraffic.locators.clone()));
-        let at: Vec<_> = at.collect();
-        self.write_dispose(at, out);
-    }
-
-    pub(super) fn write_dispose(
-        &mut self,
-        to: impl IntoIterator<Item = (Option<GuidPrefix>, Arc<[Locator]>)>,
-        out: &mut Outbox,
-    ) {
-        let guid = self.config.prefix.with(EntityId::PARTICIPANT);
-        let head = spdp::dispose_head(self.announcer.next_dispose_number(), guid);
-        let payload = ParticipantData::encode_key(self.config.prefix);
-        for (destination, to) in to.into_iter().filter(|(_, to)| !to.is_empty()) {
-            let mut message = out.begin(self.config.prefix, &to, DATAGRAM_BYTES);
-            if let Some(prefix) = destination {
-                message.info_destination(prefix);
-            }
-            message.data(&head, &payload);
-            message.finish();
+        while !out.is_full()
+            && let Some((prefix, at, is_answer)) = self.paths.next_probe()
+        {
+            let question = self.builtin.question_to(prefix, &self.peers);
+            let question = path_question(question, is_answer);
+            let to: Arc<[Locator]> = Arc::from([at].as_slice());
+            self.spdp.write_question(&to, prefix, &question, out);
+        }
+        while !out.is_full()
+            && let Some((prefix, route)) = self.challenges.next_probe(now)
+        {
+            let question = self.builtin.question_to(prefix, &self.peers);
+            let to = &route.locators;
+            self.spdp.write_question(to, prefix, &question, out);
         }
     }
 }

@@ -15,14 +15,19 @@
 //! `None`, then [`Participant::poll_transmit`] until `false`. One call adds events
 //! for the endpoints of at most one participant.
 //!
-//! `Participant` stays one type: each protocol (SPDP, SEDP, WLP,
-//! TypeLookup, security) is a type with its own file, and this one routes between them.
+//! The parts own their state: [`spdp_writer`] our announcement, [`builtin_topics`] SEDP,
+//! WLP, TypeLookup and security, [`endpoints`] all endpoints with their matches, [`peer`]
+//! the discovered participants. `Participant` owns the parts, and decides what a message
+//! about a participant means for each of them.
 
 mod announce;
 mod authenticating;
+mod builtin_topics;
 mod challenges;
 mod config;
+mod endpoints;
 mod event;
+mod identity;
 mod interned_qos;
 mod local_endpoints;
 mod locator_validation;
@@ -41,55 +46,52 @@ mod secure_discovery;
 mod security;
 mod sedp_sweep;
 mod source_judgement;
+mod spdp_writer;
 mod sweeps;
 mod table_quota;
 mod tombstone;
 mod unvalidated_participant;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, SecurityConfig};
+pub use endpoints::Endpoints;
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
 pub use receive_memory::{MemoryHolder, ReceiveMemoryUse};
 pub use refused_writer_table::RefusedWriter;
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
+pub use secure_discovery::SecureDiscovery;
+pub use spdp_writer::SpdpWriter;
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::builtin_topic::earliest;
-use crate::discovery::data::{EndpointData, ParticipantData, ProductVersion};
+use crate::discovery::data::{EndpointData, ParticipantData};
 use crate::discovery::lease::Leases;
-use crate::discovery::liveliness::Wlp;
-use crate::discovery::sedp::Sedp;
-use crate::discovery::spdp::{self, Announcer};
+use crate::discovery::spdp;
 use crate::discovery::type_lookup::{RemoteType, TypeLookup};
-use crate::id::{EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
+use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
 use crate::locator::{Locator, Route};
-use crate::matching::{MatchOutcome, MatchTable};
 use crate::outbox::Outbox;
 use crate::qos::Liveliness;
 use crate::receiver::Source;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::wire::Submessage;
 
 use crate::stats::Tally;
 use pteros_msg::describe::TypeDescription;
 use pteros_msg::typeobject::TypeObjects;
 
+use builtin_topics::BuiltinTopics;
 use challenges::Challenges;
-use local_endpoints::LocalEndpoints;
+use endpoints::MatchReport;
 use locator_validation::UnvalidatedLocators;
 use path_evidence::Paths;
 use peer::Peers;
 use receive_memory::ReceiveMemory;
-use refused_writer_table::RefusedWriters;
-use remote_endpoints::RemoteEndpoints;
 use retransmission_windows::RetransmissionWindows;
-use same_host_announcement::AnnouncementQueue;
-use secure_discovery::SecureDiscovery;
 use sweeps::Sweeps;
 use table_quota::TableStates;
 use tombstone::Tombstones;
@@ -104,12 +106,8 @@ const COALESCED_BYTES_SAME_HOST_MAX: usize = 16 << 10;
 /// Discovery of one participant, sans-IO. See the module for how to drive it.
 pub struct Participant {
     config: ParticipantConfig,
-    /// Our announcement.
-    data: ParticipantData,
-    announcer: Announcer,
-    announce_to: Arc<[Locator]>,
-    /// Bound UDP ports of this host, if known.
-    bound_ports: Option<Vec<u16>>,
+    spdp: SpdpWriter,
+    builtin: BuiltinTopics,
     unvalidated: UnvalidatedParticipants,
     unvalidated_locators: UnvalidatedLocators,
     peers: Peers,
@@ -118,20 +116,11 @@ pub struct Participant {
     sweeps: Sweeps,
     leases: Leases,
     tombstones: Tombstones,
-    sedp: Sedp,
-    wlp: Wlp,
-    types: TypeLookup,
-    locals: LocalEndpoints,
-    remotes: RemoteEndpoints,
-    refused_writers: RefusedWriters,
-    has_refused_writers: bool,
+    endpoints: Endpoints,
     table_states: TableStates,
     receive_memory: ReceiveMemory,
     retransmission_windows: RetransmissionWindows,
-    matches: MatchTable,
     events: VecDeque<ParticipantEvent>,
-    announcement_queue: AnnouncementQueue,
-    secured: Option<Box<SecureDiscovery>>,
     stats: ParticipantStats,
     /// The last `now` passed in.
     clock: Instant,
@@ -140,16 +129,10 @@ pub struct Participant {
 impl Participant {
     /// A participant that announces itself at once. It sends nothing by itself.
     pub fn new(now: Instant, config: ParticipantConfig) -> Self {
-        let data = announcement(&config);
-        let secured = config.security.clone();
+        let spdp = SpdpWriter::new(now, &config);
         Self {
-            secured: secured.map(|own| {
-                let max = config.limits.unvalidated_participants;
-                Box::new(SecureDiscovery::new(now, own, &data, max))
-            }),
-            announcer: Announcer::new(now, &data, announce_period(&config)),
-            announce_to: Arc::from(config.announce_to.as_slice()),
-            bound_ports: None,
+            builtin: BuiltinTopics::new(now, &config, &spdp.data),
+            spdp,
             unvalidated: UnvalidatedParticipants::default(),
             unvalidated_locators: UnvalidatedLocators::default(),
             peers: Peers::default(),
@@ -158,29 +141,13 @@ impl Participant {
             sweeps: Sweeps::default(),
             leases: Leases::default(),
             tombstones: Tombstones::default(),
-            sedp: Sedp::new(config.prefix, config.security.is_some()),
-            wlp: Wlp::new(
-                config.prefix,
-                config.security.is_some(),
-                config
-                    .security
-                    .as_ref()
-                    .is_none_or(|own| own.unprotected_liveliness),
-            ),
-            types: TypeLookup::new(config.prefix),
-            locals: LocalEndpoints::default(),
-            remotes: RemoteEndpoints::default(),
-            refused_writers: RefusedWriters::default(),
-            has_refused_writers: false,
+            endpoints: Endpoints::default(),
             table_states: TableStates::default(),
             receive_memory: ReceiveMemory::new(&config.limits),
             retransmission_windows: RetransmissionWindows::default(),
-            matches: MatchTable::default(),
             events: VecDeque::new(),
-            announcement_queue: AnnouncementQueue::new(config.announces_on_host),
             stats: ParticipantStats::default(),
             clock: now,
-            data,
             config,
         }
     }
@@ -192,7 +159,7 @@ impl Participant {
 
     /// Our announcement.
     pub fn data(&self) -> &ParticipantData {
-        &self.data
+        &self.spdp.data
     }
 
     /// Counters since the start.
@@ -229,7 +196,9 @@ impl Participant {
         }
         if self.proves_reception(source, message) {
             self.promote(now, from, source.prefix);
-            self.note_reachable(from, source.prefix);
+            if let Some(secured) = &mut self.builtin.secured {
+                secured.note_reachable(from, source.prefix, &self.config.network);
+            }
             self.note_locator_validated(from, source.prefix);
         }
         if !accepted {
@@ -239,33 +208,39 @@ impl Participant {
         if self.handle_secured(now, source, message) {
             return;
         }
-        if self.sedp.handle(now, source, message) {
+        if self.builtin.sedp.handle(now, source, message) {
             // First: a change of this message is the first one that is read again.
-            while let Some(reset) = self.sedp.poll_reset() {
+            while let Some(reset) = self.builtin.sedp.poll_reset() {
                 self.handle_sedp_reset(now, reset);
             }
-            while let Some(change) = self.sedp.poll_change(&self.config.limits.data) {
+            while let Some(change) = self.builtin.sedp.poll_change(&self.config.limits.data) {
                 self.handle_sedp_change(now, change);
             }
             self.end_probation(now, source.prefix);
             self.end_sweeps(source.prefix);
-        } else if self.wlp.handle(now, source, message) {
-            self.report_liveliness_assertions();
+        } else if self.builtin.wlp.handle(now, source, message) {
+            self.builtin.report_assertions(&mut self.events);
         } else if TypeLookup::is_type_lookup(message) {
-            if self.secured.is_some() {
+            if self.builtin.secured.is_some() {
                 return;
             }
             self.match_type_lookup(now, source.prefix);
-            if self.types.handle(now, source, message) && self.types.take_new_objects() {
+            if self.builtin.types.handle(now, source, message)
+                && self.builtin.types.take_new_objects()
+            {
                 self.events.push_back(ParticipantEvent::TypeObjectsReceived);
             }
         }
     }
 
-    /// Delays the first announcement, when a peer is about to learn of us without
-    /// it.
-    pub fn delay_first_announcement(&mut self, at: Instant) {
-        self.announcer.start_at(at);
+    /// What announces us.
+    pub fn spdp_writer(&self) -> &SpdpWriter {
+        &self.spdp
+    }
+
+    /// What announces us, to change when and where.
+    pub fn spdp_writer_mut(&mut self) -> &mut SpdpWriter {
+        &mut self.spdp
     }
 
     /// Whether a discovered participant has proven `address` (locator validation).
@@ -307,24 +282,31 @@ impl Participant {
         self.clock = now;
         self.confirm_sweeps(now);
         self.tombstones.expire(now);
-        self.sedp.retain_disposed(!self.tombstones.is_empty());
+        self.builtin
+            .sedp
+            .retain_disposed(!self.tombstones.is_empty());
         let silent = self.unvalidated.expire(now, &self.config.limits);
         self.stats.unvalidated_expired.tally_by(silent as u64);
         self.report_silent_participant(now);
         self.unvalidated_locators.expire(now, &self.config.limits);
-        self.wlp.handle_timeout(now);
-        self.queue_liveliness_assertions();
-        for channel in self.wlp.channels().chain(self.sedp.channels()) {
+        self.builtin.wlp.handle_timeout(now);
+        self.spdp.on_host.push_assertions(&mut self.builtin.wlp);
+        for channel in self
+            .builtin
+            .wlp
+            .channels()
+            .chain(self.builtin.sedp.channels())
+        {
             channel.handle_timeout(now);
         }
-        while let Some(reset) = self.sedp.poll_reset() {
+        while let Some(reset) = self.builtin.sedp.poll_reset() {
             self.handle_sedp_reset(now, reset);
         }
-        if let Some(secured) = &mut self.secured {
+        if let Some(secured) = &mut self.builtin.secured {
             secured.handle_timeout(now);
         }
-        self.types.requests.handle_timeout(now);
-        self.types.replies.handle_timeout(now);
+        self.builtin.types.requests.handle_timeout(now);
+        self.builtin.types.replies.handle_timeout(now);
         self.take_path_turn(now);
     }
 
@@ -340,17 +322,18 @@ impl Participant {
     /// Whether a participant is discovered, and its plain messages count from this address.
     /// Its dispose from elsewhere ends nothing.
     pub fn is_disposable_from(&self, prefix: GuidPrefix, from: Locator) -> bool {
-        let secured = self.secured.as_ref();
+        let network = &self.config.network;
+        let foreign = self.peers.foreign_source(prefix, Some(from), network);
         self.has_participant(prefix)
-            && self.foreign_source(prefix, Some(from)).is_none()
-            && !secured.is_some_and(|own| own.ignores_plain_announcements(prefix))
+            && foreign.is_none()
+            && !self.builtin.ignores_plain_announcements(prefix)
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and
     /// [`poll_transmit`](Self::poll_transmit) at the latest.
     pub fn next_timeout(&self) -> Option<Instant> {
         [
-            Some(self.announcer.next_timeout()),
+            Some(self.spdp.announcer.next_timeout()),
             self.unvalidated.next_timeout(&self.config.limits),
             self.unvalidated_locators.next_timeout(&self.config.limits),
             self.leases.next_timeout(),
@@ -359,12 +342,7 @@ impl Participant {
             self.challenges.next_timeout(),
             self.sweeps.next_timeout(),
             self.tombstones.next_timeout(),
-            self.wlp.next_timeout(),
-            self.sedp.next_timeout(),
-            self.wlp.next_timeout_of_channels(),
-            self.secured.as_ref().and_then(|own| own.next_timeout()),
-            self.types.requests.next_timeout(),
-            self.types.replies.next_timeout(),
+            self.builtin.next_timeout(),
         ]
         .into_iter()
         .fold(None, earliest)
@@ -398,20 +376,31 @@ impl Participant {
 
     fn add_endpoint(&mut self, now: Instant, data: Arc<EndpointData>) {
         debug_assert_eq!(data.guid.prefix, self.config.prefix);
-        let old = self.locals.insert(data.clone());
+        let old = self.endpoints.locals.insert(data.clone());
         if old.is_some_and(|old| old.topic != data.topic) {
-            self.unmatch_local(data.guid);
+            self.endpoints.unmatch_local(data.guid, &mut self.events);
         }
-        self.sedp.publish(now, &data);
-        self.queue_endpoint(&data);
-        self.update_automatic_lease(now);
-        self.match_local(&data);
+        self.builtin.sedp.publish(now, &data);
+        if self.config.is_announced_on_host(&data) {
+            self.spdp
+                .on_host
+                .push(|| Announcement::Endpoint(data.encode()));
+        }
+        let shortest = self.endpoints.shortest_automatic_lease();
+        self.builtin.wlp.set_automatic_lease(now, shortest);
+        let mut report = MatchReport {
+            peers: &self.peers,
+            network: &self.config.network,
+            paths: &mut self.paths,
+            events: &mut self.events,
+        };
+        self.endpoints.match_local(&data, &mut report);
     }
 
     /// Answers TypeLookup requests for this type from now on. Call it before the
     /// first endpoint of the type is added, or requests may come too early.
     pub fn offer_type(&mut self, objects: &TypeObjects) {
-        self.types.register(objects);
+        self.builtin.types.register(objects);
     }
 
     /// As [`offer_type`](Self::offer_type), but the TypeObjects are built at the
@@ -421,7 +410,7 @@ impl Participant {
         information: &'static [u8],
         description: fn() -> &'static TypeDescription,
     ) {
-        self.types.register_lazily(information, description);
+        self.builtin.types.register_lazily(information, description);
     }
 
     /// The type of a remote endpoint. Missing TypeObjects are requested.
@@ -430,24 +419,26 @@ impl Participant {
     /// after half a second. `None`: no such endpoint.
     pub fn remote_type(&mut self, now: Instant, remote: Guid) -> Option<RemoteType> {
         self.match_type_lookup(now, remote.prefix);
-        let endpoint = self.remotes.find(remote)?.data();
+        let endpoint = self.endpoints.remotes.find(remote)?.data();
         let peer = self.peers.data(remote.prefix)?;
         let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
         let serves = peer.builtin_endpoints & service == service;
-        Some(self.types.describe(now, &endpoint, serves))
+        Some(self.builtin.types.describe(now, &endpoint, serves))
     }
 
     /// Removes a local writer or reader, with an `Unmatched` event for each of its
     /// matches. Unknown ones are ignored.
     pub fn remove_endpoint(&mut self, now: Instant, guid: Guid) {
-        let Some(data) = self.locals.remove(guid) else {
+        let Some(data) = self.endpoints.locals.remove(guid) else {
             return;
         };
-        self.sedp.retract(now, &data);
-        self.announcement_queue
+        self.builtin.sedp.retract(now, &data);
+        self.spdp
+            .on_host
             .push(|| Announcement::EndpointRemoved(guid));
-        self.unmatch_local(guid);
-        self.update_automatic_lease(now);
+        self.endpoints.unmatch_local(guid, &mut self.events);
+        let shortest = self.endpoints.shortest_automatic_lease();
+        self.builtin.wlp.set_automatic_lease(now, shortest);
     }
 
     /// Sets or removes the shared-memory connection to a participant.
@@ -459,8 +450,11 @@ impl Participant {
         if self
             .peers
             .set_shared_memory(prefix, connection.map(Route::by_shared_memory))
+            && let Some(peer) = self.peers.find(prefix)
         {
-            self.report_routes(prefix);
+            let network = &self.config.network;
+            self.endpoints
+                .report_routes(peer, true, network, &mut self.events);
         }
     }
 
@@ -470,33 +464,18 @@ impl Participant {
             return;
         }
         self.config.user_data = user_data;
-        self.data = announcement(&self.config);
-        self.announcer.update(now, &self.data);
-        if let Some(secured) = &mut self.secured {
-            secured.announce(now, &self.data);
+        self.spdp.rebuild(&self.config);
+        self.spdp.announcer.update(now, &self.spdp.data);
+        if let Some(secured) = &mut self.builtin.secured {
+            secured.announce(now, &self.spdp.data);
         }
-        let data = &self.data;
-        self.announcement_queue
-            .push(|| Announcement::Participant(data.encode()));
     }
 
     /// Asserts the liveliness of the writers with MANUAL_BY_PARTICIPANT. Other
     /// kinds need no call here.
     pub fn assert_liveliness(&mut self, now: Instant, kind: Liveliness) {
-        self.wlp.assert(now, kind);
-        self.queue_liveliness_assertions();
-    }
-
-    fn update_automatic_lease(&mut self, now: Instant) {
-        let shortest: Option<Duration> = self
-            .locals
-            .iter()
-            .filter(|e| e.guid.entity.is_writer())
-            .filter(|e| e.qos.liveliness == Liveliness::Automatic)
-            .map(|e| e.qos.lease_duration)
-            .filter(|lease| !lease.is_infinite())
-            .min();
-        self.wlp.set_automatic_lease(now, shortest);
+        self.builtin.wlp.assert(now, kind);
+        self.spdp.on_host.push_assertions(&mut self.builtin.wlp);
     }
 
     // Output: events and datagrams.
@@ -508,19 +487,11 @@ impl Participant {
 
     /// Puts datagrams into `out`; true if there are more.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
-        self.transmit_announcements(now, out);
+        self.spdp
+            .poll_transmit(now, &self.peers, &mut self.stats, out);
         self.transmit_participant_probes(now, out);
-        self.transmit_suspect_probes(now, out);
-        self.transmit_locator_probes(now, out);
-        self.transmit_path_probes(out);
-        self.transmit_challenges(now, out);
-        let secured = self.secured.as_mut();
-        let mut more = secured.is_some_and(|own| own.poll_transmit(now, out));
-        for channel in self.sedp.channels().chain(self.wlp.channels()) {
-            more |= channel.poll_transmit(now, out);
-        }
-        let requests = self.types.requests.poll_transmit(now, out);
-        let replies = self.types.replies.poll_transmit(now, out);
+        self.transmit_probes(now, out);
+        let more = self.builtin.poll_transmit(now, out);
         let is_full = out.is_full();
         // Fast DDS drops everything behind a submessage that it has no key for yet.
         // With Cyclone DDS, too, secure discovery takes half a second longer then.
@@ -534,23 +505,23 @@ impl Participant {
             Some(_) => COALESCED_BYTES_MAX,
             None => 0,
         });
-        more || requests || replies || is_full
+        more || is_full
     }
 
     /// Disposes of all endpoints and the participant itself, so that peers need not
     /// wait for the lease. Best effort. Do not use the participant afterwards.
     pub fn shut_down(&mut self, now: Instant, out: &mut Outbox) {
-        let locals: Vec<_> = self.locals.iter().cloned().collect();
+        let locals: Vec<_> = self.endpoints.locals.iter().cloned().collect();
         for data in locals {
-            self.sedp.retract(now, &data);
+            self.builtin.sedp.retract(now, &data);
         }
-        for channel in self.sedp.channels() {
+        for channel in self.builtin.sedp.channels() {
             channel.poll_transmit(now, out);
         }
-        if let Some(secured) = &mut self.secured {
+        if let Some(secured) = &mut self.builtin.secured {
             secured.send_dispose(now, out);
         }
-        self.transmit_dispose(out);
+        self.spdp.transmit_dispose(&self.peers, out);
     }
 
     // State, for diagnostics.
@@ -565,31 +536,9 @@ impl Participant {
         self.peers.iter()
     }
 
-    /// The remote endpoints, matched or not.
-    pub fn remote_endpoints(&self) -> impl Iterator<Item = RemoteEndpoint<'_>> {
-        self.remotes.iter()
-    }
-
-    /// The remote endpoints on a topic, given by its wire name, matched or not.
-    pub fn remote_endpoints_on(&self, topic: &str) -> impl Iterator<Item = RemoteEndpoint<'_>> {
-        [true, false]
-            .into_iter()
-            .flat_map(|writers| self.remotes.on_topic(topic, writers))
-    }
-
-    /// A discovered endpoint of another participant, matched or not; `None` if unknown.
-    pub fn remote_endpoint(&self, guid: Guid) -> Option<RemoteEndpoint<'_>> {
-        self.remotes.find(guid)
-    }
-
-    /// An endpoint of this participant; `None` if it has none of this GUID.
-    pub fn local_endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
-        self.locals.find(guid)
-    }
-
-    /// The match outcome of a local endpoint with each remote one on its topic.
-    pub fn match_outcomes(&self, local: Guid) -> impl Iterator<Item = (Guid, &MatchOutcome)> {
-        self.matches.of_local(local)
+    /// Its endpoints and those of others, with their matches.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.endpoints
     }
 
     /// The first exceeded limit: name, count and limit. `None` unless there is a
@@ -603,7 +552,7 @@ impl Participant {
                 self.unvalidated.len(),
                 limits.unvalidated_participants.max(1),
             ),
-            ("endpoints", self.remotes.len(), limits.endpoints),
+            ("endpoints", self.endpoints.remotes.len(), limits.endpoints),
         ]
         .into_iter()
         .find(|(_, held, max)| held > max)
@@ -627,41 +576,5 @@ impl Participant {
     /// The number of participants that announced themselves but have not answered.
     pub fn unvalidated_count(&self) -> usize {
         self.unvalidated.len()
-    }
-}
-
-/// At least four announcements per lease, so that single losses do not end it.
-fn announce_period(config: &ParticipantConfig) -> Duration {
-    config.announce_period.min(config.lease.half().half())
-}
-
-/// Our announcement.
-fn announcement(config: &ParticipantConfig) -> ParticipantData {
-    ParticipantData {
-        prefix: config.prefix,
-        version: ProtocolVersion::OURS,
-        vendor: VendorId::PTEROS,
-        product: Some(ProductVersion::OURS),
-        domain_id: Some(config.domain_id),
-        domain_tag: None,
-        builtin_endpoints: match config.security {
-            None => spdp::OUR_ENDPOINTS,
-            Some(_) => spdp::OUR_SECURED_ENDPOINTS,
-        },
-        builtin_qos: 0,
-        metatraffic_unicast: config.metatraffic_unicast.clone(),
-        metatraffic_multicast: config.metatraffic_multicast.clone(),
-        default_unicast: config.default_unicast.clone(),
-        default_multicast: Vec::new(),
-        lease: config.lease,
-        manual_liveliness_count: 0,
-        user_data: config.user_data.clone(),
-        entity_name: config.entity_name.clone(),
-        properties: config.properties.clone(),
-        expects_inline_qos: false,
-        security_tokens: match &config.security {
-            None => Vec::new(),
-            Some(security) => security.tokens.clone(),
-        },
     }
 }

@@ -29,13 +29,12 @@
 //! cost as many questions as one. Peers with one address cost nothing.
 
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
+use crate::discovery::question::Question;
 use crate::id::{EntityId, GuidPrefix, VendorId};
 use crate::locator::{Locator, NetworkScope};
-use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
@@ -43,12 +42,12 @@ use crate::wire::Submessage;
 
 use super::path_evidence::{
     ASKED_MAX, Address, BETTER_PERIOD, CANDIDATES_MAX, FRESH, Ip, LocalLinks, ONE_WAY_TIME,
-    PathInfo, PathReason, PathState, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY,
+    PathInfo, PathReason, PathState, Paths, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY,
     SUSPECT_AFTER,
 };
 use super::peer::Peer;
 use super::unvalidated_participant::SourceCheck;
-use super::{Announcement, Participant, ParticipantEvent, announcement};
+use super::{Participant, ParticipantEvent};
 
 /// One address of a peer that traffic may use.
 #[derive(Clone, Copy)]
@@ -103,19 +102,16 @@ impl Participant {
         if is_renamed {
             self.config.metatraffic_unicast.clone_from(&links.unicast);
             self.config.default_unicast = links.unicast;
-            let named = self.announce_to.iter().filter(|at| !at.is_multicast());
+            let named = self.spdp.announce_to.iter().filter(|at| !at.is_multicast());
             let targets = links.multicast.iter().chain(named).copied();
-            self.announce_to = targets.collect();
+            self.spdp.announce_to = targets.collect();
             self.config.metatraffic_multicast = links.multicast;
-            self.data = announcement(&self.config);
-            if let Some(secured) = &mut self.secured {
-                secured.announce(now, &self.data);
+            self.spdp.rebuild(&self.config);
+            if let Some(secured) = &mut self.builtin.secured {
+                secured.announce(now, &self.spdp.data);
             }
-            let data = &self.data;
-            self.announcement_queue
-                .push(|| Announcement::Participant(data.encode()));
         }
-        self.announcer.update(now, &self.data);
+        self.spdp.announcer.update(now, &self.spdp.data);
         let peers: Vec<GuidPrefix> = self
             .peers
             .network_peers()
@@ -329,7 +325,7 @@ impl Participant {
             };
             let candidates = self.candidates(prefix, peer);
             let is_only_path = candidates.iter().all(|c| c.ip == in_use);
-            if is_only_path || self.is_awaiting_keys(prefix) {
+            if is_only_path || self.builtin.is_awaiting_keys(prefix) {
                 continue;
             }
             for at in &candidates {
@@ -447,7 +443,7 @@ impl Participant {
     ) {
         let state = |ip: Ip| known.get(&ip).copied().unwrap_or(Address::NEW);
         let present = candidates.iter().find(|c| c.ip == in_use);
-        let quiet = if self.has_user_match(prefix) {
+        let quiet = if self.endpoints.has_user_match(prefix, &self.config) {
             QUIET
         } else {
             QUIET_IDLE
@@ -472,18 +468,6 @@ impl Participant {
             };
             wishes.add(at, prefix, candidate);
         }
-    }
-
-    /// Whether a topic of users, not only the graph's, connects us with a peer.
-    fn has_user_match(&self, prefix: GuidPrefix) -> bool {
-        let hidden = &self.config.topics_not_announced_on_host;
-        let mut locals = self.locals.iter().filter(|e| !hidden.contains(&e.topic));
-        locals.any(|local| {
-            let mut matched = self.matches.of_local(local.guid);
-            matched.any(|(remote, outcome)| {
-                remote.prefix == prefix && *outcome == crate::matching::MatchOutcome::Matched
-            })
-        })
     }
 
     /// Moves to another address if the one in use is not usable any more.
@@ -591,32 +575,27 @@ impl Participant {
         found.sort_by_key(|c| c.rank);
         found
     }
+}
 
-    /// Sends the questions and answers of the paths.
-    pub(super) fn transmit_path_probes(&mut self, out: &mut Outbox) {
-        for is_answer in [true, false] {
-            while !out.is_full() {
-                let queue = if is_answer {
-                    &mut self.paths.answers
-                } else {
-                    &mut self.paths.questions
-                };
-                let Some((prefix, at)) = queue.pop() else {
-                    break;
-                };
-                let mut question = self.question_to(prefix);
-                let [first, second] = question.acknacks;
-                question.acknacks = [first.or(second), None];
-                if let Some(heartbeat) = &mut question.heartbeat {
-                    heartbeat.is_final = is_answer;
-                    // Other heartbeats of these topics never assert liveliness.
-                    heartbeat.liveliness = true;
-                }
-                let to: Arc<[Locator]> = Arc::from([at].as_slice());
-                self.write_question(&to, prefix, &question, out);
-            }
-        }
+impl Paths {
+    /// The next answer, else the next question, to send: to whom, where, and whether it
+    /// is an answer.
+    pub(super) fn next_probe(&mut self) -> Option<(GuidPrefix, Locator, bool)> {
+        let answer = self.answers.pop().map(|(to, at)| (to, at, true));
+        answer.or_else(|| self.questions.pop().map(|(to, at)| (to, at, false)))
     }
+}
+
+/// The question of a path, or the answer to one, made of the usual question.
+pub(super) fn path_question(mut question: Question, is_answer: bool) -> Question {
+    let [first, second] = question.acknacks;
+    question.acknacks = [first.or(second), None];
+    if let Some(heartbeat) = &mut question.heartbeat {
+        heartbeat.is_final = is_answer;
+        // Other heartbeats of these topics never assert liveliness.
+        heartbeat.liveliness = true;
+    }
+    question
 }
 
 /// Whether a submessage announces a participant, usually by multicast.

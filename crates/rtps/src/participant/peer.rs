@@ -337,6 +337,41 @@ impl Peers {
         same_host_peers.map(|peer| &*peer.data)
     }
 
+    /// Whether a participant is a same-host peer.
+    pub(super) fn is_same_host_peer(&self, prefix: GuidPrefix) -> bool {
+        self.find(prefix).is_some_and(|peer| peer.is_same_host_peer)
+    }
+
+    /// The source address of a datagram in the name of a discovered participant that
+    /// has not proven this address.
+    pub(super) fn foreign_source(
+        &self,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+        network: &NetworkScope,
+    ) -> Option<[u8; 4]> {
+        let (ip, _) = from.and_then(Locator::to_udp_v4)?;
+        let peer = self.find(prefix)?;
+        (!peer.has_proven(ip, network)).then_some(ip)
+    }
+
+    /// The address of a participant, if it is reached by UDP.
+    pub(super) fn address_of(&self, prefix: GuidPrefix) -> Option<[u8; 4]> {
+        let at = self.find(prefix)?.metatraffic.locators.first()?;
+        at.to_udp_v4().map(|(ip, _)| ip)
+    }
+
+    /// Whether a discovered peer uses a locator of this host. Others that share its
+    /// port, as several participants in a Cyclone DDS process do, received the same
+    /// datagrams.
+    pub(super) fn has_peer_at(&self, at: &Locator) -> bool {
+        let is_there = |peer: &Peer| {
+            let route = &peer.metatraffic;
+            route.is_same_host() && route.locators.iter().any(|l| l.port == at.port)
+        };
+        at.is_loopback() && self.network_peers().any(|(_, peer)| is_there(peer))
+    }
+
     /// The number of same-host peers and network peers.
     pub(super) fn peer_counts(&self, has_unicast_targets: bool) -> PeerCounts {
         let same_host_peers = self.same_host_peers().count();

@@ -22,7 +22,7 @@ use crate::time::{Duration, Instant};
 
 use super::same_host_announcement::{Announcement, Announcements};
 use super::unvalidated_participant::SourceCheck;
-use super::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
+use super::{LostReason, Participant, ParticipantEvent};
 
 impl Participant {
     /// Handles an announcement of the same-host peer `prefix`.
@@ -63,7 +63,7 @@ impl Participant {
                     self.stats.impersonation.tally();
                     return false;
                 }
-                self.remove_remote_endpoint(*guid);
+                self.endpoints.remove_remote(*guid, &mut self.events);
                 true
             }
             Announcement::LivelinessAsserted(kind) => {
@@ -91,7 +91,7 @@ impl Participant {
             self.stats.impersonation.tally();
             return false;
         }
-        if !self.is_in_domain(&data) {
+        if !self.config.is_in_domain(&data) {
             self.stats.other_domain.tally();
             return false;
         }
@@ -125,7 +125,7 @@ impl Participant {
         prefix: GuidPrefix,
         data: Arc<ParticipantData>,
     ) {
-        self.unmatch_builtin_endpoints(prefix);
+        self.builtin.unmatch_peer(prefix);
         if let Some(peer) = self.peers.find_mut(prefix) {
             peer.is_same_host_peer = true;
         }
@@ -154,12 +154,7 @@ impl Participant {
         if !self.is_same_host_peer(prefix) {
             return;
         }
-        let known = self.remotes.of(prefix).map(RemoteEndpoint::guid);
-        let removed: Vec<Guid> = known.filter(|guid| !announced.contains(guid)).collect();
-        for guid in removed {
-            self.remove_remote_endpoint(guid);
-        }
-        self.refused_writers.retain(prefix, announced);
+        self.endpoints.retain(prefix, announced, &mut self.events);
     }
 
     /// Whether a participant is a same-host peer.
@@ -174,7 +169,7 @@ impl Participant {
     /// [`ParticipantConfig::announces_on_host`](super::ParticipantConfig::announces_on_host).
     /// The first call, and one after an overflow, returns all announcements.
     pub fn take_announcements(&mut self) -> Option<Announcements> {
-        match self.announcement_queue.take()? {
+        match self.spdp.on_host.take()? {
             Some(queued) => Some(Announcements::New(queued)),
             None => Some(Announcements::Full(self.all_announcements())),
         }
@@ -182,35 +177,14 @@ impl Participant {
 
     /// All announcements for a same-host peer that begins to read now.
     pub fn all_announcements(&self) -> Vec<Announcement> {
-        let own = Announcement::Participant(self.data.encode());
+        let own = Announcement::Participant(self.spdp.data.encode());
         let encoded = self
+            .endpoints
             .locals
             .iter()
-            .filter(|data| self.is_announced_on_host(data));
+            .filter(|data| self.config.is_announced_on_host(data));
         let endpoints = encoded.map(|data| Announcement::Endpoint(data.encode()));
         core::iter::once(own).chain(endpoints).collect()
-    }
-
-    fn is_announced_on_host(&self, data: &EndpointData) -> bool {
-        !self
-            .config
-            .topics_not_announced_on_host
-            .contains(&data.topic)
-    }
-
-    pub(super) fn queue_endpoint(&mut self, data: &EndpointData) {
-        if self.is_announced_on_host(data) {
-            self.announcement_queue
-                .push(|| Announcement::Endpoint(data.encode()));
-        }
-    }
-
-    /// Queues the liveliness assertions of WLP for same-host peers.
-    pub(super) fn queue_liveliness_assertions(&mut self) {
-        while let Some(kind) = self.wlp.take_asserted() {
-            self.announcement_queue
-                .push(|| Announcement::LivelinessAsserted(kind));
-        }
     }
 
     /// Matches TypeLookup with a same-host peer.
@@ -224,10 +198,9 @@ impl Participant {
         let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
         if peer.data.builtin_endpoints & service == service {
             let (data, route) = (peer.data.clone(), peer.metatraffic.clone());
-            self.types.requests.match_peer(now, &data, &route);
-            self.types.replies.match_peer(now, &data, &route);
-            self.charge_built_in_readers(prefix);
-            self.share_retransmission_window(prefix);
+            self.builtin.types.requests.match_peer(now, &data, &route);
+            self.builtin.types.replies.match_peer(now, &data, &route);
+            self.share_with_peer(prefix);
         }
     }
 }

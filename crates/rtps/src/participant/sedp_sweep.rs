@@ -32,7 +32,7 @@ impl Participant {
                     known.guid().entity.is_writer() == by.is_publications
                         && known.is_discovery_protected() == by.secured
                 };
-                let known = self.remotes.of(prefix).filter(of_kind);
+                let known = self.endpoints.remotes.of(prefix).filter(of_kind);
                 let left = known.map(RemoteEndpoint::guid).collect();
                 self.sweeps
                     .list
@@ -44,7 +44,7 @@ impl Participant {
 
     /// Ends the sweeps of a participant whose announcements were all read again.
     pub(super) fn end_sweeps(&mut self, prefix: GuidPrefix) {
-        let sedp = &mut self.sedp;
+        let sedp = &mut self.builtin.sedp;
         let mut ended = Vec::new();
         self.sweeps.list.retain_mut(|sweep| {
             let ends = sweep.prefix == prefix && sedp.has_everything_of(prefix, sweep.by);
@@ -57,7 +57,7 @@ impl Participant {
             self.sweeps.note_removal(self.clock, prefix);
         }
         for guid in ended {
-            self.remove_remote_endpoint(guid);
+            self.endpoints.remove_remote(guid, &mut self.events);
         }
     }
 
@@ -65,7 +65,7 @@ impl Participant {
     /// removed then.
     pub(super) fn confirm_sweeps(&mut self, now: Instant) {
         while let Some(prefix) = self.sweeps.take_confirmation(now) {
-            self.sedp.reread(now, prefix);
+            self.builtin.sedp.reread(now, prefix);
         }
     }
 }

@@ -54,24 +54,14 @@ impl Participant {
         prefix: GuidPrefix,
         from: Option<Locator>,
     ) -> bool {
-        let foreign = self.foreign_source(prefix, from);
+        let foreign = self
+            .peers
+            .foreign_source(prefix, from, &self.config.network);
         let Some(ip) = foreign else {
             return true;
         };
         self.note_refused_source(now, prefix, ip);
         false
-    }
-
-    /// The source address of a datagram in the name of a discovered participant that
-    /// has not proven this address.
-    pub(super) fn foreign_source(
-        &self,
-        prefix: GuidPrefix,
-        from: Option<Locator>,
-    ) -> Option<[u8; 4]> {
-        let (ip, _) = from.and_then(Locator::to_udp_v4)?;
-        let peer = self.peers.find(prefix)?;
-        (!peer.has_proven(ip, &self.config.network)).then_some(ip)
     }
 
     fn note_refused_source(&mut self, now: Instant, prefix: GuidPrefix, ip: [u8; 4]) {
@@ -98,7 +88,7 @@ impl Participant {
         message: &Submessage,
     ) -> bool {
         let is_builtin = message.writer().is_some_and(EntityId::is_builtin);
-        if is_builtin && self.is_authenticated(source.prefix) {
+        if is_builtin && self.builtin.is_authenticated(source.prefix) {
             return true;
         }
         let accepted = self.accepts_source(now, source.prefix, from);
@@ -107,12 +97,12 @@ impl Participant {
             let believed = self.peers.data(source.prefix);
             let is_believed = believed.is_some_and(|data| names_source(data, from));
             let has_all = match message {
-                Submessage::AckNack(acknack) => self.sedp.is_acknowledged_by(acknack),
+                Submessage::AckNack(acknack) => self.builtin.sedp.is_acknowledged_by(acknack),
                 _ => false,
             };
             let open = &mut self.challenges;
             if open.note_answer(source.prefix, from, is_believed, has_all) {
-                self.sedp.reread(now, source.prefix);
+                self.builtin.sedp.reread(now, source.prefix);
             }
         }
         accepted
@@ -126,7 +116,8 @@ impl Participant {
         let is_directed = source.destination == self.config.prefix;
         (is_directed && matches!(message, Submessage::AckNack(_)))
             || self.peers.data(source.prefix).is_some_and(|peer| {
-                self.secured.is_none() && AskedEndpoints::of(peer, 0).is_answered_by(message)
+                self.builtin.secured.is_none()
+                    && AskedEndpoints::of(peer, 0).is_answered_by(message)
             })
     }
 
@@ -165,7 +156,7 @@ impl Participant {
         data: &Arc<ParticipantData>,
         source_check: SourceCheck,
     ) -> bool {
-        if self.secured.is_some() {
+        if self.builtin.secured.is_some() {
             return false;
         }
         let Some(peer) = self.peers.find(data.prefix) else {
@@ -193,7 +184,12 @@ impl Participant {
         prefix: GuidPrefix,
         from: Option<Locator>,
     ) -> bool {
-        if self.secured.is_some() || self.foreign_source(prefix, from).is_none() {
+        if self.builtin.secured.is_some()
+            || self
+                .peers
+                .foreign_source(prefix, from, &self.config.network)
+                .is_none()
+        {
             return false;
         }
         self.challenge(now, prefix, Claim::Moved);
@@ -203,7 +199,7 @@ impl Participant {
     /// Whether a participant whose SEDP writers were reset is asked first whether it
     /// restarted. A participant that has acknowledged nothing cannot know.
     pub(super) fn must_prove_restart(&mut self, now: Instant, prefix: GuidPrefix) -> bool {
-        if self.secured.is_some() || !self.sedp.has_acknowledged_some(prefix) {
+        if self.builtin.secured.is_some() || !self.builtin.sedp.has_acknowledged_some(prefix) {
             return false;
         }
         self.challenge(now, prefix, Claim::Restarted);

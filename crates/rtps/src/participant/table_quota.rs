@@ -13,8 +13,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::discovery::data::ParticipantData;
-use crate::id::{Guid, GuidPrefix};
-use crate::matching::MatchOutcome;
+use crate::id::GuidPrefix;
 use crate::time::{Duration, Instant};
 
 use super::peer::Peer;
@@ -85,41 +84,28 @@ impl Participant {
 
     /// Whether participants from there are preferred: this host, and static peers.
     fn is_preferred(&self, origin: Origin) -> bool {
-        let is_static = |ip: [u8; 4]| {
-            let targets = self.announce_to.iter().filter(|at| at.is_unicast());
-            let mut ips = targets.filter_map(|at| at.to_udp_v4());
-            ips.any(|(target, _)| target == ip)
-        };
         match origin {
             Origin::ThisHost => true,
-            Origin::Address(ip) => is_static(ip),
+            Origin::Address(ip) => self.spdp.is_static_peer(ip),
             Origin::Unknown => false,
         }
     }
 
     /// Whether a participant acknowledged our endpoints, or matches one of them.
     fn is_useful(&self, prefix: GuidPrefix) -> bool {
-        self.sedp.has_acknowledged(prefix)
-            || self.remotes.of(prefix).any(|e| self.is_matched(e.guid()))
-    }
-
-    fn is_matched(&self, remote: Guid) -> bool {
-        let Some(endpoint) = self.remotes.find(remote) else {
-            return false;
-        };
-        let locals = self
-            .locals
-            .on_topic(endpoint.topic(), !remote.entity.is_writer());
-        locals
-            .into_iter()
-            .any(|local| self.matches.find(local.guid, remote) == Some(&MatchOutcome::Matched))
+        self.builtin.sedp.has_acknowledged(prefix)
+            || self
+                .endpoints
+                .remotes
+                .of(prefix)
+                .any(|e| self.endpoints.is_matched(e.guid()))
     }
 
     /// The lease to grant to a participant now: short, until it is useful.
     pub(super) fn lease_of(&self, data: &ParticipantData) -> Duration {
         let span = data.lease.min(self.config.limits.lease_max);
-        let is_same_host_peer = self.is_same_host_peer(data.prefix);
-        let is_trusted = is_same_host_peer || self.secured.is_some();
+        let is_same_host_peer = self.peers.is_same_host_peer(data.prefix);
+        let is_trusted = is_same_host_peer || self.builtin.secured.is_some();
         if is_trusted || self.is_useful(data.prefix) {
             span
         } else {
@@ -198,11 +184,11 @@ impl Participant {
     /// one if another source has too many. Reports a full table once.
     pub(super) fn has_endpoint_place(&mut self, prefix: GuidPrefix) -> bool {
         let limits = self.config.limits;
-        if self.remotes.count_of(prefix) >= limits.endpoints_per_participant {
+        if self.endpoints.remotes.count_of(prefix) >= limits.endpoints_per_participant {
             self.stats.endpoints_refused.tally();
             return false;
         }
-        let held = self.remotes.len();
+        let held = self.endpoints.remotes.len();
         if held < limits.endpoints {
             if held
                 < limits
@@ -223,12 +209,12 @@ impl Participant {
         let own = own_origin
             .and_then(|o| held_by.get(&o).copied())
             .unwrap_or(0);
-        let own_count = self.remotes.count_of(prefix);
+        let own_count = self.endpoints.remotes.count_of(prefix);
         let is_preferred = own_origin.is_some_and(|origin| self.is_preferred(origin));
         let mut victim: Option<((usize, usize), GuidPrefix)> = None;
         for peer in self.peers.all() {
             let origin = self.origin_of_peer(peer);
-            let count = self.remotes.count_of(peer.data.prefix);
+            let count = self.endpoints.remotes.count_of(peer.data.prefix);
             let held = held_by.get(&origin).copied().unwrap_or(0);
             // Within one source the participants share fairly, too.
             let has_more = if Some(origin) == own_origin {
@@ -247,19 +233,22 @@ impl Participant {
         }
         let last = victim.and_then(|(_, prefix)| {
             let unmatched = self
+                .endpoints
                 .remotes
                 .of(prefix)
-                .filter(|e| !self.is_matched(e.guid()));
+                .filter(|e| !self.endpoints.is_matched(e.guid()));
             // The one with the highest entity id is most often the newest.
-            unmatched.last().or_else(|| self.remotes.of(prefix).last())
+            unmatched
+                .last()
+                .or_else(|| self.endpoints.remotes.of(prefix).last())
         });
         let Some(evicted) = last.map(RemoteEndpoint::data) else {
             self.stats.endpoints_refused.tally();
             return false;
         };
         self.stats.endpoints_evicted.tally();
-        self.remove_remote_endpoint(evicted.guid);
-        self.note_unstored(&evicted);
+        self.endpoints.remove_remote(evicted.guid, &mut self.events);
+        self.endpoints.note_unstored(&evicted);
         true
     }
 
@@ -277,7 +266,7 @@ impl Participant {
     fn endpoints_by_origin(&self) -> BTreeMap<Origin, usize> {
         let mut held_by = BTreeMap::<Origin, usize>::new();
         for peer in self.peers.all() {
-            let count = self.remotes.count_of(peer.data.prefix);
+            let count = self.endpoints.remotes.count_of(peer.data.prefix);
             let held = held_by.entry(self.origin_of_peer(peer)).or_default();
             held.tally_by(count);
         }
@@ -327,7 +316,7 @@ impl Participant {
             },
             TableFill {
                 table: Table::Endpoints,
-                held: self.remotes.len(),
+                held: self.endpoints.remotes.len(),
                 limit: limits.endpoints,
                 holder: largest(&self.endpoints_by_origin()),
             },

@@ -6,17 +6,18 @@
 //! retransmitted. An acknowledgement also proves bytes: they are the credit for
 //! retransmissions (`writer/retransmission_credit.rs`).
 
+use super::Writer;
+use super::event::{Events, WriterEvent};
 use super::matched_readers::MatchedReaders;
 use super::pending_sends::PendingSends;
 use super::proxy::ReaderProxy;
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
 use super::retransmission_credit::ChangeSizes;
-use super::{TIMER_ANSWER, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, TIMERS, Writer, WriterEvent};
+use super::timers::{TIMER_ANSWER, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, WriterTimers};
 use crate::id::GuidPrefix;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::Instant;
-use crate::timer::Timers;
 use crate::wire::{AckNack, NackFrag};
 
 impl Writer {
@@ -54,22 +55,10 @@ impl Writer {
         self.stats.acknacks.tally();
         if self.config.detects_reader_reset {
             let requests_acked = acknack.state.base().0 < reader.acked;
-            match ReaderResetDetector::observe(
-                &mut reader.reset_detector,
-                now,
-                requests_acked,
-                count_went_back,
-            ) {
-                ReaderResetStatus::None => {}
-                ReaderResetStatus::Suspected { probe_at } => {
-                    self.timers.set_no_later(TIMER_RESET_PROBE, probe_at);
-                    return;
-                }
-                ReaderResetStatus::Confirmed => {
-                    let event = WriterEvent::ReaderReset { reader: guid };
-                    self.events.push_or_drop_oldest(event);
-                    return;
-                }
+            let observed = (requests_acked, count_went_back);
+            let (timers, events) = (&mut self.timers, &mut self.events);
+            if is_of_reset_reader(reader, now, observed, timers, events) {
+                return;
             }
         }
         let is_first = reader.counts.note_acknack(acknack);
@@ -108,20 +97,8 @@ impl Writer {
             let fragment = usize::from(self.config.fragment_size.network);
             destination.note_progress(reader, (base, ahead), sizes, fragment);
         }
-        // Earlier requests stay pending until served (RTPS 2.5 §8.4.9.2.9): a
-        // reader need not repeat them.
-        let mut requested = acknack.state;
-        if crossing > suppression {
-            let recent = &reader.requests.recently_served;
-            requested = recent.without_samples(now, crossing, requested);
-        }
-        for pending in reader.requests.samples.iter() {
-            if pending >= requested.base() {
-                requested.insert(pending);
-            }
-        }
-        reader.requests.samples = requested;
-        reader.requests.irrelevant_declared = false;
+        let window = (crossing > suppression).then_some(crossing);
+        reader.requests.note_acknack(now, acknack.state, window);
         if !acknack.is_final {
             answer(
                 reader,
@@ -233,7 +210,7 @@ impl MatchedReaders {
         &mut self,
         now: Instant,
         pending: &mut PendingSends,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) {
         let mut next = Instant::FAR_FUTURE;
         for reader in self.proxies.iter_mut() {
@@ -251,12 +228,34 @@ impl MatchedReaders {
     }
 }
 
+/// Whether an ACKNACK is not served, because its reader may have lost its state.
+fn is_of_reset_reader(
+    reader: &mut ReaderProxy,
+    now: Instant,
+    (requests_acked, count_went_back): (bool, bool),
+    timers: &mut WriterTimers,
+    events: &mut Events,
+) -> bool {
+    let detector = &mut reader.reset_detector;
+    match ReaderResetDetector::observe(detector, now, requests_acked, count_went_back) {
+        ReaderResetStatus::None => return false,
+        ReaderResetStatus::Suspected { probe_at } => {
+            timers.set_no_later(TIMER_RESET_PROBE, probe_at);
+        }
+        ReaderResetStatus::Confirmed => {
+            let reader = reader.guid;
+            events.push_or_drop_oldest(WriterEvent::ReaderReset { reader });
+        }
+    }
+    true
+}
+
 /// Answers an ACKNACK with a heartbeat, now or when its reader may be answered again.
 fn answer(
     reader: &mut ReaderProxy,
     now: Instant,
     pending: &mut PendingSends,
-    timers: &mut Timers<TIMERS>,
+    timers: &mut WriterTimers,
 ) {
     if reader.heartbeat_due {
         return;

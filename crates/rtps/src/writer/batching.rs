@@ -9,7 +9,8 @@
 //! cost.
 
 use super::Writer;
-use super::data_encoder::{BurstBudget, add_data};
+use super::burst_writer::BurstBudget;
+use super::data_encoder::add_data;
 use super::heartbeats::HeartbeatSource;
 use super::transmit::is_due;
 use crate::change::WriterChange;

@@ -1,6 +1,7 @@
 //! Changeable QoS policies of a writer (DDS 1.4 §2.2.3, column "changeable").
 
-use super::{TIMER_DEADLINE, Writer};
+use super::Writer;
+use super::timers::TIMER_DEADLINE;
 use crate::qos::EndpointQos;
 use crate::time::Instant;
 

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use bytes::Bytes;
 
-use super::WriteError;
+use super::write_error::WriteError;
 use crate::change::ChangeKind;
 use crate::coherent_mark::CoherentMark;
 use crate::content_filter::ContentFilter;

@@ -7,8 +7,7 @@
 
 use bytes::Bytes;
 
-use super::burst_writer::BurstWriter;
-use super::config::Burst;
+use super::burst_writer::{BurstBudget, BurstWriter};
 use super::proxy::Destination;
 use crate::change::{ChangeKind, WriterChange};
 use crate::id::{EntityId, Guid};
@@ -22,61 +21,6 @@ use crate::wire::{DataFragHead, DataHead, Gap, Heartbeat, InlineQosHead, StatusI
 
 /// The largest UDP datagram over IPv4.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
-
-/// The remaining datagrams and bytes of a burst.
-pub(super) struct BurstBudget {
-    pub datagrams: usize,
-    pub bytes: usize,
-    /// A further limit on the bytes of one request, and what it used.
-    limit: usize,
-    used: usize,
-}
-
-impl BurstBudget {
-    pub fn new(burst: Burst) -> Self {
-        Self {
-            datagrams: burst.datagrams.max(1),
-            bytes: burst.bytes.max(1),
-            limit: usize::MAX,
-            used: 0,
-        }
-    }
-
-    /// Begins a request that may take at most this many bytes, exceeded by less
-    /// than a datagram.
-    pub fn begin_limit(&mut self, bytes: usize) {
-        self.limit = bytes;
-        self.used = 0;
-    }
-
-    /// Ends it. Returns the bytes it used.
-    pub fn end_limit(&mut self) -> usize {
-        self.limit = usize::MAX;
-        core::mem::take(&mut self.used)
-    }
-
-    /// Reserves all but `bytes` for later. Returns the reserved amount.
-    pub fn reserve_beyond(&mut self, bytes: usize) -> usize {
-        let reserved = self.bytes.saturating_sub(bytes.max(1));
-        self.bytes = self.bytes.saturating_sub(reserved);
-        reserved
-    }
-
-    pub fn is_exhausted(&self, out: &Outbox) -> bool {
-        self.datagrams == 0 || self.bytes == 0 || self.used >= self.limit || out.is_full()
-    }
-
-    /// Finishes a datagram. A payload that shared memory does not copy is free.
-    pub fn finish(&mut self, message: MessageBuilder<'_>, stats: &mut WriterStats) {
-        let bytes = message.copied_bytes();
-        self.bytes = self.bytes.saturating_sub(bytes);
-        self.used = self.used.saturating_add(bytes);
-        if message.finish() {
-            self.datagrams = self.datagrams.saturating_sub(1);
-            stats.datagrams.tally();
-        }
-    }
-}
 
 /// The destination of one change and the submessages to send with it.
 pub(super) struct DataEncoder<'a> {

@@ -9,9 +9,9 @@
 //! unsent, whatever readers are matched.
 
 use super::Writer;
+use super::burst_writer::BurstBudget;
 use super::burst_writer::BurstWriter;
 use super::config::Burst;
-use super::data_encoder::BurstBudget;
 use super::heartbeats::HeartbeatSource;
 use crate::outbox::Outbox;
 use crate::time::Instant;

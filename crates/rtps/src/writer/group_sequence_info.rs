@@ -4,13 +4,13 @@
 //! A heartbeat of a silent writer with this number shows that no change of it is
 //! missing.
 
+use super::Writer;
 use super::group_info::GroupSequence;
 use super::heartbeats::{HeartbeatSource, Heartbeats};
 use super::matched_readers::MatchedReaders;
-use super::{TIMER_GROUP_INFO, TIMERS, Writer};
+use super::timers::{TIMER_GROUP_INFO, WriterTimers};
 use crate::seq::SequenceNumber;
 use crate::time::Instant;
-use crate::timer::Timers;
 use crate::wire::GroupSequenceInfo;
 
 impl Writer {
@@ -52,7 +52,7 @@ impl Heartbeats {
         &mut self,
         now: Instant,
         matched: &mut MatchedReaders,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) -> bool {
         let mut is_due = false;
         for destination in &mut matched.destinations {

@@ -15,13 +15,12 @@ use super::proxy::Destination;
 use super::reader_counts::ReaderCounts;
 use super::reader_reset::ReaderResetDetector;
 use super::send_cursor::SendCursor;
+use super::timers::{TIMER_HEARTBEAT, TIMER_RESET_PROBE, WriterTimers};
 use super::writer_cache::WriterCache;
-use super::{TIMER_HEARTBEAT, TIMER_RESET_PROBE, TIMERS};
 use crate::id::EntityId;
 use crate::interval::NumberRun;
 use crate::seq::SequenceNumber;
 use crate::time::Instant;
-use crate::timer::Timers;
 use crate::wire::Heartbeat;
 
 /// The heartbeats of one writer.
@@ -67,7 +66,7 @@ impl Heartbeats {
         config: &HeartbeatConfig,
         (sent, is_blocked): (i64, bool),
         matched: &mut MatchedReaders,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) -> bool {
         let mut is_due = false;
         // Unsent changes need no acknowledgement.
@@ -118,7 +117,7 @@ impl Heartbeats {
     }
 
     /// Requests acknowledgement of the newest changes at `at`, or earlier.
-    pub fn schedule_for_new_data(&mut self, at: Instant, timers: &mut Timers<TIMERS>) {
+    pub fn schedule_for_new_data(&mut self, at: Instant, timers: &mut WriterTimers) {
         self.ack_requests.new_data_at = self.ack_requests.new_data_at.min(at);
         timers.set_no_later(TIMER_HEARTBEAT, at);
     }
@@ -131,7 +130,7 @@ impl Heartbeats {
         config: &HeartbeatConfig,
         destination: &mut Destination,
         requested_through: i64,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) {
         // The heartbeat for new data may have been scheduled meanwhile.
         let next = match self.ack_requests.new_data_at {
@@ -154,7 +153,7 @@ impl Heartbeats {
         &mut self,
         at: Instant,
         matched: &mut MatchedReaders,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) {
         if matched.all_acked {
             return;
@@ -166,7 +165,7 @@ impl Heartbeats {
     }
 
     /// Stops all heartbeats: everything is acknowledged.
-    pub fn stop(&mut self, matched: &mut MatchedReaders, timers: &mut Timers<TIMERS>) {
+    pub fn stop(&mut self, matched: &mut MatchedReaders, timers: &mut WriterTimers) {
         for destination in &mut matched.destinations {
             destination.heartbeat_schedule.next_at = Instant::FAR_FUTURE;
         }
@@ -183,7 +182,7 @@ impl Heartbeats {
         config: &WriterConfig,
         counts: &ReaderCounts,
         cache: &WriterCache,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) -> bool {
         if counts.reliable == 0 {
             return false;
@@ -368,7 +367,7 @@ impl MatchedReaders {
         &mut self,
         now: Instant,
         pending: &mut PendingSends,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) {
         let mut next = Instant::FAR_FUTURE;
         for reader in self.proxies.iter_mut() {

@@ -18,12 +18,12 @@ use crate::time::Instant;
 
 impl Writer {
     /// The matched readers.
-    pub fn matched_readers(&self) -> &MatchedReaders {
+    pub fn readers(&self) -> &MatchedReaders {
         &self.matched
     }
 
     /// The matched readers, to share a retransmission window with them.
-    pub fn matched_readers_mut(&mut self) -> &mut MatchedReaders {
+    pub fn readers_mut(&mut self) -> &mut MatchedReaders {
         &mut self.matched
     }
 

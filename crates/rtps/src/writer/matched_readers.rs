@@ -13,8 +13,8 @@ use super::proxy::{Destination, ReaderProxy};
 use super::reader_counts::ReaderCounts;
 use super::reader_proxies::ReaderProxies;
 use super::retransmission_credit::FormerCredits;
+use super::timers::{TIMER_HEARTBEAT, WriterTimers};
 use super::transmission::Transmission;
-use super::{TIMER_HEARTBEAT, TIMERS};
 use crate::change::WriterChange;
 use crate::id::{EntityId, Guid, GuidPrefix};
 use crate::locator::Route;
@@ -22,7 +22,6 @@ use crate::retransmission_window::RetransmissionWindow;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::Instant;
-use crate::timer::Timers;
 
 /// The matched readers of one writer.
 #[derive(Debug)]
@@ -291,7 +290,7 @@ impl MatchedReaders {
         destination: usize,
         at: Instant,
         config: &HeartbeatConfig,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) {
         if let Some(destination) = self.destinations.get_mut(destination) {
             destination.reset_heartbeat_backoff(config);

@@ -49,7 +49,7 @@ impl Writer {
     /// unacknowledged.
     pub fn next_heartbeat(&self) -> Option<crate::time::Instant> {
         let is_unacked = self.matched.counts.reliable > 0 && !self.matched.is_acked_by_all();
-        is_unacked.then(|| self.timers.at(super::TIMER_HEARTBEAT))
+        is_unacked.then(|| self.timers.at(super::timers::TIMER_HEARTBEAT))
     }
 
     /// The longest delay between a write and the heartbeat that follows it.

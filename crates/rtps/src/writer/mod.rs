@@ -55,13 +55,14 @@ mod retransmission_credit;
 mod send_cursor;
 mod shared_memory;
 mod stall_checks;
+mod timers;
 mod transmission;
 mod transmit;
+mod write_error;
 mod writer_cache;
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::fmt;
 
 use bytes::Bytes;
 
@@ -71,6 +72,7 @@ pub use config::{
 };
 pub use event::WriterEvent;
 pub use matched_readers::MatchedReaders;
+pub use write_error::WriteError;
 
 use crate::change::WriterChange;
 use crate::content_filter::FilterOutcome;
@@ -80,88 +82,17 @@ use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::stats::WriterStats;
 use crate::time::Instant;
-use crate::timer::Timers;
 use event::Events;
 use heartbeats::Heartbeats;
 use offered_statuses::OfferedStatuses;
 use send_cursor::SendCursor;
 use stall_checks::schedule_stall_check;
+use timers::{
+    TIMER_ANSWER, TIMER_BATCH, TIMER_DEADLINE, TIMER_GROUP_INFO, TIMER_HEARTBEAT, TIMER_LIFESPAN,
+    TIMER_LIVELINESS, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, TIMER_STALL, WriterTimers,
+};
 use transmission::Transmission;
 use writer_cache::{ChangeNeeds, WriterCache};
-
-/// Sends a heartbeat that requests missing acknowledgements.
-const TIMER_HEARTBEAT: usize = 0;
-/// Serves requests that the NACK suppression duration delayed.
-const TIMER_RETRANSMISSION: usize = 1;
-/// Deadline monitor: nothing was written within the offered deadline.
-const TIMER_DEADLINE: usize = 2;
-/// The application did not assert liveliness within the lease.
-const TIMER_LIVELINESS: usize = 3;
-/// The lifespan of the oldest change ends.
-const TIMER_LIFESPAN: usize = 4;
-/// Sends the samples held for LATENCY_BUDGET.
-const TIMER_BATCH: usize = 5;
-/// Sends the group sequence number of the publisher.
-const TIMER_GROUP_INFO: usize = 6;
-/// Looks whether reliable readers acknowledge what was sent.
-const TIMER_STALL: usize = 7;
-/// Sends heartbeats to readers that may have lost their state.
-const TIMER_RESET_PROBE: usize = 8;
-/// Sends the heartbeats that answer ACKNACKs which came soon after another.
-const TIMER_ANSWER: usize = 9;
-/// How many timers a writer has.
-const TIMERS: usize = 10;
-
-/// Why the writer refused a write.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum WriteError {
-    /// KEEP_ALL, and the history is full of samples that some reliable reader has
-    /// not acknowledged (back-pressure). Wait for [`WriterEvent::SpaceFreed`], at
-    /// most `max_blocking_time`, and try again.
-    WouldBlock {
-        /// Samples in the history.
-        samples: usize,
-        /// The limit on samples.
-        samples_max: usize,
-        /// Bytes in the history.
-        bytes: usize,
-        /// The limit on bytes.
-        bytes_max: usize,
-    },
-    /// The sample is larger than the writer's limit.
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-        /// The limit.
-        bytes_max: usize,
-    },
-}
-
-pteros_msg::debug_as_display!(WriteError);
-
-impl fmt::Display for WriteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WouldBlock {
-                samples,
-                samples_max,
-                bytes,
-                bytes_max,
-            } => write!(
-                f,
-                "the history holds {samples} of {samples_max} samples and {bytes} of {bytes_max} \
-                 bytes that a reader has not acknowledged; wait, or raise its resource limits"
-            ),
-            Self::TooLarge { bytes, bytes_max } => write!(
-                f,
-                "the sample has {bytes} bytes, the limit of the writer is {bytes_max}; raise its \
-                 sample_bytes_max"
-            ),
-        }
-    }
-}
-
-impl core::error::Error for WriteError {}
 
 /// One RTPS writer. Not thread-safe; its owner locks.
 ///
@@ -177,7 +108,7 @@ pub struct Writer {
     matched: MatchedReaders,
     transmission: Transmission,
     heartbeats: Heartbeats,
-    timers: Timers<TIMERS>,
+    timers: WriterTimers,
     statuses: OfferedStatuses,
     events: Events,
     stats: WriterStats,
@@ -197,7 +128,7 @@ impl Writer {
             transmission: Transmission::new(config.qos.latency_budget),
             heartbeats: Heartbeats::NONE,
             config,
-            timers: Timers::new(),
+            timers: WriterTimers::new(),
             statuses: OfferedStatuses::default(),
             events: Events::default(),
             stats: WriterStats::default(),

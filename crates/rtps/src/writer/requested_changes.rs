@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::fragment_requests::FragmentRequests;
 use super::retransmission_credit::RecentlyServed;
 use crate::seq::SequenceNumber;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::{FragmentSet, SequenceSet};
 
 /// Samples whose proved fragments are known: all that one ACKNACK can name. They are
@@ -80,6 +80,28 @@ impl RequestedChanges {
     /// Whether something is to be retransmitted.
     pub fn is_pending(&self) -> bool {
         !self.samples.is_empty() || !self.fragments.is_empty()
+    }
+
+    /// Takes the requests of an ACKNACK. Earlier requests stay pending until served (RTPS
+    /// 2.5 §8.4.9.2.9): a reader need not repeat them. `crossing`: requests for what was
+    /// served within this time crossed it on the way.
+    pub fn note_acknack(
+        &mut self,
+        now: Instant,
+        mut requested: SequenceSet,
+        crossing: Option<Duration>,
+    ) {
+        if let Some(crossing) = crossing {
+            let recent = &self.recently_served;
+            requested = recent.without_samples(now, crossing, requested);
+        }
+        for pending in self.samples.iter() {
+            if pending >= requested.base() {
+                requested.insert(pending);
+            }
+        }
+        self.samples = requested;
+        self.irrelevant_declared = false;
     }
 
     /// Adds a whole sample to the requests of the last ACKNACK. False when it is

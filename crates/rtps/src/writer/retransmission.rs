@@ -7,8 +7,8 @@ use super::data_encoder::DataEncoder;
 use super::matched_readers::MatchedReaders;
 use super::proxy::{Destination, ReaderProxy};
 use super::requested_changes::PartlySentSample;
+use super::timers::{TIMER_RETRANSMISSION, WriterTimers};
 use super::writer_cache::WriterCache;
-use super::{TIMER_RETRANSMISSION, TIMERS};
 use crate::change::WriterChange;
 use crate::history::HistoryCache;
 use crate::id::Guid;
@@ -16,7 +16,6 @@ use crate::interval::NumberRun;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
-use crate::timer::Timers;
 use crate::wire::{FragmentSet, Gap, SequenceSet};
 
 impl MatchedReaders {
@@ -28,7 +27,7 @@ impl MatchedReaders {
         now: Instant,
         cache: &mut WriterCache,
         sent_below: i64,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
         burst: &mut BurstWriter<'_>,
     ) -> bool {
         let Some(reader) = self.proxies.get(at) else {
@@ -174,7 +173,7 @@ impl MatchedReaders {
 
 impl ReaderProxy {
     /// Serves the remaining requests at `again`.
-    fn schedule_retransmission(&mut self, again: Instant, timers: &mut Timers<TIMERS>) {
+    fn schedule_retransmission(&mut self, again: Instant, timers: &mut WriterTimers) {
         self.requests.retransmit_at = if self.requests.is_pending() {
             again
         } else {

@@ -7,9 +7,8 @@
 
 use super::event::{Events, WriterEvent};
 use super::matched_readers::MatchedReaders;
-use super::{TIMER_STALL, TIMERS};
+use super::timers::{TIMER_STALL, WriterTimers};
 use crate::time::{Duration, Instant};
-use crate::timer::Timers;
 
 /// How late a sample is noticed that a reader does not acknowledge, when no heartbeat
 /// is due before.
@@ -22,7 +21,7 @@ impl MatchedReaders {
         &mut self,
         now: Instant,
         sent: i64,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
         events: &mut Events,
     ) {
         // Unsent changes need no acknowledgement.
@@ -45,7 +44,7 @@ impl MatchedReaders {
     }
 
     /// Every sample is acknowledged.
-    pub(super) fn stop_stall_checks(&mut self, timers: &mut Timers<TIMERS>) {
+    pub(super) fn stop_stall_checks(&mut self, timers: &mut WriterTimers) {
         for reader in self.proxies.iter_mut() {
             reader.progress.note_idle();
         }
@@ -54,6 +53,6 @@ impl MatchedReaders {
 }
 
 /// Looks soon whether a sample that is written now is acknowledged.
-pub(super) fn schedule_stall_check(now: Instant, timers: &mut Timers<TIMERS>) {
+pub(super) fn schedule_stall_check(now: Instant, timers: &mut WriterTimers) {
     timers.set_no_later(TIMER_STALL, now.after(CHECK_DELAY));
 }

@@ -1,16 +1,14 @@
 //! Transmission state of a writer: which changes were sent, which are held for
 //! LATENCY_BUDGET, and what else waits to be sent.
 
-use super::TIMER_BATCH;
-use super::TIMERS;
 use super::batch::{Batch, FRAME_BYTES, datagram_share, is_small};
 use super::config::WriterConfig;
 use super::pending_sends::PendingSends;
 use super::send_cursor::SendCursor;
+use super::timers::{TIMER_BATCH, WriterTimers};
 use super::writer_cache::WriterCache;
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
-use crate::timer::Timers;
 
 /// What a writer has sent and is to send.
 #[derive(Debug)]
@@ -50,7 +48,7 @@ impl Transmission {
     }
 
     /// Releases the samples held for LATENCY_BUDGET.
-    pub fn flush(&mut self, last: SequenceNumber, timers: &mut Timers<TIMERS>) {
+    pub fn flush(&mut self, last: SequenceNumber, timers: &mut WriterTimers) {
         let Some(batch) = &mut self.batch else { return };
         batch.release(last.0);
         timers.stop(TIMER_BATCH);
@@ -64,7 +62,7 @@ impl Transmission {
         cache: &WriterCache,
         space: usize,
         is_read: bool,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) {
         let samples_max = cache.retention.samples_max_of(false);
         let (Some(batch), Some(newest)) = (&mut self.batch, cache.history.iter().next_back())
@@ -93,7 +91,7 @@ impl Transmission {
         now: Instant,
         budget: Duration,
         last: SequenceNumber,
-        timers: &mut Timers<TIMERS>,
+        timers: &mut WriterTimers,
     ) {
         match &mut self.batch {
             None => self.batch = Batch::new(budget, last.0),

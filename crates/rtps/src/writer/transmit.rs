@@ -6,8 +6,8 @@
 //! Nothing is allocated except growth of the outbox.
 
 use super::Writer;
-use super::burst_writer::BurstWriter;
-use super::data_encoder::{BurstBudget, DataEncoder};
+use super::burst_writer::{BurstBudget, BurstWriter};
+use super::data_encoder::DataEncoder;
 use super::heartbeats::HeartbeatSource;
 use super::proxy::{Destination, ReaderProxy};
 use super::send_cursor::SendCursor;

@@ -11,14 +11,14 @@ use super::config::{NewChange, WriterConfig};
 use super::matched_readers::MatchedReaders;
 use super::retention::Retention;
 use super::retransmission_credit::SAMPLE_HEAD_BYTES;
+use super::timers::{TIMER_LIFESPAN, WriterTimers};
 use super::transmission::Transmission;
-use super::{TIMER_LIFESPAN, TIMERS, WriteError};
+use super::write_error::WriteError;
 use crate::change::WriterChange;
 use crate::history::HistoryCache;
 use crate::seq::SequenceNumber;
 use crate::stats::{Tally, WriterStats};
 use crate::time::Instant;
-use crate::timer::Timers;
 
 /// Ends of coherent sets kept beside the samples. Beyond this the oldest is
 /// dropped; the next change then ends its set.
@@ -75,7 +75,7 @@ impl WriterCache {
     }
 
     /// Adds a change. `expires_at` is the end of its lifespan.
-    pub fn push(&mut self, change: WriterChange, bytes: usize, timers: &mut Timers<TIMERS>) {
+    pub fn push(&mut self, change: WriterChange, bytes: usize, timers: &mut WriterTimers) {
         if change.expires_at != Instant::FAR_FUTURE {
             timers.set_no_later(TIMER_LIFESPAN, change.expires_at);
         }
@@ -262,7 +262,7 @@ impl WriterCache {
     }
 
     /// Removes the changes whose lifespan has ended.
-    pub fn expire(&mut self, now: Instant, stats: &mut WriterStats, timers: &mut Timers<TIMERS>) {
+    pub fn expire(&mut self, now: Instant, stats: &mut WriterStats, timers: &mut WriterTimers) {
         if self.retention.lifespans_differ {
             let expired = |change: &&WriterChange| change.expires_at <= now;
             let expired = self.history.iter().filter(expired);

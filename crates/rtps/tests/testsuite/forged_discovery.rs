@@ -145,7 +145,7 @@ impl Victim {
 
     fn check_matched(&self) {
         assert!(self.is_matched());
-        let known = self.domain.nodes[1].machine.remote_endpoints();
+        let known = self.domain.nodes[1].machine.endpoints().remotes();
         let known: Vec<Guid> = known.map(|known| known.guid()).collect();
         assert_eq!(known, [self.writer]);
     }
@@ -155,7 +155,7 @@ impl Victim {
         let own = self.domain.add_writer(0, "rt/own", EndpointQos::default());
         self.domain.run_for(RECOVERY);
         assert!(self.is_matched());
-        let known = self.domain.nodes[1].machine.remote_endpoints();
+        let known = self.domain.nodes[1].machine.endpoints().remotes();
         let known: Vec<Guid> = known.map(|known| known.guid()).collect();
         assert_eq!(known, [self.writer, own]);
     }

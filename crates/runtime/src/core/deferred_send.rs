@@ -169,7 +169,7 @@ impl Core {
         };
         let fits = is_value
             && writer.flow_membership.is_none()
-            && !state.machine.matched_readers().is_empty()
+            && !state.machine.readers().is_empty()
             && state.wires.is_empty()
             && has_waiting_callback()
             && !self.driver.is_locked()

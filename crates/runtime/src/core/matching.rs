@@ -356,7 +356,7 @@ impl Core {
             let mut events = Vec::new();
             self.wires.rtps.poll(now, &mut events);
             let participant = self.participant().lock();
-            let refuses_writers = participant.has_refused_writers();
+            let refuses_writers = participant.endpoints().has_refused_writers();
             if let Some(security) = &self.security {
                 security.set_unvalidated_count(participant.unvalidated_count());
             }
@@ -549,7 +549,7 @@ impl Core {
             state.machine.match_reader(now, proxy);
             state
                 .machine
-                .matched_readers_mut()
+                .readers_mut()
                 .share_retransmission_window(prefix, &window);
             if is_mutually_known {
                 state.machine.suppress_initial_heartbeat(remote.guid);
@@ -678,7 +678,7 @@ impl Core {
             let writers: Vec<_> = self.endpoints.writers();
             for writer in writers {
                 let mut state = writer.state.lock();
-                if !state.machine.matched_readers().contains(remote.guid) {
+                if !state.machine.readers().contains(remote.guid) {
                     continue;
                 }
                 state.machine.update_route(remote.guid, route.clone());

@@ -233,7 +233,7 @@ impl WriterEndpoint {
         let on_wires = state.wires.readers();
         state
             .machine
-            .matched_readers()
+            .readers()
             .guids()
             .chain(on_wires)
             .chain(local)
@@ -265,15 +265,13 @@ impl WriterEndpoint {
     /// Updates the number of readers reached by shared memory.
     pub(crate) fn update_connected_count(&self, machine: &Writer) {
         // Relaxed: for a message published meanwhile, either value is correct.
-        self.connected.store(
-            machine.matched_readers().shared_memory_count(),
-            Ordering::Relaxed,
-        );
+        self.connected
+            .store(machine.readers().shared_memory_count(), Ordering::Relaxed);
     }
 
     /// Whether a reader of another participant is matched by RTPS.
     pub(crate) fn is_matched_with(&self, reader: Guid) -> bool {
-        self.state.lock().machine.matched_readers().contains(reader)
+        self.state.lock().machine.readers().contains(reader)
     }
 
     /// The counters.
@@ -297,27 +295,19 @@ impl WriterEndpoint {
 
     /// Whether this reader has acknowledged everything that was sent to it.
     pub fn is_acknowledged_by(&self, reader: Guid) -> bool {
-        self.state
-            .lock()
-            .machine
-            .matched_readers()
-            .is_acked_by(reader)
+        self.state.lock().machine.readers().is_acked_by(reader)
     }
 
     /// The lowest number that this reader of another process has not acknowledged.
     /// `None` if it is not matched or has acknowledged nothing since its match.
     pub fn first_unacknowledged(&self, reader: Guid) -> Option<SequenceNumber> {
-        self.state
-            .lock()
-            .machine
-            .matched_readers()
-            .first_unacked(reader)
+        self.state.lock().machine.readers().first_unacked(reader)
     }
 
     pub(crate) fn is_fully_acknowledged(&self, state: &WriterState) -> bool {
         let machine = &state.machine;
         state.deferred.is_empty()
-            && machine.matched_readers().is_acked_by_all()
+            && machine.readers().is_acked_by_all()
             && state.wires.are_acknowledged(self.guid())
             && (self.flow_membership.is_none() || !machine.has_output())
     }

@@ -237,7 +237,7 @@ impl Pair {
         let window = window.or_insert_with(RetransmissionWindow::new);
         writer
             .machine
-            .matched_readers_mut()
+            .readers_mut()
             .share_retransmission_window(prefix, window);
         self.flush();
     }
