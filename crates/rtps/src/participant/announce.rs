@@ -15,11 +15,13 @@ use crate::time::{Duration, Instant};
 use crate::wire::{AckNack, Data, Submessage};
 
 use super::authenticating::AuthenticatingParticipant;
+use super::local_participant::LocalParticipant;
 use super::paths::path_question;
+use super::remote_participants::RemoteParticipants;
 use super::unvalidated_participant::{
     ParticipantProbe, ProbeSizes, SourceCheck, UnvalidatedParticipant, check_source, route,
 };
-use super::{LostReason, Participant, ParticipantEvent};
+use super::{LostReason, ParticipantEvent};
 use crate::stats::Tally;
 
 /// Within this time the copies of an announcement come from all addresses of a host. The
@@ -34,33 +36,35 @@ const DATA_HEAD_BYTES: usize = 24;
 /// A question to a discovered participant: a HEARTBEAT, or two ACKNACKs.
 const QUESTION_BYTES_MAX: usize = 2 * AckNack::EMPTY_SIZE_BYTES;
 
-impl Participant {
+impl RemoteParticipants {
     /// Handles an SPDP change.
     pub(super) fn handle_spdp(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         from: Option<Locator>,
         source: &Source,
         data: &Data,
     ) {
-        self.stats.announcements_received.tally();
-        if self.config.ignores_announcements {
+        local.stats.announcements_received.tally();
+        if local.config.ignores_announcements {
             return;
         }
         if spdp::is_dispose(data) {
-            self.handle_dispose(from, source.prefix, data);
+            self.handle_dispose(local, from, source.prefix, data);
             return;
         }
-        let Ok(peer) = ParticipantData::parse_within(data.payload, &self.config.limits.data) else {
-            self.stats.malformed.tally();
+        let Ok(peer) = ParticipantData::parse_within(data.payload, &local.config.limits.data)
+        else {
+            local.stats.malformed.tally();
             return;
         };
         if peer.prefix != source.prefix {
-            self.stats.impersonation.tally();
+            local.stats.impersonation.tally();
             return;
         }
-        if !self.config.is_in_domain(&peer) {
-            self.stats.other_domain.tally();
+        if !local.config.is_in_domain(&peer) {
+            local.stats.other_domain.tally();
             return;
         }
         if self.peers.is_same_host_peer(peer.prefix) {
@@ -70,67 +74,67 @@ impl Participant {
         if let Some(known) = self.peers.find_mut(peer.prefix) {
             known
                 .path
-                .note_announcement(data.payload.len(), &self.config.limits);
+                .note_announcement(data.payload.len(), &local.config.limits);
             self.ask_announcing_address(now, peer.prefix, from);
         }
-        if self.builtin.ignores_plain_announcements(peer.prefix) {
+        if local.builtin.ignores_plain_announcements(peer.prefix) {
             return;
         }
-        let source_check = check_source(from, &peer.metatraffic_unicast, &self.config.network);
+        let source_check = check_source(from, &peer.metatraffic_unicast, &local.config.network);
         if let Some(known) = self.peers.data(peer.prefix) {
             if !names_new_address(known, &peer) {
-                self.handle_reannouncement(now, peer, source_check);
+                self.handle_reannouncement(local, now, peer, source_check);
                 return;
             }
             // A third party must not move a living participant elsewhere.
             if source_check == SourceCheck::Mismatch {
-                self.stats.impersonation.tally();
+                local.stats.impersonation.tally();
                 return;
             }
             // A source address is easily forged, so even a matching one must answer
             // first, as a new participant must. Until then the old locators hold.
         }
-        let (stats, events) = (&mut self.stats, &mut self.events);
-        let secured = self.builtin.secured.as_mut();
+        let (stats, events) = (&mut local.stats, &mut local.events);
+        let secured = local.builtin.secured.as_mut();
         if secured.is_some_and(|own| !own.is_admissible(&peer, stats, events)) {
             return;
         }
         let is_known = self.peers.data(peer.prefix).is_some();
-        if self.is_unproven_copy(now, &peer, from) {
+        if self.is_unproven_copy(local, now, &peer, from) {
             return;
         }
-        if !is_known && from.is_some_and(|from| self.config.is_off_link(&from)) {
-            self.stats.note_off_link(&peer, from);
+        if !is_known && from.is_some_and(|from| local.config.is_off_link(&from)) {
+            local.stats.note_off_link(&peer, from);
             return;
         }
         if source_check == SourceCheck::Mismatch
             && self
                 .unvalidated
-                .came_from_announced(peer.prefix, &self.config.network)
+                .came_from_announced(peer.prefix, &local.config.network)
         {
             // Another announcement came from where it says to be.
-            self.stats.impersonation.tally();
+            local.stats.impersonation.tally();
             return;
         }
         let route = route(
-            &self.config.network,
+            &local.config.network,
             &peer.metatraffic_unicast,
             source_check,
         );
         if route.locators.is_empty() {
-            self.stats.unreachable.tally();
+            local.stats.unreachable.tally();
             return;
         }
         let evicted = self.unvalidated.note(
             now,
-            &self.config.limits,
+            &local.config.limits,
             Arc::new(peer),
             from,
             route,
             (HEADER_BYTES + DATA_HEAD_BYTES).saturating_add(data.payload.len()),
         );
-        self.stats.unvalidated_evicted.tally_by(u64::from(evicted));
-        self.authenticate_early(source.prefix);
+        local.stats.unvalidated_evicted.tally_by(u64::from(evicted));
+        self.authenticate_early(local, source.prefix);
     }
 
     /// Whether a changed announcement is a copy, from an address that the participant
@@ -139,11 +143,12 @@ impl Participant {
     /// address in use, which proves the other copy only.
     fn is_unproven_copy(
         &self,
+        local: &LocalParticipant,
         now: Instant,
         data: &ParticipantData,
         from: Option<Locator>,
     ) -> bool {
-        let (prefix, network) = (data.prefix, &self.config.network);
+        let (prefix, network) = (data.prefix, &local.config.network);
         let is_copy = |noted: &UnvalidatedParticipant| {
             *noted.data == *data
                 && noted.is_announced_since(now, COPIES_SPAN)
@@ -159,6 +164,7 @@ impl Participant {
     /// Handles a repeated announcement of a discovered participant.
     fn handle_reannouncement(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         data: ParticipantData,
         source_check: SourceCheck,
@@ -172,66 +178,82 @@ impl Participant {
         }
         // A third party must not move a living participant elsewhere.
         if source_check == SourceCheck::Mismatch {
-            self.stats.impersonation.tally();
+            local.stats.impersonation.tally();
             return;
         }
         let data = Arc::new(data);
-        if !self.must_challenge(now, &data, source_check) {
-            self.update_participant(now, data, source_check);
+        if !self.must_challenge(local, now, &data, source_check) {
+            self.update_participant(local, now, data, source_check);
         }
     }
 
     /// Applies the changed announcement of a participant.
     pub(super) fn update_participant(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         data: Arc<ParticipantData>,
         source_check: SourceCheck,
     ) {
         let prefix = data.prefix;
         // A shorter lease would end at once what is alive.
-        let known = self.peers.data(prefix).map(|known| self.lease_of(known));
-        let span = self.lease_of(&data);
+        let known = self
+            .peers
+            .data(prefix)
+            .map(|known| self.lease_of(local, known));
+        let span = self.lease_of(local, &data);
         self.leases
             .grant(now, prefix, known.map_or(span, |known| known.max(span)));
-        let clock = self.clock;
+        let clock = local.clock;
         let charged =
             self.receive_memory
-                .charge_announcement(clock, &data, &self.peers, &mut self.events);
+                .charge_announcement(clock, &data, &self.peers, &mut local.events);
         if !charged {
             return;
         }
         self.peers.update(prefix, data.clone(), source_check);
-        self.leave_unannounced_path(now, prefix, source_check);
-        self.events
+        self.leave_unannounced_path(local, now, prefix, source_check);
+        local
+            .events
             .push_back(ParticipantEvent::ParticipantChanged(data));
-        self.reroute(prefix);
+        self.reroute(local, prefix);
     }
 
-    pub(super) fn grant_lease(&mut self, now: Instant, data: &ParticipantData) {
-        let span = self.lease_of(data);
+    pub(super) fn grant_lease(
+        &mut self,
+        local: &LocalParticipant,
+        now: Instant,
+        data: &ParticipantData,
+    ) {
+        let span = self.lease_of(local, data);
         self.leases.grant(now, data.prefix, span);
     }
 
     /// Handles the dispose of a participant, which may be forged.
-    fn handle_dispose(&mut self, from: Option<Locator>, prefix: GuidPrefix, data: &Data) {
+    fn handle_dispose(
+        &mut self,
+        local: &mut LocalParticipant,
+        from: Option<Locator>,
+        prefix: GuidPrefix,
+        data: &Data,
+    ) {
         let key = data
             .inline_qos
             .key_hash()
             .map(crate::id::Guid::from_bytes)
             .or_else(|| ParticipantData::parse_key(data.payload));
         if key.is_some_and(|guid| guid.prefix != prefix) {
-            self.stats.impersonation.tally();
+            local.stats.impersonation.tally();
             return;
         }
-        if self.builtin.ignores_plain_announcements(prefix) {
+        if local.builtin.ignores_plain_announcements(prefix) {
             // Anyone can send it; only its secured dispose or its lease counts.
             return;
         }
         if let Some(newcomer) = self.unvalidated.find(prefix) {
             let announced = &newcomer.data.metatraffic_unicast;
-            if check_source(from, announced, &self.config.network) == SourceCheck::Mismatch {
-                self.stats.impersonation.tally();
+            if check_source(from, announced, &local.config.network) == SourceCheck::Mismatch {
+                local.stats.impersonation.tally();
                 return;
             }
             if newcomer.is_awaited() {
@@ -243,24 +265,30 @@ impl Participant {
         let Some(known) = self.peers.data(prefix) else {
             return;
         };
-        if check_source(from, &known.metatraffic_unicast, &self.config.network)
+        if check_source(from, &known.metatraffic_unicast, &local.config.network)
             == SourceCheck::Mismatch
         {
-            self.stats.impersonation.tally();
+            local.stats.impersonation.tally();
             return;
         }
-        self.remove_participant(prefix, LostReason::Disposed);
+        self.remove_participant(local, prefix, LostReason::Disposed);
     }
 
     /// Validates an unvalidated participant after a message addressed to us: it
     /// exists and receives our datagrams. The message must come from an announced
     /// address.
-    pub(super) fn promote(&mut self, now: Instant, from: Option<Locator>, prefix: GuidPrefix) {
+    pub(super) fn promote(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        from: Option<Locator>,
+        prefix: GuidPrefix,
+    ) {
         let Some(participant) = self.unvalidated.find(prefix) else {
             return;
         };
         let announced = &participant.data.metatraffic_unicast;
-        let source_check = check_source(from, announced, &self.config.network);
+        let source_check = check_source(from, announced, &local.config.network);
         if source_check == SourceCheck::Mismatch || !self.unvalidated.note_answer(now, prefix) {
             return;
         }
@@ -270,33 +298,33 @@ impl Participant {
         if self.peers.contains(prefix) {
             let announced_from = participant.from;
             let data = participant.data.clone();
-            if self.must_prove_move(now, prefix, announced_from) {
+            if self.must_prove_move(local, now, prefix, announced_from) {
                 return;
             }
-            if self.must_challenge(now, &data, source_check) {
+            if self.must_challenge(local, now, &data, source_check) {
                 self.unvalidated.take(prefix);
                 return;
             }
             if let Some(participant) = self.unvalidated.take(prefix) {
-                self.update_participant(now, participant.data, source_check);
+                self.update_participant(local, now, participant.data, source_check);
             }
             return;
         }
         let data = participant.data.clone();
-        if !self.has_participant_place(now, &data, source_check) {
+        if !self.has_participant_place(local, now, &data, source_check) {
             return;
         }
         let Some(participant) = self.unvalidated.take(prefix) else {
             return;
         };
-        if let Some(secured) = &mut self.builtin.secured {
-            let network = &self.config.network;
+        if let Some(secured) = &mut local.builtin.secured {
+            let network = &local.config.network;
             let newcomer = AuthenticatingParticipant {
                 data: participant.data.clone(),
                 source_check,
                 budget_bytes: None,
             };
-            let (stats, events) = (&mut self.stats, &mut self.events);
+            let (stats, events) = (&mut local.stats, &mut local.events);
             if secured.require_authentication(newcomer, network, stats, events) {
                 return;
             }
@@ -307,17 +335,18 @@ impl Participant {
             } else {
                 LostReason::Disposed
             };
-            self.stats.returned.tally();
-            self.events
+            local.stats.returned.tally();
+            local
+                .events
                 .push_back(ParticipantEvent::ParticipantReturned { prefix, reason });
         }
-        self.grant_lease(now, &participant.data);
-        self.add_participant(now, participant.data, source_check);
+        self.grant_lease(local, now, &participant.data);
+        self.add_participant(local, now, participant.data, source_check);
     }
 
     /// Reports a participant that announces itself and never answers.
-    pub(super) fn report_silent_participant(&mut self, now: Instant) {
-        if self.builtin.secured.is_some() {
+    pub(super) fn report_silent_participant(&mut self, local: &mut LocalParticipant, now: Instant) {
+        if local.builtin.secured.is_some() {
             return;
         }
         let Some(silent) = self.unvalidated.take_silent(now) else {
@@ -325,7 +354,8 @@ impl Participant {
         };
         let (data, from) = (silent.data.clone(), silent.from);
         if !self.peers.contains(data.prefix) {
-            self.events
+            local
+                .events
                 .push_back(ParticipantEvent::ParticipantSilent { data, from });
         }
     }
@@ -333,36 +363,42 @@ impl Participant {
     /// Answers unvalidated participants directly, so that they need not wait for
     /// our period. A question in the same datagram requests an answer even if they
     /// have known us for long.
-    pub(super) fn transmit_participant_probes(&mut self, now: Instant, out: &mut Outbox) {
+    pub(super) fn transmit_participant_probes(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
         let with_announcement = (HEADER_BYTES + INFO_DST_BYTES + DATA_HEAD_BYTES)
-            .saturating_add(self.spdp.announcer.change().0.len());
+            .saturating_add(local.spdp.announcer.change().0.len());
         let sizes = ProbeSizes {
             with_announcement,
-            question_only: match self.builtin.secured {
+            question_only: match local.builtin.secured {
                 None => HEADER_BYTES + INFO_DST_BYTES,
                 Some(_) => with_announcement,
             },
         };
-        let limits = self.config.limits;
+        let limits = local.config.limits;
         while !out.is_full()
             && let Some(probe) =
                 self.unvalidated
-                    .next_probe(now, &limits, sizes, &mut self.stats.probes_withheld)
+                    .next_probe(now, &limits, sizes, &mut local.stats.probes_withheld)
         {
             let (to, prefix) = (&probe.route.locators, probe.data.prefix);
-            if self.builtin.secured.is_some() {
+            if local.builtin.secured.is_some() {
                 // The question belongs to a topic closed to unauthenticated peers.
-                self.stats.announcements_sent.tally();
-                self.spdp.write_announcement(to, Some(prefix), None, out);
+                local.stats.announcements_sent.tally();
+                local.spdp.write_announcement(to, Some(prefix), None, out);
                 continue;
             }
-            let question = self.builtin.sedp.question(&probe.data, probe.asked);
+            let question = local.builtin.sedp.question(&probe.data, probe.asked);
             if probe.kind == ParticipantProbe::WithAnnouncement {
-                self.stats.announcements_sent.tally();
-                self.spdp
+                local.stats.announcements_sent.tally();
+                local
+                    .spdp
                     .write_announcement(to, Some(prefix), Some(question), out);
             } else {
-                self.spdp.write_question(to, prefix, &question, out);
+                local.spdp.write_question(to, prefix, &question, out);
             }
         }
     }
@@ -370,11 +406,16 @@ impl Participant {
     /// Whether a submessage shows that its sender receives what we send: it is addressed
     /// to us, or it answers what a sender without SEDP readers was asked, which may send
     /// no INFO_DST.
-    pub(super) fn proves_reception(&self, source: &Source, message: &Submessage) -> bool {
-        if source.destination == self.config.prefix {
+    pub(super) fn proves_reception(
+        &self,
+        local: &LocalParticipant,
+        source: &Source,
+        message: &Submessage,
+    ) -> bool {
+        if source.destination == local.config.prefix {
             return true;
         }
-        if self.builtin.secured.is_some() {
+        if local.builtin.secured.is_some() {
             return false;
         }
         if let Some(newcomer) = self.unvalidated.find(source.prefix) {
@@ -387,37 +428,42 @@ impl Participant {
     /// Probes participants whose address another one took over, the addresses that
     /// participants announce for their endpoints, paths, and participants that something
     /// in their name challenges.
-    pub(super) fn transmit_probes(&mut self, now: Instant, out: &mut Outbox) {
+    pub(super) fn transmit_probes(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        out: &mut Outbox,
+    ) {
         while !out.is_full()
             && let Some((prefix, route)) = self.peers.next_probe(now)
         {
-            let question = self.builtin.question_to(prefix, &self.peers);
+            let question = local.builtin.question_to(prefix, &self.peers);
             let to = &route.locators;
-            self.spdp.write_question(to, prefix, &question, out);
+            local.spdp.write_question(to, prefix, &question, out);
         }
         let bytes = HEADER_BYTES + INFO_DST_BYTES + QUESTION_BYTES_MAX;
-        let limits = self.config.limits;
+        let limits = local.config.limits;
         while !out.is_full()
             && let Some((prefix, at)) = self.unvalidated_locators.next_probe(now, &limits, bytes)
         {
-            let question = self.builtin.question_to(prefix, &self.peers);
-            let to = self.config.network.choose_route(&[at]).locators;
-            self.spdp.write_question(&to, prefix, &question, out);
+            let question = local.builtin.question_to(prefix, &self.peers);
+            let to = local.config.network.choose_route(&[at]).locators;
+            local.spdp.write_question(&to, prefix, &question, out);
         }
         while !out.is_full()
             && let Some((prefix, at, is_answer)) = self.paths.next_probe()
         {
-            let question = self.builtin.question_to(prefix, &self.peers);
+            let question = local.builtin.question_to(prefix, &self.peers);
             let question = path_question(question, is_answer);
             let to: Arc<[Locator]> = Arc::from([at].as_slice());
-            self.spdp.write_question(&to, prefix, &question, out);
+            local.spdp.write_question(&to, prefix, &question, out);
         }
         while !out.is_full()
             && let Some((prefix, route)) = self.challenges.next_probe(now)
         {
-            let question = self.builtin.question_to(prefix, &self.peers);
+            let question = local.builtin.question_to(prefix, &self.peers);
             let to = &route.locators;
-            self.spdp.write_question(to, prefix, &question, out);
+            local.spdp.write_question(to, prefix, &question, out);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Discovered participants and the routes to them, and the suspects among them:
 //! participants whose address another one took over.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -12,6 +12,7 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
+use super::event::ParticipantEvent;
 use super::path_evidence::PeerPath;
 use super::unvalidated_participant::{SourceCheck, is_of_this_host, route};
 
@@ -23,6 +24,9 @@ const PROBE_PERIOD: Duration = Duration::from_millis(250);
 /// Further validated addresses of one participant; beyond that the oldest is
 /// dropped.
 const VALIDATED_MAX: usize = 8;
+
+/// How often an event reports another source address of one participant.
+const TELL_PERIOD: Duration = Duration::from_secs(60);
 
 /// One discovered participant.
 pub(super) struct Peer {
@@ -353,6 +357,26 @@ impl Peers {
         let (ip, _) = from.and_then(Locator::to_udp_v4)?;
         let peer = self.find(prefix)?;
         (!peer.has_proven(ip, network)).then_some(ip)
+    }
+
+    /// Reports that a datagram in the name of a participant came from another address.
+    pub(super) fn note_refused_source(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        ip: [u8; 4],
+        events: &mut VecDeque<ParticipantEvent>,
+    ) {
+        let Some(peer) = self.find_mut(prefix) else {
+            return;
+        };
+        let tells = peer
+            .refused_source
+            .is_none_or(|(told, at)| told != ip && now.since(at) >= TELL_PERIOD);
+        if tells {
+            peer.refused_source = Some((ip, now));
+            events.push_back(ParticipantEvent::SourceRefused { prefix, from: ip });
+        }
     }
 
     /// The address of a participant, if it is reached by UDP.

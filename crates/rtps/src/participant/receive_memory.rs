@@ -17,7 +17,7 @@ use crate::time::{Duration, Instant};
 
 use super::config::ParticipantLimits;
 use super::peer::Peers;
-use super::{Participant, ParticipantEvent, Table, TableHolder};
+use super::{ParticipantEvent, Table, TableHolder};
 
 /// The shortest time between two reports of refused records.
 const REPORT_PERIOD: Duration = Duration::from_secs(60);
@@ -90,20 +90,15 @@ impl ReceiveMemory {
     }
 }
 
-impl Participant {
-    /// The account of a discovered participant; of another one a fresh account.
-    pub fn memory_account(&self, prefix: GuidPrefix) -> Arc<MemoryAccount> {
-        self.receive_memory.account(prefix)
-    }
-
+impl ReceiveMemory {
     /// The bytes reserved now. O(participants).
-    pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
-        let budget = &self.receive_memory.budget;
+    pub(super) fn in_use(&self, peers: &Peers) -> ReceiveMemoryUse {
+        let budget = &self.budget;
         let holders = || {
-            let accounts = self.receive_memory.accounts.iter();
+            let accounts = self.accounts.iter();
             accounts.map(|(prefix, peer)| MemoryHolder {
                 prefix: *prefix,
-                address: self.peers.address_of(*prefix),
+                address: peers.address_of(*prefix),
                 reserved: peer.account.reserved(),
                 refused: peer.account.refused(),
             })
@@ -119,9 +114,7 @@ impl Participant {
             most_refused: refused.max_by_key(|of| of.refused),
         }
     }
-}
 
-impl ReceiveMemory {
     /// Charges the announcement of a participant, in place of an earlier one. False
     /// when there is no memory left, which is reported.
     pub(super) fn charge_announcement(

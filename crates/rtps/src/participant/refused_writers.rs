@@ -32,13 +32,24 @@ impl Participant {
     /// matched, and that is answered now. `None` for any other writer, and for one that
     /// was answered less than 5 ms ago. Allocates only for a refused one.
     pub fn refused_writer(&mut self, now: Instant, writer: Guid) -> Option<RefusedWriter> {
-        if self.endpoints.refused_writers.is_just_answered(now, writer) {
+        if self
+            .local
+            .endpoints
+            .refused_writers
+            .is_just_answered(now, writer)
+        {
             return None;
         }
-        let peer = self.peers.find(writer.prefix)?;
-        let network = &self.config.network;
-        let refused = self.endpoints.find_refused_writer(writer, peer, network)?;
-        self.endpoints.refused_writers.note_answered(now, writer);
+        let peer = self.remote.peers.find(writer.prefix)?;
+        let network = &self.local.config.network;
+        let refused = self
+            .local
+            .endpoints
+            .find_refused_writer(writer, peer, network)?;
+        self.local
+            .endpoints
+            .refused_writers
+            .note_answered(now, writer);
         Some(refused)
     }
 }

@@ -27,6 +27,8 @@ use crate::wire::Submessage;
 
 use super::authenticating::AuthenticatingParticipant;
 use super::identity::has_identity;
+use super::local_participant::LocalParticipant;
+use super::remote_participants::RemoteParticipants;
 use super::secure_discovery::{DISPOSE_BYTES, KEY_MESSAGES_MAX, SecureDiscovery};
 use super::unvalidated_participant::{SourceCheck, check_source, route};
 use super::{LostReason, Participant, ParticipantEvent};
@@ -39,12 +41,12 @@ const HANDSHAKE_BYTES: usize = 6_000;
 impl Participant {
     /// Secure discovery; `None` without DDS Security.
     pub fn security(&self) -> Option<&SecureDiscovery> {
-        self.builtin.secured.as_deref()
+        self.local.builtin.secured.as_deref()
     }
 
     /// Secure discovery, to send its messages; `None` without DDS Security.
     pub fn security_mut(&mut self) -> Option<&mut SecureDiscovery> {
-        self.builtin.secured.as_deref_mut()
+        self.local.builtin.secured.as_deref_mut()
     }
 
     /// Admits a participant after a successful authentication handshake and access
@@ -60,15 +62,18 @@ impl Participant {
         prefix: GuidPrefix,
         signed: Option<ParticipantData>,
     ) -> Option<Arc<ParticipantData>> {
-        let secured = self.builtin.secured.as_ref()?;
+        let secured = self.local.builtin.secured.as_ref()?;
         let newcomer = secured.authenticating.get(prefix)?;
         let (newcomer, source_check) = (newcomer.data.clone(), newcomer.source_check);
-        if !self.has_participant_place(now, &newcomer, source_check) {
+        if !self
+            .remote
+            .has_participant_place(&mut self.local, now, &newcomer, source_check)
+        {
             return None;
         }
-        let secured = self.builtin.secured.as_mut()?;
+        let secured = self.local.builtin.secured.as_mut()?;
         let authenticating_peer = secured.authenticating.remove(prefix)?;
-        let network = &self.config.network;
+        let network = &self.local.config.network;
         let reachable = |data: &ParticipantData| {
             let route = route(
                 network,
@@ -97,7 +102,7 @@ impl Participant {
         );
         secured.awaiting_keys.insert(prefix, false);
         let mut keys = BuiltinTopic::volatile(
-            self.config.prefix,
+            self.local.config.prefix,
             BuiltinEndpoints {
                 writer: EntityId::VOLATILE_SECURE_WRITER,
                 reader: EntityId::VOLATILE_SECURE_READER,
@@ -108,8 +113,13 @@ impl Participant {
         );
         keys.match_peer(now, &data, &at);
         secured.key_channels.insert(prefix, keys);
-        self.grant_lease(now, &data);
-        self.add_participant(now, data.clone(), authenticating_peer.source_check);
+        self.remote.grant_lease(&self.local, now, &data);
+        self.remote.add_participant(
+            &mut self.local,
+            now,
+            data.clone(),
+            authenticating_peer.source_check,
+        );
         Some(data)
     }
 
@@ -120,33 +130,29 @@ impl Participant {
     /// were none. A heartbeat that it cannot decrypt would be repeated, by every
     /// participant of a large system to every other.
     pub fn note_initial_keys_sent(&mut self, now: Instant, prefix: GuidPrefix) {
-        let secured = self.builtin.secured.as_mut();
+        let secured = self.local.builtin.secured.as_mut();
         if let Some(keys_sent) = secured.and_then(|own| own.awaiting_keys.get_mut(&prefix)) {
             *keys_sent = true;
         }
-        self.start_secure_topics(now, prefix);
-    }
-
-    fn start_secure_topics(&mut self, now: Instant, prefix: GuidPrefix) {
-        if self.builtin.match_with_keys(now, prefix, &self.peers) {
-            self.share_with_peer(prefix);
-        }
+        self.remote
+            .start_secure_topics(&mut self.local, now, prefix);
     }
 
     /// Handles an authenticated participant that repeats the handshake, since it
     /// had lost us. It is lost, and can be admitted again at once. False if it is
     /// not authenticated.
     pub fn reauthenticate(&mut self, prefix: GuidPrefix) -> bool {
-        let Some(peer) = self.peers.find(prefix) else {
+        let Some(peer) = self.remote.peers.find(prefix) else {
             return false;
         };
         let (data, source_check) = (peer.data.clone(), peer.source_check());
-        self.remove_participant(prefix, LostReason::Reauthenticating);
-        let Some(secured) = &mut self.builtin.secured else {
+        self.remote
+            .remove_participant(&mut self.local, prefix, LostReason::Reauthenticating);
+        let Some(secured) = &mut self.local.builtin.secured else {
             return false;
         };
         let route = route(
-            &self.config.network,
+            &self.local.config.network,
             &data.metatraffic_unicast,
             source_check,
         );
@@ -157,7 +163,7 @@ impl Participant {
             budget_bytes: None,
         };
         let evicted = secured.authenticating.insert(authenticating_peer);
-        secured.end_handshake_of(evicted, &mut self.stats, &mut self.events);
+        secured.end_handshake_of(evicted, &mut self.local.stats, &mut self.local.events);
         true
     }
 
@@ -168,9 +174,11 @@ impl Participant {
     /// also sent unprotected: Fast DDS 2.9 reads no other, and answers no handshake
     /// of a known participant.
     pub fn announce_reset(&mut self, now: Instant, out: &mut Outbox) {
-        if let Some(secured) = &mut self.builtin.secured {
+        if let Some(secured) = &mut self.local.builtin.secured {
             secured.send_dispose(now, out);
-            self.spdp.transmit_dispose_to_peers(&self.peers, out);
+            self.local
+                .spdp
+                .transmit_dispose_to_peers(&self.remote.peers, out);
         }
     }
 
@@ -180,7 +188,7 @@ impl Participant {
     /// all can be discovered again. We announce ourselves as soon as they have read
     /// the dispose. Returns these participants.
     pub fn reset(&mut self, now: Instant) -> Vec<GuidPrefix> {
-        let Some(secured) = &mut self.builtin.secured else {
+        let Some(secured) = &mut self.local.builtin.secured else {
             return Vec::new();
         };
         let authenticating: Vec<GuidPrefix> = secured.authenticating.clear().collect();
@@ -188,11 +196,12 @@ impl Participant {
             secured.stateless.remove_peer(*prefix);
         }
         let lost: Vec<GuidPrefix> = secured.key_channels.keys().copied().collect();
-        secured.announce(now, &self.spdp.data);
+        secured.announce(now, &self.local.spdp.data);
         for prefix in &lost {
-            self.remove_participant(*prefix, LostReason::Reauthenticating);
+            self.remote
+                .remove_participant(&mut self.local, *prefix, LostReason::Reauthenticating);
         }
-        self.spdp.restart(now);
+        self.local.spdp.restart(now);
         authenticating.into_iter().chain(lost).collect()
     }
 
@@ -208,43 +217,65 @@ impl Participant {
         prefix: GuidPrefix,
         out: &mut Outbox,
     ) -> Option<Arc<[Locator]>> {
-        let secured = self.builtin.secured.as_mut()?;
+        let secured = self.local.builtin.secured.as_mut()?;
         let authenticating_peer = secured.authenticating.get_mut(prefix)?;
         if !authenticating_peer.spend_budget(2 * DISPOSE_BYTES) {
             return None;
         }
         let at = &authenticating_peer.data.metatraffic_unicast;
-        let to = route(&self.config.network, at, authenticating_peer.source_check).locators;
-        self.spdp.write_dispose([(Some(prefix), to.clone())], out);
-        self.spdp.restart(now);
+        let to = route(
+            &self.local.config.network,
+            at,
+            authenticating_peer.source_check,
+        )
+        .locators;
+        self.local
+            .spdp
+            .write_dispose([(Some(prefix), to.clone())], out);
+        self.local.spdp.restart(now);
         Some(to)
     }
 
     /// Notes a datagram addressed to us, even if its content was refused: its
     /// sender receives our datagrams.
     pub fn note_unicast_received(&mut self, now: Instant, from: Locator, prefix: GuidPrefix) {
-        self.promote(now, Some(from), prefix);
-        if let Some(secured) = &mut self.builtin.secured {
-            secured.note_reachable(Some(from), prefix, &self.config.network);
+        self.remote
+            .promote(&mut self.local, now, Some(from), prefix);
+        if let Some(secured) = &mut self.local.builtin.secured {
+            secured.note_reachable(Some(from), prefix, &self.local.config.network);
         }
     }
 
     /// Removes an authenticated participant whose access was revoked.
     pub fn revoke_access(&mut self, prefix: GuidPrefix) {
-        self.remove_participant(prefix, LostReason::AccessRevoked);
+        self.remote
+            .remove_participant(&mut self.local, prefix, LostReason::AccessRevoked);
+    }
+}
+
+impl RemoteParticipants {
+    fn start_secure_topics(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        prefix: GuidPrefix,
+    ) {
+        if local.builtin.match_with_keys(now, prefix, &self.peers) {
+            self.share_with_peer(local, prefix);
+        }
     }
 
     /// Begins to authenticate a participant that may wait for our handshake message
     /// (Fast DDS does), as soon as its amplification budget allows.
-    pub(super) fn authenticate_early(&mut self, prefix: GuidPrefix) {
+    pub(super) fn authenticate_early(&mut self, local: &mut LocalParticipant, prefix: GuidPrefix) {
         let Some(participant) = self.unvalidated.find(prefix) else {
             return;
         };
-        let budget = participant.budget_bytes(&self.config.limits);
+        let budget = participant.budget_bytes(&local.config.limits);
         let announced = &participant.data.metatraffic_unicast;
-        let source_check = check_source(participant.from, announced, &self.config.network);
+        let source_check = check_source(participant.from, announced, &local.config.network);
         let is_due = budget >= HANDSHAKE_BYTES && has_identity(&participant.data);
-        let Some(secured) = &mut self.builtin.secured else {
+        let Some(secured) = &mut local.builtin.secured else {
             return;
         };
         if source_check == SourceCheck::Mismatch || !is_due {
@@ -256,8 +287,8 @@ impl Participant {
                 source_check,
                 budget_bytes: Some(budget),
             };
-            let network = &self.config.network;
-            let (stats, events) = (&mut self.stats, &mut self.events);
+            let network = &local.config.network;
+            let (stats, events) = (&mut local.stats, &mut local.events);
             secured.require_authentication(newcomer, network, stats, events);
         }
     }
@@ -266,12 +297,13 @@ impl Participant {
     /// is none.
     pub(super) fn handle_secured(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         source: &Source,
         message: &Submessage,
     ) -> bool {
-        let limits = &self.config.limits;
-        let Some(secured) = &mut self.builtin.secured else {
+        let limits = &local.config.limits;
+        let Some(secured) = &mut local.builtin.secured else {
             return false;
         };
         if secured.stateless.handle(source, message) {
@@ -283,7 +315,7 @@ impl Participant {
                     *budget = budget.saturating_add(more);
                 }
                 let event = ParticipantEvent::StatelessMessage { from, payload };
-                self.events.push_back(event);
+                local.events.push_back(event);
             }
             return true;
         }
@@ -292,40 +324,48 @@ impl Participant {
                 channel.handle(now, source, message);
                 while let Some(change) = channel.poll_change() {
                     if change.kind == ChangeKind::Alive {
-                        self.events.push_back(ParticipantEvent::KeyExchangeMessage {
-                            from: change.writer.prefix,
-                            payload: change.payload,
-                        });
+                        local
+                            .events
+                            .push_back(ParticipantEvent::KeyExchangeMessage {
+                                from: change.writer.prefix,
+                                payload: change.payload,
+                            });
                     }
                 }
-                self.start_secure_topics(now, source.prefix);
+                self.start_secure_topics(local, now, source.prefix);
             }
             return true;
         }
         if !secured.announcements.handle(now, source, message) {
             return false;
         }
-        while let Some(secured) = &mut self.builtin.secured
+        while let Some(secured) = &mut local.builtin.secured
             && let Some(change) = secured.announcements.poll_change()
         {
             let from = change.writer.prefix;
             if change.kind != ChangeKind::Alive {
-                self.remove_participant(from, LostReason::Disposed);
+                self.remove_participant(local, from, LostReason::Disposed);
                 continue;
             }
-            self.handle_secured_announcement(now, from, &change.payload);
+            self.handle_secured_announcement(local, now, from, &change.payload);
         }
         true
     }
 
-    fn handle_secured_announcement(&mut self, now: Instant, from: GuidPrefix, payload: &[u8]) {
-        let limits: &DataLimits = &self.config.limits.data;
+    fn handle_secured_announcement(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        from: GuidPrefix,
+        payload: &[u8],
+    ) {
+        let limits: &DataLimits = &local.config.limits.data;
         let Ok(data) = ParticipantData::parse_within(payload, limits) else {
-            self.stats.malformed.tally();
+            local.stats.malformed.tally();
             return;
         };
         if data.prefix != from {
-            self.stats.impersonation.tally();
+            local.stats.impersonation.tally();
             return;
         }
         let Some(peer) = self.peers.find(from) else {
@@ -334,7 +374,7 @@ impl Participant {
         let is_changed = *peer.data != data;
         let source_check = peer.source_check();
         if is_changed {
-            self.update_participant(now, Arc::new(data), source_check);
+            self.update_participant(local, now, Arc::new(data), source_check);
         }
     }
 }

@@ -168,7 +168,7 @@ impl Core {
             }
             // RTPS continues with it, so its nodes remain.
             WireEvent::Discovery(ParticipantEvent::ParticipantLost { prefix, .. })
-                if self.participant().lock().has_participant(prefix) => {}
+                if self.participant().lock().participant(prefix).is_some() => {}
             WireEvent::Discovery(event) => self.apply(now, event),
             WireEvent::Nodes { participant, nodes } => self.graph.note_nodes(participant, &nodes),
             WireEvent::Sample(sample) => self.receive_wire_sample(now, wire, *sample),
