@@ -210,7 +210,7 @@ impl ShmConnections {
         };
         let readers: BTreeSet<GuidPrefix> = {
             let participant = self.participant.lock();
-            let decisions = participant.match_outcomes(writer);
+            let decisions = participant.endpoints().match_outcomes(writer);
             decisions.map(|(reader, _)| reader.prefix).collect()
         };
         for peer in readers {

@@ -169,7 +169,9 @@ impl BuiltinTopic {
         prefix: GuidPrefix,
         window: &Arc<RetransmissionWindow>,
     ) {
-        self.writer.share_retransmission_window(prefix, window);
+        self.writer
+            .readers_mut()
+            .share_retransmission_window(prefix, window);
     }
 
     /// Unmatches the endpoints of a peer.
@@ -231,13 +233,13 @@ impl BuiltinTopic {
 
     /// Whether all matched peers have acknowledged everything.
     pub(crate) fn is_acked(&self) -> bool {
-        self.writer.is_acked_by_all()
+        self.writer.readers().is_acked_by_all()
     }
 
     /// Whether a peer has acknowledged a change of ours.
     pub(crate) fn has_acknowledged(&self, prefix: GuidPrefix) -> bool {
         let reader = prefix.with(self.endpoints.reader);
-        self.writer.has_acknowledged_a_change(reader)
+        self.writer.readers().has_acknowledged_a_change(reader)
     }
 
     /// Whether an ACKNACK acknowledges everything announced here, and there is something.

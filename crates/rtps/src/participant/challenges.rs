@@ -12,6 +12,7 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, Route};
 use crate::time::{Duration, Instant};
 
+use super::peer::Peers;
 use super::unvalidated_participant::SourceCheck;
 
 /// A challenged participant is silent if it answers none of the probes in this
@@ -76,6 +77,32 @@ pub(super) struct Challenges {
 }
 
 impl Challenges {
+    /// Probes a participant where it was proven, since something in its name claims
+    /// that it is elsewhere.
+    pub(super) fn open(&mut self, now: Instant, prefix: GuidPrefix, claim: Claim, peers: &Peers) {
+        let Some(peer) = peers.find(prefix) else {
+            return;
+        };
+        if peer.is_same_host_peer || peer.metatraffic.locators.is_empty() {
+            return;
+        }
+        let route = peer.metatraffic.clone();
+        let mut known = self.list.iter();
+        if known.any(|open| open.prefix == prefix) {
+            return;
+        }
+        if self.list.len() < CHALLENGES_MAX {
+            self.list.push(Challenge {
+                prefix,
+                route,
+                claim,
+                since: now,
+                next_probe_at: now,
+                answered: false,
+            });
+        }
+    }
+
     pub(super) fn remove_participant(&mut self, prefix: GuidPrefix) {
         self.list.retain(|challenge| challenge.prefix != prefix);
     }

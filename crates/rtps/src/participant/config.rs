@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 
 use bytes::Bytes;
 
-use crate::discovery::data::DataLimits;
+use crate::discovery::data::{DataLimits, EndpointData, ParticipantData};
 use crate::id::GuidPrefix;
 use crate::locator::{Locator, NetworkScope};
+use crate::stats::Tally;
 use crate::time::Duration;
 
 /// The announcement of a participant and its discovery settings.
@@ -184,4 +185,52 @@ pub struct ParticipantStats {
     pub endpoints_refused: u64,
     /// How often traffic to a participant moved to another of its addresses.
     pub paths_changed: u64,
+}
+
+impl ParticipantConfig {
+    /// Whether a source lies beyond a router and is not a static peer. Discovery ends
+    /// at the router (ROS 2's range SUBNET), so that no host outside can make this
+    /// host answer.
+    ///
+    /// An interface with a prefix of 31 or 32 bits is a tunnel or a cloud's network.
+    /// It does not say which addresses are beyond it, so nothing is judged then.
+    pub(super) fn is_off_link(&self, from: &Locator) -> bool {
+        let network = &self.network;
+        let is_unclear = network.addresses.iter().any(|own| own.prefix_length > 30);
+        let is_named = |named: &Locator| named.address == from.address;
+        !is_unclear
+            && !network.addresses.is_empty()
+            && from.to_udp_v4().is_some()
+            && !from.is_loopback()
+            && !network.is_on_link(from)
+            && !network.is_on_down_link(from)
+            && !self.announce_to.iter().any(is_named)
+    }
+
+    /// Whether it announced our domain, without a domain tag.
+    pub(super) fn is_in_domain(&self, peer: &ParticipantData) -> bool {
+        let id = peer.domain_id.unwrap_or(self.domain_id);
+        let tag = peer.domain_tag.as_deref().unwrap_or_default();
+        id == self.domain_id && tag.is_empty()
+    }
+
+    /// Whether participants of this host get the announcements of endpoints on a topic.
+    pub(super) fn is_announced_on_host(&self, data: &EndpointData) -> bool {
+        !self.topics_not_announced_on_host.contains(&data.topic)
+    }
+}
+
+impl ParticipantStats {
+    /// Counts a participant beyond a router, and reports the first one.
+    pub(super) fn note_off_link(&mut self, peer: &ParticipantData, from: Option<Locator>) {
+        if self.off_link == 0
+            && let Some(from) = from
+        {
+            tracing::warn!(
+                participant = %peer.prefix,
+                "a participant at {from} is outside of this host's networks and ignored, as are later ones; name its host in ROS_STATIC_PEERS to communicate with it"
+            );
+        }
+        self.off_link.tally();
+    }
 }

@@ -8,12 +8,18 @@
 
 use alloc::vec::Vec;
 
+use crate::discovery::data::EndpointData;
 use crate::id::GuidPrefix;
 use crate::locator::Locator;
 use crate::time::Instant;
 
-use super::config::ParticipantLimits;
+use super::config::{ParticipantConfig, ParticipantLimits};
+use super::peer::Peer;
 use super::unvalidated_participant::probe_period;
+
+/// The smallest message that announces an endpoint's locator: headers, its GUID, a
+/// locator and two names.
+const ENDPOINT_DATA_BYTES_MIN: usize = 96;
 
 /// Addresses of one participant probed at a time; more wait until these are
 /// validated or expire.
@@ -40,7 +46,7 @@ pub(super) struct UnvalidatedLocators {
 
 impl UnvalidatedLocators {
     /// Notes an announced address, and the minimum size of the message.
-    pub(super) fn note(
+    fn note(
         &mut self,
         now: Instant,
         limits: &ParticipantLimits,
@@ -81,6 +87,21 @@ impl UnvalidatedLocators {
             probes_sent: 0,
             next_probe_at: now,
         });
+    }
+
+    /// Notes an address that an endpoint announces, if none of its addresses is validated.
+    pub(super) fn note_endpoint(
+        &mut self,
+        now: Instant,
+        config: &ParticipantConfig,
+        peer: &Peer,
+        remote: &EndpointData,
+    ) {
+        if let Some(at) = peer.locator_to_validate(remote, &config.network) {
+            let names = remote.topic.len().saturating_add(remote.type_name.len());
+            let bytes = ENDPOINT_DATA_BYTES_MIN.saturating_add(names);
+            self.note(now, &config.limits, remote.guid.prefix, at, bytes);
+        }
     }
 
     /// The next address to probe with a datagram of `bytes` bytes, and its

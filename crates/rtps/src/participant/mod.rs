@@ -15,16 +15,22 @@
 //! `None`, then [`Participant::poll_transmit`] until `false`. One call adds events
 //! for the endpoints of at most one participant.
 //!
-//! `Participant` stays one type: each protocol (SPDP, SEDP, WLP,
-//! TypeLookup, security) is a type with its own file, and this one routes between them.
+//! The parts own their state. [`local_participant`] is our side: [`spdp_writer`] has our
+//! announcement, [`builtin_topics`] SEDP, WLP, TypeLookup and security, [`endpoints`] all
+//! endpoints with their matches. [`remote_participants`] are the others, with their
+//! addresses, leases and claims. `Participant` takes what the owner calls to both.
 
 mod announce;
 mod authenticating;
+mod builtin_topics;
 mod challenges;
 mod config;
+mod endpoints;
 mod event;
+mod identity;
 mod interned_qos;
 mod local_endpoints;
+mod local_participant;
 mod locator_validation;
 mod matching;
 mod path_evidence;
@@ -34,6 +40,7 @@ mod receive_memory;
 mod refused_writer_table;
 mod refused_writers;
 mod remote_endpoints;
+mod remote_participants;
 mod retransmission_windows;
 mod same_host;
 mod same_host_announcement;
@@ -41,59 +48,46 @@ mod secure_discovery;
 mod security;
 mod sedp_sweep;
 mod source_judgement;
+mod spdp_writer;
 mod sweeps;
 mod table_quota;
+mod table_states;
 mod tombstone;
 mod unvalidated_participant;
 
 pub use config::{ParticipantConfig, ParticipantLimits, ParticipantStats, SecurityConfig};
+pub use endpoints::Endpoints;
 pub use event::{LostReason, ParticipantEvent, Table, TableFill, TableHolder};
 pub use path_evidence::{LocalLinks, PathInfo, PathReason, PathState};
 pub use receive_memory::{MemoryHolder, ReceiveMemoryUse};
 pub use refused_writer_table::RefusedWriter;
 pub use remote_endpoints::RemoteEndpoint;
 pub use same_host_announcement::{Announcement, Announcements};
+pub use secure_discovery::SecureDiscovery;
+pub use spdp_writer::SpdpWriter;
 
-use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::builtin_topic::earliest;
-use crate::discovery::data::{EndpointData, ParticipantData, ProductVersion};
-use crate::discovery::lease::Leases;
-use crate::discovery::liveliness::Wlp;
-use crate::discovery::sedp::Sedp;
-use crate::discovery::spdp::{self, Announcer};
+use crate::discovery::data::{EndpointData, ParticipantData};
+use crate::discovery::spdp;
 use crate::discovery::type_lookup::{RemoteType, TypeLookup};
-use crate::id::{EntityId, Guid, GuidPrefix, ProtocolVersion, VendorId};
+use crate::id::{EntityId, Guid, GuidPrefix, VendorId};
 use crate::locator::{Locator, Route};
-use crate::matching::{MatchOutcome, MatchTable};
+use crate::memory_budget::MemoryAccount;
 use crate::outbox::Outbox;
 use crate::qos::Liveliness;
 use crate::receiver::Source;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::wire::Submessage;
 
 use crate::stats::Tally;
 use pteros_msg::describe::TypeDescription;
 use pteros_msg::typeobject::TypeObjects;
 
-use challenges::Challenges;
-use local_endpoints::LocalEndpoints;
-use locator_validation::UnvalidatedLocators;
-use path_evidence::Paths;
-use peer::Peers;
-use receive_memory::ReceiveMemory;
-use refused_writer_table::RefusedWriters;
-use remote_endpoints::RemoteEndpoints;
-use retransmission_windows::RetransmissionWindows;
-use same_host_announcement::AnnouncementQueue;
-use secure_discovery::SecureDiscovery;
-use sweeps::Sweeps;
-use table_quota::TableStates;
-use tombstone::Tombstones;
-use unvalidated_participant::UnvalidatedParticipants;
+use local_participant::LocalParticipant;
+use remote_participants::RemoteParticipants;
 
 /// Coalesced discovery datagrams to one peer have at most this many bytes on a
 /// network ...
@@ -103,104 +97,33 @@ const COALESCED_BYTES_SAME_HOST_MAX: usize = 16 << 10;
 
 /// Discovery of one participant, sans-IO. See the module for how to drive it.
 pub struct Participant {
-    config: ParticipantConfig,
-    /// Our announcement.
-    data: ParticipantData,
-    announcer: Announcer,
-    announce_to: Arc<[Locator]>,
-    /// Bound UDP ports of this host, if known.
-    bound_ports: Option<Vec<u16>>,
-    unvalidated: UnvalidatedParticipants,
-    unvalidated_locators: UnvalidatedLocators,
-    peers: Peers,
-    paths: Paths,
-    challenges: Challenges,
-    sweeps: Sweeps,
-    leases: Leases,
-    tombstones: Tombstones,
-    sedp: Sedp,
-    wlp: Wlp,
-    types: TypeLookup,
-    locals: LocalEndpoints,
-    remotes: RemoteEndpoints,
-    refused_writers: RefusedWriters,
-    has_refused_writers: bool,
-    table_states: TableStates,
-    receive_memory: ReceiveMemory,
-    retransmission_windows: RetransmissionWindows,
-    matches: MatchTable,
-    events: VecDeque<ParticipantEvent>,
-    announcement_queue: AnnouncementQueue,
-    secured: Option<Box<SecureDiscovery>>,
-    stats: ParticipantStats,
-    /// The last `now` passed in.
-    clock: Instant,
+    local: LocalParticipant,
+    remote: RemoteParticipants,
 }
 
 impl Participant {
     /// A participant that announces itself at once. It sends nothing by itself.
     pub fn new(now: Instant, config: ParticipantConfig) -> Self {
-        let data = announcement(&config);
-        let secured = config.security.clone();
         Self {
-            secured: secured.map(|own| {
-                let max = config.limits.unvalidated_participants;
-                Box::new(SecureDiscovery::new(now, own, &data, max))
-            }),
-            announcer: Announcer::new(now, &data, announce_period(&config)),
-            announce_to: Arc::from(config.announce_to.as_slice()),
-            bound_ports: None,
-            unvalidated: UnvalidatedParticipants::default(),
-            unvalidated_locators: UnvalidatedLocators::default(),
-            peers: Peers::default(),
-            paths: Paths::default(),
-            challenges: Challenges::default(),
-            sweeps: Sweeps::default(),
-            leases: Leases::default(),
-            tombstones: Tombstones::default(),
-            sedp: Sedp::new(config.prefix, config.security.is_some()),
-            wlp: Wlp::new(
-                config.prefix,
-                config.security.is_some(),
-                config
-                    .security
-                    .as_ref()
-                    .is_none_or(|own| own.unprotected_liveliness),
-            ),
-            types: TypeLookup::new(config.prefix),
-            locals: LocalEndpoints::default(),
-            remotes: RemoteEndpoints::default(),
-            refused_writers: RefusedWriters::default(),
-            has_refused_writers: false,
-            table_states: TableStates::default(),
-            receive_memory: ReceiveMemory::new(&config.limits),
-            retransmission_windows: RetransmissionWindows::default(),
-            matches: MatchTable::default(),
-            events: VecDeque::new(),
-            announcement_queue: AnnouncementQueue::new(config.announces_on_host),
-            stats: ParticipantStats::default(),
-            clock: now,
-            data,
-            config,
+            remote: RemoteParticipants::new(&config.limits),
+            local: LocalParticipant::new(now, config),
         }
     }
 
     /// Our GUID prefix.
     pub fn prefix(&self) -> GuidPrefix {
-        self.config.prefix
+        self.local.config.prefix
     }
 
     /// Our announcement.
     pub fn data(&self) -> &ParticipantData {
-        &self.data
+        &self.local.spdp.data
     }
 
     /// Counters since the start.
     pub fn stats(&self) -> &ParticipantStats {
-        &self.stats
+        &self.local.stats
     }
-
-    // Input: network and time.
 
     /// Handles one submessage and its UDP source address, if known.
     ///
@@ -214,70 +137,95 @@ impl Participant {
         source: &Source,
         message: &Submessage,
     ) {
-        self.clock = now;
-        if source.prefix == self.config.prefix {
+        self.local.clock = now;
+        if source.prefix == self.local.config.prefix {
             return;
         }
-        let accepted = self.judge_source(now, from, source, message);
+        let accepted = self
+            .remote
+            .judge_source(&mut self.local, now, from, source, message);
         if accepted {
             self.renew_lease(source.prefix, now);
         }
         if let Submessage::Data(data) = message
             && data.writer == EntityId::SPDP_WRITER
         {
-            self.handle_spdp(now, from, source, data);
+            self.remote
+                .handle_spdp(&mut self.local, now, from, source, data);
         }
-        if self.proves_reception(source, message) {
-            self.promote(now, from, source.prefix);
-            self.note_reachable(from, source.prefix);
-            self.note_locator_validated(from, source.prefix);
+        if self.remote.proves_reception(&self.local, source, message) {
+            self.remote
+                .promote(&mut self.local, now, from, source.prefix);
+            if let Some(secured) = &mut self.local.builtin.secured {
+                secured.note_reachable(from, source.prefix, &self.local.config.network);
+            }
+            self.remote
+                .note_locator_validated(&mut self.local, from, source.prefix);
         }
         if !accepted {
             return;
         }
-        self.note_path(now, from, source, message);
-        if self.handle_secured(now, source, message) {
+        self.remote
+            .note_path(&mut self.local, now, from, source, message);
+        if self
+            .remote
+            .handle_secured(&mut self.local, now, source, message)
+        {
             return;
         }
-        if self.sedp.handle(now, source, message) {
+        if self.local.builtin.sedp.handle(now, source, message) {
             // First: a change of this message was received before the reset.
-            while let Some(change) = self.sedp.poll_change(&self.config.limits.data) {
-                self.handle_sedp_change(now, change);
+            while let Some(change) = self
+                .local
+                .builtin
+                .sedp
+                .poll_change(&self.local.config.limits.data)
+            {
+                self.remote.handle_sedp_change(&mut self.local, now, change);
             }
-            while let Some(reset) = self.sedp.poll_reset() {
-                self.handle_sedp_reset(now, reset);
+            while let Some(reset) = self.local.builtin.sedp.poll_reset() {
+                self.remote.handle_sedp_reset(&mut self.local, now, reset);
             }
-            self.end_probation(now, source.prefix);
-            self.end_sweeps(source.prefix);
-        } else if self.wlp.handle(now, source, message) {
-            self.report_liveliness_assertions();
+            self.remote.end_probation(&self.local, now, source.prefix);
+            self.remote.end_sweeps(&mut self.local, source.prefix);
+        } else if self.local.builtin.wlp.handle(now, source, message) {
+            self.local.builtin.report_assertions(&mut self.local.events);
         } else if TypeLookup::is_type_lookup(message) {
-            if self.secured.is_some() {
+            if self.local.builtin.secured.is_some() {
                 return;
             }
-            self.match_type_lookup(now, source.prefix);
-            if self.types.handle(now, source, message) && self.types.take_new_objects() {
-                self.events.push_back(ParticipantEvent::TypeObjectsReceived);
+            self.remote
+                .match_type_lookup(&mut self.local, now, source.prefix);
+            if self.local.builtin.types.handle(now, source, message)
+                && self.local.builtin.types.take_new_objects()
+            {
+                self.local
+                    .events
+                    .push_back(ParticipantEvent::TypeObjectsReceived);
             }
         }
     }
 
-    /// Delays the first announcement, when a peer is about to learn of us without
-    /// it.
-    pub fn delay_first_announcement(&mut self, at: Instant) {
-        self.announcer.start_at(at);
+    /// What announces us.
+    pub fn spdp_writer(&self) -> &SpdpWriter {
+        &self.local.spdp
+    }
+
+    /// What announces us, to change when and where.
+    pub fn spdp_writer_mut(&mut self) -> &mut SpdpWriter {
+        &mut self.local.spdp
     }
 
     /// Whether a discovered participant has proven `address` (locator validation).
     pub fn has_proven(&self, prefix: GuidPrefix, address: [u8; 4]) -> bool {
-        let peer = self.peers.find(prefix);
-        peer.is_some_and(|peer| peer.has_proven(address, &self.config.network))
+        let peer = self.remote.peers.find(prefix);
+        peer.is_some_and(|peer| peer.has_proven(address, &self.local.config.network))
     }
 
     /// Renews the lease of a participant after any datagram. Cheap: call it for
     /// every datagram.
     pub fn renew_lease(&mut self, prefix: GuidPrefix, now: Instant) {
-        self.leases.renew(now, prefix);
+        self.remote.leases.renew(now, prefix);
     }
 
     /// Handles all timers that are due. Early and repeated calls have no effect.
@@ -289,14 +237,20 @@ impl Participant {
     /// Removes the participants whose lease has expired, and believes the claims about
     /// those that did not answer.
     pub fn lose_silent_peers(&mut self, now: Instant) {
-        self.clock = self.clock.max(now);
-        for prefix in self.leases.take_expired(now) {
-            self.tombstones.add(now, prefix);
-            self.remove_participant(prefix, LostReason::LeaseExpired);
+        self.local.clock = self.local.clock.max(now);
+        for prefix in self.remote.leases.take_expired(now) {
+            self.remote.tombstones.add(now, prefix);
+            self.remote
+                .remove_participant(&mut self.local, prefix, LostReason::LeaseExpired);
         }
-        self.end_challenges(now);
-        for prefix in self.peers.take_silent_suspects(now, &self.leases) {
-            self.remove_participant(prefix, LostReason::AddressTakenOver);
+        self.remote.end_challenges(&mut self.local, now);
+        for prefix in self
+            .remote
+            .peers
+            .take_silent_suspects(now, &self.remote.leases)
+        {
+            self.remote
+                .remove_participant(&mut self.local, prefix, LostReason::AddressTakenOver);
         }
     }
 
@@ -304,73 +258,94 @@ impl Participant {
     ///
     /// [`lose_silent_peers`]: Self::lose_silent_peers
     pub fn handle_other_timeouts(&mut self, now: Instant) {
-        self.clock = now;
-        self.confirm_sweeps(now);
-        self.tombstones.expire(now);
-        self.sedp.retain_disposed(!self.tombstones.is_empty());
-        let silent = self.unvalidated.expire(now, &self.config.limits);
-        self.stats.unvalidated_expired.tally_by(silent as u64);
-        self.report_silent_participant(now);
-        self.unvalidated_locators.expire(now, &self.config.limits);
-        self.wlp.handle_timeout(now);
-        self.queue_liveliness_assertions();
-        for channel in self.wlp.channels().chain(self.sedp.channels()) {
+        self.local.clock = now;
+        self.remote.confirm_sweeps(&mut self.local, now);
+        self.remote.tombstones.expire(now);
+        self.local
+            .builtin
+            .sedp
+            .retain_disposed(!self.remote.tombstones.is_empty());
+        let silent = self
+            .remote
+            .unvalidated
+            .expire(now, &self.local.config.limits);
+        self.local.stats.unvalidated_expired.tally_by(silent as u64);
+        self.remote.report_silent_participant(&mut self.local, now);
+        self.remote
+            .unvalidated_locators
+            .expire(now, &self.local.config.limits);
+        self.local.builtin.wlp.handle_timeout(now);
+        self.local
+            .spdp
+            .on_host
+            .push_assertions(&mut self.local.builtin.wlp);
+        for channel in self
+            .local
+            .builtin
+            .wlp
+            .channels()
+            .chain(self.local.builtin.sedp.channels())
+        {
             channel.handle_timeout(now);
         }
-        while let Some(reset) = self.sedp.poll_reset() {
-            self.handle_sedp_reset(now, reset);
+        while let Some(reset) = self.local.builtin.sedp.poll_reset() {
+            self.remote.handle_sedp_reset(&mut self.local, now, reset);
         }
-        if let Some(secured) = &mut self.secured {
+        if let Some(secured) = &mut self.local.builtin.secured {
             secured.handle_timeout(now);
         }
-        self.types.requests.handle_timeout(now);
-        self.types.replies.handle_timeout(now);
-        self.take_path_turn(now);
+        self.local.builtin.types.requests.handle_timeout(now);
+        self.local.builtin.types.replies.handle_timeout(now);
+        self.remote.take_path_turn(&mut self.local, now);
     }
 
     /// Whether [`lose_silent_peers`](Self::lose_silent_peers) finds a participant that was
     /// not heard in time. Handle what has arrived first. Renewed leases do not count, and
     /// probes that are due neither.
     pub fn may_lose_peers(&self, now: Instant) -> bool {
-        self.leases.has_expired(now)
-            || self.peers.has_silent_suspect(now, &self.leases)
-            || self.challenges.has_silent(now)
+        self.remote.leases.has_expired(now)
+            || self
+                .remote
+                .peers
+                .has_silent_suspect(now, &self.remote.leases)
+            || self.remote.challenges.has_silent(now)
     }
 
     /// Whether a participant is discovered, and its plain messages count from this address.
     /// Its dispose from elsewhere ends nothing.
     pub fn is_disposable_from(&self, prefix: GuidPrefix, from: Locator) -> bool {
-        let secured = self.secured.as_ref();
-        self.has_participant(prefix)
-            && self.foreign_source(prefix, Some(from)).is_none()
-            && !secured.is_some_and(|own| own.ignores_plain_announcements(prefix))
+        let network = &self.local.config.network;
+        let foreign = self
+            .remote
+            .peers
+            .foreign_source(prefix, Some(from), network);
+        self.remote.peers.contains(prefix)
+            && foreign.is_none()
+            && !self.local.builtin.ignores_plain_announcements(prefix)
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and
     /// [`poll_transmit`](Self::poll_transmit) at the latest.
     pub fn next_timeout(&self) -> Option<Instant> {
         [
-            Some(self.announcer.next_timeout()),
-            self.unvalidated.next_timeout(&self.config.limits),
-            self.unvalidated_locators.next_timeout(&self.config.limits),
-            self.leases.next_timeout(),
-            self.peers.next_timeout(),
-            self.paths.next_timeout(),
-            self.challenges.next_timeout(),
-            self.sweeps.next_timeout(),
-            self.tombstones.next_timeout(),
-            self.wlp.next_timeout(),
-            self.sedp.next_timeout(),
-            self.wlp.next_timeout_of_channels(),
-            self.secured.as_ref().and_then(|own| own.next_timeout()),
-            self.types.requests.next_timeout(),
-            self.types.replies.next_timeout(),
+            Some(self.local.spdp.announcer.next_timeout()),
+            self.remote
+                .unvalidated
+                .next_timeout(&self.local.config.limits),
+            self.remote
+                .unvalidated_locators
+                .next_timeout(&self.local.config.limits),
+            self.remote.leases.next_timeout(),
+            self.remote.peers.next_timeout(),
+            self.remote.paths.next_timeout(),
+            self.remote.challenges.next_timeout(),
+            self.remote.sweeps.next_timeout(),
+            self.remote.tombstones.next_timeout(),
+            self.local.builtin.next_timeout(),
         ]
         .into_iter()
         .fold(None, earliest)
     }
-
-    // Commands of the application.
 
     /// Adds and announces a local writer, and matches it with known readers. For a
     /// writer added before, announces its new QoS or user data.
@@ -381,7 +356,8 @@ impl Participant {
             "{} is not the GUID of a writer",
             data.guid
         );
-        self.add_endpoint(now, data);
+        let RemoteParticipants { peers, paths, .. } = &mut self.remote;
+        self.local.add_endpoint(now, data, peers, paths);
     }
 
     /// Adds and announces a local reader, and matches it with known writers. For a
@@ -393,25 +369,14 @@ impl Participant {
             "{} is not the GUID of a reader",
             data.guid
         );
-        self.add_endpoint(now, data);
-    }
-
-    fn add_endpoint(&mut self, now: Instant, data: Arc<EndpointData>) {
-        debug_assert_eq!(data.guid.prefix, self.config.prefix);
-        let old = self.locals.insert(data.clone());
-        if old.is_some_and(|old| old.topic != data.topic) {
-            self.unmatch_local(data.guid);
-        }
-        self.sedp.publish(now, &data);
-        self.queue_endpoint(&data);
-        self.update_automatic_lease(now);
-        self.match_local(&data);
+        let RemoteParticipants { peers, paths, .. } = &mut self.remote;
+        self.local.add_endpoint(now, data, peers, paths);
     }
 
     /// Answers TypeLookup requests for this type from now on. Call it before the
     /// first endpoint of the type is added, or requests may come too early.
     pub fn offer_type(&mut self, objects: &TypeObjects) {
-        self.types.register(objects);
+        self.local.builtin.types.register(objects);
     }
 
     /// As [`offer_type`](Self::offer_type), but the TypeObjects are built at the
@@ -421,7 +386,10 @@ impl Participant {
         information: &'static [u8],
         description: fn() -> &'static TypeDescription,
     ) {
-        self.types.register_lazily(information, description);
+        self.local
+            .builtin
+            .types
+            .register_lazily(information, description);
     }
 
     /// The type of a remote endpoint. Missing TypeObjects are requested.
@@ -429,25 +397,31 @@ impl Participant {
     /// Call it again after [`ParticipantEvent::TypeObjectsReceived`], at the latest
     /// after half a second. `None`: no such endpoint.
     pub fn remote_type(&mut self, now: Instant, remote: Guid) -> Option<RemoteType> {
-        self.match_type_lookup(now, remote.prefix);
-        let endpoint = self.remotes.find(remote)?.data();
-        let peer = self.peers.data(remote.prefix)?;
+        self.remote
+            .match_type_lookup(&mut self.local, now, remote.prefix);
+        let endpoint = self.local.endpoints.remotes.find(remote)?.data();
+        let peer = self.remote.peers.data(remote.prefix)?;
         let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
         let serves = peer.builtin_endpoints & service == service;
-        Some(self.types.describe(now, &endpoint, serves))
+        Some(self.local.builtin.types.describe(now, &endpoint, serves))
     }
 
     /// Removes a local writer or reader, with an `Unmatched` event for each of its
     /// matches. Unknown ones are ignored.
     pub fn remove_endpoint(&mut self, now: Instant, guid: Guid) {
-        let Some(data) = self.locals.remove(guid) else {
+        let Some(data) = self.local.endpoints.locals.remove(guid) else {
             return;
         };
-        self.sedp.retract(now, &data);
-        self.announcement_queue
+        self.local.builtin.sedp.retract(now, &data);
+        self.local
+            .spdp
+            .on_host
             .push(|| Announcement::EndpointRemoved(guid));
-        self.unmatch_local(guid);
-        self.update_automatic_lease(now);
+        self.local
+            .endpoints
+            .unmatch_local(guid, &mut self.local.events);
+        let shortest = self.local.endpoints.shortest_automatic_lease();
+        self.local.builtin.wlp.set_automatic_lease(now, shortest);
     }
 
     /// Sets or removes the shared-memory connection to a participant.
@@ -457,75 +431,61 @@ impl Participant {
     /// are ignored.
     pub fn set_shared_memory_route(&mut self, prefix: GuidPrefix, connection: Option<Locator>) {
         if self
+            .remote
             .peers
             .set_shared_memory(prefix, connection.map(Route::by_shared_memory))
+            && let Some(peer) = self.remote.peers.find(prefix)
         {
-            self.report_routes(prefix);
+            let network = &self.local.config.network;
+            self.local
+                .endpoints
+                .report_routes(peer, true, network, &mut self.local.events);
         }
     }
 
     /// Announces other USER_DATA from now on.
     pub fn update_user_data(&mut self, now: Instant, user_data: Vec<u8>) {
-        if self.config.user_data == user_data {
+        if self.local.config.user_data == user_data {
             return;
         }
-        self.config.user_data = user_data;
-        self.data = announcement(&self.config);
-        self.announcer.update(now, &self.data);
-        if let Some(secured) = &mut self.secured {
-            secured.announce(now, &self.data);
+        self.local.config.user_data = user_data;
+        self.local.spdp.rebuild(&self.local.config);
+        self.local.spdp.announcer.update(now, &self.local.spdp.data);
+        if let Some(secured) = &mut self.local.builtin.secured {
+            secured.announce(now, &self.local.spdp.data);
         }
-        let data = &self.data;
-        self.announcement_queue
-            .push(|| Announcement::Participant(data.encode()));
     }
 
     /// Asserts the liveliness of the writers with MANUAL_BY_PARTICIPANT. Other
     /// kinds need no call here.
     pub fn assert_liveliness(&mut self, now: Instant, kind: Liveliness) {
-        self.wlp.assert(now, kind);
-        self.queue_liveliness_assertions();
+        self.local.builtin.wlp.assert(now, kind);
+        self.local
+            .spdp
+            .on_host
+            .push_assertions(&mut self.local.builtin.wlp);
     }
-
-    fn update_automatic_lease(&mut self, now: Instant) {
-        let shortest: Option<Duration> = self
-            .locals
-            .iter()
-            .filter(|e| e.guid.entity.is_writer())
-            .filter(|e| e.qos.liveliness == Liveliness::Automatic)
-            .map(|e| e.qos.lease_duration)
-            .filter(|lease| !lease.is_infinite())
-            .min();
-        self.wlp.set_automatic_lease(now, shortest);
-    }
-
-    // Output: events and datagrams.
 
     /// The next event. Drain after each call of `handle_*`.
     pub fn poll_event(&mut self) -> Option<ParticipantEvent> {
-        self.events.pop_front()
+        self.local.events.pop_front()
     }
 
     /// Puts datagrams into `out`; true if there are more.
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Outbox) -> bool {
-        self.transmit_announcements(now, out);
-        self.transmit_participant_probes(now, out);
-        self.transmit_suspect_probes(now, out);
-        self.transmit_locator_probes(now, out);
-        self.transmit_path_probes(out);
-        self.transmit_challenges(now, out);
-        let secured = self.secured.as_mut();
-        let mut more = secured.is_some_and(|own| own.poll_transmit(now, out));
-        for channel in self.sedp.channels().chain(self.wlp.channels()) {
-            more |= channel.poll_transmit(now, out);
-        }
-        let requests = self.types.requests.poll_transmit(now, out);
-        let replies = self.types.replies.poll_transmit(now, out);
+        self.local
+            .spdp
+            .poll_transmit(now, &self.remote.peers, &mut self.local.stats, out);
+        self.remote
+            .transmit_participant_probes(&mut self.local, now, out);
+        self.remote.transmit_probes(&mut self.local, now, out);
+        let more = self.local.builtin.poll_transmit(now, out);
         let is_full = out.is_full();
         // Fast DDS drops everything behind a submessage that it has no key for yet.
         // With Cyclone DDS, too, secure discovery takes half a second longer then.
         let of_ours = |to| {
-            self.peers
+            self.remote
+                .peers
                 .find(to)
                 .filter(|p| p.data.vendor == VendorId::PTEROS)
         };
@@ -534,76 +494,61 @@ impl Participant {
             Some(_) => COALESCED_BYTES_MAX,
             None => 0,
         });
-        more || requests || replies || is_full
+        more || is_full
     }
 
     /// Disposes of all endpoints and the participant itself, so that peers need not
     /// wait for the lease. Best effort. Do not use the participant afterwards.
     pub fn shut_down(&mut self, now: Instant, out: &mut Outbox) {
-        let locals: Vec<_> = self.locals.iter().cloned().collect();
+        let locals: Vec<_> = self.local.endpoints.locals.iter().cloned().collect();
         for data in locals {
-            self.sedp.retract(now, &data);
+            self.local.builtin.sedp.retract(now, &data);
         }
-        for channel in self.sedp.channels() {
+        for channel in self.local.builtin.sedp.channels() {
             channel.poll_transmit(now, out);
         }
-        if let Some(secured) = &mut self.secured {
+        if let Some(secured) = &mut self.local.builtin.secured {
             secured.send_dispose(now, out);
         }
-        self.transmit_dispose(out);
-    }
-
-    // State, for diagnostics.
-
-    /// Whether a participant is discovered.
-    pub fn has_participant(&self, prefix: GuidPrefix) -> bool {
-        self.peers.data(prefix).is_some()
+        self.local.spdp.transmit_dispose(&self.remote.peers, out);
     }
 
     /// The discovered participants.
     pub fn participants(&self) -> impl Iterator<Item = &Arc<ParticipantData>> {
-        self.peers.iter()
+        self.remote.peers.iter()
     }
 
-    /// The remote endpoints, matched or not.
-    pub fn remote_endpoints(&self) -> impl Iterator<Item = RemoteEndpoint<'_>> {
-        self.remotes.iter()
+    /// Its endpoints and those of others, with their matches.
+    pub fn endpoints(&self) -> &Endpoints {
+        &self.local.endpoints
     }
 
-    /// The remote endpoints on a topic, given by its wire name, matched or not.
-    pub fn remote_endpoints_on(&self, topic: &str) -> impl Iterator<Item = RemoteEndpoint<'_>> {
-        [true, false]
-            .into_iter()
-            .flat_map(|writers| self.remotes.on_topic(topic, writers))
+    /// The account of a discovered participant; of another one a fresh account.
+    pub fn memory_account(&self, prefix: GuidPrefix) -> Arc<MemoryAccount> {
+        self.remote.receive_memory.account(prefix)
     }
 
-    /// A discovered endpoint of another participant, matched or not; `None` if unknown.
-    pub fn remote_endpoint(&self, guid: Guid) -> Option<RemoteEndpoint<'_>> {
-        self.remotes.find(guid)
-    }
-
-    /// An endpoint of this participant; `None` if it has none of this GUID.
-    pub fn local_endpoint(&self, guid: Guid) -> Option<&Arc<EndpointData>> {
-        self.locals.find(guid)
-    }
-
-    /// The match outcome of a local endpoint with each remote one on its topic.
-    pub fn match_outcomes(&self, local: Guid) -> impl Iterator<Item = (Guid, &MatchOutcome)> {
-        self.matches.of_local(local)
+    /// The bytes reserved now. O(participants).
+    pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
+        self.remote.receive_memory.in_use(&self.remote.peers)
     }
 
     /// The first exceeded limit: name, count and limit. `None` unless there is a
     /// bug.
     pub fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
-        let limits = &self.config.limits;
+        let limits = &self.local.config.limits;
         [
-            ("participants", self.peers.len(), limits.participants),
+            ("participants", self.remote.peers.len(), limits.participants),
             (
                 "unvalidated participants",
-                self.unvalidated.len(),
+                self.remote.unvalidated.len(),
                 limits.unvalidated_participants.max(1),
             ),
-            ("endpoints", self.remotes.len(), limits.endpoints),
+            (
+                "endpoints",
+                self.local.endpoints.remotes.len(),
+                limits.endpoints,
+            ),
         ]
         .into_iter()
         .find(|(_, held, max)| held > max)
@@ -611,57 +556,21 @@ impl Participant {
 
     /// The announcement of a discovered participant.
     pub fn participant(&self, prefix: GuidPrefix) -> Option<&Arc<ParticipantData>> {
-        self.peers.data(prefix)
+        self.remote.peers.data(prefix)
     }
 
     /// The participants that have announced themselves for some seconds and answer
     /// nothing: they do not receive what we send, or do not understand it. Nothing is
     /// exchanged with them.
     pub fn silent_participants(&self) -> impl Iterator<Item = &Arc<ParticipantData>> {
-        let silent = self.unvalidated.silent(self.clock);
+        let silent = self.remote.unvalidated.silent(self.local.clock);
         silent
             .map(|newcomer| &newcomer.data)
-            .filter(|data| !self.peers.contains(data.prefix))
+            .filter(|data| !self.remote.peers.contains(data.prefix))
     }
 
     /// The number of participants that announced themselves but have not answered.
     pub fn unvalidated_count(&self) -> usize {
-        self.unvalidated.len()
-    }
-}
-
-/// At least four announcements per lease, so that single losses do not end it.
-fn announce_period(config: &ParticipantConfig) -> Duration {
-    config.announce_period.min(config.lease.half().half())
-}
-
-/// Our announcement.
-fn announcement(config: &ParticipantConfig) -> ParticipantData {
-    ParticipantData {
-        prefix: config.prefix,
-        version: ProtocolVersion::OURS,
-        vendor: VendorId::PTEROS,
-        product: Some(ProductVersion::OURS),
-        domain_id: Some(config.domain_id),
-        domain_tag: None,
-        builtin_endpoints: match config.security {
-            None => spdp::OUR_ENDPOINTS,
-            Some(_) => spdp::OUR_SECURED_ENDPOINTS,
-        },
-        builtin_qos: 0,
-        metatraffic_unicast: config.metatraffic_unicast.clone(),
-        metatraffic_multicast: config.metatraffic_multicast.clone(),
-        default_unicast: config.default_unicast.clone(),
-        default_multicast: Vec::new(),
-        lease: config.lease,
-        manual_liveliness_count: 0,
-        user_data: config.user_data.clone(),
-        entity_name: config.entity_name.clone(),
-        properties: config.properties.clone(),
-        expects_inline_qos: false,
-        security_tokens: match &config.security {
-            None => Vec::new(),
-            Some(security) => security.tokens.clone(),
-        },
+        self.remote.unvalidated.len()
     }
 }

@@ -29,26 +29,27 @@
 //! cost as many questions as one. Peers with one address cost nothing.
 
 use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::discovery::data::ParticipantData;
+use crate::discovery::question::Question;
 use crate::id::{EntityId, GuidPrefix, VendorId};
 use crate::locator::{Locator, NetworkScope};
-use crate::outbox::Outbox;
 use crate::receiver::Source;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 use crate::wire::Submessage;
 
+use super::local_participant::LocalParticipant;
 use super::path_evidence::{
     ASKED_MAX, Address, BETTER_PERIOD, CANDIDATES_MAX, FRESH, Ip, LocalLinks, ONE_WAY_TIME,
-    PathInfo, PathReason, PathState, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY,
+    PathInfo, PathReason, PathState, Paths, QUESTION_BYTES, QUIET, QUIET_IDLE, RETRIES_MAX, RETRY,
     SUSPECT_AFTER,
 };
 use super::peer::Peer;
+use super::remote_participants::RemoteParticipants;
 use super::unvalidated_participant::SourceCheck;
-use super::{Announcement, Participant, ParticipantEvent, announcement};
+use super::{Participant, ParticipantConfig, ParticipantEvent};
 
 /// One address of a peer that traffic may use.
 #[derive(Clone, Copy)]
@@ -92,57 +93,69 @@ impl Participant {
         let network = NetworkScope {
             addresses: links.addresses,
             down: links.down,
-            local_only: self.config.network.local_only,
+            local_only: self.local.config.network.local_only,
         };
-        let is_renamed = links.unicast != self.config.metatraffic_unicast
-            || links.multicast != self.config.metatraffic_multicast;
-        if network == self.config.network && !is_renamed {
+        let is_renamed = links.unicast != self.local.config.metatraffic_unicast
+            || links.multicast != self.local.config.metatraffic_multicast;
+        if network == self.local.config.network && !is_renamed {
             return;
         }
-        self.config.network = network;
+        self.local.config.network = network;
         if is_renamed {
-            self.config.metatraffic_unicast.clone_from(&links.unicast);
-            self.config.default_unicast = links.unicast;
-            let named = self.announce_to.iter().filter(|at| !at.is_multicast());
+            self.local
+                .config
+                .metatraffic_unicast
+                .clone_from(&links.unicast);
+            self.local.config.default_unicast = links.unicast;
+            let named = self
+                .local
+                .spdp
+                .announce_to
+                .iter()
+                .filter(|at| !at.is_multicast());
             let targets = links.multicast.iter().chain(named).copied();
-            self.announce_to = targets.collect();
-            self.config.metatraffic_multicast = links.multicast;
-            self.data = announcement(&self.config);
-            if let Some(secured) = &mut self.secured {
-                secured.announce(now, &self.data);
+            self.local.spdp.announce_to = targets.collect();
+            self.local.config.metatraffic_multicast = links.multicast;
+            self.local.spdp.rebuild(&self.local.config);
+            if let Some(secured) = &mut self.local.builtin.secured {
+                secured.announce(now, &self.local.spdp.data);
             }
-            let data = &self.data;
-            self.announcement_queue
-                .push(|| Announcement::Participant(data.encode()));
         }
-        self.announcer.update(now, &self.data);
+        self.local.spdp.announcer.update(now, &self.local.spdp.data);
         let peers: Vec<GuidPrefix> = self
+            .remote
             .peers
             .network_peers()
             .map(|(prefix, _)| prefix)
             .collect();
         for prefix in peers {
-            self.leave_lost_path(now, prefix, PathReason::LinkDown);
-            if let Some(peer) = self.peers.find_mut(prefix) {
+            self.remote
+                .leave_lost_path(&mut self.local, now, prefix, PathReason::LinkDown);
+            if let Some(peer) = self.remote.peers.find_mut(prefix) {
                 peer.path.validate_again();
             }
-            self.reroute(prefix);
+            self.remote.reroute(&mut self.local, prefix);
         }
-        self.paths.look_at(now);
+        self.remote.paths.look_at(now);
     }
 
     /// The addresses of a participant and what is known of them, the best first.
     /// Empty for a participant that is not reached by a network.
     pub fn paths_to(&self, now: Instant, prefix: GuidPrefix) -> Vec<PathInfo> {
-        let Some(peer) = self.peers.find(prefix).filter(|peer| is_on_network(peer)) else {
+        let Some(peer) = self
+            .remote
+            .peers
+            .find(prefix)
+            .filter(|peer| is_on_network(peer))
+        else {
             return Vec::new();
         };
-        let mut all = self.candidates(prefix, peer);
+        let mut all = candidates(&self.local.config, prefix, peer);
         let is_listed = |ip: Ip| all.iter().any(|c| c.ip == ip);
         let announced = peer.data.metatraffic_unicast.iter().copied();
         let down: Vec<Candidate> = announced
             .filter_map(|locator| Some((locator, locator.to_udp_v4()?.0)))
-            .filter(|(at, ip)| self.config.network.is_on_down_link(at) && !is_listed(*ip))
+            .filter(|(at, ip)| self.local.config.network.is_on_down_link(at) && !is_listed(*ip))
             .map(|(locator, ip)| Candidate {
                 locator,
                 ip,
@@ -152,9 +165,14 @@ impl Participant {
             .collect();
         all.extend(down);
         let info = |candidate: &Candidate| {
-            let known = self.paths.addresses.get(&candidate.ip);
+            let known = self.remote.paths.addresses.get(&candidate.ip);
             let in_use = peer.metatraffic.locators.contains(&candidate.locator);
-            let state = if self.config.network.is_on_down_link(&candidate.locator) {
+            let state = if self
+                .local
+                .config
+                .network
+                .is_on_down_link(&candidate.locator)
+            {
                 PathState::LinkDown
             } else if !candidate.is_validated {
                 PathState::Unvalidated
@@ -178,6 +196,14 @@ impl Participant {
     /// Notes any datagram of a known participant from an address. Cheap: call it for
     /// user traffic now and then, too.
     pub fn note_heard(&mut self, now: Instant, from: Locator, prefix: GuidPrefix) {
+        self.remote.note_heard(now, from, prefix);
+    }
+}
+
+impl RemoteParticipants {
+    /// Notes any datagram of a known participant from an address. Cheap: call it for
+    /// user traffic now and then, too.
+    pub(super) fn note_heard(&mut self, now: Instant, from: Locator, prefix: GuidPrefix) {
         let Some((ip, _)) = from.to_udp_v4() else {
             return;
         };
@@ -195,24 +221,11 @@ impl Participant {
         }
         // Other stacks do not answer where they were asked.
         if peer.data.vendor != VendorId::PTEROS {
-            self.note_answer(now, ip);
+            self.paths.note_answer(now, ip);
             return;
         }
         address.note_heard(now);
         if self.paths.next_turn.is_none() {
-            self.paths.look_at(now);
-        }
-    }
-
-    /// Notes a proof that an address receives our datagrams.
-    fn note_answer(&mut self, now: Instant, ip: Ip) {
-        let Some(address) = self.paths.addresses.get_mut(&ip) else {
-            return;
-        };
-        let was_silent = address.asked >= SUSPECT_AFTER || address.good_since.is_none();
-        address.one_way_until = Instant::ZERO;
-        address.note_answer(now);
-        if was_silent || self.paths.next_turn.is_none() {
             self.paths.look_at(now);
         }
     }
@@ -222,6 +235,7 @@ impl Participant {
     /// the address in use.
     pub(super) fn note_path(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         from: Option<Locator>,
         source: &Source,
@@ -233,7 +247,7 @@ impl Participant {
         let Some((ip, _)) = from.to_udp_v4() else {
             return;
         };
-        let is_for_us = source.destination == self.config.prefix;
+        let is_for_us = source.destination == local.config.prefix;
         let (is_question, is_answer) = match message {
             Submessage::Heartbeat(beat) if beat.liveliness => (!beat.is_final, beat.is_final),
             _ => (false, false),
@@ -254,7 +268,7 @@ impl Participant {
                     self.paths.look_at(now);
                 }
             }
-            Some(_) if is_answer && is_for_us && is_announced => self.note_answer(now, ip),
+            Some(_) if is_answer && is_for_us && is_announced => self.paths.note_answer(now, ip),
             Some(_) if !is_for_us && is_announcement(message) => {}
             _ => self.note_heard(now, from, source.prefix),
         }
@@ -270,7 +284,7 @@ impl Participant {
         if !peer.is_validated_ip(ip) {
             peer.note_validated(ip);
             self.paths.look_at(now);
-            self.reroute(source.prefix);
+            self.reroute(local, source.prefix);
         }
         let Some(peer) = self.peers.find(source.prefix) else {
             return;
@@ -313,7 +327,7 @@ impl Participant {
     }
 
     /// Looks at all paths when that is due: asks quiet addresses and moves traffic.
-    pub(super) fn take_path_turn(&mut self, now: Instant) {
+    pub(super) fn take_path_turn(&mut self, local: &mut LocalParticipant, now: Instant) {
         if self.paths.next_turn.is_none_or(|at| now < at) {
             return;
         }
@@ -327,16 +341,16 @@ impl Participant {
             let Some(in_use) = peer.path.in_use.filter(|_| is_on_network(peer)) else {
                 continue;
             };
-            let candidates = self.candidates(prefix, peer);
+            let candidates = candidates(&local.config, prefix, peer);
             let is_only_path = candidates.iter().all(|c| c.ip == in_use);
-            if is_only_path || self.is_awaiting_keys(prefix) {
+            if is_only_path || local.builtin.is_awaiting_keys(prefix) {
                 continue;
             }
             for at in &candidates {
                 let address = known.remove(&at.ip);
                 kept.entry(at.ip).or_insert(address.unwrap_or(Address::NEW));
             }
-            let chosen = self.judge_path(now, prefix, peer, in_use, &candidates, &kept);
+            let chosen = judge_path(&local.config, now, prefix, peer, in_use, &candidates, &kept);
             moves.extend(chosen.map(|(to, reason)| Move { prefix, to, reason }));
             let is_unproven = |c: &&Candidate| !c.is_validated;
             if candidates.iter().any(|c| !c.is_validated) {
@@ -349,7 +363,9 @@ impl Participant {
                     next = next.min(at);
                 }
             }
-            self.wish(now, prefix, in_use, &candidates, &kept, &mut wishes);
+            let has_user_match = local.endpoints.has_user_match(prefix, &local.config);
+            let whom = (prefix, has_user_match);
+            wish(now, whom, in_use, &candidates, &kept, &mut wishes);
         }
         self.paths.addresses = kept;
         for (ip, (due, peers)) in wishes.by_address {
@@ -381,125 +397,30 @@ impl Participant {
         }
         self.paths.next_turn = (!self.paths.addresses.is_empty()).then_some(next);
         for Move { prefix, to, reason } in moves {
-            self.move_path(now, prefix, to, reason);
+            self.move_path(local, now, prefix, to, reason);
         }
-    }
-
-    /// Where the traffic of a peer should move, if anywhere.
-    fn judge_path(
-        &self,
-        now: Instant,
-        prefix: GuidPrefix,
-        peer: &Peer,
-        in_use: Ip,
-        candidates: &[Candidate],
-        known: &BTreeMap<Ip, Address>,
-    ) -> Option<(Ip, PathReason)> {
-        let state = |ip: Ip| known.get(&ip).copied().unwrap_or(Address::NEW);
-        let mut usable = candidates
-            .iter()
-            .filter(|c| c.is_validated && c.ip != in_use);
-        let Some(present) = candidates.iter().find(|c| c.ip == in_use) else {
-            return self
-                .best_path(now, prefix, peer, known)
-                .map(|to| (to, PathReason::LinkDown));
-        };
-        let address = state(in_use);
-        if address.is_silent(now) {
-            let answers = |c: &&Candidate| {
-                let other = state(c.ip);
-                other.is_answered_after(address.first_asked_at) && !other.is_back_after(&address)
-            };
-            return usable.find(answers).map(|to| (to.ip, PathReason::Silent));
-        }
-        let hold = peer.path.hold();
-        let better = usable.find(|c| c.rank < present.rank && state(c.ip).is_steady(now, hold));
-        better.map(|to| (to.ip, PathReason::Better))
-    }
-
-    /// The best validated address with a recent datagram, else the best validated one.
-    fn best_path(
-        &self,
-        now: Instant,
-        prefix: GuidPrefix,
-        peer: &Peer,
-        known: &BTreeMap<Ip, Address>,
-    ) -> Option<Ip> {
-        let candidates = self.candidates(prefix, peer);
-        let is_fresh = |c: &Candidate| {
-            let at = known.get(&c.ip);
-            at.is_some_and(|at| at.is_heard_after(before(now, FRESH)) && at.asked < RETRIES_MAX)
-        };
-        let usable = || candidates.iter().filter(|c| c.is_validated);
-        let best = usable().find(|c| is_fresh(c)).or_else(|| usable().next());
-        best.map(|c| c.ip)
-    }
-
-    /// When the addresses of a peer are to be asked.
-    fn wish(
-        &self,
-        now: Instant,
-        prefix: GuidPrefix,
-        in_use: Ip,
-        candidates: &[Candidate],
-        known: &BTreeMap<Ip, Address>,
-        wishes: &mut Wishes,
-    ) {
-        let state = |ip: Ip| known.get(&ip).copied().unwrap_or(Address::NEW);
-        let present = candidates.iter().find(|c| c.ip == in_use);
-        let quiet = if self.has_user_match(prefix) {
-            QUIET
-        } else {
-            QUIET_IDLE
-        };
-        let is_suspect = present.is_none() || state(in_use).asked >= SUSPECT_AFTER;
-        for candidate in candidates.iter().filter(|c| c.is_validated) {
-            let address = state(candidate.ip);
-            let at = if candidate.ip == in_use {
-                let mut others = candidates.iter().map(|c| state(c.ip));
-                if others.any(|other| address.is_silent(now) && other.is_back_after(&address)) {
-                    now
-                } else {
-                    address.ask_at(now, quiet)
-                }
-            } else if is_suspect && !address.is_answered_after(state(in_use).first_asked_at) {
-                // Datagrams from there do not count: the path may work in one direction.
-                address.next_ask_at
-            } else if present.is_some_and(|present| candidate.rank < present.rank) {
-                address.ask_at(now, BETTER_PERIOD)
-            } else {
-                continue;
-            };
-            wishes.add(at, prefix, candidate);
-        }
-    }
-
-    /// Whether a topic of users, not only the graph's, connects us with a peer.
-    fn has_user_match(&self, prefix: GuidPrefix) -> bool {
-        let hidden = &self.config.topics_not_announced_on_host;
-        let mut locals = self.locals.iter().filter(|e| !hidden.contains(&e.topic));
-        locals.any(|local| {
-            let mut matched = self.matches.of_local(local.guid);
-            matched.any(|(remote, outcome)| {
-                remote.prefix == prefix && *outcome == crate::matching::MatchOutcome::Matched
-            })
-        })
     }
 
     /// Moves to another address if the one in use is not usable any more.
-    pub(super) fn leave_lost_path(&mut self, now: Instant, prefix: GuidPrefix, reason: PathReason) {
+    pub(super) fn leave_lost_path(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        prefix: GuidPrefix,
+        reason: PathReason,
+    ) {
         let Some(peer) = self.peers.find(prefix).filter(|peer| is_on_network(peer)) else {
             return;
         };
         let Some(in_use) = peer.path.in_use else {
             return;
         };
-        let candidates = self.candidates(prefix, peer);
+        let candidates = candidates(&local.config, prefix, peer);
         if candidates.iter().any(|c| c.ip == in_use) {
             return;
         }
-        if let Some(to) = self.best_path(now, prefix, peer, &self.paths.addresses) {
-            self.move_path(now, prefix, to, reason);
+        if let Some(to) = best_path(&local.config, now, prefix, peer, &self.paths.addresses) {
+            self.move_path(local, now, prefix, to, reason);
         }
     }
 
@@ -507,6 +428,7 @@ impl Participant {
     /// from an address, if that is known.
     pub(super) fn leave_unannounced_path(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         prefix: GuidPrefix,
         source_check: SourceCheck,
@@ -523,15 +445,16 @@ impl Participant {
         }
         match source_check {
             SourceCheck::Address(ip) if announces(&peer.data, ip) => {
-                self.move_path(now, prefix, ip, PathReason::AddressGone);
+                self.move_path(local, now, prefix, ip, PathReason::AddressGone);
             }
-            _ => self.leave_lost_path(now, prefix, PathReason::AddressGone),
+            _ => self.leave_lost_path(local, now, prefix, PathReason::AddressGone),
         }
     }
 
     /// Moves the traffic of a peer to another of its addresses.
     pub(super) fn move_path(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         prefix: GuidPrefix,
         to: Ip,
@@ -546,77 +469,167 @@ impl Participant {
         }
         let is_change = peer.path.note_moved(now, to, reason);
         self.paths.look_at(now);
-        self.reroute(prefix);
+        self.reroute(local, prefix);
         if !is_change {
             return;
         }
-        self.stats.paths_changed.tally();
-        self.events.push_back(ParticipantEvent::PathChanged {
+        local.stats.paths_changed.tally();
+        local.events.push_back(ParticipantEvent::PathChanged {
             prefix,
             from: from.unwrap_or_default(),
             to,
             reason,
         });
     }
+}
 
-    /// The addresses of a peer that may work, the best first.
-    fn candidates(&self, prefix: GuidPrefix, peer: &Peer) -> Vec<Candidate> {
-        let network = &self.config.network;
-        let we_rank = self.config.prefix < prefix;
-        let own_order = |at: &Locator| {
-            let mut own = self.config.metatraffic_unicast.iter();
-            own.position(|own| network.is_same_link(own, at))
+impl Paths {
+    /// Notes a proof that an address receives our datagrams.
+    fn note_answer(&mut self, now: Instant, ip: Ip) {
+        let Some(address) = self.addresses.get_mut(&ip) else {
+            return;
         };
-        let mut found: Vec<Candidate> = Vec::new();
-        for (index, locator) in peer.data.metatraffic_unicast.iter().enumerate() {
-            let Some((ip, _)) = locator.to_udp_v4() else {
-                continue;
-            };
-            let is_known = found.iter().any(|c| c.ip == ip);
-            if is_known || !network.may_reach(locator) || found.len() >= CANDIDATES_MAX {
-                continue;
-            }
-            let own_order = own_order(locator);
-            let order = match own_order {
-                Some(order) if we_rank => order,
-                _ => index,
-            };
-            found.push(Candidate {
-                locator: *locator,
-                ip,
-                is_validated: peer.is_validated_ip(ip),
-                rank: (own_order.is_none(), order, index),
-            });
+        let was_silent = address.asked >= SUSPECT_AFTER || address.good_since.is_none();
+        address.one_way_until = Instant::ZERO;
+        address.note_answer(now);
+        if was_silent || self.next_turn.is_none() {
+            self.look_at(now);
         }
-        found.sort_by_key(|c| c.rank);
-        found
     }
 
-    /// Sends the questions and answers of the paths.
-    pub(super) fn transmit_path_probes(&mut self, out: &mut Outbox) {
-        for is_answer in [true, false] {
-            while !out.is_full() {
-                let queue = if is_answer {
-                    &mut self.paths.answers
-                } else {
-                    &mut self.paths.questions
-                };
-                let Some((prefix, at)) = queue.pop() else {
-                    break;
-                };
-                let mut question = self.question_to(prefix);
-                let [first, second] = question.acknacks;
-                question.acknacks = [first.or(second), None];
-                if let Some(heartbeat) = &mut question.heartbeat {
-                    heartbeat.is_final = is_answer;
-                    // Other heartbeats of these topics never assert liveliness.
-                    heartbeat.liveliness = true;
-                }
-                let to: Arc<[Locator]> = Arc::from([at].as_slice());
-                self.write_question(&to, prefix, &question, out);
-            }
-        }
+    /// The next answer, else the next question, to send: to whom, where, and whether it
+    /// is an answer.
+    pub(super) fn next_probe(&mut self) -> Option<(GuidPrefix, Locator, bool)> {
+        let answer = self.answers.pop().map(|(to, at)| (to, at, true));
+        answer.or_else(|| self.questions.pop().map(|(to, at)| (to, at, false)))
     }
+}
+
+/// The question of a path, or the answer to one, made of the usual question.
+pub(super) fn path_question(mut question: Question, is_answer: bool) -> Question {
+    let [first, second] = question.acknacks;
+    question.acknacks = [first.or(second), None];
+    if let Some(heartbeat) = &mut question.heartbeat {
+        heartbeat.is_final = is_answer;
+        // Other heartbeats of these topics never assert liveliness.
+        heartbeat.liveliness = true;
+    }
+    question
+}
+
+/// Where the traffic of a peer should move, if anywhere.
+fn judge_path(
+    config: &ParticipantConfig,
+    now: Instant,
+    prefix: GuidPrefix,
+    peer: &Peer,
+    in_use: Ip,
+    candidates: &[Candidate],
+    known: &BTreeMap<Ip, Address>,
+) -> Option<(Ip, PathReason)> {
+    let state = |ip: Ip| known.get(&ip).copied().unwrap_or(Address::NEW);
+    let mut usable = candidates
+        .iter()
+        .filter(|c| c.is_validated && c.ip != in_use);
+    let Some(present) = candidates.iter().find(|c| c.ip == in_use) else {
+        return best_path(config, now, prefix, peer, known).map(|to| (to, PathReason::LinkDown));
+    };
+    let address = state(in_use);
+    if address.is_silent(now) {
+        let answers = |c: &&Candidate| {
+            let other = state(c.ip);
+            other.is_answered_after(address.first_asked_at) && !other.is_back_after(&address)
+        };
+        return usable.find(answers).map(|to| (to.ip, PathReason::Silent));
+    }
+    let hold = peer.path.hold();
+    let better = usable.find(|c| c.rank < present.rank && state(c.ip).is_steady(now, hold));
+    better.map(|to| (to.ip, PathReason::Better))
+}
+
+/// The best validated address with a recent datagram, else the best validated one.
+fn best_path(
+    config: &ParticipantConfig,
+    now: Instant,
+    prefix: GuidPrefix,
+    peer: &Peer,
+    known: &BTreeMap<Ip, Address>,
+) -> Option<Ip> {
+    let candidates = candidates(config, prefix, peer);
+    let is_fresh = |c: &Candidate| {
+        let at = known.get(&c.ip);
+        at.is_some_and(|at| at.is_heard_after(before(now, FRESH)) && at.asked < RETRIES_MAX)
+    };
+    let usable = || candidates.iter().filter(|c| c.is_validated);
+    let best = usable().find(|c| is_fresh(c)).or_else(|| usable().next());
+    best.map(|c| c.ip)
+}
+
+/// When the addresses of a peer are to be asked; sooner with user traffic.
+fn wish(
+    now: Instant,
+    (prefix, has_user_match): (GuidPrefix, bool),
+    in_use: Ip,
+    candidates: &[Candidate],
+    known: &BTreeMap<Ip, Address>,
+    wishes: &mut Wishes,
+) {
+    let state = |ip: Ip| known.get(&ip).copied().unwrap_or(Address::NEW);
+    let present = candidates.iter().find(|c| c.ip == in_use);
+    let quiet = if has_user_match { QUIET } else { QUIET_IDLE };
+    let is_suspect = present.is_none() || state(in_use).asked >= SUSPECT_AFTER;
+    for candidate in candidates.iter().filter(|c| c.is_validated) {
+        let address = state(candidate.ip);
+        let at = if candidate.ip == in_use {
+            let mut others = candidates.iter().map(|c| state(c.ip));
+            if others.any(|other| address.is_silent(now) && other.is_back_after(&address)) {
+                now
+            } else {
+                address.ask_at(now, quiet)
+            }
+        } else if is_suspect && !address.is_answered_after(state(in_use).first_asked_at) {
+            // Datagrams from there do not count: the path may work in one direction.
+            address.next_ask_at
+        } else if present.is_some_and(|present| candidate.rank < present.rank) {
+            address.ask_at(now, BETTER_PERIOD)
+        } else {
+            continue;
+        };
+        wishes.add(at, prefix, candidate);
+    }
+}
+
+/// The addresses of a peer that may work, the best first.
+fn candidates(config: &ParticipantConfig, prefix: GuidPrefix, peer: &Peer) -> Vec<Candidate> {
+    let network = &config.network;
+    let we_rank = config.prefix < prefix;
+    let own_order = |at: &Locator| {
+        let mut own = config.metatraffic_unicast.iter();
+        own.position(|own| network.is_same_link(own, at))
+    };
+    let mut found: Vec<Candidate> = Vec::new();
+    for (index, locator) in peer.data.metatraffic_unicast.iter().enumerate() {
+        let Some((ip, _)) = locator.to_udp_v4() else {
+            continue;
+        };
+        let is_known = found.iter().any(|c| c.ip == ip);
+        if is_known || !network.may_reach(locator) || found.len() >= CANDIDATES_MAX {
+            continue;
+        }
+        let own_order = own_order(locator);
+        let order = match own_order {
+            Some(order) if we_rank => order,
+            _ => index,
+        };
+        found.push(Candidate {
+            locator: *locator,
+            ip,
+            is_validated: peer.is_validated_ip(ip),
+            rank: (own_order.is_none(), order, index),
+        });
+    }
+    found.sort_by_key(|c| c.rank);
+    found
 }
 
 /// Whether a submessage announces a participant, usually by multicast.

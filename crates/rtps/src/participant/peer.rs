@@ -1,7 +1,7 @@
 //! Discovered participants and the routes to them, and the suspects among them:
 //! participants whose address another one took over.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -12,6 +12,7 @@ use crate::id::GuidPrefix;
 use crate::locator::{Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
+use super::event::ParticipantEvent;
 use super::path_evidence::PeerPath;
 use super::unvalidated_participant::{SourceCheck, is_of_this_host, route};
 
@@ -23,6 +24,9 @@ const PROBE_PERIOD: Duration = Duration::from_millis(250);
 /// Further validated addresses of one participant; beyond that the oldest is
 /// dropped.
 const VALIDATED_MAX: usize = 8;
+
+/// How often an event reports another source address of one participant.
+const TELL_PERIOD: Duration = Duration::from_secs(60);
 
 /// One discovered participant.
 pub(super) struct Peer {
@@ -335,6 +339,61 @@ impl Peers {
     pub(super) fn same_host_peers(&self) -> impl Iterator<Item = &ParticipantData> {
         let same_host_peers = self.peers.values().filter(|peer| peer.is_same_host_peer);
         same_host_peers.map(|peer| &*peer.data)
+    }
+
+    /// Whether a participant is a same-host peer.
+    pub(super) fn is_same_host_peer(&self, prefix: GuidPrefix) -> bool {
+        self.find(prefix).is_some_and(|peer| peer.is_same_host_peer)
+    }
+
+    /// The source address of a datagram in the name of a discovered participant that
+    /// has not proven this address.
+    pub(super) fn foreign_source(
+        &self,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+        network: &NetworkScope,
+    ) -> Option<[u8; 4]> {
+        let (ip, _) = from.and_then(Locator::to_udp_v4)?;
+        let peer = self.find(prefix)?;
+        (!peer.has_proven(ip, network)).then_some(ip)
+    }
+
+    /// Reports that a datagram in the name of a participant came from another address.
+    pub(super) fn note_refused_source(
+        &mut self,
+        now: Instant,
+        prefix: GuidPrefix,
+        ip: [u8; 4],
+        events: &mut VecDeque<ParticipantEvent>,
+    ) {
+        let Some(peer) = self.find_mut(prefix) else {
+            return;
+        };
+        let tells = peer
+            .refused_source
+            .is_none_or(|(told, at)| told != ip && now.since(at) >= TELL_PERIOD);
+        if tells {
+            peer.refused_source = Some((ip, now));
+            events.push_back(ParticipantEvent::SourceRefused { prefix, from: ip });
+        }
+    }
+
+    /// The address of a participant, if it is reached by UDP.
+    pub(super) fn address_of(&self, prefix: GuidPrefix) -> Option<[u8; 4]> {
+        let at = self.find(prefix)?.metatraffic.locators.first()?;
+        at.to_udp_v4().map(|(ip, _)| ip)
+    }
+
+    /// Whether a discovered peer uses a locator of this host. Others that share its
+    /// port, as several participants in a Cyclone DDS process do, received the same
+    /// datagrams.
+    pub(super) fn has_peer_at(&self, at: &Locator) -> bool {
+        let is_there = |peer: &Peer| {
+            let route = &peer.metatraffic;
+            route.is_same_host() && route.locators.iter().any(|l| l.port == at.port)
+        };
+        at.is_loopback() && self.network_peers().any(|(_, peer)| is_there(peer))
     }
 
     /// The number of same-host peers and network peers.

@@ -3,7 +3,7 @@
 //! announcement, those of its endpoints, TypeObjects, and incomplete samples of built-in
 //! topics. The runtime takes the accounts for samples and node lists.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem::size_of;
@@ -13,11 +13,11 @@ use crate::id::{Guid, GuidPrefix};
 use crate::locator::Locator;
 use crate::memory_budget::{MemoryAccount, MemoryBudget, RecordCharge};
 use crate::qos::EndpointQos;
-use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 
 use super::config::ParticipantLimits;
-use super::{Participant, ParticipantEvent, Table, TableHolder};
+use super::peer::Peers;
+use super::{ParticipantEvent, Table, TableHolder};
 
 /// The shortest time between two reports of refused records.
 const REPORT_PERIOD: Duration = Duration::from_secs(60);
@@ -79,7 +79,7 @@ impl ReceiveMemory {
         }
     }
 
-    fn account(&self, prefix: GuidPrefix) -> Arc<MemoryAccount> {
+    pub(super) fn account(&self, prefix: GuidPrefix) -> Arc<MemoryAccount> {
         let known = self.accounts.get(&prefix);
         known.map_or_else(|| self.budget.account(), |peer| peer.account.clone())
     }
@@ -90,20 +90,15 @@ impl ReceiveMemory {
     }
 }
 
-impl Participant {
-    /// The account of a discovered participant; of another one a fresh account.
-    pub fn memory_account(&self, prefix: GuidPrefix) -> Arc<MemoryAccount> {
-        self.receive_memory.account(prefix)
-    }
-
+impl ReceiveMemory {
     /// The bytes reserved now. O(participants).
-    pub fn receive_memory_use(&self) -> ReceiveMemoryUse {
-        let budget = &self.receive_memory.budget;
+    pub(super) fn in_use(&self, peers: &Peers) -> ReceiveMemoryUse {
+        let budget = &self.budget;
         let holders = || {
-            let accounts = self.receive_memory.accounts.iter();
+            let accounts = self.accounts.iter();
             accounts.map(|(prefix, peer)| MemoryHolder {
                 prefix: *prefix,
-                address: self.address_of(*prefix),
+                address: peers.address_of(*prefix),
                 reserved: peer.account.reserved(),
                 refused: peer.account.refused(),
             })
@@ -122,68 +117,66 @@ impl Participant {
 
     /// Charges the announcement of a participant, in place of an earlier one. False
     /// when there is no memory left, which is reported.
-    pub(super) fn charge_announcement(&mut self, data: &ParticipantData) -> bool {
-        let account = self.receive_memory.account(data.prefix);
+    pub(super) fn charge_announcement(
+        &mut self,
+        now: Instant,
+        data: &ParticipantData,
+        peers: &Peers,
+        events: &mut VecDeque<ParticipantEvent>,
+    ) -> bool {
+        let account = self.account(data.prefix);
         let Some(announcement) = account.reserve_record(participant_bytes(data)) else {
-            self.report_refused_record(data.prefix, &account);
+            self.report_refused_record(now, (data.prefix, &account), peers, events);
             return false;
         };
         let memory = PeerMemory {
             account,
             announcement,
         };
-        let before = self.receive_memory.accounts.insert(data.prefix, memory);
+        let before = self.accounts.insert(data.prefix, memory);
         drop(before.map(|peer| peer.announcement));
         true
     }
 
     /// Charges the record of an endpoint. `None` when there is no memory left, which is
     /// reported.
-    pub(super) fn charge_endpoint(&mut self, data: &EndpointData) -> Option<RecordCharge> {
+    pub(super) fn charge_endpoint(
+        &mut self,
+        now: Instant,
+        data: &EndpointData,
+        peers: &Peers,
+        events: &mut VecDeque<ParticipantEvent>,
+    ) -> Option<RecordCharge> {
         let prefix = data.guid.prefix;
-        let account = self.receive_memory.account(prefix);
+        let account = self.account(prefix);
         let charge = account.reserve_record(endpoint_bytes(data));
         if charge.is_none() {
-            self.stats.endpoints_refused.tally();
-            self.report_refused_record(prefix, &account);
+            self.report_refused_record(now, (prefix, &account), peers, events);
         }
         charge
     }
 
-    /// Charges what a participant leaves incomplete at the built-in readers that are
-    /// matched with it, and its TypeObjects.
-    pub(super) fn charge_built_in_readers(&mut self, prefix: GuidPrefix) {
-        let account = self.receive_memory.account(prefix);
-        for topic in self.sedp.channels().chain(self.wlp.channels()) {
-            topic.limit_memory(prefix, &account);
-        }
-        for topic in self.secure_topics_of(prefix) {
-            topic.limit_memory(prefix, &account);
-        }
-        self.types.limit_memory(prefix, &account);
-    }
-
-    fn report_refused_record(&mut self, prefix: GuidPrefix, account: &MemoryAccount) {
-        if self.clock < self.receive_memory.report_at {
+    fn report_refused_record(
+        &mut self,
+        now: Instant,
+        (prefix, account): (GuidPrefix, &MemoryAccount),
+        peers: &Peers,
+        events: &mut VecDeque<ParticipantEvent>,
+    ) {
+        if now < self.report_at {
             return;
         }
-        self.receive_memory.report_at = self.clock.after(REPORT_PERIOD);
-        let is_this_host = self.is_same_host_peer(prefix);
-        self.events.push_back(ParticipantEvent::TableFull {
+        self.report_at = now.after(REPORT_PERIOD);
+        let is_this_host = peers.is_same_host_peer(prefix);
+        events.push_back(ParticipantEvent::TableFull {
             table: Table::Memory,
-            limit: self.receive_memory.budget.context_max(),
+            limit: self.budget.context_max(),
             holder: TableHolder {
-                address: self.address_of(prefix),
+                address: peers.address_of(prefix),
                 is_this_host,
                 held: account.reserved(),
             },
         });
-    }
-
-    fn address_of(&self, prefix: GuidPrefix) -> Option<[u8; 4]> {
-        let peer = self.peers.find(prefix)?;
-        let at = peer.metatraffic.locators.first()?;
-        at.to_udp_v4().map(|(ip, _)| ip)
     }
 }
 

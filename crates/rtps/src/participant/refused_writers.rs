@@ -16,35 +16,51 @@ use alloc::vec::Vec;
 
 use crate::discovery::data::EndpointData;
 use crate::id::{EntityId, Guid};
+use crate::locator::NetworkScope;
 use crate::matching::is_unseen_refusal;
 use crate::qos::{Durability, Reliability};
 use crate::time::Instant;
 
 use super::Participant;
+use super::endpoints::Endpoints;
+use super::peer::Peer;
 use super::refused_writer_table::RefusedWriter;
 use super::remote_endpoints::short_hash;
 
 impl Participant {
-    /// Whether any writer was refused so that its stack may not see it. It stays true:
-    /// before, [`Self::refused_writer`] finds none.
-    pub fn has_refused_writers(&self) -> bool {
-        self.has_refused_writers
-    }
-
     /// A remote writer that local readers refused, although its stack may take them for
     /// matched, and that is answered now. `None` for any other writer, and for one that
     /// was answered less than 5 ms ago. Allocates only for a refused one.
     pub fn refused_writer(&mut self, now: Instant, writer: Guid) -> Option<RefusedWriter> {
-        if self.refused_writers.is_just_answered(now, writer) {
+        if self
+            .local
+            .endpoints
+            .refused_writers
+            .is_just_answered(now, writer)
+        {
             return None;
         }
-        let refused = self.find_refused_writer(writer)?;
-        self.refused_writers.note_answered(now, writer);
+        let peer = self.remote.peers.find(writer.prefix)?;
+        let network = &self.local.config.network;
+        let refused = self
+            .local
+            .endpoints
+            .find_refused_writer(writer, peer, network)?;
+        self.local
+            .endpoints
+            .refused_writers
+            .note_answered(now, writer);
         Some(refused)
     }
+}
 
-    fn find_refused_writer(&self, writer: Guid) -> Option<RefusedWriter> {
-        let peer = self.peers.find(writer.prefix)?;
+impl Endpoints {
+    fn find_refused_writer(
+        &self,
+        writer: Guid,
+        peer: &Peer,
+        network: &NetworkScope,
+    ) -> Option<RefusedWriter> {
         let (readers, route) = if let Some(known) = self.remotes.find(writer) {
             let on_topic = self.locals.on_topic(known.topic(), false);
             let data = known.data();
@@ -53,7 +69,7 @@ impl Participant {
                 outcome.is_some_and(|outcome| is_unseen_refusal(reader, &data, outcome))
             };
             let readers = ids_of(on_topic.map(|reader| &**reader).filter(|r| refuses(r)));
-            let route = peer.route_to(&data, &self.config.network);
+            let route = peer.route_to(&data, network);
             (readers, route)
         } else {
             let topic = self.refused_writers.unstored.get(&writer)?;

@@ -20,9 +20,11 @@ use crate::id::{Guid, GuidPrefix};
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
 
+use super::local_participant::LocalParticipant;
+use super::remote_participants::RemoteParticipants;
 use super::same_host_announcement::{Announcement, Announcements};
 use super::unvalidated_participant::SourceCheck;
-use super::{LostReason, Participant, ParticipantEvent, RemoteEndpoint};
+use super::{LostReason, Participant, ParticipantEvent};
 
 impl Participant {
     /// Handles an announcement of the same-host peer `prefix`.
@@ -35,137 +37,85 @@ impl Participant {
         prefix: GuidPrefix,
         announcement: &Announcement,
     ) -> bool {
-        if prefix == self.config.prefix {
+        if prefix == self.local.config.prefix {
             return false;
         }
         if let Announcement::Participant(payload) = announcement {
-            return self.handle_same_host_participant(now, prefix, payload);
+            return self
+                .remote
+                .handle_same_host_participant(&mut self.local, now, prefix, payload);
         }
-        if !self.is_same_host_peer(prefix) {
+        if !self.remote.peers.is_same_host_peer(prefix) {
             return false;
         }
         self.renew_lease(prefix, now);
         match announcement {
             Announcement::Participant(_) => true,
             Announcement::Endpoint(payload) => {
-                let Ok(data) = EndpointData::parse_within(payload, &self.config.limits.data) else {
-                    self.stats.malformed.tally();
+                let Ok(data) = EndpointData::parse_within(payload, &self.local.config.limits.data)
+                else {
+                    self.local.stats.malformed.tally();
                     return false;
                 };
                 if data.guid.prefix != prefix {
-                    self.stats.impersonation.tally();
+                    self.local.stats.impersonation.tally();
                     return false;
                 }
-                self.handle_endpoint(data)
+                self.remote.handle_endpoint(&mut self.local, data)
             }
             Announcement::EndpointRemoved(guid) => {
                 if guid.prefix != prefix {
-                    self.stats.impersonation.tally();
+                    self.local.stats.impersonation.tally();
                     return false;
                 }
-                self.remove_remote_endpoint(*guid);
+                self.local
+                    .endpoints
+                    .remove_remote(*guid, &mut self.local.events);
                 true
             }
             Announcement::LivelinessAsserted(kind) => {
-                self.events.push_back(ParticipantEvent::LivelinessAsserted {
-                    prefix,
-                    kind: *kind,
-                });
+                self.local
+                    .events
+                    .push_back(ParticipantEvent::LivelinessAsserted {
+                        prefix,
+                        kind: *kind,
+                    });
                 true
             }
         }
-    }
-
-    /// Handles the first or a changed announcement of a same-host peer itself.
-    fn handle_same_host_participant(
-        &mut self,
-        now: Instant,
-        prefix: GuidPrefix,
-        payload: &[u8],
-    ) -> bool {
-        let Ok(data) = ParticipantData::parse_within(payload, &self.config.limits.data) else {
-            self.stats.malformed.tally();
-            return false;
-        };
-        if data.prefix != prefix {
-            self.stats.impersonation.tally();
-            return false;
-        }
-        if !self.is_in_domain(&data) {
-            self.stats.other_domain.tally();
-            return false;
-        }
-        if self.is_same_host_peer(prefix) {
-            if self.peers.data(prefix).is_some_and(|known| **known == data) {
-                self.renew_lease(prefix, now);
-            } else {
-                self.update_participant(now, Arc::new(data), SourceCheck::Unknown);
-            }
-            return true;
-        }
-        if self.peers.contains(prefix) {
-            self.become_same_host_peer(now, prefix, Arc::new(data));
-            return true;
-        }
-        if !self.has_participant_place(now, &data, SourceCheck::SameHost) {
-            return false;
-        }
-        self.unvalidated.take(prefix);
-        let span = data.lease.min(self.config.limits.lease_max);
-        self.leases.grant(now, prefix, span);
-        self.add_same_host_peer(now, Arc::new(data));
-        true
-    }
-
-    /// Turns a network peer into a same-host peer. Its endpoints are kept until it
-    /// has announced all of them.
-    fn become_same_host_peer(
-        &mut self,
-        now: Instant,
-        prefix: GuidPrefix,
-        data: Arc<ParticipantData>,
-    ) {
-        self.unmatch_builtin_endpoints(prefix);
-        if let Some(peer) = self.peers.find_mut(prefix) {
-            peer.is_same_host_peer = true;
-        }
-        self.update_participant(now, data, SourceCheck::SameHost);
     }
 
     /// The shortest lease of a same-host peer: the period for checking which ones
     /// live.
     pub fn shortest_same_host_lease(&self) -> Option<Duration> {
-        let same_host_peers = self.peers.same_host_peers();
+        let same_host_peers = self.remote.peers.same_host_peers();
         same_host_peers
-            .map(|data| data.lease.min(self.config.limits.lease_max))
+            .map(|data| data.lease.min(self.local.config.limits.lease_max))
             .min()
     }
 
     /// Removes a same-host peer that announced its end, or whose process ended.
     pub fn remove_same_host_peer(&mut self, prefix: GuidPrefix, reason: LostReason) {
-        if self.is_same_host_peer(prefix) {
-            self.remove_participant(prefix, reason);
+        if self.remote.peers.is_same_host_peer(prefix) {
+            self.remote
+                .remove_participant(&mut self.local, prefix, reason);
         }
     }
 
     /// Removes the endpoints of a same-host peer that are not in `announced`, after
     /// it announced all of them.
     pub fn retain_endpoints(&mut self, prefix: GuidPrefix, announced: &[Guid]) {
-        if !self.is_same_host_peer(prefix) {
+        if !self.remote.peers.is_same_host_peer(prefix) {
             return;
         }
-        let known = self.remotes.of(prefix).map(RemoteEndpoint::guid);
-        let removed: Vec<Guid> = known.filter(|guid| !announced.contains(guid)).collect();
-        for guid in removed {
-            self.remove_remote_endpoint(guid);
-        }
-        self.refused_writers.retain(prefix, announced);
+        self.local
+            .endpoints
+            .retain(prefix, announced, &mut self.local.events);
     }
 
     /// Whether a participant is a same-host peer.
     pub fn is_same_host_peer(&self, prefix: GuidPrefix) -> bool {
-        let peer = self.peers.find(prefix);
-        peer.is_some_and(|peer| peer.is_same_host_peer)
+        self.remote.peers.is_same_host_peer(prefix)
     }
 
     /// The announcements since the last call; `None` when there is nothing new.
@@ -174,7 +124,7 @@ impl Participant {
     /// [`ParticipantConfig::announces_on_host`](super::ParticipantConfig::announces_on_host).
     /// The first call, and one after an overflow, returns all announcements.
     pub fn take_announcements(&mut self) -> Option<Announcements> {
-        match self.announcement_queue.take()? {
+        match self.local.spdp.on_host.take()? {
             Some(queued) => Some(Announcements::New(queued)),
             None => Some(Announcements::Full(self.all_announcements())),
         }
@@ -182,39 +132,84 @@ impl Participant {
 
     /// All announcements for a same-host peer that begins to read now.
     pub fn all_announcements(&self) -> Vec<Announcement> {
-        let own = Announcement::Participant(self.data.encode());
+        let own = Announcement::Participant(self.local.spdp.data.encode());
         let encoded = self
+            .local
+            .endpoints
             .locals
             .iter()
-            .filter(|data| self.is_announced_on_host(data));
+            .filter(|data| self.local.config.is_announced_on_host(data));
         let endpoints = encoded.map(|data| Announcement::Endpoint(data.encode()));
         core::iter::once(own).chain(endpoints).collect()
     }
+}
 
-    fn is_announced_on_host(&self, data: &EndpointData) -> bool {
-        !self
-            .config
-            .topics_not_announced_on_host
-            .contains(&data.topic)
+impl RemoteParticipants {
+    /// Handles the first or a changed announcement of a same-host peer itself.
+    fn handle_same_host_participant(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        prefix: GuidPrefix,
+        payload: &[u8],
+    ) -> bool {
+        let Ok(data) = ParticipantData::parse_within(payload, &local.config.limits.data) else {
+            local.stats.malformed.tally();
+            return false;
+        };
+        if data.prefix != prefix {
+            local.stats.impersonation.tally();
+            return false;
+        }
+        if !local.config.is_in_domain(&data) {
+            local.stats.other_domain.tally();
+            return false;
+        }
+        if self.peers.is_same_host_peer(prefix) {
+            if self.peers.data(prefix).is_some_and(|known| **known == data) {
+                self.leases.renew(now, prefix);
+            } else {
+                self.update_participant(local, now, Arc::new(data), SourceCheck::Unknown);
+            }
+            return true;
+        }
+        if self.peers.contains(prefix) {
+            self.become_same_host_peer(local, now, prefix, Arc::new(data));
+            return true;
+        }
+        if !self.has_participant_place(local, now, &data, SourceCheck::SameHost) {
+            return false;
+        }
+        self.unvalidated.take(prefix);
+        let span = data.lease.min(local.config.limits.lease_max);
+        self.leases.grant(now, prefix, span);
+        self.add_same_host_peer(local, now, Arc::new(data));
+        true
     }
 
-    pub(super) fn queue_endpoint(&mut self, data: &EndpointData) {
-        if self.is_announced_on_host(data) {
-            self.announcement_queue
-                .push(|| Announcement::Endpoint(data.encode()));
+    /// Turns a network peer into a same-host peer. Its endpoints are kept until it
+    /// has announced all of them.
+    fn become_same_host_peer(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        prefix: GuidPrefix,
+        data: Arc<ParticipantData>,
+    ) {
+        local.builtin.unmatch_peer(prefix);
+        if let Some(peer) = self.peers.find_mut(prefix) {
+            peer.is_same_host_peer = true;
         }
-    }
-
-    /// Queues the liveliness assertions of WLP for same-host peers.
-    pub(super) fn queue_liveliness_assertions(&mut self) {
-        while let Some(kind) = self.wlp.take_asserted() {
-            self.announcement_queue
-                .push(|| Announcement::LivelinessAsserted(kind));
-        }
+        self.update_participant(local, now, data, SourceCheck::SameHost);
     }
 
     /// Matches TypeLookup with a same-host peer.
-    pub(super) fn match_type_lookup(&mut self, now: Instant, prefix: GuidPrefix) {
+    pub(super) fn match_type_lookup(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        prefix: GuidPrefix,
+    ) {
         let Some(peer) = self.peers.find_mut(prefix) else {
             return;
         };
@@ -224,10 +219,9 @@ impl Participant {
         let service = spdp::TYPE_REQUEST_READER | spdp::TYPE_REPLY_WRITER;
         if peer.data.builtin_endpoints & service == service {
             let (data, route) = (peer.data.clone(), peer.metatraffic.clone());
-            self.types.requests.match_peer(now, &data, &route);
-            self.types.replies.match_peer(now, &data, &route);
-            self.charge_built_in_readers(prefix);
-            self.share_retransmission_window(prefix);
+            local.builtin.types.requests.match_peer(now, &data, &route);
+            local.builtin.types.replies.match_peer(now, &data, &route);
+            self.share_with_peer(local, prefix);
         }
     }
 }

@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 use bytes::Bytes;
 
+use crate::discovery::liveliness::Wlp;
 use crate::id::Guid;
 use crate::qos::Liveliness;
 
@@ -114,6 +115,13 @@ impl AnnouncementQueue {
             return;
         }
         self.queued.push(announcement());
+    }
+
+    /// Adds the liveliness assertions that were just sent.
+    pub(super) fn push_assertions(&mut self, wlp: &mut Wlp) {
+        while let Some(kind) = wlp.take_asserted() {
+            self.push(|| Announcement::LivelinessAsserted(kind));
+        }
     }
 
     /// The new ones; `Some(None)`: all.

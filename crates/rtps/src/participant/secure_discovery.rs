@@ -1,7 +1,8 @@
 //! State of secure discovery: which participants are being authenticated, which are
 //! authenticated, and which were refused. [`super::security`] advances it.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::sync::Arc;
 use bytes::Bytes;
 
 use crate::discovery::builtin_topic::{BuiltinEndpoints, BuiltinTopic, earliest};
@@ -9,12 +10,17 @@ use crate::discovery::data::ParticipantData;
 use crate::discovery::spdp;
 use crate::discovery::stateless::Stateless;
 use crate::id::{EntityId, GuidPrefix};
-use crate::locator::Route;
+use crate::locator::{Locator, NetworkScope, Route};
 use crate::outbox::Outbox;
+use crate::stats::Tally;
 use crate::time::Instant;
+use crate::wire::DataHead;
 
-use super::authenticating::AuthenticatingParticipants;
+use super::authenticating::{AuthenticatingParticipant, AuthenticatingParticipants};
 use super::config::SecurityConfig;
+use super::identity::has_identity;
+use super::unvalidated_participant::{SourceCheck, check_source, route};
+use super::{ParticipantEvent, ParticipantStats};
 
 /// Key exchange messages to one peer in transit: one for each matching endpoint on
 /// both sides.
@@ -24,8 +30,11 @@ pub(super) const KEY_MESSAGES_MAX: u32 = 1024;
 /// are dropped.
 pub(super) const REFUSED_MAX: usize = 64;
 
+/// The size of a protected dispose to one participant, rounded up.
+pub(super) const DISPOSE_BYTES: usize = 400;
+
 /// The state of secure discovery.
-pub(super) struct SecureDiscovery {
+pub struct SecureDiscovery {
     pub(super) prefix: GuidPrefix,
     pub(super) config: SecurityConfig,
     pub(super) authenticating: AuthenticatingParticipants,
@@ -83,7 +92,7 @@ impl SecureDiscovery {
     }
 
     /// Whether it is authenticated.
-    pub(super) fn is_authenticated(&self, prefix: GuidPrefix) -> bool {
+    pub fn is_authenticated(&self, prefix: GuidPrefix) -> bool {
         self.key_channels.contains_key(&prefix)
     }
 
@@ -93,6 +102,128 @@ impl SecureDiscovery {
             self.refused.clear();
         }
         self.refused.insert(prefix)
+    }
+
+    /// Sends a handshake message to a participant, once. False if it is unknown, or
+    /// the queue is full: the message is lost then, as on the network.
+    pub fn send_handshake_message(&mut self, to: GuidPrefix, payload: Bytes) -> bool {
+        let authenticating_peer = self.authenticating.get_mut(to);
+        let spend_budget = authenticating_peer
+            .is_none_or(|authenticating_peer| authenticating_peer.spend_budget(payload.len()));
+        spend_budget && self.stateless.send(to, payload)
+    }
+
+    /// Sends a key exchange message to an authenticated participant: reliable and
+    /// in order, as long as it stays.
+    pub fn send_key_message(&mut self, now: Instant, to: GuidPrefix, payload: Bytes) {
+        if let Some(channel) = self.key_channels.get_mut(&to) {
+            channel.send(now, to, payload);
+        }
+    }
+
+    /// Writes the dispose that a lost authenticated participant would accept,
+    /// without a destination.
+    ///
+    /// The owner protects it while its keys are known. If that participant returns,
+    /// does not answer, and so seems to keep our state, it is
+    /// [sent](super::Participant::send_unprotected_dispose).
+    pub fn write_protected_dispose(&self, lost: GuidPrefix, out: &mut Outbox) {
+        let head = self.announcements.next_data_head();
+        let guid = self.prefix.with(EntityId::PARTICIPANT);
+        let head = DataHead {
+            inline_qos: spdp::dispose_head(head.sequence, guid).inline_qos,
+            key_only: true,
+            ..head
+        };
+        let payload = ParticipantData::encode_key(self.prefix);
+        let nowhere: Arc<[Locator]> = Arc::from([]);
+        let mut message = out.begin(self.prefix, &nowhere, DISPOSE_BYTES);
+        message.info_destination(lost);
+        message.data(&head, &payload);
+        message.finish();
+    }
+
+    /// Rejects a participant after a failed handshake or access control. It is
+    /// dropped until it announces itself again.
+    pub fn reject(&mut self, prefix: GuidPrefix) {
+        if self.authenticating.remove(prefix).is_some() {
+            self.stateless.remove_peer(prefix);
+        }
+    }
+
+    /// Whether to answer a new participant, according to its announcement.
+    pub(super) fn is_admissible(
+        &mut self,
+        data: &ParticipantData,
+        stats: &mut ParticipantStats,
+        events: &mut VecDeque<ParticipantEvent>,
+    ) -> bool {
+        if self.config.allow_unauthenticated || has_identity(data) {
+            return true;
+        }
+        stats.unauthenticated.tally();
+        if self.note_refused(data.prefix) {
+            let data = Arc::new(data.clone());
+            events.push_back(ParticipantEvent::Unauthenticated(data));
+        }
+        false
+    }
+
+    /// Notes a message addressed to us from an authenticating participant: it
+    /// receives our datagrams.
+    pub(super) fn note_reachable(
+        &mut self,
+        from: Option<Locator>,
+        prefix: GuidPrefix,
+        network: &NetworkScope,
+    ) {
+        let authenticating_peer = self.authenticating.get_mut(prefix);
+        if let Some(authenticating_peer) = authenticating_peer
+            .filter(|authenticating_peer| authenticating_peer.budget_bytes.is_some())
+        {
+            let announced = &authenticating_peer.data.metatraffic_unicast;
+            if check_source(from, announced, network) != SourceCheck::Mismatch {
+                authenticating_peer.budget_bytes = None;
+            }
+        }
+    }
+
+    /// Begins to authenticate a participant that has answered, or that gets at most its
+    /// budget until it does. False if it need not authenticate.
+    pub(super) fn require_authentication(
+        &mut self,
+        newcomer: AuthenticatingParticipant,
+        network: &NetworkScope,
+        stats: &mut ParticipantStats,
+        events: &mut VecDeque<ParticipantEvent>,
+    ) -> bool {
+        let data = newcomer.data.clone();
+        if !has_identity(&data) {
+            return false;
+        }
+        let at = route(network, &data.metatraffic_unicast, newcomer.source_check);
+        self.stateless.add_peer(data.prefix, at);
+        let evicted = self.authenticating.insert(newcomer);
+        // First: the owner keeps as many handshakes as this table has places.
+        self.end_handshake_of(evicted, stats, events);
+        events.push_back(ParticipantEvent::AuthenticationNeeded(data));
+        true
+    }
+
+    /// Ends the handshake of a participant that lost its place. It may announce
+    /// itself again.
+    pub(super) fn end_handshake_of(
+        &mut self,
+        evicted: Option<GuidPrefix>,
+        stats: &mut ParticipantStats,
+        events: &mut VecDeque<ParticipantEvent>,
+    ) {
+        if let Some(prefix) = evicted {
+            stats.handshakes_evicted.tally();
+            self.stateless.remove_peer(prefix);
+            let event = ParticipantEvent::AuthenticationAbandoned(prefix);
+            events.push_back(event);
+        }
     }
 
     pub(super) fn remove_peer(&mut self, prefix: GuidPrefix) {
@@ -141,38 +272,5 @@ impl SecureDiscovery {
         let key_only = ParticipantData::encode_key(self.prefix);
         self.announcements.dispose(now, key, key_only);
         self.announcements.poll_transmit(now, out);
-    }
-}
-
-/// Whether it announces an identity.
-pub(super) fn has_identity(data: &ParticipantData) -> bool {
-    let has_endpoint = data.builtin_endpoints & spdp::STATELESS_WRITER != 0;
-    // Some set the bits without a token, so both are required.
-    has_endpoint && has_identity_token(data)
-}
-
-/// Whether it announces the token of an identity, with or without endpoints to prove it.
-pub(super) fn has_identity_token(data: &ParticipantData) -> bool {
-    let is_token = |(id, _): &(u16, Bytes)| *id == crate::wire::pid::IDENTITY_TOKEN;
-    data.security_tokens.iter().any(is_token)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire::pid;
-
-    #[test]
-    fn an_identity_is_announced_by_its_token_and_its_endpoint_together() {
-        let mut data = ParticipantData::new(GuidPrefix([1; 12]));
-        data.builtin_endpoints |= spdp::STATELESS_WRITER;
-        assert!(!has_identity(&data));
-        let token = |id| (id, Bytes::from_static(&[0; 8]));
-        data.security_tokens = alloc::vec![token(pid::PERMISSIONS_TOKEN)];
-        assert!(!has_identity(&data));
-        data.security_tokens.push(token(pid::IDENTITY_TOKEN));
-        assert!(has_identity(&data));
-        data.builtin_endpoints &= !spdp::STATELESS_WRITER;
-        assert!(!has_identity(&data));
     }
 }

@@ -15,24 +15,31 @@ use crate::discovery::sedp::SedpReset;
 use crate::id::GuidPrefix;
 use crate::time::Instant;
 
+use super::local_participant::LocalParticipant;
+use super::remote_participants::RemoteParticipants;
 use super::sweeps::Sweep;
-use super::{LostReason, Participant, RemoteEndpoint};
+use super::{LostReason, RemoteEndpoint};
 
-impl Participant {
+impl RemoteParticipants {
     /// Handles a participant whose SEDP contradicts what was received before.
-    pub(super) fn handle_sedp_reset(&mut self, now: Instant, reset: SedpReset) {
-        self.clock = now;
+    pub(super) fn handle_sedp_reset(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        reset: SedpReset,
+    ) {
+        local.clock = now;
         match reset {
-            SedpReset::CountsAnew(prefix) if self.must_prove_restart(now, prefix) => {}
+            SedpReset::CountsAnew(prefix) if self.must_prove_restart(local, now, prefix) => {}
             SedpReset::Restarted(prefix) | SedpReset::CountsAnew(prefix) => {
-                self.remove_participant(prefix, LostReason::Restarted);
+                self.remove_participant(local, prefix, LostReason::Restarted);
             }
             SedpReset::Reread(prefix, by) => {
                 let of_kind = |known: &RemoteEndpoint<'_>| {
                     known.guid().entity.is_writer() == by.is_publications
                         && known.is_discovery_protected() == by.secured
                 };
-                let known = self.remotes.of(prefix).filter(of_kind);
+                let known = local.endpoints.remotes.of(prefix).filter(of_kind);
                 let left = known.map(RemoteEndpoint::guid).collect();
                 self.sweeps
                     .list
@@ -43,8 +50,8 @@ impl Participant {
     }
 
     /// Ends the sweeps of a participant whose announcements were all read again.
-    pub(super) fn end_sweeps(&mut self, prefix: GuidPrefix) {
-        let sedp = &mut self.sedp;
+    pub(super) fn end_sweeps(&mut self, local: &mut LocalParticipant, prefix: GuidPrefix) {
+        let sedp = &mut local.builtin.sedp;
         let mut ended = Vec::new();
         self.sweeps.list.retain_mut(|sweep| {
             let ends = sweep.prefix == prefix && sedp.has_everything_of(prefix, sweep.by);
@@ -54,18 +61,18 @@ impl Participant {
             !ends
         });
         if !ended.is_empty() {
-            self.sweeps.note_removal(self.clock, prefix);
+            self.sweeps.note_removal(local.clock, prefix);
         }
         for guid in ended {
-            self.remove_remote_endpoint(guid);
+            local.endpoints.remove_remote(guid, &mut local.events);
         }
     }
 
     /// Reads announcements once more that were read again a second ago, if endpoints were
     /// removed then.
-    pub(super) fn confirm_sweeps(&mut self, now: Instant) {
+    pub(super) fn confirm_sweeps(&mut self, local: &mut LocalParticipant, now: Instant) {
         while let Some(prefix) = self.sweeps.take_confirmation(now) {
-            self.sedp.reread(now, prefix);
+            local.builtin.sedp.reread(now, prefix);
         }
     }
 }

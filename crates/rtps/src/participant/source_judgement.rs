@@ -32,128 +32,100 @@ use crate::id::{EntityId, GuidPrefix};
 use crate::locator::Locator;
 use crate::receiver::Source;
 use crate::stats::Tally;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::wire::Submessage;
 
-use super::challenges::{CHALLENGES_MAX, Challenge, Claim};
+use super::challenges::Claim;
+use super::local_participant::LocalParticipant;
+use super::remote_participants::RemoteParticipants;
 use super::unvalidated_participant::SourceCheck;
-use super::{LostReason, Participant, ParticipantEvent};
-
-/// How often an event reports another source address of one participant.
-const TELL_PERIOD: Duration = Duration::from_secs(60);
+use super::{LostReason, Participant};
 
 impl Participant {
-    /// Whether a datagram from this address is accepted as a participant's. An unknown
-    /// participant may send from anywhere. A refusal is reported once; the caller
-    /// counts it.
-    ///
-    /// The answer holds for a moment: ask again after 200 ms.
+    /// Whether a datagram in the name of a participant may come from this address. True
+    /// of participants that are not discovered.
     pub fn accepts_source(
         &mut self,
         now: Instant,
         prefix: GuidPrefix,
         from: Option<Locator>,
     ) -> bool {
-        let foreign = self.foreign_source(prefix, from);
+        self.remote
+            .accepts_source(&mut self.local, now, prefix, from)
+    }
+}
+
+impl RemoteParticipants {
+    /// Whether a datagram from this address is accepted as a participant's. An unknown
+    /// participant may send from anywhere. A refusal is reported once; the caller
+    /// counts it.
+    ///
+    /// The answer holds for a moment: ask again after 200 ms.
+    pub(super) fn accepts_source(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        prefix: GuidPrefix,
+        from: Option<Locator>,
+    ) -> bool {
+        let foreign = self
+            .peers
+            .foreign_source(prefix, from, &local.config.network);
         let Some(ip) = foreign else {
             return true;
         };
-        self.note_refused_source(now, prefix, ip);
+        self.peers
+            .note_refused_source(now, prefix, ip, &mut local.events);
         false
-    }
-
-    /// The source address of a datagram in the name of a discovered participant that
-    /// has not proven this address.
-    pub(super) fn foreign_source(
-        &self,
-        prefix: GuidPrefix,
-        from: Option<Locator>,
-    ) -> Option<[u8; 4]> {
-        let (ip, _) = from.and_then(Locator::to_udp_v4)?;
-        let peer = self.peers.find(prefix)?;
-        (!peer.has_proven(ip, &self.config.network)).then_some(ip)
-    }
-
-    fn note_refused_source(&mut self, now: Instant, prefix: GuidPrefix, ip: [u8; 4]) {
-        let Some(peer) = self.peers.find_mut(prefix) else {
-            return;
-        };
-        let tells = peer
-            .refused_source
-            .is_none_or(|(told, at)| told != ip && now.since(at) >= TELL_PERIOD);
-        if tells {
-            peer.refused_source = Some((ip, now));
-            self.events
-                .push_back(ParticipantEvent::SourceRefused { prefix, from: ip });
-        }
     }
 
     /// Judges a submessage of discovery. An authenticated participant's own built-in
     /// endpoints are protected, and may move.
     pub(super) fn judge_source(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         from: Option<Locator>,
         source: &Source,
         message: &Submessage,
     ) -> bool {
         let is_builtin = message.writer().is_some_and(EntityId::is_builtin);
-        if is_builtin && self.is_authenticated(source.prefix) {
+        if is_builtin && local.builtin.is_authenticated(source.prefix) {
             return true;
         }
-        let accepted = self.accepts_source(now, source.prefix, from);
-        self.stats.foreign_sources.tally_by(u64::from(!accepted));
-        if accepted && self.answers_challenge(source, message) {
+        let accepted = self.accepts_source(local, now, source.prefix, from);
+        local.stats.foreign_sources.tally_by(u64::from(!accepted));
+        if accepted && self.answers_challenge(local, source, message) {
             let believed = self.peers.data(source.prefix);
             let is_believed = believed.is_some_and(|data| names_source(data, from));
             let has_all = match message {
-                Submessage::AckNack(acknack) => self.sedp.is_acknowledged_by(acknack),
+                Submessage::AckNack(acknack) => local.builtin.sedp.is_acknowledged_by(acknack),
                 _ => false,
             };
             let open = &mut self.challenges;
             if open.note_answer(source.prefix, from, is_believed, has_all) {
-                self.sedp.reread(now, source.prefix);
+                local.builtin.sedp.reread(now, source.prefix);
             }
         }
         accepted
     }
 
     /// Whether a submessage may answer the question of a challenge.
-    fn answers_challenge(&self, source: &Source, message: &Submessage) -> bool {
+    fn answers_challenge(
+        &self,
+        local: &LocalParticipant,
+        source: &Source,
+        message: &Submessage,
+    ) -> bool {
         if self.challenges.list.is_empty() {
             return false;
         }
-        let is_directed = source.destination == self.config.prefix;
+        let is_directed = source.destination == local.config.prefix;
         (is_directed && matches!(message, Submessage::AckNack(_)))
             || self.peers.data(source.prefix).is_some_and(|peer| {
-                self.secured.is_none() && AskedEndpoints::of(peer, 0).is_answered_by(message)
+                local.builtin.secured.is_none()
+                    && AskedEndpoints::of(peer, 0).is_answered_by(message)
             })
-    }
-
-    /// Probes a participant where it was proven, since something in its name claims
-    /// that it is elsewhere.
-    fn challenge(&mut self, now: Instant, prefix: GuidPrefix, claim: Claim) {
-        let Some(peer) = self.peers.find(prefix) else {
-            return;
-        };
-        if peer.is_same_host_peer || peer.metatraffic.locators.is_empty() {
-            return;
-        }
-        let route = peer.metatraffic.clone();
-        let mut known = self.challenges.list.iter();
-        if known.any(|open| open.prefix == prefix) {
-            return;
-        }
-        if self.challenges.list.len() < CHALLENGES_MAX {
-            self.challenges.list.push(Challenge {
-                prefix,
-                route,
-                claim,
-                since: now,
-                next_probe_at: now,
-                answered: false,
-            });
-        }
     }
 
     /// Whether an announcement of a discovered participant waits until it is known
@@ -161,18 +133,19 @@ impl Participant {
     /// announcement gives up.
     pub(super) fn must_challenge(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         data: &Arc<ParticipantData>,
         source_check: SourceCheck,
     ) -> bool {
-        if self.secured.is_some() {
+        if local.builtin.secured.is_some() {
             return false;
         }
         let Some(peer) = self.peers.find(data.prefix) else {
             return false;
         };
         // A participant announces itself several times in a lease.
-        let patience = self.lease_of(&peer.data);
+        let patience = self.lease_of(local, &peer.data);
         let is_repeated = peer
             .contradicting
             .as_ref()
@@ -181,7 +154,7 @@ impl Participant {
             return false;
         }
         let claim = Claim::Announcement(data.clone(), source_check);
-        self.challenge(now, data.prefix, claim);
+        self.challenges.open(now, data.prefix, claim, &self.peers);
         true
     }
 
@@ -189,29 +162,41 @@ impl Participant {
     /// has not proven must wait, although that address has answered.
     pub(super) fn must_prove_move(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         prefix: GuidPrefix,
         from: Option<Locator>,
     ) -> bool {
-        if self.secured.is_some() || self.foreign_source(prefix, from).is_none() {
+        if local.builtin.secured.is_some()
+            || self
+                .peers
+                .foreign_source(prefix, from, &local.config.network)
+                .is_none()
+        {
             return false;
         }
-        self.challenge(now, prefix, Claim::Moved);
+        self.challenges.open(now, prefix, Claim::Moved, &self.peers);
         true
     }
 
     /// Whether a participant whose SEDP writers were reset is asked first whether it
     /// restarted. A participant that has acknowledged nothing cannot know.
-    pub(super) fn must_prove_restart(&mut self, now: Instant, prefix: GuidPrefix) -> bool {
-        if self.secured.is_some() || !self.sedp.has_acknowledged_some(prefix) {
+    pub(super) fn must_prove_restart(
+        &mut self,
+        local: &mut LocalParticipant,
+        now: Instant,
+        prefix: GuidPrefix,
+    ) -> bool {
+        if local.builtin.secured.is_some() || !local.builtin.sedp.has_acknowledged_some(prefix) {
             return false;
         }
-        self.challenge(now, prefix, Claim::Restarted);
+        self.challenges
+            .open(now, prefix, Claim::Restarted, &self.peers);
         true
     }
 
     /// Believes the claims about participants that no longer answer.
-    pub(super) fn end_challenges(&mut self, now: Instant) {
+    pub(super) fn end_challenges(&mut self, local: &mut LocalParticipant, now: Instant) {
         while let Some(challenge) = self.challenges.take_ended(now) {
             let prefix = challenge.prefix;
             match challenge.claim {
@@ -223,18 +208,18 @@ impl Participant {
                     }
                 }
                 _ if challenge.answered => {}
-                Claim::Restarted => self.remove_participant(prefix, LostReason::Restarted),
+                Claim::Restarted => self.remove_participant(local, prefix, LostReason::Restarted),
                 Claim::Announcement(data, source_check) => {
-                    self.update_participant(now, data, source_check);
+                    self.update_participant(local, now, data, source_check);
                 }
                 Claim::Moved => {
                     if let Some(moved) = self.unvalidated.take(prefix) {
-                        let network = &self.config.network;
+                        let network = &local.config.network;
                         let announced = &moved.data.metatraffic_unicast;
                         let source_check = super::unvalidated_participant::check_source(
                             moved.from, announced, network,
                         );
-                        self.update_participant(now, moved.data, source_check);
+                        self.update_participant(local, now, moved.data, source_check);
                     }
                 }
             }

@@ -13,11 +13,12 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 
 use crate::discovery::data::ParticipantData;
-use crate::id::{Guid, GuidPrefix};
-use crate::matching::MatchOutcome;
+use crate::id::GuidPrefix;
 use crate::time::{Duration, Instant};
 
+use super::local_participant::LocalParticipant;
 use super::peer::Peer;
+use super::remote_participants::RemoteParticipants;
 use super::unvalidated_participant::{SourceCheck, is_of_this_host};
 use super::{
     LostReason, Participant, ParticipantEvent, RemoteEndpoint, Table, TableFill, TableHolder,
@@ -50,16 +51,35 @@ struct EvictionRank {
     age: Duration,
 }
 
-/// Whether the tables are full, so that it is reported once.
-#[derive(Default)]
-pub(super) struct TableStates {
-    participants_full: bool,
-    endpoints_full: bool,
+impl Participant {
+    /// How full both tables are.
+    pub fn table_fills(&self) -> [TableFill; 2] {
+        let limits = &self.local.config.limits;
+        [
+            TableFill {
+                table: Table::Participants,
+                held: self.remote.peers.len(),
+                limit: limits.participants,
+                holder: largest(&self.remote.participants_by_origin(&self.local)),
+            },
+            TableFill {
+                table: Table::Endpoints,
+                held: self.local.endpoints.remotes.len(),
+                limit: limits.endpoints,
+                holder: largest(&self.remote.endpoints_by_origin(&self.local)),
+            },
+        ]
+    }
 }
 
-impl Participant {
+impl RemoteParticipants {
     /// Where a participant with this announcement and source check is.
-    fn origin_of(&self, data: &ParticipantData, source_check: SourceCheck) -> Origin {
+    fn origin_of(
+        &self,
+        local: &LocalParticipant,
+        data: &ParticipantData,
+        source_check: SourceCheck,
+    ) -> Origin {
         let announced = data.metatraffic_unicast.iter();
         let ip = match source_check {
             SourceCheck::SameHost => return Origin::ThisHost,
@@ -70,57 +90,44 @@ impl Participant {
                 .next(),
         };
         match ip {
-            Some(ip) if is_of_this_host(ip, &self.config.network) => Origin::ThisHost,
+            Some(ip) if is_of_this_host(ip, &local.config.network) => Origin::ThisHost,
             Some(ip) => Origin::Address(ip),
             None => Origin::Unknown,
         }
     }
 
-    fn origin_of_peer(&self, peer: &Peer) -> Origin {
+    fn origin_of_peer(&self, local: &LocalParticipant, peer: &Peer) -> Origin {
         if peer.is_same_host_peer {
             return Origin::ThisHost;
         }
-        self.origin_of(&peer.data, peer.source_check())
+        self.origin_of(local, &peer.data, peer.source_check())
     }
 
     /// Whether participants from there are preferred: this host, and static peers.
-    fn is_preferred(&self, origin: Origin) -> bool {
-        let is_static = |ip: [u8; 4]| {
-            let targets = self.announce_to.iter().filter(|at| at.is_unicast());
-            let mut ips = targets.filter_map(|at| at.to_udp_v4());
-            ips.any(|(target, _)| target == ip)
-        };
+    fn is_preferred(&self, local: &LocalParticipant, origin: Origin) -> bool {
         match origin {
             Origin::ThisHost => true,
-            Origin::Address(ip) => is_static(ip),
+            Origin::Address(ip) => local.spdp.is_static_peer(ip),
             Origin::Unknown => false,
         }
     }
 
     /// Whether a participant acknowledged our endpoints, or matches one of them.
-    fn is_useful(&self, prefix: GuidPrefix) -> bool {
-        self.sedp.has_acknowledged(prefix)
-            || self.remotes.of(prefix).any(|e| self.is_matched(e.guid()))
-    }
-
-    fn is_matched(&self, remote: Guid) -> bool {
-        let Some(endpoint) = self.remotes.find(remote) else {
-            return false;
-        };
-        let locals = self
-            .locals
-            .on_topic(endpoint.topic(), !remote.entity.is_writer());
-        locals
-            .into_iter()
-            .any(|local| self.matches.find(local.guid, remote) == Some(&MatchOutcome::Matched))
+    fn is_useful(&self, local: &LocalParticipant, prefix: GuidPrefix) -> bool {
+        local.builtin.sedp.has_acknowledged(prefix)
+            || local
+                .endpoints
+                .remotes
+                .of(prefix)
+                .any(|e| local.endpoints.is_matched(e.guid()))
     }
 
     /// The lease to grant to a participant now: short, until it is useful.
-    pub(super) fn lease_of(&self, data: &ParticipantData) -> Duration {
-        let span = data.lease.min(self.config.limits.lease_max);
-        let is_same_host_peer = self.is_same_host_peer(data.prefix);
-        let is_trusted = is_same_host_peer || self.secured.is_some();
-        if is_trusted || self.is_useful(data.prefix) {
+    pub(super) fn lease_of(&self, local: &LocalParticipant, data: &ParticipantData) -> Duration {
+        let span = data.lease.min(local.config.limits.lease_max);
+        let is_same_host_peer = self.peers.is_same_host_peer(data.prefix);
+        let is_trusted = is_same_host_peer || local.builtin.secured.is_some();
+        if is_trusted || self.is_useful(local, data.prefix) {
             span
         } else {
             span.min(PROBATION_LEASE)
@@ -129,14 +136,21 @@ impl Participant {
 
     /// Grants the announced lease to a participant that has become useful. Called
     /// after each discovery submessage of it.
-    pub(super) fn end_probation(&mut self, now: Instant, prefix: GuidPrefix) {
-        if self.peers.find(prefix).is_some_and(|peer| peer.is_useful) || !self.is_useful(prefix) {
+    pub(super) fn end_probation(
+        &mut self,
+        local: &LocalParticipant,
+        now: Instant,
+        prefix: GuidPrefix,
+    ) {
+        if self.peers.find(prefix).is_some_and(|peer| peer.is_useful)
+            || !self.is_useful(local, prefix)
+        {
             return;
         }
         if let Some(peer) = self.peers.find_mut(prefix) {
             peer.is_useful = true;
             let data = peer.data.clone();
-            self.grant_lease(now, &data);
+            self.grant_lease(local, now, &data);
         }
     }
 
@@ -144,11 +158,12 @@ impl Participant {
     /// another has too many. Reports a full table once.
     pub(super) fn has_participant_place(
         &mut self,
+        local: &mut LocalParticipant,
         now: Instant,
         data: &ParticipantData,
         source_check: SourceCheck,
     ) -> bool {
-        let max = self.config.limits.participants;
+        let max = local.config.limits.participants;
         let held = self.peers.len();
         if held < max {
             // Reported again after an eighth of the places was free.
@@ -157,16 +172,16 @@ impl Participant {
             }
             return true;
         }
-        let newcomer = self.origin_of(data, source_check);
-        let held_by = self.participants_by_origin();
-        self.report_full(Table::Participants, &held_by);
+        let newcomer = self.origin_of(local, data, source_check);
+        let held_by = self.participants_by_origin(local);
+        self.report_full(local, Table::Participants, &held_by);
         let held_from = |origin: Origin| held_by.get(&origin).copied().unwrap_or(0);
         let own = held_from(newcomer);
-        let is_preferred = self.is_preferred(newcomer);
-        let preferred = self.preferred_among(&held_by);
+        let is_preferred = self.is_preferred(local, newcomer);
+        let preferred = self.preferred_among(local, &held_by);
         let mut victim: Option<(EvictionRank, GuidPrefix)> = None;
         for peer in self.peers.all() {
-            let origin = self.origin_of_peer(peer);
+            let origin = self.origin_of_peer(local, peer);
             if preferred.contains(&origin) {
                 continue;
             }
@@ -186,23 +201,27 @@ impl Participant {
             }
         }
         let Some((_, prefix)) = victim else {
-            self.stats.participants_refused.tally();
+            local.stats.participants_refused.tally();
             return false;
         };
-        self.stats.participants_evicted.tally();
-        self.remove_participant(prefix, LostReason::Evicted);
+        local.stats.participants_evicted.tally();
+        self.remove_participant(local, prefix, LostReason::Evicted);
         true
     }
 
     /// Whether the table of endpoints has a place for one of this participant; makes
     /// one if another source has too many. Reports a full table once.
-    pub(super) fn has_endpoint_place(&mut self, prefix: GuidPrefix) -> bool {
-        let limits = self.config.limits;
-        if self.remotes.count_of(prefix) >= limits.endpoints_per_participant {
-            self.stats.endpoints_refused.tally();
+    pub(super) fn has_endpoint_place(
+        &mut self,
+        local: &mut LocalParticipant,
+        prefix: GuidPrefix,
+    ) -> bool {
+        let limits = local.config.limits;
+        if local.endpoints.remotes.count_of(prefix) >= limits.endpoints_per_participant {
+            local.stats.endpoints_refused.tally();
             return false;
         }
-        let held = self.remotes.len();
+        let held = local.endpoints.remotes.len();
         if held < limits.endpoints {
             if held
                 < limits
@@ -213,22 +232,22 @@ impl Participant {
             }
             return true;
         }
-        let held_by = self.endpoints_by_origin();
-        self.report_full(Table::Endpoints, &held_by);
-        let preferred = self.preferred_among(&held_by);
+        let held_by = self.endpoints_by_origin(local);
+        self.report_full(local, Table::Endpoints, &held_by);
+        let preferred = self.preferred_among(local, &held_by);
         let own_origin = self
             .peers
             .find(prefix)
-            .map(|peer| self.origin_of_peer(peer));
+            .map(|peer| self.origin_of_peer(local, peer));
         let own = own_origin
             .and_then(|o| held_by.get(&o).copied())
             .unwrap_or(0);
-        let own_count = self.remotes.count_of(prefix);
-        let is_preferred = own_origin.is_some_and(|origin| self.is_preferred(origin));
+        let own_count = local.endpoints.remotes.count_of(prefix);
+        let is_preferred = own_origin.is_some_and(|origin| self.is_preferred(local, origin));
         let mut victim: Option<((usize, usize), GuidPrefix)> = None;
         for peer in self.peers.all() {
-            let origin = self.origin_of_peer(peer);
-            let count = self.remotes.count_of(peer.data.prefix);
+            let origin = self.origin_of_peer(local, peer);
+            let count = local.endpoints.remotes.count_of(peer.data.prefix);
             let held = held_by.get(&origin).copied().unwrap_or(0);
             // Within one source the participants share fairly, too.
             let has_more = if Some(origin) == own_origin {
@@ -246,92 +265,87 @@ impl Participant {
             }
         }
         let last = victim.and_then(|(_, prefix)| {
-            let unmatched = self
+            let unmatched = local
+                .endpoints
                 .remotes
                 .of(prefix)
-                .filter(|e| !self.is_matched(e.guid()));
+                .filter(|e| !local.endpoints.is_matched(e.guid()));
             // The one with the highest entity id is most often the newest.
-            unmatched.last().or_else(|| self.remotes.of(prefix).last())
+            unmatched
+                .last()
+                .or_else(|| local.endpoints.remotes.of(prefix).last())
         });
         let Some(evicted) = last.map(RemoteEndpoint::data) else {
-            self.stats.endpoints_refused.tally();
+            local.stats.endpoints_refused.tally();
             return false;
         };
-        self.stats.endpoints_evicted.tally();
-        self.remove_remote_endpoint(evicted.guid);
-        self.note_unstored(&evicted);
+        local.stats.endpoints_evicted.tally();
+        local
+            .endpoints
+            .remove_remote(evicted.guid, &mut local.events);
+        local.endpoints.note_unstored(&evicted);
         true
     }
 
-    fn participants_by_origin(&self) -> BTreeMap<Origin, usize> {
+    fn participants_by_origin(&self, local: &LocalParticipant) -> BTreeMap<Origin, usize> {
         let mut held_by = BTreeMap::<Origin, usize>::new();
         for peer in self.peers.all() {
             held_by
-                .entry(self.origin_of_peer(peer))
+                .entry(self.origin_of_peer(local, peer))
                 .or_default()
                 .tally();
         }
         held_by
     }
 
-    fn endpoints_by_origin(&self) -> BTreeMap<Origin, usize> {
+    fn endpoints_by_origin(&self, local: &LocalParticipant) -> BTreeMap<Origin, usize> {
         let mut held_by = BTreeMap::<Origin, usize>::new();
         for peer in self.peers.all() {
-            let count = self.remotes.count_of(peer.data.prefix);
-            let held = held_by.entry(self.origin_of_peer(peer)).or_default();
+            let count = local.endpoints.remotes.count_of(peer.data.prefix);
+            let held = held_by.entry(self.origin_of_peer(local, peer)).or_default();
             held.tally_by(count);
         }
         held_by
     }
 
-    fn preferred_among(&self, held_by: &BTreeMap<Origin, usize>) -> BTreeSet<Origin> {
+    fn preferred_among(
+        &self,
+        local: &LocalParticipant,
+        held_by: &BTreeMap<Origin, usize>,
+    ) -> BTreeSet<Origin> {
         let origins = held_by.keys().copied();
         origins
-            .filter(|origin| self.is_preferred(*origin))
+            .filter(|origin| self.is_preferred(local, *origin))
             .collect()
     }
 
     /// Reports a full table, once until places are free again.
-    fn report_full(&mut self, table: Table, held_by: &BTreeMap<Origin, usize>) {
+    fn report_full(
+        &mut self,
+        local: &mut LocalParticipant,
+        table: Table,
+        held_by: &BTreeMap<Origin, usize>,
+    ) {
         let (state, limit) = match table {
             // `receive_memory.rs` reports it.
             Table::Memory => return,
             Table::Participants => (
                 &mut self.table_states.participants_full,
-                self.config.limits.participants,
+                local.config.limits.participants,
             ),
             Table::Endpoints => (
                 &mut self.table_states.endpoints_full,
-                self.config.limits.endpoints,
+                local.config.limits.endpoints,
             ),
         };
         if !core::mem::replace(state, true) {
             let holder = largest(held_by);
-            self.events.push_back(ParticipantEvent::TableFull {
+            local.events.push_back(ParticipantEvent::TableFull {
                 table,
                 limit,
                 holder,
             });
         }
-    }
-
-    /// How full both tables are.
-    pub fn table_fills(&self) -> [TableFill; 2] {
-        let limits = &self.config.limits;
-        [
-            TableFill {
-                table: Table::Participants,
-                held: self.peers.len(),
-                limit: limits.participants,
-                holder: largest(&self.participants_by_origin()),
-            },
-            TableFill {
-                table: Table::Endpoints,
-                held: self.remotes.len(),
-                limit: limits.endpoints,
-                holder: largest(&self.endpoints_by_origin()),
-            },
-        ]
     }
 }
 

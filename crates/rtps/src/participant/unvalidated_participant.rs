@@ -21,7 +21,7 @@ use crate::locator::{Locator, NetworkScope, Route};
 use crate::time::{Duration, Instant};
 
 use super::config::ParticipantLimits;
-use super::secure_discovery::has_identity_token;
+use super::identity::has_identity_token;
 use crate::stats::Tally;
 
 /// The first delay between probes to one participant; doubles up to

@@ -4,6 +4,7 @@ use alloc::collections::VecDeque;
 
 use crate::id::Guid;
 use crate::memory_budget::MemoryFill;
+use crate::stats::{ReaderStats, Tally};
 
 /// An event for the application. Totals count from the reader's creation, so a
 /// dropped event loses no information but its time.
@@ -83,9 +84,29 @@ impl Events {
         self.queue.push_back(event);
     }
 
+    /// Counts and reports a resynchronisation.
+    pub fn resynchronised(&mut self, writer: Guid, stats: &mut ReaderStats, events_max: usize) {
+        stats.resynchronised.tally();
+        self.push_or_drop_oldest(ReaderEvent::Resynchronised { writer }, events_max);
+    }
+
+    /// Counts and reports a loss, if there is one.
+    pub fn note_lost(
+        &mut self,
+        writer: Guid,
+        count: u64,
+        stats: &mut ReaderStats,
+        events_max: usize,
+    ) {
+        if count > 0 {
+            stats.lost = stats.lost.saturating_add(count);
+            self.lost(writer, count, events_max);
+        }
+    }
+
     /// Adds a loss, merged into the last event if that is a loss of the same
     /// writer.
-    pub fn lost(&mut self, from: Guid, lost: u64, events_max: usize) {
+    fn lost(&mut self, from: Guid, lost: u64, events_max: usize) {
         self.lost_total = self.lost_total.saturating_add(lost);
         if let Some(ReaderEvent::SampleLost {
             writer,

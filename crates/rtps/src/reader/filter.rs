@@ -8,7 +8,7 @@
 
 use alloc::sync::Arc;
 
-use super::Reader;
+use super::{Reader, ReaderConfig};
 use crate::change::ChangeKind;
 use crate::coherent_mark::CoherentMarkKind;
 use crate::content_filter::ContentFilter;
@@ -31,14 +31,7 @@ impl Reader {
         self.config.content_filter = filter;
         self.writers
             .values_mut()
-            .for_each(|proxy| proxy.forget_writer_filters());
-    }
-
-    /// Whether a change without payload stands for a sample that the writer's
-    /// filter rejected.
-    pub(super) fn is_filtered_by_writer(&self, inline_qos: &InlineQos<'_>) -> bool {
-        let status = inline_qos.status_info().unwrap_or_default();
-        self.config.content_filter.is_some() && status.0 & StatusInfo::FILTERED.0 != 0
+            .for_each(|proxy| proxy.habits.filters_silently = false);
     }
 
     /// Notes the writer's result for this reader's filter, if it applied it.
@@ -55,21 +48,8 @@ impl Reader {
         if head.filter_result.is_some()
             && let Some(proxy) = self.writers.get_mut(&writer)
         {
-            proxy.note_writer_filters();
+            proxy.habits.note_writer_filters();
         }
-    }
-
-    /// Whether a complete sample passes. Dispose, unregister and set ends pass
-    /// every filter.
-    pub(super) fn passes(&self, head: &SampleHead, payload: &[u8]) -> bool {
-        let Some(filter) = &self.config.content_filter else {
-            return true;
-        };
-        let coherent_mark = head.coherent_mark.as_ref();
-        let is_sample = head.kind == ChangeKind::Alive
-            && coherent_mark
-                .is_none_or(|coherent_mark| coherent_mark.kind == CoherentMarkKind::CacheChange);
-        !is_sample || head.filter_result.unwrap_or_else(|| filter.passes(payload))
     }
 
     /// Drops a rejected sample.
@@ -90,8 +70,33 @@ impl Reader {
             return;
         }
         match proxy.receive_best_effort(number) {
-            Some(lost) => self.note_lost(writer, lost),
+            Some(lost) => {
+                self.events
+                    .note_lost(writer, lost, &mut self.stats, self.config.limits.events_max)
+            }
             None => self.stats.duplicates.tally(),
         }
+    }
+}
+
+impl ReaderConfig {
+    /// Whether a change without payload stands for a sample that the writer's
+    /// filter rejected.
+    pub(super) fn is_filtered_by_writer(&self, inline_qos: &InlineQos<'_>) -> bool {
+        let status = inline_qos.status_info().unwrap_or_default();
+        self.content_filter.is_some() && status.0 & StatusInfo::FILTERED.0 != 0
+    }
+
+    /// Whether a complete sample passes. Dispose, unregister and set ends pass
+    /// every filter.
+    pub(super) fn passes(&self, head: &SampleHead, payload: &[u8]) -> bool {
+        let Some(filter) = &self.content_filter else {
+            return true;
+        };
+        let coherent_mark = head.coherent_mark.as_ref();
+        let is_sample = head.kind == ChangeKind::Alive
+            && coherent_mark
+                .is_none_or(|coherent_mark| coherent_mark.kind == CoherentMarkKind::CacheChange);
+        !is_sample || head.filter_result.unwrap_or_else(|| filter.passes(payload))
     }
 }

@@ -29,7 +29,12 @@ impl Reader {
             proxy.announced = proxy.announced.max(sequence.0);
         } else {
             let lost = proxy.receive_best_effort(sequence);
-            self.note_lost(guid, lost.map_or(0, |lost| lost.saturating_add(1)));
+            self.events.note_lost(
+                guid,
+                lost.map_or(0, |lost| lost.saturating_add(1)),
+                &mut self.stats,
+                self.config.limits.events_max,
+            );
         }
         self.note_memory_refused(guid, bytes);
         None
@@ -78,7 +83,7 @@ impl Reader {
             (
                 "resume points",
                 self.resume_points.len(),
-                super::RESUME_POINTS_MAX,
+                super::match_start::ResumePoints::MAX,
             ),
         ];
         let of_writers = self.writers.values().flat_map(|proxy| proxy.queue_limits());

@@ -16,6 +16,7 @@ mod changeable;
 mod config;
 mod event;
 mod filter;
+mod match_start;
 mod memory;
 mod other_transports;
 mod plausibility;
@@ -51,8 +52,9 @@ use crate::time::{Duration, Instant};
 use crate::timer::Timers;
 use crate::wire::{Data, DataFrag, Gap, Heartbeat, HeartbeatFrag, InlineQos};
 use event::Events;
+use match_start::ResumePoints;
 use plausibility::HeartbeatJudgement;
-use proxy::{ReadyQueue, ReceiveOutcome, ResumePoint, WriterProxy};
+use proxy::{ReadyQueue, ReceiveOutcome, WriterProxy};
 
 /// Checks the timers of the writer proxies: liveliness leases, repeated requests.
 const TIMER_WRITERS: usize = 0;
@@ -66,9 +68,6 @@ const PARTIAL_SAMPLE_AGE: Duration = Duration::from_millis(1_250);
 /// How often that is looked for. A forged sample gives way within 1.5 s. Each further one
 /// in a row waits twice as long, 40 s at most.
 const PARTIAL_SAMPLE_CHECK: Duration = Duration::from_millis(250);
-
-/// Unmatched writers with a stored resume point; beyond that all are dropped.
-const RESUME_POINTS_MAX: usize = 256;
 
 /// One RTPS reader. Not thread-safe; its owner locks.
 #[derive(Debug)]
@@ -89,10 +88,7 @@ pub struct Reader {
     clock: Instant,
     /// The highest ACKNACK or NACK_FRAG count sent to an unmatched writer.
     last_count: u32,
-    /// The resume point of each unmatched writer, for volatile readers. Earlier
-    /// samples are not delivered again when the match returns; the writer may not
-    /// have noticed the interruption.
-    resume_points: BTreeMap<Guid, ResumePoint>,
+    resume_points: ResumePoints,
 }
 
 impl Reader {
@@ -100,7 +96,7 @@ impl Reader {
     pub fn new(config: ReaderConfig) -> Self {
         Self {
             last_count: 0,
-            resume_points: BTreeMap::new(),
+            resume_points: ResumePoints::default(),
             ready: ReadyQueue {
                 changes: VecDeque::new(),
                 samples_max: config.limits.ready_samples_max.max(1),
@@ -181,7 +177,7 @@ impl Reader {
         // A writer that kept its state ignores counts that start again.
         proxy.acks.acknack_count = self.last_count;
         proxy.acks.nack_frag_count = self.last_count;
-        if let Some(resume_point) = self.resume_points.remove(&guid) {
+        if let Some(resume_point) = self.resume_points.remove(guid) {
             proxy.resume(&resume_point);
         }
         if proxy.lease.until != Instant::FAR_FUTURE {
@@ -228,30 +224,19 @@ impl Reader {
         self.last_count = self.last_count.max(counts);
         let lost = proxy.drain_on_unmatch(&mut self.ready);
         if proxy.reliable && self.config.qos.durability == Durability::Volatile {
-            let next = proxy.announced.saturating_add(1).max(proxy.resume_at);
-            self.insert_resume_point(guid, next);
+            let next = proxy.announced.saturating_add(1).max(proxy.begin.resume_at);
+            self.resume_points.insert(guid, next);
         }
-        self.note_lost(guid, lost);
+        self.events
+            .note_lost(guid, lost, &mut self.stats, self.config.limits.events_max);
         let (alive, not_alive) = if proxy.lease.alive { (-1, 0) } else { (0, -1) };
         self.events
             .liveliness(guid, alive, not_alive, self.config.limits.events_max);
     }
 
-    fn insert_resume_point(&mut self, guid: Guid, next: i64) {
-        if self.resume_points.len() >= RESUME_POINTS_MAX {
-            self.resume_points.clear();
-        }
-        let point = ResumePoint {
-            next,
-            is_interrupted: false,
-        };
-        self.resume_points.insert(guid, point);
-    }
-
     /// Drops the resume points of a participant's writers, after it restarted.
     pub fn forget_resume_points(&mut self, prefix: GuidPrefix) {
-        self.resume_points
-            .retain(|writer, _| writer.prefix != prefix);
+        self.resume_points.forget(prefix);
     }
 
     /// Notes that the matches with a participant's writers ended without anyone's
@@ -260,10 +245,7 @@ impl Reader {
     pub fn note_interruption(&mut self, prefix: GuidPrefix) {
         // A writer leaves numbers out that our filter rejects.
         let is_filtered = self.config.content_filter.is_some();
-        let of_peer = self.resume_points.iter_mut();
-        for (_, point) in of_peer.filter(|(writer, _)| writer.prefix == prefix) {
-            point.is_interrupted = !is_filtered;
-        }
+        self.resume_points.set_interrupted(prefix, !is_filtered);
     }
 
     /// Changes the route for acknowledgements to a writer.
@@ -317,7 +299,7 @@ impl Reader {
             head.coherent_mark = data.inline_qos.coherent_mark(is_nothing).map(Box::new);
         }
         let has_content = !is_nothing || head.coherent_mark.is_some();
-        if is_nothing && self.is_filtered_by_writer(&data.inline_qos) {
+        if is_nothing && self.config.is_filtered_by_writer(&data.inline_qos) {
             self.stats.filtered.tally();
         }
         let Some(proxy) = self.writers.get_mut(&guid) else {
@@ -335,7 +317,7 @@ impl Reader {
             self.note_filter_result(guid, &mut head, &data.inline_qos);
             if payload.len() > self.config.limits.defrag.sample_bytes_max {
                 self.drop_oversized(guid, data.sequence);
-            } else if self.passes(&head, payload) {
+            } else if self.config.passes(&head, payload) {
                 let shared = shared.filter(|shared| is_same_slice(shared, payload));
                 // The peer's pool bounds what lies in its memory.
                 let charge = match shared {
@@ -360,7 +342,8 @@ impl Reader {
         if let Some(proxy) = self.writers.get_mut(&guid) {
             proxy.mark_irrelevant(sequence.0, sequence.0, &mut self.ready);
         }
-        self.note_lost(guid, 1);
+        self.events
+            .note_lost(guid, 1, &mut self.stats, self.config.limits.events_max);
     }
 
     /// Handles fragments of a sample (DATA_FRAG).
@@ -429,7 +412,7 @@ impl Reader {
                 if head.key_only && head.kind == ChangeKind::Alive {
                     // A registration: no sample.
                     proxy.mark_irrelevant(data.sequence.0, data.sequence.0, &mut self.ready);
-                } else if self.passes(&head, &payload) {
+                } else if self.config.passes(&head, &payload) {
                     self.accept_sample(guid, head, payload, charge);
                 } else {
                     self.drop_filtered(guid, head);
@@ -468,26 +451,6 @@ impl Reader {
             ReassemblyOutcome::TooLarge => self.drop_oversized(guid, data.sequence),
         }
         self.schedule_response(guid);
-    }
-
-    /// Drops partial samples that nothing was received of for a while: best-effort
-    /// ones, with scarce memory all, and reliable ones that cannot become whole.
-    fn drop_old_partials(&mut self, now: Instant) {
-        let mut is_left = false;
-        for proxy in self.writers.values_mut() {
-            let refused = proxy.defrag.charger().refused();
-            let is_scarce = refused != core::mem::replace(&mut proxy.memory_refusals_seen, refused);
-            if !proxy.reliable || is_scarce {
-                proxy.defrag.remove_older(now, PARTIAL_SAMPLE_AGE);
-            } else {
-                proxy.defrag.remove_hopeless(now, PARTIAL_SAMPLE_AGE);
-            }
-            is_left |= proxy.defrag.len() > 0;
-        }
-        if is_left {
-            self.timers
-                .set_no_later(TIMER_PARTIAL_SAMPLES, now.after(PARTIAL_SAMPLE_CHECK));
-        }
     }
 
     /// Passes a complete sample to its writer proxy.
@@ -546,10 +509,16 @@ impl Reader {
         let has_space = self.ready.has_space();
         let dropped = (!has_space).then(|| self.ready.changes.pop_front());
         self.ready.changes.push_back(change);
-        self.note_lost(guid, lost);
+        self.events
+            .note_lost(guid, lost, &mut self.stats, self.config.limits.events_max);
         if let Some(dropped) = dropped.flatten() {
             self.stats.overflowed.tally();
-            self.note_lost(dropped.writer, u64::from(dropped.is_sample()));
+            self.events.note_lost(
+                dropped.writer,
+                u64::from(dropped.is_sample()),
+                &mut self.stats,
+                self.config.limits.events_max,
+            );
         }
     }
 
@@ -581,7 +550,8 @@ impl Reader {
         if !noted {
             self.stats.buffer_full.tally();
         }
-        self.note_lost(guid, lost);
+        self.events
+            .note_lost(guid, lost, &mut self.stats, self.config.limits.events_max);
         self.schedule_response(guid);
     }
 
@@ -645,10 +615,13 @@ impl Reader {
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);
         }
-        self.note_lost(guid, lost);
+        let events_max = self.config.limits.events_max;
+        self.events
+            .note_lost(guid, lost, &mut self.stats, events_max);
         if has_early {
             // What came early, and the writer does not have, is to be forgotten.
-            self.report_resynchronised(guid);
+            self.events
+                .resynchronised(guid, &mut self.stats, events_max);
         }
         self.schedule_response(guid);
     }
@@ -759,14 +732,6 @@ impl Reader {
         }
     }
 
-    fn note_lost(&mut self, writer: Guid, count: u64) {
-        if count > 0 {
-            self.stats.lost = self.stats.lost.saturating_add(count);
-            self.events
-                .lost(writer, count, self.config.limits.events_max);
-        }
-    }
-
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ReaderEvent> {
         self.events.pop()
@@ -787,7 +752,15 @@ impl Reader {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.clock = now;
         if self.timers.take_due(TIMER_PARTIAL_SAMPLES, now) {
-            self.drop_old_partials(now);
+            let mut is_left = false;
+            for proxy in self.writers.values_mut() {
+                proxy.drop_old_partials(now, PARTIAL_SAMPLE_AGE);
+                is_left |= proxy.defrag.len() > 0;
+            }
+            if is_left {
+                let at = now.after(PARTIAL_SAMPLE_CHECK);
+                self.timers.set_no_later(TIMER_PARTIAL_SAMPLES, at);
+            }
         }
         if self.timers.take_due(TIMER_DEADLINE, now) {
             self.deadlines_missed.tally();

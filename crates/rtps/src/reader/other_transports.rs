@@ -62,7 +62,7 @@ impl Reader {
         };
         if sample.payload.len() > self.config.limits.defrag.sample_bytes_max {
             self.drop_oversized(guid, sample.sequence);
-        } else if self.passes(&head, &sample.payload) {
+        } else if self.config.passes(&head, &sample.payload) {
             self.accept_sample(guid, head, sample.payload, SampleCharge::default());
         } else {
             self.drop_filtered(guid, head);
@@ -76,16 +76,21 @@ impl Reader {
         let Some(proxy) = self.writers.get(&writer) else {
             return;
         };
-        let next = proxy.next_number().max(proxy.resume_at);
+        let next = proxy.next_number().max(proxy.begin.resume_at);
         if next > 1 {
-            self.insert_resume_point(writer, next);
+            self.resume_points.insert(writer, next);
         }
     }
 
     /// Counts samples of a matched writer that another transport has lost.
     pub fn note_samples_lost(&mut self, now: Instant, writer: Guid, count: u64) {
         if self.begin_submessage(now, writer, false) {
-            self.note_lost(writer, count);
+            self.events.note_lost(
+                writer,
+                count,
+                &mut self.stats,
+                self.config.limits.events_max,
+            );
         }
     }
 }

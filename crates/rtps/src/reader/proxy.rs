@@ -10,52 +10,22 @@ use alloc::collections::VecDeque;
 
 use super::ack_state::AckState;
 use super::config::{ReaderConfig, WriterProxyConfig};
+use super::match_start::{HistoryStart, MatchStart, ResumePoint};
 use super::plausibility::Plausibility;
 use super::writer_habits::WriterHabits;
 use super::writer_lease::WriterLease;
 use crate::change::CacheChange;
 use crate::defrag::Defragmenter;
 use crate::heartbeat_counts::HeartbeatCounts;
-use crate::id::{Guid, VendorId};
+use crate::id::Guid;
 use crate::interval::IntervalSet;
 use crate::locator::Route;
 use crate::memory_budget::MemoryCharger;
-use crate::qos::{Durability, History, Reliability};
+use crate::qos::Reliability;
 use crate::reorder::{ReorderBuffer, ReorderOutcome};
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::{Duration, Instant};
-
-/// The first number that a reliable reader requests after the first heartbeat.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum HistoryStart {
-    /// Everything available; the writer sends GAPs for the rest.
-    All,
-    /// The last samples: a late joiner of limited depth.
-    Last(u32),
-    /// Later changes only. For a volatile reader of a transient-local writer of
-    /// another stack, which may send its history to any reader that requests it
-    /// (Cyclone DDS does).
-    NewOnly,
-}
-
-impl HistoryStart {
-    fn of(config: &ReaderConfig, writer: &WriterProxyConfig) -> Self {
-        let reader = &config.qos;
-        let filtered = config.content_filter.is_some();
-        let writer_keeps = writer.qos.durability >= Durability::TransientLocal;
-        let reader_wants = reader.durability >= Durability::TransientLocal;
-        // Set ends have numbers too: those of the last samples are unknown.
-        let keyed = writer.guid.entity.is_keyed() || writer.qos.presentation.coherent;
-        match (writer_keeps, reader_wants, reader.history) {
-            // The last samples that pass the filter may have any number.
-            (true, true, _) if filtered => Self::All,
-            (true, true, History::KeepLast(depth)) if !keyed => Self::Last(depth.max(1)),
-            (true, false, _) if writer.vendor != VendorId::PTEROS => Self::NewOnly,
-            _ => Self::All,
-        }
-    }
-}
 
 /// Receive queue: samples ready for the application, with its limit.
 #[derive(Debug)]
@@ -97,16 +67,6 @@ pub(super) enum ReceiveOutcome {
     BufferFull,
 }
 
-/// Where a match with a writer ended that may return.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ResumePoint {
-    /// The first number that was not announced then.
-    pub next: i64,
-    /// The match ended because the writer's lease expired. Both sides want what was
-    /// published meanwhile to arrive.
-    pub is_interrupted: bool,
-}
-
 /// A group sequence number that is delivered after the samples up to `last`.
 #[derive(Clone, Copy, Debug)]
 struct PendingGroupSequence {
@@ -123,17 +83,8 @@ pub(super) struct WriterProxy {
     pub lifespan: Duration,
     pub lease: WriterLease,
 
-    start: HistoryStart,
-    /// Lower numbers were delivered in an earlier match.
-    pub resume_at: i64,
-    /// It was matched before, and may not have noticed the end of that match yet.
-    was_matched_before: bool,
-    /// Its last match was interrupted. Numbers from `resume_at` that it no longer
-    /// has are lost.
-    is_interrupted: bool,
-    /// As long as it was interrupted: numbers below that are declared irrelevant are
-    /// lost as well, because the writer did not match this reader then.
-    interrupted_below: i64,
+    /// Where it begins, and what an earlier match left.
+    pub begin: MatchStart,
     /// A heartbeat has named the available numbers. For best effort: a sample has
     /// come.
     pub synced: bool,
@@ -148,7 +99,7 @@ pub(super) struct WriterProxy {
     reorder: ReorderBuffer,
     pub defrag: Defragmenter,
     /// Refusals of memory in the context at the last look for old partial samples.
-    pub memory_refusals_seen: u64,
+    memory_refusals_seen: u64,
 
     pub heartbeat_counts: HeartbeatCounts,
     /// Messages that contradict the numbers above.
@@ -165,11 +116,7 @@ impl WriterProxy {
             && writer.qos.reliability == Reliability::Reliable;
         let limits = &reader.limits;
         Self {
-            start: HistoryStart::of(reader, &writer),
-            resume_at: 1,
-            was_matched_before: false,
-            is_interrupted: false,
-            interrupted_below: 0,
+            begin: MatchStart::of(reader, &writer),
             guid: writer.guid,
             reliable,
             lifespan: writer.qos.lifespan,
@@ -194,10 +141,10 @@ impl WriterProxy {
 
     /// Continues an earlier match.
     pub fn resume(&mut self, point: &ResumePoint) {
-        self.was_matched_before = true;
-        self.resume_at = point.next;
+        self.begin.was_matched_before = true;
+        self.begin.resume_at = point.next;
         // A writer that filters or addresses others leaves numbers out without loss.
-        self.is_interrupted = point.is_interrupted && !self.habits.filters_silently;
+        self.begin.is_interrupted = point.is_interrupted && !self.habits.filters_silently;
     }
 
     /// Marks `first..=last` of a GAP as irrelevant. False when the set of numbers is full.
@@ -218,8 +165,8 @@ impl WriterProxy {
 
     /// How many of these numbers were published during an interruption and are missing.
     fn count_interrupted(&self, first: i64, last: i64) -> u64 {
-        let first = first.max(self.resume_at).max(self.next);
-        let last = last.min(self.interrupted_below.saturating_sub(1));
+        let first = first.max(self.begin.resume_at).max(self.next);
+        let last = last.min(self.begin.interrupted_below.saturating_sub(1));
         if first > last {
             return 0;
         }
@@ -265,6 +212,17 @@ impl WriterProxy {
         dropped.is_some()
     }
 
+    /// Drops partial samples that were given up `age` after their last fragment.
+    pub fn drop_old_partials(&mut self, now: Instant, age: Duration) {
+        let refused = self.defrag.charger().refused();
+        let is_scarce = refused != core::mem::replace(&mut self.memory_refusals_seen, refused);
+        if !self.reliable || is_scarce {
+            self.defrag.remove_older(now, age);
+        } else {
+            self.defrag.remove_hopeless(now, age);
+        }
+    }
+
     /// Bytes in the reorder buffer and in fragment reassembly.
     pub fn buffered_bytes(&self) -> usize {
         let partial_bytes = self.defrag.buffered_bytes();
@@ -292,16 +250,6 @@ impl WriterProxy {
                 self.defrag.samples_max(),
             ),
         ]
-    }
-
-    /// Notes that the writer applies our filter, since it sent a result.
-    pub fn note_writer_filters(&mut self) {
-        self.habits.note_writer_filters();
-    }
-
-    /// Forgets that after our filter changed.
-    pub fn forget_writer_filters(&mut self) {
-        self.habits.filters_silently = false;
     }
 
     /// The lowest number that is neither received nor irrelevant.
@@ -506,10 +454,10 @@ impl WriterProxy {
         let mut lost = 0;
         if self.synced {
             let unnamed = self.announced.saturating_add(1);
-            if self.was_matched_before && !self.is_interrupted && first > unnamed {
+            if self.begin.was_matched_before && !self.begin.is_interrupted && first > unnamed {
                 // Omitted and never named: written while the writer did not match
                 // this reader.
-                self.was_matched_before = false;
+                self.begin.was_matched_before = false;
                 lost = self.mark_lost_below(unnamed);
                 self.losses_from = self.losses_from.max(first);
             }
@@ -527,7 +475,7 @@ impl WriterProxy {
     /// Returns how many numbers an interruption of the match has lost.
     fn choose_start(&mut self, first: i64, last: i64, is_for_us: bool) -> u64 {
         self.synced = true;
-        let begin = match self.start {
+        let begin = match self.begin.start {
             HistoryStart::All => first,
             HistoryStart::Last(depth) => {
                 let begin = last
@@ -544,8 +492,9 @@ impl WriterProxy {
                 .min(last.saturating_add(1)),
         };
         // A writer below the resume point has restarted.
-        let resumes = self.resume_at > begin && self.resume_at <= last.saturating_add(1);
-        let begin = if resumes { self.resume_at } else { begin };
+        let resumes =
+            self.begin.resume_at > begin && self.begin.resume_at <= last.saturating_add(1);
+        let begin = if resumes { self.begin.resume_at } else { begin };
         if resumes {
             while self.reorder.pop_below(SequenceNumber(begin)).is_some() {}
         }
@@ -557,11 +506,11 @@ impl WriterProxy {
         } else {
             last.saturating_add(1)
         };
-        self.losses_from = losses_from.max(self.resume_at);
+        self.losses_from = losses_from.max(self.begin.resume_at);
         // A writer that names less than before was reset.
-        if self.is_interrupted && last >= self.resume_at {
-            self.losses_from = self.resume_at;
-            self.interrupted_below = last.saturating_add(1);
+        if self.begin.is_interrupted && last >= self.begin.resume_at {
+            self.losses_from = self.begin.resume_at;
+            self.begin.interrupted_below = last.saturating_add(1);
         }
         self.mark_lost_below(begin)
     }

@@ -1,7 +1,7 @@
 //! Resynchronisation of a reader with a writer whose messages contradict what was
 //! received in its name. [`super::plausibility`] decides when.
 
-use super::{Reader, ReaderEvent};
+use super::Reader;
 use crate::id::Guid;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
@@ -9,7 +9,7 @@ use crate::time::Instant;
 
 impl Reader {
     /// Requests everything that a writer has, again, and reports it as
-    /// [`ReaderEvent::Resynchronised`]. For a transient-local reader.
+    /// [`ReaderEvent::Resynchronised`](super::ReaderEvent::Resynchronised). For a transient-local reader.
     pub fn reread(&mut self, now: Instant, guid: Guid) {
         self.clock = now;
         let Some(proxy) = self.writers.get_mut(&guid).filter(|proxy| proxy.synced) else {
@@ -17,7 +17,9 @@ impl Reader {
         };
         let last = proxy.announced;
         proxy.resynchronise(now, (1, last), true, &self.config.nack);
-        self.report_resynchronised(guid);
+        let events_max = self.config.limits.events_max;
+        self.events
+            .resynchronised(guid, &mut self.stats, events_max);
         self.schedule_response(guid);
     }
 
@@ -47,7 +49,9 @@ impl Reader {
         let proxy = self.writers.get_mut(&guid);
         let follows = proxy.is_some_and(|proxy| proxy.follows_late_samples(now, sequence));
         if follows {
-            self.report_resynchronised(guid);
+            let events_max = self.config.limits.events_max;
+            self.events
+                .resynchronised(guid, &mut self.stats, events_max);
         }
         follows
     }
@@ -58,14 +62,9 @@ impl Reader {
         if let Some(proxy) = self.writers.get_mut(&guid) {
             proxy.resynchronise(now, range, from_start, &self.config.nack);
         }
-        self.report_resynchronised(guid);
-        self.schedule_response(guid);
-    }
-
-    pub(super) fn report_resynchronised(&mut self, writer: Guid) {
-        self.stats.resynchronised.tally();
-        let event = ReaderEvent::Resynchronised { writer };
+        let events_max = self.config.limits.events_max;
         self.events
-            .push_or_drop_oldest(event, self.config.limits.events_max);
+            .resynchronised(guid, &mut self.stats, events_max);
+        self.schedule_response(guid);
     }
 }

@@ -6,154 +6,132 @@
 //! retransmitted. An acknowledgement also proves bytes: they are the credit for
 //! retransmissions (`writer/retransmission_credit.rs`).
 
+use super::Writer;
+use super::event::{Events, WriterEvent};
+use super::matched_readers::MatchedReaders;
 use super::pending_sends::PendingSends;
 use super::proxy::ReaderProxy;
 use super::reader_reset::{ReaderResetDetector, ReaderResetStatus};
 use super::retransmission_credit::ChangeSizes;
-use super::{TIMER_ANSWER, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, TIMERS, Writer, WriterEvent};
+use super::timers::{TIMER_ANSWER, TIMER_RESET_PROBE, TIMER_RETRANSMISSION, WriterTimers};
 use crate::id::GuidPrefix;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
 use crate::time::Instant;
-use crate::timer::Timers;
 use crate::wire::{AckNack, NackFrag};
 
 impl Writer {
-    /// Answers the ACKNACKs that came soon after another. O(readers).
-    pub(super) fn send_deferred_answers(&mut self, now: Instant) {
-        let mut next = Instant::FAR_FUTURE;
-        for reader in self.readers.iter_mut() {
-            let Some(due) = reader.ack_answer.deferred_until() else {
-                continue;
-            };
-            if due <= now && reader.ack_answer.ask(now).is_none() {
-                reader.heartbeat_due = true;
-                self.pending.any = true;
-            } else {
-                next = next.min(due);
-            }
-        }
-        self.timers.set(TIMER_ANSWER, next);
-    }
-
     /// Handles an ACKNACK from a reader of participant `from`.
     pub fn handle_acknack(&mut self, now: Instant, from: GuidPrefix, acknack: &AckNack) {
         self.clock = now;
         let guid = from.with(acknack.reader);
-        let end = self.cursor.number;
+        let end = self.transmission.cursor.number;
         let suppression = self.config.nack_suppression;
-        let reader = self.readers.find_mut(guid);
+        let reader = self.matched.proxies.find_mut(guid);
         let Some(reader) = reader.filter(|reader| reader.reliable) else {
             self.stats.unknown_readers.tally();
             return;
         };
-        if reader.is_acknack_unconfirmed(now, acknack, end) {
+        if reader.counts.is_acknack_unconfirmed(now, acknack, end) {
             self.stats.unconfirmed_acks.tally();
             if needs_heartbeat(acknack, end) {
-                answer(reader, now, &mut self.pending, &mut self.timers);
+                answer(
+                    reader,
+                    now,
+                    &mut self.transmission.pending,
+                    &mut self.timers,
+                );
             }
             return;
         }
-        if reader.forgets_forged_acknack(acknack.count) {
+        if reader.counts.forgets_forged_acknack(acknack.count) {
             reader.reset_detector = None;
         }
-        let count_went_back = reader.count_went_back(acknack.count);
-        if !reader.accepts_acknack(now, acknack.count) {
+        let count_went_back = reader.counts.count_went_back(acknack.count);
+        if !reader.counts.accepts_acknack(now, acknack.count) {
             self.stats.duplicates.tally();
             return;
         }
         self.stats.acknacks.tally();
         if self.config.detects_reader_reset {
             let requests_acked = acknack.state.base().0 < reader.acked;
-            match ReaderResetDetector::observe(
-                &mut reader.reset_detector,
-                now,
-                requests_acked,
-                count_went_back,
-            ) {
-                ReaderResetStatus::None => {}
-                ReaderResetStatus::Suspected { probe_at } => {
-                    self.timers.set_no_later(TIMER_RESET_PROBE, probe_at);
-                    return;
-                }
-                ReaderResetStatus::Confirmed => {
-                    let event = WriterEvent::ReaderReset { reader: guid };
-                    self.events.push_or_drop_oldest(event);
-                    return;
-                }
+            let observed = (requests_acked, count_went_back);
+            let (timers, events) = (&mut self.timers, &mut self.events);
+            if is_of_reset_reader(reader, now, observed, timers, events) {
+                return;
             }
         }
-        let is_first = reader.note_acknack(acknack);
+        let is_first = reader.counts.note_acknack(acknack);
         let destination = reader.destination;
         let mut crossing = suppression;
-        let was_silent = self
-            .destinations
-            .get_mut(destination)
-            .is_some_and(|destination| {
-                let state = &acknack.state;
-                let requests = !state.is_empty();
-                destination
-                    .round_trip
-                    .note_acknack(now, state.base().0, requests);
-                crossing = destination.round_trip.crossing_time(suppression);
-                destination
-                    .heartbeat_schedule
-                    .note_acknack(&self.config.heartbeat)
-            });
-        if is_first && acknack.state.base() <= self.last {
+        let was_silent =
+            self.matched
+                .destinations
+                .get_mut(destination)
+                .is_some_and(|destination| {
+                    let state = &acknack.state;
+                    let requests = !state.is_empty();
+                    destination
+                        .round_trip
+                        .note_acknack(now, state.base().0, requests);
+                    crossing = destination.round_trip.crossing_time(suppression);
+                    destination
+                        .heartbeat_schedule
+                        .note_acknack(&self.config.heartbeat)
+                });
+        if is_first && acknack.state.base() <= self.cache.last {
             // A heartbeat may now name what was written meanwhile. (A reader that
             // only knows our announcement gets a heartbeat below, although the
             // match sent one: that may have come before it knew us.)
             reader.heartbeat_due = true;
-            self.pending.any = true;
+            self.transmission.pending.any = true;
         }
         // No reader can have unsent changes.
         let base = acknack.state.base().0.min(end);
         let progress = base > reader.acked;
         reader.progress.end_stall(progress, guid, &mut self.events);
-        reader.begin_round_if_idle();
-        if let Some(destination) = self.destinations.get_mut(destination) {
-            let sizes = ChangeSizes::new(&self.history, self.sample_bytes_mean);
+        reader.requests.begin_round_if_idle();
+        if let Some(destination) = self.matched.destinations.get_mut(destination) {
+            let sizes = ChangeSizes::new(&self.cache.history, self.cache.sample_bytes_mean);
             let ahead = reader.proof.note_request(&acknack.state, end, sizes);
             let fragment = usize::from(self.config.fragment_size.network);
             destination.note_progress(reader, (base, ahead), sizes, fragment);
         }
-        // Earlier requests stay pending until served (RTPS 2.5 §8.4.9.2.9): a
-        // reader need not repeat them.
-        let mut requested = acknack.state;
-        if crossing > suppression {
-            let recent = &reader.recently_served;
-            requested = recent.without_samples(now, crossing, requested);
-        }
-        for pending in reader.requested.iter() {
-            if pending >= requested.base() {
-                requested.insert(pending);
-            }
-        }
-        reader.requested = requested;
-        reader.irrelevant_declared = false;
+        let window = (crossing > suppression).then_some(crossing);
+        reader.requests.note_acknack(now, acknack.state, window);
         if !acknack.is_final {
-            answer(reader, now, &mut self.pending, &mut self.timers);
+            answer(
+                reader,
+                now,
+                &mut self.transmission.pending,
+                &mut self.timers,
+            );
         }
-        reader.fragments.remove_below(SequenceNumber(base));
-        if reader.has_requests() {
-            reader.retransmit_at = now.max(reader.last_retransmission.after(suppression));
-            if reader.retransmit_at > now {
+        reader.requests.fragments.remove_below(SequenceNumber(base));
+        if reader.requests.is_pending() {
+            reader.requests.retransmit_at =
+                now.max(reader.requests.last_retransmission.after(suppression));
+            if reader.requests.retransmit_at > now {
                 self.stats.requests_suppressed.tally();
             }
             self.timers
-                .set_no_later(TIMER_RETRANSMISSION, reader.retransmit_at);
-            self.pending.any = true;
+                .set_no_later(TIMER_RETRANSMISSION, reader.requests.retransmit_at);
+            self.transmission.pending.any = true;
         }
         if is_first {
             self.update_destinations();
         }
         if was_silent {
             // The reader is back.
-            self.schedule_heartbeat_to(destination, now.after(self.config.heartbeat.period));
+            let config = &self.config.heartbeat;
+            let at = now.after(config.period);
+            self.matched
+                .schedule_heartbeat_to(destination, at, config, &mut self.timers);
         }
         if progress {
-            self.reset_heartbeat_backoff(destination);
+            if let Some(destination) = self.matched.destinations.get_mut(destination) {
+                destination.reset_heartbeat_backoff(&self.config.heartbeat);
+            }
             self.prune();
         }
     }
@@ -163,17 +141,17 @@ impl Writer {
         self.clock = now;
         let guid = from.with(nack.reader);
         let suppression = self.config.nack_suppression;
-        let end = self.cursor.number;
-        let reader = self.readers.find_mut(guid);
+        let end = self.transmission.cursor.number;
+        let reader = self.matched.proxies.find_mut(guid);
         let Some(reader) = reader.filter(|reader| reader.reliable) else {
             self.stats.unknown_readers.tally();
             return;
         };
-        if reader.is_nack_frag_unconfirmed(now, nack.count) {
+        if reader.counts.is_nack_frag_unconfirmed(now, nack.count) {
             self.stats.unconfirmed_acks.tally();
             return;
         }
-        if !reader.accepts_nack_frag(now, nack.count) {
+        if !reader.counts.accepts_nack_frag(now, nack.count) {
             self.stats.duplicates.tally();
             return;
         }
@@ -181,8 +159,8 @@ impl Writer {
         if nack.sequence.0 >= end || nack.state.is_empty() {
             return;
         }
-        reader.begin_round_if_idle();
-        let change = self.history.find(nack.sequence);
+        reader.requests.begin_round_if_idle();
+        let change = self.cache.history.find(nack.sequence);
         let relevant = change.filter(|change| reader.is_relevant(change));
         let noted = if let Some(change) = relevant {
             let mut set = nack.state;
@@ -190,39 +168,86 @@ impl Writer {
             let more = if nack.sequence.0 < reader.acked {
                 0
             } else {
-                reader.note_proved_fragments(nack.sequence, &set)
+                reader.requests.note_proved_fragments(nack.sequence, &set)
             };
             if more > 0 {
                 reader.progress.note_received(now);
             }
-            if let Some(destination) = self.destinations.get_mut(reader.destination) {
+            if let Some(destination) = self.matched.destinations.get_mut(reader.destination) {
                 let bytes = usize::from(change.fragment_size)
                     .saturating_mul(usize::try_from(more).unwrap_or(0));
                 let bytes = bytes.min(change.payload.len());
                 reader.proof.note_fragments(bytes);
-                destination.credit.earn(bytes, self.sample_bytes_mean);
+                destination.credit.earn(bytes, self.cache.sample_bytes_mean);
                 let crossing = destination.round_trip.crossing_time(suppression);
                 if crossing > suppression {
-                    let recent = &reader.recently_served;
+                    let recent = &reader.requests.recently_served;
                     set = recent.without_fragments(now, crossing, nack.sequence, set);
                 }
             }
             if set.is_empty() {
                 return;
             }
-            reader.request_fragments(nack.sequence, set)
+            reader.requests.request_fragments(nack.sequence, set)
         } else {
             // Removed meanwhile (its lifespan, say): a GAP declares that, or the
             // reader would request it for ever.
-            reader.request_sample(nack.sequence)
+            reader.requests.request_sample(nack.sequence)
         };
         if noted {
-            reader.retransmit_at = now.max(reader.last_retransmission.after(suppression));
+            reader.requests.retransmit_at =
+                now.max(reader.requests.last_retransmission.after(suppression));
             self.timers
-                .set_no_later(TIMER_RETRANSMISSION, reader.retransmit_at);
-            self.pending.any = true;
+                .set_no_later(TIMER_RETRANSMISSION, reader.requests.retransmit_at);
+            self.transmission.pending.any = true;
         }
     }
+}
+
+impl MatchedReaders {
+    /// Answers the ACKNACKs that came soon after another. O(readers).
+    pub(super) fn send_deferred_answers(
+        &mut self,
+        now: Instant,
+        pending: &mut PendingSends,
+        timers: &mut WriterTimers,
+    ) {
+        let mut next = Instant::FAR_FUTURE;
+        for reader in self.proxies.iter_mut() {
+            let Some(due) = reader.ack_answer.deferred_until() else {
+                continue;
+            };
+            if due <= now && reader.ack_answer.ask(now).is_none() {
+                reader.heartbeat_due = true;
+                pending.any = true;
+            } else {
+                next = next.min(due);
+            }
+        }
+        timers.set(TIMER_ANSWER, next);
+    }
+}
+
+/// Whether an ACKNACK is not served, because its reader may have lost its state.
+fn is_of_reset_reader(
+    reader: &mut ReaderProxy,
+    now: Instant,
+    (requests_acked, count_went_back): (bool, bool),
+    timers: &mut WriterTimers,
+    events: &mut Events,
+) -> bool {
+    let detector = &mut reader.reset_detector;
+    match ReaderResetDetector::observe(detector, now, requests_acked, count_went_back) {
+        ReaderResetStatus::None => return false,
+        ReaderResetStatus::Suspected { probe_at } => {
+            timers.set_no_later(TIMER_RESET_PROBE, probe_at);
+        }
+        ReaderResetStatus::Confirmed => {
+            let reader = reader.guid;
+            events.push_or_drop_oldest(WriterEvent::ReaderReset { reader });
+        }
+    }
+    true
 }
 
 /// Answers an ACKNACK with a heartbeat, now or when its reader may be answered again.
@@ -230,7 +255,7 @@ fn answer(
     reader: &mut ReaderProxy,
     now: Instant,
     pending: &mut PendingSends,
-    timers: &mut Timers<TIMERS>,
+    timers: &mut WriterTimers,
 ) {
     if reader.heartbeat_due {
         return;

@@ -5,60 +5,25 @@
 //! budget of the first one ends, when they fill a datagram, or when a further
 //! sample would replace or refuse one of them. A large sample, the end of a
 //! coherent set and [`Writer::flush`] also send them. Until then no heartbeat names
-//! them. A writer without a budget has no [`Batch`]; testing for it is its only
+//! them. A writer without a budget has no [`Batch`](super::batch::Batch); testing for it is its only
 //! cost.
 
-use super::batch::{FRAME_BYTES, datagram_share, is_small};
-use super::data_encoder::{BurstBudget, add_data};
+use super::Writer;
+use super::burst_writer::BurstBudget;
+use super::data_encoder::add_data;
+use super::heartbeats::HeartbeatSource;
 use super::transmit::is_due;
-use super::{TIMER_BATCH, Writer};
 use crate::change::WriterChange;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::wire::Gap;
 
 impl Writer {
     /// Releases the samples held for LATENCY_BUDGET; poll transmissions afterwards.
     pub fn flush(&mut self) {
-        let Some(batch) = &mut self.batch else { return };
-        batch.release(self.last.0);
-        self.timers.stop(TIMER_BATCH);
-    }
-
-    /// The last number that may be sent.
-    pub(super) fn released(&self) -> i64 {
-        match &self.batch {
-            Some(batch) => batch.released.min(self.last.0),
-            None => self.last.0,
-        }
-    }
-
-    /// Decides whether the newest sample is held.
-    pub(super) fn hold_for_batch(&mut self, now: Instant) {
-        if self.batch.is_none() {
-            return;
-        }
-        let space = self.batch_bytes_max();
-        let samples_max = self.retention.samples_max_of(false);
-        let (Some(batch), Some(newest)) = (&mut self.batch, self.history.iter().next_back()) else {
-            return;
-        };
-        let bytes = datagram_share(newest);
-        if batch.samples == 0 {
-            self.timers.set(TIMER_BATCH, now.after(batch.budget));
-        }
-        let is_full = batch.hold(bytes, space);
-        if newest.is_set_end()
-            || batch.budget == Duration::ZERO
-            || !is_small(newest)
-            || self.readers.is_empty()
-            || batch.samples >= samples_max
-            || is_full
-        {
-            self.flush();
-        }
+        self.transmission.flush(self.cache.last, &mut self.timers);
     }
 
     /// Sends the released samples from `number` on that fit one datagram to every
@@ -70,55 +35,37 @@ impl Writer {
         out: &mut Outbox,
         budget: &mut BurstBudget,
     ) -> Option<bool> {
-        self.batch.as_ref()?;
-        if self.destinations.iter().any(|of| of.payload_form.is_some()) {
+        if !self.transmission.has_batch()
+            || self
+                .matched
+                .destinations
+                .iter()
+                .any(|of| of.payload_form.is_some())
+        {
             return None;
         }
-        if self.cursor.batch == 0 {
-            self.cursor.batch = self.end_of_batch(number)?;
-            let all = number..=self.cursor.batch;
-            let requests_acks = all.filter(|number| self.decide_ack_request(now, *number));
-            self.cursor.requests_ack = Some(requests_acks.count() > 0);
+        if self.transmission.cursor.batch == 0 {
+            let is_same_host_only = self.matched.is_same_host_only();
+            let space = self.config.batch_bytes_max(is_same_host_only);
+            let transmission = &mut self.transmission;
+            transmission.cursor.batch = transmission.end_of_batch(number, &self.cache, space)?;
+            let all = number..=transmission.cursor.batch;
+            let (heartbeats, timers) = (&mut self.heartbeats, &mut self.timers);
+            let (config, counts, cache) = (&self.config, &self.matched.counts, &self.cache);
+            let requests_acks = all.filter(|number| {
+                heartbeats.decide_ack_request(now, *number, config, counts, cache, timers)
+            });
+            self.transmission.cursor.requests_ack = Some(requests_acks.count() > 0);
         }
-        while self.cursor.destinations_done < self.destinations.len() {
+        while self.transmission.cursor.destinations_done < self.matched.destinations.len() {
             if budget.is_exhausted(out) {
                 return Some(false);
             }
             self.push_batch_to(number, now, out, budget);
-            self.cursor.destinations_done.tally();
+            self.transmission.cursor.destinations_done.tally();
         }
-        self.note_pushed(number, self.cursor.batch);
+        self.note_pushed(number, self.transmission.cursor.batch);
         Some(true)
-    }
-
-    /// The last of the consecutive small samples that fit a datagram.
-    fn end_of_batch(&self, number: i64) -> Option<i64> {
-        let mut space = self.batch_bytes_max();
-        let mut end = number;
-        let released = self.released();
-        for (expected, change) in
-            (number..=released).zip(self.history.iter_from(SequenceNumber(number)))
-        {
-            let follows = is_small(change) && change.sequence.0 == expected;
-            let Some(rest) = space
-                .checked_sub(datagram_share(change))
-                .filter(|_| follows)
-            else {
-                break;
-            };
-            space = rest;
-            end = expected;
-        }
-        (end > number).then_some(end)
-    }
-
-    fn batch_bytes_max(&self) -> usize {
-        let datagram = if self.is_same_host_only() {
-            usize::from(self.config.fragment_size.same_host)
-        } else {
-            self.config.datagram_bytes_max
-        };
-        datagram.saturating_sub(FRAME_BYTES)
     }
 
     /// Writes one datagram for the cursor's destination.
@@ -129,15 +76,24 @@ impl Writer {
         out: &mut Outbox,
         budget: &mut BurstBudget,
     ) {
-        let (at, end) = (self.cursor.destinations_done, self.cursor.batch);
-        let requests_ack = self.cursor.requests_ack == Some(true);
-        let leading_heartbeat = self.leading_heartbeat(at, number);
-        let heartbeat = (requests_ack || end == self.released())
-            .then(|| self.heartbeat(at, !requests_ack, end))
+        let (at, end) = (
+            self.transmission.cursor.destinations_done,
+            self.transmission.cursor.batch,
+        );
+        let requests_ack = self.transmission.cursor.requests_ack == Some(true);
+        let destination = self.matched.destinations.get(at);
+        let cursor = &self.transmission.cursor;
+        let source = HeartbeatSource::new(&self.config, &self.cache, cursor);
+        let heartbeats = &mut self.heartbeats;
+        let leading_heartbeat = heartbeats.leading_heartbeat(destination, number, source);
+        let heartbeat = (requests_ack || end == self.transmission.released(self.cache.last))
+            .then(|| heartbeats.heartbeat(destination, !requests_ack, end, source))
             .filter(|_| leading_heartbeat.is_none());
         let writer = self.config.guid;
-        let (history, readers, stats) = (&self.history, &self.readers, &mut self.stats);
+        let (history, readers, stats) =
+            (&self.cache.history, &self.matched.proxies, &mut self.stats);
         let Some(destination) = self
+            .matched
             .destinations
             .get_mut(at)
             .filter(|destination| destination.readers > 0)
@@ -187,7 +143,8 @@ impl Writer {
         }
         budget.finish(message, stats);
         if requests_ack && heartbeat.is_some() {
-            self.note_ack_requested(now, at, end);
+            let (config, timers) = (&self.config.heartbeat, &mut self.timers);
+            heartbeats.note_ack_requested(now, config, destination, end, timers);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Changeable QoS policies of a writer (DDS 1.4 §2.2.3, column "changeable").
 
-use super::batch::Batch;
-use super::{TIMER_BATCH, TIMER_DEADLINE, Writer};
+use super::Writer;
+use super::timers::TIMER_DEADLINE;
 use crate::qos::EndpointQos;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 
 impl Writer {
     /// Applies the changeable policies; the others stay as they are.
@@ -25,30 +25,17 @@ impl Writer {
         own.user_data.clone_from(&qos.user_data);
         own.topic_data.clone_from(&qos.topic_data);
         own.group_data.clone_from(&qos.group_data);
-        self.retention.lifespans_differ |= lifespan != qos.lifespan;
+        self.cache.retention.lifespans_differ |= lifespan != qos.lifespan;
         if deadline != qos.deadline {
             self.timers.stop(TIMER_DEADLINE);
-            if self.last.0 > 0 {
+            if self.cache.last.0 > 0 {
                 self.timers.set(TIMER_DEADLINE, now.after(qos.deadline));
             }
         }
         if budget != qos.latency_budget {
-            self.set_budget(now, qos.latency_budget);
-        }
-    }
-
-    fn set_budget(&mut self, now: Instant, budget: Duration) {
-        match &mut self.batch {
-            None => self.batch = Batch::new(budget, self.last.0),
-            Some(batch) => {
-                batch.budget = budget;
-                if batch.samples > 0 {
-                    self.timers.set_no_later(TIMER_BATCH, now.after(budget));
-                }
-            }
-        }
-        if budget == Duration::ZERO {
-            self.flush();
+            let (last, timers) = (self.cache.last, &mut self.timers);
+            self.transmission
+                .set_budget(now, qos.latency_budget, last, timers);
         }
     }
 }

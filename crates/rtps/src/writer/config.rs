@@ -6,11 +6,13 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use bytes::Bytes;
 
+use super::write_error::WriteError;
 use crate::change::ChangeKind;
 use crate::coherent_mark::CoherentMark;
 use crate::content_filter::ContentFilter;
 use crate::id::{Guid, VendorId};
 use crate::locator::Route;
+use crate::qos::{Durability, History};
 use crate::retry_backoff::RetryBackoff;
 use crate::seq::SampleIdentity;
 use crate::shared_qos::SharedQos;
@@ -73,6 +75,25 @@ impl WriterConfig {
             detects_reader_reset: false,
             omits_info_dst: false,
         }
+    }
+
+    /// Whether changes are kept for late joiners.
+    pub(super) fn keeps_for_late_joiners(&self) -> bool {
+        self.qos.durability >= Durability::TransientLocal
+    }
+
+    pub(super) fn is_keep_all(&self) -> bool {
+        self.qos.history == History::KeepAll
+    }
+
+    /// Refuses a sample that is larger than the limit.
+    pub(super) fn check_size(&self, change: &NewChange) -> Result<(), WriteError> {
+        let bytes = change.payload_bytes();
+        let bytes_max = self.limits.sample_bytes_max;
+        if bytes > bytes_max || u32::try_from(bytes).is_err() {
+            return Err(WriteError::TooLarge { bytes, bytes_max });
+        }
+        Ok(())
     }
 }
 

@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 
-use super::config::Burst;
+use super::burst_writer::{BurstBudget, BurstWriter};
 use super::proxy::Destination;
 use crate::change::{ChangeKind, WriterChange};
 use crate::id::{EntityId, Guid};
@@ -21,61 +21,6 @@ use crate::wire::{DataFragHead, DataHead, Gap, Heartbeat, InlineQosHead, StatusI
 
 /// The largest UDP datagram over IPv4.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
-
-/// The remaining datagrams and bytes of a burst.
-pub(super) struct BurstBudget {
-    pub datagrams: usize,
-    pub bytes: usize,
-    /// A further limit on the bytes of one request, and what it used.
-    limit: usize,
-    used: usize,
-}
-
-impl BurstBudget {
-    pub fn new(burst: Burst) -> Self {
-        Self {
-            datagrams: burst.datagrams.max(1),
-            bytes: burst.bytes.max(1),
-            limit: usize::MAX,
-            used: 0,
-        }
-    }
-
-    /// Begins a request that may take at most this many bytes, exceeded by less
-    /// than a datagram.
-    pub fn begin_limit(&mut self, bytes: usize) {
-        self.limit = bytes;
-        self.used = 0;
-    }
-
-    /// Ends it. Returns the bytes it used.
-    pub fn end_limit(&mut self) -> usize {
-        self.limit = usize::MAX;
-        core::mem::take(&mut self.used)
-    }
-
-    /// Reserves all but `bytes` for later. Returns the reserved amount.
-    pub fn reserve_beyond(&mut self, bytes: usize) -> usize {
-        let reserved = self.bytes.saturating_sub(bytes.max(1));
-        self.bytes = self.bytes.saturating_sub(reserved);
-        reserved
-    }
-
-    pub fn is_exhausted(&self, out: &Outbox) -> bool {
-        self.datagrams == 0 || self.bytes == 0 || self.used >= self.limit || out.is_full()
-    }
-
-    /// Finishes a datagram. A payload that shared memory does not copy is free.
-    pub fn finish(&mut self, message: MessageBuilder<'_>, stats: &mut WriterStats) {
-        let bytes = message.copied_bytes();
-        self.bytes = self.bytes.saturating_sub(bytes);
-        self.used = self.used.saturating_add(bytes);
-        if message.finish() {
-            self.datagrams = self.datagrams.saturating_sub(1);
-            stats.datagrams.tally();
-        }
-    }
-}
 
 /// The destination of one change and the submessages to send with it.
 pub(super) struct DataEncoder<'a> {
@@ -101,27 +46,18 @@ impl DataEncoder<'_> {
         &self,
         change: &WriterChange,
         from: u32,
-        out: &mut Outbox,
-        budget: &mut BurstBudget,
-        stats: &mut WriterStats,
+        burst: &mut BurstWriter<'_>,
     ) -> Option<u32> {
         let total = self.datagram_count(change);
         if total <= 1 {
-            self.send_whole(change, out, budget, stats);
+            self.send_whole(change, burst);
             return None;
         }
         for index in from..total {
-            if budget.is_exhausted(out) {
+            if burst.is_exhausted() {
                 return Some(index);
             }
-            self.send_fragment(
-                change,
-                index,
-                index.saturating_add(1) == total,
-                out,
-                budget,
-                stats,
-            );
+            self.send_fragment(change, index, index.saturating_add(1) == total, burst);
         }
         None
     }
@@ -204,17 +140,11 @@ impl DataEncoder<'_> {
         budget.finish(message, stats);
     }
 
-    fn send_whole(
-        &self,
-        change: &WriterChange,
-        out: &mut Outbox,
-        budget: &mut BurstBudget,
-        stats: &mut WriterStats,
-    ) {
-        let mut message = self.begin(out, change, 0);
+    fn send_whole(&self, change: &WriterChange, burst: &mut BurstWriter<'_>) {
+        let mut message = self.begin(burst.out, change, 0);
         let head = data_head(self.writer.entity, self.reader, change);
         message.data(&head, self.payload(change));
-        self.finish(message, budget, stats);
+        self.finish(message, burst.budget, burst.stats);
     }
 
     pub fn send_fragment(
@@ -222,9 +152,7 @@ impl DataEncoder<'_> {
         change: &WriterChange,
         index: u32,
         is_last: bool,
-        out: &mut Outbox,
-        budget: &mut BurstBudget,
-        stats: &mut WriterStats,
+        burst: &mut BurstWriter<'_>,
     ) {
         let size = usize::from(change.fragment_size);
         let start = usize::try_from(index)
@@ -235,7 +163,7 @@ impl DataEncoder<'_> {
         if start >= end {
             return;
         }
-        let mut message = self.begin(out, change, index);
+        let mut message = self.begin(burst.out, change, index);
         let head = DataFragHead {
             reader: self.reader,
             writer: self.writer.entity,
@@ -253,9 +181,9 @@ impl DataEncoder<'_> {
         };
         message.data_frag(&head, payload.slice(start..end));
         if is_last {
-            self.finish(message, budget, stats);
+            self.finish(message, burst.budget, burst.stats);
         } else {
-            budget.finish(message, stats);
+            burst.budget.finish(message, burst.stats);
         }
     }
 }

@@ -18,11 +18,12 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::Writer;
 use super::config::NewChange;
+use super::matched_readers::MatchedReaders;
 use super::proxy::ReaderProxy;
 use crate::change::{ChangeKind, WriterChange};
 use crate::content_filter::{ContentFilter, FILTERS_MAX, FilterOutcome, FilterResults};
+use crate::history::HistoryCache;
 use crate::id::Guid;
 use crate::seq::SequenceNumber;
 use crate::stats::Tally;
@@ -32,7 +33,7 @@ use pteros_msg::filter::LIKE_STEPS_MAX;
 /// reject it.
 const FILTERED_READERS_MAX: usize = 256;
 
-impl Writer {
+impl MatchedReaders {
     /// The filter of a reader, if this writer applies it.
     pub(super) fn accept_filter(
         &self,
@@ -40,7 +41,7 @@ impl Writer {
         filter: Option<Arc<ContentFilter>>,
     ) -> Option<Arc<ContentFilter>> {
         let filter = filter?;
-        let others = self.readers.iter().filter(|other| other.guid != reader);
+        let others = self.proxies.iter().filter(|other| other.guid != reader);
         let applied: Vec<_> = others.filter_map(|other| other.filter.as_ref()).collect();
         if applied.len() >= FILTERED_READERS_MAX {
             return None;
@@ -55,10 +56,10 @@ impl Writer {
     }
 
     /// Sets the filter that a matched reader announced, or removes it.
-    pub fn set_content_filter(&mut self, reader: Guid, filter: Option<Arc<ContentFilter>>) {
+    pub(super) fn set_content_filter(&mut self, reader: Guid, filter: Option<Arc<ContentFilter>>) {
         let shared = self.last_undirected;
         let filter = self.accept_filter(reader, filter);
-        let Some(reader) = self.reader_mut(reader) else {
+        let Some(reader) = self.proxies.find_mut(reader) else {
             return;
         };
         if reader.filter.is_none() && shared >= reader.start {
@@ -70,12 +71,12 @@ impl Writer {
     }
 
     pub(super) fn count_filters(&mut self) {
-        let filtered = self.readers.iter().filter(|reader| reader.filter.is_some());
+        let filtered = self.proxies.iter().filter(|reader| reader.filter.is_some());
         self.counts.filtered = filtered.count();
     }
 
     /// Applies the readers' filters to a change; `None` without filters.
-    pub(super) fn apply_filters(&mut self, change: &NewChange) -> Option<Box<FilterOutcome>> {
+    pub(super) fn apply_filters(&self, change: &NewChange) -> Option<Box<FilterOutcome>> {
         let is_filterable = self.counts.filtered > 0
             && change.kind == ChangeKind::Alive
             && change.directed_to.is_none()
@@ -85,7 +86,7 @@ impl Writer {
         }
         let mut results = FilterResults::default();
         let mut rejected_by = Vec::new();
-        for reader in self.readers.iter() {
+        for reader in self.proxies.iter() {
             // A reader of coherent sets takes a missing number for a loss.
             if let Some(filter) = &reader.filter
                 && !reader.wants_set_ends
@@ -94,19 +95,11 @@ impl Writer {
                 rejected_by.push(reader.guid);
             }
         }
-        self.stats.filtered.tally_by(rejected_by.len() as u64);
         rejected_by.sort_unstable();
         Some(Box::new(FilterOutcome {
             results: results.to_bytes(),
             rejected_by,
         }))
-    }
-
-    /// Whether the change need be neither kept nor sent: every reader rejects it,
-    /// and no late joiner can get it.
-    pub(super) fn is_irrelevant_to_all(&self, filter_outcome: Option<&FilterOutcome>) -> bool {
-        filter_outcome.is_some_and(|f| f.rejected_by.len() == self.readers.len())
-            && !self.keeps_for_late_joiners()
     }
 
     /// Notes which readers with a filter an undirected change is relevant to.
@@ -118,7 +111,7 @@ impl Writer {
         if self.counts.filtered == 0 {
             return;
         }
-        for reader in self.readers.iter_mut() {
+        for reader in self.proxies.iter_mut() {
             let passes = || {
                 filter_outcome
                     .is_none_or(|filter_outcome| filter_outcome.passes_filter_of(reader.guid))
@@ -128,22 +121,25 @@ impl Writer {
             }
         }
     }
+}
 
+impl HistoryCache {
     /// Applies a late joiner's filter to the history, newest first, until `depth`
     /// samples pass.
     ///
     /// A sample that cannot be evaluated within the pattern budget passes. Returns
-    /// the first and the last number that passes, if any.
-    pub(super) fn filter_history(
+    /// the first and the last number that passes, if any. Counts the `filtered` ones.
+    pub(super) fn filter_for_late_joiner(
         &mut self,
         reader: Guid,
         filter: &ContentFilter,
         depth: usize,
+        filtered: &mut u64,
     ) -> Option<(i64, i64)> {
         let mut passing = None;
         let mut samples = 0;
         let mut steps_left = LIKE_STEPS_MAX;
-        for change in self.history.iter_mut().rev() {
+        for change in self.iter_mut().rev() {
             if samples >= depth {
                 break;
             }
@@ -156,7 +152,7 @@ impl Writer {
                 Some(true)
             };
             if evaluated == Some(false) && change.coherent_mark.is_none() {
-                self.stats.filtered.tally();
+                filtered.tally();
                 change.mark_filtered_for(reader);
                 continue;
             }
@@ -170,14 +166,13 @@ impl Writer {
 
     /// Removes an unmatched reader from the filter outcomes.
     pub(super) fn forget_filter_of(&mut self, guid: Guid) {
-        for change in self.history.iter_mut() {
+        for change in self.iter_mut() {
             if let Some(filter_outcome) = &mut change.filter_outcome
                 && let Ok(at) = filter_outcome.rejected_by.binary_search(&guid)
             {
                 filter_outcome.rejected_by.remove(at);
             }
         }
-        self.count_filters();
     }
 }
 

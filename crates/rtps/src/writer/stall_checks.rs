@@ -5,21 +5,29 @@
 //! it nor knows that it will not come. So the check has a timer of its own. A fast
 //! writer asks for acknowledgements with its samples, which postpones its heartbeats.
 
-use super::{TIMER_STALL, Writer, WriterEvent};
+use super::event::{Events, WriterEvent};
+use super::matched_readers::MatchedReaders;
+use super::timers::{TIMER_STALL, WriterTimers};
 use crate::time::{Duration, Instant};
 
 /// How late a sample is noticed that a reader does not acknowledge, when no heartbeat
 /// is due before.
 const CHECK_DELAY: Duration = Duration::from_millis(200);
 
-impl Writer {
-    /// Notes which readers acknowledge nothing new, and schedules the next check.
-    pub(super) fn check_stalls(&mut self, now: Instant) {
+impl MatchedReaders {
+    /// Notes which readers acknowledge nothing new, and schedules the next check. `sent`:
+    /// the last number sent.
+    pub(super) fn check_stalls(
+        &mut self,
+        now: Instant,
+        sent: i64,
+        timers: &mut WriterTimers,
+        events: &mut Events,
+    ) {
         // Unsent changes need no acknowledgement.
-        let sent = self.cursor.number.saturating_sub(1);
         let shared = self.last_undirected.min(sent);
         let mut next = Instant::FAR_FUTURE;
-        for reader in self.readers.iter_mut() {
+        for reader in self.proxies.iter_mut() {
             if !reader.has_unacked(shared) {
                 reader.progress.note_idle();
                 continue;
@@ -28,24 +36,23 @@ impl Writer {
             if is_stalled {
                 let reader = reader.guid;
                 let event = WriterEvent::ReaderStalled { reader };
-                self.events.push_or_drop_oldest(event);
+                events.push_or_drop_oldest(event);
             }
             next = next.min(reader.progress.due_at());
         }
-        self.timers.set(TIMER_STALL, next);
-    }
-
-    /// Looks soon whether a sample that is written now is acknowledged.
-    pub(super) fn schedule_stall_check(&mut self, now: Instant) {
-        self.timers
-            .set_no_later(TIMER_STALL, now.after(CHECK_DELAY));
+        timers.set(TIMER_STALL, next);
     }
 
     /// Every sample is acknowledged.
-    pub(super) fn stop_stall_checks(&mut self) {
-        for reader in self.readers.iter_mut() {
+    pub(super) fn stop_stall_checks(&mut self, timers: &mut WriterTimers) {
+        for reader in self.proxies.iter_mut() {
             reader.progress.note_idle();
         }
-        self.timers.stop(TIMER_STALL);
+        timers.stop(TIMER_STALL);
     }
+}
+
+/// Looks soon whether a sample that is written now is acknowledged.
+pub(super) fn schedule_stall_check(now: Instant, timers: &mut WriterTimers) {
+    timers.set_no_later(TIMER_STALL, now.after(CHECK_DELAY));
 }

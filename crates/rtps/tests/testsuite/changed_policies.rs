@@ -157,7 +157,7 @@ fn a_shorter_lifespan_expires_before_a_longer_one_that_began_earlier() {
     pair.join(w, late);
     pair.run_ms(50);
     assert_eq!(pair.numbers(late), [1, 4]);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 /// Found by moving a subscription to another partition and back again.

@@ -141,7 +141,7 @@ fn readers_without_coherent_access_get_the_samples_and_no_loss() {
                 assert_eq!(pair.readers[reader.0].machine.stats().lost, 0);
             }
             assert_eq!(pair.numbers(beside), (1..=9).collect::<Vec<_>>());
-            assert!(pair.writers[w.0].machine.is_acked_by_all());
+            assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
         }
     }
 }

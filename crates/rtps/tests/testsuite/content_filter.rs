@@ -112,7 +112,7 @@ fn a_sample_rejected_by_all_is_neither_sent_nor_lost_nor_waited_for() {
         pair.run_ms(100);
         let before = pair.net.count(|_| true);
         write(&mut pair, w, 0..100);
-        assert!(pair.writers[w.0].machine.is_acked_by_all());
+        assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
         assert_eq!(pair.writers[w.0].machine.cached_samples(), 0);
         pair.run_ms(1_000);
         assert_eq!(pair.net.count(|_| true), before, "a datagram for nothing");
@@ -125,7 +125,7 @@ fn a_sample_rejected_by_all_is_neither_sent_nor_lost_nor_waited_for() {
             (stats.filtered, stats.written, stats.samples_retransmitted),
             (101, 103, 0)
         );
-        assert!(pair.writers[w.0].machine.is_acked_by_all());
+        assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     }
 }
 
@@ -165,7 +165,7 @@ fn each_reader_gets_its_samples_at_33_percent_loss() {
         );
         assert_eq!([small, odd, all].map(|r| lost(&pair, r)), [0; 3]);
         let writer = &pair.writers[w.0].machine;
-        assert!(writer.is_acked_by_all());
+        assert!(writer.readers().is_acked_by_all());
         assert_eq!(writer.cached_samples(), 0);
     }
 }
@@ -214,7 +214,7 @@ fn a_late_joiner_gets_the_last_samples_that_pass() {
             [0; 3],
             "{reliability:?}"
         );
-        assert!(pair.writers[w.0].machine.is_acked_by_all());
+        assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
         assert_eq!(pair.writers[w.0].machine.cached_samples(), 11);
     }
 }
@@ -236,7 +236,7 @@ fn a_sample_rejected_by_others_of_its_process_reaches_a_late_joiner() {
     assert_eq!(values(&pair, small), [1, 2]);
     assert_eq!(values(&pair, all), [1, 101, 2, 102]);
     assert_eq!((lost(&pair, small), lost(&pair, all)), (0, 0));
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     let asked = |summary: &SubmessageSummary| matches!(summary, SubmessageSummary::AckNack(4, 1..));
     assert_eq!(pair.net.count(asked), 1, "the new reader only");
 }
@@ -294,7 +294,7 @@ fn readers_of_one_process_share_a_datagram_and_each_filters_its_own() {
     assert_eq!(data_sent(&pair), 5);
     let filtered = [low, same, high].map(|r| pair.readers[r.0].machine.stats().filtered);
     assert_eq!(filtered, [2, 2, 2]);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn a_reader_filters_by_itself_if_its_writer_does_not() {
         let stats = pair.readers[r.0].machine.stats();
         assert_eq!((stats.filtered, stats.lost), (3, 0));
         assert_eq!(data_sent(&pair), 6);
-        assert!(pair.writers[w.0].machine.is_acked_by_all());
+        assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     }
 }
 
@@ -352,7 +352,7 @@ fn a_changed_filter_applies_to_later_samples_at_both_ends() {
     expected.extend([7, 8]);
     assert_eq!(values(&pair, r), expected);
     assert_eq!(lost(&pair, r), 0);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]

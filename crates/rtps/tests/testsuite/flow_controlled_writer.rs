@@ -92,7 +92,7 @@ fn no_reader_requests_unsent_samples() {
         pair.net.count(|s| matches!(s, SubmessageSummary::Frag(..))),
         40
     );
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_sample_lost_long_after_it_was_written_is_retransmitted() {
     }
     assert_eq!(pair.numbers(r), [1]);
     let machine = &pair.writers[w.0].machine;
-    assert!(machine.is_acked_by_all());
+    assert!(machine.readers().is_acked_by_all());
     assert_eq!(machine.stats().samples_retransmitted, 1);
 }
 
@@ -288,7 +288,7 @@ fn images_arrive_complete_under_loss_at_a_low_rate() {
         pair.run_ms(2);
     }
     assert_eq!(first_fragments(&pair, r), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     // Fewer than one in two again, where one in five is lost.
     let resent = pair.writers[w.0].machine.stats().fragments_retransmitted;
     assert!(resent <= 100, "{resent}");

@@ -173,7 +173,7 @@ impl Victim {
 
     fn check_matched(&self) {
         assert!(self.is_matched());
-        let known = self.domain.nodes[1].machine.remote_endpoints();
+        let known = self.domain.nodes[1].machine.endpoints().remotes();
         let known: Vec<Guid> = known.map(|known| known.guid()).collect();
         assert_eq!(known, [self.writer]);
     }
@@ -183,7 +183,7 @@ impl Victim {
         let own = self.domain.add_writer(0, "rt/own", EndpointQos::default());
         self.domain.run_for(RECOVERY);
         assert!(self.is_matched());
-        let known = self.domain.nodes[1].machine.remote_endpoints();
+        let known = self.domain.nodes[1].machine.endpoints().remotes();
         let known: Vec<Guid> = known.map(|known| known.guid()).collect();
         assert_eq!(known, [self.writer, own]);
     }
@@ -745,7 +745,7 @@ fn forged_announcements_before_the_first_true_ones_are_undone() {
         }
         victim.domain.run_for(RECOVERY);
         assert!(victim.is_matched(), "{name}, {times} times");
-        let known = victim.domain.nodes[1].machine.remote_endpoints();
+        let known = victim.domain.nodes[1].machine.endpoints().remotes();
         let known: Vec<Guid> = known.map(|known| known.guid()).collect();
         assert_eq!(known, [victim.writer, others[0], others[1]], "{name}");
     }

@@ -119,7 +119,8 @@ impl GraphRun {
             let machine = &self.domain.nodes[*node].machine;
             assert_eq!(machine.participants().count(), 3, "seed {seed} node {node}");
             let known: Vec<Guid> = machine
-                .remote_endpoints()
+                .endpoints()
+                .remotes()
                 .map(RemoteEndpoint::guid)
                 .collect();
             let mut truth: Vec<Guid> = self
@@ -143,7 +144,8 @@ impl GraphRun {
         let described = |owner: usize, guid: Guid| {
             let machine = &self.domain.nodes[owner].machine;
             machine
-                .local_endpoint(guid)
+                .endpoints()
+                .local(guid)
                 .cloned()
                 .expect("our own endpoint")
         };

@@ -224,7 +224,7 @@ fn no_reader_requests_held_samples_and_a_lost_batch_is_retransmitted() {
         .drop_next(1, |summary| matches!(summary, SubmessageSummary::Data(1)));
     pair.run_ms(40);
     assert_eq!(pair.numbers(r), [1, 2, 3, 4, 5]);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn each_reader_gets_its_samples_without_loss() {
         let stats = pair.readers[r.0].machine.stats();
         assert_eq!((stats.lost, stats.nack_frags), (0, 0));
     }
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     assert_eq!(pair.writers[w.0].machine.stats().samples_retransmitted, 0);
 }
 
@@ -278,5 +278,5 @@ fn batches_arrive_complete_under_loss() {
     pair.net.heal();
     pair.run_ms(1_000);
     assert_eq!(pair.numbers(r), (1..=500).collect::<Vec<_>>());
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }

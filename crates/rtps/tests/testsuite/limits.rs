@@ -65,7 +65,7 @@ fn endpoints_beyond_either_limit_do_not_match_and_those_before_stay() {
     }
     let machine = &domain.nodes[0].machine;
     let of = |node: usize| {
-        let endpoints = machine.remote_endpoints();
+        let endpoints = machine.endpoints().remotes();
         endpoints
             .filter(|e| e.guid().prefix == prefix(node, 0))
             .count()
@@ -93,7 +93,10 @@ fn a_writer_beyond_a_limit_is_refused_and_acknowledged_until_it_ends() {
     let mut add = |topic: &str, qos: &EndpointQos| {
         let writer = domain.add_writer(1, topic, qos.clone());
         domain.run_for(Duration::from_millis(100));
-        (writer, domain.nodes[0].machine.has_refused_writers())
+        (
+            writer,
+            domain.nodes[0].machine.endpoints().has_refused_writers(),
+        )
     };
     let (first, any) = add("rt/a", &EndpointQos::default());
     let (of_best_effort, any_of_best_effort) = add("rt/a", &unreliable);
@@ -102,7 +105,7 @@ fn a_writer_beyond_a_limit_is_refused_and_acknowledged_until_it_ends() {
     let (elsewhere, _) = add("rt/b", &EndpointQos::default());
     let now = domain.now;
     let machine = &mut domain.nodes[0].machine;
-    assert!(machine.has_refused_writers());
+    assert!(machine.endpoints().has_refused_writers());
     let refused = machine
         .refused_writer(now, second)
         .expect("it waits for us");
@@ -194,7 +197,8 @@ fn participants_of_one_host_share_a_full_table() {
     }
     let machine = &domain.nodes[0].machine;
     let topics: Vec<_> = machine
-        .remote_endpoints()
+        .endpoints()
+        .remotes()
         .map(|e| e.topic().to_owned())
         .collect();
     assert_eq!(topics, ["rt/1_0", "rt/2_0"]);
@@ -218,7 +222,8 @@ fn an_endpoint_with_a_too_long_name_is_refused_but_not_its_participant() {
     domain.run_for(Duration::from_millis(500));
     let machine = &domain.nodes[0].machine;
     let topics: Vec<_> = machine
-        .remote_endpoints()
+        .endpoints()
+        .remotes()
         .map(|e| e.topic().to_owned())
         .collect();
     assert_eq!(topics, [fits]);

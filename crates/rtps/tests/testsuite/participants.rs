@@ -82,7 +82,7 @@ fn five_participants_agree_on_the_graph_at_33_percent_loss() {
         for node in 0..5 {
             let machine = &domain.nodes[node].machine;
             assert_eq!(machine.participants().count(), 4, "seed {seed}");
-            assert_eq!(machine.remote_endpoints().count(), 80, "seed {seed}");
+            assert_eq!(machine.endpoints().remotes().count(), 80, "seed {seed}");
             // Ten readers and ten writers, each with the four others' one.
             assert_eq!(domain.matches(node).len(), 80, "seed {seed}");
         }
@@ -101,7 +101,7 @@ fn a_thousand_endpoints_are_known_within_a_second() {
     let reader = domain.add_reader(1, "rt/499", EndpointQos::default());
     domain.loss = 5;
     domain.run_for(secs(1));
-    assert_eq!(domain.nodes[1].machine.remote_endpoints().count(), 1000);
+    assert_eq!(domain.nodes[1].machine.endpoints().remotes().count(), 1000);
     assert_eq!(domain.matches(1).len(), 1);
     assert_eq!(domain.matches(1)[0].0, reader);
 }
@@ -146,7 +146,8 @@ fn a_deleted_endpoint_is_removed_everywhere_even_under_loss() {
     domain.run_for(secs(1));
     let known: Vec<Guid> = domain.nodes[3]
         .machine
-        .remote_endpoints()
+        .endpoints()
+        .remotes()
         .map(RemoteEndpoint::guid)
         .collect();
     assert_eq!(known, [reader, other]);
@@ -169,7 +170,7 @@ fn a_dispose_of_the_participant_ends_everything_at_once() {
     domain.run_for(millis(1));
     assert!(domain.matches(1).is_empty());
     assert_eq!(losses(&domain, 1), [LostReason::Disposed]);
-    assert_eq!(domain.nodes[1].machine.remote_endpoints().count(), 0);
+    assert_eq!(domain.nodes[1].machine.endpoints().remotes().count(), 0);
 }
 
 #[test]
@@ -389,7 +390,7 @@ fn an_endpoint_deleted_while_a_peer_was_not_heard_is_removed_later() {
     domain.cuts.clear();
     domain.run_for(secs(6));
     assert!(domain.matches(1).is_empty());
-    assert_eq!(domain.nodes[1].machine.remote_endpoints().count(), 0);
+    assert_eq!(domain.nodes[1].machine.endpoints().remotes().count(), 0);
 }
 
 #[test]
@@ -602,7 +603,7 @@ fn a_participant_cannot_announce_endpoints_of_others() {
     let bytes = forged(prefix(1, 0), prefix(0, 0), Some(&lie));
     domain.deliver(0, Some(address(1)), &bytes);
     assert_eq!(domain.nodes[0].machine.stats().impersonation, 1);
-    assert_eq!(domain.nodes[0].machine.remote_endpoints().count(), 0);
+    assert_eq!(domain.nodes[0].machine.endpoints().remotes().count(), 0);
 }
 
 #[test]
@@ -732,11 +733,11 @@ fn on_this_host_only_bound_ports_get_announcements() {
         (None, everybody),
     ] {
         now = now.after(secs(4));
-        assert!(machine.is_announcement_due(now));
-        machine.set_bound_ports(bound.clone());
+        assert!(machine.spdp_writer().is_announcement_due(now));
+        machine.spdp_writer_mut().set_bound_ports(bound.clone());
         out.clear();
         machine.poll_transmit(now, &mut out);
-        assert!(!machine.is_announcement_due(now));
+        assert!(!machine.spdp_writer().is_announcement_due(now));
         let to: Vec<_> = out
             .iter()
             .flat_map(|datagram| datagram.to.to_vec())
@@ -874,7 +875,7 @@ fn participant_tables_have_limits() {
     domain.run_for(secs(30));
     let machine = &domain.nodes[0].machine;
     assert_eq!(machine.participants().count(), 2);
-    assert_eq!(machine.remote_endpoints().count(), 5);
+    assert_eq!(machine.endpoints().remotes().count(), 5);
     assert!(machine.stats().participants_refused > 0);
     assert!(machine.stats().endpoints_refused > 0);
     assert!(losses(&domain, 0).is_empty());

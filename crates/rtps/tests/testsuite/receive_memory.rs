@@ -294,7 +294,8 @@ fn records_of_endpoints_are_charged_and_bounded() {
         let of = domain::prefix(node, 0);
         let machine = &domain.nodes[0].machine;
         machine
-            .remote_endpoints()
+            .endpoints()
+            .remotes()
             .filter(|e| e.guid().prefix == of)
             .count()
     };

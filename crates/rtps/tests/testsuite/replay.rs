@@ -198,7 +198,7 @@ fn every_recorded_node_is_discovered_with_all_its_endpoints_and_disposed() {
             reason: LostReason::Disposed,
         };
         assert_eq!(last, Some(&dispose), "{name:?}");
-        assert_eq!(seen.machine.remote_endpoints().count(), 0, "{name:?}");
+        assert_eq!(seen.machine.endpoints().remotes().count(), 0, "{name:?}");
     }
 }
 
@@ -275,6 +275,6 @@ fn damaged_recordings_are_harmless() {
             }
         }
         assert!(machine.participants().count() <= 1);
-        assert!(machine.remote_endpoints().count() <= 1024);
+        assert!(machine.endpoints().remotes().count() <= 1024);
     }
 }

@@ -95,7 +95,7 @@ fn same_host_peers_match_without_a_datagram() {
         domain.matches(2).is_empty(),
         "a topic excluded from on-host announcements was announced"
     );
-    assert_eq!(domain.nodes[2].machine.remote_endpoints().count(), 2);
+    assert_eq!(domain.nodes[2].machine.endpoints().remotes().count(), 2);
     domain.run_for(Duration::from_secs(10));
     assert_eq!(domain.datagrams, 0);
     domain.remove(0, writer);
@@ -175,7 +175,7 @@ fn a_late_or_restarted_reader_gets_all_announcements_and_drops_removed_endpoints
     let all = domain.nodes[0].machine.all_announcements();
     announce(&mut domain, 0, 1, &all);
     let known = |domain: &Domain| -> Vec<Guid> {
-        let endpoints = domain.nodes[1].machine.remote_endpoints();
+        let endpoints = domain.nodes[1].machine.endpoints().remotes();
         endpoints.map(RemoteEndpoint::guid).collect()
     };
     assert_eq!(known(&domain), [first, second]);
@@ -227,7 +227,10 @@ fn announcements_are_accepted_for_their_author_only() {
     let alive = Announcement::LivelinessAsserted(Liveliness::Automatic);
     assert!(!machine.handle_announcement(now, unmatched_sender, &alive));
     assert_eq!(
-        machine.remote_endpoint(writer).map(RemoteEndpoint::topic),
+        machine
+            .endpoints()
+            .remote(writer)
+            .map(RemoteEndpoint::topic),
         Some("rt/a")
     );
 }
@@ -258,7 +261,7 @@ fn discovery_datagrams_in_the_name_of_a_same_host_peer_change_nothing() {
     assert_eq!(domain.matches(1), [(reader, writer)]);
     let machine = &domain.nodes[1].machine;
     assert_eq!(machine.participant(prefix(0, 0)).cloned(), known);
-    assert_eq!(machine.remote_endpoints().count(), 1);
+    assert_eq!(machine.endpoints().remotes().count(), 1);
 }
 
 /// Datagrams of node 0 about its end and its writer, as a forger writes them.

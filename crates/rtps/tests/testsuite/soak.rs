@@ -244,7 +244,7 @@ impl SoakRun {
         let seed = self.seed;
         let writer = &self.pair.writers[self.w.0];
         assert!(
-            writer.machine.is_acked_by_all(),
+            writer.machine.readers().is_acked_by_all(),
             "seed {seed}: not acknowledged"
         );
         assert_eq!(

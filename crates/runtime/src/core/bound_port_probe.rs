@@ -11,13 +11,21 @@ use crate::platform::unicast_port;
 impl Core {
     /// Finds out which participant ports are bound, before announcements are sent.
     pub(crate) fn probe_bound_ports(&self, now: Instant) {
-        if !self.participant().lock().is_announcement_due(now) {
+        if !self
+            .participant()
+            .lock()
+            .spdp_writer()
+            .is_announcement_due(now)
+        {
             return;
         }
         let domain = self.options.domain_id;
         let ports = unicast_port(domain, 0)..=unicast_port(domain, LOCAL_PEERS_MAX - 1);
         let bound = self.datagrams.bound_ports(ports);
-        self.participant().lock().set_bound_ports(bound);
+        self.participant()
+            .lock()
+            .spdp_writer_mut()
+            .set_bound_ports(bound);
     }
 }
 

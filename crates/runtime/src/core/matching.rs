@@ -356,7 +356,7 @@ impl Core {
             let mut events = Vec::new();
             self.transports.rtps.poll(now, &mut events);
             let participant = self.participant().lock();
-            let refuses_writers = participant.has_refused_writers();
+            let refuses_writers = participant.endpoints().has_refused_writers();
             if let Some(security) = &self.security {
                 security.set_unvalidated_count(participant.unvalidated_count());
             }
@@ -547,7 +547,10 @@ impl Core {
             self.write_deferred(now, &writer, &mut state);
             writer.serialize_pending(&mut state);
             state.machine.match_reader(now, proxy);
-            state.machine.share_retransmission_window(prefix, &window);
+            state
+                .machine
+                .readers_mut()
+                .share_retransmission_window(prefix, &window);
             if is_mutually_known {
                 state.machine.suppress_initial_heartbeat(remote.guid);
             }
@@ -675,7 +678,7 @@ impl Core {
             let writers: Vec<_> = self.endpoints.writers();
             for writer in writers {
                 let mut state = writer.state.lock();
-                if !state.machine.is_matched_with(remote.guid) {
+                if !state.machine.readers().contains(remote.guid) {
                     continue;
                 }
                 state.machine.update_route(remote.guid, route.clone());

@@ -261,7 +261,7 @@ impl Core {
                 return false;
             }
             let now = self.platform.now();
-            if state.machine.has_filters() {
+            if state.machine.readers().has_filters() {
                 // Filters read the payload and decide for which readers the writer must
                 // wait.
                 let payload: &Bytes = payload.get_or_insert_with(|| serialize(writer, message));
@@ -323,7 +323,7 @@ impl Core {
             state.note_written(now, message.kind(), instance);
             return meta.sequence;
         }
-        let is_read = state.machine.has_readers()
+        let is_read = !state.machine.readers().is_empty()
             || !state.transports.is_empty()
             || writer.store.is_some()
             || message.shared().is_none();
@@ -624,7 +624,7 @@ fn sample_meta(writer: &WriterEndpoint, state: &mut WriterState, source: Timesta
 /// send, and its cold code would delay the callback of a local reader.
 fn has_nothing_to_send(writer: &WriterEndpoint, state: &WriterState) -> bool {
     let machine = &state.machine;
-    writer.flow_membership.is_none() && !machine.has_readers() && !machine.has_output()
+    writer.flow_membership.is_none() && machine.readers().is_empty() && !machine.has_output()
 }
 
 fn serialize(writer: &WriterEndpoint, message: &mut dyn OutboundMessage) -> Bytes {

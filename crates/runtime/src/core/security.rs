@@ -168,7 +168,7 @@ impl Core {
     fn end_matches(&self, now: Instant, security: &Security, own: Guid, why: &str) {
         let matched: Vec<Guid> = {
             let participant = self.participant().lock();
-            let decisions = participant.match_outcomes(own);
+            let decisions = participant.endpoints().match_outcomes(own);
             let matched = decisions.filter(|(_, decision)| **decision == MatchOutcome::Matched);
             matched.map(|(remote, _)| remote).collect()
         };

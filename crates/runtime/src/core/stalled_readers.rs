@@ -21,7 +21,7 @@ impl Core {
         let order = self.endpoints.begin_match();
         let stalled: Vec<_> = {
             let state = writer.state.lock();
-            let stalled = state.machine.stalled_readers();
+            let stalled = state.machine.readers().stalled();
             stalled.take(STALLED_READERS).collect()
         };
         let before = writer.announced();

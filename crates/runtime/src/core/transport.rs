@@ -173,7 +173,7 @@ impl Core {
             }
             // RTPS continues with it, so its nodes remain.
             TransportEvent::Discovery(ParticipantEvent::ParticipantLost { prefix, .. })
-                if self.participant().lock().has_participant(prefix) => {}
+                if self.participant().lock().participant(prefix).is_some() => {}
             TransportEvent::Discovery(event) => self.apply(now, event),
             TransportEvent::Nodes { participant, nodes } => {
                 self.graph.note_nodes(participant, &nodes)

@@ -233,7 +233,8 @@ impl WriterEndpoint {
         let on_transports = state.transports.readers();
         state
             .machine
-            .matched()
+            .readers()
+            .guids()
             .chain(on_transports)
             .chain(local)
             .collect()
@@ -265,12 +266,12 @@ impl WriterEndpoint {
     pub(crate) fn update_connected_count(&self, machine: &Writer) {
         // Relaxed: for a message published meanwhile, either value is correct.
         self.connected
-            .store(machine.shared_memory_readers(), Ordering::Relaxed);
+            .store(machine.readers().shared_memory_count(), Ordering::Relaxed);
     }
 
     /// Whether a reader of another participant is matched by RTPS.
     pub(crate) fn is_matched_with(&self, reader: Guid) -> bool {
-        self.state.lock().machine.is_matched_with(reader)
+        self.state.lock().machine.readers().contains(reader)
     }
 
     /// The counters.
@@ -294,19 +295,19 @@ impl WriterEndpoint {
 
     /// Whether this reader has acknowledged everything that was sent to it.
     pub fn is_acknowledged_by(&self, reader: Guid) -> bool {
-        self.state.lock().machine.is_acked_by(reader)
+        self.state.lock().machine.readers().is_acked_by(reader)
     }
 
     /// The lowest number that this reader of another process has not acknowledged.
     /// `None` if it is not matched or has acknowledged nothing since its match.
     pub fn first_unacknowledged(&self, reader: Guid) -> Option<SequenceNumber> {
-        self.state.lock().machine.first_unacked(reader)
+        self.state.lock().machine.readers().first_unacked(reader)
     }
 
     pub(crate) fn is_fully_acknowledged(&self, state: &WriterState) -> bool {
         let machine = &state.machine;
         state.deferred.is_empty()
-            && machine.is_acked_by_all()
+            && machine.readers().is_acked_by_all()
             && state.transports.are_acknowledged(self.guid())
             && (self.flow_membership.is_none() || !machine.has_output())
     }

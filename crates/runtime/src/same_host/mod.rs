@@ -133,7 +133,10 @@ impl SameHostPeers {
                     .times(called.saturating_add(1))
                     .min(REPLY_WAIT_MAX);
                 let at = now.after(pause);
-                self.participant.lock().delay_first_announcement(at);
+                self.participant
+                    .lock()
+                    .spdp_writer_mut()
+                    .delay_first_announcement(at);
             }
             self.scheduler
                 .schedule(TimeoutOwner::SameHostPeers, Some(now));

@@ -10,7 +10,7 @@ use pteros_rtps::discovery::data::{EndpointData, ParticipantData};
 use pteros_rtps::id::{GuidPrefix, VendorId};
 use pteros_rtps::locator::Route;
 use pteros_rtps::outbox::Outbox;
-use pteros_rtps::participant::{LostReason, ParticipantEvent};
+use pteros_rtps::participant::{LostReason, Participant, ParticipantEvent};
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
 use pteros_rtps::wire::pid;
@@ -40,7 +40,7 @@ impl Security {
             ParticipantEvent::AuthenticationNeeded(data) => {
                 let own_info = SecurityInfo::of_participant(self.access().domain_rule());
                 if !state.begin_handshake(now, data, own_info) {
-                    self.parts.participant.lock().reject(data.prefix);
+                    reject(&mut self.parts.participant.lock(), data.prefix);
                 }
             }
             ParticipantEvent::AuthenticationAbandoned(prefix) => {
@@ -169,7 +169,7 @@ impl Security {
                             let mut participant = self.parts.participant.lock();
                             match state.peers.remove(&prefix) {
                                 Some(_) => participant.revoke_access(prefix),
-                                None => participant.reject(prefix),
+                                None => reject(&mut participant, prefix),
                             }
                         }
                     };
@@ -180,13 +180,15 @@ impl Security {
                 } => {
                     state.report(now, prefix, why.to_string());
                     self.send_goodbye(now, state, prefix);
-                    self.parts.participant.lock().reject(prefix);
+                    reject(&mut self.parts.participant.lock(), prefix);
                 }
             }
         }
         let mut participant = self.parts.participant.lock();
         while let Some((to, message)) = state.handshakes.poll_transmit() {
-            participant.send_handshake_message(to, Bytes::from(message.to_payload()));
+            if let Some(security) = participant.security_mut() {
+                security.send_handshake_message(to, Bytes::from(message.to_payload()));
+            }
         }
         drop(participant);
         let check = state.next_check;
@@ -204,10 +206,9 @@ impl Security {
             return;
         }
         let mut outbox = Outbox::new();
-        self.parts
-            .participant
-            .lock()
-            .write_protected_dispose(prefix, &mut outbox);
+        if let Some(security) = self.parts.participant.lock().security() {
+            security.write_protected_dispose(prefix, &mut outbox);
+        }
         let mut sealed = SealedDatagrams::default();
         for datagram in outbox.iter() {
             if self
@@ -291,7 +292,8 @@ impl Security {
     ) -> Result<Arc<ParticipantData>, String> {
         let mut participant = self.parts.participant.lock();
         let signed = ParticipantData::parse_signed(&signed).ok();
-        if participant.is_authenticated(prefix) {
+        let security = participant.security();
+        if security.is_some_and(|own| own.is_authenticated(prefix)) {
             tracing::info!("participant {prefix} had lost this participant");
             participant.reauthenticate(prefix);
         }
@@ -378,5 +380,12 @@ impl SecurityState {
             self.refused.clear();
         }
         self.refused.insert(prefix, now + REFUSAL_BACKOFF);
+    }
+}
+
+/// Rejects a participant, unless discovery has none with security.
+fn reject(participant: &mut Participant, prefix: GuidPrefix) {
+    if let Some(security) = participant.security_mut() {
+        security.reject(prefix);
     }
 }

@@ -134,7 +134,7 @@ impl Security {
     fn expects_any_key(&self, own: EntityId, to: Guid) -> bool {
         let participant = self.parts.participant.lock();
         let theirs = participant.participant(to.prefix);
-        let own = participant.local_endpoint(self.prefix.with(own));
+        let own = participant.endpoints().local(self.prefix.with(own));
         let info = own.and_then(|own| own.security_info);
         theirs.is_some_and(|theirs| theirs.vendor == VendorId::FAST_DDS)
             && own.is_some_and(|own| !own.is_writer())
@@ -171,10 +171,9 @@ impl Security {
             data: keys.iter().map(token).collect(),
         };
         let payload = Bytes::from(message.to_payload());
-        self.parts
-            .participant
-            .lock()
-            .send_key_message(now, to, payload);
+        if let Some(security) = self.parts.participant.lock().security_mut() {
+            security.send_key_message(now, to, payload);
+        }
     }
 
     /// Handles the keys of a peer.

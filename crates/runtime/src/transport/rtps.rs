@@ -61,20 +61,20 @@ impl Transport for RtpsTransport {
     }
 
     fn for_each_endpoint(&self, see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) {
-        for known in self.participant.lock().remote_endpoints() {
+        for known in self.participant.lock().endpoints().remotes() {
             see(&known);
         }
     }
 
     fn for_each_endpoint_on(&self, topic: &str, see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) {
-        for known in self.participant.lock().remote_endpoints_on(topic) {
+        for known in self.participant.lock().endpoints().remotes_on(topic) {
             see(&known);
         }
     }
 
     fn with_endpoint(&self, guid: Guid, see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) -> bool {
         let participant = self.participant.lock();
-        let known = participant.remote_endpoint(guid);
+        let known = participant.endpoints().remote(guid);
         if let Some(known) = &known {
             see(known);
         }

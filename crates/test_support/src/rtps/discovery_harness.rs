@@ -96,7 +96,7 @@ impl DiscoveryHarness {
     /// accepted.
     pub fn accepted_endpoints(&self) -> usize {
         let impersonated = prefix(IMPERSONATED, 0);
-        let endpoints = self.domain.nodes[0].machine.remote_endpoints();
+        let endpoints = self.domain.nodes[0].machine.endpoints().remotes();
         endpoints
             .filter(|e| e.guid().prefix == impersonated)
             .count()

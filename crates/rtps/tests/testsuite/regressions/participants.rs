@@ -327,7 +327,8 @@ fn a_peer_that_restarts_for_ever_leaves_no_state() {
     assert!(machine.participants().count() <= before);
     assert_eq!(
         machine
-            .remote_endpoints()
+            .endpoints()
+            .remotes()
             .filter(|e| e.topic() == "rt/restarting")
             .count(),
         0

@@ -158,7 +158,7 @@ impl Foreign {
 }
 
 fn is_known(harness: &DiscoveryHarness, who: GuidPrefix) -> bool {
-    harness.domain.nodes[0].machine.has_participant(who)
+    harness.domain.nodes[0].machine.participant(who).is_some()
 }
 
 fn told_silent(harness: &DiscoveryHarness) -> usize {
@@ -389,5 +389,5 @@ fn a_participant_without_sedp_readers_defends_its_address() {
     let machine = &harness.domain.nodes[0].machine;
     let data = machine.participant(Foreign::prefix()).expect("not lost");
     assert_eq!(data.metatraffic_unicast, [HERE]);
-    assert!(machine.has_participant(prefix(1, 0)) && HERE != address(1));
+    assert!(machine.participant(prefix(1, 0)).is_some() && HERE != address(1));
 }

@@ -173,7 +173,7 @@ fn endpoints_of_one_host_do_not_keep_those_of_others_out() {
             deliver(&mut domain, from, &packet);
         }
     }
-    assert_eq!(domain.nodes[0].machine.remote_endpoints().count(), 8_192);
+    assert_eq!(domain.nodes[0].machine.endpoints().remotes().count(), 8_192);
     let late = domain.join(config(1, 0));
     let reader = domain.add_reader(late, "rt/chatter", EndpointQos::default());
     domain.run_for(Duration::from_secs(1));
@@ -187,5 +187,5 @@ fn endpoints_of_one_host_do_not_keep_those_of_others_out() {
         full_events(&domain, Table::Endpoints),
         [Some([10, 0, 0, 100])]
     );
-    assert!(domain.nodes[0].machine.remote_endpoints().count() <= 8_192);
+    assert!(domain.nodes[0].machine.endpoints().remotes().count() <= 8_192);
 }

@@ -12,13 +12,13 @@ fn what_one_reader_has_acknowledged_does_not_count_for_another() {
     pair.run_ms(200);
     let (own, far) = (pair.guid(r), pair.guid(other));
     let writer = &pair.writers[w.0].machine;
-    assert!(writer.is_acked_by(own));
-    assert!(!writer.is_acked_by(far));
+    assert!(writer.readers().is_acked_by(own));
+    assert!(!writer.readers().is_acked_by(far));
     let stranger = pair::prefix(7).with(own.entity);
-    assert!(writer.is_acked_by(stranger), "it awaits nothing");
-    assert_eq!(writer.first_unacked(own), Some(SequenceNumber(4)));
-    assert_eq!(writer.first_unacked(far), None);
-    assert_eq!(writer.first_unacked(stranger), None);
+    assert!(writer.readers().is_acked_by(stranger), "it awaits nothing");
+    assert_eq!(writer.readers().first_unacked(own), Some(SequenceNumber(4)));
+    assert_eq!(writer.readers().first_unacked(far), None);
+    assert_eq!(writer.readers().first_unacked(stranger), None);
     let guid = writer.guid();
     let missing = |r: R| pair.readers[r.0].machine.first_missing(guid);
     assert_eq!(missing(r), Some(SequenceNumber(4)));
@@ -158,7 +158,12 @@ fn a_reader_that_refused_a_writer_does_not_block_it_and_receives_nothing() {
     pair.write_many(w, 3);
     pair.run_ms(200);
     assert_eq!(pair.numbers(refusing), [100, 101, 102]);
-    assert!(pair.writers[w.0].machine.is_acked_by(pair.guid(refusing)));
+    assert!(
+        pair.writers[w.0]
+            .machine
+            .readers()
+            .is_acked_by(pair.guid(refusing))
+    );
 }
 
 #[test]

@@ -48,7 +48,7 @@ fn a_directed_write_reaches_one_reader_and_delays_no_other() {
         30
     );
     pair.run_ms(500);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     assert_eq!(pair.writers[w.0].machine.cached_samples(), 0);
     pair.net.log.clear();
     pair.run_ms(10_000);
@@ -79,7 +79,7 @@ fn directed_writes_are_retransmitted_like_others() {
         assert_eq!(pair.numbers(*r), expected);
         assert_eq!(lost(&pair, *r), 0);
     }
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_peer_that_acknowledges_unsent_samples_gains_nothing() {
         .handle_acknack(now, pair::prefix(1), &acknack);
     pair.net.drop_next(1, is_data(1));
     pair.write_many(w, 1);
-    assert!(!pair.writers[w.0].machine.is_acked_by_all());
+    assert!(!pair.writers[w.0].machine.readers().is_acked_by_all());
     pair.run_ms(700);
     assert_eq!(pair.numbers(r), [1]);
 }

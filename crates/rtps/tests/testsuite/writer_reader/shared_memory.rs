@@ -38,7 +38,7 @@ fn four_megabytes_arrive_as_the_same_memory() {
     // The heartbeat behind it is parsed, though the length of the DATA is 0.
     assert_eq!(pair.net.count(is_heartbeat), 1);
     pair.run_ms(500);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn lost_messages_are_retransmitted_whole_and_in_order() {
     assert_eq!(pair.numbers(r), (1..=100).collect::<Vec<_>>());
     assert_eq!(lost(&pair, r), 0);
     assert_eq!(pair.net.count(is_fragment), 0, "repairs are whole too");
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn fragments_of_a_sample_that_came_whole_are_dropped() {
     write_image(&mut pair, w, 100);
     pair.run_ms(500);
     assert_eq!(pair.net.count(asked), 0);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_shared_memory_reader_acknowledges_without_a_request_and_wakes_nothing() {
     for _ in 0..50 {
         pair.write_many(w, 1);
         pair.run_ms(20);
-        assert!(pair.writers[w.0].machine.is_acked_by_all());
+        assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     }
     assert_eq!(pair.numbers(r).len(), 50);
     assert_eq!(pair.net.count(is_request), 0);
@@ -356,7 +356,7 @@ fn a_missing_acknowledgement_is_requested_after_a_second_or_when_waited_for() {
     assert_eq!(pair.net.count(is_request), 0);
     pair.run_ms(11);
     assert_eq!(pair.net.count(is_request), 1);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 
     pair.run_ms(10);
     pair.net.drop_next(1, is_acknack);
@@ -367,7 +367,7 @@ fn a_missing_acknowledgement_is_requested_after_a_second_or_when_waited_for() {
     pair.writers[w.0].machine.request_acks_by(now);
     pair.run_ms(1);
     assert_eq!(pair.net.count(is_request), 2);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     assert_eq!(
         pair.net.deferrable, 1,
         "but not the answer that is waited for"

@@ -36,7 +36,7 @@ fn a_lost_sample_that_expires_blocks_no_reader() {
     pair.write_many(w, 1);
     pair.run_ms(100);
     assert_eq!(pair.numbers(r).last(), Some(&3));
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_sample_that_expires_with_half_its_fragments_lost_blocks_no_reader() {
     pair.write(w, &image(20_000));
     pair.run_ms(400);
     assert_eq!(pair.writers[w.0].machine.stats().expired, 1);
-    assert!(pair.writers[w.0].machine.is_acked_by_all());
+    assert!(pair.writers[w.0].machine.readers().is_acked_by_all());
     pair.write(w, &image(20));
     pair.run_ms(1);
     assert_eq!(pair.numbers(r), [2]);
@@ -226,7 +226,8 @@ fn a_reader_that_acknowledges_nothing_for_two_seconds_is_told_once_and_when_it_g
     let stalled = |pair: &Pair| {
         pair.writers[w.0]
             .machine
-            .stalled_readers()
+            .readers()
+            .stalled()
             .collect::<Vec<_>>()
     };
     assert_eq!(stalled(&pair), [reader]);

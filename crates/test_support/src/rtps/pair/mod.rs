@@ -235,7 +235,10 @@ impl Pair {
         assert!(writer.machine.match_reader(now, config));
         let window = self.windows.entry((writer.node, to));
         let window = window.or_insert_with(RetransmissionWindow::new);
-        writer.machine.share_retransmission_window(prefix, window);
+        writer
+            .machine
+            .readers_mut()
+            .share_retransmission_window(prefix, window);
         self.flush();
     }
 

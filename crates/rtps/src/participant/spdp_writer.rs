@@ -1,0 +1,252 @@
+//! SPDP writer of a participant (RTPS 2.5 §8.5.3.2, SPDPbuiltinParticipantWriter): our own
+//! announcement, where it goes, and the datagrams that carry it.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::discovery::data::{ParticipantData, ProductVersion};
+use crate::discovery::question::Question;
+use crate::discovery::spdp::{self, AnnouncementScope, Announcer};
+use crate::id::{EntityId, GuidPrefix, ProtocolVersion, VendorId};
+use crate::locator::Locator;
+use crate::outbox::Outbox;
+use crate::stats::Tally;
+use crate::time::{Duration, Instant};
+
+use super::peer::Peers;
+use super::same_host_announcement::{Announcement, AnnouncementQueue};
+use super::{ParticipantConfig, ParticipantStats};
+
+/// The largest discovery datagram. IP fragments an announcement that exceeds the
+/// MTU, as with Fast DDS.
+const DATAGRAM_BYTES: usize = 63_000;
+
+/// Announces one participant.
+pub struct SpdpWriter {
+    /// Our announcement.
+    pub(super) data: ParticipantData,
+    pub(super) announcer: Announcer,
+    pub(super) announce_to: Arc<[Locator]>,
+    /// Bound UDP ports of this host, if known.
+    bound_ports: Option<Vec<u16>>,
+    /// Announcements to the participants of this host.
+    pub(super) on_host: AnnouncementQueue,
+}
+
+impl SpdpWriter {
+    pub(super) fn new(now: Instant, config: &ParticipantConfig) -> Self {
+        let data = announcement(config);
+        Self {
+            announcer: Announcer::new(now, &data, announce_period(config)),
+            announce_to: Arc::from(config.announce_to.as_slice()),
+            bound_ports: None,
+            on_host: AnnouncementQueue::new(config.announces_on_host),
+            data,
+        }
+    }
+
+    /// Delays the first announcement, when a peer is about to learn of us without
+    /// it.
+    pub fn delay_first_announcement(&mut self, at: Instant) {
+        self.announcer.start_at(at);
+    }
+
+    /// Whether an announcement is due.
+    pub fn is_announcement_due(&self, now: Instant) -> bool {
+        self.announcer.next_timeout() <= now
+    }
+
+    /// Sets the bound UDP ports of this host; `None` if unknown.
+    ///
+    /// Announcements skip the unbound ports and our own until the next call. A
+    /// process that binds one later announces itself, and is answered.
+    pub fn set_bound_ports(&mut self, ports: Option<Vec<u16>>) {
+        self.bound_ports = ports;
+    }
+
+    /// Builds our announcement again, for the participants of this host and those that
+    /// the owner tells. The next periodic one follows [`Announcer::update`].
+    pub(super) fn rebuild(&mut self, config: &ParticipantConfig) {
+        self.data = announcement(config);
+        let data = &self.data;
+        self.on_host
+            .push(|| Announcement::Participant(data.encode()));
+    }
+
+    /// Announces our announcement anew at once, with a startup burst.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.announcer.restart(now, &self.data);
+    }
+
+    /// Sends the periodic announcement, when due, to the configured locators and to
+    /// those participants that do not listen there.
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        peers: &Peers,
+        stats: &mut ParticipantStats,
+        out: &mut Outbox,
+    ) {
+        if out.is_full() {
+            return;
+        }
+        let is_remote_host = |at: &Locator| at.is_unicast() && !at.is_loopback();
+        let peer_counts = peers.peer_counts(self.announce_to.iter().any(is_remote_host));
+        let Some(scope) = self.announcer.take_due(now, peer_counts) else {
+            return;
+        };
+        stats.announcements_sent.tally();
+        if scope == AnnouncementScope::NetworkPeers {
+            for (prefix, peer) in peers.network_peers() {
+                self.write_announcement(&peer.metatraffic.locators, Some(prefix), None, out);
+            }
+            return;
+        }
+        let targets = self.locators(peers);
+        if scope == AnnouncementScope::UnknownPeers {
+            let strange = targets.iter().filter(|at| !peers.has_peer_at(at));
+            self.announce_at(&strange.copied().collect(), out);
+            return;
+        }
+        self.announce_at(&targets, out);
+        for (prefix, route) in peers.not_listening_at(&targets) {
+            self.write_announcement(&route.locators, Some(prefix), None, out);
+        }
+    }
+
+    fn announce_at(&self, locators: &Arc<[Locator]>, out: &mut Outbox) {
+        if !locators.is_empty() {
+            self.write_announcement(locators, None, None, out);
+        }
+    }
+
+    /// The announcement locators that may have unknown participants: without those
+    /// of same-host peers and unbound ports.
+    fn locators(&self, peers: &Peers) -> Arc<[Locator]> {
+        let is_pointless = |at: &Locator| {
+            at.is_loopback() && (peers.has_same_host_peer_at(at.port) || self.is_unbound(at.port))
+        };
+        if !self.announce_to.iter().any(is_pointless) {
+            return self.announce_to.clone();
+        }
+        let locators = self.announce_to.iter().filter(|at| !is_pointless(at));
+        locators.copied().collect()
+    }
+
+    /// Whether a port of this host is unbound, or only we are bound to it.
+    fn is_unbound(&self, port: u32) -> bool {
+        let Some(bound) = &self.bound_ports else {
+            return false;
+        };
+        let is_ours = |at: &Locator| at.port == port;
+        !bound.iter().any(|at| u32::from(*at) == port)
+            || self.data.metatraffic_unicast.iter().any(is_ours)
+    }
+
+    /// Whether announcements go to this address.
+    pub(super) fn is_static_peer(&self, ip: [u8; 4]) -> bool {
+        let targets = self.announce_to.iter().filter(|at| at.is_unicast());
+        let mut ips = targets.filter_map(|at| at.to_udp_v4());
+        ips.any(|(target, _)| target == ip)
+    }
+
+    pub(super) fn write_announcement(
+        &self,
+        to: &Arc<[Locator]>,
+        destination: Option<GuidPrefix>,
+        question: Option<Question>,
+        out: &mut Outbox,
+    ) {
+        let (payload, sequence) = self.announcer.change();
+        let mut message = out.begin(self.data.prefix, to, DATAGRAM_BYTES);
+        if let Some(prefix) = destination {
+            message.info_destination(prefix);
+        }
+        message.data(&spdp::data_head(sequence), payload);
+        if let Some(question) = question {
+            question.write(&mut message);
+        }
+        message.finish();
+    }
+
+    pub(super) fn write_question(
+        &self,
+        to: &Arc<[Locator]>,
+        prefix: GuidPrefix,
+        question: &Question,
+        out: &mut Outbox,
+    ) {
+        let mut message = out.begin(self.data.prefix, to, DATAGRAM_BYTES);
+        message.info_destination(prefix);
+        question.write(&mut message);
+        message.finish();
+    }
+
+    /// Sends the SPDP dispose to everyone who may know us.
+    pub(super) fn transmit_dispose(&mut self, peers: &Peers, out: &mut Outbox) {
+        let locators = self.locators(peers);
+        self.write_dispose(core::iter::once((None, locators)), out);
+        self.transmit_dispose_to_peers(peers, out);
+    }
+
+    /// Sends the SPDP dispose to the discovered participants.
+    pub(super) fn transmit_dispose_to_peers(&mut self, peers: &Peers, out: &mut Outbox) {
+        let peers = peers.network_peers();
+        let at = peers.map(|(prefix, peer)| (Some(prefix), peer.metatraffic.locators.clone()));
+        self.write_dispose(at, out);
+    }
+
+    pub(super) fn write_dispose(
+        &mut self,
+        to: impl IntoIterator<Item = (Option<GuidPrefix>, Arc<[Locator]>)>,
+        out: &mut Outbox,
+    ) {
+        let guid = self.data.prefix.with(EntityId::PARTICIPANT);
+        let head = spdp::dispose_head(self.announcer.next_dispose_number(), guid);
+        let payload = ParticipantData::encode_key(self.data.prefix);
+        for (destination, to) in to.into_iter().filter(|(_, to)| !to.is_empty()) {
+            let mut message = out.begin(self.data.prefix, &to, DATAGRAM_BYTES);
+            if let Some(prefix) = destination {
+                message.info_destination(prefix);
+            }
+            message.data(&head, &payload);
+            message.finish();
+        }
+    }
+}
+
+/// At least four announcements per lease, so that single losses do not end it.
+fn announce_period(config: &ParticipantConfig) -> Duration {
+    config.announce_period.min(config.lease.half().half())
+}
+
+/// Our announcement.
+fn announcement(config: &ParticipantConfig) -> ParticipantData {
+    ParticipantData {
+        prefix: config.prefix,
+        version: ProtocolVersion::OURS,
+        vendor: VendorId::PTEROS,
+        product: Some(ProductVersion::OURS),
+        domain_id: Some(config.domain_id),
+        domain_tag: None,
+        builtin_endpoints: match config.security {
+            None => spdp::OUR_ENDPOINTS,
+            Some(_) => spdp::OUR_SECURED_ENDPOINTS,
+        },
+        builtin_qos: 0,
+        metatraffic_unicast: config.metatraffic_unicast.clone(),
+        metatraffic_multicast: config.metatraffic_multicast.clone(),
+        default_unicast: config.default_unicast.clone(),
+        default_multicast: Vec::new(),
+        lease: config.lease,
+        manual_liveliness_count: 0,
+        user_data: config.user_data.clone(),
+        entity_name: config.entity_name.clone(),
+        properties: config.properties.clone(),
+        expects_inline_qos: false,
+        security_tokens: match &config.security {
+            None => Vec::new(),
+            Some(security) => security.tokens.clone(),
+        },
+    }
+}
