@@ -322,7 +322,18 @@ impl GraphWorld {
                 self.add_reader(process, self.with_random_extensions(spec, false))
             })
             .collect();
+        let received = || -> u64 {
+            let model = self.model.lock();
+            let counts = joined.iter().map(|r| model.readers[*r].endpoint.counts());
+            counts.map(|counts| counts.received).sum()
+        };
         self.sim.run_until(self.sim.now() + 3 * SECOND);
+        // A flow controller may need longer for a large history (seed 1003000005).
+        let mut before = 0;
+        while self.plan.flow_controlled && !self.sim.has_failed() && received() > before {
+            before = received();
+            self.sim.run_until(self.sim.now() + SECOND);
+        }
         if self.sim.has_failed() {
             return Vec::new();
         }
