@@ -1,7 +1,7 @@
 //! QoS profiles with rmw's values (rmw `types.h`, `qos_profiles.h`).
 
 use pteros_rcl::parameter::QosPolicyKind;
-use pteros_rcl::rmw_qos::{DURATION_BEST_AVAILABLE, RmwQosProfile};
+use pteros_rcl::rmw_qos::RmwQosProfile;
 use pteros_runtime::qos::QosProfile;
 use pteros_runtime::rtps::qos::EndpointQos;
 use pyo3::exceptions::PyValueError;
@@ -30,21 +30,6 @@ pub(crate) struct Profile {
     liveliness: u32,
     liveliness_lease_duration: i64,
     avoid_ros_namespace_conventions: bool,
-}
-
-/// A profile of rmw's header by history, depth, reliability, durability.
-const fn profile(history: u32, depth: usize, reliability: u32, durability: u32) -> Profile {
-    Profile {
-        history,
-        depth,
-        reliability,
-        durability,
-        lifespan: 0,
-        deadline: 0,
-        liveliness: 0,
-        liveliness_lease_duration: 0,
-        avoid_ros_namespace_conventions: false,
-    }
 }
 
 #[pymethods]
@@ -92,37 +77,6 @@ impl Profile {
             self.avoid_ros_namespace_conventions,
         )?;
         Ok(values)
-    }
-
-    /// One of rmw's and rcl's profiles.
-    #[staticmethod]
-    fn predefined(name: &str) -> PyResult<Self> {
-        Ok(match name {
-            "qos_profile_sensor_data" => profile(1, 5, 2, 2),
-            "qos_profile_default" | "qos_profile_services_default" => profile(1, 10, 1, 2),
-            "qos_profile_system_default" => profile(0, 0, 0, 0),
-            "qos_profile_unknown" => Profile {
-                liveliness: 4,
-                ..profile(3, 0, 3, 3)
-            },
-            "qos_profile_parameters" | "qos_profile_parameter_events" => profile(1, 1000, 1, 2),
-            "qos_profile_best_available" => Profile {
-                deadline: DURATION_BEST_AVAILABLE,
-                liveliness: 5,
-                liveliness_lease_duration: DURATION_BEST_AVAILABLE,
-                ..profile(1, 10, 4, 4)
-            },
-            "qos_profile_rosout_default" => Profile {
-                lifespan: 10_000_000_000,
-                ..profile(1, 1000, 1, 1)
-            },
-            "qos_profile_action_status_default" => profile(1, 1, 1, 1),
-            other => {
-                return Err(PyValueError::new_err(format!(
-                    "there is no QoS profile {other:?}; see rclpy.qos.QoSPresetProfiles"
-                )));
-            }
-        })
     }
 
     fn __repr__(&self) -> String {

@@ -103,13 +103,6 @@ class rmw_qos_profile_t:
     ) -> None: ...
     def to_dict(self) -> dict[str, Any]:
         """All nine values by the names above."""
-    @staticmethod
-    def predefined(name: str) -> rmw_qos_profile_t:
-        """One of "qos_profile_sensor_data", "qos_profile_default",
-        "qos_profile_system_default", "qos_profile_services_default",
-        "qos_profile_unknown", "qos_profile_parameters", "qos_profile_parameter_events",
-        "qos_profile_best_available", "qos_profile_rosout_default",
-        "qos_profile_action_status_default". ValueError for others."""
     def __eq__(self, other: object) -> bool: ...
 
 def qos_policy_parameter(profile: rmw_qos_profile_t, policy: str) -> Any:
