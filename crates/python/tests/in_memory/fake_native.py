@@ -78,10 +78,6 @@ class rmw_qos_profile_t:
     def to_dict(self):
         return {name: getattr(self, name) for name in self._names}
 
-    @staticmethod
-    def predefined(name):
-        return rmw_qos_profile_t()
-
 
 class Handle:
     _users = 0

@@ -38,8 +38,8 @@ def event_text(event_handler: BaseEventHandler, context: LaunchContext) -> str:
     return f'on event {kind}{of}'
 
 
-class RegisterEventHandler(Action):
-    """Registers an event handler."""
+class EventHandlerAction(Action):
+    """Base of the actions on an event handler."""
 
     def __init__(self, event_handler: BaseEventHandler, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -50,15 +50,19 @@ class RegisterEventHandler(Action):
         """The handler."""
         return self.__event_handler
 
+
+class RegisterEventHandler(EventHandlerAction):
+    """Registers an event handler."""
+
     def execute(self, context: LaunchContext) -> None:
         """Register it."""
         plan = context.plan
         if plan is None:
-            context.register_event_handler(self.__event_handler)
+            context.register_event_handler(self.event_handler)
             return
-        text = event_text(self.__event_handler, context)
-        step = plan.add('on_event', text, event=type(self.__event_handler).__name__)
-        _, known = self.__event_handler.describe()
+        text = event_text(self.event_handler, context)
+        step = plan.add('on_event', text, event=type(self.event_handler).__name__)
+        _, known = self.event_handler.describe()
         known = normalize_to_list_of_entities(known)
         if known:
             plan.add_later(step, known)
@@ -69,5 +73,5 @@ class RegisterEventHandler(Action):
         self,
     ) -> List[Tuple[str, Iterable[LaunchDescriptionEntity]]]:
         """Return the entities of the handler."""
-        text, known = self.__event_handler.describe()
+        text, known = self.event_handler.describe()
         return [(text, normalize_to_list_of_entities(known))] if known else []

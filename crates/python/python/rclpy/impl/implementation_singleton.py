@@ -102,9 +102,8 @@ class rmw_qos_profile_t:
     @staticmethod
     def predefined(name: str) -> rmw_qos_profile_t:
         """Return the preset with a name such as ``qos_profile_default``."""
-        profile = rmw_qos_profile_t()
-        profile._native_handle = _native.rmw_qos_profile_t.predefined(name)
-        return profile
+        import rclpy.qos
+        return getattr(rclpy.qos, name).get_c_qos_profile()
 
 
 def _qos(profile: Any) -> Any:
