@@ -6,7 +6,7 @@ use super::ARRIVALS_PER_POLL;
 use crate::peers::Peers;
 use crate::undeclared_publishers::UndeclaredPublishers;
 
-/// What tokens announce.
+/// The remote nodes and endpoints that tokens announce.
 pub struct Discovery {
     pub peers: Peers,
     pub undeclared: UndeclaredPublishers,

@@ -3,9 +3,9 @@
 //! Liveliness tokens provide discovery ([`crate::peers`]), the inbox provides samples,
 //! requests and replies. Gaps of sequence numbers show losses.
 //!
-//! `state` is what the lock protects: `discovery` of remote endpoints, `reception` of their
-//! data (`early` data waits for a token, `held` data for a KEEP_ALL reader), and
-//! `publishing` to readers and clients.
+//! The lock protects `state`: `discovery` of remote endpoints, `reception` of their data,
+//! and `publishing` to readers and clients. `early` data waits for a token, `held` data for
+//! a KEEP_ALL reader.
 
 mod discovery;
 mod early;

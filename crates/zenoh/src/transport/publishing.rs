@@ -38,7 +38,7 @@ impl Publishing {
         self.are_readers_stale = true;
     }
 
-    /// Reports that a local writer is wanted whoever reads it.
+    /// Reports that a local writer is wanted, also without readers.
     pub fn want(&mut self, writer: Guid) {
         self.wanted.push(TransportEvent::WriterWanted {
             writer,
