@@ -45,7 +45,7 @@ pub struct RmwQosProfile {
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("QoS policy {policy} has no usable value: {value}")]
 pub struct UnusableQosValue {
-    /// The policy.
+    /// Such as `history`.
     pub policy: &'static str,
     /// Its number.
     pub value: u32,
