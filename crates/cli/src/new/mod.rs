@@ -222,7 +222,7 @@ fn check_name(what: &str, name: &str) -> Result<()> {
             name.len()
         );
     }
-    if RESERVED.contains(&name) {
+    if RESERVED.split(' ').any(|word| word == name) {
         bail!("'{name}' is reserved by Cargo or Rust; choose another {what} name, as {name}_node");
     }
     Ok(())
@@ -253,68 +253,10 @@ fn check_is_free(cli: &CliContext, name: &str) -> Result<()> {
 const NAME_LENGTH_MAX: usize = 100;
 /// Names that Cargo refuses for packages or programs: keywords of Rust, crates that come
 /// with it, and folders of a build. The last is the crate that the package uses.
-const RESERVED: [&str; 60] = [
-    "abstract",
-    "as",
-    "async",
-    "await",
-    "become",
-    "box",
-    "break",
-    "const",
-    "continue",
-    "crate",
-    "do",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "fn",
-    "for",
-    "gen",
-    "if",
-    "impl",
-    "in",
-    "let",
-    "loop",
-    "macro",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "override",
-    "priv",
-    "pub",
-    "ref",
-    "return",
-    "self",
-    "static",
-    "struct",
-    "super",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "unsafe",
-    "unsized",
-    "use",
-    "virtual",
-    "where",
-    "while",
-    "yield",
-    "alloc",
-    "core",
-    "std",
-    "test",
-    "build",
-    "deps",
-    "examples",
-    "incremental",
-    "pteros",
-];
+const RESERVED: &str = "abstract as async await become box break const continue crate do dyn else enum extern \
+    false final fn for gen if impl in let loop macro match mod move mut override priv pub \
+    ref return self static struct super trait true try type typeof unsafe unsized use \
+    virtual where while yield alloc core std test build deps examples incremental pteros";
 
 /// `my_robot` as `MyRobot`.
 fn type_name(name: &str) -> String {
