@@ -148,32 +148,18 @@ fn set_own_nice(nice: i32) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
-
-    fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("pteros-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir(&folder).unwrap();
-        folder
-    }
-
-    fn file(folder: &Path, name: &str) -> PathBuf {
-        let path = folder.join(name);
-        std::fs::write(&path, [7; 5000]).unwrap();
-        path
-    }
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn a_file_that_cannot_be_compressed_is_the_error_at_the_end() {
-        let folder = folder("compression-error");
+        let folder = Folder::new("compression-error");
         let queue = CompressionQueue::new(0);
         queue.push(folder.join("missing"));
-        queue.push(file(&folder, "a"));
+        queue.push(folder.write("a", &[7; 5000]));
         queue.close();
         queue.compress_all();
         let error = queue.finish().unwrap_err().to_string();
         assert!(error.contains("missing"), "{error}");
         assert!(folder.join("a.zstd").exists());
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -58,13 +58,11 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn a_compression_that_fails_leaves_the_file_alone() {
-        let name = format!("pteros-compression-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir(&folder).unwrap();
+        let folder = Folder::new("compression");
         let file = folder.join("a.mcap");
         // A folder opens like a file, and reading it fails.
         std::fs::create_dir(&file).unwrap();
@@ -79,6 +77,5 @@ mod tests {
         std::fs::write(&file, [7; 5000]).unwrap();
         assert_eq!(compress_file(&file).unwrap(), folder.join("a.mcap.zstd"));
         assert_eq!(names(), ["a.mcap.zstd"]);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

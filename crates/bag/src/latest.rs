@@ -140,6 +140,7 @@ mod tests {
     use crate::reader::MessageFilter;
     use crate::topic::BagTopic;
     use crate::writer::{BagOptions, BagWriter};
+    use pteros_test_support::folder::Folder;
 
     /// Finds the latest messages by reading forward from the start of the bag.
     fn by_reading_forward(
@@ -172,9 +173,7 @@ mod tests {
     /// Chunks and files overlap in time, in both orders.
     #[test]
     fn reading_backwards_gives_the_same_as_reading_forward() {
-        let name = format!("pteros-latest-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&folder);
+        let folder = Folder::absent("latest");
         let options = BagOptions {
             chunk_bytes: 300,
             split_bytes: Some(4000),
@@ -221,6 +220,5 @@ mod tests {
             }
         }
         assert_eq!(most, 8);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -509,6 +509,7 @@ mod sync_tests;
 mod tests {
     use super::*;
     use crate::writer::BagOptions;
+    use pteros_test_support::folder::Folder;
 
     pub(super) fn message(sequence: i64) -> Received {
         Received {
@@ -531,13 +532,6 @@ mod tests {
         })
     }
 
-    pub(super) fn folder(test: &str) -> std::path::PathBuf {
-        let name = format!("pteros-message-cache-{test}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&folder);
-        folder
-    }
-
     pub(super) fn topic() -> BagTopic {
         BagTopic {
             name: "/t".into(),
@@ -549,7 +543,7 @@ mod tests {
 
     #[test]
     fn a_snapshot_has_the_latest_messages_and_the_others_are_counted() {
-        let folder = folder("snapshot");
+        let folder = Folder::absent("snapshot");
         let cache = cache(1 << 20, 16_000, true);
         cache.add_topic(topic());
         for sequence in 1..=500 {
@@ -571,7 +565,6 @@ mod tests {
         let mut reader = crate::BagReader::open(&folder).unwrap();
         let last = reader.messages(Default::default()).last().unwrap();
         assert_eq!(last.log_time, 1500);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
@@ -592,7 +585,7 @@ mod tests {
     /// it.
     #[test]
     fn a_file_begins_with_the_latched_messages_before_the_split() {
-        let folder = folder("transient_local");
+        let folder = Folder::absent("transient_local");
         let cache = cache(1 << 20, 1 << 20, false);
         let qos = pteros::QosProfile::default().keep_last(1).transient_local();
         cache.add_topic(BagTopic {
@@ -615,12 +608,11 @@ mod tests {
         let messages = reader.messages(Default::default());
         let found: Vec<_> = messages.map(|one| (one.file, one.payload[0])).collect();
         assert_eq!(found, [(0, 1), (1, 1), (1, 2)]);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
     fn memory_of_large_messages_is_used_again_and_has_a_limit() {
-        let folder = folder("memory");
+        let folder = Folder::absent("memory");
         let cache = cache(1000, 100 << 20, false);
         cache.add_topic(topic());
         let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
@@ -634,14 +626,13 @@ mod tests {
         cache.receive(message(7), &image);
         let left = cache.output.lock().free_bytes;
         assert!(left + (4 << 20) <= kept, "{left} of {kept} are left");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     /// The writer thread runs only after everything was received, as with the slowest
     /// disk.
     #[test]
     fn a_full_buffer_drops_and_counts_and_nothing_else_is_lost() {
-        let folder = folder("full");
+        let folder = Folder::absent("full");
         let cache = cache(1000, 5000, false);
         cache.add_topic(topic());
         for sequence in 1..=100 {
@@ -663,6 +654,5 @@ mod tests {
             account.written + account.lost_buffer + left
         );
         assert_eq!(metadata.message_count, account.written);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

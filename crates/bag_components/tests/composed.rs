@@ -4,7 +4,7 @@
     reason = "tests wait for other threads with a deadline"
 )]
 
-use std::path::PathBuf;
+use pteros_test_support::folder::Folder;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -41,8 +41,7 @@ fn what_a_component_publishes_is_recorded_in_its_process_and_played_again() {
     let numbers = camera
         .create_publisher::<Int32>("/numbers".keep_last(100))
         .unwrap();
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("composed");
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = Folder::absent("composed");
     let uri = Parameter::new("storage.uri", folder.to_str().unwrap());
     let topics = Parameter::new("record.topics", vec!["numbers".to_owned()]);
     let recorder = Recorder::new(&context, options(vec![uri.clone(), topics])).unwrap();
@@ -100,8 +99,7 @@ fn the_longest_durations_of_parameters_are_waited_for() {
     let numbers = robot
         .create_publisher::<Int32>("/numbers".keep_last(10))
         .unwrap();
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("longest");
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = Folder::absent("longest");
     let uri = Parameter::new("storage.uri", folder.to_str().unwrap());
     let longest = |names: &[&str]| -> Vec<Parameter> {
         let units = names.iter().flat_map(|name| {

@@ -60,11 +60,11 @@ pteros::msg::debug_as_display!(LibraryError);
 
 /// Error of a component that is not loaded.
 #[derive(Error)]
+#[allow(missing_docs, reason = "the names without a comment say it all")]
 pub enum LoadError {
     /// No index lists the package.
     #[error("package \"{package}\" has no components in {searched}; known are: {known}")]
     UnknownPackage {
-        /// The package.
         package: String,
         /// The searched places.
         searched: String,
@@ -74,9 +74,7 @@ pub enum LoadError {
     /// The package has no such component class.
     #[error("package \"{package}\" has no component \"{class}\"; it has: {known}")]
     UnknownClass {
-        /// The package.
         package: String,
-        /// The class.
         class: String,
         /// The known classes.
         known: String,
@@ -86,11 +84,8 @@ pub enum LoadError {
         "component \"{class}\" of package \"{package}\" is C++ (rclcpp_components, {}), which only rclcpp's containers load; start one beside this: ros2 run rclcpp_components component_container", library.display()
     )]
     Cpp {
-        /// The package.
         package: String,
-        /// The class.
         class: String,
-        /// Its library.
         library: PathBuf,
     },
     /// Its library cannot be used.
@@ -99,7 +94,6 @@ pub enum LoadError {
     /// A remap rule is invalid.
     #[error("load component \"{class}\": {source}")]
     Remap {
-        /// The class.
         class: String,
         /// The error of the rule.
         source: Box<ArgumentsError>,
@@ -107,9 +101,7 @@ pub enum LoadError {
     /// A parameter or an extra argument is invalid.
     #[error("load component \"{class}\": {argument}: {reason}")]
     Argument {
-        /// The class.
         class: String,
-        /// The argument.
         argument: String,
         /// The error, and the correct form.
         reason: String,
@@ -117,7 +109,6 @@ pub enum LoadError {
     /// Its constructor returned an error.
     #[error("component \"{class}\": its constructor failed: {reason}")]
     Constructor {
-        /// The class.
         class: String,
         /// The error that the component returned.
         reason: String,
@@ -125,7 +116,6 @@ pub enum LoadError {
     /// Its constructor panicked.
     #[error("component \"{class}\": its constructor panicked: {message}; it is not loaded")]
     Panicked {
-        /// The class.
         class: String,
         /// The message of the panic.
         message: String,
@@ -135,7 +125,6 @@ pub enum LoadError {
         "component \"{class}\": its constructor did not return within {timeout:?}; a late result is dropped. Correct the constructor, or start the container with a longer --load-timeout"
     )]
     TimedOut {
-        /// The class.
         class: String,
         /// The load timeout.
         timeout: Duration,
@@ -145,7 +134,6 @@ pub enum LoadError {
         "component \"{class}\": {running} constructors are running already, the largest number; load it when they are done, or restart the container if they hang"
     )]
     Busy {
-        /// The class.
         class: String,
         /// Number of running constructors.
         running: usize,

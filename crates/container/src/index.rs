@@ -42,7 +42,7 @@ pub enum ComponentOrigin {
 /// A component that an index lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ComponentEntry {
-    /// Its package.
+    /// The package that the entry is of, without a path.
     pub package: String,
     /// Its class, `package::Class`.
     pub class: String,

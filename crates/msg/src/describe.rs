@@ -111,24 +111,18 @@ pub struct FieldType {
 }
 
 /// Element types and collection offsets of [`FieldType::type_id`].
+#[allow(missing_docs, reason = "the names without a comment say it all")]
 pub mod type_id {
     /// A message type, named by `nested_type_name`.
     pub const NESTED: u8 = 1;
-    /// `int8`.
     pub const INT8: u8 = 2;
     /// `uint8`, also `.msg` `char`.
     pub const UINT8: u8 = 3;
-    /// `int16`.
     pub const INT16: u8 = 4;
-    /// `uint16`.
     pub const UINT16: u8 = 5;
-    /// `int32`.
     pub const INT32: u8 = 6;
-    /// `uint32`.
     pub const UINT32: u8 = 7;
-    /// `int64`.
     pub const INT64: u8 = 8;
-    /// `uint64`.
     pub const UINT64: u8 = 9;
     /// `float32`.
     pub const FLOAT: u8 = 10;
@@ -136,7 +130,6 @@ pub mod type_id {
     pub const DOUBLE: u8 = 11;
     /// `bool`.
     pub const BOOLEAN: u8 = 15;
-    /// `byte`.
     pub const BYTE: u8 = 16;
     /// Unbounded `string`.
     pub const STRING: u8 = 17;

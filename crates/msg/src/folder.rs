@@ -157,39 +157,17 @@ fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, FolderError> {
 mod tests {
     use super::*;
     use alloc::format;
-
-    /// A folder of its own per test, removed at the end.
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("pteros-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            Self(path)
-        }
-
-        fn write(&self, file: &str, text: &str) {
-            let path = self.0.join(file);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn both_layouts_are_found() {
-        let scratch = Scratch::new("layouts");
+        let scratch = Folder::absent("layouts");
         scratch.write("share/a_msgs/msg/A.msg", "int8 a");
         scratch.write("share/a_msgs/msg/A.idl", "not ours");
         scratch.write("b_msgs/srv/B.srv", "---");
         scratch.write("b_msgs/README.md", "");
         let mut library = InterfaceLibrary::new();
-        assert_eq!(library.load_folder(&scratch.0).unwrap(), 2);
+        assert_eq!(library.load_folder(&scratch).unwrap(), 2);
         assert_eq!(
             library.names().collect::<Vec<_>>(),
             ["a_msgs/msg/A", "b_msgs/srv/B"]
@@ -201,13 +179,13 @@ mod tests {
         );
         scratch.write("interfaces/action/Go.action", "---\n---");
         let mut library = InterfaceLibrary::new();
-        library.load_folder(&scratch.0.join("interfaces")).unwrap();
+        library.load_folder(&scratch.join("interfaces")).unwrap();
         assert_eq!(library.names().collect::<Vec<_>>(), ["my_pkg/action/Go"]);
     }
 
     #[test]
     fn packages_at_any_depth_are_found_as_colcon_finds_them() {
-        let scratch = Scratch::new("depth");
+        let scratch = Folder::absent("depth");
         for (file, text) in [
             (
                 "arm/core/package.xml",
@@ -233,9 +211,9 @@ mod tests {
         ] {
             scratch.write(file, text);
         }
-        std::os::unix::fs::symlink(&scratch.0, scratch.0.join("loop")).unwrap();
+        std::os::unix::fs::symlink(&scratch, scratch.join("loop")).unwrap();
         let mut library = InterfaceLibrary::new();
-        library.load_folder(&scratch.0).unwrap();
+        library.load_folder(&scratch).unwrap();
         let expected = [
             "a_msgs/msg/A",
             "deep_msgs/msg/Deep",
@@ -244,8 +222,8 @@ mod tests {
         ];
         assert_eq!(library.names().collect::<Vec<_>>(), expected);
         assert_eq!(library.text("near_msgs/Near"), Some("int8 near"));
-        let mut folders = PackageFolders::of(&scratch.0);
-        let deep = scratch.0.join("arm/interfaces/deep-msgs");
+        let mut folders = PackageFolders::of(&scratch);
+        let deep = scratch.join("arm/interfaces/deep-msgs");
         assert_eq!(folders.find("deep_msgs"), Some(deep));
         for package in ["inner_msgs", "off_msgs", "git_msgs", "mails", "..", "none"] {
             assert_eq!(folders.find(package), None, "{package}");
@@ -258,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_package_has_the_name_that_its_manifest_states() {
-        let scratch = Scratch::new("declared");
+        let scratch = Folder::absent("declared");
         for (file, text) in [
             // Another name than the folder's, directly below and deeper.
             ("old_msgs/package.xml", "<name>new_msgs</name>"),
@@ -300,8 +278,8 @@ mod tests {
             "other/msg/Other",
             "shared_msgs/msg/Shared",
         ];
-        assert_eq!(names_in(&scratch.0), expected);
-        let mut folders = PackageFolders::of(&scratch.0);
+        assert_eq!(names_in(&scratch), expected);
+        let mut folders = PackageFolders::of(&scratch);
         assert_eq!(folders.find("old_msgs"), None);
         assert_eq!(folders.find("interfaces"), None);
         for (folder, name) in [
@@ -317,18 +295,18 @@ mod tests {
             ("bare/msg/..", "bare/msg/Bare"),
             ("a/hand/interfaces/msg/..", "hand_node/msg/Hand"),
         ] {
-            assert_eq!(names_in(&scratch.0.join(folder)), [name], "{folder}");
+            assert_eq!(names_in(&scratch.join(folder)), [name], "{folder}");
         }
     }
 
     #[test]
     fn overlays_win_and_missing_prefixes_do_not_matter() {
-        let scratch = Scratch::new("overlay");
+        let scratch = Folder::absent("overlay");
         scratch.write("base/share/a_msgs/msg/A.msg", "int8 old");
         scratch.write("base/share/a_msgs/msg/B.msg", "int8 b");
         scratch.write("over/share/a_msgs/msg/A.msg", "int8 new");
         let mut library = InterfaceLibrary::new();
-        let prefixes = ["over", "nowhere", "base"].map(|name| scratch.0.join(name));
+        let prefixes = ["over", "nowhere", "base"].map(|name| scratch.join(name));
         library.load_prefixes(prefixes).unwrap();
         assert_eq!(library.text("a_msgs/A"), Some("int8 new"));
         assert_eq!(library.len(), 2);
@@ -336,14 +314,14 @@ mod tests {
 
     #[test]
     fn an_unreadable_file_is_reported_when_it_is_used() {
-        let scratch = Scratch::new("unreadable");
+        let scratch = Folder::absent("unreadable");
         scratch.write("a_msgs/msg/A.msg", "");
         scratch.write("a_msgs/msg/B.msg", "int8 b");
         scratch.write("a_msgs/msg/C.msg", "A a");
         scratch.write("a_msgs/msg/D.msg/a folder", "");
-        fs::write(scratch.0.join("a_msgs/msg/A.msg"), [0xff, 0xfe]).unwrap();
+        fs::write(scratch.join("a_msgs/msg/A.msg"), [0xff, 0xfe]).unwrap();
         let mut library = InterfaceLibrary::new();
-        assert_eq!(library.load_folder(&scratch.0).unwrap(), 4);
+        assert_eq!(library.load_folder(&scratch).unwrap(), 4);
         assert!(library.describe("a_msgs/msg/B").is_ok());
         assert_eq!(library.text("a_msgs/msg/A"), None);
         for (name, file) in [("A", "A.msg"), ("C", "A.msg"), ("D", "D.msg")] {

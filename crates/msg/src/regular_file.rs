@@ -148,6 +148,7 @@ fn refuse_other(metadata: &std::fs::Metadata) -> io::Result<()> {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn a_missing_file_names_a_close_one_of_its_folder() {
@@ -183,9 +184,7 @@ mod tests {
 
     #[test]
     fn what_is_no_regular_file_is_refused_at_once() {
-        let folder =
-            std::env::temp_dir().join(alloc::format!("pteros-file-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new("file");
         let fifo = folder.join("fifo");
         let made = std::process::Command::new("mkfifo").arg(&fifo).status();
         assert!(made.unwrap().success());
@@ -198,7 +197,7 @@ mod tests {
         assert_eq!(read_text(&link, 3).unwrap(), "abc");
         for (path, says) in [
             (fifo.as_path(), "a FIFO"),
-            (folder.as_path(), "a folder"),
+            (folder.path(), "a folder"),
             (socket.as_path(), "a socket"),
             (Path::new("/dev/zero"), "a device"),
             (text.as_path(), "more than 2 bytes"),
@@ -209,6 +208,5 @@ mod tests {
         std::fs::write(&text, [b'a', 0xff]).unwrap();
         let error = read_text(&text, 9).unwrap_err().to_string();
         assert!(error.contains("byte 1 is not UTF-8"), "{error}");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

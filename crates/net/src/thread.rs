@@ -68,7 +68,7 @@ pub enum ThreadError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The CPUs.
+    /// `sched_setaffinity`.
     Cpus {
         /// The requested one.
         cpus: CpuList,

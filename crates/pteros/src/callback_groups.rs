@@ -51,7 +51,7 @@ pub struct CallbackGroup {
 }
 
 impl CallbackGroup {
-    /// Type of the group.
+    /// Whether its callbacks exclude each other or run in parallel.
     pub fn group_type(&self) -> CallbackGroupType {
         self.core.group_type()
     }

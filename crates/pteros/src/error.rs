@@ -28,7 +28,7 @@ pub enum ExecutorError {
     /// The entity is in a wait set or a static executor already.
     #[error("{entity} is already in a wait set; remove it from there, or add it once")]
     InWaitSet {
-        /// The entity.
+        /// Its kind and name.
         entity: String,
     },
     /// A chain is empty, has a callback twice, or is one too many.

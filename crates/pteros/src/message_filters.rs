@@ -179,7 +179,7 @@ impl<T: SubscriptionMessage + Stamped> Subscriber<T> {
         })
     }
 
-    /// The subscription.
+    /// The subscription whose messages it passes on.
     pub fn subscription(&self) -> &Subscription<T> {
         &self.subscription
     }

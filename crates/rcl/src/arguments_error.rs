@@ -6,11 +6,11 @@ use pteros_runtime::thread::ThreadSettingError;
 
 /// Why the command line, or a file that it names, is invalid.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the names without a comment say it all")]
 pub enum ArgumentsError {
     /// An unknown ROS argument.
     #[error("--ros-args: {argument:?} is not a ROS argument; {hint}")]
     Unknown {
-        /// The argument.
         argument: String,
         /// The remedy.
         hint: String,
@@ -18,7 +18,6 @@ pub enum ArgumentsError {
     /// A flag at the end without its value.
     #[error("--ros-args: {flag} needs a value after it: {expected}")]
     MissingValue {
-        /// The flag.
         flag: String,
         /// The form of the value.
         expected: &'static str,
@@ -26,7 +25,6 @@ pub enum ArgumentsError {
     /// A value that its flag does not accept.
     #[error("--ros-args: {flag} {value:?}: {reason}; {hint}")]
     InvalidValue {
-        /// The flag.
         flag: String,
         /// The value as given.
         value: String,
@@ -38,7 +36,6 @@ pub enum ArgumentsError {
     /// An invalid priority or CPU list.
     #[error("--ros-args: {flag}: {source}")]
     InvalidThreadSetting {
-        /// The flag.
         flag: String,
         /// The value, and what is wrong with it.
         source: ThreadSettingError,
@@ -46,7 +43,6 @@ pub enum ArgumentsError {
     /// An invalid name within a value.
     #[error("--ros-args: {flag} {value:?}: {source}")]
     InvalidName {
-        /// The flag.
         flag: String,
         /// The value as given.
         value: String,
@@ -59,7 +55,6 @@ pub enum ArgumentsError {
     Invalid {
         /// The file with line and column, or the argument.
         location: String,
-        /// The problem.
         problem: String,
         /// The remedy.
         hint: &'static str,

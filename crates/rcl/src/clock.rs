@@ -67,7 +67,7 @@ pub enum FirstTime {
     IsAJump,
 }
 
-/// A timer of a clock.
+/// What a clock tells its timers about its time.
 pub trait ClockTimer: Send + Sync {
     /// Restarts the period. A stopped timer stays stopped.
     fn restart(&self);
@@ -99,7 +99,7 @@ pub struct RosClock<C> {
 /// A jump that is not made yet.
 #[must_use = "the clock keeps its time until the jump is committed"]
 pub struct PendingJump<C> {
-    /// The jump.
+    /// Old and new time, for the callbacks.
     pub jump: TimeJump,
     /// The callbacks whose thresholds it exceeds, in the order of their registration.
     pub callbacks: Vec<C>,

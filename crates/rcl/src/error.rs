@@ -94,15 +94,14 @@ pteros_msg::debug_as_display!(ContextError);
 
 /// Why a node, or an entity of a node, could not be created or changed.
 #[derive(Error)]
+#[allow(missing_docs, reason = "the names without a comment say it all")]
 pub enum CreateError {
     /// The library of a service's types does not define introspection events.
     #[error(
         "service \"{service}\": type {service_type} has no event type: service_msgs/msg/ServiceEventInfo is not among the definitions; load the package service_msgs, or merge pteros::interfaces::library()"
     )]
     NoEventType {
-        /// The service.
         service: String,
-        /// Its type.
         service_type: String,
     },
     /// The topic's name is invalid, after remapping.
@@ -111,7 +110,6 @@ pub enum CreateError {
     /// The QoS profile contradicts itself.
     #[error("topic \"{topic}\": {source}")]
     Qos {
-        /// The topic.
         topic: String,
         /// Which policy.
         #[source]
@@ -120,7 +118,6 @@ pub enum CreateError {
     /// A QoS override parameter, or the resulting profile, was refused.
     #[error("topic \"{topic}\": QoS overrides: {reason}")]
     QosOverrides {
-        /// The topic.
         topic: String,
         /// Which parameter, and why.
         reason: String,
@@ -128,7 +125,6 @@ pub enum CreateError {
     /// The runtime refused the endpoint.
     #[error("topic \"{topic}\": {source}")]
     Endpoint {
-        /// The topic.
         topic: String,
         /// Why.
         #[source]
@@ -137,7 +133,6 @@ pub enum CreateError {
     /// The runtime refused a client or a server.
     #[error("service \"{service}\": {source}")]
     Service {
-        /// The service.
         service: String,
         /// Why.
         #[source]
@@ -153,14 +148,10 @@ pub enum CreateError {
     #[error(
         "topic \"{topic}\": a subscription group runs its callbacks in order and awaits none; give it a plain callback, which may spawn a future"
     )]
-    AsyncInGroup {
-        /// The topic.
-        topic: String,
-    },
+    AsyncInGroup { topic: String },
     /// The QoS of an existing endpoint was not changed.
     #[error("topic \"{topic}\": {source}")]
     QosChange {
-        /// The topic.
         topic: String,
         /// Which policies, and what to do.
         #[source]
@@ -189,7 +180,6 @@ pub enum CreateError {
     /// A service or timer that is created with the node failed.
     #[error("node \"{node}\": {source}")]
     Part {
-        /// The node.
         node: String,
         /// Why.
         #[source]

@@ -113,7 +113,7 @@ pub struct TopicInfo {
     pub types: Vec<String>,
 }
 
-/// The kind of an endpoint.
+/// Which side of a topic an endpoint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndpointKind {
     /// A publisher (DataWriter).
@@ -135,7 +135,7 @@ pub struct EndpointInfo {
     pub type_hash: Option<TypeHash>,
     /// Publisher or subscription.
     pub kind: EndpointKind,
-    /// Its gid.
+    /// The GUID of its DDS endpoint.
     pub gid: Guid,
     /// Its QoS. Not every implementation announces history and lifespan, which then
     /// have default values.
@@ -195,9 +195,9 @@ pub enum MatchOutcome {
 /// Matching report of one publisher and one subscription of a topic.
 #[derive(Clone, Debug)]
 pub struct MatchReport {
-    /// The publisher.
+    /// As it was announced.
     pub publisher: EndpointInfo,
-    /// The subscription.
+    /// As it was announced.
     pub subscription: EndpointInfo,
     /// Every reason found; a single [`MatchOutcome::Matched`] if they are matched.
     pub outcomes: Vec<MatchOutcome>,

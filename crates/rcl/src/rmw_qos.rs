@@ -82,7 +82,7 @@ fn number_of<T: PartialEq>(values: &[(u32, T)], value: T) -> u32 {
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("QoS policy {policy} has no usable value: {value}")]
 pub struct UnusableQosValue {
-    /// The policy.
+    /// Such as `history`.
     pub policy: &'static str,
     /// Its number.
     pub value: u32,

@@ -7,6 +7,7 @@
     reason = "finds an installation of ROS 2 by the environment"
 )]
 
+use pteros_test_support::folder::Folder;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::mem::offset_of;
@@ -450,8 +451,7 @@ fn numbers_of(
     if Command::new(compiler).arg("--version").output().is_err() {
         return None;
     }
-    let folder = std::env::temp_dir().join(format!("pteros_headers_{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("headers");
     let (code, program) = (
         folder.join(format!("headers.{extension}")),
         folder.join(format!("headers_{extension}")),
@@ -471,7 +471,6 @@ fn numbers_of(
     let said = String::from_utf8_lossy(&compiled.stderr);
     assert!(compiled.status.success(), "{compiler}: {said}");
     let output = Command::new(&program).output().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let pairs = text.lines().filter_map(|line| line.rsplit_once('='));
     Some(

@@ -146,7 +146,7 @@ impl Certificate {
         &self.der
     }
 
-    /// As PEM.
+    /// One block CERTIFICATE, in lines of 64 characters.
     pub fn to_pem(&self) -> String {
         pem::encode("CERTIFICATE", &self.der)
     }

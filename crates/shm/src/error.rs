@@ -124,7 +124,7 @@ pub enum ShmError {
     /// An option is out of its range.
     #[error("shared memory option {name}: {value} is not {allowed}")]
     Option {
-        /// Its name.
+        /// The field of the options.
         name: &'static str,
         /// The given value.
         value: usize,

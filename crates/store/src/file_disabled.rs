@@ -45,12 +45,13 @@ mod tests {
     use crate::store::Store;
 
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn a_store_is_refused_by_name_of_the_feature_and_makes_no_file() {
-        let folder = std::env::temp_dir().join(format!("no-store-{}", std::process::id()));
+        let folder = Folder::absent("no-store");
         let spec = StoreSpec {
-            folder: folder.clone(),
+            folder: folder.to_path_buf(),
             name: "0/camera:info".into(),
             topic: "info".into(),
             type_name: "Text".into(),

@@ -1,8 +1,8 @@
 //! Keystores for tests with secured peers: two enclaves, every domain, and the
 //! requested protection kinds.
 
+use crate::folder::Folder;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
 use pteros_rtps::id::GuidPrefix;
@@ -47,7 +47,7 @@ impl Protections {
 }
 
 /// A keystore in a temporary folder, removed when dropped.
-pub struct Keys(PathBuf);
+pub struct Keys(Folder);
 
 impl Keys {
     /// With the enclaves `/one` and `/two`, which may do everything.
@@ -57,10 +57,7 @@ impl Keys {
 
     /// With enclaves of these names, which may do everything.
     pub fn of(enclaves: &[&str], protections: Protections) -> Keys {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("pteros-keys-{}-{count}", std::process::id());
-        let keys = Keys(std::env::temp_dir().join(name));
+        let keys = Keys(Folder::absent("keystore"));
         let options = Options::default();
         let keystore = Keystore::create(&keys.0, &options, now()).expect("a keystore");
         for name in enclaves {
@@ -147,12 +144,6 @@ impl Keys {
             text.replace_range(from..to, word);
         }
         std::fs::write(file, text).expect("write the document");
-    }
-}
-
-impl Drop for Keys {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Helpers that the test programs of several crates share, and the fuzz targets, which
 //! those programs run without a fuzzer.
 //!
-//! It is a dev-dependency only (xtask excepted). A crate's unit tests cannot pass their
+//! It is a dev-dependency only (xtask and sim excepted). A crate's unit tests cannot pass their
 //! own types to it: cargo builds them against a second copy of the crate.
 #![allow(
     clippy::disallowed_methods,
@@ -14,7 +14,9 @@
 )]
 
 pub mod allocations;
+pub mod folder;
 pub mod fuzz;
+pub mod introspection;
 #[cfg(feature = "security")]
 pub mod keystore;
 pub mod mutation;

@@ -370,108 +370,19 @@ fn snake_case(name: &str) -> String {
 
 /// Words that C or C++ does not allow as names of fields, and ROS 2 does: keywords, and
 /// macros that compilers define.
-const KEYWORDS: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "char16_t",
-    "char32_t",
-    "char8_t",
-    "class",
-    "co_await",
-    "co_return",
-    "co_yield",
-    "compl",
-    "concept",
-    "const",
-    "const_cast",
-    "consteval",
-    "constexpr",
-    "constinit",
-    "continue",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "linux",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "requires",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "static_assert",
-    "static_cast",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "typeof",
-    "union",
-    "unix",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-];
+const KEYWORDS: &str = "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t \
+    char32_t char8_t class co_await co_return co_yield compl concept const const_cast \
+    consteval constexpr constinit continue decltype default delete do double dynamic_cast \
+    else enum explicit export extern false float for friend goto if inline int linux long \
+    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected \
+    public register reinterpret_cast requires restrict return short signed sizeof static \
+    static_assert static_cast struct switch template this thread_local throw true try \
+    typedef typeid typename typeof union unix unsigned using virtual void volatile wchar_t \
+    while xor xor_eq";
 
 /// The name of a field; one that is a keyword gets a `_` behind.
 fn c_field(name: &str) -> String {
-    if KEYWORDS.contains(&name) {
+    if KEYWORDS.split(' ').any(|keyword| keyword == name) {
         format!("{name}_")
     } else {
         name.into()

@@ -10,7 +10,7 @@ pub struct Failure {
     pub text: String,
 }
 
-/// Kinds of [`Failure`].
+/// What a conversion failed at; it decides the return code of rmw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FailureKind {
     /// The struct, or its type support, is not usable.

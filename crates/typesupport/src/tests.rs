@@ -7,39 +7,7 @@ use std::sync::Arc;
 use super::*;
 use crate::introspection::{MessageMember, MessageMembers};
 
-fn member(name: &'static CStr, type_id: u8, offset: usize) -> MessageMember {
-    MessageMember {
-        name: name.as_ptr(),
-        type_id,
-        string_upper_bound: 0,
-        members: null(),
-        is_key: false,
-        is_array: false,
-        array_size: 0,
-        is_upper_bound: false,
-        offset: u32::try_from(offset).unwrap(),
-        default_value: null(),
-        size_function: None,
-        get_const_function: None,
-        get_function: None,
-        fetch_function: None,
-        assign_function: None,
-        resize_function: null(),
-    }
-}
-
-fn members(name: &'static CStr, size_of: usize, list: &[MessageMember]) -> MessageMembers {
-    MessageMembers {
-        message_namespace: c"test__msg".as_ptr(),
-        message_name: name.as_ptr(),
-        member_count: u32::try_from(list.len()).unwrap(),
-        size_of,
-        has_any_key_member: false,
-        members: list.as_ptr(),
-        init_function: None,
-        fini_function: None,
-    }
-}
+pteros_test_support::message_members!();
 
 /// Numbers of several widths, a boolean and a string.
 #[repr(C)]
@@ -60,10 +28,6 @@ fn mixed_members() -> Vec<MessageMember> {
         member(c"flag", 6, offset_of!(Mixed, flag)),
         member(c"text", 16, offset_of!(Mixed, text)),
     ]
-}
-
-fn pointer<T>(value: &mut T) -> *mut c_void {
-    std::ptr::from_mut(value).cast()
 }
 
 #[test]

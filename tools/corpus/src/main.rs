@@ -20,7 +20,8 @@ mod upstream;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
+use clap::Parser;
 
 use installation::Installation;
 use outcome::{CheckedFile, Outcome};
@@ -28,23 +29,27 @@ use parser_outcomes::ParserOutcomes;
 use report::Report;
 use repository::Repository;
 
-const USAGE: &str =
-    "usage: cargo xtask corpus [--json] [--refused] [--markdown FILE] [--outcomes FILE] DIR…
-  DIR              a checked-out repository; several are read together, so that they find
-                   each other's packages and types
-  --json           print totals, reasons and every file as JSON
-  --refused        print every file that is refused, with its first fault
-  --markdown FILE  write the totals of repositories and reasons as a page
-  --outcomes FILE  compare with outcomes of ROS 2's own parsers: lines of accepted or refused,
-                   a tab, and a path";
-
-/// The command line.
-#[derive(Default)]
+/// Reads the launch files, parameter files and interface definitions of checked-out
+/// repositories, and counts which are refused and why.
+#[derive(clap::Parser)]
+#[command(bin_name = "cargo xtask corpus")]
 struct Options {
+    /// Print totals, reasons and every file as JSON
+    #[arg(long)]
     json: bool,
+    /// Print every file that is refused, with its first fault
+    #[arg(long)]
     refused: bool,
+    /// Write the totals of repositories and reasons as a page
+    #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
+    /// Compare with outcomes of ROS 2's own parsers: lines of accepted or refused, a tab,
+    /// and a path
+    #[arg(long, value_name = "FILE")]
     outcomes: Option<PathBuf>,
+    /// Checked-out repositories; several are read together, so that they find each
+    /// other's packages and types
+    #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
 }
 
@@ -61,7 +66,7 @@ fn main() -> ExitCode {
 
 /// Whether no file is refused that ROS 2 accepts.
 fn run() -> Result<bool> {
-    let options = Options::read(std::env::args().skip(1))?;
+    let options = Options::parse();
     let repositories = options
         .folders
         .iter()
@@ -103,82 +108,33 @@ fn check(repositories: &[Repository]) -> Result<Vec<CheckedFile>> {
     Ok(files)
 }
 
-impl Options {
-    fn read(mut arguments: impl Iterator<Item = String>) -> Result<Self> {
-        let mut options = Self::default();
-        while let Some(argument) = arguments.next() {
-            match argument.as_str() {
-                "--json" => options.json = true,
-                "--refused" => options.refused = true,
-                "--markdown" => {
-                    let page = arguments.next();
-                    let page = page.context("--markdown has no file; write --markdown FILE")?;
-                    options.markdown = Some(page.into());
-                }
-                "--outcomes" => {
-                    let file = arguments.next();
-                    let file = file.context("--outcomes has no file; write --outcomes FILE")?;
-                    options.outcomes = Some(file.into());
-                }
-                word if word.starts_with('-') => bail!("there is no option {word}\n{USAGE}"),
-                folder => options.folders.push(folder.into()),
-            }
-        }
-        if options.folders.is_empty() {
-            bail!("no folder is named\n{USAGE}");
-        }
-        Ok(options)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
     use std::collections::BTreeMap;
-    use std::fs;
     use std::path::Path;
 
-    /// A folder of its own, removed at the end.
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let name = format!("pteros-corpus-test-{name}-{}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            let _ = fs::remove_dir_all(&path);
-            Self(path)
-        }
-
-        fn write(&self, path: &str, text: &str) {
-            let path = self.0.join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-
-        /// The repository of each name, and the outcome of each file by its path.
-        fn outcomes(&self, names: &[&str]) -> (Vec<Repository>, BTreeMap<String, CheckedFile>) {
-            let folders = names.iter().map(|name| self.0.join(name));
-            let repositories: Result<Vec<_>> = folders.map(|one| Repository::read(&one)).collect();
-            let repositories = repositories.unwrap();
-            let files = check(&repositories).unwrap().into_iter();
-            let by_path = files.map(|file| {
-                let name = file
-                    .path
-                    .file_name()
-                    .unwrap()
-                    .to_string_lossy()
-                    .into_owned();
-                (name, file)
-            });
-            let by_path = by_path.collect();
-            (repositories, by_path)
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+    /// The repository of each name, and the outcome of each file by its path.
+    fn outcomes(
+        folder: &Folder,
+        names: &[&str],
+    ) -> (Vec<Repository>, BTreeMap<String, CheckedFile>) {
+        let folders = names.iter().map(|name| folder.join(name));
+        let repositories: Result<Vec<_>> = folders.map(|one| Repository::read(&one)).collect();
+        let repositories = repositories.unwrap();
+        let files = check(&repositories).unwrap().into_iter();
+        let by_path = files.map(|file| {
+            let name = file
+                .path
+                .file_name()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned();
+            (name, file)
+        });
+        let by_path = by_path.collect();
+        (repositories, by_path)
     }
 
     fn package(name: &str) -> String {
@@ -199,17 +155,17 @@ mod tests {
 
     #[test]
     fn launch_files_are_counted_by_outcome() {
-        let scratch = Scratch::new("launch");
+        let folder = Folder::new("launch");
         let launch = |name: &str, body: &str| {
             let text = format!("<launch>{body}</launch>");
-            scratch.write(&format!("a+one/drive/launch/{name}"), &text);
+            folder.write(&format!("a+one/drive/launch/{name}"), &text);
         };
-        scratch.write("a+one/drive/package.xml", &package("drive"));
-        scratch.write(
+        folder.write("a+one/drive/package.xml", &package("drive"));
+        folder.write(
             "a+one/drive/CMakeLists.txt",
             "install(DIRECTORY deep/config # comment\n  DESTINATION share/${PROJECT_NAME})\n",
         );
-        scratch.write(
+        folder.write(
             "a+one/drive/deep/config/speed.txt",
             "/**: {ros__parameters: {v: 1}}",
         );
@@ -243,11 +199,11 @@ mod tests {
             "node.launch",
             r#"<node pkg="drive" type="wheels" name="w"/>"#,
         );
-        scratch.write("a+one/drive/launch/code.launch.py", "");
-        scratch.write("a+one/drive/settings.yaml", "launch: 1\nother: 2\n");
-        scratch.write("b+two/other/package.xml", &package("other"));
-        scratch.write("b+two/other/other.launch.xml", "<launch/>");
-        let (repositories, files) = scratch.outcomes(&["a+one", "b+two"]);
+        folder.write("a+one/drive/launch/code.launch.py", "");
+        folder.write("a+one/drive/settings.yaml", "launch: 1\nother: 2\n");
+        folder.write("b+two/other/package.xml", &package("other"));
+        folder.write("b+two/other/other.launch.xml", "<launch/>");
+        let (repositories, files) = outcomes(&folder, &["a+one", "b+two"]);
         assert_eq!(repositories[0].name, "a/one");
         expect(
             &files,
@@ -268,12 +224,12 @@ mod tests {
             ],
         );
         let list: Vec<CheckedFile> = files.into_values().collect();
-        let folder = scratch.0.join("a+one/drive/launch").display().to_string();
+        let launch = folder.text("a+one/drive/launch");
         let outcomes = format!(
-            "accepted\t{folder}/accepted.launch.xml\nrefused\t{folder}/element.launch.xml\naccepted\t{folder}/ours.launch.xml\n"
+            "accepted\t{launch}/accepted.launch.xml\nrefused\t{launch}/element.launch.xml\naccepted\t{launch}/ours.launch.xml\n"
         );
-        scratch.write("outcomes.tsv", &outcomes);
-        let outcomes = ParserOutcomes::read(&scratch.0.join("outcomes.tsv")).unwrap();
+        folder.write("outcomes.tsv", &outcomes);
+        let outcomes = ParserOutcomes::read(&folder.join("outcomes.tsv")).unwrap();
         let report = Report::new(&repositories, &list, &outcomes);
         assert!(
             report
@@ -303,8 +259,8 @@ mod tests {
 
     #[test]
     fn parameter_files_and_definitions_are_counted_by_outcome() {
-        let scratch = Scratch::new("files");
-        scratch.write("one/arm/package.xml", &package("arm"));
+        let folder = Folder::new("files");
+        folder.write("one/arm/package.xml", &package("arm"));
         for (name, text) in [
             (
                 "accepted.yaml",
@@ -315,7 +271,7 @@ mod tests {
             ("yaml.yml", "a: [\n  ros__parameters: {x: 1}\n"),
             ("other.yaml", "# ros__parameters\nx: 1\n"),
         ] {
-            scratch.write(&format!("one/arm/config/{name}"), text);
+            folder.write(&format!("one/arm/config/{name}"), text);
         }
         for (name, text) in [
             (
@@ -329,11 +285,11 @@ mod tests {
             ("msg/Field.msg", "int8 a[3]\n"),
             ("Outside.msg", "int8 a\n"),
         ] {
-            scratch.write(&format!("one/arm/{name}"), text);
+            folder.write(&format!("one/arm/{name}"), text);
         }
-        scratch.write("two/hand/package.xml", &package("hand"));
-        scratch.write("two/hand/msg/Finger.msg", "int8 joints\n");
-        let (_, files) = scratch.outcomes(&["one", "two"]);
+        folder.write("two/hand/package.xml", &package("hand"));
+        folder.write("two/hand/msg/Finger.msg", "int8 joints\n");
+        let (_, files) = outcomes(&folder, &["one", "two"]);
         expect(
             &files,
             &[
@@ -355,9 +311,9 @@ mod tests {
 
     #[test]
     fn a_line_that_is_no_outcome_is_named() {
-        let scratch = Scratch::new("outcomes");
-        scratch.write("outcomes.tsv", "accepted\t/a\nmaybe\t/b\n");
-        let error = ParserOutcomes::read(&scratch.0.join("outcomes.tsv")).unwrap_err();
+        let folder = Folder::new("outcomes");
+        folder.write("outcomes.tsv", "accepted\t/a\nmaybe\t/b\n");
+        let error = ParserOutcomes::read(&folder.join("outcomes.tsv")).unwrap_err();
         assert!(
             error.to_string().contains("outcomes.tsv:2: \"maybe"),
             "{error}"
@@ -368,7 +324,7 @@ mod tests {
     fn a_folder_that_is_not_there_is_named() {
         let error = Repository::read(Path::new("/nowhere/robot")).unwrap_err();
         assert!(format!("{error:#}").contains("/nowhere/robot"));
-        let none = Options::read(std::iter::empty()).err().unwrap();
-        assert!(none.to_string().contains("usage: cargo xtask corpus"));
+        let none = Options::try_parse_from(["corpus"]).err().unwrap();
+        assert!(none.to_string().contains("Usage: cargo xtask corpus"));
     }
 }

@@ -90,7 +90,6 @@ pub struct CheckedFile {
     pub kind: FileKind,
     /// Its path within the repository.
     pub path: PathBuf,
-    /// The outcome.
     pub outcome: Outcome,
     /// All faults, in words; empty if there is none.
     pub faults: Vec<String>,

@@ -9,7 +9,6 @@ use crate::outcome::{CheckedFile, FileKind, Outcome};
 use crate::parser_outcomes::ParserOutcomes;
 use crate::repository::Repository;
 
-/// The report.
 pub struct Report<'r> {
     repositories: &'r [Repository],
     files: &'r [CheckedFile],

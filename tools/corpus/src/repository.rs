@@ -27,7 +27,6 @@ pub struct Repository {
 /// A package of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourcePackage {
-    /// Its name.
     pub name: String,
     /// Whether it is a package of ROS 1 only.
     pub is_ros1: bool,

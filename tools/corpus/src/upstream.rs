@@ -97,7 +97,6 @@ pub const ATTRIBUTES: &[&str] = &[
     "value",
 ];
 
-/// Substitutions.
 pub const SUBSTITUTIONS: &[&str] = &[
     "all",
     "and",

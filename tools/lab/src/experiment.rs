@@ -29,7 +29,6 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// Its citation.
     pub fn citation(self) -> &'static str {
         match self {
             Self::M16 => {
@@ -52,7 +51,6 @@ impl Paper {
 /// The implementations of a run and its extent.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// The extent.
     pub extent: Extent,
     /// Names of implementations, Pteros first, even if a program is missing.
     pub implementations: Vec<&'static str>,
@@ -71,7 +69,6 @@ impl Scope {
 pub struct Experiment {
     /// Its id, for example `m16.1`.
     pub id: &'static str,
-    /// Its paper.
     pub paper: Paper,
     /// A short title.
     pub title: &'static str,
@@ -82,7 +79,6 @@ pub struct Experiment {
     pub question: &'static str,
     /// Its metrics. Findings and comparisons use mainly the first.
     pub metrics: &'static [Metric],
-    /// Its configurations.
     pub configurations: fn(&Scope) -> Vec<Configuration>,
     /// Runs one repeat of one configuration.
     pub run: fn(&Lab, &Configuration) -> Result<Measurement, MeasurementFailure>,

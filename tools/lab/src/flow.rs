@@ -161,7 +161,6 @@ impl SubscriptionResult {
     }
 }
 
-/// Result of a flow.
 #[derive(Clone, Debug)]
 pub struct FlowResult {
     /// By subscription.

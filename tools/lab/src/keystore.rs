@@ -93,10 +93,11 @@ pub fn make(root: &Path, rules: Rules) -> Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn the_enclave_has_every_file_and_permits_every_topic() {
-        let root = std::env::temp_dir().join(format!("pteros-lab-keystore-{}", std::process::id()));
+        let root = Folder::absent("lab-keystore");
         let enclave = make(&root, Rules::F20).expect("a keystore");
         for file in ["cert.pem", "key.pem", "governance.p7s", "permissions.p7s"] {
             assert!(enclave.join(file).exists(), "{file}");
@@ -109,6 +110,5 @@ mod tests {
             governance.contains("<rtps_protection_kind>ENCRYPT"),
             "ours is kept"
         );
-        let _ = fs::remove_dir_all(&root);
     }
 }

@@ -75,11 +75,9 @@ pub struct Privileges {
 
 /// The environment of experiments.
 pub struct Lab {
-    /// The extent.
     pub extent: Extent,
     /// Implementations whose programs exist.
     pub implementations: Vec<Implementation>,
-    /// Privileges.
     pub privileges: Privileges,
     scratch: PathBuf,
     topic_number: Counter<u64>,

@@ -62,7 +62,6 @@ pub enum Statistic {
     Median,
     /// The 95th percentile.
     P95,
-    /// The mean.
     Mean,
 }
 
@@ -79,13 +78,25 @@ pub struct Metric {
     pub statistic: Statistic,
 }
 
+impl Metric {
+    /// A metric of these fields.
+    pub const fn new(
+        name: &'static str,
+        unit: &'static str,
+        better: Better,
+        statistic: Statistic,
+    ) -> Self {
+        Self {
+            name,
+            unit,
+            better,
+            statistic,
+        }
+    }
+}
+
 /// The metric of most experiments.
-pub const LATENCY: Metric = Metric {
-    name: "latency",
-    unit: "us",
-    better: Better::Lower,
-    statistic: Statistic::Median,
-};
+pub const LATENCY: Metric = Metric::new("latency", "us", Better::Lower, Statistic::Median);
 
 /// A configuration of an experiment: a case measured with one implementation.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,7 +156,6 @@ pub struct Delivery {
     pub expected: u64,
     /// Received messages without duplicates.
     pub received: u64,
-    /// Duplicates.
     pub duplicates: u64,
     /// Messages received out of order.
     pub disordered: u64,

@@ -10,9 +10,7 @@ use crate::stats::Significance;
 /// A table or a figure.
 #[derive(Clone, Debug)]
 pub enum ReportItem {
-    /// A table.
     Table(Table),
-    /// A figure.
     Figure(Figure),
 }
 
@@ -30,10 +28,8 @@ pub enum Tone {
     Faint,
 }
 
-/// An entry of a table.
 #[derive(Clone, Debug, Default)]
 pub struct TableEntry {
-    /// Its text.
     pub text: String,
     /// Its tooltip.
     pub hint: String,
@@ -60,7 +56,6 @@ impl TableEntry {
 /// A table. The first column names the row.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// Its title.
     pub title: String,
     /// Column headings.
     pub columns: Vec<String>,
@@ -73,17 +68,14 @@ pub struct Table {
 /// A figure with its axes.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Its title.
     pub title: String,
     /// Label of the horizontal axis.
     pub x: String,
     /// Label of the vertical axis.
     pub y: String,
-    /// The plot.
     pub plot: Plot,
 }
 
-/// The plot.
 #[derive(Clone, Debug)]
 pub enum Plot {
     /// Lines on logarithmic axes.

@@ -117,9 +117,7 @@ impl ConfigurationResult {
 /// Results of an experiment.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The experiment.
     pub experiment: &'static Experiment,
-    /// The extent.
     pub extent: Extent,
     /// Configurations in the order of measuring.
     pub configurations: Vec<ConfigurationResult>,

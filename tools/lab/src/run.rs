@@ -40,7 +40,6 @@ pub struct RunRequest {
     /// Papers (`m16`), experiments (`m16.1`), `own` benchmarks, or `all` of the
     /// papers.
     pub what: Vec<String>,
-    /// The extent.
     pub extent: Extent,
     /// Other stacks. `None` selects all that apply, empty none.
     pub peers: Option<Vec<String>>,

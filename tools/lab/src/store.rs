@@ -47,10 +47,8 @@ pub struct JournalEntry {
     samples_end: u64,
 }
 
-/// Outcome of a repeat.
 #[derive(Clone, Debug)]
 pub enum RepeatOutcome {
-    /// Measured.
     Measured(Measurement),
     /// The stack does not have the feature. It is not run again.
     Unsupported(String),

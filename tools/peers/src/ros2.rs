@@ -80,7 +80,7 @@ impl Installation {
         }
     }
 
-    /// Its prefix.
+    /// The folder that its setup file lies in.
     pub fn prefix(&self) -> &Path {
         &self.prefix
     }
@@ -157,6 +157,7 @@ fn paths_of(output: &str) -> Vec<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn paths_are_taken_from_the_environment_and_nothing_else() {
@@ -171,14 +172,12 @@ mod tests {
 
     #[test]
     fn a_middleware_is_found_by_its_library() {
-        let folder = std::env::temp_dir().join(format!("pteros_rmw_{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new("rmw");
         fs::write(folder.join("librmw_some_cpp.so"), "").unwrap();
         let list = format!("/nowhere:{}", folder.display());
         let environment = [("LD_LIBRARY_PATH", list)];
         assert!(Installation::has_rmw(&environment, "rmw_some_cpp"));
         assert!(!Installation::has_rmw(&environment, "rmw_other_cpp"));
         assert!(!Installation::has_rmw(&[], "rmw_some_cpp"));
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -204,11 +204,11 @@ fn print_times(wall: (Duration, Duration), cpu: (Duration, Duration)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn a_file_with_two_names_takes_its_disk_once() {
-        let name = format!("pteros-build-time-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
+        let folder = Folder::absent("build-time");
         fs::create_dir_all(folder.join("deps")).unwrap();
         let file = folder.join("deps/program");
         fs::write(&file, [1; 9_000]).unwrap();
@@ -216,7 +216,6 @@ mod tests {
         fs::hard_link(&file, folder.join("program")).unwrap();
         assert!(once >= 9_000);
         assert_eq!(disk_bytes(&folder).unwrap(), once);
-        fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

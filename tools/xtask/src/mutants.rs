@@ -288,6 +288,7 @@ fn rank(identity: &str, seed: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::checkout::root;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn a_seed_decides_the_order() {
@@ -313,7 +314,7 @@ mod tests {
             "ByItsCrate k {}\nUnnoticed k {}\nUnreached l {1}\ncut",
             sample[0].identity, sample[1].identity
         );
-        let kept = std::env::temp_dir().join(format!("pteros-verdicts-{}", std::process::id()));
+        let kept = Folder::absent("verdicts");
         std::fs::write(&kept, text).unwrap();
         let verdicts = MutantOutcomes::open(&sample, &kept, true).unwrap();
         let open = |verdicts: &MutantOutcomes| -> Vec<usize> {
@@ -343,7 +344,6 @@ mod tests {
         // A run that does not go on begins anew.
         let verdicts = MutantOutcomes::open(&sample, &kept, false).unwrap();
         assert_eq!(open(&verdicts), [1, 2, 3]);
-        std::fs::remove_file(&kept).unwrap();
     }
 
     #[test]

@@ -368,6 +368,7 @@ fn test_result(line: &str) -> Option<Counts> {
 mod tests {
     use super::*;
     use crate::test_programs::{Kind, TestProgram};
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn counts_are_parsed_from_the_output_of_a_test_binary() {
@@ -429,9 +430,7 @@ mod tests {
 
     #[test]
     fn a_failed_test_runs_once_more_and_an_aborted_process_fails() {
-        let name = format!("pteros-test-process-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new("test-process");
         let program = program(&folder);
         let run = |tests: &[&str]| {
             let group = TestGroup {
@@ -460,6 +459,5 @@ mod tests {
         let failed = run(&["a", "b"]);
         assert_eq!((failed.counts, failed.unsteady.len()), (counts(1, 1, 0), 0));
         assert_eq!(run(&["x", "c"]).counts, counts(0, 1, 0));
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -50,7 +50,6 @@ pub struct TestProgram {
 /// Tests of a program that run in one process.
 #[derive(Clone, Debug)]
 pub struct TestGroup {
-    /// The program.
     pub program: TestProgram,
     /// The module of a [`TESTSUITE`], or else the target.
     pub name: String,

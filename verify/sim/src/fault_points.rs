@@ -12,7 +12,6 @@ pub(crate) const ALWAYS: u32 = 10_000;
 /// A mutant: a bug that a switch turns on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mutant {
-    /// Its name.
     pub name: &'static str,
     /// Its effect.
     pub what: &'static str,
@@ -20,7 +19,6 @@ pub struct Mutant {
     pub workload: Option<&'static str>,
 }
 
-/// All mutants.
 pub fn mutants() -> impl Iterator<Item = Mutant> {
     table().iter().filter_map(|bug| match bug.kind {
         BugKind::Mutant(workload) => Some(Mutant {

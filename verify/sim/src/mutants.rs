@@ -17,7 +17,6 @@ use crate::world::scenario::{self, SEED};
 /// Result for one mutant.
 #[derive(Clone, Debug)]
 pub struct MutantResult {
-    /// The mutant.
     pub mutant: Mutant,
     /// The run that detected it, and the number of runs until then.
     pub caught: Option<(RunOutcome, u64)>,

@@ -197,6 +197,7 @@ impl fmt::Display for Compression {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn every_compression_returns_what_it_got() {
@@ -227,13 +228,11 @@ mod tests {
 
     #[test]
     fn a_compressed_file_says_its_size_and_holds_the_same() {
-        let folder = std::env::temp_dir();
-        let name = |what: &str| folder.join(format!("pteros-{what}-{}", std::process::id()));
-        let (from, to) = (name("plain"), name("packed"));
+        let folder = Folder::new("compression");
         let data: Vec<u8> = (0..500_000u32)
             .flat_map(|n| (n / 9).to_le_bytes())
             .collect();
-        std::fs::write(&from, &data).unwrap();
+        let (from, to) = (folder.write("plain", &data), folder.join("packed"));
         let output = File::create(&to).unwrap();
         compress_stream(File::open(&from).unwrap(), output).unwrap();
         let packed = std::fs::read(&to).unwrap();
@@ -245,8 +244,6 @@ mod tests {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
         let error = compress_stream(File::open(&from).unwrap(), full.unwrap());
         assert_eq!(error.unwrap_err().kind(), io::ErrorKind::StorageFull);
-        std::fs::remove_file(&from).unwrap();
-        std::fs::remove_file(&to).unwrap();
     }
 
     #[test]

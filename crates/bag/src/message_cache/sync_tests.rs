@@ -4,6 +4,7 @@
     reason = "the writer and the sync are two threads"
 )]
 
+use pteros_test_support::folder::Folder;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use super::tests::{folder, message, topic};
+use super::tests::{message, topic};
 use super::*;
 use crate::BagReader;
 use crate::file_store::{BagFile, FileStore, FileSystem};
@@ -119,12 +120,11 @@ fn check(folder: &Path, cache: &MessageCache, writer: BagWriter) {
     let mut reader = BagReader::open(folder).unwrap();
     assert!(reader.is_complete());
     assert_eq!(reader.messages(Default::default()).count(), 20);
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_recording_goes_on_after_a_sync_that_failed() {
-    let folder = folder("failed-sync");
+    let folder = Folder::absent("failed-sync");
     let cache = cache(false);
     let (begun, has_begun) = channel();
     let mut writer = writer(&folder, Weak::new(), begun);
@@ -141,7 +141,7 @@ fn a_recording_goes_on_after_a_sync_that_failed() {
 /// The sync fails only after the writer has ended, and later syncs succeed.
 #[test]
 fn the_end_of_a_recording_waits_for_the_sync_that_runs() {
-    let folder = folder("last-sync");
+    let folder = Folder::absent("last-sync");
     let cache = cache(true);
     let (begun, has_begun) = channel();
     let writer = writer(&folder, Arc::downgrade(&cache), begun);

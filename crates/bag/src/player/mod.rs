@@ -205,13 +205,13 @@ mod tests {
     use super::*;
     use crate::topic::BagTopic;
     use crate::writer::{BagOptions, BagWriter};
+    use pteros_test_support::folder::Folder;
 
     /// Regression on a loaded host: a requested step outlived the resumption, and was
     /// taken in the next pause.
     #[test]
     fn a_step_before_a_resumption_is_the_first_message() {
-        let folder = std::env::temp_dir().join(format!("pteros-step-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
+        let folder = Folder::absent("step");
         let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
         let topic = BagTopic {
             name: "/a".into(),
@@ -244,6 +244,5 @@ mod tests {
         }
         assert_eq!(player.shared.lock().steps, 0);
         player.end();
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

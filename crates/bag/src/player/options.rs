@@ -31,7 +31,7 @@ pub struct PlayerOptions {
     pub qos_overrides: BTreeMap<String, QosProfile>,
     /// When `/clock` is published.
     pub clock: ClockOptions,
-    /// Starts paused.
+    /// Publishes nothing until it is resumed or stepped.
     pub start_paused: bool,
     /// Starts paused, publishes this many messages as fast as possible, and ends; 0 means
     /// all.

@@ -482,6 +482,7 @@ fn column_names(sql: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     /// SQLite's checksum over little-endian words, continued from `sums`.
     fn checksum(sums: &mut [u32; 2], bytes: &[u8]) -> [u8; 8] {
@@ -520,12 +521,10 @@ mod tests {
         frame.extend(sum);
         frame.extend([7; 512]);
         log.extend(frame);
-        let name = format!("pteros-log-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, log).unwrap();
+        let folder = Folder::new("log");
+        let path = folder.write("x.db3-wal", &log);
         let source = Box::new(std::io::Cursor::new(file));
-        let opened = Database::open(source, 1024, "x.db3".as_ref(), Some(path.clone()));
-        std::fs::remove_file(path).unwrap();
+        let opened = Database::open(source, 1024, "x.db3".as_ref(), Some(path));
         let mut database = opened.unwrap();
         assert_eq!(database.page(2).unwrap(), [7; 512], "the log is in use");
         assert_eq!(database.page_count, 3);

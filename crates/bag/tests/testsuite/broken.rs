@@ -1,7 +1,8 @@
 //! Broken MCAP files: ends at every record, wrong lengths, checksums, bombs. Each is a
 //! clear error, or gives the messages that are whole, within a limit of memory.
 
-use std::path::{Path, PathBuf};
+use pteros_test_support::folder::Folder;
+use std::path::Path;
 
 use pteros_bag::mcap::Compression;
 use pteros_bag::{BagMessage, BagOptions, BagReader, BagTopic, BagWriter};
@@ -16,8 +17,7 @@ const MEMORY_KIB_MAX: u64 = 400 << 10;
 
 fn whole_file(compression: Compression) -> Vec<u8> {
     let name = format!("broken-{compression}");
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(&name);
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = Folder::absent(&name);
     let options = BagOptions {
         compression,
         chunk_bytes: 400,

@@ -1,5 +1,6 @@
 //! Bags on disk: written, read, torn at every byte, damaged and split.
 
+use pteros_test_support::folder::Folder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +9,6 @@ use std::time::Duration;
 use pteros::QosProfile;
 use pteros_bag::mcap::Compression;
 use pteros_bag::{BagMessage, BagOptions, BagReader, BagTopic, BagWriter, MessageFilter, copy};
-
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bag-{test}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
 
 fn topic(name: &str) -> BagTopic {
     BagTopic {
@@ -60,7 +55,7 @@ fn small_chunks() -> BagOptions {
 #[test]
 fn messages_are_read_as_they_were_written_with_every_compression() {
     for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
-        let folder = folder(&format!("round-{compression}"));
+        let folder = Folder::absent(&format!("bag-round-{compression}"));
         let options = BagOptions {
             compression,
             ..small_chunks()
@@ -97,7 +92,7 @@ fn messages_are_read_as_they_were_written_with_every_compression() {
 
 #[test]
 fn nothing_is_overwritten() {
-    let folder = folder("overwrite");
+    let folder = Folder::absent("bag-overwrite");
     write(&folder, BagOptions::default(), 1);
     let error = BagWriter::create(&folder, BagOptions::default())
         .err()
@@ -112,7 +107,7 @@ fn nothing_is_overwritten() {
 
 #[test]
 fn files_are_split_by_size_and_no_file_is_larger() {
-    let folder = folder("split-size");
+    let folder = Folder::absent("bag-split-size");
     let options = BagOptions {
         split_bytes: Some(4000),
         ..BagOptions::default()
@@ -147,7 +142,7 @@ fn no_file_exceeds_its_size_whatever_it_holds() {
         (4, 50_000, 12, 3_000, Compression::Lz4),
         (5, 6_000, 3, 0, Compression::None),
     ] {
-        let folder = folder(&format!("limit-{case}"));
+        let folder = Folder::absent(&format!("bag-limit-{case}"));
         let options = BagOptions {
             split_bytes: Some(limit),
             compression,
@@ -205,7 +200,7 @@ fn no_file_exceeds_its_size_whatever_it_holds() {
 /// The state that a file begins with leaves room for its messages.
 #[test]
 fn latched_messages_leave_room_in_a_small_file() {
-    let folder = folder("limit-latched");
+    let folder = Folder::absent("bag-limit-latched");
     let options = BagOptions {
         split_bytes: Some(20_000),
         ..BagOptions::default()
@@ -256,7 +251,7 @@ fn read_names(path: &Path) -> Vec<String> {
 /// say as much.
 #[test]
 fn a_bag_is_read_whatever_its_metadata_is() {
-    let folder = folder("metadata");
+    let folder = Folder::absent("bag-metadata");
     write(&folder, BagOptions::default(), 10);
     let yaml = folder.join("metadata.yaml");
     let text = std::fs::read(&yaml).unwrap();
@@ -300,7 +295,7 @@ fn a_bag_is_read_whatever_its_metadata_is() {
         let problems = reader.problems().join("\n");
         assert!(problems.contains(problem), "{name}: {problems}");
         assert_eq!(all(&mut reader).len(), 10, "{name}");
-        let new = self::folder("metadata-recovered");
+        let new = Folder::absent("bag-metadata-recovered");
         let options = BagOptions::default();
         let copied = copy(&mut reader, MessageFilter::default(), &new, options).unwrap();
         assert_eq!(copied.message_count, 10, "{name}");
@@ -319,7 +314,7 @@ fn a_bag_is_read_whatever_its_metadata_is() {
 /// Log of kinds: FIFOs, which block who opens them, in every place of a bag.
 #[test]
 fn a_fifo_in_a_bag_is_named_and_blocks_nobody() {
-    let folder = folder("fifo");
+    let folder = Folder::absent("bag-fifo");
     write(&folder, BagOptions::default(), 10);
     let fifo = |path: &Path| {
         let made = std::process::Command::new("mkfifo")
@@ -356,7 +351,7 @@ fn a_fifo_in_a_bag_is_named_and_blocks_nobody() {
 /// A chunk that a reader would take for a bomb is not compressed.
 #[test]
 fn a_large_message_of_zeros_is_read_again() {
-    let folder = folder("zeros");
+    let folder = Folder::absent("bag-zeros");
     let options = BagOptions {
         compression: Compression::Zstd,
         ..BagOptions::default()
@@ -373,7 +368,7 @@ fn a_large_message_of_zeros_is_read_again() {
 
 #[test]
 fn files_are_split_at_the_exact_time_and_latched_messages_repeated() {
-    let folder = folder("split-time");
+    let folder = Folder::absent("bag-split-time");
     let options = BagOptions {
         split_duration: Some(Duration::from_nanos(100)),
         ..BagOptions::default()
@@ -412,7 +407,7 @@ fn files_are_split_at_the_exact_time_and_latched_messages_repeated() {
 /// The clock is set back while a bag is recorded: files still end after their span.
 #[test]
 fn files_are_split_by_time_after_the_clock_jumped_back() {
-    let folder = folder("split-back");
+    let folder = Folder::absent("bag-split-back");
     let options = BagOptions {
         split_duration: Some(Duration::from_nanos(100)),
         ..BagOptions::default()
@@ -437,7 +432,7 @@ fn files_are_split_by_time_after_the_clock_jumped_back() {
 #[test]
 fn the_depth_of_repeated_messages_is_by_topic() {
     let repeated = |name: &str, options: BagOptions| {
-        let folder = folder(name);
+        let folder = Folder::absent(&format!("bag-{name}"));
         let mut writer = BagWriter::create(&folder, options).unwrap();
         let map = writer.add_topic(latched("/map", 3)).unwrap();
         let tf = writer.add_topic(latched("/tf_static", 3)).unwrap();
@@ -478,7 +473,7 @@ fn the_depth_of_repeated_messages_is_by_topic() {
 /// message.
 #[test]
 fn a_file_that_ends_anywhere_is_read_up_to_there() {
-    let folder = folder("torn");
+    let folder = Folder::absent("bag-torn");
     write(&folder, small_chunks(), 40);
     let whole = std::fs::read(folder.join("bag-torn_0.mcap")).unwrap();
     let expected = all(&mut BagReader::from_bytes(whole.clone()).unwrap());
@@ -508,7 +503,7 @@ fn a_file_that_ends_anywhere_is_read_up_to_there() {
 
 #[test]
 fn a_torn_bag_is_reindexed_and_recovered() {
-    let folder = folder("recover");
+    let folder = Folder::absent("bag-recover");
     write(&folder, small_chunks(), 40);
     let file = folder.join("bag-recover_0.mcap");
     let whole = std::fs::read(&file).unwrap();
@@ -520,7 +515,7 @@ fn a_torn_bag_is_reindexed_and_recovered() {
     let problems = torn.problems().join("\n");
     assert!(problems.contains("pteros bag reindex"), "{problems}");
     assert!(problems.contains("ends within a record"), "{problems}");
-    let new = self::folder("recovered");
+    let new = Folder::absent("bag-recovered");
     copy(
         &mut torn,
         MessageFilter::default(),
@@ -544,7 +539,7 @@ fn a_torn_bag_is_reindexed_and_recovered() {
 
 #[test]
 fn a_wrong_checksum_leaves_out_one_chunk() {
-    let folder = folder("crc");
+    let folder = Folder::absent("bag-crc");
     write(&folder, small_chunks(), 40);
     let mut bytes = std::fs::read(folder.join("bag-crc_0.mcap")).unwrap();
     let wanted = payload(9);
@@ -576,7 +571,7 @@ fn damaged_files_are_read_without_a_panic() {
         state
     };
     for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
-        let folder = folder(&format!("damaged-{compression}"));
+        let folder = Folder::absent(&format!("bag-damaged-{compression}"));
         let options = BagOptions {
             compression,
             ..small_chunks()
@@ -607,7 +602,7 @@ fn damaged_files_are_read_without_a_panic() {
 
 #[test]
 fn what_is_no_bag_is_named_with_the_way_out() {
-    let folder = folder("none");
+    let folder = Folder::absent("bag-none");
     let error = BagReader::open(&folder).err().unwrap();
     assert!(error.to_string().contains("no such bag"), "{error}");
     std::fs::create_dir_all(&folder).unwrap();
@@ -634,13 +629,14 @@ fn what_is_no_bag_is_named_with_the_way_out() {
 
 #[test]
 fn bags_are_merged_in_the_order_of_time() {
-    let [one, two, both] = ["merge-1", "merge-2", "merge-both"].map(folder);
+    let [one, two, both] = ["merge-1", "merge-2", "merge-both"].map(Folder::absent);
     write(&one, BagOptions::default(), 20);
     let mut writer = BagWriter::create(&two, BagOptions::default()).unwrap();
     let channel = writer.add_topic(topic("/c")).unwrap();
     writer.write(channel, 1055, 0, &payload(3)).unwrap();
     writer.finish(&Default::default()).unwrap();
-    let mut merged = BagReader::open_all(&[one, two], pteros::interfaces::library()).unwrap();
+    let parts = [&one, &two].map(|part| part.to_path_buf());
+    let mut merged = BagReader::open_all(&parts, pteros::interfaces::library()).unwrap();
     let metadata = copy(
         &mut merged,
         MessageFilter::default(),
@@ -657,7 +653,7 @@ fn bags_are_merged_in_the_order_of_time() {
 /// The second chunk begins earlier, so it is loaded first.
 #[test]
 fn messages_of_one_time_are_read_in_the_order_of_the_file() {
-    let folder = folder("one-time");
+    let folder = Folder::absent("bag-one-time");
     let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
     let channels = ["/a", "/b"].map(|name| writer.add_topic(topic(name)).unwrap());
     for chunk in [&[(0, 10, 1)][..], &[(1, 9, 2), (0, 10, 3)], &[(0, 10, 4)]] {
@@ -700,7 +696,7 @@ fn by_file(folder: &Path) -> Vec<Vec<(String, u64, Vec<u8>)>> {
 /// All messages are in one chunk, which is cut at the time of a split.
 #[test]
 fn a_file_begins_with_the_state_before_its_first_message() {
-    let folder = folder("split-state");
+    let folder = Folder::absent("bag-split-state");
     let options = BagOptions {
         split_duration: Some(Duration::from_nanos(100)),
         ..BagOptions::default()
@@ -731,7 +727,7 @@ fn a_file_begins_with_the_state_before_its_first_message() {
         ]
     );
     // A copy does not know the publishers, and keeps as many messages.
-    let copied = self::folder("split-state-copied");
+    let copied = Folder::absent("bag-split-state-copied");
     let mut one = BagReader::open(&folder.join("bag-split-state_0.mcap")).unwrap();
     let options = BagOptions {
         split_duration: Some(Duration::from_nanos(10)),
@@ -744,7 +740,7 @@ fn a_file_begins_with_the_state_before_its_first_message() {
 
 #[test]
 fn a_copy_has_the_sources_custom_data_without_its_accounts() {
-    let folder = folder("accounts");
+    let folder = Folder::absent("bag-accounts");
     let texts = |pairs: &[(&str, &str)]| {
         let pairs = pairs.iter();
         pairs
@@ -767,7 +763,7 @@ fn a_copy_has_the_sources_custom_data_without_its_accounts() {
     assert!(written.custom_data.contains_key("pteros_loss:/a"));
     let mut reader = BagReader::open(&folder).unwrap();
     assert_eq!(reader.accounts()["/a"].lost(), 8);
-    let new = self::folder("accounts-copied");
+    let new = Folder::absent("bag-accounts-copied");
     let options = BagOptions {
         custom_data: texts(&[("place", "field")]),
         ..BagOptions::default()
@@ -782,7 +778,7 @@ fn a_copy_has_the_sources_custom_data_without_its_accounts() {
 /// of the other, or within the compressed file.
 #[test]
 fn a_file_that_was_being_compressed_is_read_once() {
-    let [plain, packed] = ["copies-plain", "copies-packed"].map(folder);
+    let [plain, packed] = ["copies-plain", "copies-packed"].map(Folder::absent);
     write(&plain, BagOptions::default(), 20);
     let options = BagOptions {
         compress_files: true,
@@ -812,7 +808,7 @@ fn a_file_that_was_being_compressed_is_read_once() {
 /// Chunks without wanted topics are not read: their damage is not seen.
 #[test]
 fn chunks_without_wanted_topics_are_not_read() {
-    let folder = folder("indexed");
+    let folder = Folder::absent("bag-indexed");
     let mut writer = BagWriter::create(&folder, small_chunks()).unwrap();
     let channels = ["/a", "/b"].map(|name| writer.add_topic(topic(name)).unwrap());
     for n in 0..40 {
@@ -841,7 +837,7 @@ fn chunks_without_wanted_topics_are_not_read() {
 
 #[test]
 fn a_long_read_ends_when_it_is_interrupted() {
-    let folder = folder("interrupted");
+    let folder = Folder::absent("bag-interrupted");
     write(&folder, small_chunks(), 100);
     let mut reader = BagReader::open(&folder).unwrap();
     let is_over = Arc::<AtomicBool>::default();

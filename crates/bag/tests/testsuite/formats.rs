@@ -4,6 +4,7 @@
 mod conformance;
 mod definitions;
 
+use pteros_test_support::folder::Folder;
 use std::path::{Path, PathBuf};
 
 use pteros::msg::dynamic::DynamicMessage;
@@ -18,12 +19,6 @@ const START: u64 = 1_700_000_000_000_000_000;
 fn fixture(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     folder.join(name)
-}
-
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("formats-{test}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
 }
 
 fn all(reader: &mut BagReader) -> Vec<BagMessage> {
@@ -93,7 +88,7 @@ fn messages_in_the_write_ahead_log_of_a_killed_recorder_are_read() {
     assert_eq!(reader.message_count(), 20);
     assert_eq!(all(&mut reader).len(), 20);
     // Without the log, the database is empty.
-    let folder = folder("no-log");
+    let folder = Folder::absent("formats-no-log");
     std::fs::create_dir_all(&folder).unwrap();
     let alone = folder.join("killed.db3");
     std::fs::copy(fixture("killed.db3"), &alone).unwrap();
@@ -109,7 +104,7 @@ fn messages_in_the_write_ahead_log_of_a_killed_recorder_are_read() {
 
 #[test]
 fn a_folder_of_rosbag2s_oldest_metadata_is_read() {
-    let folder = folder("oldest");
+    let folder = Folder::absent("formats-oldest");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::copy(fixture("version1.db3"), folder.join("old_0.db3")).unwrap();
     let name = folder.file_name().unwrap().to_str().unwrap();
@@ -121,7 +116,7 @@ fn a_folder_of_rosbag2s_oldest_metadata_is_read() {
     assert_eq!(reader.problems(), [""; 0]);
     assert_eq!(all(&mut reader).len(), 30);
     // And converted.
-    let new = self::folder("oldest-mcap");
+    let new = Folder::absent("formats-oldest-mcap");
     let written = copy(
         &mut reader,
         MessageFilter::default(),
@@ -512,7 +507,7 @@ fn foreign_messages_in_mcap_are_converted_or_named() {
     expect(3, "/json", "its messages are json");
     expect(4, "/size", r#"{"height":480,"width":640}"#);
     // A copy keeps the schemas that Pteros does not read.
-    let copied = folder("foreign-copied");
+    let copied = Folder::absent("formats-foreign-copied");
     let everything = MessageFilter::default();
     copy(&mut reader, everything, &copied, BagOptions::default()).unwrap();
     let copied = BagReader::open(&copied).unwrap();
@@ -640,7 +635,7 @@ fn rows_that_lie_on_one_another_are_read_up_to_a_limit() {
 
 #[test]
 fn whole_compressed_files_are_written_and_read() {
-    let new = folder("whole");
+    let new = Folder::absent("formats-whole");
     let mut source = BagReader::open(&fixture("version4.db3")).unwrap();
     let options = BagOptions {
         compress_files: true,
@@ -691,7 +686,7 @@ fn whole_compressed_files_are_written_and_read() {
 /// rosbag2's compression of single messages, which only sqlite3 has there.
 #[test]
 fn compressed_messages_are_decompressed_as_the_metadata_says() {
-    let new = folder("messages");
+    let new = Folder::absent("formats-messages");
     let mut writer = BagWriter::create(&new, BagOptions::default()).unwrap();
     let topic = BagReader::open(&fixture("version4.db3")).unwrap().topics()[0]
         .topic
@@ -725,7 +720,7 @@ fn compressed_messages_are_decompressed_as_the_metadata_says() {
 
 #[test]
 fn messages_are_ordered_by_publish_time_where_asked() {
-    let new = folder("order");
+    let new = Folder::absent("formats-order");
     let mut writer = BagWriter::create(
         &new,
         BagOptions {

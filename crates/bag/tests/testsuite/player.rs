@@ -5,7 +5,8 @@
     reason = "tests wait for other threads with a deadline"
 )]
 
-use std::path::{Path, PathBuf};
+use pteros_test_support::folder::Folder;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -106,12 +107,6 @@ impl Heard {
     }
 }
 
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("player-{test}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
-
 fn topic(name: &str) -> BagTopic {
     BagTopic {
         name: name.into(),
@@ -158,7 +153,7 @@ fn options() -> PlayerOptions {
 #[test]
 fn an_offset_begins_with_latched_and_last_known_messages() {
     let graph = Graph::new();
-    let bag = folder("offset");
+    let bag = Folder::absent("player-offset");
     let topics = [latched("/map"), topic("/joints"), topic("/scan")];
     let messages = [
         (1, 0),
@@ -203,7 +198,7 @@ fn an_offset_begins_with_latched_and_last_known_messages() {
 #[test]
 fn the_next_file_of_a_bag_is_announced() {
     let graph = Graph::new();
-    let bag = folder("files");
+    let bag = Folder::absent("player-files");
     let options = BagOptions {
         split_duration: Some(Duration::from_millis(10)),
         ..BagOptions::default()
@@ -243,7 +238,7 @@ fn the_next_file_of_a_bag_is_announced() {
 #[test]
 fn the_clock_ticks_before_each_message_of_its_topics() {
     let graph = Graph::new();
-    let bag = folder("clock");
+    let bag = Folder::absent("player-clock");
     write(
         &bag,
         &[topic("/a"), topic("/b")],
@@ -284,7 +279,7 @@ fn the_clock_ticks_before_each_message_of_its_topics() {
 #[test]
 fn a_paused_player_steps_bursts_and_plays_again_by_its_services() {
     let graph = Graph::new();
-    let bag = folder("services");
+    let bag = Folder::absent("player-services");
     // An hour between the messages: only steps and bursts publish them.
     let messages: Vec<(u16, u64)> = (0..8).map(|n| (1, n * 3_600_000)).collect();
     write(&bag, &[topic("/a")], &messages);
@@ -360,7 +355,7 @@ fn wait<R: Clone, E: std::fmt::Debug>(
 #[test]
 fn recorded_requests_are_sent_to_their_service() {
     let graph = Graph::new();
-    let bag = folder("requests");
+    let bag = Folder::absent("player-requests");
     let library = pteros::interfaces::library();
     let ty = DynamicService::new(library, "example_interfaces/srv/AddTwoInts").unwrap();
     let event = ty.event().unwrap();
@@ -426,7 +421,7 @@ fn recorded_requests_are_sent_to_their_service() {
 /// speed would replace most of them. Its timer runs on the bag's time.
 #[test]
 fn a_bag_in_step_with_a_node_waits_until_its_callback_and_timers_are_done() {
-    let bag = folder("step");
+    let bag = Folder::absent("player-step");
     let messages: Vec<(u16, u64)> = (0..40).map(|n| (1, n * 25)).collect();
     write(&bag, &[topic("/a")], &messages);
     let mut runs = Vec::new();
@@ -508,7 +503,7 @@ fn a_bag_in_step_with_a_node_waits_until_its_callback_and_timers_are_done() {
 
 /// Plays a bag of one message in step with a node that is not there.
 fn play_in_step_with_nobody(graph: &Graph, name: &str) -> Player {
-    let bag = folder(name);
+    let bag = Folder::absent(&format!("player-{name}"));
     write(&bag, &[topic("/a")], &[(1, 0)]);
     graph.play(
         &bag,
@@ -550,7 +545,7 @@ fn a_stop_while_a_node_is_awaited_is_no_failure() {
 #[test]
 fn messages_are_spaced_by_the_time_of_the_chosen_order() {
     let graph = Graph::new();
-    let bag = folder("order");
+    let bag = Folder::absent("player-order");
     let mut writer = BagWriter::create(&bag, BagOptions::default()).unwrap();
     let channel = writer.add_topic(topic("/a")).unwrap();
     // Received in one order, sent in the other.
@@ -578,7 +573,7 @@ fn messages_are_spaced_by_the_time_of_the_chosen_order() {
 #[test]
 fn latched_messages_of_several_publishers_reach_late_joiners() {
     let graph = Graph::new();
-    let bag = folder("latched");
+    let bag = Folder::absent("player-latched");
     let profile = QosProfile::default().keep_last(1).transient_local();
     let transforms = BagTopic {
         offered_qos: vec![profile.clone(), profile],
@@ -618,7 +613,7 @@ fn latched_messages_of_several_publishers_reach_late_joiners() {
 #[test]
 fn an_offset_reads_no_chunk_without_missing_state() {
     let graph = Graph::new();
-    let bag = folder("backwards");
+    let bag = Folder::absent("player-backwards");
     let options = BagOptions {
         chunk_bytes: 100,
         ..BagOptions::default()
@@ -664,7 +659,7 @@ fn an_offset_reads_no_chunk_without_missing_state() {
 #[test]
 fn stopping_an_idle_player_does_not_stop_the_next_part() {
     let graph = Graph::new();
-    let bag = folder("idle");
+    let bag = Folder::absent("player-idle");
     write(&bag, &[topic("/a")], &[(1, 0), (1, 1)]);
     let (heard, _subscriptions) = graph.listen(&["/a"]);
     let options = PlayerOptions {
@@ -697,7 +692,7 @@ fn stopping_an_idle_player_does_not_stop_the_next_part() {
 #[test]
 fn no_span_and_no_rate_is_too_large() {
     let graph = Graph::new();
-    let bag = folder("large");
+    let bag = Folder::absent("player-large");
     write(&bag, &[topic("/a")], &[(1, 0), (1, 1)]);
     let delayed = PlayerOptions {
         delay: Duration::MAX,
@@ -730,7 +725,7 @@ fn no_span_and_no_rate_is_too_large() {
 #[test]
 fn topics_that_cannot_be_published_are_named_and_the_others_played() {
     let graph = Graph::new();
-    let bag = folder("refused");
+    let bag = Folder::absent("player-refused");
     let foreign = |format: &str| BagTopic {
         serialization_format: format.into(),
         ..topic(&format!("/{format}"))

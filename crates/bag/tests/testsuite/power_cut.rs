@@ -5,6 +5,7 @@
     reason = "a test waits for other threads with a deadline"
 )]
 
+use pteros_test_support::folder::Folder;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -148,12 +149,6 @@ impl BagFile for MachineFile {
     }
 }
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("power-{name}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
-
 const MESSAGES: u64 = 60;
 const SYNC_EVERY: u64 = 10;
 
@@ -217,7 +212,7 @@ fn what_was_synced_survives_a_power_cut_at_any_moment() {
     for (compression, step) in [(Compression::None, 2), (Compression::Zstd, 9)] {
         for unsynced in [Unsynced::Cut, Unsynced::Sectors, Unsynced::Whole] {
             for operations in (0..).step_by(step) {
-                let bag = folder("cut");
+                let bag = Folder::absent("power-cut");
                 let machine = Machine::new(operations);
                 let (synced, is_over) = write(&bag, &machine, compression);
                 machine.cut_power(unsynced);
@@ -237,7 +232,7 @@ fn what_was_synced_survives_a_power_cut_at_any_moment() {
                 );
                 assert!(read.is_sorted_by(|a, b| a < b), "{what}: {read:?}");
                 with_more += usize::from(read.len() > whole.len());
-                let recovered = folder("recovered");
+                let recovered = Folder::absent("power-recovered");
                 let mut torn = BagReader::open(&bag).unwrap();
                 copy(
                     &mut torn,
@@ -266,7 +261,7 @@ struct Scene {
     executor: SingleThreadedExecutor,
     publisher: Publisher<UInt64>,
     recorder: Recorder,
-    bag: PathBuf,
+    bag: Folder,
     /// All notes of the recorder.
     notes: Vec<String>,
     end: Instant,
@@ -284,7 +279,7 @@ impl Scene {
             executor.add_node(node).unwrap();
         }
         let publisher = nodes[0].create_publisher("/n".keep_last(100)).unwrap();
-        let bag = folder(name);
+        let bag = Folder::absent(&format!("power-{name}"));
         let options = RecorderOptions {
             filter: TopicFilter {
                 topics: vec!["/n".into()],

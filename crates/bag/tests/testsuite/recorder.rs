@@ -4,7 +4,8 @@
     reason = "tests wait for other threads with a deadline"
 )]
 
-use std::path::{Path, PathBuf};
+use pteros_test_support::folder::Folder;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -84,12 +85,6 @@ impl Graph {
     }
 }
 
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("recorder-{test}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
-
 fn is_recorded(recorder: &Recorder, topic: &str) -> bool {
     recorder.topics().any(|known| known == topic)
 }
@@ -97,7 +92,7 @@ fn is_recorded(recorder: &Recorder, topic: &str) -> bool {
 #[test]
 fn a_topic_that_cannot_be_subscribed_to_does_not_stop_the_others() {
     let graph = Graph::new();
-    let folder = folder("unrecorded");
+    let folder = Folder::absent("recorder-unrecorded");
     let _publishers = ["/a", "/b"].map(|topic| graph.publisher(topic));
     let qos = QosProfile::default().keep_last(usize::MAX);
     let options = RecorderOptions {
@@ -125,7 +120,7 @@ fn a_topic_that_cannot_be_subscribed_to_does_not_stop_the_others() {
 #[test]
 fn the_profile_of_a_later_publisher_is_in_the_metadata() {
     let graph = Graph::new();
-    let folder = folder("later");
+    let folder = Folder::absent("recorder-later");
     let first = graph.publisher("/a");
     let latched: Publisher<Int32> = graph
         .node
@@ -202,7 +197,7 @@ fn the_profile_of_a_later_publisher_is_in_the_metadata() {
 #[test]
 fn messages_of_a_pause_are_not_lost() {
     let graph = Graph::new();
-    let folder = folder("paused");
+    let folder = Folder::absent("recorder-paused");
     let publisher = graph.publisher("/a");
     let mut recorder = graph.record(&folder, &["/a"], RecorderOptions::default());
     graph.poll_until(&mut recorder, |_| publisher.matched_count() == 1);
@@ -229,7 +224,7 @@ fn messages_of_a_pause_are_not_lost() {
 #[test]
 fn a_dropped_recorder_ends_its_bag() {
     let graph = Graph::new();
-    let folder = folder("dropped");
+    let folder = Folder::absent("recorder-dropped");
     let publisher = graph.publisher("/a");
     let options = RecorderOptions {
         // The sum with the time of a look is beyond every clock.
@@ -250,7 +245,7 @@ fn a_dropped_recorder_ends_its_bag() {
 #[test]
 fn complete_files_are_compressed_beside_the_writer() {
     let graph = Graph::new();
-    let folder = folder("compressed");
+    let folder = Folder::absent("recorder-compressed");
     let publisher = graph.publisher("/a");
     let options = RecorderOptions {
         bag: BagOptions {

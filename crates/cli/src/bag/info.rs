@@ -296,12 +296,11 @@ fn to_json(bag: &BagReader, order: SortOrder, counts: &BTreeMap<usize, ServiceCo
 mod tests {
     use super::*;
     use pteros_bag::{BagOptions, BagTopic, BagWriter};
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn services_are_shown_as_ros2_bag_shows_them() {
-        let name = format!("pteros-info-services-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&folder);
+        let folder = Folder::absent("info-services");
         let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
         for name in ["/add", "/sub"] {
             let topic = BagTopic {
@@ -321,6 +320,5 @@ mod tests {
         let first = format!("Service information: Service: /add | {kind}\n");
         let second = format!("                     Service: /sub | {kind}\n");
         assert!(text.contains(&(first + &second)), "{text}");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -255,6 +255,7 @@ pub fn read_kernel_file(path: impl AsRef<Path>) -> Option<String> {
 mod tests {
     use super::super::finding::FindingSeverity;
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn a_clock_step_is_reported() {
@@ -272,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_process_near_its_descriptor_limit_is_named() {
-        let processes = std::env::temp_dir().join(format!("pteros-proc-{}", std::process::id()));
+        let processes = Folder::absent("proc");
         for (pid, open) in [("41", 17), ("42", 19)] {
             let process = processes.join(pid);
             fs::create_dir_all(process.join("fd")).unwrap();
@@ -283,7 +284,6 @@ mod tests {
             fs::write(process.join("comm"), "camera\n").unwrap();
         }
         let found = processes_short_of_descriptors(&processes);
-        fs::remove_dir_all(&processes).unwrap();
         assert_eq!(found, [("camera".into(), "42".into(), 19, 20)]);
     }
 

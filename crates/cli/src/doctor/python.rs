@@ -122,6 +122,7 @@ fn report(python: &Path, all: &[Rclpy], found: &mut Findings) {
 mod tests {
     use super::super::finding::FindingSeverity;
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     fn findings(output: &str) -> Vec<Finding> {
         let mut found = Findings::new(AREA);
@@ -162,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_script_finds_the_folders_in_their_order() {
-        let folder = std::env::temp_dir().join(format!("pteros_python_{}", std::process::id()));
+        let folder = Folder::absent("python");
         for (place, own) in [("a", true), ("b", false)] {
             let packages = folder.join(place);
             std::fs::create_dir_all(packages.join("rclpy")).unwrap();
@@ -177,7 +178,6 @@ mod tests {
             .args(["-c", SCRIPT])
             .env("PYTHONPATH", path)
             .output();
-        std::fs::remove_dir_all(&folder).unwrap();
         let Ok(output) = output else {
             println!("skipped: no python3");
             return;

@@ -93,10 +93,10 @@ impl Language {
         }
     }
 
-    fn reserved(self) -> &'static [&'static str] {
+    fn reserved(self) -> &'static str {
         match self {
-            Self::Rust => &RESERVED,
-            Self::Python => &PYTHON_RESERVED,
+            Self::Rust => RESERVED,
+            Self::Python => PYTHON_RESERVED,
         }
     }
 
@@ -310,7 +310,7 @@ fn toml_string(path: &Path) -> Result<String> {
 }
 
 /// Checks a name for Cargo and ROS: lower-case letters, digits and underscores.
-fn check_name(what: &str, name: &str, reserved: &[&str]) -> Result<()> {
+fn check_name(what: &str, name: &str, reserved: &str) -> Result<()> {
     let is_plain =
         |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     let is_good = name.starts_with(|letter: char| letter.is_ascii_lowercase())
@@ -329,7 +329,7 @@ fn check_name(what: &str, name: &str, reserved: &[&str]) -> Result<()> {
             name.len()
         );
     }
-    if reserved.contains(&name) {
+    if reserved.split(' ').any(|word| word == name) {
         bail!(
             "'{name}' is reserved by the language or its tools; choose another {what} name, as {name}_node"
         );
@@ -361,116 +361,16 @@ fn check_is_free(cli: &CliContext, name: &str) -> Result<()> {
 /// Longest name in letters. Object files have it twice, and a file name has 255.
 const NAME_LENGTH_MAX: usize = 100;
 /// Keywords of Python, and modules that a program or its build imports.
-const PYTHON_RESERVED: [&str; 44] = [
-    "and",
-    "as",
-    "assert",
-    "async",
-    "await",
-    "break",
-    "class",
-    "continue",
-    "def",
-    "del",
-    "elif",
-    "else",
-    "except",
-    "finally",
-    "for",
-    "from",
-    "global",
-    "if",
-    "import",
-    "in",
-    "is",
-    "lambda",
-    "nonlocal",
-    "not",
-    "or",
-    "pass",
-    "raise",
-    "return",
-    "try",
-    "while",
-    "with",
-    "yield",
-    "build",
-    "glob",
-    "launch",
-    "launch_ros",
-    "os",
-    "pteros",
-    "rclpy",
-    "setup",
-    "setuptools",
-    "test",
-    "time",
-    "unittest",
-];
+const PYTHON_RESERVED: &str = "and as assert async await break class continue def del elif else except finally for \
+    from global if import in is lambda nonlocal not or pass raise return try while with \
+    yield build glob launch launch_ros os pteros rclpy setup setuptools test time \
+    unittest";
 /// Names that Cargo refuses for packages or programs: keywords of Rust, crates that come
 /// with it, and folders of a build. The last is the crate that the package uses.
-const RESERVED: [&str; 60] = [
-    "abstract",
-    "as",
-    "async",
-    "await",
-    "become",
-    "box",
-    "break",
-    "const",
-    "continue",
-    "crate",
-    "do",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "final",
-    "fn",
-    "for",
-    "gen",
-    "if",
-    "impl",
-    "in",
-    "let",
-    "loop",
-    "macro",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "override",
-    "priv",
-    "pub",
-    "ref",
-    "return",
-    "self",
-    "static",
-    "struct",
-    "super",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "unsafe",
-    "unsized",
-    "use",
-    "virtual",
-    "where",
-    "while",
-    "yield",
-    "alloc",
-    "core",
-    "std",
-    "test",
-    "build",
-    "deps",
-    "examples",
-    "incremental",
-    "pteros",
-];
+const RESERVED: &str = "abstract as async await become box break const continue crate do dyn else enum extern \
+    false final fn for gen if impl in let loop macro match mod move mut override priv pub \
+    ref return self static struct super trait true try type typeof unsafe unsized use \
+    virtual where while yield alloc core std test build deps examples incremental pteros";
 
 /// `my_robot` as `MyRobot`.
 fn type_name(name: &str) -> String {

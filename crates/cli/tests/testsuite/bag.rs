@@ -7,21 +7,15 @@
 
 mod other_libraries;
 
+use pteros_test_support::folder::Folder;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::folder::Folder;
 use crate::support::{Answer, Domain, Running, assert_contains, finish, pteros, start};
 use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
 use pteros_bag::{BagOptions, BagTopic, BagWriter};
-
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bag-{test}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
 
 fn bag(words: &str, folder: &Path) -> Answer {
     let mut command = pteros();
@@ -60,7 +54,7 @@ fn publish(domain: &Domain, topic: &str, count: u32) {
 #[test]
 fn a_recorded_topic_is_shown_printed_and_played() {
     let domain = Domain::new();
-    let folder = folder("round");
+    let folder = Folder::absent("bag-round");
     let mut recorder = record(&domain, &folder, "/numbers");
     publish(&domain, "/numbers", 25);
     assert_contains(&recorder.error_line(), "Subscribed to topic '/numbers'");
@@ -121,7 +115,7 @@ fn a_recorded_topic_is_shown_printed_and_played() {
 #[test]
 fn a_killed_recorder_leaves_a_readable_bag() {
     let domain = Domain::new();
-    let folder = folder("killed");
+    let folder = Folder::absent("bag-killed");
     let recorder = record(&domain, &folder, "/numbers");
     publish(&domain, "/numbers", 10);
     // A bag that is being recorded is read as far as it goes.
@@ -134,7 +128,7 @@ fn a_killed_recorder_leaves_a_readable_bag() {
     let count = known["messages"].as_u64().unwrap();
     assert!((1..=10).contains(&count), "{known}");
     bag("check", &folder).failed(1);
-    let new = self::folder("killed-new");
+    let new = Folder::absent("bag-killed-new");
     let mut command = pteros();
     command
         .args(["bag", "recover"])
@@ -188,7 +182,7 @@ fn bags_of_sqlite3_and_ros_1_are_shown_printed_checked_and_converted() {
     for (name, count) in [("version1.db3", 30), ("killed.db3", 20), ("lz4.bag", 29)] {
         let text = format!("{count} messages read, no problems\n");
         assert_eq!(bag("check", &fixture(name)).ok(), text, "{name}");
-        let new = folder(&format!("converted-{name}"));
+        let new = Folder::absent(&format!("bag-converted-{name}"));
         let out = copy("convert -i", &fixture(name), &new).ok();
         assert_contains(&out, &format!(": {count} messages\n"));
         assert_eq!(bag("check", &new).ok(), text, "{name}");
@@ -199,7 +193,7 @@ fn bags_of_sqlite3_and_ros_1_are_shown_printed_checked_and_converted() {
 #[test]
 fn names_dates_and_paths_are_shown_as_they_are() {
     use std::os::unix::ffi::OsStrExt;
-    let folder = folder("outside").join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    let folder = Folder::absent("bag-outside").join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
     let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
     for (number, name) in (1u16..).zip(["/a\nb", "/zero\u{200b}width", "/tag\u{e0041}"]) {
         let topic = BagTopic {
@@ -249,7 +243,7 @@ fn names_dates_and_paths_are_shown_as_they_are() {
 /// is, with its reason.
 #[test]
 fn a_failed_copy_says_why_and_a_whole_one_does_not_fail() {
-    let folder = folder("why");
+    let folder = Folder::absent("bag-why");
     std::fs::create_dir_all(&folder).unwrap();
     let whole = folder.join("whole.mcap");
     // Header, channel without schema, a message, end of data, footer without a summary.
@@ -302,7 +296,7 @@ fn a_failed_copy_says_why_and_a_whole_one_does_not_fail() {
 #[test]
 fn bags_are_filtered_split_and_merged() {
     let source = fixture("version4.db3");
-    let part = folder("filtered");
+    let part = Folder::absent("bag-filtered");
     let known = copy(
         "filter --json --topics even --end-time-ns 1700000000000020000",
         &source,
@@ -313,12 +307,12 @@ fn bags_are_filtered_split_and_merged() {
         bag("topics", &part).ok(),
         "/even [std_msgs/msg/String] 11\n"
     );
-    let error = copy("split", &source, &folder("split-how")).failed(1);
+    let error = copy("split", &source, &Folder::absent("bag-split-how")).failed(1);
     assert_contains(
         &error,
         "give --max-bag-size BYTES or --max-bag-duration SECONDS",
     );
-    let pieces = folder("split");
+    let pieces = Folder::absent("bag-split");
     copy("split -b 8000 --compression-mode file", &source, &pieces).ok();
     let known = bag("info --json", &pieces).json();
     assert!(known["files"].as_array().unwrap().len() > 2, "{known}");
@@ -328,7 +322,7 @@ fn bags_are_filtered_split_and_merged() {
             .unwrap()
             .ends_with("split_0.mcap.zstd")
     );
-    let both = folder("merged");
+    let both = Folder::absent("bag-merged");
     let mut command = pteros();
     command
         .args(["bag", "merge"])
@@ -340,18 +334,18 @@ fn bags_are_filtered_split_and_merged() {
     let error = copy("merge", &part, &both).failed(1);
     assert_contains(&error, "exists already, and bags are never overwritten");
     // Nothing was read of half a database.
-    let broken = folder("broken");
+    let broken = Folder::absent("bag-broken");
     std::fs::create_dir_all(&broken).unwrap();
     let half = broken.join("half.db3");
     let whole = std::fs::read(&source).unwrap();
     std::fs::write(&half, &whole[..whole.len() / 2]).unwrap();
-    let error = copy("filter", &half, &folder("half")).failed(1);
+    let error = copy("filter", &half, &Folder::absent("bag-half")).failed(1);
     assert_contains(&error, "half.db3");
 }
 
 #[test]
 fn convert_writes_the_bags_of_an_output_file() {
-    let work = folder("outputs");
+    let work = Folder::absent("bag-outputs");
     std::fs::create_dir_all(&work).unwrap();
     let file = work.join("outputs.yaml");
     let text = "output_bags:\n- uri: even\n  topics: [/even]\n  compression: lz4\n- uri: rest\n  all: true\n  exclude_topics: [/even]\n- uri: nothing\n";
@@ -384,7 +378,7 @@ fn convert_writes_the_bags_of_an_output_file() {
 #[test]
 fn topics_are_sorted_as_ros2_bag_sorts_them() {
     let source = fixture("version4.db3");
-    let part = folder("sorted");
+    let part = Folder::absent("bag-sorted");
     copy("filter --end-time-ns 1700000000000020000", &source, &part).ok();
     let order = |words: &str| {
         let shown = bag(words, &part).ok();
@@ -409,7 +403,7 @@ fn topics_are_sorted_as_ros2_bag_sorts_them() {
 #[test]
 fn a_failed_playback_tells_its_reason_behind_the_bags_problems() {
     let domain = Domain::new();
-    let torn = folder("unindexed");
+    let torn = Folder::absent("bag-unindexed");
     copy("convert -i", &fixture("version4.db3"), &torn).ok();
     std::fs::remove_file(torn.join("metadata.yaml")).unwrap();
     let words = "bag play --step-with /nobody --step-timeout 0.1 --";
@@ -424,7 +418,7 @@ fn a_failed_playback_tells_its_reason_behind_the_bags_problems() {
 #[test]
 fn a_topic_that_is_not_there_is_named_and_an_empty_bag_says_so() {
     let domain = Domain::new();
-    let folder = folder("empty");
+    let folder = Folder::absent("bag-empty");
     let mut command = domain.command(["bag", "record", "/absent", "-o"]);
     command.arg(&folder);
     let mut recorder = start(command);
@@ -540,7 +534,7 @@ fn numbers_of(topics: &[&str], folder: &Path, rounds: u32) {
 fn the_wait_for_acknowledgements_is_one_limit_for_all_topics() {
     const LIMIT: Duration = Duration::from_secs(2);
     let domain = Domain::new();
-    let folder = folder("acked");
+    let folder = Folder::absent("bag-acked");
     let topics = ["/a", "/b", "/c", "/d"];
     numbers_of(&topics, &folder, 3);
     let mut echoes = topics.map(|topic| {
@@ -574,7 +568,7 @@ fn the_wait_for_acknowledgements_is_one_limit_for_all_topics() {
 #[test]
 fn messages_of_a_pause_are_told() {
     let domain = Domain::new();
-    let folder = folder("paused");
+    let folder = Folder::absent("bag-paused");
     let mut recorder = record(&domain, &folder, "/numbers --start-paused");
     publish(&domain, "/numbers", 5);
     recorder.signal("INT");
@@ -588,7 +582,7 @@ fn messages_of_a_pause_are_told() {
 #[test]
 fn options_without_effect_are_accepted() {
     let domain = Domain::new();
-    let config = folder("config").with_extension("yaml");
+    let config = Folder::absent("bag-config").with_extension("yaml");
     std::fs::write(&config, "{}").unwrap();
     for words in ["play --disable-loan-message", "burst -n 1"] {
         let words = format!("bag {words} --topics /text --storage-config-file");
@@ -603,7 +597,7 @@ fn options_without_effect_are_accepted() {
 #[test]
 fn a_snapshot_is_written_when_it_is_asked_for() {
     let domain = Domain::new();
-    let folder = folder("snapshot");
+    let folder = Folder::absent("bag-snapshot");
     let mut recorder = record(&domain, &folder, "/numbers --snapshot-mode");
     publish(&domain, "/numbers", 10);
     let call = "service call /rosbag2_recorder/snapshot rosbag2_interfaces/srv/Snapshot";
@@ -662,7 +656,7 @@ fn the_space_bar_pauses_and_arrows_step_and_change_the_rate() {
 #[test]
 fn lost_messages_add_up_to_the_publishers_numbers() {
     let domain = Domain::new();
-    let folder = folder("lossy");
+    let folder = Folder::absent("bag-lossy");
     // Nearly no buffer before a writer that compresses.
     let words =
         "/lossy /burst --max-cache-size 1 --compression zstd --ros-args --shared-memory off";
@@ -766,7 +760,7 @@ fn lost_messages_add_up_to_the_publishers_numbers() {
 #[test]
 fn a_full_disk_ends_the_recording_with_what_fits() {
     let domain = Domain::new();
-    let folder = folder("full");
+    let folder = Folder::absent("bag-full");
     let recorder = domain.command(["bag", "record", "/data", "-o"]);
     let mut command = Command::new("sh");
     // A limit of 400 blocks of 512 bytes for each file.
@@ -816,7 +810,7 @@ fn a_full_disk_ends_the_recording_with_what_fits() {
     let known = bag("info --json", &folder).json();
     assert_eq!(known["complete"], false);
     assert!(known["messages"].as_u64().unwrap() >= 1, "{known}");
-    let new = self::folder("full-recovered");
+    let new = Folder::absent("bag-full-recovered");
     copy("recover", &folder, &new).ok();
     bag("check", &new).ok();
 }

@@ -8,7 +8,8 @@
     reason = "finds the Python whose libraries read our bags"
 )]
 
-use std::path::{Path, PathBuf};
+use pteros_test_support::folder::Folder;
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::{assert_contains, finish};
@@ -18,12 +19,6 @@ use pteros_bag::{BagOptions, BagReader, BagTopic, BagWriter};
 
 /// Values of each type.
 const ROUNDS: u64 = 3;
-
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bag-types-{test}"));
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
 
 /// A stream of numbers from a seed.
 struct Random(u64);
@@ -136,7 +131,7 @@ fn every_message_type_is_the_same_after_the_libraries_of_others() {
         return;
     };
     let library = pteros::interfaces::library();
-    let [ours, theirs, sqlite] = ["ours", "theirs", "sqlite"].map(folder);
+    let [ours, theirs, sqlite] = ["ours", "theirs", "sqlite"].map(Folder::absent);
     let mut writer = BagWriter::create(&ours, BagOptions::default()).unwrap();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut expected = Vec::new();

@@ -1,6 +1,7 @@
 //! `pteros demo`: the first thing a user runs.
 
 use crate::support::{Domain, assert_contains, pteros};
+use pteros_test_support::folder::Folder;
 use serde_json::Value;
 
 #[test]
@@ -77,7 +78,7 @@ fn the_listener_prints_messages_as_ros2_does() {
 #[test]
 fn the_talker_is_an_ordinary_node() {
     let domain = Domain::new();
-    let logs = std::env::temp_dir().join(format!("pteros-demo-{}", std::process::id()));
+    let logs = Folder::absent("demo");
     let words = "demo talker --ros-args -r __node:=mouth -r chatter:=words --log-file-name demo";
     let mut command = domain.command(words.split(' '));
     command.env("ROS_LOG_DIR", &logs);
@@ -103,7 +104,6 @@ fn the_talker_is_an_ordinary_node() {
     assert!(name.starts_with("demo_"), "{name}");
     let text = std::fs::read_to_string(file.path()).unwrap();
     assert_contains(&text, "[mouth]: Publishing: 'Hello World: 1'");
-    std::fs::remove_dir_all(&logs).unwrap();
 }
 
 #[test]

@@ -1,52 +1,34 @@
 //! A temporary folder of one test, for its launch files and others, and the processes
 //! that a launch starts.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use crate::support::{Answer, finish, install_program, pteros};
+use pteros_test_support::folder::Folder;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::process::Command;
 
-/// Removed when dropped.
-pub struct Folder(PathBuf);
+/// A folder in which `pteros launch` runs.
+pub struct LaunchFolder(Folder);
 
-impl Folder {
-    pub fn new(name: &str) -> Self {
-        let name = format!("pteros-test-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
+impl Deref for LaunchFolder {
+    type Target = Folder;
 
-    pub fn path(&self) -> &Path {
+    fn deref(&self) -> &Folder {
         &self.0
     }
+}
 
-    pub fn write(&self, name: &str, text: &str) {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    /// Writes a file, and returns its path.
-    pub fn file(&self, name: &str, text: &str) -> String {
-        self.write(name, text);
-        self.0.join(name).display().to_string()
+impl LaunchFolder {
+    pub fn new(name: &str) -> Self {
+        Self(Folder::new(name))
     }
 
     /// Writes a program, and returns its path.
     pub fn program(&self, name: &str, text: &str) -> PathBuf {
-        let program = self.0.join(name);
-        self.write("program.txt", text);
-        install_program(self.0.join("program.txt"), &program);
+        let program = self.join(name);
+        install_program(self.write("program.txt", text), &program);
         program
-    }
-
-    pub fn read(&self, name: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
     /// `pteros launch WORDS` in the folder, with log files below it.
@@ -56,7 +38,7 @@ impl Folder {
             .arg("launch")
             .args(words.split(' '))
             .current_dir(&self.0)
-            .env("ROS_LOG_DIR", self.0.join("log"))
+            .env("ROS_LOG_DIR", self.join("log"))
             .env("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
             .env_remove("PTEROS_LAUNCH")
             .env_remove("OVERRIDE_LAUNCH_PROCESS_OUTPUT");
@@ -76,32 +58,26 @@ impl Folder {
 
     /// Creates a pipe of that name.
     pub fn pipe_called(&self, name: &str) {
-        let status = Command::new("mkfifo").arg(self.0.join(name)).status();
+        let status = Command::new("mkfifo").arg(self.join(name)).status();
         assert!(status.unwrap().success());
     }
 
     /// Opens a pipe for writing. Blocks until it has a reader.
     pub fn write_pipe(&self, name: &str) -> File {
-        let options = File::options().write(true).open(self.0.join(name));
+        let options = File::options().write(true).open(self.join(name));
         options.unwrap()
     }
 
     /// Opens the pipe for reading. Blocks until it has a writer; then `read_to_end`
     /// blocks until all writers have ended.
     pub fn open_pipe(&self) -> File {
-        File::open(self.0.join("alive")).unwrap()
+        File::open(self.join("alive")).unwrap()
     }
 
     /// The launch id in the environment of the latest launch's processes.
     pub fn launch_id(&self) -> String {
-        let latest = self.0.join("log/latest").read_link().unwrap();
+        let latest = self.join("log/latest").read_link().unwrap();
         latest.file_name().unwrap().to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `pteros interface` and command line parsing. These tests open no socket.
 
-use crate::folder::Folder;
 use crate::support::{Domain, assert_contains, pteros, run, run_with_input};
+use pteros_test_support::folder::Folder;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

@@ -1,5 +1,6 @@
 //! `pteros lab`: starts the lab's own program, or says how to get it.
 
+use pteros_test_support::folder::Folder;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -8,8 +9,7 @@ use crate::support::{finish, install_program, pteros};
 
 #[test]
 fn the_lab_is_another_program_with_the_same_arguments() {
-    let folder = std::env::temp_dir().join(format!("pteros-cli-lab-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
+    let folder = Folder::absent("cli-lab");
     let on_path = folder.join("path");
     fs::create_dir_all(&on_path).expect("a folder");
     // Nothing lies beside this copy of the command.
@@ -37,5 +37,4 @@ fn the_lab_is_another_program_with_the_same_arguments() {
     assert_eq!(answer.out, "run m16.1 --quick --peers none -- --ros-args\n");
     let answer = lab("--interfaces here lab --help --json");
     assert_eq!(answer.out, "--interfaces here --help --json\n");
-    let _ = fs::remove_dir_all(&folder);
 }

@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "stopping has a time limit")]
 
-use crate::folder::{Folder, processes_with};
+use crate::folder::{LaunchFolder, processes_with};
 use crate::support::{Running, assert_contains, start};
 use std::io::{Read, Write};
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn line_with(running: &mut Running, words: &[&str]) -> String {
 
 #[test]
 fn processes_run_with_prefixed_output_and_reported_exits() {
-    let folder = Folder::new("output");
+    let folder = LaunchFolder::new("output");
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -52,7 +52,7 @@ fn processes_run_with_prefixed_output_and_reported_exits() {
 
 #[test]
 fn the_exit_code_reports_whether_a_process_failed() {
-    let folder = Folder::new("codes");
+    let folder = LaunchFolder::new("codes");
     for (command, code) in [("true", 0), ("false", 1), ("sh -c 'kill -9 $$'", 1)] {
         folder.write(
             "a.launch.yaml",
@@ -65,7 +65,7 @@ fn the_exit_code_reports_whether_a_process_failed() {
 
 #[test]
 fn output_without_line_breaks_and_large_output_is_complete() {
-    let folder = Folder::new("lines");
+    let folder = LaunchFolder::new("lines");
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -82,7 +82,7 @@ fn output_without_line_breaks_and_large_output_is_complete() {
 
 #[test]
 fn ctrl_c_ends_all_processes_including_grandchildren_outside_of_the_process_group() {
-    let folder = Folder::new("interrupt");
+    let folder = LaunchFolder::new("interrupt");
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -114,7 +114,7 @@ fn ctrl_c_ends_all_processes_including_grandchildren_outside_of_the_process_grou
 
 #[test]
 fn output_of_a_grandchild_after_its_parents_end_is_read_and_the_grandchild_survives() {
-    let folder = Folder::new("outlived");
+    let folder = LaunchFolder::new("outlived");
     // Each line written to the pipe `go` is one that the grandchild prints.
     folder.write(
         "a.launch.xml",
@@ -142,7 +142,7 @@ fn output_of_a_grandchild_after_its_parents_end_is_read_and_the_grandchild_survi
 
 #[test]
 fn emulate_tty_gives_a_pseudo_terminal_from_attribute_or_argument() {
-    let folder = Folder::new("terminal");
+    let folder = LaunchFolder::new("terminal");
     let tell = "test -t 1 &amp;&amp; echo out is a terminal; test -t 2 &amp;&amp; echo err is a terminal &gt;&amp;2; test -t 0 || echo in is none; seq 20000";
     folder.write(
         "a.launch.xml",
@@ -182,7 +182,7 @@ fn emulate_tty_gives_a_pseudo_terminal_from_attribute_or_argument() {
 
 #[test]
 fn no_process_survives_a_killed_launcher() {
-    let folder = Folder::new("killed");
+    let folder = LaunchFolder::new("killed");
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -219,7 +219,7 @@ fn a_process_that_was_left_without_environment_ends_with_the_launch() {
 
 #[test]
 fn nothing_starts_on_an_error_and_every_error_has_a_location() {
-    let folder = Folder::new("wrong");
+    let folder = LaunchFolder::new("wrong");
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -256,7 +256,7 @@ fn nothing_starts_on_an_error_and_every_error_has_a_location() {
 
 #[test]
 fn a_hundred_processes_start_soon_and_all_end_with_ctrl_c() {
-    let folder = Folder::new("hundred");
+    let folder = LaunchFolder::new("hundred");
     folder.write(
         "a.launch.xml",
         r#"<launch><for len="100" name="i">
@@ -280,7 +280,7 @@ fn a_hundred_processes_start_soon_and_all_end_with_ctrl_c() {
 #[test]
 fn the_tours_launch_files_give_the_same_plan_in_both_formats() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/tour/launch");
-    let folder = Folder::new("tour");
+    let folder = LaunchFolder::new("tour");
     let plan = |form: &str| {
         let words = format!("{root}/talker_listener.launch.{form} count:=4 --dry-run --json");
         let mut plan = folder.launch(&words).json();
@@ -310,7 +310,7 @@ fn forget(value: &mut serde_json::Value, names: &[&str]) {
 #[test]
 fn the_tours_launch_file_starts_a_talker_and_a_listener_that_communicate() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/tour/launch");
-    let folder = Folder::new("hear");
+    let folder = LaunchFolder::new("hear");
     let domain = crate::support::Domain::new();
     let mut command = folder.command(&format!("{root}/talker_listener.launch.xml count:=1000"));
     command.env("ROS_DOMAIN_ID", domain.id().to_string());
@@ -322,7 +322,7 @@ fn the_tours_launch_file_starts_a_talker_and_a_listener_that_communicate() {
 
 #[test]
 fn a_launch_with_a_python_file_is_handed_to_python() {
-    let folder = Folder::new("python");
+    let folder = LaunchFolder::new("python");
     folder.write(
         "prefix/share/ament_index/resource_index/packages/bringup",
         "",
@@ -365,7 +365,7 @@ fn a_launch_with_a_python_file_is_handed_to_python() {
 
 #[test]
 fn a_plan_is_printed_without_starting_anything() {
-    let folder = Folder::new("plan");
+    let folder = LaunchFolder::new("plan");
     folder.write(
         "a.launch.yaml",
         "launch:\n- arg: {name: count, default: '2', description: how many}\n- for:\n    len: $(var count)\n    name: i\n    children:\n    - executable: {cmd: \"echo $(index i)\", env: [{name: WHICH, value: $(index i)}]}\n",

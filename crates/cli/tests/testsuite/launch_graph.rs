@@ -3,7 +3,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "nodes run beside the command")]
 
-use crate::folder::Folder;
+use crate::folder::LaunchFolder;
 use crate::spin_thread::{SPIN_PERIOD, SpinThread};
 use crate::support::{Domain, Running, assert_contains, finish, start};
 use pteros::interfaces::composition_interfaces::srv::{
@@ -31,7 +31,7 @@ fn spin(
     })
 }
 
-fn launch(folder: &Folder, domain: &Domain) -> Command {
+fn launch(folder: &LaunchFolder, domain: &Domain) -> Command {
     let mut command = folder.command("a.launch.xml");
     command
         .env("ROS_DOMAIN_ID", domain.id().to_string())
@@ -55,7 +55,7 @@ fn line_with(running: &mut Running, words: &[&str]) {
 
 #[test]
 fn components_are_loaded_one_by_one_and_a_refused_load_makes_the_launch_fail() {
-    let (folder, domain) = (Folder::new("load"), Domain::new());
+    let (folder, domain) = (LaunchFolder::new("load"), Domain::new());
     folder.write(
         "share/ament_index/resource_index/pteros_components/box",
         "box::Talker;lib/libbox.so\nbox::Lame;lib/libbox.so\n",
@@ -125,7 +125,7 @@ fn components_are_loaded_one_by_one_and_a_refused_load_makes_the_launch_fail() {
 
 #[test]
 fn a_managed_node_is_brought_up_when_its_process_has_started() {
-    let (folder, domain) = (Folder::new("managed"), Domain::new());
+    let (folder, domain) = (LaunchFolder::new("managed"), Domain::new());
     folder.write("share/ament_index/resource_index/packages/arm", "");
     folder.program("lib/arm/arm", "#!/bin/sh\nexec sleep 1000\n");
     folder.write(
@@ -158,7 +158,7 @@ impl std::ops::Deref for ArmNode {
 
 #[test]
 fn a_timer_on_the_ros_clock_ends_a_launch() {
-    let (folder, domain) = (Folder::new("clock"), Domain::new());
+    let (folder, domain) = (LaunchFolder::new("clock"), Domain::new());
     folder.write(
         "a.launch.xml",
         r#"<launch><executable cmd="sleep 1000"/>

@@ -154,9 +154,7 @@ fn a_network_that_fails_in_one_direction_is_left() {
 #[cfg(feature = "security")]
 #[test]
 fn secured_traffic_leaves_a_network_that_dies_unseen() {
-    let folder = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("networks-secured");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).expect("a folder");
+    let folder = pteros_test_support::folder::Folder::new("networks-secured");
     let keystore = folder.join("keystore").display().to_string();
     let mut init = std::process::Command::new(env!("CARGO_BIN_EXE_pteros"));
     init.args(["security", "init", &keystore]);

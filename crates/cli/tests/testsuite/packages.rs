@@ -1,20 +1,20 @@
 //! `pteros run`, `pkg` and `new`, as a user types them.
 
-use crate::folder::Folder;
+use crate::folder::LaunchFolder;
 use crate::support::{Answer, assert_contains, finish, pteros};
 use std::process::Command;
 
 /// An installation prefix with the package `box`, whose program `say` prints its
 /// arguments.
-fn prefix(name: &str) -> Folder {
-    let folder = Folder::new(name);
+fn prefix(name: &str) -> LaunchFolder {
+    let folder = LaunchFolder::new(name);
     folder.write("share/ament_index/resource_index/packages/box", "");
     folder.program("lib/box/say", "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 3\n");
     folder.write("lib/box/readme.txt", "no program");
     folder
 }
 
-fn run(folder: &Folder, words: &[&str]) -> Answer {
+fn run(folder: &LaunchFolder, words: &[&str]) -> Answer {
     let mut command = pteros();
     command
         .args(words)
@@ -84,7 +84,7 @@ fn packages_and_programs_are_listed() {
 
 #[test]
 fn a_package_of_a_cargo_workspace_needs_no_installation() {
-    let folder = Folder::new("cargo");
+    let folder = LaunchFolder::new("cargo");
     folder.write(
         "Cargo.toml",
         "[workspace]\nmembers = [\n  \"nodes/*\",\n]\n",
@@ -142,7 +142,7 @@ fn a_package_of_a_cargo_workspace_needs_no_installation() {
         program.display().to_string()
     );
     // A build folder that packages share, as those of `pteros new` do.
-    let configured = Folder::new("configured");
+    let configured = LaunchFolder::new("configured");
     configured.write("arm/Cargo.toml", "[package]\nname = \"arm\"\n[workspace]\n");
     configured.write("arm/src/main.rs", "");
     configured.write(
@@ -186,7 +186,7 @@ fn a_package_of_a_cargo_workspace_needs_no_installation() {
 
 #[test]
 fn a_new_package_is_written_once_and_only_with_a_valid_name() {
-    let folder = Folder::new("new");
+    let folder = LaunchFolder::new("new");
     let output = run(&folder, &["new", "my_robot"]).ok();
     assert!(output.contains("my_robot"), "{output}");
     let text = folder.read("my_robot/src/lib.rs");
@@ -280,7 +280,7 @@ fn a_package_copied_to_a_prefix_is_launched_by_its_name() {
 #[test]
 #[ignore = "minutes: builds a package of its own"]
 fn a_new_package_builds_tests_and_runs_by_its_launch_file() {
-    let folder = Folder::new("build");
+    let folder = LaunchFolder::new("build");
     run(&folder, &["new", "my_robot"]).ok();
     let package = folder.path().join("my_robot");
     let cargo = |words: &[&str]| {
@@ -311,7 +311,7 @@ fn a_new_package_builds_tests_and_runs_by_its_launch_file() {
 
 #[test]
 fn a_created_package_has_a_manifest_that_xml_prints() {
-    let folder = Folder::new("create");
+    let folder = LaunchFolder::new("create");
     let words = [
         "pkg",
         "create",
@@ -457,7 +457,7 @@ fn a_package_in_python_is_written_whole() {
 
 #[test]
 fn scripts_that_restart_the_daemon_go_on() {
-    let folder = Folder::new("daemon");
+    let folder = LaunchFolder::new("daemon");
     assert_eq!(
         run(&folder, &["daemon", "stop"]).ok(),
         "The daemon is not running\n"

@@ -5,6 +5,7 @@ use crate::spin_thread::{SPIN_PERIOD, SpinThread};
 use crate::support::{Domain, assert_contains};
 use pteros::parameter::{Parameter, ParameterDescriptor, ParameterValue};
 use pteros::prelude::*;
+use pteros_test_support::folder::Folder;
 
 /// `/robot/left` and `/robot/right`, which spin in the background. Only the first takes
 /// parameters that it has not declared.
@@ -127,7 +128,7 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
         dumped.starts_with("/robot/left:\n  ros__parameters:\n    motor:\n      limits:\n      - 0.5\n      - 1.0\n    name: left\n    speed: 0.5\n"),
         "{dumped}"
     );
-    let path = std::env::temp_dir().join(format!("pteros-param-{}.yaml", std::process::id()));
+    let path = Folder::absent("param.yaml");
     std::fs::write(
         &path,
         "/robot/*:\n  ros__parameters:\n    speed: 1.0\n    new: [1, 2]\n",
@@ -146,7 +147,6 @@ fn parameters_are_set_deleted_dumped_and_loaded() {
         domain.run("param get /robot/left new --hide-type").ok(),
         "[1, 2]\n"
     );
-    std::fs::remove_file(&path).unwrap();
 }
 
 /// Texts that ROS 2's two typing rules read differently, on parameters of a declared
@@ -177,7 +177,7 @@ fn the_declared_type_decides_how_a_text_is_read() {
     assert_eq!(value_of("motor.spare", "1_000"), "Integer value is: 1000\n");
     let refused = domain.run("param set /robot/left speed fast").failed(1);
     assert_contains(&refused, "is of type {double}, setting it to {string}");
-    let path = std::env::temp_dir().join(format!("pteros-typing-{}.yaml", std::process::id()));
+    let path = Folder::absent("typing.yaml");
     std::fs::write(
         &path,
         "/**:\n  ros__parameters: {name: 0483, speed: 2, motor: {spare: [0483, a]}}\n",
@@ -186,7 +186,6 @@ fn the_declared_type_decides_how_a_text_is_read() {
     domain
         .run(&format!("param load /robot/left {}", path.display()))
         .ok();
-    std::fs::remove_file(&path).unwrap();
     let loaded = domain.run("param get /robot/left name").ok();
     assert_eq!(loaded, "String value is: 0483\n");
     // A completed value is read back as the same value.

@@ -9,56 +9,27 @@
 )]
 
 use crate::support::{Answer, assert_contains, finish, install_program, pteros};
+use pteros_test_support::folder::Folder;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A folder that is removed at the end of a test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("pteros_rmw_{}_{name}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
+/// An installation of ROS 2 with a version of the package rmw.
+fn ros2(folder: &Folder, rmw: &str) -> PathBuf {
+    let manifest = format!("<package><name>rmw</name><version>{rmw}</version></package>");
+    folder.write("ros2/share/rmw/package.xml", &manifest);
+    for shell in ["sh", "bash"] {
+        let text = b"export AMENT_PREFIX_PATH=/the/underlay\nexport UNDERLAY=sourced\n";
+        folder.write(&format!("ros2/setup.{shell}"), text);
     }
-
-    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, bytes).unwrap();
-        path
-    }
-
-    fn read(&self, name: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
-    }
-
-    /// An installation of ROS 2 with a version of the package rmw.
-    fn ros2(&self, rmw: &str) -> PathBuf {
-        let manifest = format!("<package><name>rmw</name><version>{rmw}</version></package>");
-        self.file("ros2/share/rmw/package.xml", manifest.as_bytes());
-        for shell in ["sh", "bash"] {
-            let text = b"export AMENT_PREFIX_PATH=/the/underlay\nexport UNDERLAY=sourced\n";
-            self.file(&format!("ros2/setup.{shell}"), text);
-        }
-        self.0.join("ros2")
-    }
-
-    /// A library for this machine with a build note.
-    fn plug_in(&self, rmw: &str) -> PathBuf {
-        let mut bytes = elf_header();
-        let note = format!("\0pteros-rmw-build version={VERSION} rmw={rmw};\0");
-        bytes.extend(note.as_bytes());
-        self.file("librmw_pteros_cpp.so", &bytes)
-    }
+    folder.join("ros2")
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A library for this machine with a build note.
+fn plug_in(folder: &Folder, rmw: &str) -> PathBuf {
+    let mut bytes = elf_header();
+    let note = format!("\0pteros-rmw-build version={VERSION} rmw={rmw};\0");
+    bytes.extend(note.as_bytes());
+    folder.write("librmw_pteros_cpp.so", &bytes)
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -131,7 +102,7 @@ fn variables_after(shell: &str, setup: &Path) -> String {
 #[test]
 fn an_overlay_has_what_ament_cmake_and_the_loader_look_up() {
     let folder = Folder::new("overlay");
-    let (library, prefix) = (folder.plug_in("7.3"), folder.0.join("over lay"));
+    let (library, prefix) = (plug_in(&folder, "7.3"), folder.join("over lay"));
     let out = install(&prefix, &library, None);
     assert_contains(&out, "for ROS 2 jazzy into");
     assert_contains(&out, "export RMW_IMPLEMENTATION=rmw_pteros_cpp");
@@ -166,9 +137,9 @@ fn an_overlay_has_what_ament_cmake_and_the_loader_look_up() {
 fn a_setup_file_adds_the_overlay_once_and_after_the_underlay() {
     let folder = Folder::new("setup");
     let (library, ros2, prefix) = (
-        folder.plug_in("7.3"),
-        folder.ros2("7.3.2"),
-        folder.0.join("a b"),
+        plug_in(&folder, "7.3"),
+        ros2(&folder, "7.3.2"),
+        folder.join("a b"),
     );
     install(&prefix, &library, Some(&ros2));
     let at = prefix.display();
@@ -180,7 +151,7 @@ fn a_setup_file_adds_the_overlay_once_and_after_the_underlay() {
         );
     }
     // A workspace with a folder per package is found by its install folder too.
-    let isolated = folder.0.join("isolated");
+    let isolated = folder.join("isolated");
     std::fs::create_dir_all(&isolated).unwrap();
     std::fs::rename(ros2.join("share"), isolated.join("share")).unwrap();
     std::fs::rename(&isolated, ros2.join("rmw")).unwrap();
@@ -191,12 +162,12 @@ fn a_setup_file_adds_the_overlay_once_and_after_the_underlay() {
         expected
     );
     // A second time, and from a folder that was moved.
-    let twice = folder.file(
+    let twice = folder.write(
         "twice.bash",
         format!(". '{at}/setup.bash'\n. '{at}/setup.bash'\n").as_bytes(),
     );
     assert_eq!(variables_after("bash", &twice), expected);
-    let moved = folder.0.join("moved");
+    let moved = folder.join("moved");
     std::fs::rename(&prefix, &moved).unwrap();
     let moved_to = expected.replace(&at.to_string(), &moved.display().to_string());
     assert_eq!(variables_after("bash", &moved.join("setup.bash")), moved_to);
@@ -205,19 +176,19 @@ fn a_setup_file_adds_the_overlay_once_and_after_the_underlay() {
 #[test]
 fn a_workspace_keeps_its_own_setup_files() {
     let folder = Folder::new("workspace");
-    let library = folder.plug_in("7.3");
-    folder.file("ws/setup.bash", b"# of colcon\n");
-    folder.file("ws/.colcon_install_layout", b"merged\n");
-    let out = install(&folder.0.join("ws"), &library, None);
+    let library = plug_in(&folder, "7.3");
+    folder.write("ws/setup.bash", b"# of colcon\n");
+    folder.write("ws/.colcon_install_layout", b"merged\n");
+    let out = install(&folder.join("ws"), &library, None);
     assert_contains(&out, "setup files of that workspace were kept");
     assert_eq!(folder.read("ws/setup.bash"), "# of colcon\n");
-    assert!(!folder.0.join("ws/local_setup.bash").exists());
+    assert!(!folder.join("ws/local_setup.bash").exists());
     assert_contains(
         &folder.read("ws/share/rmw_pteros_cpp/package.dsv"),
         "prepend-non-duplicate;LD_LIBRARY_PATH;lib",
     );
     // Our own ones are renewed.
-    let again = folder.0.join("again");
+    let again = folder.join("again");
     install(&again, &library, None);
     assert!(!install(&again, &library, None).contains("were kept"));
 }
@@ -225,8 +196,8 @@ fn a_workspace_keeps_its_own_setup_files() {
 #[test]
 fn wrong_inputs_name_the_thing_and_the_way_out() {
     let folder = Folder::new("wrong");
-    let (library, ros2) = (folder.plug_in("7.3"), folder.ros2("7.8.2"));
-    let prefix = folder.0.join("p");
+    let (library, ros2) = (plug_in(&folder, "7.3"), ros2(&folder, "7.8.2"));
+    let prefix = folder.join("p");
     let run = |library: &Path, prefix: &Path, ros2: Option<&Path>| {
         let words = [
             "install",
@@ -239,19 +210,19 @@ fn wrong_inputs_name_the_thing_and_the_way_out() {
     };
     let said = run(Path::new("/no/such.so"), &prefix, None);
     assert_contains(&said, "reading the plug-in /no/such.so: No such file");
-    let words = folder.file("words.so", b"these are words, more than a header has");
+    let words = folder.write("words.so", b"these are words, more than a header has");
     assert_contains(
         &run(&words, &prefix, None),
         "words.so is no shared library; name the file",
     );
     let mut other = elf_header();
     other[18] ^= 0x55;
-    let other = folder.file("other.so", &other);
+    let other = folder.write("other.so", &other);
     assert_contains(
         &run(&other, &prefix, None),
         "for another kind of machine; build it here",
     );
-    let foreign = folder.file("foreign.so", &elf_header());
+    let foreign = folder.write("foreign.so", &elf_header());
     assert_contains(
         &run(&foreign, &prefix, None),
         "not the middleware plug-in of Pteros",
@@ -271,10 +242,10 @@ fn wrong_inputs_name_the_thing_and_the_way_out() {
     // Folders that cannot be an overlay.
     let said = run(&library, Path::new("/a:b"), None);
     assert_contains(&said, "cannot hold ':'; use another folder");
-    folder.file("isolated/.colcon_install_layout", b"isolated\n");
-    let said = run(&library, &folder.0.join("isolated"), None);
+    folder.write("isolated/.colcon_install_layout", b"isolated\n");
+    let said = run(&library, &folder.join("isolated"), None);
     assert_contains(&said, "isolated/rmw_pteros_cpp");
-    let file = folder.file("file", b"");
+    let file = folder.write("file", b"");
     let said = run(&library, &file, None);
     assert_contains(&said, "choose another folder with --prefix");
 }
@@ -282,14 +253,14 @@ fn wrong_inputs_name_the_thing_and_the_way_out() {
 #[test]
 fn the_plug_in_of_a_package_is_found_from_the_command() {
     let folder = Folder::new("package");
-    let library = folder.plug_in("7.3");
-    let command = folder.0.join("usr/bin/pteros");
+    let library = plug_in(&folder, "7.3");
+    let command = folder.join("usr/bin/pteros");
     install_program(env!("CARGO_BIN_EXE_pteros"), &command);
     let install = || {
         let mut install = Command::new(&command);
         install
             .args(["rmw", "install"])
-            .env("HOME", &folder.0)
+            .env("HOME", &folder)
             .env_remove("XDG_DATA_HOME")
             .env_remove("PTEROS_ROS2")
             .env_remove("AMENT_PREFIX_PATH");
@@ -298,24 +269,22 @@ fn the_plug_in_of_a_package_is_found_from_the_command() {
     let said = install().failed(1);
     assert_contains(&said, "usr/bin/../lib/pteros/librmw_pteros_cpp.so)");
     assert_contains(&said, "or name the file with --library");
-    let place = folder.0.join("usr/lib/pteros");
+    let place = folder.join("usr/lib/pteros");
     std::fs::create_dir_all(&place).unwrap();
     std::fs::rename(&library, place.join("librmw_pteros_cpp.so")).unwrap();
     install().ok();
-    let installed = folder
-        .0
-        .join(".local/share/pteros/rmw/lib/librmw_pteros_cpp.so");
+    let installed = folder.join(".local/share/pteros/rmw/lib/librmw_pteros_cpp.so");
     assert!(installed.is_file());
 }
 
 #[test]
 fn an_installation_without_a_talker_is_named() {
     let folder = Folder::new("talker");
-    let (library, ros2) = (folder.plug_in("7.3"), folder.ros2("7.3.2"));
-    let out = install(&folder.0.join("p"), &library, Some(&ros2));
+    let (library, ros2) = (plug_in(&folder, "7.3"), ros2(&folder, "7.3.2"));
+    let out = install(&folder.join("p"), &library, Some(&ros2));
     assert_contains(&out, "has no talker; install demo_nodes_cpp");
     // A talker that fails is an error with its words.
-    let talker = folder.file(
+    let talker = folder.write(
         "ros2/lib/demo_nodes_cpp/talker",
         b"#!/bin/sh\necho 'no such middleware' >&2\nexit 3\n",
     );
@@ -324,7 +293,7 @@ fn an_installation_without_a_talker_is_named() {
     let words = [
         "install",
         "--prefix",
-        text(&folder.0),
+        text(&folder),
         "--library",
         text(&library),
     ];
@@ -338,14 +307,14 @@ fn an_installation_without_a_talker_is_named() {
 #[test]
 fn check_and_doctor_report_a_plug_in_that_is_missing_or_does_not_fit() {
     let folder = Folder::new("check");
-    let (library, ros2) = (folder.plug_in("6.1"), folder.ros2("7.3.2"));
+    let (library, ros2) = (plug_in(&folder, "6.1"), ros2(&folder, "7.3.2"));
     let none = rmw(&["check"], None);
     assert_eq!(none.code, Some(1), "{}", none.out);
     assert_contains(
         &none.out,
         "no folder of LD_LIBRARY_PATH has librmw_pteros_cpp.so",
     );
-    let prefix = folder.0.join("nothing");
+    let prefix = folder.join("nothing");
     let said = rmw(&["check", "--prefix", text(&prefix)], Some(&ros2));
     assert_eq!(said.code, Some(1));
     assert_contains(&said.out, "lib/librmw_pteros_cpp.so does not exist");
@@ -395,7 +364,7 @@ fn a_talker_of_an_installed_ros2_runs_on_the_installed_plug_in() {
         return;
     }
     let folder = Folder::new("real");
-    let prefix = folder.0.join("overlay");
+    let prefix = folder.join("overlay");
     let run = |verb: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_pteros"));
         command.args(["--json", "rmw", verb, "--prefix", text(&prefix)]);

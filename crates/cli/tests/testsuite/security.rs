@@ -1,19 +1,12 @@
 //! Keystores on the command line: created, used with a policy, revoked and checked.
 
 use crate::support::{Domain, assert_contains, finish, start};
-use std::path::PathBuf;
-
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
+use pteros_test_support::folder::Folder;
 
 #[test]
 fn a_keystore_is_created_used_revoked_and_checked() {
     let domain = Domain::new();
-    let folder = folder("cli-security");
+    let folder = Folder::new("cli-security");
     let run = |words: &str| {
         let mut command = domain.command(words.split(' '));
         command.current_dir(&folder);
@@ -57,7 +50,7 @@ fn a_keystore_is_created_used_revoked_and_checked() {
 #[test]
 fn a_keystore_becomes_files_for_zenoh_that_are_not_replaced_unasked() {
     let domain = Domain::new();
-    let folder = folder("cli-security-zenoh");
+    let folder = Folder::new("cli-security-zenoh");
     let run = |words: &str| {
         let mut command = domain.command(words.split(' '));
         command.current_dir(&folder);
@@ -107,7 +100,7 @@ fn a_keystore_becomes_files_for_zenoh_that_are_not_replaced_unasked() {
 #[test]
 fn the_graph_becomes_a_policy_and_permissions() {
     let domain = Domain::new();
-    let folder = folder("cli-security-policy");
+    let folder = Folder::new("cli-security-policy");
     let run = |words: &str| {
         let mut command = domain.command(words.split(' '));
         command.current_dir(&folder);
@@ -139,7 +132,7 @@ fn the_graph_becomes_a_policy_and_permissions() {
 #[test]
 fn a_secured_node_does_not_start_without_an_enclave() {
     let domain = Domain::new();
-    let keystore = folder("cli-security-none");
+    let keystore = Folder::new("cli-security-none");
     let start = |variables: &[(&str, &str)]| {
         let mut command = domain.command("node list".split(' '));
         command.envs(variables.iter().copied());

@@ -1,20 +1,14 @@
 //! Transient and persistent publishers on the command line: samples of a killed one
 //! are served by the next, listed and removed.
 
-use std::path::PathBuf;
+use pteros_test_support::folder::Folder;
 
 use crate::support::{Domain, assert_contains, finish, start};
-
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
 
 #[test]
 fn stored_samples_are_served_by_the_next_publisher_then_listed_and_removed() {
     let domain = Domain::new();
-    let folder = folder("cli-store");
+    let folder = Folder::absent("cli-store");
     let run = |words: &str| {
         let mut command = domain.command(words.split(' '));
         command.env("PTEROS_STORE_DIR", &folder);
@@ -60,7 +54,7 @@ fn stored_samples_are_served_by_the_next_publisher_then_listed_and_removed() {
 #[test]
 fn damaged_stores_are_named_one_by_one_and_the_list_fails() {
     let domain = Domain::new();
-    let folder = folder("cli-damaged-stores");
+    let folder = Folder::absent("cli-damaged-stores");
     let words = "topic pub /map std_msgs/msg/Int32 --once -w 0 --store maps \
                  --qos-durability persistent";
     let mut command = domain.command(words.split_whitespace().chain(["data: 1"]));

@@ -1,21 +1,15 @@
 //! `pteros trace`: records of processes without code for it, shown and exported,
 //! and the errors if there is nothing to show.
 
-use std::path::PathBuf;
+use pteros_test_support::folder::Folder;
 
 use crate::support::{Domain, finish};
 use serde_json::Value;
 
-fn folder(test: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
-    let _ = std::fs::remove_dir_all(&folder);
-    folder
-}
-
 #[test]
 fn messages_between_two_processes_are_recorded_shown_and_exported() {
     let domain = Domain::new();
-    let folder = folder("cli-trace");
+    let folder = Folder::absent("cli-trace");
     let path = folder.to_str().expect("a path of letters");
     let pteros = env!("CARGO_BIN_EXE_pteros");
     let script = r#""$0" topic echo /heard --once &
@@ -73,7 +67,7 @@ fn messages_between_two_processes_are_recorded_shown_and_exported() {
 #[test]
 fn a_missing_trace_is_reported_with_a_hint() {
     let domain = Domain::new();
-    let folder = folder("cli-no-trace");
+    let folder = Folder::absent("cli-no-trace");
     std::fs::create_dir_all(&folder).expect("a folder");
     let path = folder.to_str().expect("a path of letters");
     let error = |words: &[&str], code| finish(domain.command(words.to_vec())).failed(code);
@@ -115,7 +109,7 @@ fn a_command_is_interrupted_when_its_time_is_over() {
     let words = "topic pub /t std_msgs/msg/Int32 -r 50 --ros-args -r __node:=counted";
     // The longer time is for slow machines.
     let recorded = |seconds: &str| {
-        let folder = folder("cli-trace-duration");
+        let folder = Folder::absent("cli-trace-duration");
         let mut command = domain.command(["trace", "record", "--json", "-o"]);
         command
             .arg(&folder)

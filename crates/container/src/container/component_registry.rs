@@ -389,7 +389,6 @@ fn drop_contained(component: Box<dyn AnyComponent>) -> Option<String> {
     Some(panic_message(&*panic))
 }
 
-/// The message of a panic.
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

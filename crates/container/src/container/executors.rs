@@ -47,7 +47,7 @@ impl FromStr for ExecutorKind {
     }
 }
 
-/// The executors of a container.
+/// One executor for all components, or a thread for each of them.
 pub(super) struct ContainerExecutors {
     context: Context,
     shared: SharedExecutor,

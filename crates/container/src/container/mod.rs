@@ -34,7 +34,7 @@ pub use executors::ExecutorKind;
 /// Default node name of a container, as in rclcpp.
 pub const NODE_NAME: &str = "ComponentManager";
 
-/// Options of a container.
+/// How a container runs components, and where it searches them.
 #[derive(Clone, Debug)]
 pub struct ContainerOptions {
     /// Threads that run the callbacks of components. Default: one for all.

@@ -56,7 +56,7 @@ impl CoherentSets {
         }
     }
 
-    /// Removes a reader.
+    /// Removes a reader, and returns the sets that only waited for it.
     pub fn remove_reader(&mut self, now: Instant, reader: usize) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
         self.ready.remove_reader(reader);
@@ -108,7 +108,7 @@ impl CoherentSets {
         ready
     }
 
-    /// Removes a writer.
+    /// Removes a writer of a reader, and returns the sets that only waited for it.
     pub fn remove_writer(&mut self, now: Instant, reader: usize, writer: Guid) -> Vec<ReadyBatch> {
         let mut ready = Vec::new();
         self.assembly(now)

@@ -11,7 +11,7 @@ use crate::substitution::{SUBSTITUTIONS, Template, TemplatePart};
 
 /// The attributes and children that an element of a launch file may have.
 pub struct ElementSchema {
-    /// Its name.
+    /// The tag in XML, the key in YAML.
     pub name: &'static str,
     /// Required attributes.
     pub required: &'static [&'static str],

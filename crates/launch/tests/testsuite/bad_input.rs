@@ -1,10 +1,10 @@
 //! Invalid launch files: each error is reported with its location.
 
-use crate::reading::Folder;
+use crate::reading::LaunchFolder;
 
 /// All errors of a file.
 fn errors(name: &str, text: &str) -> String {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write(name, text);
     match folder.plan(name, &[]) {
         Ok(plan) => panic!("{name} is fine: {plan:?}"),
@@ -39,187 +39,14 @@ fn all_invalid_attributes_of_a_process_are_reported_at_once() {
     assert_eq!(text_of_errors.lines().count(), 8, "{text_of_errors}");
 }
 
-/// File name, file text, and a part of the expected error.
-const WRONG: &[(&str, &str, &str)] = &[
-    (
-        "a.launch.xml",
-        "<launch><gz_server world_sdf_file=\"a.sdf\"/></launch>",
-        ":1:9: \"gz_server\" is an element of the package ros_gz_sim",
-    ),
-    (
-        "a.launch.yaml",
-        "launch:\n- group:\n  - trace: {session-name: a}\n",
-        "\"trace\" is an element of the package tracetools_launch",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><log message=\"$(eval '[1, 2][5]')\"/></launch>",
-        ":1:23: message: $(eval): expression \"[1, 2][5]\", character 7: the index 5 is out of range",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><log message=\"$(eval 1 no_such_module)\"/></launch>",
-        "$(eval): expression \"1\", character 1: ",
-    ),
-    ("a.launch.xml", "", ":1:1: not valid XML"),
-    ("a.launch.xml", "<launch>", "not valid XML"),
-    (
-        "a.launch.xml",
-        "<launch>\n<log message=\"a\">\n</launch>",
-        ":3:1: not valid XML: expected 'log' tag, not 'launch'",
-    ),
-    (
-        "a.launch.xml",
-        "<robot/>",
-        ":1:1: the outermost element is \"robot\"",
-    ),
-    (
-        "a.launch.xml",
-        "<!DOCTYPE x [<!ENTITY a \"b\">]><launch/>",
-        "not valid XML",
-    ),
-    (
-        "a.launch.xml",
-        "<launch>\n  hello\n</launch>",
-        ":2:3: the text \"hello\" is outside",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><arg/></launch>",
-        ":1:9: arg lacks the attribute \"name\"",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><group><arg name=\"a\" value=\"1\"/></group></launch>",
-        "arg has no attribute \"value\"",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><log message=\"x\" if=\"1\" unless=\"0\"/></launch>",
-        "both if and unless",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><executable cmd=\"sleep 'a\"/></launch>",
-        "the quote ' is not closed",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><executable cmd=\"true\" output=\"scren\"/></launch>",
-        "write screen, log, both, own_log or full",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><executable cmd=\"true\" on_exit=\"restart\"/></launch>",
-        "write on_exit=\"shutdown\"",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><executable cmd=\"true\" sigterm_timeout=\"-1\"/></launch>",
-        "write seconds from 0",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><executable cmd=\"true\" cwd=\"/no/such\"/></launch>",
-        "there is no folder /no/such",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><timer period=\"soon\"/></launch>",
-        ":1:24: period: \"soon\" is not a duration",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><for len=\"-1\" name=\"i\"/></launch>",
-        "write an integer from 0 to 10000",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><for_each values=\"a\"/></launch>",
-        "write {name: value, …};{…}",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><push_ros_namespace namespace=\"a b\"/></launch>",
-        ":1:40: namespace: ",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><set_remap from=\"a b\" to=\"c\"/></launch>",
-        ":1:26: ",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><set_env name=\"a=b\" value=\"c\"/></launch>",
-        "not an environment variable name",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><log message=\"a\" level=\"loud\"/></launch>",
-        "write debug, info, warning or error",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><set_parameters_from_file filename=\"/no/p.yaml\"/></launch>",
-        "/no/p.yaml",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><set_parameter name=\"a\" value=\"1\" type=\"flaot\"/></launch>",
-        "did you mean \"float\"?",
-    ),
-    (
-        "a.launch.xml",
-        "<launch><load_composable_node target=\"c\"><composable_node pkg=\"p\" plugin=\"p::C\"/></load_composable_node></launch>",
-        "package \"p\" has no components",
-    ),
-    (
-        "a.launch.yaml",
-        "",
-        ":1:1: found nothing; a launch file is one mapping",
-    ),
-    ("a.launch.yaml", "launch: [", "not valid YAML"),
-    (
-        "a.launch.yaml",
-        "launch: 5",
-        ":1:9: launch has 5; write a mapping",
-    ),
-    (
-        "a.launch.yaml",
-        "launch:\n- log: {message: a}\n  arg: {name: b}",
-        ":2:3: found a mapping where an action is expected",
-    ),
-    (
-        "a.launch.yaml",
-        "launch:\n- lgo: {message: a}",
-        ":2:3: launch has no element \"lgo\"; did you mean \"log\"?",
-    ),
-    (
-        "a.launch.yaml",
-        "launch:\n- log: {message: a, message: b}",
-        ":2:21: \"message\" is given twice",
-    ),
-    (
-        "a.launch.yaml",
-        "launch:\n- log: {message: {a: b}}",
-        "message has a mapping",
-    ),
-    (
-        "a.launch.yaml",
-        "launch:\n- log: &a {message: a}\n- log: *b",
-        "not valid YAML",
-    ),
-    (
-        "a.launch.py",
-        "import launch",
-        "is a Python launch file, which only Python can read",
-    ),
-];
-
 #[test]
 fn errors_name_line_column_and_accepted_values() {
-    for (name, text, message) in WRONG {
-        let text_of_errors = errors(name, text);
+    let lines = include_str!("bad_input.txt").lines();
+    for line in lines.filter(|line| !line.starts_with('#')) {
+        let (file, message) = line.split_once(" => ").expect(line);
+        let (name, text) = file.split_once(' ').expect(line);
+        let text = text.replace("\\n", "\n");
+        let text_of_errors = errors(name, &text);
         assert!(
             text_of_errors.contains(message),
             "{text}:\n{text_of_errors}"
@@ -229,13 +56,13 @@ fn errors_name_line_column_and_accepted_values() {
 
 #[test]
 fn missing_oversized_and_binary_files_are_reported() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     let of = |name: &str| folder.plan(name, &[]).unwrap_err().to_string();
     assert!(of("no.launch.xml").contains("cannot read launch file"));
     assert!(of("").contains("is a folder"));
     folder.write("large.launch.xml", &" ".repeat(5 << 20));
     assert!(of("large.launch.xml").contains("larger than 4 MiB"));
-    std::fs::write(folder.path("no_text.launch.xml"), [b'<', 0xff]).unwrap();
+    std::fs::write(folder.text("no_text.launch.xml"), [b'<', 0xff]).unwrap();
     assert!(of("no_text.launch.xml").contains("byte 1 is not UTF-8"));
 }
 
@@ -258,7 +85,7 @@ fn nesting_recursion_and_action_count_have_limits() {
     );
     assert!(own.contains("the file includes itself"), "{own}");
 
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     for number in 0..40 {
         let text = format!(
             "<launch><include file=\"{}.launch.xml\"/></launch>",
@@ -289,7 +116,7 @@ fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
     const PIECES: [&str; 14] = [
         "<", ">", "\"", "'", "$(", ")", "\\", "&#0;", "{", "[", "- ", "\n", "\u{0}", "$(var n)",
     ];
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     let mut chance = fastrand::Rng::with_seed(7);
     let (mut fine, mut wrong) = (0, 0);
     for round in 0..1500 {
@@ -338,8 +165,8 @@ fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
 /// Whatever a launch file names, and does not end, is refused.
 #[test]
 fn commands_fifos_and_attributes_have_limits() {
-    let folder = Folder::new();
-    let fifo = folder.path("fifo.launch.xml");
+    let folder = LaunchFolder::new();
+    let fifo = folder.text("fifo.launch.xml");
     let made = std::process::Command::new("mkfifo").arg(&fifo).status();
     assert!(made.unwrap().success());
     let many: String = (0..40_000).map(|at| format!(" a{at}='{at}'")).collect();

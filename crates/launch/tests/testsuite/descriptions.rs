@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::reading::Folder;
+use crate::reading::LaunchFolder;
 use pteros::msg::yaml::{YamlContent, YamlNode};
 use pteros_launch::LaunchPlan;
 use pteros_launch::plan::{ComponentLoad, OutputDestinations, PlanStep, ProcessSpec};
@@ -40,7 +40,7 @@ fn texts(node: Option<&YamlNode>) -> Vec<(&str, &str)> {
 #[test]
 fn a_description_starts_the_same_processes_in_xml_and_yaml() {
     let table = YamlNode::read(TABLE).unwrap();
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     for program in ["lib/box/talk", "lib/box/hear"] {
         folder.program(program);
     }
@@ -56,7 +56,7 @@ fn a_description_starts_the_same_processes_in_xml_and_yaml() {
         panic!("the table has no rows");
     };
     assert!(rows.len() > 20);
-    let place = folder.path("");
+    let place = folder.text("");
     let place = place.trim_end_matches('/');
     let mut wrong = String::new();
     for row in rows {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::reading::{Folder, both};
+use crate::reading::{LaunchFolder, both};
 use pteros_launch::plan::{LaunchPlan, LogLevel, NodeKind, PlanStep, TimerClock};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn messages(plan: &LaunchPlan) -> Vec<&str> {
 
 /// The message of `<log message="TEXT"/>`, or the error.
 fn message(text: &str) -> Result<String, String> {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     let text = text
         .replace('&', "&amp;")
         .replace('"', "&quot;")
@@ -150,10 +150,10 @@ fn substitution_errors_name_the_reason_and_the_accepted_values() {
 
 #[test]
 fn a_nodes_command_equals_that_of_launch_ros() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.program("lib/box/talk");
     folder.write("p.yaml", "/**:\n  ros__parameters: {a: 1}\n");
-    let p = folder.path("p.yaml");
+    let p = folder.text("p.yaml");
     let plan = both(
         &folder,
         &format!(
@@ -178,8 +178,8 @@ fn a_nodes_command_equals_that_of_launch_ros() {
             "launch:\n- group:\n  - push_ros_namespace: {{namespace: robot}}\n  - push-ros-namespace: {{namespace: arm}}\n  - set_parameter: {{name: g, value: &on true}}\n  - set_use_sim_time: {{value: *on }}\n  - set_remap: {{from: a, to: b}}\n  - node:\n      pkg: box\n      exec: talk\n      name: t\n      namespace: left\n      args: -v 'two words'\n      ros_args: --log-level debug\n      param:\n      - {{name: rate, value: 2}}\n      - {{name: name, value: '2'}}\n      - name: gains\n        param:\n        - {{name: p, value: [1.0, 2.0]}}\n      - {{name: list, value: [1, 2]}}\n      - {{from: {p}}}\n      - {{<<: {{name: last, value: 7}}, value: 1}}\n      remap:\n      - {{from: chatter, to: /talk}}\n      env:\n      - {{name: X, value: y}}\n"
         ),
     );
-    let program = folder.path("lib/box/talk");
-    let p = folder.path("p.yaml");
+    let program = folder.text("lib/box/talk");
+    let p = folder.text("p.yaml");
     let expected = [
         program.as_str(),
         "-v",
@@ -229,7 +229,7 @@ fn a_nodes_command_equals_that_of_launch_ros() {
 
 #[test]
 fn groups_restore_the_scope_unless_they_are_not_scoped() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -266,7 +266,7 @@ fn groups_restore_the_scope_unless_they_are_not_scoped() {
 
 #[test]
 fn includes_get_arguments_and_know_their_own_folder() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write(
         "a.launch.xml",
         r#"<launch><include file="sub/b.launch.yaml"><arg name="who" value="moon"/></include>
@@ -278,7 +278,7 @@ fn includes_get_arguments_and_know_their_own_folder() {
         "launch:\n- arg: {name: who}\n- log: {message: $(var who) $(dirname), level: error}\n",
     );
     let plan = folder.plan("a.launch.xml", &[]).unwrap();
-    let (own, sub) = (folder.path(""), folder.path("sub"));
+    let (own, sub) = (folder.text(""), folder.text("sub"));
     let own = own.trim_end_matches('/');
     assert_eq!(
         messages(&plan),
@@ -292,7 +292,7 @@ fn includes_get_arguments_and_know_their_own_folder() {
 
 #[test]
 fn loops_conditions_timers_and_on_exit() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -332,7 +332,7 @@ fn loops_conditions_timers_and_on_exit() {
 
 #[test]
 fn managed_nodes_are_brought_up_in_dependency_order() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.program("lib/nav/map");
     folder.write(
         "a.launch.xml",
@@ -358,7 +358,7 @@ fn managed_nodes_are_brought_up_in_dependency_order() {
 
 #[test]
 fn arguments_have_values_from_the_command_line_choices_and_descriptions() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write(
         "a.launch.xml",
         r#"<launch><arg name="mode" default="sim" description="what runs"><choice value="sim"/><choice value="real"/></arg>
@@ -397,7 +397,7 @@ fn arguments_have_values_from_the_command_line_choices_and_descriptions() {
 
 #[test]
 fn one_failed_action_gives_one_error_and_its_consequences_none() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -436,7 +436,7 @@ fn one_failed_action_gives_one_error_and_its_consequences_none() {
 
 #[test]
 fn names_of_a_file_that_cannot_be_read_are_no_errors_of_their_own() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -453,7 +453,7 @@ fn names_of_a_file_that_cannot_be_read_are_no_errors_of_their_own() {
 
 #[test]
 fn python_includes_are_left_out_and_the_rest_is_planned() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write("b.launch.py", "def generate_launch_description(): ...");
     folder.write(
         "a.launch.xml",
@@ -492,7 +492,7 @@ fn python_includes_are_left_out_and_the_rest_is_planned() {
 
 #[test]
 fn ros2_commands_run_pteros_where_no_ros2_is_installed() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write(
         "a.launch.xml",
         r#"<launch>
@@ -508,7 +508,7 @@ fn ros2_commands_run_pteros_where_no_ros2_is_installed() {
     let mut request = folder.request("a.launch.xml", &[]);
     request
         .environment
-        .insert("PATH".into(), format!("{}:/bin:/usr/bin", folder.path("")));
+        .insert("PATH".into(), format!("{}:/bin:/usr/bin", folder.text("")));
     let found = commands(pteros_launch::LaunchPlan::read(&request).unwrap());
     assert_eq!(found[0], ["/opt/pteros/bin/pteros", "topic", "list"]);
     let line = "ros2() { '/opt/pteros/bin/pteros' \"$@\"; }; ros2 topic list | head";
@@ -525,7 +525,7 @@ fn ros2_commands_run_pteros_where_no_ros2_is_installed() {
 /// `lib/PACKAGE` as colcon does.
 #[test]
 fn console_scripts_of_an_installed_python_package_are_its_programs() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     let site = "lib/python3.11/site-packages";
     folder.write("share/ament_index/resource_index/packages/arm_py", "");
     folder.write(
@@ -545,29 +545,29 @@ fn console_scripts_of_an_installed_python_package_are_its_programs() {
         r#"<launch><node pkg="arm_py" exec="reach"/></launch>"#,
     );
     let plan = folder.plan("a.launch.xml", &[]).unwrap();
-    assert_eq!(words(&plan)[0], folder.path("bin/reach"));
+    assert_eq!(words(&plan)[0], folder.text("bin/reach"));
 
     let packages = folder.request("a.launch.xml", &[]).packages;
     let known = packages.executables("arm_py").unwrap();
-    assert_eq!(known, [("reach".into(), folder.path("bin/reach").into())]);
+    assert_eq!(known, [("reach".into(), folder.text("bin/reach").into())]);
     let error = packages.executable("arm_py", "walk").unwrap_err();
     assert!(error.contains("it has: reach"), "{error}");
 }
 
 #[test]
 fn a_prefix_with_the_package_s_marker_precedes_one_with_its_programs_alone() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.program("old/lib/arm/reach");
     folder.program("new/lib/arm/reach");
     folder.program("old/lib/legs/walk");
     folder.write("new/share/ament_index/resource_index/packages/arm", "");
-    let prefixes = ["old", "new"].map(|prefix| folder.path(prefix).into());
+    let prefixes = ["old", "new"].map(|prefix| folder.text(prefix).into());
     let index = pteros_container::ComponentIndex::new([], prefixes);
     let packages = pteros_launch::Packages::new(&index, None);
     for (package, program) in [("arm", "new/lib/arm/reach"), ("legs", "old/lib/legs/walk")] {
         let name = program.rsplit('/').next().unwrap();
         let found = packages.executable(package, name).unwrap();
-        assert_eq!(found, std::path::PathBuf::from(folder.path(program)));
+        assert_eq!(found, std::path::PathBuf::from(folder.text(program)));
         assert!(packages.is_installed(package));
     }
     assert!(!packages.is_installed("../old"));
@@ -575,7 +575,7 @@ fn a_prefix_with_the_package_s_marker_precedes_one_with_its_programs_alone() {
 
 #[test]
 fn the_json_plan_has_the_parameters_of_every_source() {
-    let folder = Folder::new();
+    let folder = LaunchFolder::new();
     folder.write("bin/camera", "");
     folder.program("bin/camera");
     folder.write(
@@ -588,7 +588,7 @@ fn the_json_plan_has_the_parameters_of_every_source() {
         "cam:\n  ros__parameters:\n    frame: $(var frame)_link\n",
     );
     folder.write("all.yaml", "/**: {ros__parameters: {gain: 0.5}}\n");
-    let camera = folder.path("bin/camera");
+    let camera = folder.text("bin/camera");
     folder.write(
         "a.launch.xml",
         &format!(
@@ -603,7 +603,7 @@ fn the_json_plan_has_the_parameters_of_every_source() {
   </node>
   <executable cmd="{camera} -p not:=one --ros-args -p cam:level:=2.5"/>
 </launch>"#,
-            folder.path("").trim_end_matches('/')
+            folder.text("").trim_end_matches('/')
         ),
     );
     let plan = folder.plan("a.launch.xml", &[]).unwrap();

@@ -42,7 +42,7 @@ pub enum DecodeError {
     },
     /// A wide string holds a unit above 0xFFFF.
     InvalidWideChar {
-        /// Its offset.
+        /// Of the unit, counted from the start of the payload.
         offset: usize,
     },
     /// Structures are nested deeper than [`super::DEPTH_MAX`].

@@ -470,95 +470,36 @@ fn partial_yaml_keeps_defaults() {
 fn yaml_errors_name_field_value_and_remedy() {
     let everything = ty("my_msgs/msg/Everything");
     let lists = ty("my_msgs/msg/Lists");
-    for (ty, text, said) in [
+    for (ty, cases) in [
         (
             &everything,
-            "e: 300",
-            "field \"e\": expected uint8 (0 to 255), found 300",
-        ),
-        (
-            &everything,
-            "d: -129",
-            "field \"d\": expected int8 (-128 to 127), found -129",
-        ),
-        (
-            &everything,
-            "h: 1.5",
-            "field \"h\": expected int32 (-2147483648 to 2147483647), found 1.5",
-        ),
-        (
-            &everything,
-            "a: maybe",
-            "field \"a\": expected bool (true or false), found maybe",
-        ),
-        (
-            &everything,
-            "m: fast",
-            "field \"m\": expected float64, found fast",
-        ),
-        (
-            &everything,
-            "n: [x]",
-            "field \"n\": expected string, found a list of 1",
-        ),
-        (
-            &everything,
-            "p: 12345",
-            "field \"p\": expected a string of at most 4 bytes, found 5",
-        ),
-        (
-            &everything,
-            "r: auto",
-            "field \"r\": expected a mapping {NAME: VALUE} of the fields of std_msgs/msg/Header, found auto",
-        ),
-        (
-            &everything,
-            "{r: {stamp: {secs: 1}}}",
-            "field \"r.stamp\": builtin_interfaces/msg/Time has no field \"secs\"; its fields are sec, nanosec",
-        ),
-        (
-            &everything,
-            "{s: {x: 1}}",
-            "field \"s\": std_msgs/msg/Empty has no field \"x\"; it has none at all",
-        ),
-        (
-            &everything,
-            "{a: 1, a: 0}",
-            "field \"a\": given more than once; keep one",
+            r#"e: 300 => field "e": expected uint8 (0 to 255), found 300
+d: -129 => field "d": expected int8 (-128 to 127), found -129
+h: 1.5 => field "h": expected int32 (-2147483648 to 2147483647), found 1.5
+a: maybe => field "a": expected bool (true or false), found maybe
+m: fast => field "m": expected float64, found fast
+n: [x] => field "n": expected string, found a list of 1
+p: 12345 => field "p": expected a string of at most 4 bytes, found 5
+r: auto => field "r": expected a mapping {NAME: VALUE} of the fields of std_msgs/msg/Header, found auto
+{r: {stamp: {secs: 1}}} => field "r.stamp": builtin_interfaces/msg/Time has no field "secs"; its fields are sec, nanosec
+{s: {x: 1}} => field "s": std_msgs/msg/Empty has no field "x"; it has none at all
+{a: 1, a: 0} => field "a": given more than once; keep one"#,
         ),
         (
             &lists,
-            "e: [1, 2]",
-            "field \"e\": expected exactly 3 elements, found 2",
-        ),
-        (
-            &lists,
-            "f: 5",
-            "field \"f\": expected a list of int16 (-32768 to 32767), found 5",
-        ),
-        (
-            &lists,
-            "f: [1, 40000]",
-            "field \"f[1]\": expected int16 (-32768 to 32767), found 40000",
-        ),
-        (
-            &lists,
-            "{r: [{}, {e: 256}]}",
-            "field \"r[1].e\": expected uint8 (0 to 255), found 256",
-        ),
-        (
-            &lists,
-            "q: [a, b, c]",
-            "field \"q\": expected at most 2 elements, found 3",
-        ),
-        (
-            &lists,
-            "hello",
-            "expected a mapping {NAME: VALUE} of the fields of my_msgs/msg/Lists, found hello",
+            r#"e: [1, 2] => field "e": expected exactly 3 elements, found 2
+f: 5 => field "f": expected a list of int16 (-32768 to 32767), found 5
+f: [1, 40000] => field "f[1]": expected int16 (-32768 to 32767), found 40000
+{r: [{}, {e: 256}]} => field "r[1].e": expected uint8 (0 to 255), found 256
+q: [a, b, c] => field "q": expected at most 2 elements, found 3
+hello => expected a mapping {NAME: VALUE} of the fields of my_msgs/msg/Lists, found hello"#,
         ),
     ] {
-        let error = DynamicMessage::from_yaml(ty, text).unwrap_err();
-        assert_eq!(error.to_string(), said, "{text}");
+        for case in cases.lines() {
+            let (text, said) = case.split_once(" => ").unwrap();
+            let error = DynamicMessage::from_yaml(ty, text).unwrap_err();
+            assert_eq!(error.to_string(), said, "{text}");
+        }
     }
     for broken in [
         "{a: 1",

@@ -229,7 +229,6 @@ fn push_service(
     ));
 }
 
-/// Kinds of generated types.
 #[derive(Clone, Copy, PartialEq)]
 enum GeneratedTypeKind {
     Message,

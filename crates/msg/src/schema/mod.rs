@@ -155,32 +155,22 @@ pub enum Shape {
 
 /// An element type.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names without a comment say it all")]
 pub enum BaseType {
-    /// `bool`
     Bool,
     /// `byte`, an octet without arithmetic; `u8` in Rust.
     Byte,
     /// `char`, which ROS 2 treats as `uint8`.
     Char,
-    /// `int8`
     Int8,
-    /// `uint8`
     Uint8,
-    /// `int16`
     Int16,
-    /// `uint16`
     Uint16,
-    /// `int32`
     Int32,
-    /// `uint32`
     Uint32,
-    /// `int64`
     Int64,
-    /// `uint64`
     Uint64,
-    /// `float32`
     Float32,
-    /// `float64`
     Float64,
     /// `string`, or `string<=N` with at most N bytes.
     String(Option<u32>),

@@ -60,7 +60,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Type of the clock.
+    /// The source of its time: ROS, system or steady.
     pub fn clock_type(&self) -> ClockType {
         self.clock_type
     }

@@ -153,15 +153,15 @@ impl fmt::Debug for Logger {
     }
 }
 
-/// A source location.
+/// Where a log message stands in the source.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct SourceLocation {
-    /// The file.
+    /// As `file!()` gives it.
     pub file: &'static str,
     /// The module, in place of the function's name.
     pub function: &'static str,
-    /// The line.
+    /// From 1.
     pub line: u32,
 }
 

@@ -14,7 +14,7 @@ pub(crate) trait NodeEntity: Send + Sync {
     /// Moves to the executor that now spins its callback group, or to none.
     fn attach(&self, executor_queue: Option<&Arc<ExecutorQueue>>);
 
-    /// The callback group of its callbacks.
+    /// The group that says which executor runs its callbacks, and beside which others.
     fn callback_group(&self) -> &Arc<CallbackGroupCore>;
 }
 

@@ -67,7 +67,7 @@ impl TransformBroadcaster {
         Ok(())
     }
 
-    /// The publisher.
+    /// The publisher of the transforms, for its matches and counts.
     pub fn publisher(&self) -> &Publisher<TFMessage> {
         &self.publisher
     }
@@ -130,7 +130,7 @@ impl StaticTransformBroadcaster {
         Ok(())
     }
 
-    /// The publisher.
+    /// The publisher of the transforms, for its matches and counts.
     pub fn publisher(&self) -> &Publisher<TFMessage> {
         &self.publisher
     }

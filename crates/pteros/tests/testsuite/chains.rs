@@ -5,27 +5,14 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::local::{context, publish};
 use pteros::TimerOptions;
-use pteros::config::DiscoveryRange;
 use pteros::executors::{Chain, ChainExecutor, ChainGraph, ChainReport};
 use pteros::interfaces::std_msgs::msg::UInt64;
 use pteros::prelude::*;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);
-
-/// A context without remote peers.
-fn context() -> Context {
-    let options = ContextOptions {
-        discovery_range: Some(DiscoveryRange::Off),
-        ..ContextOptions::default()
-    };
-    Context::with_options(options).unwrap()
-}
-
-fn publish(publisher: &Publisher<UInt64>, data: u64) {
-    publisher.publish_owned(UInt64 { data }).unwrap();
-}
 
 fn busy_for(span: Duration) {
     let begun = Instant::now();

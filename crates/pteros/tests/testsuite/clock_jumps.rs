@@ -5,6 +5,7 @@
 //! again, with a preloaded library that shifts its clock.
 #![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
+use pteros_test_support::folder::Folder;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -178,8 +179,7 @@ fn build_library(folder: &Path) {
 #[test]
 fn no_match_message_or_deadline_is_lost_when_the_system_clock_jumps() {
     const YEARS: i64 = 10 * 365 * 86_400;
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("clock_jumps");
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("clock_jumps");
     build_library(&folder);
     let mut listener = Process::start("listener", &folder);
     let mut talker = Process::start("talker", &folder);

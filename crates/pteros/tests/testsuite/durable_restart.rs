@@ -3,8 +3,9 @@
 //! environment variables.
 #![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
+use pteros_test_support::folder::Folder;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -131,8 +132,7 @@ fn take_up_to(node: &Node, subscription: &Subscription<Int64>, received: &mut Ve
 }
 
 fn killed_and_started_again(durability: &str, domain: u32) {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("restart-{durability}"));
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = Folder::absent(&format!("restart-{durability}"));
     let context = Context::with_options(options(domain)).unwrap();
     let node = context.create_node("listener").unwrap();
     let all = QosProfile {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::local::publish;
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::std_msgs::msg::{Empty, UInt64};
 use pteros::prelude::*;
@@ -46,10 +47,6 @@ fn subscribe(
         options = options.callback_group(group);
     }
     node.create_subscription(options, callback).unwrap()
-}
-
-fn publish(publisher: &Publisher<UInt64>, data: u64) {
-    publisher.publish_owned(UInt64 { data }).unwrap();
 }
 
 /// Cancels the spin on drop, also if the test fails.

@@ -9,7 +9,7 @@ use std::task::{Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pteros::config::DiscoveryRange;
+use crate::local::{context, publish};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
 };
@@ -24,19 +24,6 @@ use pteros::{
 
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);
-
-/// A context without remote peers.
-fn context() -> Context {
-    let options = ContextOptions {
-        discovery_range: Some(DiscoveryRange::Off),
-        ..ContextOptions::default()
-    };
-    Context::with_options(options).unwrap()
-}
-
-fn publish(publisher: &Publisher<UInt64>, data: u64) {
-    publisher.publish_owned(UInt64 { data }).unwrap();
-}
 
 /// Shuts the context down on drop, also if the test fails.
 struct ShutdownOnDrop<'c>(&'c Context);

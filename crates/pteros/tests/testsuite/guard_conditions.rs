@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use pteros::config::DiscoveryRange;
+use crate::local::context;
 use pteros::prelude::*;
 use pteros::{
     callback_groups::CallbackGroupType,
@@ -15,15 +15,6 @@ use pteros::{
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
-
-/// A context without remote peers.
-fn context() -> Context {
-    let options = ContextOptions {
-        discovery_range: Some(DiscoveryRange::Off),
-        ..ContextOptions::default()
-    };
-    Context::with_options(options).unwrap()
-}
 
 fn counter() -> (Arc<AtomicUsize>, impl FnMut() + Send + 'static) {
     let count = Arc::new(AtomicUsize::new(0));

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use pteros::config::DiscoveryRange;
+use crate::local::context;
 use pteros::interfaces::lifecycle_msgs::msg::{State, Transition, TransitionEvent};
 use pteros::interfaces::lifecycle_msgs::srv::{
     ChangeState, ChangeStateRequest, GetAvailableStates, GetAvailableStatesRequest,
@@ -24,15 +24,6 @@ use pteros::{
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Options of a context without remote peers.
-fn context() -> Context {
-    Context::with_options(ContextOptions {
-        discovery_range: Some(DiscoveryRange::Off),
-        ..ContextOptions::default()
-    })
-    .unwrap()
-}
 
 type CallbackScript = Box<dyn FnMut(&'static str) -> CallbackReturn + Send>;
 

@@ -74,7 +74,6 @@ fn watch_until(
     panic!("not so: {}, {:?}", supervisor.report(), events.lock());
 }
 
-/// Retries at once.
 const RETRY_AT_ONCE: LossPolicy = LossPolicy::Restart {
     attempts: 5,
     backoff: Duration::from_millis(10),

@@ -1,7 +1,8 @@
 //! Log files of a context: creation, names, contents, rotation and write errors.
 
+use pteros_test_support::folder::Folder;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use pteros::args::Arguments;
@@ -11,38 +12,6 @@ use pteros::prelude::*;
 /// A retry happens a second later; twenty seconds of polling suffice.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 const POLLS_MAX: u32 = 400;
-
-/// A folder that is deleted at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("pteros-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Self(path)
-    }
-
-    /// The names in it, sorted.
-    fn names(&self) -> Vec<String> {
-        let Ok(entries) = fs::read_dir(&self.0) else {
-            return Vec::new();
-        };
-        let names = entries.map(|entry| entry.unwrap().file_name());
-        let mut names: Vec<_> = names.map(|n| n.into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn context(domain: u32, folder: &Path, words: &str, files: LogFileOptions) -> Context {
     let words = format!("--ros-args --disable-stdout-logs {words}");
@@ -60,8 +29,8 @@ fn context(domain: u32, folder: &Path, words: &str, files: LogFileOptions) -> Co
 
 #[test]
 fn a_file_is_made_with_the_first_message_and_named_as_rcl_names_it() {
-    let folder = Folder::new("log-name");
-    let context = context(66, &folder.0, "", LogFileOptions::default());
+    let folder = Folder::absent("log-name");
+    let context = context(66, &folder, "", LogFileOptions::default());
     let node = context.create_node("arm").unwrap();
     pteros::debug!(node.logger(), "not said");
     assert_eq!(folder.names(), [] as [&str; 0]);
@@ -84,21 +53,21 @@ fn a_file_is_made_with_the_first_message_and_named_as_rcl_names_it() {
 
 #[test]
 fn the_command_line_names_or_disables_the_log_file() {
-    let folder = Folder::new("log-flags");
+    let folder = Folder::absent("log-flags");
     let json = LogFileOptions {
         format: Some(LogFileFormat::Json),
         ..LogFileOptions::default()
     };
-    let named = context(67, &folder.0, "--log-file-name left", json);
+    let named = context(67, &folder, "--log-file-name left", json);
     let twin = context(
         67,
-        &folder.0,
+        &folder,
         "--log-file-name left",
         LogFileOptions::default(),
     );
     let none = context(
         67,
-        &folder.0,
+        &folder,
         "--disable-external-lib-logs",
         LogFileOptions::default(),
     );
@@ -120,12 +89,12 @@ fn the_command_line_names_or_disables_the_log_file() {
 
 #[test]
 fn a_configuration_file_sets_what_the_program_leaves_unset() {
-    let folder = Folder::new("log-config");
-    fs::create_dir_all(&folder.0).unwrap();
-    let path = folder.0.join("config.yaml");
+    let folder = Folder::absent("log-config");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("config.yaml");
     fs::write(&path, "format: json\nfiles_max: 3\n").unwrap();
     let words = format!("--log-config-file {}", path.display());
-    let context = context(68, &folder.0, &words, LogFileOptions::default());
+    let context = context(68, &folder, &words, LogFileOptions::default());
     // Even without its node.
     let log = context.create_node("arm").unwrap().logger();
     pteros::info!(log, "hello");
@@ -150,13 +119,13 @@ fn a_configuration_file_sets_what_the_program_leaves_unset() {
 
 #[test]
 fn a_full_file_is_closed_and_the_oldest_deleted() {
-    let folder = Folder::new("log-rotation");
+    let folder = Folder::absent("log-rotation");
     let small = LogFileOptions {
         file_bytes_max: Some(4_096),
         files_max: Some(3),
         ..LogFileOptions::default()
     };
-    let context = context(69, &folder.0, "--log-file-name arm", small);
+    let context = context(69, &folder, "--log-file-name arm", small);
     let log = context.create_node("arm").unwrap();
     for number in 0..1_000 {
         pteros::info!(log.logger(), "message {number}");
@@ -187,12 +156,12 @@ fn a_full_file_is_closed_and_the_oldest_deleted() {
 
 #[test]
 fn a_full_disk_blocks_nothing_and_is_reported_once() {
-    let folder = Folder::new("log-refused");
+    let folder = Folder::absent("log-refused");
     // A file in place of the folder.
-    fs::write(&folder.0, "").unwrap();
+    fs::write(&folder, "").unwrap();
     let context = context(
         70,
-        &folder.0,
+        &folder,
         "--log-file-name arm",
         LogFileOptions::default(),
     );
@@ -215,7 +184,7 @@ fn a_full_disk_blocks_nothing_and_is_reported_once() {
         heard[1].contains("log-refused") && heard[1].contains("ROS_LOG_DIR"),
         "{heard:?}"
     );
-    fs::remove_file(&folder.0).unwrap();
+    fs::remove_file(&folder).unwrap();
     let mut more = 0;
     while folder.names().is_empty() {
         assert!(more < POLLS_MAX);

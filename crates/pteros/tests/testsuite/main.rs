@@ -21,6 +21,7 @@ mod introspection;
 mod lifecycle;
 mod lifecycle_supervisor;
 mod loans;
+mod local;
 mod log_files;
 mod logging;
 mod many_processes;

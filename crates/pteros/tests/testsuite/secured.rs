@@ -3,6 +3,7 @@
 //! variables.
 #![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
+use pteros_test_support::folder::Folder;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -109,7 +110,7 @@ fn child() {
 
 #[test]
 fn processes_of_one_enclave_share_memory_and_others_use_the_network() {
-    let root = std::env::temp_dir().join(format!("pteros-secured-{}", std::process::id()));
+    let root = Folder::absent("secured");
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = UnixTime(i64::try_from(now.unwrap().as_secs()).unwrap());
     let options = Options {
@@ -131,7 +132,6 @@ fn processes_of_one_enclave_share_memory_and_others_use_the_network() {
         .env_remove("PTEROS_SHARED_MEMORY")
         .output()
         .unwrap();
-    std::fs::remove_dir_all(&root).unwrap();
     let text = String::from_utf8_lossy(&said.stdout);
     let errors = String::from_utf8_lossy(&said.stderr);
     assert!(said.status.success(), "{text}{errors}");

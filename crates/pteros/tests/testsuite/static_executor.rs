@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::local::{context, publish};
 use pteros::TimerOptions;
-use pteros::config::DiscoveryRange;
 use pteros::executors::{DataSemantics, ExecutorError, StaticExecutor, Trigger};
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
@@ -17,19 +17,6 @@ use pteros::prelude::*;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_millis(1);
 const NOW: Duration = Duration::ZERO;
-
-/// A context without remote peers.
-fn context() -> Context {
-    let options = ContextOptions {
-        discovery_range: Some(DiscoveryRange::Off),
-        ..ContextOptions::default()
-    };
-    Context::with_options(options).unwrap()
-}
-
-fn publish(publisher: &Publisher<UInt64>, data: u64) {
-    publisher.publish_owned(UInt64 { data }).unwrap();
-}
 
 /// Log of the steps run, in order.
 #[derive(Clone, Default)]

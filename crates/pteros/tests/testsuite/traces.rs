@@ -2,6 +2,7 @@
 //! it caused; and its cost, which is nothing where tracing is off.
 #![allow(clippy::disallowed_methods, reason = "a user's thread passes answers")]
 
+use pteros_test_support::folder::Folder;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::Command;
@@ -397,7 +398,7 @@ fn of_writer(recording: &Recording, writer: Guid) -> Vec<i64> {
 
 #[test]
 fn a_trace_file_persists_and_invalid_folders_are_refused() {
-    let folder = std::env::temp_dir().join(format!("pteros-traces-{}", std::process::id()));
+    let folder = Folder::absent("traces");
     let options = TraceOptions {
         folder: Some(folder.join("new")),
         bytes_max: BYTES_MIN,
@@ -465,7 +466,6 @@ fn a_trace_file_persists_and_invalid_folders_are_refused() {
         ..options
     };
     assert!(open(tiny).to_string().contains("10 bytes"));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// The trace in a folder with one file.
@@ -482,9 +482,9 @@ fn recording_in(folder: &Path) -> Recording {
 /// The file was mapped, and the next record after a truncation was a SIGBUS.
 #[test]
 fn a_truncated_trace_file_ends_no_process_and_is_written_again() {
-    let folder = std::env::temp_dir().join(format!("pteros-cut-{}", std::process::id()));
+    let folder = Folder::absent("cut");
     let options = TraceOptions {
-        folder: Some(folder.clone()),
+        folder: Some(folder.to_path_buf()),
         bytes_max: BYTES_MIN,
     };
     let context = traced(77, false, options);
@@ -513,18 +513,17 @@ fn a_truncated_trace_file_ends_no_process_and_is_written_again() {
     let numbers = of_writer(&recording, gid);
     assert_eq!(numbers.last(), Some(&2_001));
     assert_eq!(numbers.len() as u64 + recording.lost, 2_001, "{numbers:?}");
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// The background I/O thread drives the context while it is dropped, and may be the
 /// last that holds its parts.
 #[test]
 fn the_trace_file_is_complete_when_the_context_was_dropped() {
-    let folder = std::env::temp_dir().join(format!("pteros-whole-{}", std::process::id()));
+    let folder = Folder::absent("whole");
     for run in 0..40 {
         let folder = folder.join(run.to_string());
         let options = TraceOptions {
-            folder: Some(folder.clone()),
+            folder: Some(folder.to_path_buf()),
             bytes_max: BYTES_MIN,
         };
         let context = traced(79, false, options);
@@ -536,15 +535,14 @@ fn the_trace_file_is_complete_when_the_context_was_dropped() {
         let numbers = of_writer(&recording_in(&folder), gid);
         assert_eq!(numbers, [1], "run {run}");
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// All but the last moment is in the file of a process that is killed.
 #[test]
 fn a_trace_file_follows_the_records_while_the_context_runs() {
-    let folder = std::env::temp_dir().join(format!("pteros-live-{}", std::process::id()));
+    let folder = Folder::absent("live");
     let options = TraceOptions {
-        folder: Some(folder.clone()),
+        folder: Some(folder.to_path_buf()),
         bytes_max: BYTES_MIN,
     };
     let context = traced(78, false, options);
@@ -554,14 +552,13 @@ fn a_trace_file_follows_the_records_while_the_context_runs() {
     let gid = publisher.gid();
     spin_until(&[&node], || of_writer(&recording_in(&folder), gid) == [1]);
     drop((publisher, node, context));
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// The child process of the test below.
 #[test]
 #[ignore = "needs a file size limit; the test below runs it"]
 fn child_with_a_file_size_limit() {
-    let folder = std::env::temp_dir().join(format!("pteros-limit-{}", std::process::id()));
+    let folder = Folder::absent("limit");
     let trace = TraceOptions {
         folder: Some(folder.join("trace")),
         bytes_max: BYTES_MIN,
@@ -583,7 +580,6 @@ fn child_with_a_file_size_limit() {
         pteros::info!(node.logger(), "a line of the log, number {n}");
     }
     drop((node, context));
-    std::fs::remove_dir_all(&folder).unwrap();
     println!("it has survived");
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::local::{context, publish};
 use pteros::config::DiscoveryRange;
 use pteros::interfaces::example_interfaces::srv::{
     AddTwoInts, AddTwoIntsRequest, AddTwoIntsResponse,
@@ -27,15 +28,6 @@ fn context_in(discovery_range: DiscoveryRange, domain_id: Option<u32>) -> Contex
         ..ContextOptions::default()
     };
     Context::with_options(options).unwrap()
-}
-
-/// A context without remote peers.
-fn context() -> Context {
-    context_in(DiscoveryRange::Off, None)
-}
-
-fn publish(publisher: &Publisher<UInt64>, data: u64) {
-    publisher.publish_owned(UInt64 { data }).unwrap();
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! `cargo xtask test --all` runs it with the feature `zenoh`.
 #![allow(clippy::disallowed_methods, reason = "real sessions")]
 
+use pteros_test_support::folder::Folder;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pteros::args::Arguments;
@@ -133,7 +134,7 @@ fn a_secured_process_refuses_zenoh_and_names_the_way() {
         println!("refused: {}", context.err().unwrap());
         return;
     }
-    let keystore = std::env::temp_dir().join(format!("pteros-choice-{}", std::process::id()));
+    let keystore = Folder::absent("choice");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let now = UnixTime(now.as_secs().try_into().unwrap());
     let options = Options::default();
@@ -147,7 +148,6 @@ fn a_secured_process_refuses_zenoh_and_names_the_way() {
             .env("ROS_SECURITY_KEYSTORE", &keystore)
             .output()
             .unwrap();
-    std::fs::remove_dir_all(&keystore).unwrap();
     let text = String::from_utf8_lossy(&child.stdout);
     assert!(
         text.contains("refused: ROS_SECURITY_ENABLE=true protects RTPS"),

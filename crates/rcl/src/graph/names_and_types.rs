@@ -86,7 +86,7 @@ pub enum NodeQueryError {
     NoSuchNode {
         /// The name without namespace.
         name: String,
-        /// The namespace.
+        /// `/` for a node without one.
         namespace: String,
     },
 }
@@ -170,7 +170,7 @@ pub struct TopicEndpointInfo {
     pub type_hash: Option<TypeHash>,
     /// Publisher or subscription.
     pub is_publisher: bool,
-    /// Its gid.
+    /// The GUID of its DDS endpoint: prefix, then entity id.
     pub gid: [u8; 16],
     /// Its QoS as announced.
     pub qos: RmwQosProfile,

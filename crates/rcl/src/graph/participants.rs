@@ -9,7 +9,7 @@ use super::Graph;
 /// A participant of another context, usually a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParticipantInfo {
-    /// Its GUID.
+    /// Its prefix is that of all endpoints of the context.
     pub guid: Guid,
     /// The vendor id of its DDS implementation.
     pub vendor: VendorId,

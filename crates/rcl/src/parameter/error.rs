@@ -38,7 +38,7 @@ pub enum SetParameterError {
     OutOfRange {
         /// Name of the parameter.
         name: String,
-        /// The value.
+        /// The refused value.
         value: ParameterValue,
         /// Describes the range.
         reason: String,
@@ -116,7 +116,7 @@ pub enum ParameterError {
         node: String,
         /// Name of the parameter.
         name: String,
-        /// The value.
+        /// The refused value.
         value: ParameterValue,
         /// Where the value came from: a line of a file, the command line or the
         /// program.

@@ -377,6 +377,7 @@ fn has_mapping(node: &YamlNode) -> bool {
 mod tests {
     use super::*;
     use crate::parameter::ParameterValue;
+    use pteros_test_support::folder::Folder;
     use std::fs;
 
     fn file(text: &str) -> ParameterFile {
@@ -528,8 +529,7 @@ mod tests {
     /// list.
     #[test]
     fn files_and_single_values_apply_in_order() {
-        let folder = std::env::temp_dir().join(format!("pteros-order-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new("order");
         let text_of = |node: &str, speed: i64| {
             let word = node.trim_matches('/').replace('*', "all");
             let path = folder.join(format!("{word}{speed}.yaml"));
@@ -567,6 +567,5 @@ mod tests {
         assert_eq!(speed(&[&all, &arm, "speed:=7"]), 2.into());
         assert_eq!(speed(&[&legs, "speed:=7", &arm, "speed:=8"]), 2.into());
         assert_eq!(speed(&[&all, &arm, "arm:speed:=7"]), 7.into());
-        fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -25,7 +25,7 @@ use super::value::{ParameterType, ParameterValue};
 pub struct Parameter {
     /// Name; dots separate groups: `arm.speed`.
     pub name: String,
-    /// The value.
+    /// [`ParameterValue::NotSet`] deletes a parameter of dynamic type.
     pub value: ParameterValue,
 }
 
@@ -129,7 +129,7 @@ impl Entries {
     }
 }
 
-/// A parameter declaration.
+/// What a node declares of a parameter.
 pub struct ParameterDeclaration {
     /// Name; dots separate groups.
     pub name: String,

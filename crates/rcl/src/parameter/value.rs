@@ -9,6 +9,7 @@ use pteros_interfaces::rcl_interfaces::msg;
 /// Type of a parameter, numbered as in `rcl_interfaces/msg/ParameterType`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 #[repr(u8)]
+#[allow(missing_docs, reason = "the names without a comment say it all")]
 pub enum ParameterType {
     /// No value, or any type.
     #[default]
@@ -19,17 +20,12 @@ pub enum ParameterType {
     Integer = 2,
     /// 64-bit IEEE 754 number.
     Double = 3,
-    /// A string.
     String = 4,
-    /// Bytes.
     ByteArray = 5,
     /// Booleans.
     BoolArray = 6,
-    /// Integers.
     IntegerArray = 7,
-    /// Doubles.
     DoubleArray = 8,
-    /// Strings.
     StringArray = 9,
 }
 
@@ -80,8 +76,9 @@ impl fmt::Display for ParameterType {
     }
 }
 
-/// Value of a parameter.
+/// A value with its type. The arrays have any length.
 #[derive(Clone, PartialEq, Debug, Default)]
+#[allow(missing_docs, reason = "the names without a comment say it all")]
 pub enum ParameterValue {
     /// No value. Setting a parameter of dynamic type to it deletes the parameter.
     #[default]
@@ -92,17 +89,12 @@ pub enum ParameterValue {
     Integer(i64),
     /// 64-bit IEEE 754 number.
     Double(f64),
-    /// A string.
     String(String),
-    /// Bytes.
     ByteArray(Vec<u8>),
     /// Booleans.
     BoolArray(Vec<bool>),
-    /// Integers.
     IntegerArray(Vec<i64>),
-    /// Doubles.
     DoubleArray(Vec<f64>),
-    /// Strings.
     StringArray(Vec<String>),
 }
 

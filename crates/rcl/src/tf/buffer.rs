@@ -360,7 +360,7 @@ fn resolve(
     Ok((time, isometry))
 }
 
-/// The error for an empty frame id.
+/// The error if one of the frame ids is empty, apart from a leading `/`.
 pub fn empty_frame_id_error(target: &str, source: &str) -> Option<LookupError> {
     let which = match (without_leading_slash(target), without_leading_slash(source)) {
         ("", _) => "target",

@@ -10,7 +10,7 @@ use crate::time::Time;
 /// An edge of the frame tree: a frame, its parent and the times known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FrameEdge {
-    /// The frame.
+    /// The child frame of the edge.
     pub frame: String,
     /// Its parent; `None` at the root of its tree.
     pub parent: Option<String>,
@@ -44,8 +44,8 @@ impl fmt::Display for FrameEdge {
 /// Why a look-up found no transform.
 #[derive(Clone, PartialEq, Error)]
 #[non_exhaustive]
+#[allow(missing_docs, reason = "the names without a comment say it all")]
 pub enum LookupError {
-    /// An empty frame id.
     #[error("empty frame id: name the {0} frame, for example base_link")]
     EmptyFrameId(&'static str),
     /// No transform names the frame (tf2: LookupException).
@@ -53,7 +53,6 @@ pub enum LookupError {
     UnknownFrame {
         /// The target frame.
         target: String,
-        /// The source frame.
         source_frame: String,
         /// The unknown frame.
         frame: String,
@@ -72,7 +71,6 @@ pub enum LookupError {
     NotConnected {
         /// The target frame.
         target: String,
-        /// The source frame.
         source_frame: String,
         /// From the source up to the root of its tree.
         source_chain: Vec<FrameEdge>,
@@ -85,7 +83,6 @@ pub enum LookupError {
     Extrapolation {
         /// The target frame.
         target: String,
-        /// The source frame.
         source_frame: String,
         /// The requested time.
         time: Time,
@@ -104,7 +101,6 @@ pub enum LookupError {
     Cycle {
         /// The target frame.
         target: String,
-        /// The source frame.
         source_frame: String,
         /// The frames of the cycle.
         chain: Vec<FrameEdge>,
@@ -120,7 +116,6 @@ pub enum LookupError {
     /// The context was shut down, or ROS time jumped back, during the wait.
     #[error("the wait ended early ({reason_text}): {reason}")]
     Interrupted {
-        /// The reason.
         reason_text: &'static str,
         /// Why the transform is not available.
         reason: Box<LookupError>,
@@ -194,7 +189,7 @@ pub enum InvalidTransform {
     /// A frame that is its own parent.
     #[error("frame \"{0}\" in itself: parent and child must differ")]
     SelfParent(String),
-    /// An empty frame id.
+    /// The frame ids must not be empty.
     #[error("a transform from \"{child}\" to \"{parent}\": both frame ids must be set")]
     EmptyFrameId {
         /// `child_frame_id`.
@@ -224,7 +219,7 @@ pub enum InvalidTransform {
         child: String,
         /// `header.frame_id`.
         parent: String,
-        /// Its length.
+        /// Of the quaternion; 1 is required.
         length: f64,
     },
     /// Older than the cache time (tf2: TF_OLD_DATA).

@@ -29,7 +29,7 @@ pub struct Isometry {
 }
 
 impl Isometry {
-    /// The identity.
+    /// No translation, no rotation.
     pub const IDENTITY: Self = Self {
         translation: [0.0; 3],
         rotation: [0.0, 0.0, 0.0, 1.0],
@@ -78,7 +78,7 @@ impl Isometry {
         product(self.rotation, rotation)
     }
 
-    /// The inverse.
+    /// The isometry that takes this one back.
     pub fn inverse(&self) -> Self {
         let [x, y, z, w] = self.rotation;
         let turned_back = Self {

@@ -10,43 +10,7 @@ use super::*;
 use crate::abi::{MessageMember, MessageMembers};
 use crate::shared_message::SharedMessage;
 
-fn member(name: &'static CStr, type_id: u8, offset: usize) -> MessageMember {
-    MessageMember {
-        name: name.as_ptr(),
-        type_id,
-        string_upper_bound: 0,
-        members: null(),
-        is_key: false,
-        is_array: false,
-        array_size: 0,
-        is_upper_bound: false,
-        offset: u32::try_from(offset).unwrap(),
-        default_value: null(),
-        size_function: None,
-        get_const_function: None,
-        get_function: None,
-        fetch_function: None,
-        assign_function: None,
-        resize_function: null(),
-    }
-}
-
-fn members(name: &'static CStr, size_of: usize, list: &[MessageMember]) -> MessageMembers {
-    MessageMembers {
-        message_namespace: c"test__msg".as_ptr(),
-        message_name: name.as_ptr(),
-        member_count: u32::try_from(list.len()).unwrap(),
-        size_of,
-        has_any_key_member: false,
-        members: list.as_ptr(),
-        init_function: None,
-        fini_function: None,
-    }
-}
-
-fn pointer<T>(value: &mut T) -> *mut c_void {
-    std::ptr::from_mut(value).cast()
-}
+pteros_test_support::message_members!();
 
 /// As rosidl's size function of a sequence in C.
 unsafe extern "C" fn sequence_size(sequence: *const c_void) -> usize {

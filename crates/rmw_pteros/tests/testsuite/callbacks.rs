@@ -9,17 +9,9 @@ use std::thread::ThreadId;
 
 use parking_lot::Mutex;
 
-use rmw_pteros_cpp::abi::{EventCallback, Publisher, QosProfile, Ret, Subscription, ret};
+use rmw_pteros_cpp::abi::{EventCallback, Publisher, QosProfile, Subscription, ret};
 
 use crate::harness::*;
-
-unsafe extern "C" {
-    fn rmw_subscription_set_on_new_message_callback(
-        subscription: *mut Subscription,
-        callback: EventCallback,
-        user_data: *const c_void,
-    ) -> Ret;
-}
 
 /// Messages of the test; more than the default depth.
 const MESSAGES: u32 = 500;

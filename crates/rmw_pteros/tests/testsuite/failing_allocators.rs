@@ -26,9 +26,7 @@ unsafe extern "C" {
         no_mangle: bool,
         out: *mut TopicEndpointInfoArray,
     ) -> Ret;
-    fn rmw_init_options_init(options: *mut InitOptions, allocator: Allocator) -> Ret;
     fn rmw_init_options_copy(from: *const InitOptions, to: *mut InitOptions) -> Ret;
-    fn rmw_init_options_fini(options: *mut InitOptions) -> Ret;
     fn rmw_serialize(
         message: *const c_void,
         type_support: *const MessageTypeSupport,

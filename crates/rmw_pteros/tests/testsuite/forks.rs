@@ -24,11 +24,6 @@ unsafe extern "C" {
         callback: EventCallback,
         user_data: *const c_void,
     ) -> Ret;
-    fn rmw_subscription_set_on_new_message_callback(
-        subscription: *mut Subscription,
-        callback: EventCallback,
-        user_data: *const c_void,
-    ) -> Ret;
     fn rmw_publisher_wait_for_all_acked(publisher: *const Publisher, timeout: Time) -> Ret;
 }
 

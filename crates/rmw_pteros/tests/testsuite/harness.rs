@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rmw_pteros_cpp::abi::{
-    Allocator, ContentFilterOptions, Context, Event, GuardCondition, InitOptions, MessageInfo,
-    MessageMember, MessageMembers, MessageTypeSupport, NetworkFlowEndpoints, Node, Publisher,
-    PublisherOptions, QosProfile, Ret, SerializedMessage, ServiceHandle, ServiceMembers,
-    ServiceTypeSupport, StringArray, Subscription, SubscriptionOptions, Time, WaitArray, WaitSet,
-    ret,
+    Allocator, ContentFilterOptions, Context, Event, EventCallback, GuardCondition, InitOptions,
+    MessageInfo, MessageMember, MessageMembers, MessageTypeSupport, NetworkFlowEndpoints, Node,
+    Publisher, PublisherOptions, QosProfile, RequestId, Ret, SerializedMessage, ServiceHandle,
+    ServiceInfo, ServiceMembers, ServiceTypeSupport, StringArray, Subscription,
+    SubscriptionOptions, Time, WaitArray, WaitSet, ret,
 };
 
 // Of the C library.
@@ -25,8 +25,8 @@ unsafe extern "C" {
 
 // Of the plug-in: entities.
 unsafe extern "C" {
-    fn rmw_init_options_init(options: *mut InitOptions, allocator: Allocator) -> Ret;
-    fn rmw_init_options_fini(options: *mut InitOptions) -> Ret;
+    pub fn rmw_init_options_init(options: *mut InitOptions, allocator: Allocator) -> Ret;
+    pub fn rmw_init_options_fini(options: *mut InitOptions) -> Ret;
     fn rmw_init(options: *const InitOptions, context: *mut Context) -> Ret;
     pub fn rmw_shutdown(context: *mut Context) -> Ret;
     fn rmw_context_fini(context: *mut Context) -> Ret;
@@ -66,6 +66,28 @@ unsafe extern "C" {
         qos: *const QosProfile,
     ) -> *mut ServiceHandle;
     fn rmw_destroy_service(node: *mut Node, service: *mut ServiceHandle) -> Ret;
+    pub fn rmw_send_request(
+        client: *const ServiceHandle,
+        request: *const c_void,
+        sequence: *mut i64,
+    ) -> Ret;
+    pub fn rmw_take_request(
+        service: *const ServiceHandle,
+        info: *mut ServiceInfo,
+        request: *mut c_void,
+        taken: *mut bool,
+    ) -> Ret;
+    pub fn rmw_send_response(
+        service: *const ServiceHandle,
+        request: *mut RequestId,
+        response: *mut c_void,
+    ) -> Ret;
+    pub fn rmw_take_response(
+        client: *const ServiceHandle,
+        info: *mut ServiceInfo,
+        response: *mut c_void,
+        taken: *mut bool,
+    ) -> Ret;
 }
 
 // Of the plug-in: events, waits and messages.
@@ -76,6 +98,11 @@ unsafe extern "C" {
     pub fn rmw_publisher_count_matched_subscriptions(
         publisher: *const Publisher,
         count: *mut usize,
+    ) -> Ret;
+    pub fn rmw_subscription_set_on_new_message_callback(
+        subscription: *mut Subscription,
+        callback: EventCallback,
+        user_data: *const c_void,
     ) -> Ret;
     fn rmw_publisher_event_init(event: *mut Event, publisher: *const Publisher, kind: u32) -> Ret;
     pub fn rmw_take_event(event: *const Event, info: *mut c_void, taken: *mut bool) -> Ret;

@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 
-use rmw_pteros_cpp::abi::{Gid, Node, RequestId, Ret, ServiceHandle, ServiceInfo, ret};
+use rmw_pteros_cpp::abi::{Gid, Node, Ret, ServiceHandle, ServiceInfo, ret};
 
 use crate::harness::*;
 
@@ -13,28 +13,6 @@ unsafe extern "C" {
         node: *const Node,
         client: *const ServiceHandle,
         is_available: *mut bool,
-    ) -> Ret;
-    fn rmw_send_request(
-        client: *const ServiceHandle,
-        request: *const c_void,
-        sequence: *mut i64,
-    ) -> Ret;
-    fn rmw_take_request(
-        service: *const ServiceHandle,
-        info: *mut ServiceInfo,
-        request: *mut c_void,
-        taken: *mut bool,
-    ) -> Ret;
-    fn rmw_send_response(
-        service: *const ServiceHandle,
-        request: *mut RequestId,
-        response: *mut c_void,
-    ) -> Ret;
-    fn rmw_take_response(
-        client: *const ServiceHandle,
-        info: *mut ServiceInfo,
-        response: *mut c_void,
-        taken: *mut bool,
     ) -> Ret;
 }
 

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use std::ptr::null_mut;
 
 use rmw_pteros_cpp::abi::{
-    CountStatus, MessageInfo, MessageSequence, MessageTypeSupport, Publisher, RequestId, Ret,
+    CountStatus, MessageInfo, MessageSequence, MessageTypeSupport, Publisher, Ret,
     SerializedMessage, ServiceHandle, ServiceInfo, Subscription, TypeHash, ret,
 };
 use rmw_pteros_cpp::counts::undecodable_count;
@@ -26,28 +26,6 @@ unsafe extern "C" {
         infos: *mut MessageSequence,
         taken: *mut usize,
         allocation: *mut c_void,
-    ) -> Ret;
-    fn rmw_send_request(
-        client: *const ServiceHandle,
-        request: *const c_void,
-        sequence: *mut i64,
-    ) -> Ret;
-    fn rmw_take_request(
-        service: *const ServiceHandle,
-        info: *mut ServiceInfo,
-        request: *mut c_void,
-        taken: *mut bool,
-    ) -> Ret;
-    fn rmw_send_response(
-        service: *const ServiceHandle,
-        request: *mut RequestId,
-        response: *mut c_void,
-    ) -> Ret;
-    fn rmw_take_response(
-        client: *const ServiceHandle,
-        info: *mut ServiceInfo,
-        response: *mut c_void,
-        taken: *mut bool,
     ) -> Ret;
 }
 

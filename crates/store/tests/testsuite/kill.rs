@@ -3,9 +3,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
-use std::fs;
+use pteros_test_support::folder::Folder;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -71,8 +71,7 @@ fn the_process_that_is_killed() {
 }
 
 fn killed_in_a_loop(safety: Safety, rounds: usize) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("killed-{safety:?}"));
-    let _ = fs::remove_dir_all(&folder);
+    let folder = Folder::absent(&format!("killed-{safety:?}"));
     let mut promised = 0;
     for round in 0..rounds {
         let mut child = own_process::command("kill::the_process_that_is_killed")
@@ -108,7 +107,7 @@ fn killed_in_a_loop(safety: Safety, rounds: usize) {
             // Reading mends the file: the next process finds it unmended.
             continue;
         }
-        let contents = read(&spec(folder.clone(), safety).path()).unwrap();
+        let contents = read(&spec(folder.to_path_buf(), safety).path()).unwrap();
         let numbers: Vec<i64> = contents.samples.iter().map(|s| s.origin.sequence).collect();
         let last = numbers.last().copied().unwrap_or(0);
         assert!(last >= promised, "round {round}: {last} after {promised}");

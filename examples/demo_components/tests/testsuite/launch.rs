@@ -2,8 +2,9 @@
 //! `pteros launch` starts them, `pteros component list` shows them, and Ctrl-C ends
 //! them.
 
+use pteros_test_support::folder::Folder;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 const CONTAINER: &str = env!("CARGO_BIN_EXE_pteros-container");
@@ -24,7 +25,7 @@ const FILE: &str = r#"<launch>
 </launch>"#;
 
 struct Launch {
-    folder: PathBuf,
+    folder: Folder,
     domain: u32,
     child: Child,
     out: BufReader<ChildStdout>,
@@ -57,9 +58,7 @@ fn pteros(folder: &Path, domain: u32, words: &str) -> Command {
 
 impl Launch {
     fn start(domain: u32, file: &str) -> Self {
-        let name = format!("pteros-launched-{domain}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new(&format!("launched-{domain}"));
         std::fs::write(folder.join("a.launch.xml"), file).unwrap();
         let mut command = pteros(&folder, domain, "launch a.launch.xml");
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -123,7 +122,6 @@ impl Drop for Launch {
         // The watchdog ends the processes.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -12,14 +12,14 @@ use pteros::component::FINGERPRINT;
 use pteros::interfaces::rcl_interfaces::msg::Parameter;
 use pteros::parameter::ParameterValue;
 use pteros_container::{ComponentIndex, ContainerOptions, LibraryError, Loader};
+use pteros_test_support::folder::Folder;
 
 /// A temporary installation prefix, removed when dropped.
-struct Prefix(PathBuf);
+struct Prefix(Folder);
 
 impl Prefix {
     fn new(name: &str) -> Self {
-        let own = format!("pteros_{name}_{}", std::process::id());
-        let prefix = Self(std::env::temp_dir().join(own));
+        let prefix = Self(Folder::new(name));
         fs::create_dir_all(prefix.0.join("lib")).unwrap();
         prefix
     }
@@ -40,15 +40,9 @@ impl Prefix {
 
     fn container(&self) -> Running {
         Running::new(ContainerOptions {
-            index: ComponentIndex::new([], [self.0.clone()]),
+            index: ComponentIndex::new([], [self.0.to_path_buf()]),
             ..ContainerOptions::default()
         })
-    }
-}
-
-impl Drop for Prefix {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -4,6 +4,7 @@
 //! container with one thread per component, and from its launch file.
 #![allow(clippy::disallowed_methods, reason = "a client waits beside a spin")]
 
+use pteros_test_support::folder::Folder;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -280,9 +281,7 @@ fn launched_as_seven_processes_one_process_or_a_container_it_drives_to_the_goal(
 #[test]
 fn launched_with_a_recorder_it_is_replayed_by_its_launch_file() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/launch/robot.launch.xml");
-    let name = format!("pteros-robot-bag-{}", std::process::id());
-    let bag = std::env::temp_dir().join(name);
-    let _ = std::fs::remove_dir_all(&bag);
+    let bag = Folder::absent("robot-bag");
     let record = format!("record:={}", bag.display());
     let words = [file, "use_sim_time:=true", "speed:=4.0", &record];
     let mut launch = Launch::start(domain(7), &words);
@@ -328,7 +327,6 @@ fn launched_with_a_recorder_it_is_replayed_by_its_launch_file() {
         started, 4,
         "the player, planner, controller and supervisor:\n{output}"
     );
-    std::fs::remove_dir_all(&bag).unwrap();
 }
 
 /// `pteros launch` starts real processes and brings them up. Its timer uses the clock of
@@ -336,8 +334,7 @@ fn launched_with_a_recorder_it_is_replayed_by_its_launch_file() {
 #[test]
 fn managed_nodes_come_up_in_order_and_a_timer_uses_the_clock_of_a_launched_process() {
     let domain = domain(6);
-    let name = format!("pteros-robot-{}.launch.xml", std::process::id());
-    let file = std::env::temp_dir().join(name);
+    let file = Folder::absent("robot.launch.xml");
     let text = r#"<launch>
       <node pkg="robot" exec="robot" args="sim_clock"><param name="speed" value="1.0"/></node>
       <group>
@@ -367,7 +364,6 @@ fn managed_nodes_come_up_in_order_and_a_timer_uses_the_clock_of_a_launched_proce
     let mut status = launch.command(&["param", "set", "/sim_clock", "speed", "100.0"]);
     assert!(status.status().unwrap().success());
     let output = launch.end();
-    let _ = std::fs::remove_file(&file);
     assert!(output.contains("shutdown: time is over"), "{output}");
 }
 
@@ -398,15 +394,13 @@ fn pteros(domain: u32, folder: &Path) -> Command {
 /// A running `pteros launch`. Its processes end with it.
 struct Launch {
     child: Child,
-    folder: PathBuf,
+    folder: Folder,
     domain: u32,
 }
 
 impl Launch {
     fn start(domain: u32, words: &[&str]) -> Self {
-        let name = format!("pteros-robot-{domain}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new(&format!("robot-{domain}"));
         let output = std::fs::File::create(folder.join("said")).unwrap();
         let mut command = pteros(domain, &folder);
         let child = command.arg("launch").args(words).stdout(output).spawn();
@@ -468,6 +462,5 @@ impl Drop for Launch {
         // The watchdog ends its processes.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

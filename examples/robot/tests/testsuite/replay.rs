@@ -4,7 +4,8 @@
 //! `pteros bag play --step-with /planner` does what this test does with the library.
 #![allow(clippy::disallowed_methods, reason = "a test has a deadline")]
 
-use std::path::{Path, PathBuf};
+use pteros_test_support::folder::Folder;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -180,8 +181,7 @@ fn replay(folder: &Path, domain: u32) -> Vec<Vec<u8>> {
 
 #[test]
 fn the_planners_plans_are_the_same_bits_in_ten_runs() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("replay");
-    let _ = std::fs::remove_dir_all(&folder);
+    let folder = Folder::absent("replay");
     write_bag(&folder);
     let domain = |run: u32| 30 + (std::process::id() * 3 + 20 + run) % 70;
     let first = replay(&folder, domain(0));

@@ -53,7 +53,6 @@ pub enum SubmessageKind {
     InfoSource,
     /// INFO_REPLY and INFO_REPLY_IP4.
     InfoReply,
-    /// PAD.
     Pad,
     /// SEC_PREFIX and the other submessages of DDS Security.
     Secure,
@@ -399,7 +398,6 @@ struct MessageKey {
     sequence: i64,
 }
 
-/// Contents of a datagram.
 #[derive(Clone, Copy, Debug, Default)]
 struct DatagramContent {
     is_user: bool,

@@ -35,7 +35,6 @@ pub struct Capture {
     thread: Option<JoinHandle<Result<Counts>>>,
 }
 
-/// Result of a capture.
 #[derive(Debug)]
 pub struct CaptureResult {
     /// Packet counters.

@@ -46,7 +46,6 @@ struct FragmentKey {
     identification: u16,
 }
 
-/// An incomplete datagram.
 #[derive(Debug)]
 struct IncompleteDatagram {
     key: FragmentKey,

@@ -17,7 +17,6 @@ use crate::measurement::{
 use crate::report_items::{self, ReportItem, Table, TableEntry, Tone};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "f20.1",
     paper: Paper::F20,
@@ -55,12 +54,7 @@ const PACKETS: Metric = metric("packets", "", Better::Neither);
 const DATA_PACKETS: Metric = metric("data packets", "", Better::Neither);
 
 const fn metric(name: &'static str, unit: &'static str, better: Better) -> Metric {
-    Metric {
-        name,
-        unit,
-        better,
-        statistic: Statistic::Mean,
-    }
+    Metric::new(name, unit, better, Statistic::Mean)
 }
 
 /// The letters of the paper: depth (none is KEEP_ALL), reliable, transient local.

@@ -48,7 +48,6 @@ const ZENOH_ON_LOOPBACK: &str = "scouting/multicast/enabled=true;\
 pub const FLOOR: &str = "floor";
 /// ROS 1. Its programs need a master.
 pub const ROS1: &str = "ros1";
-/// Pteros.
 pub const PTEROS: &str = "pteros";
 /// ROS 2's client library in C++, over each middleware plug-in that is found.
 pub const RCLCPP: &str = "rclcpp";
@@ -76,7 +75,6 @@ pub struct Implementation {
     pub name: &'static str,
     /// Its stack: `cyclone` for `cyclone-tuned`.
     pub stack: &'static str,
-    /// Its program.
     pub program: PathBuf,
     /// Environment variables that differ from those of the other implementations.
     pub environment: Vec<(&'static str, String)>,

@@ -214,6 +214,7 @@ fn put_first(environment: &mut Vec<(&'static str, String)>, folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn the_plug_ins_folder_is_searched_first() {
@@ -232,12 +233,11 @@ mod tests {
 
     #[test]
     fn a_link_is_renewed_where_it_points_elsewhere() {
-        let folder = std::env::temp_dir().join(format!("pteros_link_{}", std::process::id()));
+        let folder = Folder::absent("link");
         for library in ["/x/libone.so", "/y/libone.so"] {
-            assert_eq!(link(Path::new(library), &folder).unwrap(), folder);
+            assert_eq!(link(Path::new(library), &folder).unwrap(), folder.path());
             let place = folder.join("libone.so");
             assert_eq!(fs::read_link(place).unwrap(), Path::new(library));
         }
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -42,10 +42,8 @@ pub struct Topology {
     pub warnings: Vec<TopologyProblem>,
 }
 
-/// A node.
 #[derive(Clone, Debug)]
 pub struct NodeSpec {
-    /// Its name.
     pub name: String,
     /// Its namespace, absolute.
     pub namespace: String,
@@ -53,11 +51,9 @@ pub struct NodeSpec {
     pub executor: i64,
     /// Its publishers, each with a timer.
     pub publishers: Vec<PublisherSpec>,
-    /// Its subscriptions.
     pub subscriptions: Vec<SubscriptionSpec>,
     /// Its clients, each with a timer.
     pub clients: Vec<ClientSpec>,
-    /// Its servers.
     pub servers: Vec<ServerSpec>,
     /// Whether it is a lifecycle node, active before discovery. An extension of the
     /// format.
@@ -76,7 +72,6 @@ pub enum PassBy {
     Shared,
 }
 
-/// A publisher.
 #[derive(Clone, Debug)]
 pub struct PublisherSpec {
     /// The topic as in the file.
@@ -95,7 +90,6 @@ pub struct PublisherSpec {
     pub qos: QosProfile,
 }
 
-/// A subscription.
 #[derive(Clone, Debug)]
 pub struct SubscriptionSpec {
     /// The topic as in the file.
@@ -110,7 +104,6 @@ pub struct SubscriptionSpec {
     pub qos: QosProfile,
 }
 
-/// A client.
 #[derive(Clone, Debug)]
 pub struct ClientSpec {
     /// The service as in the file.
@@ -125,7 +118,6 @@ pub struct ClientSpec {
     pub qos: QosProfile,
 }
 
-/// A server.
 #[derive(Clone, Debug)]
 pub struct ServerSpec {
     /// The service as in the file.

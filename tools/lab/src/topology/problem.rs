@@ -6,7 +6,6 @@ use std::path::PathBuf;
 /// An error, or a warning about a field without effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyProblem {
-    /// The file.
     pub file: PathBuf,
     /// The place: `node "camera", publisher 2, period_ms`. Empty for the file.
     pub place: String,

@@ -49,11 +49,9 @@ pub struct Event {
     /// Number of the framework: 0 discovery, 1 late, 2 too late, 3 lost, 4 no
     /// service. Of Pteros: 5 a message could not be published.
     pub code: u8,
-    /// Its description.
     pub description: String,
 }
 
-/// A process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProcessResult {
     /// Its name in files and tables.
@@ -132,7 +130,6 @@ impl Row {
 }
 
 impl ProcessResult {
-    /// As JSON.
     pub fn to_json(&self) -> Value {
         let rows: Vec<Value> = self.rows.iter().map(Row::to_json).collect();
         json!({

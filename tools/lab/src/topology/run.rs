@@ -41,7 +41,6 @@ pub enum Division {
     PerNode,
 }
 
-/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The program and its first arguments. The task follows.
@@ -348,7 +347,6 @@ fn worker_command(worker: &[String], task: &ProcessTask) -> Result<Command> {
     Ok(command)
 }
 
-/// A process.
 struct RunProcess {
     label: String,
     child: Child,

@@ -4,7 +4,7 @@
 //! them the test prints that and checks less.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use pteros::interfaces::std_msgs::msg::UInt8MultiArray;
 use pteros::prelude::*;
 use pteros::{config::DiscoveryRange, shared_memory::SharedMemoryOptions};
 use pteros_lab::capture::{Capture, CaptureResult, Counts, SubmessageKind, TrafficClass};
+use pteros_test_support::folder::Folder;
 
 const SMALL: u64 = 50;
 const LARGE: u64 = 10;
@@ -29,14 +30,6 @@ const IDS: [(u8, SubmessageKind); 9] = [
     (0x09, SubmessageKind::InfoTimestamp),
     (0x0e, SubmessageKind::InfoDestination),
 ];
-
-struct File(PathBuf);
-
-impl Drop for File {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
 
 /// A context without shared memory, limited to this host.
 fn context() -> Context {
@@ -129,9 +122,8 @@ fn complete(counts: &Counts) {
 
 #[test]
 fn submessages_are_counted_as_tshark_counts_them() {
-    let own = format!("pteros-capture-{}.pcap", std::process::id());
-    let file = File(std::env::temp_dir().join(own));
-    let capture = match Capture::start("lo", Some(&file.0), 0) {
+    let file = Folder::absent("capture.pcap");
+    let capture = match Capture::start("lo", Some(&file), 0) {
         Ok(capture) => capture,
         Err(why) => {
             println!("not looked at: {why:#}");
@@ -146,7 +138,7 @@ fn submessages_are_counted_as_tshark_counts_them() {
         // Without permission for a large buffer the kernel drops bursts.
         missed => println!("{missed} packets were missed; completeness is not looked at"),
     }
-    let Some(theirs) = of_tshark(&file.0) else {
+    let Some(theirs) = of_tshark(&file) else {
         println!("no tshark to compare with");
         return;
     };

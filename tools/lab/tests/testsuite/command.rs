@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::folder::Folder;
 use crate::support::{Answer, finish, pteros, start};
+use pteros_test_support::folder::Folder;
 
 /// A folder with a run of the lab.
 trait RunFolder {

@@ -5,8 +5,6 @@ mod capture;
 #[path = "../../../../crates/cli/tests/testsuite/checker.rs"]
 mod checker;
 mod command;
-#[path = "../../../../crates/cli/tests/testsuite/folder.rs"]
-mod folder;
 mod report;
 #[path = "../../../../crates/cli/tests/testsuite/support.rs"]
 mod support;

@@ -1,11 +1,11 @@
 //! A run written by the test, read back and reported.
 
-use crate::folder::Folder;
 use pteros_lab::compare::compare;
 use pteros_lab::experiments;
 use pteros_lab::measurement::{Configuration, Delivery, Extent, Measurement};
 use pteros_lab::report::{Report, page, summary};
 use pteros_lab::store::{RepeatOutcome, Store};
+use pteros_test_support::folder::Folder;
 
 fn configuration(size: u64, implementation: &'static str) -> Configuration {
     Configuration {

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::folder::Folder;
 use crate::support::{Domain, run};
+use pteros_test_support::folder::Folder;
 use serde_json::Value;
 
 /// Two topics, one with its own type and one without; a service; three nodes of
@@ -89,7 +89,10 @@ fn check_results(results: &Value) {
 #[test]
 fn a_file_runs_in_one_process_and_in_one_per_node() {
     let (domain, folder) = (Domain::new(), Folder::new("runs"));
-    let (file, out) = (folder.file("robot.json", ROBOT), folder.out());
+    let (file, out) = (
+        folder.write("robot.json", ROBOT).display().to_string(),
+        folder.out(),
+    );
     let answer = domain.run(&format!("topology {file} -t 1 --out {out}"));
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     assert!(answer.out.contains("System total:"), "{}", answer.out);
@@ -132,7 +135,10 @@ fn a_file_runs_in_one_process_and_in_one_per_node() {
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
     let (domain, folder) = (Domain::new(), Folder::new("ctrl-c"));
-    let (file, out) = (folder.file("robot.json", ROBOT), folder.out());
+    let (file, out) = (
+        folder.write("robot.json", ROBOT).display().to_string(),
+        folder.out(),
+    );
     let mut running = domain.start(&format!("topology {file} --processes -t 900 --out {out}"));
     let line = running.error_line();
     assert!(
@@ -149,8 +155,11 @@ fn ctrl_c_keeps_what_was_measured() {
 #[test]
 fn an_invalid_file_is_reported_and_starts_nothing() {
     let folder = Folder::new("wrong");
-    let right = folder.file("right.json", ROBOT);
-    let wrong = folder.file("wrong.json", &ROBOT.replace("stamped10b", "stamped10kib"));
+    let right = folder.write("right.json", ROBOT).display().to_string();
+    let wrong = folder
+        .write("wrong.json", &ROBOT.replace("stamped10b", "stamped10kib"))
+        .display()
+        .to_string();
     let out = folder.out();
     let answer = run(&format!("topology {right} {wrong} --out {out}"));
     assert_eq!(answer.code, Some(1));
@@ -176,7 +185,10 @@ fn generated_files_run() {
     let (domain, folder) = (Domain::new(), Folder::new("generated"));
     let answer = run("topology --generate fan-in 4 --type stamped1kb --rate 100");
     assert_eq!(answer.code, Some(0), "{}", answer.err);
-    let (file, out) = (folder.file("fan.json", &answer.out), folder.out());
+    let (file, out) = (
+        folder.write("fan.json", &answer.out).display().to_string(),
+        folder.out(),
+    );
     let answer = domain.run(&format!("topology {file} -t 1 --out {out}"));
     assert_eq!(answer.code, Some(0), "{}", answer.err);
     let received = rows(&results(&out), "subscription");

@@ -19,7 +19,7 @@ use crate::tree_copy::{TreeCopy, files_below};
 /// The longest build.
 const BUILD_MAX: Duration = Duration::from_secs(3_600);
 
-/// Builds until all mutants of the sample compile.
+/// Checks until all mutants of the sample compile.
 const ROUNDS_MAX: usize = 30;
 
 /// The simulator, whose tests notice what those of the crates do not.
@@ -51,7 +51,7 @@ impl Group {
         }
     }
 
-    /// Modules and programs of integration tests of another crate. What measures time
+    /// Modules of integration tests of another crate. What measures time
     /// or memory, or needs minutes, is left out.
     fn names(self) -> &'static [&'static str] {
         match self {
@@ -81,7 +81,7 @@ impl Group {
         }
     }
 
-    /// Whether it has integration tests of a package, by their module or program.
+    /// Whether it has integration tests of a package, by their module.
     fn has(self, package: &str, name: &str) -> bool {
         match self.package() {
             Some(own) => own == package && self.names().contains(&name),
@@ -90,9 +90,7 @@ impl Group {
     }
 
     fn has_package(self, package: &str) -> bool {
-        CRATES
-            .iter()
-            .any(|name| package == format!("pteros-{name}"))
+        CRATES.iter().any(|name| package == package_of(name))
     }
 }
 
@@ -114,8 +112,8 @@ impl Program {
             Group::Crates => group.has_package(&built.package),
             _ => group.package() == Some(&built.package) && built.kind == Kind::Integration,
         };
-        let is_run = built.target == TESTSUITE || group.has(&built.package, &built.target);
-        (has_tests && (built.kind == Kind::Library || is_run)).then_some(Self {
+        let is_run = built.kind == Kind::Library || built.target == TESTSUITE;
+        (has_tests && is_run).then_some(Self {
             path: built.path,
             folder: built.folder,
             group,
@@ -126,15 +124,7 @@ impl Program {
     pub fn runs(&self, test: &str) -> bool {
         let by_module = self.title().ends_with(TESTSUITE);
         let module = test.split("::").next().unwrap_or(test);
-        !by_module || self.group.has(&self.package(), module)
-    }
-
-    /// Name of its package.
-    fn package(&self) -> String {
-        match self.crate_name().as_str() {
-            "pteros" => "pteros".into(),
-            name => format!("pteros-{name}"),
-        }
+        !by_module || self.group.has(&package_of(&self.crate_name()), module)
     }
 
     /// The crate, without `pteros-`.
@@ -166,7 +156,6 @@ pub struct Copy {
 }
 
 impl Copy {
-    /// Makes it.
     pub fn make() -> Result<Self> {
         let folder = root().join("target/mutants");
         let plain = folder.join("plain");
@@ -215,8 +204,9 @@ impl Copy {
             let valid = valid.filter(|site| !invalid.contains(&site.identity));
             let drawn: Vec<&Site> = valid.take(count).collect();
             let sources = self.write(&drawn)?;
-            let mut cargo = self.cargo(Group::Crates)?;
-            let output = run_limited(&mut cargo, BUILD_MAX, false)?;
+            let mut check = self.cargo("check", CRATES);
+            check.arg("--lib");
+            let output = run_limited(&mut check, BUILD_MAX, false)?;
             if output.succeeded {
                 return Ok(drawn.into_iter().cloned().collect());
             }
@@ -265,37 +255,33 @@ impl Copy {
         Ok(sources)
     }
 
-    /// Cargo that builds the tests of a group. It always names all packages, so that
-    /// features are the same and nothing is built twice.
-    fn cargo(&self, group: Group) -> Result<Command> {
-        let folders = match group {
-            Group::Crates => CRATES.iter().map(|name| format!("crates/{name}")).collect(),
-            Group::Api => vec!["crates/pteros".into()],
-            Group::Simulator => vec!["verify/sim".into()],
-        };
-        let mut targets = BTreeSet::new();
-        for folder in folders {
-            targets.extend(test_targets(&self.tree.join(folder).join("tests"))?);
-        }
+    /// A command of cargo on crates of the tree.
+    fn cargo(&self, verb: &str, crates: &[&str]) -> Command {
         let mut command = Command::new("cargo");
         command
-            .args(["test", "--no-run", "--message-format=json"])
-            .args(CRATES.iter().map(|name| format!("-ppteros-{name}")))
-            .args(["-ppteros", "-ppteros-sim"])
-            .args(targets.iter().map(|name| format!("--test={name}")))
+            .args([verb, "--message-format=json"])
+            .args(crates.iter().map(|name| format!("-p{}", package_of(name))))
             .current_dir(&self.tree)
             .env("RUSTFLAGS", "--cap-lints=allow")
             .env("CARGO_PROFILE_DEV_DEBUG", "0")
             .env("CARGO_TARGET_DIR", &self.build);
-        if group == Group::Crates {
-            command.arg("--lib");
-        }
-        Ok(command)
+        command
     }
 
     /// Builds the tests of a group.
     pub fn programs(&self, group: Group) -> Result<Vec<Program>> {
-        let mut cargo = self.cargo(group)?;
+        // Both at once, so that features are the same and nothing is built twice.
+        let others = ["pteros", SIMULATOR];
+        let crates = if group == Group::Crates {
+            CRATES
+        } else {
+            &others
+        };
+        let mut cargo = self.cargo("test", crates);
+        cargo.args(["--no-run", "--test", TESTSUITE]);
+        if group == Group::Crates {
+            cargo.arg("--lib");
+        }
         let output = run_limited(&mut cargo, BUILD_MAX, false)?;
         if !output.succeeded {
             bail!("the tests do not build:\n{}", rendered(&output.text));
@@ -332,17 +318,12 @@ pub fn is_of_tests(path: &Path) -> bool {
     name.ends_with("tests") || in_folder
 }
 
-/// The names of the test programs in a folder `tests`.
-fn test_targets(folder: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten() {
-        let path = entry?.path();
-        let is_source = path.extension().is_some_and(|end| end == "rs");
-        if is_source || path.join("main.rs").exists() {
-            names.extend(path.file_stem().map(|name| name.to_string_lossy().into()));
-        }
+/// The package of a crate.
+fn package_of(crate_name: &str) -> String {
+    match crate_name {
+        "pteros" => "pteros".into(),
+        name => format!("pteros-{name}"),
     }
-    Ok(names)
 }
 
 /// Cargo's messages, one JSON object a line.

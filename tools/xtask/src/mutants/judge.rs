@@ -76,7 +76,6 @@ struct Test {
     reached: BTreeSet<usize>,
 }
 
-/// All tests.
 pub struct Tests {
     tests: Vec<Test>,
     /// A name for the contents of their programs.
@@ -387,6 +386,7 @@ fn in_parallel<T: Sync, R: Send>(
 mod tests {
     use super::super::copy::Group;
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     fn test(path: &str, name: &str, seconds: f64) -> Test {
         Test {
@@ -432,8 +432,7 @@ mod tests {
     /// test `a` is called.
     #[test]
     fn a_mutant_is_noticed_by_the_tests_that_come_to_it() {
-        let folder = std::env::temp_dir().join(format!("pteros-judge-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new("judge");
         let script = folder.join("program");
         let text = format!(
             "#!/bin/sh\n\
@@ -445,7 +444,7 @@ mod tests {
         std::fs::write(&script, text).unwrap();
         let program = Program {
             path: script.clone(),
-            folder: folder.clone(),
+            folder: folder.to_path_buf(),
             group: Group::Crates,
         };
         Command::new("chmod")
@@ -484,6 +483,5 @@ mod tests {
         let tests = Tests::measure(std::slice::from_ref(&program), &late).unwrap();
         assert_eq!(tests.judge(&[(2, own)], |_, _, _| {}).unwrap(), [None]);
         assert_eq!(std::fs::read_dir(&runner.measured).unwrap().count(), 1);
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -46,7 +46,6 @@ mod mutant_switch {{
 
 /// A source with mutants, and where each is in it.
 pub struct Instrumented {
-    /// The text.
     pub text: String,
     /// Bytes of a place in the text, and its mutant.
     pub ranges: Vec<(Range<usize>, usize)>,

@@ -122,7 +122,6 @@ impl State {
         Ok(())
     }
 
-    /// The page.
     pub fn page(&self) -> String {
         let mut page = format!("{HEAD}{}{TABLE}", self.hours());
         for part in PARTS {

@@ -74,10 +74,11 @@ fn place(printed: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn the_place_is_found_in_what_the_script_prints() {
-        let folder = std::env::temp_dir().join(format!("pteros_beside_{}", std::process::id()));
+        let folder = Folder::absent("beside");
         let install = folder.join("install");
         std::fs::create_dir_all(&install).unwrap();
         std::fs::write(install.join("setup.bash"), "").unwrap();
@@ -86,9 +87,8 @@ mod tests {
             format!("{at} is there\n"),
             format!("ROS 2: . {at}/env.sh; . {at}/install/setup.bash\n"),
         ] {
-            assert_eq!(place(&printed), Some(folder.clone()), "{printed}");
+            assert_eq!(place(&printed), Some(folder.to_path_buf()), "{printed}");
         }
         assert_eq!(place("nothing at /nowhere"), None);
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -38,10 +38,11 @@ pub fn find_package(folder: &Path, name: &str, depth: usize) -> Option<PathBuf> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn a_package_is_found_by_the_name_in_its_manifest() {
-        let folder = std::env::temp_dir().join(format!("pteros_sources_{}", std::process::id()));
+        let folder = Folder::absent("sources");
         for (path, name) in [("a/other", "wanted_other"), ("b/c/folder", "wanted")] {
             fs::create_dir_all(folder.join(path)).unwrap();
             let manifest = format!("<package><name>{name}</name></package>");
@@ -51,6 +52,5 @@ mod tests {
         assert_eq!(found, Some(folder.join("b/c/folder")));
         assert_eq!(find_package(&folder, "wanted", 2), None);
         assert_eq!(find_package(&folder, "absent", DEPTH_MAX), None);
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -11,200 +11,17 @@ pub const MAP_DOCUMENT: &str = "ARCHITECTURE.md";
 /// First cells of the map's head.
 const MAP_HEAD: &str = "| crate | purpose |";
 
-/// Crates that a crate may use, except in tests. Lower layers come first. The
-/// leaves (cli, sim, xtask) may use all crates above them in this table.
-const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
-    ("pteros-msg", &[]),
-    ("pteros-interfaces", &["pteros-msg"]),
-    ("pteros-rtps", &["pteros-msg"]),
-    ("pteros-dcps", &["pteros-msg", "pteros-rtps"]),
-    ("pteros-net", &[]),
-    ("pteros-shm", &[]),
-    // Verification alone uses it, and the instrumented copy of the product.
-    ("pteros-seeded-bugs", &[]),
-    ("pteros-store", &[]),
-    ("pteros-pattern", &[]),
-    // rtps for ids and times.
-    ("pteros-security", &["pteros-rtps"]),
-    (
-        "pteros-runtime",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-dcps",
-            "pteros-net",
-            "pteros-shm",
-            "pteros-store",
-            "pteros-security",
-        ],
-    ),
-    // A transport of the runtime, built on request.
-    (
-        "pteros-zenoh",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-net",
-            "pteros-runtime",
-        ],
-    ),
-    // The untyped core of the client libraries.
-    (
-        "pteros-rcl",
-        &["pteros-msg", "pteros-interfaces", "pteros-runtime"],
-    ),
-    // rtps only for its values: ids and policy names. dcps for QoS, samples and events.
-    (
-        "pteros",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-dcps",
-            "pteros-runtime",
-            "pteros-rcl",
-            "pteros-zenoh",
-        ],
-    ),
-    ("pteros-dylib", &["pteros"]),
-    // Structs of C and C++, for the plug-in and the C API.
-    ("pteros-typesupport", &["pteros-msg", "pteros-runtime"]),
-    // The C ABI of rmw, a leaf over the runtime.
-    (
-        "pteros-rmw",
-        &[
-            "pteros-msg",
-            "pteros-runtime",
-            "pteros-rcl",
-            "pteros-typesupport",
-            "pteros-zenoh",
-        ],
-    ),
-    // The C API, a leaf over the Rust client library, as Python.
-    (
-        "pteros-c",
-        &[
-            "pteros-msg",
-            "pteros-runtime",
-            "pteros",
-            "pteros-typesupport",
-        ],
-    ),
-    // The extension module of Python, a leaf over the client library core. pteros for
-    // contexts, launch for Python launch files, net for Ctrl-C.
-    (
-        "pteros-python",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-net",
-            "pteros-runtime",
-            "pteros-rcl",
-            "pteros",
-            "pteros-container",
-            "pteros-launch",
-        ],
-    ),
-    ("pteros-container", &["pteros"]),
-    ("pteros-bag", &["pteros", "pteros-pattern"]),
-    (
-        "pteros-bag-components",
-        &["pteros", "pteros-bag", "pteros-dylib"],
-    ),
-    // net for its poll and for Ctrl-C.
-    (
-        "pteros-launch",
-        &["pteros", "pteros-container", "pteros-net", "pteros-pattern"],
-    ),
-    // Independent of Pteros, so that xtask builds without it.
-    ("pteros-peers", &[]),
-    // net for Ctrl-C and scheduler settings, security for keystores, bag for its
-    // benchmark.
-    (
-        "pteros-lab",
-        &[
-            "pteros-rtps",
-            "pteros",
-            "pteros-bag",
-            "pteros-net",
-            "pteros-security",
-            "pteros-peers",
-        ],
-    ),
-    // net for the network checks of the doctor.
-    (
-        "pteros-cli",
-        &[
-            "pteros",
-            "pteros-pattern",
-            "pteros-bag",
-            "pteros-container",
-            "pteros-launch",
-            "pteros-net",
-            "pteros-security",
-            "pteros-typesupport",
-            "pteros-zenoh",
-        ],
-    ),
-    (
-        "pteros-sim",
-        &[
-            "pteros-msg",
-            "pteros-rtps",
-            "pteros-dcps",
-            "pteros-security",
-            "pteros-runtime",
-            "pteros",
-            "pteros-bag",
-            "pteros-container",
-            "pteros-seeded-bugs",
-        ],
-    ),
-    // In tests only, of these crates too.
-    (
-        "pteros-test-support",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-security",
-            "pteros",
-            "pteros-bag",
-        ],
-    ),
-    ("pteros-fuzz", &["pteros-test-support"]),
-    // Reads files of other repositories with the launch system.
-    (
-        "pteros-corpus",
-        &["pteros", "pteros-container", "pteros-launch"],
-    ),
-    // Renders docs/, a separate workspace.
-    ("pteros-book", &[]),
-    // Programs over other stacks.
-    ("iceoryx2-host", &[]),
-    ("hiroz-host", &[]),
-    ("zenoh-host", &[]),
-    ("rust-peers", &[]),
-    (
-        "xtask",
-        &[
-            "pteros-msg",
-            "pteros-interfaces",
-            "pteros-rtps",
-            "pteros-net",
-            "pteros-runtime",
-            "pteros",
-            "pteros-peers",
-            "pteros-seeded-bugs",
-            "pteros-test-support",
-        ],
-    ),
-];
+/// Crates, and those that each may use.
+fn arrows() -> Vec<(&'static str, Vec<&'static str>)> {
+    let lines = include_str!("crate_arrows.txt").lines();
+    let rows = lines.filter_map(|line| line.split_once(':').filter(|_| !line.starts_with('#')));
+    rows.map(|(name, used)| (name, used.split_whitespace().collect()))
+        .collect()
+}
 
-/// Checks the dependencies of one manifest against [`ALLOWED_DEPENDENCIES`].
+/// Checks the dependencies of one manifest against the table.
 pub fn check_manifest(manifest: &str, add: &mut impl FnMut(usize, String)) {
+    let arrows = arrows();
     let mut section = "";
     let mut name = "";
     for (index, line) in manifest.lines().enumerate() {
@@ -216,10 +33,12 @@ pub fn check_manifest(manifest: &str, add: &mut impl FnMut(usize, String)) {
             && let Some(value) = line.strip_prefix("name = ")
         {
             name = value.trim_matches('"');
-            if !ALLOWED_DEPENDENCIES.iter().any(|(known, _)| *known == name) {
+            if !arrows.iter().any(|(known, _)| *known == name) {
                 add(
                     index + 1,
-                    format!("{name}: list the crates that it may use in tools/xtask/src/tidy.rs"),
+                    format!(
+                        "{name}: list the crates that it may use in tools/xtask/src/tidy/crate_arrows.txt"
+                    ),
                 );
             }
         }
@@ -227,12 +46,10 @@ pub fn check_manifest(manifest: &str, add: &mut impl FnMut(usize, String)) {
             continue;
         }
         let used = line.split(['.', ' ', '=']).next().unwrap_or_default();
-        let is_ours = ALLOWED_DEPENDENCIES.iter().any(|(known, _)| *known == used);
-        let allowed = ALLOWED_DEPENDENCIES
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map_or(&[] as &[&str], |(_, allowed)| allowed);
-        if is_ours && !allowed.contains(&used) {
+        let is_ours = arrows.iter().any(|(known, _)| *known == used);
+        let own = arrows.iter().find(|(known, _)| *known == name);
+        let is_allowed = own.is_some_and(|(_, allowed)| allowed.contains(&used));
+        if is_ours && !is_allowed {
             add(
                 index + 1,
                 format!(
@@ -280,11 +97,11 @@ pub fn check_map(architecture: &str, packages: &[(PathBuf, String)]) -> Vec<Find
             );
         }
     }
-    for (name, allowed) in ALLOWED_DEPENDENCIES {
+    for (name, allowed) in arrows() {
         let Some(own) = place(name) else {
             continue;
         };
-        for used in *allowed {
+        for used in allowed {
             if place(used).is_some_and(|used| used >= own) {
                 add(
                     rows[own].1,

@@ -17,7 +17,6 @@ use crate::simulation::event_loop::EventLoop;
 
 /// A workload for seeds: graphs of endpoints, whole nodes, a scenario.
 pub trait Workload: Sync {
-    /// Its name.
     fn name(&self) -> String;
 
     /// The option that selects it on the command line, after a space. Empty for the
@@ -89,7 +88,6 @@ impl AddAssign for Counts {
 /// Result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOutcome {
-    /// Its seed.
     pub seed: u64,
     /// Hash of everything that was sent and taken (I16).
     pub hash: u64,

@@ -161,7 +161,6 @@ impl Network {
         &mut self.links[from * self.processes + to]
     }
 
-    /// All links.
     pub fn links_mut(&mut self) -> impl Iterator<Item = &mut Link> {
         self.links.iter_mut()
     }

@@ -9,7 +9,6 @@ use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionEvent};
 /// The content of something in flight.
 #[derive(Debug)]
 pub enum InFlightContent {
-    /// A datagram.
     Datagram(Bytes),
     /// A record of a shared-memory connection.
     Record(RecordInFlight),
@@ -39,7 +38,6 @@ pub struct RecordInFlight {
 pub struct ConnectionTable {
     /// GUID prefix of its participant.
     pub name: [u8; 12],
-    /// Its host.
     pub host: u8,
     /// By id: the peer's socket, the peer's id of the connection, bytes in flight.
     pub connections: BTreeMap<u32, (usize, u32, usize)>,

@@ -5,7 +5,6 @@ use std::ops::Range;
 /// Looks for a text in the datagrams of some processes.
 #[derive(Debug)]
 pub struct WatchedText {
-    /// The text.
     pub text: &'static [u8],
     /// The processes that must not send it.
     pub processes: Range<usize>,

@@ -11,7 +11,6 @@ use pteros_runtime::platform::UndrivenContext;
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::{Core, DriverState};
 
-/// A running process.
 pub struct RunningProcess {
     /// Its context.
     pub core: Arc<Core>,
@@ -19,7 +18,6 @@ pub struct RunningProcess {
     pub state: Option<DriverState>,
     /// The ready queue of its endpoints.
     pub queue: Arc<ReadyQueue>,
-    /// Its nodes.
     pub nodes: Vec<(NodeKey, String)>,
 }
 

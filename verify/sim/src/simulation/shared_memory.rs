@@ -19,7 +19,6 @@ pub struct SimSharedMemory {
     pub world: Weak<EventLoop>,
     /// Its socket.
     pub number: usize,
-    /// Its host.
     pub host: u8,
 }
 

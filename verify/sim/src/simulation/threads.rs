@@ -78,7 +78,6 @@ impl Drop for ExitGuard<'_> {
     }
 }
 
-/// Body of a thread.
 pub type ThreadBody<'w> = Box<dyn FnOnce() + Send + 'w>;
 
 /// A thread of a simulation. Dropping it joins the thread.

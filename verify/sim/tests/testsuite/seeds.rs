@@ -6,7 +6,6 @@ use pteros_sim::harness::options::{Fault, Options};
 use pteros_sim::harness::{RunOutcome, run};
 use pteros_sim::world::graph::Graphs;
 
-/// Seeds with GUID reuse.
 const GUID_REUSE_SEEDS: std::ops::Range<u64> = 1..21;
 
 fn assert_all_sound(seeds: std::ops::Range<u64>) {

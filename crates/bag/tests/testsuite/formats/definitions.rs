@@ -7,11 +7,15 @@ use super::*;
 #[test]
 fn each_message_is_decoded_by_its_own_definition() {
     let right = (640, 480);
-    let two = folder("two-channels");
+    let two = Folder::absent("formats-two-channels");
     size_bag(&two, &[WIDTH_FIRST, HEIGHT_FIRST, WIDTH_FIRST]);
-    let ones = [folder("one-1"), folder("one-2")];
+    let ones = [
+        Folder::absent("formats-one-1"),
+        Folder::absent("formats-one-2"),
+    ];
     size_bag(&ones[0], &[WIDTH_FIRST]);
     size_bag(&ones[1], &[HEIGHT_FIRST]);
+    let parts = [&ones[0], &ones[1]].map(|part| part.to_path_buf());
     let library = pteros::interfaces::library();
     let ros1 = ros1_bag(
         &[
@@ -32,7 +36,7 @@ fn each_message_is_decoded_by_its_own_definition() {
     );
     let cases: [(&str, BagReader, usize); 4] = [
         ("channels", BagReader::open(&two).unwrap(), 3),
-        ("merged", BagReader::open_all(&ones, library).unwrap(), 2),
+        ("merged", BagReader::open_all(&parts, library).unwrap(), 2),
         (
             "sqlite3",
             BagReader::open(&fixture("two_definitions.db3")).unwrap(),
@@ -48,7 +52,7 @@ fn each_message_is_decoded_by_its_own_definition() {
             .collect();
         assert_eq!(types, ["my_msgs/msg/Size"; 2], "{name}");
         assert_eq!(sizes(&mut reader), vec![right; count], "{name}");
-        let new = folder(&format!("own-{}", name.replace(' ', "-")));
+        let new = Folder::absent(&format!("formats-own-{}", name.replace(' ', "-")));
         copy(
             &mut reader,
             MessageFilter::default(),
@@ -120,7 +124,10 @@ fn definitions_in_idl_and_of_services_are_those_of_their_messages() {
         ("std_msgs/msg/Empty", "\n".to_owned(), vec![0], "{}"),
         ("my_msgs/msg/Nothing", "\n".to_owned(), vec![0], "{}"),
     ];
-    let (bag, new) = (folder("idl"), folder("idl-copied"));
+    let (bag, new) = (
+        Folder::absent("formats-idl"),
+        Folder::absent("formats-idl-copied"),
+    );
     let mut writer = BagWriter::create(&bag, BagOptions::default()).unwrap();
     for (number, (type_name, definition, message, _)) in (0..).zip(&cases) {
         let topic = BagTopic {
@@ -180,7 +187,7 @@ fn nested_types_are_those_of_their_own_definition() {
         ]
     );
     // Other comments are the same type, and so is none where the hash is known.
-    let new = folder("comments");
+    let new = Folder::absent("formats-comments");
     let mut writer = BagWriter::create(&new, BagOptions::default()).unwrap();
     for definition in [
         WIDTH_FIRST,

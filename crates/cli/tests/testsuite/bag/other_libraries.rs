@@ -98,7 +98,7 @@ fn yaml_is_read_as_the_same_values_by_other_libraries() {
     let Some(python) = python_of_others() else {
         return;
     };
-    let folder = folder("yaml");
+    let folder = Folder::absent("bag-yaml");
     let options = BagOptions {
         custom_data: AMBIGUOUS
             .iter()
@@ -167,7 +167,7 @@ fn bags_are_exchanged_with_other_libraries() {
     };
     let domain = Domain::new();
     for compression in ["none", "lz4", "zstd"] {
-        let ours = folder(&format!("ours-{compression}"));
+        let ours = Folder::absent(&format!("bag-ours-{compression}"));
         let words =
             format!("-a --compression {compression} --exclude-topics /rosout /parameter_events");
         let recorder = record(&domain, &ours, &words);
@@ -175,7 +175,7 @@ fn bags_are_exchanged_with_other_libraries() {
         let mut recorder = recorder;
         recorder.signal("INT");
         assert_eq!(recorder.wait().code, Some(0));
-        let theirs = folder(&format!("theirs-{compression}"));
+        let theirs = Folder::absent(&format!("bag-theirs-{compression}"));
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bag_libraries.py");
         let mut command = Command::new(&python);
         command.arg(script).arg(&ours).arg(&theirs).arg(compression);

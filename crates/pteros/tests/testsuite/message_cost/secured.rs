@@ -3,6 +3,7 @@
 //! call.
 #![allow(clippy::disallowed_methods, reason = "a child reads its part")]
 
+use pteros_test_support::folder::Folder;
 use pteros_test_support::own_process;
 use std::time::SystemTime;
 
@@ -53,8 +54,7 @@ fn a_secured_message_allocates_nothing_more_and_is_one_datagram_too() {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let now = UnixTime(i64::try_from(now.unwrap().as_secs()).unwrap());
     for rtps in [Protection::Sign, Protection::SignWithOriginAuthentication] {
-        let name = format!("pteros-walk-{}-{rtps:?}", std::process::id());
-        let root = std::env::temp_dir().join(name);
+        let root = Folder::absent("walk");
         let options = Options {
             domain: DOMAIN,
             rtps,
@@ -70,7 +70,6 @@ fn a_secured_message_allocates_nothing_more_and_is_one_datagram_too() {
             .env_remove("ROS_SECURITY_ENCLAVE_OVERRIDE")
             .output()
             .unwrap();
-        std::fs::remove_dir_all(&root).unwrap();
         let text = String::from_utf8_lossy(&said.stdout);
         let errors = String::from_utf8_lossy(&said.stderr);
         assert!(text.contains("all well"), "{rtps:?}: {text}{errors}");

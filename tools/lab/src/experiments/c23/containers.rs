@@ -18,7 +18,6 @@ use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Division;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "c23.4",
     paper: Paper::C23,

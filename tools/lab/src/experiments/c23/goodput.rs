@@ -14,7 +14,6 @@ use crate::measurement::{
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "c23.3",
     paper: Paper::C23,
@@ -59,19 +58,9 @@ pub const EXPERIMENT: Experiment = Experiment {
 /// 640 x 480 x 3 bytes.
 const VGA: u64 = 921_600;
 
-const GOODPUT: Metric = Metric {
-    name: "goodput",
-    unit: "MB/s",
-    better: Better::Higher,
-    statistic: Statistic::Mean,
-};
+const GOODPUT: Metric = Metric::new("goodput", "MB/s", Better::Higher, Statistic::Mean);
 
-const MESSAGES: Metric = Metric {
-    name: "messages",
-    unit: "Hz",
-    better: Better::Higher,
-    statistic: Statistic::Mean,
-};
+const MESSAGES: Metric = Metric::new("messages", "Hz", Better::Higher, Statistic::Mean);
 
 /// CPU of all processes. A higher goodput may need more.
 const CPU: Metric = Metric {
@@ -80,12 +69,7 @@ const CPU: Metric = Metric {
 };
 
 /// CPU time of all processes per message.
-const CPU_EACH: Metric = Metric {
-    name: "CPU per message",
-    unit: "us",
-    better: Better::Lower,
-    statistic: Statistic::Mean,
-};
+const CPU_EACH: Metric = Metric::new("CPU per message", "us", Better::Lower, Statistic::Mean);
 
 const COMPOSED: &str = "composed";
 

@@ -14,7 +14,6 @@ use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::topology::Containers;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "c23.1",
     paper: Paper::C23,

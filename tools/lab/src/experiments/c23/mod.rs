@@ -27,20 +27,10 @@ use crate::measurement::{Better, Configuration, Extent, Metric, Statistic};
 use crate::topology::{self, Containers, Division, ProcessResult, RunOptions};
 
 /// CPU of all processes together.
-pub(crate) const CPU: Metric = Metric {
-    name: "CPU",
-    unit: "% of one core",
-    better: Better::Lower,
-    statistic: Statistic::Mean,
-};
+pub(crate) const CPU: Metric = Metric::new("CPU", "% of one core", Better::Lower, Statistic::Mean);
 
 /// PSS of all processes together.
-pub(crate) const MEMORY: Metric = Metric {
-    name: "PSS",
-    unit: "MB",
-    better: Better::Lower,
-    statistic: Statistic::Mean,
-};
+pub(crate) const MEMORY: Metric = Metric::new("PSS", "MB", Better::Lower, Statistic::Mean);
 
 /// A configuration for each placement, size and implementation that supports it.
 fn by_placement_and_size(

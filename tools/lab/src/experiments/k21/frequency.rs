@@ -6,7 +6,6 @@ use crate::measurement::Configuration;
 use crate::report_items::{self, ReportItem, bytes_text};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "k21.1",
     paper: Paper::K21,

@@ -16,12 +16,7 @@ use crate::measurement::{Better, Configuration, Extent, Measurement, Metric, Sta
 use crate::pipeline::Pipeline;
 
 /// The statistic of the paper.
-pub const LATENCY: Metric = Metric {
-    name: "latency",
-    unit: "us",
-    better: Better::Lower,
-    statistic: Statistic::P95,
-};
+pub const LATENCY: Metric = Metric::new("latency", "us", Better::Lower, Statistic::P95);
 
 /// Implementations. The paper uses UDP on localhost; shared memory is the default
 /// of some stacks.

@@ -14,7 +14,6 @@ use crate::results::{ConfigurationResult, MetricValues, View};
 use crate::testbed::implementation::PTEROS;
 use crate::testbed::{MeasurementFailure, implementation};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "k21.3",
     paper: Paper::K21,
@@ -40,12 +39,7 @@ const METRICS: &[Metric] = &[
 ];
 
 const fn layer(name: &'static str) -> Metric {
-    Metric {
-        name,
-        unit: "us",
-        better: Better::Neither,
-        statistic: Statistic::Median,
-    }
+    Metric::new(name, "us", Better::Neither, Statistic::Median)
 }
 
 fn configurations(scope: &Scope) -> Vec<Configuration> {

@@ -6,7 +6,6 @@ use crate::measurement::{Configuration, Published};
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "k21.4",
     paper: Paper::K21,

@@ -18,7 +18,6 @@ use crate::pipeline::TRACE;
 use crate::report_items::{self, Figure, Plot, ReportItem, value_text};
 use crate::results::{MetricValues, View};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.3",
     paper: Paper::M16,
@@ -58,12 +57,7 @@ const OTHERS: Metric = metric("others");
 const PARTS: [&Metric; 4] = [&SERIALIZATION, &MIDDLEWARE, &DESERIALIZATION, &OTHERS];
 
 const fn metric(name: &'static str) -> Metric {
-    Metric {
-        name,
-        unit: "us",
-        better: Better::Neither,
-        statistic: Statistic::Median,
-    }
+    Metric::new(name, "us", Better::Neither, Statistic::Median)
 }
 
 fn configurations(scope: &Scope) -> Vec<Configuration> {

@@ -19,7 +19,6 @@ use crate::measurement::{Configuration, LATENCY, Measurement, Published};
 use crate::report_items::{self, ReportItem, Table, TableEntry, Tone, value_entry};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.8",
     paper: Paper::M16,

@@ -16,7 +16,6 @@ use crate::measurement::{Better, Configuration, LATENCY, Measurement, Metric, Pu
 use crate::report_items::{ReportItem, Table, TableEntry, Tone, value_text};
 use crate::results::{ConfigurationResult, View};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.2",
     paper: Paper::M16,

@@ -19,7 +19,6 @@ use crate::measurement::{Better, Configuration, Measurement, Metric, Published, 
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.7",
     paper: Paper::M16,
@@ -52,12 +51,7 @@ const LIBRARIES: Metric = metric("program and libraries", "MB");
 const MEMORY: Metric = metric("PSS", "kB");
 
 const fn metric(name: &'static str, unit: &'static str) -> Metric {
-    Metric {
-        name,
-        unit,
-        better: Better::Lower,
-        statistic: Statistic::Median,
-    }
+    Metric::new(name, unit, Better::Lower, Statistic::Median)
 }
 
 /// Idle time before the measurement.

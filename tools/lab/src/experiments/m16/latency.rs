@@ -12,7 +12,6 @@ use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::testbed::{EmulatedLink, MeasurementFailure};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.1",
     paper: Paper::M16,

@@ -13,7 +13,6 @@ use crate::measurement::{Configuration, LATENCY, Measurement, Metric, Published}
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.4",
     paper: Paper::M16,

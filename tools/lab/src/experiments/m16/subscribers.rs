@@ -13,7 +13,6 @@ use crate::report_items::{self, ReportItem};
 use crate::results::View;
 use crate::stats;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.5",
     paper: Paper::M16,
@@ -49,12 +48,7 @@ const LAST: Metric = metric("slowest subscriber", "us");
 const UNFAIRNESS: Metric = metric("slowest over fastest", "ratio");
 
 const fn metric(name: &'static str, unit: &'static str) -> Metric {
-    Metric {
-        name,
-        unit,
-        better: Better::Lower,
-        statistic: Statistic::Median,
-    }
+    Metric::new(name, unit, Better::Lower, Statistic::Median)
 }
 
 fn configurations(scope: &Scope) -> Vec<Configuration> {

@@ -19,7 +19,6 @@ use crate::measurement::{Better, Configuration, Measurement, Metric, Published, 
 use crate::report_items::{self, ReportItem};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "m16.6",
     paper: Paper::M16,
@@ -52,12 +51,7 @@ const WIRE: Metric = metric("on the wire", "kB/s", Better::Neither);
 const GOODPUT: Metric = metric("payload", "kB/s", Better::Higher);
 
 const fn metric(name: &'static str, unit: &'static str, better: Better) -> Metric {
-    Metric {
-        name,
-        unit,
-        better,
-        statistic: Statistic::Median,
-    }
+    Metric::new(name, unit, better, Statistic::Median)
 }
 
 /// Pause until discovery is complete.

@@ -20,7 +20,6 @@ use crate::measurement::{Better, Configuration, Extent, Measurement, Metric, Pub
 use crate::report_items::{ReportItem, Table, TableEntry, parts};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.composition",
     paper: Paper::Own,

@@ -17,7 +17,6 @@ use crate::measurement::{Better, Configuration, Extent, Measurement, Metric, Pub
 use crate::report_items::{ReportItem, Table, TableEntry, Tone, parts};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.executor",
     paper: Paper::Own,

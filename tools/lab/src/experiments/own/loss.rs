@@ -13,7 +13,6 @@ use crate::measurement::{Configuration, Extent, LATENCY, Measurement};
 use crate::report_items::{ReportItem, Table, TableEntry, case_label};
 use crate::results::{ConfigurationResult, View};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.loss",
     paper: Paper::Own,

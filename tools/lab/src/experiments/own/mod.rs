@@ -31,12 +31,7 @@ const TIMEOUT: Duration = Duration::from_secs(25);
 
 /// A metric whose repeats are single values.
 const fn metric(name: &'static str, unit: &'static str, better: Better) -> Metric {
-    Metric {
-        name,
-        unit,
-        better,
-        statistic: Statistic::Median,
-    }
+    Metric::new(name, unit, better, Statistic::Median)
 }
 
 const P50: Metric = metric("p50", "us", Better::Lower);

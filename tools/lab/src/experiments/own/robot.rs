@@ -14,7 +14,6 @@ use crate::measurement::{Configuration, Extent, Measurement};
 use crate::report_items::{ReportItem, parts};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.robot",
     paper: Paper::Own,

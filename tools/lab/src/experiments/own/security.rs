@@ -13,7 +13,6 @@ use crate::measurement::{Configuration, Measurement, Metric};
 use crate::report_items::{ReportItem, Table, TableEntry, bytes_text};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.security",
     paper: Paper::Own,

@@ -15,7 +15,6 @@ use crate::measurement::{Better, Configuration, Measurement, Metric};
 use crate::report_items::{ReportItem, parts};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.start",
     paper: Paper::Own,

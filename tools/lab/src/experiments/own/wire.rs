@@ -13,7 +13,6 @@ use crate::measurement::{Configuration, Extent, Measurement};
 use crate::report_items::{ReportItem, comparison, parts};
 use crate::results::View;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.wire",
     paper: Paper::Own,

@@ -144,11 +144,11 @@ fn joined(paths: impl IntoIterator<Item = PathBuf>) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn an_environment_is_read_as_it_was_written() {
-        let folder = std::env::temp_dir().join(format!("pteros_programs_{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new("programs");
         let modules = ["/a".into(), "/b".into()];
         let mut wheel = Environment::of_wheel("python3", Path::new("/wheel"), &modules).unwrap();
         wheel.add_prefix(Path::new("/one")).unwrap();
@@ -163,6 +163,5 @@ mod tests {
         let value = |name: &str| read.variables.iter().find(|(n, _)| n == name).unwrap();
         assert_eq!(value("PYTHONPATH").1, "/wheel:/a:/b");
         assert_eq!(value("AMENT_PREFIX_PATH").1, "/one:/two");
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -433,6 +433,7 @@ fn parse_entry_points(text: &str) -> Result<Vec<EntryPoint>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pteros_test_support::folder::Folder;
 
     #[test]
     fn entry_points_are_four_words() {
@@ -446,8 +447,7 @@ mod tests {
 
     #[test]
     fn the_log_of_the_second_run_leaves_that_of_the_first() {
-        let folder = std::env::temp_dir().join(format!("pteros_attempts_{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new("attempts");
         let programs = programs_in(&folder);
         let job = Job {
             pair: &PAIRS[0],
@@ -469,7 +469,6 @@ mod tests {
         assert_eq!(logs(), ["1", "2"]);
         write(Attempt::First, "3");
         assert_eq!(logs(), ["3"]);
-        fs::remove_dir_all(folder).unwrap();
     }
 
     fn programs_in(folder: &Path) -> Programs<'_> {
@@ -486,8 +485,7 @@ mod tests {
 
     #[test]
     fn an_entry_point_that_only_the_table_or_only_the_sources_have_fails() {
-        let folder = std::env::temp_dir().join(format!("pteros_entries_{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = Folder::new("entries");
         let programs = programs_in(&folder);
         let found = "demo_nodes_py talker a main\ndemo_nodes_py new b main\n";
         let run = programs
@@ -497,6 +495,5 @@ mod tests {
         assert!(has("demo_nodes_py.talker", CaseStatus::Passed));
         assert!(has("demo_nodes_py.new", CaseStatus::Failed));
         assert!(has("demo_nodes_py.listener", CaseStatus::Failed));
-        fs::remove_dir_all(folder).unwrap();
     }
 }

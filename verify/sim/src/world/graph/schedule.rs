@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use fastrand::Rng;
 
-/// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimEvent {
     /// A process starts.
@@ -42,7 +41,6 @@ pub enum SimEvent {
     CheckAcknowledgements(usize, usize),
     /// A process receives nothing from another one for longer than a lease.
     StartOneWayOutage(usize),
-    /// The one-way outage ends.
     EndOneWayOutage(usize, usize),
     /// A client calls, and schedules its next call.
     Call(usize),

@@ -30,7 +30,6 @@ impl fmt::Display for ScenarioParseError {
     }
 }
 
-/// An error in a line.
 struct LineError {
     column: usize,
     reason: String,

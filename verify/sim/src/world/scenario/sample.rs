@@ -54,7 +54,6 @@ impl Sample {
         }
     }
 
-    /// Its key.
     pub fn key(&self) -> InstanceIdentity {
         instance_identity(&self.message, self.representation)
     }

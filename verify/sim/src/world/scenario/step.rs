@@ -40,7 +40,6 @@ pub struct Scenario {
     pub(super) steps: Vec<ScenarioStep>,
 }
 
-/// A step.
 #[derive(Clone, Debug)]
 pub struct ScenarioStep {
     /// Column of its first character, from 1.

@@ -20,7 +20,6 @@ use crate::report_items::{ReportItem, Table, TableEntry, Tone};
 use crate::results::{ConfigurationResult, View};
 use rows::{Kind, Row};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.bag",
     paper: Paper::Own,

@@ -19,7 +19,6 @@ use crate::results::{ConfigurationResult, View};
 use rows::{Kind, Row};
 use targets::TARGETS;
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.host",
     paper: Paper::Own,

@@ -23,7 +23,6 @@ use crate::results::View;
 use aims::{Aim, Figure};
 use rows::{Client, Kind, Row};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.ros2",
     paper: Paper::Own,

@@ -26,7 +26,6 @@ use crate::results::{ConfigurationResult, View};
 use aims::{AIMS, OURS};
 use rows::{CPU_RATE, Kind, LINK_WARMUP, Row};
 
-/// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.zenoh",
     paper: Paper::Own,

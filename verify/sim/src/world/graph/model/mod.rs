@@ -26,7 +26,6 @@ use crate::simulation::event_loop::Violations;
 pub struct Model {
     /// All writers. Indices stay valid and are part of the messages.
     pub writers: Vec<WriterRecord>,
-    /// All readers.
     pub readers: Vec<ReaderRecord>,
     /// Index by GUID.
     pub by_guid: BTreeMap<Guid, usize>,

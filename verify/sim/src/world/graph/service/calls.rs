@@ -47,7 +47,6 @@ impl GraphWorld {
         Some((end, process, self.sim.core(process)?))
     }
 
-    /// Applies an event of services.
     pub fn apply_service_event(&self, event: SimEvent) {
         match event {
             SimEvent::Call(client) if self.client(client).is_some() => {
@@ -66,7 +65,6 @@ impl GraphWorld {
         }
     }
 
-    /// The process of a service event.
     pub fn process_of_service_event(&self, event: SimEvent) -> Option<usize> {
         Some(match event {
             SimEvent::Call(client) | SimEvent::TakeReplies(client) => {

@@ -152,7 +152,6 @@ impl OutboundMessage for MessageWithHeader {
 /// Bytes of the CDR encapsulation, which comes first.
 const ENCAPSULATION_BYTES: usize = 4;
 
-/// Bytes of a [`CycloneHeader`].
 const CYCLONE_HEADER_BYTES: usize = 16;
 
 fn with_cyclone_header(header: CycloneHeader, payload: Bytes) -> Bytes {

@@ -238,7 +238,6 @@ impl ServerEnd {
     }
 }
 
-/// Kind of a service end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceEndKind {
     /// Sends requests.

@@ -41,7 +41,6 @@ const PACKETS_PER_STEP: u32 = 10;
 /// Steps per kind, two seconds, and between two messages of the flow.
 const STEPS: u32 = 20_000;
 const STEPS_PER_MESSAGE: u32 = 100;
-/// Kinds of a run.
 const KINDS_PER_RUN: usize = 2;
 /// Steps of announcements before the newcomer comes.
 const STEPS_BEFORE_NEWCOMER: u32 = 1_000;

@@ -15,45 +15,19 @@ mod publishers;
 mod recorder;
 mod setup;
 
-use std::path::{Path, PathBuf};
+use pteros_test_support::folder::Folder;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use self::publishers::Progress;
 use self::setup::{LATE_MAX, STEADY};
 use super::world::{NodeWorld, REPAIR_MAX};
 
-/// A folder of its own, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("pteros-sim-bag-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        // Of a process of the same number that was killed.
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).expect("a folder for the bag");
-        Self(folder)
-    }
-
-    fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 pub(super) fn run(world: &NodeWorld) {
-    let folder = Folder::new();
+    let folder = Folder::new("sim-bag");
     let progress = Arc::new(Progress::default());
-    let recorder = recorder::start(world, folder.path(), &progress);
+    let recorder = recorder::start(world, &folder, &progress);
     let mut publishers: Vec<_> = (0..STEADY)
         .map(|topic| publishers::steady(world, topic, progress.clone()))
         .collect();

@@ -1,8 +1,8 @@
 //! Keystores of the secured workload: SROS 2's layout in a temporary folder, which
 //! goes with the run.
 
+use pteros_test_support::folder::Folder;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use pteros_security::date::UnixTime;
 use pteros_security::governance::Protection;
@@ -36,7 +36,7 @@ pub struct GovernanceKind {
 
 /// A keystore and its folder.
 pub struct SimKeystore {
-    root: PathBuf,
+    root: Folder,
     keystore: Keystore,
     options: Options,
 }
@@ -44,10 +44,7 @@ pub struct SimKeystore {
 impl SimKeystore {
     /// A new one with this governance.
     pub fn new(kind: GovernanceKind) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("pteros-sim-keystore-{}-{count}", std::process::id());
-        let root = std::env::temp_dir().join(name);
+        let root = Folder::absent("sim-keystore");
         let options = Options {
             rtps: kind.rtps,
             ..Options::default()
@@ -102,11 +99,5 @@ impl SimKeystore {
             std::fs::write(folder.join(file), content).expect("a writable folder");
         }
         folder
-    }
-}
-
-impl Drop for SimKeystore {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.root);
     }
 }
