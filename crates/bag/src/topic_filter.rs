@@ -7,8 +7,7 @@
 use std::fmt;
 
 use pteros::names::NameKind;
-use regex_automata::nfa::thompson::pikevm::PikeVM;
-use regex_automata::{Anchored, Input};
+use pteros_pattern::{Extent, Pattern};
 
 use crate::error::BagError;
 
@@ -16,36 +15,31 @@ use crate::error::BagError;
 #[derive(Clone)]
 pub struct NamePattern {
     text: String,
-    anywhere: PikeVM,
-    whole: PikeVM,
+    anywhere: Pattern,
+    whole: Pattern,
 }
 
 impl NamePattern {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// It is no regular expression.
+    /// It is no regular expression, or too large.
     pub fn new(text: &str) -> Result<Self, BagError> {
-        let compile = |text: &str| {
-            PikeVM::new(text).map_err(|error| {
-                let reason = reason_of(&error);
+        let compile = |extent| {
+            Pattern::new(text, extent).map_err(|reason| {
                 BagError::Invalid(format!("regular expression {text:?}: {reason}"))
             })
         };
         Ok(Self {
             text: text.to_owned(),
-            anywhere: compile(text)?,
-            whole: compile(&format!("(?:{text})$"))?,
+            anywhere: compile(Extent::Anywhere)?,
+            whole: compile(Extent::Whole)?,
         })
     }
 
     fn is_match(&self, name: &str, whole: bool) -> bool {
-        let (machine, input) = if whole {
-            (&self.whole, Input::new(name).anchored(Anchored::Yes))
-        } else {
-            (&self.anywhere, Input::new(name))
-        };
-        machine.is_match(&mut machine.create_cache(), input)
+        let pattern = if whole { &self.whole } else { &self.anywhere };
+        pattern.is_match(name)
     }
 
     /// The expression as it was given.
@@ -56,25 +50,8 @@ impl NamePattern {
     /// Expands `replacement` with the groups of the expression, if it matches the whole
     /// name.
     pub(crate) fn replace(&self, name: &str, replacement: &str) -> Option<String> {
-        let mut captures = self.whole.create_captures();
-        let input = Input::new(name).anchored(Anchored::Yes);
-        let cache = &mut self.whole.create_cache();
-        self.whole.captures(cache, input, &mut captures);
-        captures
-            .is_match()
-            .then(|| captures.interpolate_string(name, replacement))
+        self.whole.replace(name, replacement)
     }
-}
-
-/// The last line of the innermost error. The lines above only mark the position.
-fn reason_of(error: &dyn std::error::Error) -> String {
-    let mut inner = error;
-    while let Some(source) = inner.source() {
-        inner = source;
-    }
-    let text = inner.to_string();
-    let last = text.lines().last().unwrap_or_default();
-    last.trim_start_matches("error: ").to_owned()
 }
 
 impl fmt::Debug for NamePattern {
@@ -242,6 +219,8 @@ mod tests {
     fn a_wrong_expression_is_refused_with_its_reason() {
         let error = NamePattern::new("/cam(").unwrap_err().to_string();
         assert_eq!(error, "regular expression \"/cam(\": unclosed group");
+        let large = NamePattern::new("(a{1000}){1000}").unwrap_err().to_string();
+        assert!(large.contains("more than 1048576 bytes"), "{large}");
     }
 
     #[test]

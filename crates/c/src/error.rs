@@ -9,8 +9,10 @@ use pteros::action::ActionError;
 use pteros::error::EndpointError;
 use pteros::error::{ContextError, CreateError, PublishError};
 use pteros::executors::ExecutorError;
+use pteros::lifecycle::TransitionError;
 use pteros::parameter::ParameterError;
 use pteros::service::CallError;
+use pteros::tf::LookupError;
 use pteros_typesupport::FailureKind;
 
 use crate::argument::c_text;
@@ -107,6 +109,7 @@ impl From<CreateError> for Error {
 fn of_creation(error: &CreateError) -> Status {
     let of_endpoint = |source: &EndpointError| match source {
         EndpointError::ShutDown => Status::ShutDown,
+        EndpointError::Filter(_) => Status::InvalidArgument,
         _ => Status::Error,
     };
     match error {
@@ -168,6 +171,27 @@ impl From<ActionError> for Error {
             }
             error => Self::failed(error),
         }
+    }
+}
+
+impl From<TransitionError> for Error {
+    fn from(error: TransitionError) -> Self {
+        let status = match &error {
+            TransitionError::Illegal { .. } | TransitionError::Busy { .. } => Status::Rejected,
+            _ => Status::Error,
+        };
+        Self::new(status, error)
+    }
+}
+
+impl From<LookupError> for Error {
+    fn from(error: LookupError) -> Self {
+        let status = match &error {
+            LookupError::EmptyFrameId(_) => Status::InvalidArgument,
+            LookupError::TimedOut { .. } => Status::Timeout,
+            _ => Status::Error,
+        };
+        Self::new(status, error)
     }
 }
 

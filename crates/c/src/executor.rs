@@ -28,14 +28,12 @@ fn held(executor: *const PterosExecutor) -> Outcome<Arc<Executor>> {
     Ok(required(executor, "executor")?.0.clone())
 }
 
-/// The executor in its current form of waiting for work.
-enum Turn {
+/// The executor in its current form of waiting for work: one of the two.
+struct Turn {
     /// The thread that spins.
-    Spinning(SingleThreadedExecutor),
+    spun: Option<SingleThreadedExecutor>,
     /// The program's event loop, by a descriptor.
-    Polled(PolledExecutor),
-    /// The descriptor could not be made.
-    Lost,
+    polled: Option<PolledExecutor>,
 }
 
 impl Executor {
@@ -49,22 +47,14 @@ impl Executor {
     }
 
     fn spin<T>(&self, spin: impl FnOnce(&SingleThreadedExecutor) -> T) -> Outcome<T> {
-        match &*self.turn()? {
-            Turn::Spinning(executor) => Ok(spin(executor)),
-            Turn::Polled(_) => Err(Error::failed(
+        match &self.turn()?.spun {
+            Some(executor) => Ok(spin(executor)),
+            None => Err(Error::failed(
                 "the executor has a descriptor; call pteros_executor_spin_some when it is \
                  readable",
             )),
-            Turn::Lost => Err(lost()),
         }
     }
-}
-
-fn lost() -> Error {
-    Error::failed(
-        "the executor ended when pteros_executor_fd could not make a descriptor; close files, \
-         free it and create another",
-    )
 }
 
 /// See `pteros.h`.
@@ -76,7 +66,10 @@ pub extern "C" fn pteros_executor_new(
         let executor = SingleThreadedExecutor::new(&required(context, "context")?.0);
         Ok(PterosExecutor(Arc::new(Executor {
             handle: executor.handle(),
-            turn: Mutex::new(Turn::Spinning(executor)),
+            turn: Mutex::new(Turn {
+                spun: Some(executor),
+                polled: None,
+            }),
         })))
     })
 }
@@ -155,13 +148,11 @@ pub extern "C" fn pteros_executor_spin_some(
 ) -> Status {
     error::run("pteros_executor_spin_some", || {
         let executor = held(executor)?;
-        let count = match &*executor.turn()? {
-            Turn::Spinning(executor) => executor.spin_some(),
-            Turn::Polled(executor) => executor.spin_some(),
-            Turn::Lost => return Err(lost()),
-        };
+        let turn = executor.turn()?;
+        let spun = turn.spun.as_ref().map(SingleThreadedExecutor::spin_some);
+        let polled = turn.polled.as_ref().map(PolledExecutor::spin_some);
         if let Some(ran) = ran {
-            *ran = count;
+            *ran = spun.or(polled).unwrap_or(0);
         }
         Ok(())
     })
@@ -199,22 +190,18 @@ pub extern "C" fn pteros_executor_fd(
     error::run("pteros_executor_fd", || {
         let fd = output(fd, "fd")?;
         let mut turn = required(executor, "executor")?.0.turn()?;
-        *turn = match std::mem::replace(&mut *turn, Turn::Lost) {
-            Turn::Spinning(executor) => {
-                Turn::Polled(PolledExecutor::new(executor).map_err(|error| {
-                    Error::failed(format!(
-                        "no descriptor: {error}; close files, free the executor and create \
-                         another"
-                    ))
-                })?)
+        if let Some(executor) = turn.spun.take() {
+            match PolledExecutor::try_new(executor) {
+                Ok(polled) => turn.polled = Some(polled),
+                Err(refused) => {
+                    let error = Error::failed(&refused);
+                    turn.spun = Some(refused.executor);
+                    return Err(error);
+                }
             }
-            kept => kept,
-        };
-        match &*turn {
-            Turn::Polled(executor) => *fd = executor.as_fd().as_raw_fd(),
-            Turn::Spinning(_) | Turn::Lost => {
-                return Err(lost());
-            }
+        }
+        if let Some(polled) = &turn.polled {
+            *fd = polled.as_fd().as_raw_fd();
         }
         Ok(())
     })

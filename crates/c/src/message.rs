@@ -44,9 +44,16 @@ enum Place {
         payload: OnceLock<Bytes>,
     },
     Owned(Struct),
+    /// A received payload whose body is the struct (a plain type), where it was received:
+    /// in shared memory or in the reader's cache.
+    Received {
+        payload: Bytes,
+        /// Of the struct in the payload.
+        body: *const c_void,
+    },
 }
 
-// SAFETY: an owned struct is Send. A borrowed one is used by the thread that calls a
+// SAFETY: an owned struct is Send, and so is a payload, which nobody writes. A borrowed one is used by the thread that calls a
 // function of C; what other threads need is copied.
 unsafe impl Send for CMessage {}
 // SAFETY: as above; shared references only read it.
@@ -93,13 +100,15 @@ impl CMessage {
         match &self.place {
             Place::Borrowed { address, .. } => *address,
             Place::Owned(own) => own.address(),
+            Place::Received { body, .. } => *body,
         }
     }
 
-    /// Mutable address of a struct of this library; `None` of the program's.
+    /// Mutable address of a struct of this library; `None` of the program's, and of a
+    /// received payload.
     pub(crate) fn address_mut(&mut self) -> Option<*mut c_void> {
         match &mut self.place {
-            Place::Borrowed { .. } => None,
+            Place::Borrowed { .. } | Place::Received { .. } => None,
             Place::Owned(own) => Some(own.address_mut()),
         }
     }
@@ -136,6 +145,7 @@ impl CMessage {
         match &self.place {
             Place::Borrowed { payload, .. } => payload.get_or_init(encode).clone(),
             Place::Owned(_) => encode(),
+            Place::Received { payload, .. } => payload.clone(),
         }
     }
 }
@@ -217,6 +227,18 @@ impl MessageTypeSupport for CMessage {
         }
     }
 
+    fn from_type_bytes(support: &MessageSupport, payload: Bytes) -> Result<Self, DecodeError> {
+        let plain = support.0.plain.as_ref();
+        let body = plain.and_then(|layout| layout.view(&payload));
+        let Some(body) = body.map(|body| body.as_ptr().cast()) else {
+            return Self::from_type_payload(support, &payload);
+        };
+        Ok(Self {
+            ty: support.clone(),
+            place: Place::Received { payload, body },
+        })
+    }
+
     fn from_type_key(support: &MessageSupport, _: &[u8]) -> Result<Self, DecodeError> {
         // Types of C have no key, so no endpoint asks.
         Ok(Self::default_message(support))
@@ -231,6 +253,8 @@ impl MessageTypeSupport for CMessage {
             ));
         }
         // SAFETY: an initialized struct of the type.
+        unsafe { self.ty.0.check_bounds(self.address()) }.map_err(|error| error.to_string())?;
+        // SAFETY: as above.
         match unsafe { self.ty.0.program.serialized_len(self.address()) } {
             Ok(_) => Ok(()),
             Err(failure) => Err(format!(
@@ -264,13 +288,8 @@ fn why_undecodable(support: &MessageSupport, payload: &[u8]) -> DecodeError {
     })
 }
 
-/// The error for a payload that finds no memory. It counts as longer than is possible here.
 fn no_memory(payload: &[u8]) -> DecodeError {
-    DecodeError::TooLong {
-        offset: 0,
-        len: payload.len(),
-        bound: 0,
-    }
+    DecodeError::NoMemory { len: payload.len() }
 }
 
 /// A service type of a C program.

@@ -6,7 +6,7 @@ use pteros::{Node, NodeOptions};
 
 use crate::argument::{c_text, optional_text, required, text};
 use crate::context::PterosContext;
-use crate::error;
+use crate::error::{self, Outcome};
 
 /// `pteros_node_t`.
 pub struct PterosNode {
@@ -14,6 +14,26 @@ pub struct PterosNode {
     name: CString,
     namespace: CString,
     full_name: CString,
+}
+
+impl PterosNode {
+    pub(crate) fn new(node: Node) -> Self {
+        Self {
+            name: c_text(node.name()),
+            namespace: c_text(node.namespace()),
+            full_name: c_text(&node.fully_qualified_name()),
+            node,
+        }
+    }
+}
+
+/// Options of a node that C names.
+pub(crate) fn options(name: *const c_char, namespace: *const c_char) -> Outcome<NodeOptions> {
+    let options = NodeOptions::new(text(name, "name")?);
+    Ok(match optional_text(namespace, "namespace")? {
+        Some(namespace) => options.namespace(namespace),
+        None => options,
+    })
 }
 
 /// See `pteros.h`.
@@ -24,17 +44,10 @@ pub extern "C" fn pteros_node_new(
     namespace: *const c_char,
 ) -> Option<Box<PterosNode>> {
     error::create("pteros_node_new", || {
-        let mut options = NodeOptions::new(text(name, "name")?);
-        if let Some(namespace) = optional_text(namespace, "namespace")? {
-            options = options.namespace(namespace);
-        }
-        let node = required(context, "context")?.0.create_node(options)?;
-        Ok(PterosNode {
-            name: c_text(node.name()),
-            namespace: c_text(node.namespace()),
-            full_name: c_text(&node.fully_qualified_name()),
-            node,
-        })
+        let context = &required(context, "context")?.0;
+        Ok(PterosNode::new(
+            context.create_node(options(name, namespace)?)?,
+        ))
     })
 }
 

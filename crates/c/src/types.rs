@@ -193,7 +193,47 @@ pub extern "C" fn pteros_message_serialize(
     })
 }
 
-/// See `pteros.h`.
+/// See `types.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_sequence_init(
+    table: *const CMessageTable,
+    sequence: *mut c_void,
+    size: usize,
+) -> Status {
+    error::run("pteros_sequence_init", || {
+        if sequence.is_null() {
+            return Err(null("sequence"));
+        }
+        // SAFETY: the contract of C (lib.rs).
+        unsafe { message(table)?.0.initialize_sequence(sequence, size) }?;
+        Ok(())
+    })
+}
+
+/// See `types.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_sequence_fini(table: *const CMessageTable, sequence: *mut c_void) {
+    error::value("pteros_sequence_fini", (), || {
+        if !sequence.is_null() {
+            // SAFETY: the contract of C (lib.rs).
+            unsafe { message(table)?.0.finalize_sequence(sequence) };
+        }
+        Ok(())
+    });
+}
+
+/// Replaces the content of a string of C.
+fn assign<T: Copy + Default>(string: *mut c_void, value: *const T, size: usize) -> Outcome<bool> {
+    if string.is_null() {
+        return Err(null("string"));
+    }
+    let units = array(value, size, "value")?;
+    // SAFETY: the contract of C (lib.rs).
+    unsafe { pteros_typesupport::write_string(Language::C, string, units) }?;
+    Ok(true)
+}
+
+/// See `types.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pteros_string_assign_n(
     string: *mut c_void,
@@ -201,13 +241,28 @@ pub extern "C" fn pteros_string_assign_n(
     size: usize,
 ) -> bool {
     error::value("pteros_string_assign_n", false, || {
-        if string.is_null() {
-            return Err(null("string"));
-        }
-        let bytes = array(value.cast::<u8>(), size, "value")?;
-        // SAFETY: the contract of C (lib.rs).
-        unsafe { pteros_typesupport::write_string(Language::C, string, bytes) }?;
-        Ok(true)
+        assign(string, value.cast::<u8>(), size)
+    })
+}
+
+/// See `types.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_u16string_assign_n(
+    string: *mut c_void,
+    value: *const u16,
+    size: usize,
+) -> bool {
+    error::value("pteros_u16string_assign_n", false, || {
+        assign(string, value, size)
+    })
+}
+
+/// See `types.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn pteros_u16string_assign_utf8(string: *mut c_void, value: *const c_char) -> bool {
+    error::value("pteros_u16string_assign_utf8", false, || {
+        let units: Vec<u16> = text(value, "value")?.encode_utf16().collect();
+        assign(string, units.as_ptr(), units.len())
     })
 }
 

@@ -5,12 +5,7 @@ use crate::cli_context::CliContext;
 use crate::value_parsers::{positive_float, positive_seconds};
 use anyhow::Result;
 use clap::Args;
-use regex_automata::nfa::thompson::pikevm::PikeVM;
-use regex_automata::nfa::thompson::{NFA, State};
-#[cfg(any(feature = "zenoh", test))]
-use regex_automata::{Anchored, Input};
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use pteros_pattern::{Extent, Pattern};
 use std::time::Duration;
 
 /// Arguments of `bridge`.
@@ -56,77 +51,25 @@ const DOMAIN_ID_MAX: i64 = pteros::config::DOMAIN_ID_MAX as i64;
     not(feature = "zenoh"),
     allow(dead_code, reason = "checked, and then refused")
 )]
-struct Expression(Arc<PikeVM>);
+struct Expression(Pattern);
 
 impl Expression {
     #[cfg(any(feature = "zenoh", test))]
     fn matches(&self, name: &str) -> bool {
-        let input = Input::new(name).anchored(Anchored::Yes);
-        self.0.is_match(&mut self.0.create_cache(), input)
+        self.0.is_match(name)
     }
 }
 
 fn expression(text: &str) -> Result<Expression, String> {
-    let failed = |error: &dyn std::error::Error| {
-        let reason = reason_of(error);
+    let whole = Pattern::new(text, Extent::Whole).map_err(|reason| {
         format!("no regular expression ({reason}); it must match whole names, as /camera/.* does")
-    };
-    // Alone first, so that an error has the positions that the user sees.
-    PikeVM::new(text).map_err(|error| failed(&error))?;
-    let whole = PikeVM::new(&format!("(?:{text})$")).map_err(|error| failed(&error))?;
-    if !may_begin_with_slash(whole.get_nfa()) {
+    })?;
+    if !whole.may_begin_with(b'/') {
         return Err(
             "matches no name, as each begins with a slash; write whole names, as /camera/.*".into(),
         );
     }
-    Ok(Expression(Arc::new(whole)))
-}
-
-/// Whether a match may begin with a slash, which every name does.
-fn may_begin_with_slash(nfa: &NFA) -> bool {
-    let mut seen = BTreeSet::new();
-    let mut next = vec![nfa.start_anchored()];
-    while let Some(id) = next.pop() {
-        if !seen.insert(id) {
-            continue;
-        }
-        let takes_slash = match nfa.state(id) {
-            State::ByteRange { trans } => trans.matches_byte(b'/'),
-            State::Sparse(all) => all.matches_byte(b'/').is_some(),
-            State::Dense(all) => all.matches_byte(b'/').is_some(),
-            State::Look { next: then, .. } | State::Capture { next: then, .. } => {
-                next.push(*then);
-                false
-            }
-            State::Union { alternates } => {
-                next.extend(alternates.iter());
-                false
-            }
-            State::BinaryUnion { alt1, alt2 } => {
-                next.extend([alt1, alt2]);
-                false
-            }
-            State::Fail | State::Match { .. } => false,
-        };
-        if takes_slash {
-            return true;
-        }
-    }
-    false
-}
-
-/// The innermost cause in one line.
-fn reason_of(error: &dyn std::error::Error) -> String {
-    if let Some(source) = error.source() {
-        return reason_of(source);
-    }
-    let text = error.to_string();
-    let last = text
-        .lines()
-        .map(str::trim)
-        .find(|line| line.starts_with("error:"));
-    let reason = last.map_or_else(|| text.clone(), |line| line.replacen("error:", "", 1));
-    reason.trim().into()
+    Ok(Expression(whole))
 }
 
 /// A rate for matching topics.
@@ -161,18 +104,19 @@ impl BridgeVerb {
 
 #[cfg(feature = "zenoh")]
 mod running {
-    use super::{Arc, BridgeVerb, CliContext, Duration, Expression, Result};
+    use super::{BridgeVerb, CliContext, Duration, Expression, Result};
     use crate::console::Console;
     use anyhow::{Context as _, bail};
     use pteros::config::WireChoice;
     use pteros::log::escape_line;
-    use pteros::wire::RtpsReach;
+    use pteros::transport::RtpsReach;
     use pteros::{Context, ContextOptions};
     use pteros_zenoh::bridge::{
         Bridge, BridgeEvent, BridgeOptions, BridgeStatus, NameSelection, RouteCounts, RouteKind,
         RouteReport, RuleOptions, Side,
     };
     use serde_json::{Value, json};
+    use std::sync::Arc;
     use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
     use std::time::Instant;
 
@@ -440,6 +384,8 @@ mod tests {
             wrong.starts_with("no regular expression (unclosed group)"),
             "{wrong}"
         );
+        let large = expression("/(a{1000}){1000}").unwrap_err();
+        assert!(large.contains("more than 1048576 bytes"), "{large}");
         // A parenthesis too many does not escape from the whole name.
         assert!(expression("/a)|(.*").is_err());
     }

@@ -57,11 +57,11 @@ const ANSWER_WAIT: Duration = Duration::from_millis(1_500);
 const ANSWER_CHECK_PERIOD: Duration = Duration::from_millis(100);
 /// Largest wait, so that an empty network is reported within half a second.
 const WAIT_MAX: Duration = Duration::from_millis(400);
-/// The same over another wire, as Zenoh. It waits 0.3 s for RTPS to reach a peer, and its
+/// The same over another transport, as Zenoh. It waits 0.3 s for RTPS to reach a peer, and its
 /// router may be far away.
-const QUIET_PERIOD_OF_WIRES: Duration = Duration::from_millis(500);
-const FIRST_WAIT_OF_WIRES: Duration = Duration::from_secs(1);
-const WAIT_MAX_OF_WIRES: Duration = Duration::from_secs(3);
+const QUIET_PERIOD_OF_TRANSPORTS: Duration = Duration::from_millis(500);
+const FIRST_WAIT_OF_TRANSPORTS: Duration = Duration::from_secs(1);
+const WAIT_MAX_OF_TRANSPORTS: Duration = Duration::from_secs(3);
 
 /// One verb's participation in the graph. Dropping it leaves the graph.
 pub struct Session {
@@ -187,15 +187,15 @@ impl Session {
         let graph = self.context.graph();
         match flags.spin_time {
             Some(time) => self.wait_until_quiet(&graph, time, time, time),
-            // Each other wire has counters.
-            None if self.context.wire_counters().is_empty() => {
+            // Each other transport has counters.
+            None if self.context.transport_counters().is_empty() => {
                 self.wait_until_quiet(&graph, WAIT_MAX, WAIT_MAX, QUIET_PERIOD);
             }
             None => self.wait_until_quiet(
                 &graph,
-                WAIT_MAX_OF_WIRES,
-                FIRST_WAIT_OF_WIRES,
-                QUIET_PERIOD_OF_WIRES,
+                WAIT_MAX_OF_TRANSPORTS,
+                FIRST_WAIT_OF_TRANSPORTS,
+                QUIET_PERIOD_OF_TRANSPORTS,
             ),
         }
         graph

@@ -159,7 +159,7 @@ impl EndpointStatus {
         self.matched_total.saturating_sub(self.matched as u64)
     }
 
-    /// Notes a server whose match over a further wire has ended: RTPS may match it next,
+    /// Notes a server whose match over a further transport has ended: RTPS may match it next,
     /// and open calls are lost all the same. Of a client's writer of requests. At most [`EVENTS_MAX`]: the oldest is dropped.
     pub fn note_moved(&mut self, peer: Guid) {
         if self.moved.len() == EVENTS_MAX {

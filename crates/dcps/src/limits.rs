@@ -196,7 +196,7 @@ impl Limits {
     }
 
     /// The remote endpoints that one endpoint may match: all in the tables of two
-    /// wires. The tables have quotas for each address, so a source with many endpoints
+    /// transports. The tables have quotas for each address, so a source with many endpoints
     /// takes no newcomer's place here.
     fn matches_max(&self) -> usize {
         self.endpoints.saturating_mul(2)

@@ -18,6 +18,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use bytes::Bytes;
 use core::fmt;
 
 /// The properties of a message type that an endpoint announces.
@@ -75,6 +76,16 @@ pub trait MessageTypeSupport: Encode + Clone + fmt::Debug + Send + Sync + 'stati
     /// # Errors
     /// The bytes are not of the type.
     fn from_type_payload(support: &Self::Support, payload: &[u8]) -> Result<Self, DecodeError>;
+
+    /// As [`Self::from_type_payload`], of memory that the message may keep instead of
+    /// a copy.
+    ///
+    /// # Errors
+    /// As [`Self::from_type_payload`].
+    #[inline]
+    fn from_type_bytes(support: &Self::Support, payload: Bytes) -> Result<Self, DecodeError> {
+        Self::from_type_payload(support, &payload)
+    }
 
     /// Decodes a key payload: key fields are set, all others have their default.
     ///

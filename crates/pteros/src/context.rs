@@ -23,8 +23,8 @@ use pteros_runtime::rtps::participant::PathInfo;
 use pteros_runtime::shm_transport::{ConnectionCounts, ConnectionTotals};
 use pteros_runtime::thread::ThreadSettings;
 use pteros_runtime::trace::{BYTES_DEFAULT, Recording, TraceOptions, Tracer};
+use pteros_runtime::transport::{OpenTransport, RtpsReach};
 use pteros_runtime::udp::SystemPlatform;
-use pteros_runtime::wire::{OpenWire, RtpsReach};
 use pteros_runtime::{
     Core, CoreCounts, CoreOptions, Limits, PeerDelivery, ReceiveMemoryUse, SecurityOptions,
     SharedMemoryOptions, SilentParticipant, StoreOptions, TableUse,
@@ -158,11 +158,11 @@ pub struct ContextOptions {
     /// folder, with at most PTEROS_TRACE_BYTES per context. Otherwise tracing is
     /// off.
     pub trace: Option<TraceOptions>,
-    /// Wires beside RTPS and shared memory, four at most; see [`crate::wire`].
+    /// Transports beside RTPS and shared memory, four at most; see [`crate::transport`].
     ///
     /// None by default. With [`DiscoveryRange::Off`] they are the only way out of the
     /// process.
-    pub wires: Vec<OpenWire>,
+    pub transports: Vec<OpenTransport>,
 }
 
 impl ContextOptions {
@@ -381,10 +381,10 @@ impl Context {
         self.inner.core.counts()
     }
 
-    /// What its wires beside RTPS dropped or refused: wire, counter, total. For
-    /// diagnostics. Locks a wire's discovery shortly.
-    pub fn wire_counters(&self) -> Vec<(String, &'static str, u64)> {
-        self.inner.core.wire_counters()
+    /// What its transports beside RTPS dropped or refused: transport, counter, total. For
+    /// diagnostics. Locks a transport's discovery shortly.
+    pub fn transport_counters(&self) -> Vec<(String, &'static str, u64)> {
+        self.inner.core.transport_counters()
     }
 
     /// Counters of its shared-memory connections: carried and refused messages.
@@ -461,7 +461,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             .shared_memory
             .or(config.shared_memory)
             .unwrap_or(true);
-    let mut wires = options.wires.clone();
+    let mut transports = options.transports.clone();
     let zenoh = wire.has_zenoh().then(|| config.zenoh()).transpose()?;
     let has_discovery = range != DiscoveryRange::Off;
     let rtps_reach = RtpsReach::of(wire, has_discovery, shared_memory, || {
@@ -469,7 +469,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
         zenoh.as_ref().map_or(RtpsReach::Off, beside)
     });
     if let Some(settings) = zenoh {
-        wires.push(zenoh_wire(settings)?);
+        transports.push(zenoh_transport(settings)?);
     }
     let mut peers = config.static_peers;
     peers.extend(options.static_peers.iter().cloned());
@@ -543,7 +543,7 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
             .fragment_bytes
             .unwrap_or(default.fragment_bytes_network),
         enclave,
-        wires,
+        transports,
         lease: options.participant_lease.map_or(default.lease, Into::into),
         flow_controllers: options.flow_controllers.clone(),
         limits: options.limits,
@@ -558,8 +558,8 @@ fn core_options(options: &ContextOptions, config: Config) -> Result<CoreOptions,
 }
 
 #[cfg(feature = "zenoh")]
-fn zenoh_wire(settings: ZenohSettings) -> Result<OpenWire, ContextError> {
-    Ok(pteros_zenoh::wire(settings))
+fn zenoh_transport(settings: ZenohSettings) -> Result<OpenTransport, ContextError> {
+    Ok(pteros_zenoh::transport(settings))
 }
 
 #[cfg(feature = "zenoh")]
@@ -573,7 +573,7 @@ fn reach_beside_zenoh(_: &ZenohSettings, _: u32) -> RtpsReach {
 }
 
 #[cfg(not(feature = "zenoh"))]
-fn zenoh_wire(_: ZenohSettings) -> Result<OpenWire, ContextError> {
+fn zenoh_transport(_: ZenohSettings) -> Result<OpenTransport, ContextError> {
     Err(ContextError::NoZenoh)
 }
 

@@ -73,7 +73,7 @@ pub mod wait_set;
 mod waitable;
 
 pub use pteros_rcl::{args, graph, local_time, log};
-pub use pteros_runtime::{config, limits, names, platform, qos, store, thread, wire};
+pub use pteros_runtime::{config, limits, names, platform, qos, store, thread, transport};
 
 use pteros_rcl::{
     clock as ros_clock, known_types, log_outputs, message_type_info, outbound_message, payload,

@@ -26,6 +26,7 @@ mod guard_condition;
 mod handle;
 mod introspection;
 mod launch;
+mod launch_guard;
 mod lifecycle;
 mod logging;
 mod message_filters;
@@ -64,6 +65,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handle::Handle>()?;
     module.add_class::<qos::Profile>()?;
     module.add_function(wrap_pyfunction!(qos::qos_check_compatible, module)?)?;
+    module.add_function(wrap_pyfunction!(qos::qos_policy_parameter, module)?)?;
     handle::register(module)?;
     context::register(module)?;
     signals::register(module)?;
@@ -93,6 +95,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     names::register(module)?;
     parameters::register(module)?;
     launch::register(module)?;
+    launch_guard::register(module)?;
     native_log::start();
     logging::register(module)
 }

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use pteros::parameter::{Parameter, ParameterValue, SetParameterError};
 use pteros::parameter::{ParameterDescriptor, ParameterError, ParameterFile, ParameterType};
 use pteros_rcl::parameter::{
-    NodeParameterOptions, ParameterDeclaration, ParameterStore as Store, RuleSet, StoreRules,
-    services,
+    NodeParameterOptions, ParameterDeclaration, ParameterStore as Store, QosOverridingOptions,
+    QosPolicyKind, RuleSet, StoreRules, services,
 };
+use pteros_rcl::qos_overrides::QosOverrideError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -17,6 +18,7 @@ use crate::node::Node;
 use crate::parameter_hooks::{
     PythonHooks, message_object, message_of, parameter_object, parameter_of, parameters_of,
 };
+use crate::qos::Profile;
 use crate::types;
 
 const RESULT: &str = "rcl_interfaces/msg/SetParametersResult";
@@ -155,6 +157,37 @@ impl ParameterStore {
         let value = self.store.declare_with(&hooks, declaration, |_| None);
         let value = value.map_err(|error| raised(py, error, Some(&hooks)))?;
         parameter_object(py, &name, value)
+    }
+
+    /// Declares the QoS override parameters of an endpoint, and returns its policies by name
+    /// with their values in place.
+    fn override_qos<'py>(
+        &self,
+        node: &Bound<'py, PyAny>,
+        topic: &str,
+        endpoint: (bool, &str),
+        policies: Vec<String>,
+        profile: &Profile,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let py = node.py();
+        let hooks = PythonHooks::new(node, None);
+        let (is_publisher, id) = endpoint;
+        let entity = if is_publisher {
+            "publisher"
+        } else {
+            "subscription"
+        };
+        let policies = policies
+            .iter()
+            .filter_map(|one| QosPolicyKind::from_word(one));
+        let options = QosOverridingOptions::new(policies).id(id);
+        let mut qos = profile.to_profile()?;
+        let applied = options.apply_with(&self.store, &hooks, topic, entity, &mut qos);
+        applied.map_err(|error| match error {
+            QosOverrideError::Parameter(error) => raised(py, error, Some(&hooks)),
+            error @ QosOverrideError::Refused(_) => rcl(error),
+        })?;
+        Profile::from(profile.to_rmw().updated(&qos)).to_dict(py)
     }
 
     /// Removes a parameter that is not read-only.

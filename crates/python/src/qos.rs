@@ -1,11 +1,14 @@
 //! QoS profiles with rmw's values (rmw `types.h`, `qos_profiles.h`).
 
+use pteros_rcl::parameter::QosPolicyKind;
 use pteros_rcl::rmw_qos::{DURATION_BEST_AVAILABLE, RmwQosProfile};
 use pteros_runtime::qos::QosProfile;
 use pteros_runtime::rtps::qos::EndpointQos;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::parameters::object;
 
 /// A QoS profile; the stub lists the values.
 #[pyclass(
@@ -143,7 +146,7 @@ impl Profile {
         RmwQosProfile::actual(qos, avoid_ros_namespace_conventions).into()
     }
 
-    fn to_rmw(&self) -> RmwQosProfile {
+    pub(crate) fn to_rmw(&self) -> RmwQosProfile {
         RmwQosProfile {
             history: self.history,
             depth: self.depth,
@@ -172,6 +175,18 @@ impl From<RmwQosProfile> for Profile {
             avoid_ros_namespace_conventions: qos.avoid_ros_namespace_conventions,
         }
     }
+}
+
+/// The value that a policy has as a QoS override parameter.
+#[pyfunction]
+pub(crate) fn qos_policy_parameter<'py>(
+    py: Python<'py>,
+    profile: &Profile,
+    policy: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let kind = QosPolicyKind::from_word(policy);
+    let kind = kind.ok_or_else(|| PyValueError::new_err(format!("no QoS policy {policy:?}")))?;
+    object(py, kind.value(&profile.to_profile()?))
 }
 
 /// Compares an offer with a request: 0 (they match), 1 (a policy is left to the

@@ -10,6 +10,7 @@ import rclpy
 from rclpy import _imported_names
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.duration import Duration
 from rclpy.exceptions import (
     InvalidHandle, InvalidTopicNameException, NotInitializedException,
     ParameterAlreadyDeclaredException, ParameterNotDeclaredException,
@@ -17,10 +18,12 @@ from rclpy.exceptions import (
 from rclpy.executors import (
     ExternalShutdownException, MultiThreadedExecutor, SingleThreadedExecutor,
 )
+from rclpy.impl.errors import RCLError
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.task import Future
 from rcl_interfaces.msg import (
     Parameter as ParameterMsg, ParameterDescriptor, ParameterValue, SetParametersResult,
@@ -326,6 +329,39 @@ def test_parameters_and_their_callbacks(node):
     assert 'Wrong parameter type' in wrong.reason
     assert node.set_parameters([Parameter('speed', value=9.0)])[0].successful
     assert node.get_parameter('speed').value == 9.0
+
+
+def test_qos_overrides_have_the_rules_of_the_client_core(context):
+    arguments = []
+    for text in (
+            '/c.publisher.depth:=3', '/c.publisher.reliability:=best_effort',
+            '/c.publisher.deadline:=100000000', '/c.publisher.lifespan:=5',
+            '/c.subscription_slow.history:=keep_all', '/c.subscription_bad.reliability:=perhaps',
+            '/c.subscription_few.depth:=0'):
+        arguments += ['-p', 'qos_overrides.' + text]
+    node = rclpy.create_node('qos', context=context, cli_args=['--ros-args', *arguments])
+    kinds = [QoSPolicyKind.DEADLINE, QoSPolicyKind.LIFESPAN, QoSPolicyKind.DEPTH]
+    publisher = node.create_publisher(
+        String, '/c', QoSProfile(depth=10), qos_overriding_options=QoSOverridingOptions(kinds))
+    found = publisher.qos_profile
+    assert (found.depth, found.reliability.name) == (3, 'RELIABLE')
+    assert (found.deadline.nanoseconds, found.lifespan.nanoseconds) == (100_000_000, 5)
+    described = node.describe_parameter('qos_overrides./c.publisher.depth')
+    assert described.read_only
+    assert described.description == 'qos policy {depth} for publisher {/c}'
+    endless = Duration(nanoseconds=2**63 - 2)
+    qos = QoSProfile(depth=10, deadline=endless)
+    options = QoSOverridingOptions(
+        [QoSPolicyKind.HISTORY, QoSPolicyKind.LIFESPAN, QoSPolicyKind.DEADLINE], entity_id='slow')
+    node.create_subscription(String, '/c', print, qos, qos_overriding_options=options)
+    assert (qos.history.name, qos.depth, qos.deadline) == ('KEEP_ALL', 10, endless)
+    assert not node.has_parameter('qos_overrides./c.subscription_slow.lifespan')
+    for name, reason in (('bad', 'use reliable, best_effort'), ('few', 'use a number of 1 or more')):
+        options = QoSOverridingOptions.with_default_policies(entity_id=name)
+        with pytest.raises(RCLError, match=reason) as raised:
+            node.create_subscription(String, '/c', print, 10, qos_overriding_options=options)
+        assert f"parameter 'qos_overrides./c.subscription_{name}." in str(raised.value)
+    node.destroy_node()
 
 
 def test_another_node_sets_parameters(context, node, executor):

@@ -74,12 +74,12 @@ pub enum ContextError {
     /// an option out of its range.
     #[error(transparent)]
     SharedMemory(#[from] ShmError),
-    /// The Zenoh wire was chosen, and this program is built without it.
+    /// The Zenoh transport was chosen, and this program is built without it.
     #[error(
-        "the Zenoh wire (RMW_IMPLEMENTATION=rmw_zenoh_cpp, PTEROS_WIRE or --wire) is not in this program; build it with the feature \"zenoh\" of pteros or pteros-cli, or choose RTPS by --ros-args --wire rtps"
+        "the Zenoh transport (RMW_IMPLEMENTATION=rmw_zenoh_cpp, PTEROS_WIRE or --wire) is not in this program; build it with the feature \"zenoh\" of pteros or pteros-cli, or choose RTPS by --ros-args --wire rtps"
     )]
     NoZenoh,
-    /// The Zenoh wire was chosen for a context with the security of SROS 2, which
+    /// The Zenoh transport was chosen for a context with the security of SROS 2, which
     /// protects RTPS alone.
     #[error(
         "ROS_SECURITY_ENABLE=true protects RTPS, not Zenoh; for Zenoh, write configuration files for the same keystore by `pteros security create_zenoh_config`, name that of the enclave in ZENOH_SESSION_CONFIG_URI and unset ROS_SECURITY_ENABLE, or choose RTPS by --ros-args --wire rtps"

@@ -443,10 +443,10 @@ impl Graph {
         self.reports_of(pairs)
     }
 
-    /// The wires of this context beside RTPS that cannot carry an endpoint, each with the
-    /// reason. Contexts that only such a wire reaches do not see it.
-    pub fn wires_without(&self, endpoint: &EndpointInfo) -> Vec<(String, &'static str)> {
-        self.core.wires_without(&endpoint.data)
+    /// The transports of this context beside RTPS that cannot carry an endpoint, each with the
+    /// reason. Contexts that only such a transport reaches do not see it.
+    pub fn transports_without(&self, endpoint: &EndpointInfo) -> Vec<(String, &'static str)> {
+        self.core.transports_without(&endpoint.data)
     }
 
     /// Reports on publishers, each with subscriptions.
@@ -533,16 +533,18 @@ impl Graph {
     fn path_between(&self, publisher: &EndpointInfo, subscription: &EndpointInfo) -> String {
         let core = &self.core;
         let ends = [publisher, subscription];
-        let mut wires = ends.iter().filter_map(|end| core.other_wire_to(end.gid));
-        if let Some(wire) = wires.next() {
+        let mut transports = ends
+            .iter()
+            .filter_map(|end| core.other_transport_to(end.gid));
+        if let Some(transport) = transports.next() {
             // Two processes of another host may share its memory: they do not tell.
-            let may_share = wires.next().is_some();
+            let may_share = transports.next().is_some();
             let beside = if may_share {
                 ", or shared memory of their host"
             } else {
                 ""
             };
-            return format!("{}{beside}", wire.name());
+            return format!("{}{beside}", transport.name());
         }
         let (ours, theirs) = (publisher.gid.prefix, subscription.gid.prefix);
         let reason = match core.prefix() {

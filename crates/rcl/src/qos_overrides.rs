@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::error::CreateError;
 use crate::parameter::ParameterDescriptor;
 use crate::parameter::ParameterValue;
-use crate::parameter::{ParameterDeclaration, ParameterStore};
+use crate::parameter::{ParameterDeclaration, ParameterHooks, ParameterStore};
 use crate::parameter::{ParameterError, SetParameterError};
 use pteros_runtime::qos::{HistoryPolicy, QosProfile};
 
@@ -130,10 +130,23 @@ impl QosOverridingOptions {
         entity: &str,
         qos: &mut QosProfile,
     ) -> Result<(), CreateError> {
-        let rejected = |reason: String| CreateError::QosOverrides {
-            topic: topic.into(),
-            reason,
-        };
+        self.apply_with(store, &store.callbacks, topic, entity, qos)
+            .map_err(|error| CreateError::QosOverrides {
+                topic: topic.into(),
+                reason: error.to_string(),
+            })
+    }
+
+    /// As [`Self::apply`], with the callbacks of a language.
+    #[doc(hidden)]
+    pub fn apply_with(
+        &self,
+        store: &ParameterStore,
+        hooks: &dyn ParameterHooks,
+        topic: &str,
+        entity: &str,
+        qos: &mut QosProfile,
+    ) -> Result<(), QosOverrideError> {
         let id = match self.id.as_str() {
             "" => String::new(),
             id => format!("_{id}"),
@@ -158,11 +171,10 @@ impl QosOverridingOptions {
                 descriptor,
                 ignore_override: false,
             };
-            let value = match store.declare(declaration, |_| None) {
-                Err(ParameterError::AlreadyDeclared { .. }) => store.get(&name),
-                declared => declared,
+            let value = match store.declare_with(hooks, declaration, |_| None) {
+                Err(ParameterError::AlreadyDeclared { .. }) => store.get(&name)?,
+                declared => declared?,
             };
-            let value = value.map_err(|error| rejected(error.to_string()))?;
             kind.set(qos, &value).map_err(|reason| {
                 let error = SetParameterError::Rejected { reason };
                 let origin = store
@@ -170,17 +182,31 @@ impl QosOverridingOptions {
                     .get(&name)
                     .map(|override_value| override_value.origin.to_string());
                 let origin = origin.unwrap_or_default();
-                rejected(format!(
+                QosOverrideError::Refused(format!(
                     "parameter '{name}' = {value}, from {origin}: {error}"
                 ))
             })?;
         }
         match &self.validate {
-            Some(validate) => validate(qos).map_err(rejected),
+            Some(validate) => validate(qos).map_err(QosOverrideError::Refused),
             None => Ok(()),
         }
     }
 }
+
+/// Reason why overrides are not applied.
+#[doc(hidden)]
+#[derive(thiserror::Error)]
+pub enum QosOverrideError {
+    /// A parameter cannot be declared.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// A value, or the whole profile, is refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+pteros_msg::debug_as_display!(QosOverrideError);
 
 impl fmt::Debug for QosOverridingOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -192,6 +218,12 @@ impl fmt::Debug for QosOverridingOptions {
 }
 
 impl QosPolicyKind {
+    /// The policy with that last part of its parameter name.
+    #[doc(hidden)]
+    pub fn from_word(word: &str) -> Option<Self> {
+        KINDS.into_iter().find(|kind| kind.word() == word)
+    }
+
     /// Last part of the parameter name, as rmw spells the policy.
     fn word(self) -> &'static str {
         match self {
@@ -207,7 +239,9 @@ impl QosPolicyKind {
         }
     }
 
-    fn value(self, qos: &QosProfile) -> ParameterValue {
+    /// The policy of a profile as the value of its parameter.
+    #[doc(hidden)]
+    pub fn value(self, qos: &QosProfile) -> ParameterValue {
         let nanos = |span: Option<Duration>| {
             let nanos = span.map_or(0, |span| span.as_nanos());
             ParameterValue::Integer(i64::try_from(nanos).unwrap_or(i64::MAX))

@@ -41,6 +41,43 @@ pub struct RmwQosProfile {
     pub avoid_ros_namespace_conventions: bool,
 }
 
+/// The values of policies and their numbers. rmw has no other durabilities than these.
+const RELIABILITY: [(u32, ReliabilityPolicy); 4] = [
+    (0, ReliabilityPolicy::SystemDefault),
+    (1, ReliabilityPolicy::Reliable),
+    (2, ReliabilityPolicy::BestEffort),
+    (4, ReliabilityPolicy::BestAvailable),
+];
+const DURABILITY: [(u32, DurabilityPolicy); 4] = [
+    (0, DurabilityPolicy::SystemDefault),
+    (1, DurabilityPolicy::TransientLocal),
+    (2, DurabilityPolicy::Volatile),
+    (4, DurabilityPolicy::BestAvailable),
+];
+const LIVELINESS: [(u32, LivelinessPolicy); 4] = [
+    (0, LivelinessPolicy::SystemDefault),
+    (1, LivelinessPolicy::Automatic),
+    (3, LivelinessPolicy::ManualByTopic),
+    (5, LivelinessPolicy::BestAvailable),
+];
+
+fn value_of<T: Copy>(
+    values: &[(u32, T)],
+    policy: &'static str,
+    value: u32,
+) -> Result<T, UnusableQosValue> {
+    let found = values.iter().find(|(number, _)| *number == value);
+    found
+        .map(|(_, value)| *value)
+        .ok_or(UnusableQosValue { policy, value })
+}
+
+/// The number of a value; 1 for one that rmw does not have.
+fn number_of<T: PartialEq>(values: &[(u32, T)], value: T) -> u32 {
+    let found = values.iter().find(|(_, known)| *known == value);
+    found.map_or(1, |(number, _)| *number)
+}
+
 /// A policy is UNKNOWN, or its number is none of its enumeration.
 #[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("QoS policy {policy} has no usable value: {value}")]
@@ -72,41 +109,57 @@ impl RmwQosProfile {
     /// # Errors
     /// See [`UnusableQosValue`].
     pub fn to_profile(self) -> Result<QosProfile, UnusableQosValue> {
-        let unusable = |policy, value| UnusableQosValue { policy, value };
         Ok(QosProfile {
             history: match self.history {
                 0 if self.depth == 0 => HistoryPolicy::SystemDefault,
                 0 | 1 => HistoryPolicy::KeepLast(self.depth.max(1)),
                 2 => HistoryPolicy::KeepAll,
-                other => return Err(unusable("history", other)),
+                value => {
+                    return Err(UnusableQosValue {
+                        policy: "history",
+                        value,
+                    });
+                }
             },
-            reliability: match self.reliability {
-                0 => ReliabilityPolicy::SystemDefault,
-                1 => ReliabilityPolicy::Reliable,
-                2 => ReliabilityPolicy::BestEffort,
-                4 => ReliabilityPolicy::BestAvailable,
-                other => return Err(unusable("reliability", other)),
-            },
-            durability: match self.durability {
-                0 => DurabilityPolicy::SystemDefault,
-                1 => DurabilityPolicy::TransientLocal,
-                2 => DurabilityPolicy::Volatile,
-                4 => DurabilityPolicy::BestAvailable,
-                other => return Err(unusable("durability", other)),
-            },
-            liveliness: match self.liveliness {
-                0 => LivelinessPolicy::SystemDefault,
-                1 => LivelinessPolicy::Automatic,
-                3 => LivelinessPolicy::ManualByTopic,
-                5 => LivelinessPolicy::BestAvailable,
-                other => return Err(unusable("liveliness", other)),
-            },
+            reliability: value_of(&RELIABILITY, "reliability", self.reliability)?,
+            durability: value_of(&DURABILITY, "durability", self.durability)?,
+            liveliness: value_of(&LIVELINESS, "liveliness", self.liveliness)?,
             deadline: duration(self.deadline),
             lifespan: duration(self.lifespan),
             liveliness_lease: duration(self.liveliness_lease_duration),
             avoid_ros_namespace_conventions: self.avoid_ros_namespace_conventions,
             ..QosProfile::default()
         })
+    }
+
+    /// This profile with the policies of another. Values stay that the other cannot hold: the
+    /// depth of keep all, and infinite spans.
+    #[must_use]
+    pub fn updated(self, profile: &QosProfile) -> Self {
+        let span = |own: i64, span: Option<Duration>| match span {
+            None if duration(own).is_none() => own,
+            None => 0,
+            Some(span) => i64::try_from(span.as_nanos()).unwrap_or(DURATION_INFINITE),
+        };
+        let (history, depth) = match profile.history {
+            HistoryPolicy::SystemDefault => (0, self.depth),
+            HistoryPolicy::KeepLast(depth) => (1, depth),
+            HistoryPolicy::KeepAll => (2, self.depth),
+        };
+        Self {
+            history,
+            depth,
+            reliability: number_of(&RELIABILITY, profile.reliability),
+            durability: number_of(&DURABILITY, profile.durability),
+            liveliness: number_of(&LIVELINESS, profile.liveliness),
+            deadline: span(self.deadline, profile.deadline),
+            lifespan: span(self.lifespan, profile.lifespan),
+            liveliness_lease_duration: span(
+                self.liveliness_lease_duration,
+                profile.liveliness_lease,
+            ),
+            avoid_ros_namespace_conventions: profile.avoid_ros_namespace_conventions,
+        }
     }
 
     /// The QoS in use.

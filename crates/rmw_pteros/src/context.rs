@@ -23,7 +23,7 @@ use crate::fork::{self, Origin};
 use crate::guard_condition::GuardState;
 use crate::listener::Listener;
 use crate::typesupport::MessageType;
-use crate::{further_wires, init_options, platform};
+use crate::{further_transports, init_options, platform};
 
 /// Longest time without polling the sockets while each wait finds a ready entity.
 const POLL_PERIOD: Duration = Duration::from_millis(1);
@@ -246,7 +246,7 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
     // SAFETY: null or a C string.
     let root = (!root.is_null()).then(|| unsafe { path(root) });
     let security = root.map(|enclave| SecurityOptions { enclave });
-    let plan = further_wires::plan(config, domain_id, range != OFF, security.is_some())?;
+    let plan = further_transports::plan(config, domain_id, range != OFF, security.is_some())?;
     let (mut receive_bytes, send_bytes) = default.buffer_bytes;
     if plan.is_rtps_idle {
         receive_bytes = send_bytes;
@@ -255,7 +255,7 @@ unsafe fn core_options(options: &InitOptions, config: &Config) -> Outcome<CoreOp
         domain_id,
         local_only: range == LOCALHOST && peers.is_empty(),
         rtps_reach: plan.rtps_reach,
-        wires: plan.wires,
+        transports: plan.transports,
         multicast: range != LOCALHOST && range != OFF,
         static_peers: peers,
         interfaces: config.interfaces.iter().map(ToString::to_string).collect(),

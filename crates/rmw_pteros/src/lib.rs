@@ -36,7 +36,7 @@ pub mod counts;
 mod error;
 mod event;
 mod fork;
-mod further_wires;
+mod further_transports;
 mod graph;
 mod guard_condition;
 mod handle;

@@ -42,8 +42,8 @@ pub enum Carrier {
     SharedMemory,
     /// A Zenoh session.
     Zenoh,
-    /// Another wire than RTPS.
-    OtherWire,
+    /// Another transport than RTPS.
+    OtherTransport,
 }
 
 /// One change as a reader delivers it.

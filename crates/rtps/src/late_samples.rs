@@ -1,9 +1,9 @@
 //! Late samples: numbers below the expected one, of a writer that repeats nothing.
 //!
-//! Over best effort and over other wires, a lower number is a duplicate or came late. If
+//! Over best effort and over other transports, a lower number is a duplicate or came late. If
 //! lower numbers keep coming, and advance, the expected number is wrong: a forger has
 //! sent a high number in the writer's name. Then they are followed. RTPS 2.5 §8.4.12 has
-//! no such rule. Used by best-effort readers, and wherever a wire or the bridge counts.
+//! no such rule. Used by best-effort readers, and wherever a transport or the bridge counts.
 
 use crate::time::{Duration, Instant};
 

@@ -173,7 +173,7 @@ pub struct Config {
     /// `ROS_SECURITY_ENCLAVE_OVERRIDE`: the enclave, whatever the arguments
     /// say.
     pub enclave_override: Option<String>,
-    /// `RMW_IMPLEMENTATION`, where it names a wire of Pteros other than RTPS.
+    /// `RMW_IMPLEMENTATION`, where it names a transport of Pteros other than RTPS.
     pub wire: Option<WireChoice>,
     zenoh: ZenohSettings,
     /// Error of a malformed Zenoh variable, which only concerns contexts that use Zenoh.
@@ -812,7 +812,7 @@ mod tests {
             (zenoh.warnings, zenoh.wire),
             (vec![], Some(WireChoice::Zenoh))
         );
-        // The plug-in's own name does not select a wire.
+        // The plug-in's own name does not select a transport.
         let plug_in = ("RMW_IMPLEMENTATION", "rmw_pteros_cpp");
         let both = config(&[plug_in, ("PTEROS_WIRE", "rtps,zenoh")]).unwrap();
         assert_eq!(both.wire, Some(WireChoice::Both));

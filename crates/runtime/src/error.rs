@@ -76,28 +76,28 @@ pub enum OpenError {
         /// Requested size, bytes.
         given: usize,
     },
-    /// A wire beside RTPS did not open.
-    #[error("open the wire \"{name}\": {reason}")]
-    Wire {
-        /// The wire that did not open.
+    /// A transport beside RTPS did not open.
+    #[error("open the transport \"{name}\": {reason}")]
+    Transport {
+        /// The transport that did not open.
         name: &'static str,
         /// Reason and remedy.
         reason: String,
     },
-    /// More wires than a context supports.
-    #[error("{given} wires beside RTPS; a context has at most {max}")]
-    TooManyWires {
-        /// Number of requested wires.
+    /// More transports than a context supports.
+    #[error("{given} transports beside RTPS; a context has at most {max}")]
+    TooManyTransports {
+        /// Number of requested transports.
         given: usize,
-        /// Largest number of wires.
+        /// Largest number of transports.
         max: usize,
     },
-    /// A secured context cannot use a wire without protection.
+    /// A secured context cannot use a transport without protection.
     #[error(
-        "the wire \"{name}\" does not protect messages, and this context is secured; leave out the wire, or open the context without security"
+        "the transport \"{name}\" does not protect messages, and this context is secured; leave out the transport, or open the context without security"
     )]
-    UnprotectedWire {
-        /// The wire without protection.
+    UnprotectedTransport {
+        /// The transport without protection.
         name: &'static str,
     },
     /// The enclave of a secured context is invalid.

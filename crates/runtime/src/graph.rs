@@ -22,9 +22,9 @@ use crate::lock::{Mutex, rank};
 use crate::names::node_path;
 pub use crate::node_key::NodeKey;
 use crate::node_list::{GidLayout, NODES_MAX, NodeList, NodeRecord, decode_nodes};
+use crate::transport::RemoteEndpointRecord;
+use crate::transport::transports::Transports;
 use crate::user_data::user_data_value;
-use crate::wire::RemoteEndpointRecord;
-use crate::wire::wires::Wires;
 
 /// DDS name of the topic, outside of ROS's name space.
 pub const DISCOVERY_TOPIC: &str = "ros_discovery_info";
@@ -60,11 +60,11 @@ pub struct GraphEndpoint {
 
 /// The graph cache. Thread-safe; calls return copies.
 ///
-/// Remote endpoints are stored in the wires, not here.
+/// Remote endpoints are stored in the transports, not here.
 pub struct Graph {
     own_prefix: GuidPrefix,
     enclave: String,
-    wires: Arc<Wires>,
+    transports: Arc<Transports>,
     state: Mutex<GraphState, rank::GraphState>,
     revision: AtomicU64,
 }
@@ -131,11 +131,15 @@ impl GraphState {
 }
 
 impl Graph {
-    pub(crate) fn new(own_prefix: GuidPrefix, wires: Arc<Wires>, enclave: String) -> Self {
+    pub(crate) fn new(
+        own_prefix: GuidPrefix,
+        transports: Arc<Transports>,
+        enclave: String,
+    ) -> Self {
         Self {
             own_prefix,
             enclave,
-            wires,
+            transports,
             state: Mutex::default(),
             revision: AtomicU64::new(1),
         }
@@ -188,8 +192,8 @@ impl Graph {
                 })
                 .collect()
         };
-        for wire in self.wires.iter() {
-            wire.for_each_endpoint(&mut |known| {
+        for transport in self.transports.iter() {
+            transport.for_each_endpoint(&mut |known| {
                 if wanted(known.guid(), known.topic()) {
                     found.push(remote_endpoint(known));
                 }
@@ -210,8 +214,8 @@ impl Graph {
                 })
                 .collect()
         };
-        for wire in self.wires.iter() {
-            wire.for_each_endpoint_on(topic, &mut |known| found.push(remote_endpoint(known)));
+        for transport in self.transports.iter() {
+            transport.for_each_endpoint_on(topic, &mut |known| found.push(remote_endpoint(known)));
         }
         found
     }
@@ -227,8 +231,8 @@ impl Graph {
             own.filter(|data| data.topic == topic && is_counted(data.guid))
                 .count()
         };
-        for wire in self.wires.iter() {
-            wire.for_each_endpoint_on(topic, &mut |known| {
+        for transport in self.transports.iter() {
+            transport.for_each_endpoint_on(topic, &mut |known| {
                 count += usize::from(is_counted(known.guid()));
             });
         }
@@ -252,8 +256,9 @@ impl Graph {
         read: impl Fn(&dyn RemoteEndpointRecord) -> T,
     ) -> Option<T> {
         let mut found = None;
-        let mut wires = self.wires.iter();
-        wires.any(|wire| wire.with_endpoint(guid, &mut |known| found = Some(read(known))));
+        let mut transports = self.transports.iter();
+        transports
+            .any(|transport| transport.with_endpoint(guid, &mut |known| found = Some(read(known))));
         found
     }
 
@@ -270,8 +275,8 @@ impl Graph {
         for data in self.state.lock().own_endpoints.values() {
             see(&data.topic, &data.type_name);
         }
-        for wire in self.wires.iter() {
-            wire.for_each_endpoint(&mut |known| see(known.topic(), known.type_name()));
+        for transport in self.transports.iter() {
+            transport.for_each_endpoint(&mut |known| see(known.topic(), known.type_name()));
         }
     }
 
@@ -285,8 +290,8 @@ impl Graph {
         let own = state.own_endpoints.values();
         let mut found: Vec<_> = own.filter_map(|data| of(data.group, data.guid)).collect();
         drop(state);
-        for wire in self.wires.iter() {
-            wire.for_each_endpoint(&mut |known| found.extend(of(known.group(), known.guid())));
+        for transport in self.transports.iter() {
+            transport.for_each_endpoint(&mut |known| found.extend(of(known.group(), known.guid())));
         }
         found
     }
@@ -470,7 +475,7 @@ impl Graph {
         Ok(outcome)
     }
 
-    /// Stores a node list that a further wire reports.
+    /// Stores a node list that a further transport reports.
     pub(crate) fn note_nodes(&self, participant: GuidPrefix, list: &ParticipantEntitiesInfo) {
         let guids = |gids: &[Gid]| gids.iter().map(|gid| Guid::from_bytes(gid.data)).collect();
         let nodes = list.node_entities_info_seq.iter().take(NODES_MAX);

@@ -1,7 +1,7 @@
 //! Network interfaces of a context: selects interfaces and announced locators, and
 //! follows changes of interfaces, addresses and links.
 //!
-//! `UdpTransport` (`udp.rs`) owns an [`InterfaceFollower`], and the driver calls it after
+//! `UdpSockets` (`udp.rs`) owns an [`InterfaceFollower`], and the driver calls it after
 //! each notice of the kernel (`net/interface_watch.rs`). It joins the SPDP multicast
 //! group on new interfaces and leaves it on removed ones.
 

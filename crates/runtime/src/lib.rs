@@ -10,7 +10,7 @@
 //! (`core/dispatch`), driving (`core/driver`) and matching. The parts are `endpoints`
 //! (readers, writers, tables), `send` (from outboxes to sockets), `scheduler` (timeouts,
 //! wake-ups, the background I/O thread), `same_host`, `security`, `graph` and `trace`.
-//! `wire` is the interface to wires beside RTPS. `lock` defines the order of the locks.
+//! `transport` is the interface to transports beside RTPS. `lock` defines the order of the locks.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 #![cfg_attr(
@@ -50,8 +50,8 @@ mod shm_connections;
 pub mod shm_transport;
 mod thread_buffer;
 pub mod trace;
+pub mod transport;
 pub mod udp;
-pub mod wire;
 mod zenoh_settings;
 
 pub use crate::core::driver::DriverState;
@@ -59,7 +59,7 @@ pub use crate::core::external_event_loop;
 pub use crate::core::matching::EndpointSpec;
 pub use crate::core::peers::SilentParticipant;
 pub use crate::core::table_fill::TableUse;
-pub use crate::core::{Core, CoreCounts, CoreOptions, WIRES_MAX};
+pub use crate::core::{Core, CoreCounts, CoreOptions, TRANSPORTS_MAX};
 pub use crate::endpoints::durable_store::StoreOptions;
 pub use crate::endpoints::{
     content_filter, event, publisher_group, reader, subscription_group, writer,

@@ -94,8 +94,8 @@ lock_ranks! {
     WriterState: several,
     /// A reader's protocol machine.
     ReaderMachine,
-    /// Held writers on further wires.
-    WireHolds,
+    /// Held writers on further transports.
+    TransportHolds,
     /// Coherent sets and ordered access over the readers of a subscription group.
     SubscriptionGroup,
     /// A reader's history cache: the samples that wait for the callback.

@@ -29,7 +29,7 @@ use crate::shm_transport::ShmTransport;
 use crate::store::{OnLoss, Store, StoreError, StoreSpec, StoredSample};
 
 /// Clock, random seed and network of one process. Thread-safe. No call blocks
-/// except [`Transport::sleep`] and [`Transport::wait_writable`].
+/// except [`DatagramSockets::sleep`] and [`DatagramSockets::wait_writable`].
 pub trait Platform: Send + Sync + 'static {
     /// The monotonic clock.
     fn now(&self) -> Instant;
@@ -51,7 +51,7 @@ pub trait Platform: Send + Sync + 'static {
     ///
     /// # Errors
     /// The failed open call and its cause; see [`OpenError`].
-    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError>;
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError>;
 
     /// Opens the store of a durable publisher and returns its samples, oldest
     /// first.
@@ -112,7 +112,7 @@ pub trait UndrivenContext: Send + Sync {
     /// The present time of its platform.
     fn now(&self) -> Instant;
 
-    /// See [`Transport::descriptor`].
+    /// See [`DatagramSockets::descriptor`].
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     /// Bytes of payload that its protocol machines hold, and may hold at most.
@@ -128,7 +128,7 @@ pub struct SocketPlan {
     /// ROS_DOMAIN_ID, 0 to 232.
     pub domain_id: u32,
     /// Contexts of one group see each other's discovery logs: the domain id, or another
-    /// number for contexts that only another wire joins.
+    /// number for contexts that only another transport joins.
     pub discovery_group: u32,
     /// Restricts the context to this host: sockets are bound to 127.0.0.1.
     pub local_only: bool,
@@ -148,9 +148,9 @@ pub struct SocketPlan {
 }
 
 /// The opened sockets and shared memory.
-pub struct OpenedTransports {
+pub struct OpenedSockets {
     /// The sockets.
-    pub transport: Box<dyn Transport>,
+    pub sockets: Box<dyn DatagramSockets>,
     /// Index of the participant on this host, which chose its ports.
     pub participant_index: u32,
     /// The unicast locators of this participant.
@@ -175,21 +175,21 @@ pub struct ReceivedDatagram {
 }
 
 /// The sockets of one participant.
-pub trait Transport: Send + Sync {
+pub trait DatagramSockets: Send + Sync {
     /// Sends one datagram made of `parts`. A multicast locator is sent on every
     /// usable interface. Never blocks.
     ///
     /// # Errors
     /// `WouldBlock` when the send buffer is full, see
-    /// [`Transport::wait_writable`]. Otherwise the error of the operating system,
+    /// [`DatagramSockets::wait_writable`]. Otherwise the error of the operating system,
     /// which is counted and never fatal.
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()>;
 
-    /// As [`Transport::send`], with a differentiated services code point, 1 to 63.
-    /// A transport without code points sends plainly.
+    /// As [`DatagramSockets::send`], with a differentiated services code point, 1 to 63.
+    /// Sockets without code points send plainly.
     ///
     /// # Errors
-    /// As [`Transport::send`].
+    /// As [`DatagramSockets::send`].
     fn send_with_dscp(
         &self,
         parts: &[IoSlice<'_>],
@@ -205,7 +205,7 @@ pub trait Transport: Send + Sync {
     /// `parts` hold them one after another. All or none are sent.
     ///
     /// # Errors
-    /// As [`Transport::send`]; `Unsupported` where each must be sent alone.
+    /// As [`DatagramSockets::send`]; `Unsupported` where each must be sent alone.
     fn send_segmented(
         &self,
         _parts: &[IoSlice<'_>],
@@ -215,8 +215,8 @@ pub trait Transport: Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Blocks until the send buffer has space, at most `span`. Returns whether it has. A
-    /// transport that never refuses returns true.
+    /// Blocks until the send buffer has space, at most `span`. Returns whether it has.
+    /// Sockets that never refuse return true.
     fn wait_writable(&self, _span: Duration) -> bool {
         true
     }
@@ -233,19 +233,19 @@ pub trait Transport: Send + Sync {
     /// Checks which sockets are readable. Never sleeps.
     fn check_readable(&self);
 
-    /// Sleeps until a datagram arrives, [`Transport::wake`] is called, a shutdown
+    /// Sleeps until a datagram arrives, [`DatagramSockets::wake`] is called, a shutdown
     /// signal arrives, or `until` has passed ([`Instant::FAR_FUTURE`]: no limit).
     /// May return earlier. `now` is the present time.
     fn sleep(&self, now: Instant, until: Instant);
 
     /// Sleeps until `queue` [has a wake reason](ReadyQueue::has_wake_reason) or `until`
-    /// has passed, while another thread is in [`Transport::sleep`]. Returns false if the
+    /// has passed, while another thread is in [`DatagramSockets::sleep`]. Returns false if the
     /// queue can sleep itself; only a simulation returns true.
     fn sleep_queue(&self, _queue: &Arc<ReadyQueue>, _until: Instant) -> bool {
         false
     }
 
-    /// Wakes the present or the next [`Transport::sleep`]. Thread-safe.
+    /// Wakes the present or the next [`DatagramSockets::sleep`]. Thread-safe.
     fn wake(&self);
 
     /// Whether a shutdown signal has arrived.
@@ -273,7 +273,7 @@ pub trait Transport: Send + Sync {
         None
     }
 
-    /// A descriptor that is readable when [`Transport::sleep`] would return at
+    /// A descriptor that is readable when [`DatagramSockets::sleep`] would return at
     /// once, for the epoll set of the background I/O thread. `None` in a
     /// simulation.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;

@@ -23,7 +23,7 @@ use pteros_shm::{DiscoveryLog, DiscoveryLogOptions, ShmError};
 use crate::error::OpenError;
 use crate::interfaces::{InterfaceChange, InterfaceFollower, InterfaceSettings, usable_interfaces};
 use crate::platform::{
-    DISCOVERY_GROUP, OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport,
+    DISCOVERY_GROUP, DatagramSockets, OpenedSockets, Platform, ReceivedDatagram, SocketPlan,
     multicast_port, unicast_port,
 };
 use crate::shared_memory::SystemShmTransport;
@@ -117,11 +117,11 @@ impl SystemPlatform {
     fn open_shm(
         &self,
         plan: &SocketPlan,
-        transport: &mut UdpTransport,
+        sockets: &mut UdpSockets,
     ) -> Result<Arc<dyn ShmTransport>, String> {
         let seed = fastrand::Rng::new().u64(..);
         let shm = SystemShmTransport::open(plan, seed)?;
-        transport.watch_shm(&shm).map_err(|e| e.to_string())?;
+        sockets.watch_shm(&shm).map_err(|e| e.to_string())?;
         Ok(shm)
     }
 }
@@ -183,7 +183,7 @@ impl Platform for SystemPlatform {
         bytes
     }
 
-    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError> {
         let usable = usable_interfaces(&plan.interfaces)?;
         let (unicast, participant_index) = bind_unicast(plan)?;
         let mut advice = Vec::new();
@@ -200,18 +200,18 @@ impl Platform for SystemPlatform {
         let interfaces = InterfaceFollower::open(settings, usable, &mut advice)?;
         let links = interfaces.links();
         let multicast = interfaces.group_locator();
-        let mut transport = UdpTransport::new(unicast, interfaces, self.signals.signal())?;
-        let shm = self.open_shm(plan, &mut transport);
+        let mut sockets = UdpSockets::new(unicast, interfaces, self.signals.signal())?;
+        let shm = self.open_shm(plan, &mut sockets);
         if plan.shared_memory.enabled && plan.peer_authenticator.is_none() {
-            match transport.open_discovery_log(plan) {
+            match sockets.open_discovery_log(plan) {
                 Ok(()) => {}
                 Err(error) => advice.push(format!(
                     "processes of this host are discovered over the network only: {error}"
                 )),
             }
         }
-        Ok(OpenedTransports {
-            transport: Box::new(transport),
+        Ok(OpenedSockets {
+            sockets: Box::new(sockets),
             participant_index,
             unicast: links.unicast,
             own_addresses: links.addresses,
@@ -320,7 +320,7 @@ impl WakeTimer {
     }
 }
 
-struct UdpTransport {
+struct UdpSockets {
     unicast: UdpSocket,
     /// The kernel knows segmented sending.
     segments: bool,
@@ -345,7 +345,7 @@ struct UdpTransport {
     shut_down: AtomicBool,
 }
 
-impl UdpTransport {
+impl UdpSockets {
     fn new(
         unicast: UdpSocket,
         interfaces: InterfaceFollower,
@@ -485,7 +485,7 @@ fn address_of(locator: &Locator) -> io::Result<SocketAddrV4> {
     Ok(SocketAddrV4::new(Ipv4Addr::from(ip), port))
 }
 
-impl Transport for UdpTransport {
+impl DatagramSockets for UdpSockets {
     fn send_with_dscp(
         &self,
         parts: &[IoSlice<'_>],

@@ -1,6 +1,6 @@
-//! Settings of the Zenoh wire from the environment: the variables of rmw_zenoh_cpp.
+//! Settings of the Zenoh transport from the environment: the variables of rmw_zenoh_cpp.
 //!
-//! They are read with all others, and used only where the wire is built and chosen.
+//! They are read with all others, and used only where the transport is built and chosen.
 
 use std::path::PathBuf;
 

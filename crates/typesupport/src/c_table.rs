@@ -16,6 +16,7 @@ use crate::lifecycle::Struct;
 use crate::members::{DEPTH_MAX, type_id};
 use crate::plain::PlainLayout;
 use crate::program::Program;
+use crate::sequence::CSequence;
 
 /// `pteros_member_t`: a member of a struct.
 #[repr(C)]
@@ -55,8 +56,8 @@ pub struct CMessageTable {
     pub defaults_size: usize,
 }
 
-const ARRAY: u8 = 1;
-const SEQUENCE: u8 = 2;
+pub(crate) const ARRAY: u8 = 1;
+pub(crate) const SEQUENCE: u8 = 2;
 
 /// A message type of a C program.
 pub struct CMessageType {
@@ -73,6 +74,8 @@ pub struct CMessageType {
     /// Sizes of the struct and of nested ones, with the offsets of their members.
     layout: Vec<u32>,
     defaults: Option<&'static [u8]>,
+    /// Its table, if a string or sequence has a bound.
+    bounded: Option<TableAddress>,
 }
 
 /// Address of a table, which stays for the life of the process.
@@ -127,6 +130,7 @@ impl CMessageType {
                 DynamicType::new(&description).map_err(|error| broken(error.to_string()))?;
             let offsets = table.members().iter().map(|one| one.offset as usize);
             Ok(Self {
+                bounded: table.is_bounded().then_some(TableAddress(table)),
                 plain: PlainLayout::of(&program),
                 program,
                 dynamic,
@@ -141,6 +145,13 @@ impl CMessageType {
                     .then(|| std::slice::from_raw_parts(table.defaults, table.defaults_size)),
             })
         }
+    }
+
+    /// Its table, if a string or sequence has a bound.
+    pub(crate) fn bounded_table(&self) -> Option<&CMessageTable> {
+        let TableAddress(table) = self.bounded.as_ref()?;
+        // SAFETY: the table that `of` has compiled.
+        unsafe { table.as_ref() }
     }
 
     /// Position of a member in the struct, bytes.
@@ -194,6 +205,49 @@ impl CMessageType {
         }
     }
 
+    /// Gives a sequence `size` structs with default values. What it contained is
+    /// overwritten and not freed.
+    ///
+    /// # Safety
+    /// `sequence` points to writable memory of a `T__Sequence` of the type.
+    ///
+    /// # Errors
+    /// There is no memory. The sequence is empty.
+    pub unsafe fn initialize_sequence(&self, sequence: *mut c_void, size: usize) -> Outcome {
+        // SAFETY: as for this function.
+        let sequence = unsafe { &mut *sequence.cast::<CSequence>() };
+        *sequence = CSequence::zeroed(size, self.program.size_of)?;
+        if self.defaults.is_none() {
+            return Ok(());
+        }
+        for at in 0..size {
+            // SAFETY: an element of zeros, which is an initialized struct.
+            let set = unsafe {
+                let element = sequence.data.cast::<u8>().add(at * self.program.size_of);
+                self.set_defaults(element.cast())
+            };
+            if let Err(failure) = set {
+                // SAFETY: as for this function.
+                unsafe { self.finalize_sequence(std::ptr::from_mut(sequence).cast()) };
+                return Err(failure);
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees the structs of a sequence and what they own, and empties it.
+    ///
+    /// # Safety
+    /// `sequence` points to an initialized `T__Sequence` of the type, which nothing else
+    /// uses. Its memory is malloc's.
+    pub unsafe fn finalize_sequence(&self, sequence: *mut c_void) {
+        // SAFETY: as for this function.
+        unsafe {
+            let sequence = &mut *sequence.cast::<CSequence>();
+            self.program.finalize_elements(sequence);
+        }
+    }
+
     /// # Safety
     /// `message` points to an initialized struct of the type, which nothing else uses.
     unsafe fn set_defaults(&self, message: *mut c_void) -> Outcome {
@@ -215,7 +269,7 @@ impl CMember {
 }
 
 impl CMessageTable {
-    fn members(&self) -> &[CMember] {
+    pub(crate) fn members(&self) -> &[CMember] {
         if self.members.is_null() {
             return &[];
         }
@@ -345,7 +399,7 @@ impl Converted {
 
 /// # Safety
 /// `text` is null or a C string that is never freed.
-unsafe fn text(text: *const c_char) -> &'static str {
+pub(crate) unsafe fn text(text: *const c_char) -> &'static str {
     if text.is_null() {
         return "";
     }

@@ -21,6 +21,20 @@ impl Program {
         }
     }
 
+    /// Frees the structs of a sequence of the type, and empties it.
+    ///
+    /// # Safety
+    /// As for [`Self::finalize`], of the elements.
+    pub(crate) unsafe fn finalize_elements(&self, sequence: &mut CSequence) {
+        // SAFETY: as for this function.
+        unsafe {
+            for at in 0..sequence.owned_len() {
+                self.finalize(sequence.data.cast::<u8>().add(at * self.size_of).cast());
+            }
+            sequence.free();
+        }
+    }
+
     unsafe fn finalize_op(&self, op: &Op, message: *mut u8) {
         // SAFETY: the members lie at their offsets, and sequences have as many elements as
         // they say.
@@ -50,12 +64,7 @@ impl Program {
                 Op::MessageSequence {
                     offset, program, ..
                 } => {
-                    let sequence = &mut *message.add(*offset).cast::<CSequence>();
-                    for at in 0..sequence.owned_len() {
-                        let element = sequence.data.cast::<u8>().add(at * program.size_of);
-                        program.finalize(element.cast());
-                    }
-                    sequence.free();
+                    program.finalize_elements(&mut *message.add(*offset).cast());
                 }
             }
         }

@@ -12,6 +12,7 @@
 //! The structs are memory of another language, so most functions are `unsafe`: their
 //! `# Safety` sections say what the caller guarantees.
 
+mod bounds;
 mod c_source;
 mod c_table;
 mod copy;

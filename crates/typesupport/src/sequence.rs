@@ -7,7 +7,7 @@ use crate::cpp_memory;
 use crate::failure::{Failure, Outcome};
 use crate::introspection::MessageMember;
 use crate::members::Language;
-use crate::strings::{self, free, malloc};
+use crate::strings::{self, calloc, free, malloc};
 
 type ResizeC = unsafe extern "C" fn(*mut c_void, usize) -> bool;
 type ResizeCpp = unsafe extern "C" fn(*mut c_void, usize);
@@ -36,6 +36,23 @@ pub(crate) struct CSequence {
 }
 
 impl CSequence {
+    /// A sequence of so many elements of zeros.
+    pub(crate) fn zeroed(len: usize, element_bytes: usize) -> Outcome<Self> {
+        let bytes = len.checked_mul(element_bytes);
+        let data = match bytes.ok_or_else(Failure::bad_alloc)? {
+            0 => std::ptr::null_mut(),
+            bytes => calloc(1, bytes),
+        };
+        if data.is_null() && len > 0 {
+            return Err(Failure::bad_alloc());
+        }
+        Ok(Self {
+            data,
+            size: len,
+            capacity: len,
+        })
+    }
+
     /// Frees the elements, which own nothing any more, and empties the sequence.
     ///
     /// # Safety

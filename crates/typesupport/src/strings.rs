@@ -32,6 +32,7 @@ struct CppString {
 
 unsafe extern "C" {
     pub(super) safe fn malloc(bytes: usize) -> *mut c_void;
+    pub(super) safe fn calloc(count: usize, bytes: usize) -> *mut c_void;
     pub(super) fn free(memory: *mut c_void);
 }
 

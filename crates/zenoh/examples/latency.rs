@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         Context::with_options(ContextOptions {
             discovery_range: Some(DiscoveryRange::Off),
-            wires: vec![pteros_zenoh::wire(settings)],
+            transports: vec![pteros_zenoh::transport(settings)],
             ..ContextOptions::default()
         })
     };

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::Instant;
-use pteros_runtime::wire::WireScheduler;
+use pteros_runtime::transport::TransportScheduler;
 use zenoh::query::Query;
 
 use crate::attachment::Attachment;
@@ -97,7 +97,7 @@ impl Arrival {
 
 /// See the module documentation. Thread-safe.
 pub struct Inbox {
-    scheduler: WireScheduler,
+    scheduler: TransportScheduler,
     waiting: Mutex<Waiting>,
     malformed: AtomicU64,
     dropped: AtomicU64,
@@ -166,7 +166,7 @@ impl Waiting {
 
 impl Inbox {
     /// An empty inbox that schedules polls by `scheduler`, with a limit of tokens.
-    pub fn new(scheduler: WireScheduler, tokens_max: usize) -> Self {
+    pub fn new(scheduler: TransportScheduler, tokens_max: usize) -> Self {
         Self {
             scheduler,
             waiting: Mutex::new(Waiting::new(tokens_max)),

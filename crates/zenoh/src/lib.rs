@@ -1,6 +1,6 @@
-//! The Zenoh wire: Pteros contexts speak Zenoh as rmw_zenoh_cpp of ROS 2 does.
+//! The Zenoh transport: Pteros contexts speak Zenoh as rmw_zenoh_cpp of ROS 2 does.
 //!
-//! [`wire`] opens it with a context (`ContextOptions::wires`). With the discovery range
+//! [`transport`] opens it with a context (`ContextOptions::transports`). With the discovery range
 //! `OFF` it replaces RTPS, otherwise it runs beside it. If `pteros` is built with its
 //! feature `zenoh`, the command line `--wire zenoh` or `--wire rtps,zenoh` selects it,
 //! and so does the environment variable `RMW_IMPLEMENTATION=rmw_zenoh_cpp`. [`Router`] is
@@ -10,7 +10,7 @@
 //! `qos_text`, `attachment`). `peers` maps tokens to participants and endpoints,
 //! `suppressed_sessions` keeps the tokens of contexts that RTPS reaches. `local` holds
 //! the local nodes and endpoints, `links` declares them on the thread of `declarer`.
-//! `readiness` delays their use until peers know them, `inbox` holds arrivals, `wire`
+//! `readiness` delays their use until peers know them, `inbox` holds arrivals, `transport`
 //! joins all of them.
 #![forbid(unsafe_code)]
 
@@ -38,25 +38,25 @@ mod session;
 mod session_id;
 mod suppressed_sessions;
 mod token;
+mod transport;
 mod undeclared_publishers;
 mod unsupported;
-mod wire;
 
 use std::sync::Arc;
 
 use pteros_runtime::config::ZenohSettings;
-use pteros_runtime::wire::OpenWire;
+use pteros_runtime::transport::OpenTransport;
 
 pub use session::{RENDEZVOUS_PORT, ROUTER_PORT, Router, connected_routers, rtps_reach};
 
 use crate::session_id::SessionId;
-use crate::wire::ZenohWire;
+use crate::transport::ZenohTransport;
 
-/// Name of the wire in messages and on the command line.
+/// Name of the transport in messages and on the command line.
 pub const NAME: &str = "zenoh";
 
-/// Opens the wire with a context. If the context has RTPS, too, RTPS serves the peers
-/// that both wires reach.
+/// Opens the transport with a context. If the context has RTPS, too, RTPS serves the peers
+/// that both transports reach.
 ///
 /// Blocks until the session is open: 200 ms if it finds neither a router nor another
 /// session.
@@ -68,13 +68,13 @@ pub const NAME: &str = "zenoh";
 ///
 /// The first `publish` of a transient-local publisher waits up to 2 s until Zenoh has
 /// declared it. Late joiners then get its samples only from the history. A thread of
-/// the wire declares nodes and endpoints. Closing a context blocks for up to 10 s while
+/// the transport declares nodes and endpoints. Closing a context blocks for up to 10 s while
 /// the queue is full, after which Zenoh drops the connection. Graph queries are answered
 /// from memory.
-pub fn wire(settings: ZenohSettings) -> OpenWire {
-    OpenWire::new(NAME, move |setup| {
+pub fn transport(settings: ZenohSettings) -> OpenTransport {
+    OpenTransport::new(NAME, move |setup| {
         let id = SessionId::of_context(setup.prefix);
         let opened = session::open_session(&settings, id)?;
-        Ok(Arc::new(ZenohWire::new(opened, setup)?))
+        Ok(Arc::new(ZenohTransport::new(opened, setup)?))
     })
 }

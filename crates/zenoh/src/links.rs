@@ -264,7 +264,7 @@ impl Link {
             && qos.history == History::KeepAll
     }
 
-    /// Whether the wire keeps samples of this endpoint for late joiners.
+    /// Whether the transport keeps samples of this endpoint for late joiners.
     pub fn keeps_samples(&self) -> bool {
         self.place.role == Role::Publisher && self.data.qos.durability != Durability::Volatile
     }

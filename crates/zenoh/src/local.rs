@@ -11,8 +11,8 @@ use pteros_interfaces::rmw_dds_common::msg::ParticipantEntitiesInfo;
 use pteros_rtps::content_filter::ContentFilter;
 use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
+use pteros_runtime::transport::NodeName;
 use pteros_runtime::user_data::user_data_value;
-use pteros_runtime::wire::NodeName;
 use zenoh::liveliness::LivelinessToken;
 use zenoh::{Session, Wait};
 
@@ -29,7 +29,7 @@ use crate::token::{EndpointPart, Token, TokenKind};
 /// USER_DATA key that the two endpoints of a server have in common.
 const SERVICE_ID: &str = "serviceid";
 
-/// See the module documentation. The wire locks it.
+/// See the module documentation. The transport locks it.
 pub struct Local {
     session: Session,
     declarer: Arc<Declarer>,
@@ -65,7 +65,7 @@ struct LocalNode {
 pub struct Attached {
     /// Its data with the hash of its key, for the matcher.
     pub matched: Arc<EndpointData>,
-    /// Whether the wire keeps samples of it for late joiners.
+    /// Whether the transport keeps samples of it for late joiners.
     pub keeps_samples: bool,
 }
 

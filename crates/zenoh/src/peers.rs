@@ -1,7 +1,7 @@
 //! Peers: maps liveliness tokens to participants, nodes and endpoints of the runtime.
 //!
 //! One session is one participant. A publisher or subscription is one endpoint. A service
-//! server or client is two, one for requests and one for replies. Sans-IO; the wire locks
+//! server or client is two, one for requests and one for replies. Sans-IO; the transport locks
 //! it. A token is dropped and counted if it is malformed, of another domain, or above a
 //! limit.
 //!
@@ -21,9 +21,9 @@ use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{EndpointQos, Liveliness};
 use pteros_rtps::time::{Duration, Instant};
 use pteros_runtime::limits::Limits;
+use pteros_runtime::transport::matcher::EndpointMatcher;
+use pteros_runtime::transport::{RtpsReach, TransportEvent};
 use pteros_runtime::user_data::user_data_value;
-use pteros_runtime::wire::matcher::EndpointMatcher;
-use pteros_runtime::wire::{RtpsReach, WireEvent};
 
 use crate::bridge_path::user_data_of_node;
 use crate::gid::Gid;
@@ -97,7 +97,7 @@ struct Known {
 }
 
 impl Peers {
-    /// No peers yet. `rtps`: which contexts RTPS reaches beside this wire.
+    /// No peers yet. `rtps`: which contexts RTPS reaches beside this transport.
     pub fn new(own: SessionId, domain: u32, limits: Limits, rtps: RtpsReach) -> Self {
         Self {
             own,
@@ -364,9 +364,9 @@ impl Peers {
     }
 
     /// Appends the discovery events since the last call.
-    pub fn take_discovery(&mut self, events: &mut Vec<WireEvent>) {
+    pub fn take_discovery(&mut self, events: &mut Vec<TransportEvent>) {
         while let Some(event) = self.matcher.poll_event() {
-            events.push(WireEvent::Discovery(with_own_liveliness(event)));
+            events.push(TransportEvent::Discovery(with_own_liveliness(event)));
         }
     }
 
@@ -374,12 +374,12 @@ impl Peers {
     ///
     /// Building a list costs the whole session. Call it once for many tokens, after
     /// [`Peers::take_discovery`].
-    pub fn take_node_lists(&mut self, events: &mut Vec<WireEvent>) {
+    pub fn take_node_lists(&mut self, events: &mut Vec<TransportEvent>) {
         for id in std::mem::take(&mut self.changed) {
             if let Some(session) = self.sessions.get(&id) {
                 let participant = id.prefix();
                 let nodes = node_list(participant, session);
-                events.push(WireEvent::Nodes { participant, nodes });
+                events.push(TransportEvent::Nodes { participant, nodes });
             }
         }
     }
@@ -627,7 +627,7 @@ mod tests {
         )
     }
 
-    fn events(peers: &mut Peers) -> Vec<WireEvent> {
+    fn events(peers: &mut Peers) -> Vec<TransportEvent> {
         let mut events = Vec::new();
         peers.take_discovery(&mut events);
         peers.take_node_lists(&mut events);
@@ -678,7 +678,7 @@ mod tests {
         let prefix = OTHER.parse::<SessionId>().unwrap().prefix();
         let writer = peers.remote(gid).unwrap().main;
         assert_eq!(writer.prefix, prefix);
-        let [discovery @ .., WireEvent::Nodes { participant, nodes }] = &found[..] else {
+        let [discovery @ .., TransportEvent::Nodes { participant, nodes }] = &found[..] else {
             panic!("{found:?}");
         };
         assert_eq!(discovery.len(), 2);
@@ -702,8 +702,8 @@ mod tests {
         assert!(matches!(
             events(&mut peers)[..],
             [
-                WireEvent::Discovery(ParticipantEvent::EndpointLost(_)),
-                WireEvent::Discovery(ParticipantEvent::ParticipantLost { .. })
+                TransportEvent::Discovery(ParticipantEvent::EndpointLost(_)),
+                TransportEvent::Discovery(ParticipantEvent::ParticipantLost { .. })
             ]
         ));
         assert_eq!(peers.remote(gid), None);
@@ -719,17 +719,17 @@ mod tests {
         let matched = events(&mut peers)
             .into_iter()
             .find_map(|event| match event {
-                WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => Some(remote),
+                TransportEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => Some(remote),
                 _ => None,
             });
-        // No assertions of manual liveliness exist on this wire.
+        // No assertions of manual liveliness exist on this transport.
         let qos = &matched.unwrap().qos;
         assert_eq!(qos.liveliness, Liveliness::Automatic);
         assert!(qos.lease_duration.is_infinite());
         peers.matcher_mut().add_local(&reader("RIHS01_cd"));
         assert!(events(&mut peers).iter().any(|event| matches!(
             event,
-            WireEvent::Discovery(ParticipantEvent::InconsistentTopic { .. })
+            TransportEvent::Discovery(ParticipantEvent::InconsistentTopic { .. })
         )));
     }
 
@@ -787,7 +787,7 @@ mod tests {
             peers.add(NOW, &publisher(OTHER, number));
             peers.take_discovery(&mut found);
         }
-        let is_list = |event: &&WireEvent| matches!(event, WireEvent::Nodes { .. });
+        let is_list = |event: &&TransportEvent| matches!(event, TransportEvent::Nodes { .. });
         assert_eq!(found.iter().filter(is_list).count(), 0);
         peers.take_node_lists(&mut found);
         assert_eq!(found.iter().filter(is_list).count(), 1);
@@ -844,7 +844,7 @@ mod tests {
         assert_eq!(peers.sessions.len(), 2, "there is room again");
     }
 
-    /// A context with both wires, its publisher's token, and peers whose contexts have
+    /// A context with both transports, its publisher's token, and peers whose contexts have
     /// RTPS.
     fn both() -> (Peers, GuidPrefix, String) {
         let own = SessionId::of_context(GuidPrefix([7; 12]));
@@ -878,10 +878,10 @@ mod tests {
             [gid]
         );
         assert!(!peers.is_on_rtps(gid));
-        let is_match = |event: &WireEvent| {
+        let is_match = |event: &TransportEvent| {
             matches!(
                 event,
-                WireEvent::Discovery(ParticipantEvent::Matched { .. })
+                TransportEvent::Discovery(ParticipantEvent::Matched { .. })
             )
         };
         assert_eq!(
@@ -912,10 +912,10 @@ mod tests {
         peers.note_rtps_participant(after(9_000), prefix, true);
         assert!(peers.is_on_rtps(gid) && peers.remote(gid).is_none());
         let ended = events(&mut peers);
-        let ends = |event: &&WireEvent| {
+        let ends = |event: &&TransportEvent| {
             matches!(
                 event,
-                WireEvent::Discovery(
+                TransportEvent::Discovery(
                     ParticipantEvent::Unmatched { .. }
                         | ParticipantEvent::EndpointLost(_)
                         | ParticipantEvent::ParticipantLost { .. }

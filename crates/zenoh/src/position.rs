@@ -1,4 +1,4 @@
-//! Loss detection on the Zenoh wire: the position of a reader in a writer's sequence
+//! Loss detection on the Zenoh transport: the position of a reader in a writer's sequence
 //! numbers. A gap is a loss. A forged number is dropped when lower numbers continue
 //! ([`LateSamples`]). It knows no reader and no clock.
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use pteros_msg::regular_file;
 use pteros_net::Descriptors;
 use pteros_runtime::config::ZenohSettings;
-use pteros_runtime::wire::RtpsReach;
+use pteros_runtime::transport::RtpsReach;
 use zenoh::{Config, Session, Wait};
 
 use crate::certificate_watch::{CertificateWatch, Looks, TlsFile};
@@ -197,7 +197,7 @@ pub fn connected_routers(settings: &ZenohSettings) -> Result<Vec<String>, String
     Ok(routers)
 }
 
-/// Which contexts RTPS reaches when only the Zenoh wire is set. Contexts of this host
+/// Which contexts RTPS reaches when only the Zenoh transport is set. Contexts of this host
 /// with the same settings use shared memory, except with certificates or access control:
 /// shared memory enforces neither.
 pub fn rtps_reach(settings: &ZenohSettings, domain_id: u32) -> RtpsReach {

@@ -1,7 +1,7 @@
 //! Session ids, and the GUID prefix that represents a session in the runtime.
 //!
 //! The id of a Pteros session consists of its context's GUID prefix and a mark of four
-//! bytes. So peers see the context under the same GUID on every wire. The prefix of
+//! bytes. So peers see the context under the same GUID on every transport. The prefix of
 //! another session is a hash of its id.
 
 use std::fmt;

@@ -1,17 +1,17 @@
 //! Suppressed sessions: sessions whose contexts RTPS reaches as well.
 //!
 //! The id of a Pteros session holds the GUID prefix of its context. So a peer with both
-//! wires recognizes the context. RTPS takes precedence, because it has shared memory and
+//! transports recognizes the context. RTPS takes precedence, because it has shared memory and
 //! acknowledgements. The session's tokens are kept here until RTPS loses the participant.
 //!
 //! A new session of Pteros is suppressed for a short time, because RTPS discovers at
-//! about the same time. So a pair does not switch wires after it has started to
+//! about the same time. So a pair does not switch transports after it has started to
 //! communicate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use pteros_rtps::time::{Duration, Instant};
-use pteros_runtime::wire::RtpsReach;
+use pteros_runtime::transport::RtpsReach;
 
 use crate::gid::Gid;
 use crate::session_id::SessionId;

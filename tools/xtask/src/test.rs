@@ -72,7 +72,7 @@ pub fn is_long(package: &str, name: &str) -> bool {
     LONG_TESTS.contains(&(package, name))
 }
 
-/// Cargo's selection for the quick run. The Zenoh wire takes minutes to build, and
+/// Cargo's selection for the quick run. The Zenoh transport takes minutes to build, and
 /// nothing else needs it.
 const QUICK: [&str; 6] = [
     "--workspace",

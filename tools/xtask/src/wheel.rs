@@ -4,7 +4,7 @@
 //! The native module and the command are built with the profile `dist`, for this
 //! machine's glibc or newer ones. With `--manylinux` zig links them for glibc 2.28, as
 //! `cargo xtask dist` does. With `--debug` the module alone is built, with the
-//! development profile, for tests. `--zenoh` adds the Zenoh wire. `crates/python/wheel.py` packs them with the Python
+//! development profile, for tests. `--zenoh` adds the Zenoh transport. `crates/python/wheel.py` packs them with the Python
 //! packages and finds the tag; it needs `python3` and nothing else.
 
 use std::fs;
@@ -34,7 +34,7 @@ pub struct Arguments {
     /// For glibc 2.28; needs zig
     #[arg(long, conflicts_with = "debug")]
     manylinux: bool,
-    /// With the Zenoh wire
+    /// With the Zenoh transport
     #[arg(long)]
     zenoh: bool,
     /// Where it goes; by default into target/wheel

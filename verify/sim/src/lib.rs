@@ -19,7 +19,7 @@ mod simulation;
 pub mod world;
 
 pub use network::link::Link;
-pub use network::wire::WireBus;
+pub use network::sample_transport::TransportBus;
 pub use simulation::Simulation;
 pub use simulation::process::Runner;
 pub use simulation::threads::{SimThread, ThreadBody};

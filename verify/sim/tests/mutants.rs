@@ -194,14 +194,26 @@ fn retransmissions_follow_the_receipts_of_a_reader_88018775_610000023_210007416(
 }
 
 /// Seeds that need fault points to fail:
+/// - The first words of discovery were forged (720004892, 740007353, 900007134).
 /// - A slow application kept the writers of a full reader waiting, which counted as their
 ///   silence in ordered access (740000915, 800010160).
 /// - Discovery replaced all writers of a publisher by another one, whose first sample came
 ///   after later ones (740002244).
 /// - A flow controller forgot a writer with output (700011351).
+/// - A writer kept an unregistered instance, whose end a matched attacker did not
+///   acknowledge (900004896).
 #[test]
-fn three_classes_of_open_seeds_keep_all_invariants() {
-    for seed in [740_000_915, 800_010_160, 740_002_244, 700_011_351] {
+fn five_classes_of_open_seeds_keep_all_invariants() {
+    for seed in [
+        720_004_892,
+        740_007_353,
+        900_007_134,
+        740_000_915,
+        800_010_160,
+        740_002_244,
+        700_011_351,
+        900_004_896,
+    ] {
         assert_sound(&Graphs, seed, &Options::default());
     }
 }

@@ -227,9 +227,26 @@ PTEROS_API pteros_subscription_t *pteros_subscription_new(
     const pteros_qos_t *qos, pteros_message_callback_t callback, void *user,
     pteros_free_user_t free_user);
 
+/* A condition on the fields of a message, in the language of DDS: "data > %0". */
+typedef struct pteros_content_filter {
+  const char *expression;
+  const char *const *parameters; /* texts of %0, %1 ... */
+  size_t parameter_count;
+} pteros_content_filter_t;
+
 /*
- * Ends it. A callback that runs in another thread ends first or later; its user data lives
- * until then.
+ * As pteros_subscription_new, of the messages that satisfy the filter, which is copied.
+ * Publishers do not send the others. PTEROS_INVALID_ARGUMENT, with the position, if the
+ * expression is wrong or names no field of the type.
+ */
+PTEROS_API pteros_subscription_t *pteros_subscription_new_filtered(
+    const pteros_node_t *node, const pteros_message_type_t *type, const char *topic,
+    const pteros_qos_t *qos, const pteros_content_filter_t *filter,
+    pteros_message_callback_t callback, void *user, pteros_free_user_t free_user);
+
+/*
+ * Ends it and its loans. A callback that runs in another thread ends first or later; its
+ * user data lives until then.
  */
 PTEROS_API void pteros_subscription_free(pteros_subscription_t *subscription);
 
@@ -241,6 +258,31 @@ PTEROS_API void pteros_subscription_free(pteros_subscription_t *subscription);
 PTEROS_API pteros_status_t pteros_subscription_take(const pteros_subscription_t *subscription,
                                                     void *message, pteros_message_info_t *info,
                                                     bool *taken);
+
+/*
+ * Takes the oldest message without a copy, to be read until pteros_subscription_return or
+ * the end of the subscription. `message` becomes NULL if there is none. A message of fixed
+ * size lies where it was received, in shared memory or in the cache. One with strings or
+ * sequences is read into a struct once. It must not be written: it may be shared with
+ * others. It keeps memory of its publisher, so 256 at most are lent. Does not block.
+ */
+PTEROS_API pteros_status_t pteros_subscription_borrow(const pteros_subscription_t *subscription,
+                                                      const void **message,
+                                                      pteros_message_info_t *info);
+
+/* Ends the loan of a borrowed message. PTEROS_INVALID_ARGUMENT for any other address. */
+PTEROS_API pteros_status_t pteros_subscription_return(const pteros_subscription_t *subscription,
+                                                      const void *message);
+
+/*
+ * Replaces the content filter; NULL ends it. Messages that wait stay. Does not block. After a
+ * failure the filter before stays; see pteros_subscription_new_filtered.
+ */
+PTEROS_API pteros_status_t pteros_subscription_set_content_filter(
+    const pteros_subscription_t *subscription, const pteros_content_filter_t *filter);
+
+/* Whether a content filter is set. */
+PTEROS_API bool pteros_subscription_is_cft_enabled(const pteros_subscription_t *subscription);
 
 /* The full name after remapping. */
 PTEROS_API const char *pteros_subscription_topic(const pteros_subscription_t *subscription);
@@ -607,6 +649,133 @@ PTEROS_API pteros_status_t pteros_client_goal_result(const pteros_client_goal_t 
 PTEROS_API pteros_status_t pteros_client_goal_cancel(const pteros_client_goal_t *goal,
                                                      int64_t timeout_ns);
 
+/* --- lifecycle node (managed node) --- */
+
+/* A node with the states of lifecycle_msgs, its services ~/change_state ... and its topic. */
+typedef struct pteros_lifecycle_node pteros_lifecycle_node_t;
+
+/* Numbers of lifecycle_msgs/msg/State. Those from 10 on last as long as a callback. */
+enum {
+  PTEROS_STATE_UNKNOWN = 0,
+  PTEROS_STATE_UNCONFIGURED = 1,
+  PTEROS_STATE_INACTIVE = 2,
+  PTEROS_STATE_ACTIVE = 3,
+  PTEROS_STATE_FINALIZED = 4,
+  PTEROS_STATE_CONFIGURING = 10,
+  PTEROS_STATE_CLEANING_UP = 11,
+  PTEROS_STATE_SHUTTING_DOWN = 12,
+  PTEROS_STATE_ACTIVATING = 13,
+  PTEROS_STATE_DEACTIVATING = 14,
+  PTEROS_STATE_ERROR_PROCESSING = 15
+};
+
+/* Numbers of lifecycle_msgs/msg/Transition. */
+enum {
+  PTEROS_TRANSITION_CONFIGURE = 1,
+  PTEROS_TRANSITION_CLEANUP = 2,
+  PTEROS_TRANSITION_ACTIVATE = 3,
+  PTEROS_TRANSITION_DEACTIVATE = 4,
+  PTEROS_TRANSITION_UNCONFIGURED_SHUTDOWN = 5,
+  PTEROS_TRANSITION_INACTIVE_SHUTDOWN = 6,
+  PTEROS_TRANSITION_ACTIVE_SHUTDOWN = 7,
+  PTEROS_CALLBACK_SUCCESS = 97,
+  PTEROS_CALLBACK_FAILURE = 98,
+  PTEROS_CALLBACK_ERROR = 99
+};
+
+/*
+ * Does the work of a transition: `entered` is one of PTEROS_STATE_CONFIGURING to
+ * PTEROS_STATE_ERROR_PROCESSING, `previous` the state before. Returns PTEROS_CALLBACK_...:
+ * after a failure the node goes back, after an error (any other number) it is called for
+ * PTEROS_STATE_ERROR_PROCESSING. Runs in the node's executor if a service asked for the
+ * transition, else on the thread that changes the state; never twice at a time.
+ */
+typedef int (*pteros_transition_callback_t)(uint8_t entered, uint8_t previous, void *user);
+
+/* Creates a node in state unconfigured. Without a callback every transition succeeds. */
+PTEROS_API pteros_lifecycle_node_t *pteros_lifecycle_node_new(
+    const pteros_context_t *context, const char *name, const char *node_namespace,
+    pteros_transition_callback_t callback, void *user, pteros_free_user_t free_user);
+
+/* Ends the program's hold, the callback and the services; see pteros_node_free. */
+PTEROS_API void pteros_lifecycle_node_free(pteros_lifecycle_node_t *node);
+
+/*
+ * The node below, for publishers, timers, executors and so on, which work in every state.
+ * It belongs to the lifecycle node and is valid while that is: do not free it.
+ */
+PTEROS_API const pteros_node_t *pteros_lifecycle_node_node(const pteros_lifecycle_node_t *node);
+
+/* The state now, one of PTEROS_STATE_... Does not block. */
+PTEROS_API uint8_t pteros_lifecycle_node_state(const pteros_lifecycle_node_t *node);
+
+/*
+ * Runs a transition with its callback, on this thread. `state` (may be NULL) becomes the
+ * state reached, also after a failure. PTEROS_REJECTED if the state has no such transition or
+ * another one is in progress; PTEROS_ERROR if the callback failed.
+ */
+PTEROS_API pteros_status_t pteros_lifecycle_node_change_state(
+    const pteros_lifecycle_node_t *node, uint8_t transition, uint8_t *state);
+
+/* As above, by label: "configure", "cleanup", "activate", "deactivate" or "shutdown". */
+PTEROS_API pteros_status_t pteros_lifecycle_node_change_state_by_label(
+    const pteros_lifecycle_node_t *node, const char *label, uint8_t *state);
+
+/* Called with a transition and the state that it enters. `label` is valid during the call. */
+typedef void (*pteros_transition_visitor_t)(uint8_t id, const char *label, uint8_t entered,
+                                            void *user);
+
+/* Visits the transitions that can be requested in the state now. */
+PTEROS_API pteros_status_t pteros_lifecycle_node_visit_transitions(
+    const pteros_lifecycle_node_t *node, pteros_transition_visitor_t visitor, void *user);
+
+/* --- transforms between coordinate frames (tf) --- */
+
+/* Receives /tf and /tf_static into a buffer, which the listeners of a context share. */
+typedef struct pteros_tf_listener pteros_tf_listener_t;
+
+/* Publishes transforms on /tf or /tf_static. */
+typedef struct pteros_tf_broadcaster pteros_tf_broadcaster_t;
+
+/* Turns and moves points of the child (source) frame into the parent (target) frame. */
+typedef struct pteros_transform {
+  int64_t time_ns;       /* ROS time */
+  double translation[3]; /* x, y, z; metres */
+  double rotation[4];    /* quaternion x, y, z, w */
+} pteros_transform_t;
+
+/* Creates a listener. It needs no executor. */
+PTEROS_API pteros_tf_listener_t *pteros_tf_listener_new(const pteros_node_t *node);
+
+/* Ends it. The buffer ends with the last listener. */
+PTEROS_API void pteros_tf_listener_free(pteros_tf_listener_t *listener);
+
+/*
+ * Looks up the transform from `source` to `target` at a time; 0 is the newest common time.
+ * Waits for it at most `timeout_ns` of ROS time, also in a callback: it drives the network
+ * itself. PTEROS_TIMEOUT if it did not come; with a timeout of 0, PTEROS_ERROR if it is not
+ * there. The text names the frames and the missing link. `transform` is written on success.
+ */
+PTEROS_API pteros_status_t pteros_tf_listener_lookup(const pteros_tf_listener_t *listener,
+                                                     const char *target, const char *source,
+                                                     int64_t time_ns, int64_t timeout_ns,
+                                                     pteros_transform_t *transform);
+
+/* Creates a broadcaster. A static one keeps its transforms for late joiners. */
+PTEROS_API pteros_tf_broadcaster_t *pteros_tf_broadcaster_new(const pteros_node_t *node,
+                                                              bool is_static);
+
+/* Ends it. */
+PTEROS_API void pteros_tf_broadcaster_free(pteros_tf_broadcaster_t *broadcaster);
+
+/*
+ * Publishes a transform from `child` to `parent`. PTEROS_INVALID_ARGUMENT for an empty frame
+ * name, equal frames, a number that is not finite or a quaternion that is not normalized.
+ */
+PTEROS_API pteros_status_t pteros_tf_broadcaster_send(const pteros_tf_broadcaster_t *broadcaster,
+                                                      const char *parent, const char *child,
+                                                      const pteros_transform_t *transform);
+
 /* --- executor: receives messages and runs callbacks --- */
 
 typedef struct pteros_executor pteros_executor_t;
@@ -630,7 +799,10 @@ PTEROS_API pteros_status_t pteros_executor_spin(const pteros_executor_t *executo
 PTEROS_API pteros_status_t pteros_executor_spin_for(const pteros_executor_t *executor,
                                                     int64_t duration_ns);
 
-/* Runs at most one callback and waits for it. `ran` (may be NULL): whether one ran. */
+/*
+ * Runs at most one callback and waits for it, until pteros_executor_cancel. `ran` (may be
+ * NULL): whether one ran.
+ */
 PTEROS_API pteros_status_t pteros_executor_spin_once(const pteros_executor_t *executor,
                                                      int64_t timeout_ns, bool *ran);
 
@@ -639,8 +811,9 @@ PTEROS_API pteros_status_t pteros_executor_spin_some(const pteros_executor_t *ex
                                                      size_t *ran);
 
 /*
- * Ends the current pteros_executor_spin or _spin_for, or else the next one, from any thread
- * and callback. The functions that return by themselves, _spin_once and _spin_some, go on.
+ * Ends the current pteros_executor_spin, _spin_for or _spin_once, or else the next one, from
+ * any thread and callback: it returns PTEROS_OK after the running callback. Does not block.
+ * pteros_executor_spin_some never waits, so it needs no end.
  */
 PTEROS_API pteros_status_t pteros_executor_cancel(const pteros_executor_t *executor);
 
@@ -648,7 +821,8 @@ PTEROS_API pteros_status_t pteros_executor_cancel(const pteros_executor_t *execu
  * The descriptor for another event loop (poll, epoll, libuv, GLib). It is readable when
  * pteros_executor_spin_some has work; timers are included. Poll it level-triggered, do not
  * read from it or close it. From then on only pteros_executor_spin_some runs callbacks. If
- * the system has no descriptor left, the executor ends, and its spin functions fail.
+ * the system has no descriptor left, the call fails and the executor stays as it was: spin
+ * it, or call again later.
  */
 PTEROS_API pteros_status_t pteros_executor_fd(const pteros_executor_t *executor, int *fd);
 

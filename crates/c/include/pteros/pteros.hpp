@@ -15,6 +15,8 @@
 #ifndef PTEROS_PTEROS_HPP_
 #define PTEROS_PTEROS_HPP_
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -40,6 +42,9 @@ class Error : public std::runtime_error {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
+/// The id of a goal, which its client chose.
+using GoalId = std::array<uint8_t, 16>;
+
 namespace detail {
 
 inline void check(int status) {
@@ -60,6 +65,12 @@ struct Deleter {
 
 template <typename T, void (*Free)(T *)>
 using Handle = std::unique_ptr<T, Deleter<T, Free>>;
+
+inline GoalId goal_id(const uint8_t *bytes) {
+  GoalId id;
+  std::copy(bytes, bytes + id.size(), id.begin());
+  return id;
+}
 
 /// A function object on the heap, as user data of C.
 template <typename F>
@@ -88,6 +99,18 @@ struct MessageTraits;
     using Request = S##_Request;                                           \
     using Response = S##_Response;                                         \
     static const pteros_service_type_t *type() { return &S##__type; }      \
+  };
+
+/// Declares an action and its three messages, by the name of the action, at global scope.
+#define PTEROS_CPP_ACTION(A)                                               \
+  PTEROS_CPP_MESSAGE(A##_Goal)                                             \
+  PTEROS_CPP_MESSAGE(A##_Result)                                           \
+  PTEROS_CPP_MESSAGE(A##_Feedback)                                         \
+  struct A {                                                               \
+    using Goal = A##_Goal;                                                 \
+    using Result = A##_Result;                                             \
+    using Feedback = A##_Feedback;                                         \
+    static const pteros_action_type_t *type() { return &A##__type; }       \
   };
 
 /// A message that owns its strings and sequences. Copies copy them.
@@ -227,6 +250,137 @@ class Client {
   detail::Handle<pteros_client_t, pteros_client_free> handle_;
 };
 
+/// What a server does with a requested goal.
+enum class GoalResponse {
+  Reject = PTEROS_GOAL_REJECT,
+  Accept = PTEROS_GOAL_ACCEPT,
+  AcceptAndDefer = PTEROS_GOAL_ACCEPT_AND_DEFER
+};
+
+/// A goal that a server has accepted, for any thread. One that ends without a result is
+/// aborted.
+template <typename A>
+class ServerGoal {
+ public:
+  /// Valid while this value is.
+  const typename A::Goal &goal() const {
+    return *static_cast<const typename A::Goal *>(
+        detail::check(pteros_goal_message(handle_.get())));
+  }
+  GoalId id() const {
+    uint8_t id[16];
+    detail::check(pteros_goal_id(handle_.get(), &id));
+    return detail::goal_id(id);
+  }
+  /// One of PTEROS_GOAL_STATUS_...
+  int status() const { return pteros_goal_status(handle_.get()); }
+  bool is_canceling() const { return pteros_goal_is_canceling(handle_.get()); }
+
+  /// Starts a deferred goal.
+  void execute() { detail::check(pteros_goal_execute(handle_.get())); }
+  void publish_feedback(const typename A::Feedback &feedback) {
+    detail::check(pteros_goal_publish_feedback(handle_.get(), &feedback));
+  }
+  void succeed(const typename A::Result &result) {
+    detail::check(pteros_goal_succeed(handle_.get(), &result));
+  }
+  void abort(const typename A::Result &result) {
+    detail::check(pteros_goal_abort(handle_.get(), &result));
+  }
+  void canceled(const typename A::Result &result) {
+    detail::check(pteros_goal_canceled(handle_.get(), &result));
+  }
+
+ private:
+  friend class Node;
+  explicit ServerGoal(pteros_goal_t *handle) : handle_(handle) {}
+  detail::Handle<pteros_goal_t, pteros_goal_free> handle_;
+};
+
+class ActionServer {
+  friend class Node;
+  explicit ActionServer(pteros_action_server_t *handle) : handle_(detail::check(handle)) {}
+  detail::Handle<pteros_action_server_t, pteros_action_server_free> handle_;
+};
+
+/// A goal that a server accepted. The server goes on with it when this value ends.
+template <typename A>
+class ClientGoal {
+ public:
+  /// How a goal ended.
+  struct Outcome {
+    /// One of PTEROS_GOAL_STATUS_...
+    int status;
+    Message<typename A::Result> result;
+  };
+
+  GoalId id() const {
+    uint8_t id[16];
+    detail::check(pteros_client_goal_id(handle_.get(), &id));
+    return detail::goal_id(id);
+  }
+  /// The last status that was received, one of PTEROS_GOAL_STATUS_...
+  int status() const { return pteros_client_goal_status(handle_.get()); }
+
+  /// Waits for the end; needs no executor. May be called again after PTEROS_TIMEOUT.
+  Outcome result(Nanoseconds timeout) {
+    int8_t status = 0;
+    Message<typename A::Result> result;
+    detail::check(
+        pteros_client_goal_result(handle_.get(), timeout.count(), &status, &*result));
+    return {status, std::move(result)};
+  }
+
+  /// Asks the server to cancel it. False if the server refuses.
+  bool cancel(Nanoseconds timeout) {
+    int status = pteros_client_goal_cancel(handle_.get(), timeout.count());
+    if (status == PTEROS_REJECTED) return false;
+    detail::check(status);
+    return true;
+  }
+
+ private:
+  template <typename>
+  friend class ActionClient;
+  explicit ClientGoal(pteros_client_goal_t *handle) : handle_(detail::check(handle)) {}
+  detail::Handle<pteros_client_goal_t, pteros_client_goal_free> handle_;
+};
+
+template <typename A>
+class ActionClient {
+ public:
+  bool wait_for_server(Nanoseconds timeout) {
+    int status = pteros_action_client_wait_for_server(handle_.get(), timeout.count());
+    if (status == PTEROS_TIMEOUT) return false;
+    detail::check(status);
+    return true;
+  }
+
+  /// Waits until a server accepts the goal. Throws with PTEROS_REJECTED if it refuses.
+  ClientGoal<A> send_goal(const typename A::Goal &goal, Nanoseconds timeout) {
+    return ClientGoal<A>(pteros_action_client_send_goal(handle_.get(), &goal, timeout.count(),
+                                                        nullptr, nullptr, nullptr));
+  }
+
+  /// As above; the executor calls `on_feedback(const Feedback &)` while the goal's value
+  /// lives.
+  template <typename F>
+  ClientGoal<A> send_goal(const typename A::Goal &goal, Nanoseconds timeout, F on_feedback) {
+    auto call = [](const void *feedback, void *user) noexcept {
+      (*static_cast<F *>(user))(*static_cast<const typename A::Feedback *>(feedback));
+    };
+    auto function = std::make_unique<F>(std::move(on_feedback));
+    return ClientGoal<A>(
+        pteros_action_client_send_goal(handle_.get(), &goal, timeout.count(), call,
+                                       function.release(), detail::free_function<F>));
+  }
+
+ private:
+  friend class Node;
+  explicit ActionClient(pteros_action_client_t *handle) : handle_(detail::check(handle)) {}
+  detail::Handle<pteros_action_client_t, pteros_action_client_free> handle_;
+};
+
 /// A node. Its functions throw Error.
 class Node {
  public:
@@ -288,6 +442,47 @@ class Node {
   template <typename S>
   Client<S> create_client(const std::string &name) {
     return Client<S>(pteros_client_new(get(), S::type(), name.c_str(), nullptr));
+  }
+
+  /// Calls `on_accepted(ServerGoal<A>)` for each goal; leave long work to a timer or a
+  /// thread. All goals and cancel requests are accepted.
+  template <typename A, typename F>
+  ActionServer create_action_server(const std::string &name, F on_accepted) {
+    return create_action_server<A>(
+        name, [](const typename A::Goal &) { return GoalResponse::Accept; },
+        [](const GoalId &) { return true; }, std::move(on_accepted));
+  }
+
+  /// As above. `on_goal(const Goal &)` returns a GoalResponse, `on_cancel(const GoalId &)`
+  /// whether the goal is to be cancelled.
+  template <typename A, typename OnGoal, typename OnCancel, typename OnAccepted>
+  ActionServer create_action_server(const std::string &name, OnGoal on_goal,
+                                    OnCancel on_cancel, OnAccepted on_accepted) {
+    struct Functions {
+      OnGoal on_goal;
+      OnCancel on_cancel;
+      OnAccepted on_accepted;
+    };
+    auto decide = [](const void *goal, void *user) noexcept {
+      auto &functions = *static_cast<Functions *>(user);
+      return static_cast<int>(functions.on_goal(*static_cast<const typename A::Goal *>(goal)));
+    };
+    auto cancel = [](const uint8_t *goal_id, void *user) noexcept -> bool {
+      return static_cast<Functions *>(user)->on_cancel(detail::goal_id(goal_id));
+    };
+    auto accept = [](pteros_goal_t *goal, void *user) noexcept {
+      static_cast<Functions *>(user)->on_accepted(ServerGoal<A>(goal));
+    };
+    std::unique_ptr<Functions> functions(
+        new Functions{std::move(on_goal), std::move(on_cancel), std::move(on_accepted)});
+    return ActionServer(pteros_action_server_new(get(), A::type(), name.c_str(), decide, cancel,
+                                                 accept, functions.release(),
+                                                 detail::free_function<Functions>));
+  }
+
+  template <typename A>
+  ActionClient<A> create_action_client(const std::string &name) {
+    return ActionClient<A>(pteros_action_client_new(get(), A::type(), name.c_str()));
   }
 
   /// Declares a parameter of the value's type: bool, any integer, any float or a string.

@@ -204,12 +204,34 @@ PTEROS_API int pteros_message_serialize(const pteros_message_type_t *type, const
 PTEROS_API int pteros_message_deserialize(const pteros_message_type_t *type, const uint8_t *data,
                                           size_t size, void *message);
 
+/*
+ * Gives a `T__Sequence` of the message type `size` messages with default values, in memory of
+ * malloc that belongs to it. What it contained is overwritten and not freed. Returns a
+ * pteros_status_t; after a failure the sequence is empty. `size` costs no lock per element.
+ */
+PTEROS_API int pteros_sequence_init(const pteros_message_type_t *type, void *sequence,
+                                    size_t size);
+
+/* Frees the messages of such a sequence and what they own, and empties it. */
+PTEROS_API void pteros_sequence_fini(const pteros_message_type_t *type, void *sequence);
+
 /* Replaces the content of an initialized string with a copy. False without memory. */
 PTEROS_API bool pteros_string_assign(rosidl_runtime_c__String *string, const char *value);
 
 /* As pteros_string_assign, of `size` bytes. */
 PTEROS_API bool pteros_string_assign_n(rosidl_runtime_c__String *string, const char *value,
                                        size_t size);
+
+/*
+ * As pteros_string_assign_n, of a wide string: `size` units of UTF-16. The memory that it
+ * gets is malloc's and belongs to the string. False without memory, with an error text.
+ */
+PTEROS_API bool pteros_u16string_assign_n(rosidl_runtime_c__U16String *string,
+                                          const uint_least16_t *value, size_t size);
+
+/* As above, of a text in UTF-8. False also if it is not UTF-8. */
+PTEROS_API bool pteros_u16string_assign_utf8(rosidl_runtime_c__U16String *string,
+                                             const char *value);
 
 #ifdef __cplusplus
 }
@@ -267,6 +289,62 @@ static inline void rosidl_runtime_c__String__Sequence__fini(
 #define ROSIDL_RUNTIME_C__STRING_FUNCTIONS_H_
 #endif
 
+#ifndef ROSIDL_RUNTIME_C__U16STRING_FUNCTIONS_H_
+/* Replaces the content with `size` units. False without memory. */
+static inline bool rosidl_runtime_c__U16String__assignn(rosidl_runtime_c__U16String *string,
+                                                        const uint_least16_t *value,
+                                                        size_t size) {
+  return pteros_u16string_assign_n(string, value, size);
+}
+
+/* As above, of units that end with a zero. */
+static inline bool rosidl_runtime_c__U16String__assign(rosidl_runtime_c__U16String *string,
+                                                       const uint_least16_t *value) {
+  size_t size = 0;
+  while (value != NULL && value[size] != 0) size++;
+  return value != NULL && pteros_u16string_assign_n(string, value, size);
+}
+
+/* Makes it an empty string. False without memory. */
+static inline bool rosidl_runtime_c__U16String__init(rosidl_runtime_c__U16String *string) {
+  string->data = NULL;
+  string->size = 0;
+  string->capacity = 0;
+  return pteros_u16string_assign_n(string, NULL, 0);
+}
+
+/* Frees its memory. */
+static inline void rosidl_runtime_c__U16String__fini(rosidl_runtime_c__U16String *string) {
+  free(string->data);
+  string->data = NULL;
+  string->size = 0;
+  string->capacity = 0;
+}
+
+/* Gives the sequence `size` empty strings. False without memory. */
+static inline bool rosidl_runtime_c__U16String__Sequence__init(
+    rosidl_runtime_c__U16String__Sequence *sequence, size_t size) {
+  sequence->data =
+      size > 0 ? (rosidl_runtime_c__U16String *)calloc(size, sizeof(rosidl_runtime_c__U16String))
+               : NULL;
+  sequence->size = sequence->data != NULL ? size : 0;
+  sequence->capacity = sequence->size;
+  return sequence->size == size;
+}
+
+/* Frees the strings and their memory. */
+static inline void rosidl_runtime_c__U16String__Sequence__fini(
+    rosidl_runtime_c__U16String__Sequence *sequence) {
+  for (size_t at = 0; at < sequence->size; at++)
+    rosidl_runtime_c__U16String__fini(&sequence->data[at]);
+  free(sequence->data);
+  sequence->data = NULL;
+  sequence->size = 0;
+  sequence->capacity = 0;
+}
+#define ROSIDL_RUNTIME_C__U16STRING_FUNCTIONS_H_
+#endif
+
 /* Declares the table and the functions of a generated message. */
 #define PTEROS_MESSAGE(T)                                                                 \
   PTEROS_EXTERN const pteros_message_type_t T##__type;                                    \
@@ -290,22 +368,10 @@ static inline void rosidl_runtime_c__String__Sequence__fini(
     free(message);                                                                        \
   }                                                                                       \
   static inline void T##__Sequence__fini(T##__Sequence *sequence) {                       \
-    for (size_t at = 0; at < sequence->size; at++) T##__fini(&sequence->data[at]);        \
-    free(sequence->data);                                                                 \
-    sequence->data = NULL;                                                                \
-    sequence->size = 0;                                                                   \
-    sequence->capacity = 0;                                                               \
+    pteros_sequence_fini(&T##__type, sequence);                                           \
   }                                                                                       \
   static inline bool T##__Sequence__init(T##__Sequence *sequence, size_t size) {          \
-    sequence->data = size > 0 ? (T *)calloc(size, sizeof(T)) : NULL;                      \
-    sequence->capacity = sequence->data != NULL ? size : 0;                               \
-    for (sequence->size = 0; sequence->size < sequence->capacity; sequence->size++) {     \
-      if (!T##__init(&sequence->data[sequence->size])) {                                  \
-        T##__Sequence__fini(sequence);                                                    \
-        return false;                                                                     \
-      }                                                                                   \
-    }                                                                                     \
-    return sequence->size == size;                                                        \
+    return pteros_sequence_init(&T##__type, sequence, size) == 0;                         \
   }
 
 #endif /* PTEROS_TYPES_H_ */

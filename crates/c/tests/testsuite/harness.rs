@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Packages that the programs use.
-const PACKAGES: [&str; 5] = [
+const PACKAGES: [&str; 6] = [
     "std_msgs",
     "std_srvs",
     "example_interfaces",
     "geometry_msgs",
+    "rosgraph_msgs",
     "test_msgs",
 ];
 

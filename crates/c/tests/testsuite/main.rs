@@ -6,6 +6,7 @@
     reason = "programs of C are other processes, with deadlines of real time"
 )]
 
+mod behaviour;
 mod harness;
 mod languages;
 mod programs;

@@ -28,6 +28,26 @@ fn goals_succeed_are_rejected_and_cancelled_from_c() {
 }
 
 #[test]
+fn executors_of_c_are_cancelled_and_survive_a_lack_of_descriptors() {
+    passes(c_compilers(), "tests/programs/executors.c", 181);
+}
+
+#[test]
+fn messages_are_borrowed_bounded_and_filtered_from_c() {
+    passes(c_compilers(), "tests/programs/messages.c", 182);
+}
+
+#[test]
+fn lifecycle_nodes_and_transforms_work_from_c() {
+    passes(c_compilers(), "tests/programs/lifecycle.c", 183);
+}
+
+#[test]
+fn actions_of_cpp_are_raii_and_callbacks_are_lambdas() {
+    passes(cpp_compilers(), "examples/fibonacci.cpp", 184);
+}
+
+#[test]
 fn handles_of_cpp_are_raii_and_callbacks_are_lambdas() {
     passes(cpp_compilers(), "examples/adder.cpp", 177);
 }

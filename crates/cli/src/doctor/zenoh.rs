@@ -3,7 +3,7 @@
 
 use super::finding::Finding;
 use crate::session::Session;
-use pteros::wire::RtpsReach;
+use pteros::transport::RtpsReach;
 
 /// Whether the session's nodes use the network by Zenoh alone. Nothing of RTPS matters
 /// then beyond this host.
@@ -12,8 +12,8 @@ pub fn is_alone(session: &Session) -> bool {
 }
 
 fn has_zenoh(session: &Session) -> bool {
-    let counters = session.context.wire_counters();
-    counters.iter().any(|(wire, ..)| wire == "zenoh")
+    let counters = session.context.transport_counters();
+    counters.iter().any(|(transport, ..)| transport == "zenoh")
 }
 
 /// Checks the routers, if the session uses Zenoh.

@@ -7,8 +7,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use pteros::log::escape_line;
 use pteros::parameter::ParameterType;
-use regex_automata::nfa::thompson::pikevm::PikeVM;
-use regex_automata::{Anchored, Input};
+use pteros_pattern::{Extent, Pattern};
 use serde_json::{Map, Value, json};
 
 /// Arguments of `param list`.
@@ -39,10 +38,7 @@ impl List {
             let mut names = client.list(&prefixes, 0, timeout)?;
             names.sort_unstable();
             if let Some(filter) = &filter {
-                names.retain(|name| {
-                    let input = Input::new(name).anchored(Anchored::Yes);
-                    filter.is_match(&mut filter.create_cache(), input)
-                });
+                names.retain(|name| filter.is_match(name));
             }
             let types = match self.param_type {
                 true if !names.is_empty() => {
@@ -104,8 +100,23 @@ impl List {
     }
 }
 
-fn expression(text: &str) -> Result<PikeVM> {
-    PikeVM::new(text).map_err(|error| {
-        anyhow!("--filter {text:?} is not a regular expression: {error}; for example 'joint_.*'")
+fn expression(text: &str) -> Result<Pattern> {
+    Pattern::new(text, Extent::Start).map_err(|reason| {
+        anyhow!("--filter {text:?} is not a regular expression: {reason}; for example 'joint_.*'")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_matches_the_start_and_has_a_limit() {
+        let filter = expression("joint_.*|use").unwrap();
+        assert!(filter.is_match("use_sim_time") && !filter.is_match("my_joint_1"));
+        for (wrong, reason) in [("a(", "unclosed group"), ("(a{1000}){1000}", "more than")] {
+            let error = expression(wrong).unwrap_err().to_string();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
 }

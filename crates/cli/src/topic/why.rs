@@ -74,10 +74,10 @@ impl Why {
     }
 }
 
-/// An endpoint that a wire of this context cannot carry.
+/// An endpoint that a transport of this context cannot carry.
 struct NotCarried {
     endpoint: EndpointInfo,
-    wire: String,
+    transport: String,
     reason: &'static str,
 }
 
@@ -85,10 +85,10 @@ fn not_carried(graph: &Graph, name: &str) -> Vec<NotCarried> {
     let all = graph.publishers(name).into_iter();
     let all = all.chain(graph.subscriptions(name));
     let found = all.flat_map(|endpoint| {
-        let wires = graph.wires_without(&endpoint).into_iter();
-        wires.map(move |(wire, reason)| NotCarried {
+        let transports = graph.transports_without(&endpoint).into_iter();
+        transports.map(move |(transport, reason)| NotCarried {
             endpoint: endpoint.clone(),
-            wire,
+            transport,
             reason,
         })
     });
@@ -104,11 +104,13 @@ impl NotCarried {
     }
 
     fn line(&self) -> String {
-        let Self { wire, reason, .. } = self;
+        let Self {
+            transport, reason, ..
+        } = self;
         let (node, kind) = (node_path(&self.endpoint), self.kind());
         let node = escape_line(&node);
         format!(
-            "  {node}: {wire} does not carry its {kind}: {reason}; hosts that only {wire} joins do not see it\n"
+            "  {node}: {transport} does not carry its {kind}: {reason}; hosts that only {transport} joins do not see it\n"
         )
     }
 
@@ -116,7 +118,7 @@ impl NotCarried {
         json!({
             "endpoint": endpoint_json(&self.endpoint),
             "kind": self.kind(),
-            "wire": self.wire,
+            "wire": self.transport,
             "reason": self.reason,
         })
     }

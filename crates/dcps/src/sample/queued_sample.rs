@@ -28,8 +28,8 @@ pub enum DeliveryPath {
     Network,
     /// To or from nodes of rmw_zenoh_cpp.
     Zenoh,
-    /// By another wire than RTPS.
-    OtherWire,
+    /// By another transport than RTPS.
+    OtherTransport,
 }
 
 impl DeliveryPath {
@@ -41,7 +41,7 @@ impl DeliveryPath {
             Self::SharedMemory => "shared memory",
             Self::Network => "UDP",
             Self::Zenoh => "zenoh",
-            Self::OtherWire => "another wire",
+            Self::OtherTransport => "another transport",
         }
     }
 }
@@ -53,7 +53,7 @@ impl From<Carrier> for DeliveryPath {
             Carrier::Datagrams => Self::Network,
             Carrier::SharedMemory => Self::SharedMemory,
             Carrier::Zenoh => Self::Zenoh,
-            Carrier::OtherWire => Self::OtherWire,
+            Carrier::OtherTransport => Self::OtherTransport,
         }
     }
 }

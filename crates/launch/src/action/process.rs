@@ -1,10 +1,9 @@
 //! Process actions: `executable`, and the attributes that it shares with `node`.
 
-use std::error::Error as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use regex_automata::nfa::thompson::{Config, pikevm::PikeVM};
+use pteros_pattern::{Extent, Pattern};
 
 use super::Builder;
 use crate::document::Element;
@@ -331,25 +330,14 @@ fn output(text: &str) -> Result<ProcessOutput, String> {
     })
 }
 
-/// The largest compiled `launch-prefix-filter`, in bytes.
-const FILTER_BYTES_MAX: usize = 1 << 20;
-
 /// Whether a regular expression matches the start of a name, as Python's `re.match`.
 fn matches_start(filter: &str, name: &str) -> Result<bool, String> {
-    let limit = Config::new().nfa_size_limit(Some(FILTER_BYTES_MAX));
-    let expression = PikeVM::builder()
-        .thompson(limit)
-        .build(&format!("^(?:{filter})"));
-    let expression = expression.map_err(|error| {
-        let whole = error.source().map(ToString::to_string);
-        let whole = whole.unwrap_or_else(|| error.to_string());
-        let reason = whole.lines().last().unwrap_or_default();
-        let reason = reason.trim_start_matches("error: ");
+    let pattern = Pattern::new(filter, Extent::Start).map_err(|reason| {
         format!(
-            "launch-prefix-filter {filter:?} cannot be used: {reason}; write a regular expression without look-around and back-references, whose compiled form fits into {FILTER_BYTES_MAX} bytes"
+            "launch-prefix-filter {filter:?} cannot be used: {reason}; write a regular expression without look-around and back-references"
         )
     })?;
-    Ok(expression.is_match(&mut expression.create_cache(), name))
+    Ok(pattern.is_match(name))
 }
 
 /// The last component of a path.
@@ -397,7 +385,7 @@ mod tests {
             ("(?!rviz)", "look-ahead and look-behind, is not supported"),
             (r"(a)\1", "backreferences are not supported"),
             ("(", "unclosed group"),
-            ("(a{1000}){1000}", "exceeded limit"),
+            ("(a{1000}){1000}", "more than 1048576 bytes"),
         ] {
             let error = matches_start(filter, "rviz2").unwrap_err();
             assert!(error.contains(reason), "{error}");

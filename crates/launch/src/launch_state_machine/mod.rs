@@ -9,6 +9,7 @@
 //! to SIGKILL. When all processes have ended, orphaned descendants are ended within
 //! [`ORPHAN_TERM_TIMEOUT`] and [`ORPHAN_KILL_TIMEOUT`].
 
+mod escalation;
 mod respawn;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::plan::{ComponentLoad, LaunchTimer, LogLevel, PlanStep, ProcessSpec, TimerClock};
+pub use escalation::{StopSignal, StopTimeouts};
 pub use respawn::RespawnBackoff;
 
 /// How long orphans have to end after SIGTERM.
@@ -26,28 +28,6 @@ pub const ORPHAN_TERM_TIMEOUT: Duration = Duration::from_secs(2);
 pub const ORPHAN_KILL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Period between two counts of the orphans.
 const ORPHAN_POLL_PERIOD: Duration = Duration::from_millis(50);
-
-/// A signal that ends a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopSignal {
-    /// SIGINT, as Ctrl-C.
-    Interrupt,
-    /// SIGTERM.
-    Terminate,
-    /// SIGKILL.
-    Kill,
-}
-
-impl StopSignal {
-    /// The signal's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Interrupt => "SIGINT",
-            Self::Terminate => "SIGTERM",
-            Self::Kill => "SIGKILL",
-        }
-    }
-}
 
 /// An action for the supervisor to execute.
 #[derive(Clone, Debug, PartialEq)]
@@ -550,29 +530,28 @@ impl LaunchStateMachine {
 
     fn signal(&mut self, now: Duration, task: usize, stop: StopSignal) {
         let one = &mut self.tasks[task];
-        let pid = match one.state {
-            TaskState::Running { pid, .. } => pid,
-            _ => return,
-        };
-        let timeout = match stop {
-            StopSignal::Interrupt => one.process.sigterm_timeout,
-            StopSignal::Terminate => one.process.sigkill_timeout,
-            StopSignal::Kill => Duration::MAX,
-        };
-        let is_late = one.stop.is_some();
-        one.stop = Some((stop, now.saturating_add(timeout)));
-        let name = stop.name();
-        if is_late {
-            let level = LogLevel::Error;
-            let text = format!("process[pid {pid}] has not ended; sending signal '{name}'");
-            self.log(level, Some(task), text);
-        } else {
-            self.log(
-                LogLevel::Debug,
-                Some(task),
-                format!("sending signal '{name}'"),
-            );
+        if !matches!(one.state, TaskState::Running { .. }) {
+            return;
         }
+        let timeouts = StopTimeouts {
+            sigterm: one.process.sigterm_timeout,
+            sigkill: one.process.sigkill_timeout,
+        };
+        let timeout = timeouts.after(stop);
+        let before = one.stop.replace((stop, now.saturating_add(timeout)));
+        let escalated = before.map(|(_, due)| due <= now);
+        let (level, text) = match escalated {
+            Some(true) => (LogLevel::Error, timeouts.text(&one.process.name, stop)),
+            _ => (
+                LogLevel::Info,
+                format!(
+                    "sending signal '{}' to process[{}]",
+                    stop.name(),
+                    one.process.name
+                ),
+            ),
+        };
+        self.log(level, Some(task), text);
         self.commands
             .push_back(LaunchCommand::Signal { task, stop });
     }
@@ -599,11 +578,10 @@ impl LaunchStateMachine {
                     one.restarts += 1;
                     self.commands.push_back(LaunchCommand::Start { task });
                 }
-                (TaskState::Running { .. }, Some((StopSignal::Interrupt, due))) if due <= now => {
-                    self.signal(now, task, StopSignal::Terminate);
-                }
-                (TaskState::Running { .. }, Some((StopSignal::Terminate, due))) if due <= now => {
-                    self.signal(now, task, StopSignal::Kill);
+                (TaskState::Running { .. }, Some((stop, due))) if due <= now => {
+                    if let Some(stop) = stop.next() {
+                        self.signal(now, task, stop);
+                    }
                 }
                 _ => {}
             }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 
-use super::orphan_cleanup::{LAUNCH_ID_VARIABLE, signal_of};
+use super::orphan_cleanup::signal_of;
 use crate::launch_state_machine::{ProcessExit, StopSignal};
 use crate::plan::ProcessSpec;
 
@@ -32,12 +32,12 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts a process in its own process group. The environment gets the launch
-    /// ids.
+    /// Starts a process in its own process group. The environment gets the mark of the
+    /// launch.
     ///
     /// # Errors
     /// Those of the operating system.
-    pub fn start(process: &ProcessSpec, launch_ids: &str) -> io::Result<Self> {
+    pub fn start(process: &ProcessSpec, mark: (&str, String)) -> io::Result<Self> {
         let (program, arguments) = process
             .command
             .split_first()
@@ -47,7 +47,7 @@ impl Child {
             .args(arguments)
             .env_clear()
             .envs(&process.environment)
-            .env(LAUNCH_ID_VARIABLE, launch_ids)
+            .env(mark.0, mark.1)
             .stdin(Stdio::null())
             .process_group(0);
         if let Some(folder) = &process.working_folder {

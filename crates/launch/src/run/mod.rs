@@ -7,14 +7,19 @@
 
 mod child;
 mod files;
+mod launch_guard;
 mod launch_node;
 pub(crate) mod log_folder;
 mod orphan_cleanup;
+mod output_lines;
+mod process_groups;
 mod screen;
 mod supervisor;
 mod watchdog;
 
+pub use launch_guard::LaunchGuard;
 pub use log_folder::LogFolder;
+pub use output_lines::OutputLines;
 pub use screen::{Screen, ScreenOptions};
 pub use supervisor::{LaunchOutcome, RunError, RunOptions, Supervisor};
 pub use watchdog::{WATCHDOG_ARGUMENT, run_watchdog};

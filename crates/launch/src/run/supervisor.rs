@@ -8,17 +8,20 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use pteros_net::{Events, Poller, ReceivedSignal, shutdown_signal};
 
 use super::child::{Child, Stream};
 use super::files::LogFiles;
+use super::launch_guard::LaunchGuard;
 use super::launch_node::{self, LaunchNode, LaunchNodeEvent};
 use super::log_folder::LogFolder;
-use super::orphan_cleanup::{self, LAUNCH_ID_VARIABLE};
+use super::orphan_cleanup::LAUNCH_ID_VARIABLE;
+use super::output_lines::OutputLines;
 use super::screen::Screen;
-use super::watchdog::Watchdog;
+use super::watchdog::WATCHDOG_ARGUMENT;
 use crate::launch_state_machine::{LaunchCommand, LaunchStateMachine, StopSignal};
 use crate::plan::{LaunchPlan, LogLevel, NodeKind};
 
@@ -65,8 +68,6 @@ fn system_error(what: &'static str) -> impl Fn(io::Error) -> RunError {
     move |error| RunError::System(what, error)
 }
 
-/// Largest line. A longer one is written in pieces.
-const LINE_BYTES_MAX: usize = 64 << 10;
 /// Bytes read from one stream before other events are served.
 const READ_BYTES: usize = 64 << 10;
 /// Largest pipe capacity (`fs.pipe-max-size`). More bytes than that come from a
@@ -87,8 +88,8 @@ const OPEN_OUTPUTS_MAX: usize = 64;
 struct RunningProcess {
     task: usize,
     child: Child,
-    /// Partial lines of both streams.
-    lines: [Vec<u8>; 2],
+    /// Lines of both streams.
+    lines: [OutputLines; 2],
     has_ended: bool,
 }
 
@@ -102,8 +103,7 @@ pub struct Supervisor {
     running: BTreeMap<u64, RunningProcess>,
     start_count: u64,
     start_time: Instant,
-    launch_id: String,
-    launch_ids: String,
+    guard: LaunchGuard,
     orphan_count: usize,
     is_over: bool,
     launch_node: Option<LaunchNode>,
@@ -135,11 +135,6 @@ impl Supervisor {
         // id.
         let name = options.log_folder.path().file_name().unwrap_or_default();
         let launch_id = name.to_string_lossy().replace(':', "_");
-        let outer = std::env::var(LAUNCH_ID_VARIABLE).ok();
-        let launch_ids = match outer.filter(|launch_ids| !launch_ids.is_empty()) {
-            Some(outer) => format!("{outer}:{launch_id}"),
-            None => launch_id.clone(),
-        };
         Ok(Self {
             machine: LaunchStateMachine::new(plan.steps.clone()),
             options,
@@ -148,8 +143,7 @@ impl Supervisor {
             running: BTreeMap::new(),
             start_count: 0,
             start_time: Instant::now(),
-            launch_id,
-            launch_ids,
+            guard: LaunchGuard::new(&launch_id),
             orphan_count: 0,
             is_over: false,
             launch_node: None,
@@ -164,11 +158,12 @@ impl Supervisor {
     /// # Errors
     /// See [`RunError`]. The watchdog then ends the running processes.
     pub fn run(mut self) -> Result<LaunchOutcome, RunError> {
-        let program = self.options.watchdog.clone();
-        let watchdog = program.map(|program| Watchdog::start(&program, &self.launch_id));
-        let mut watchdog = watchdog
-            .transpose()
-            .map_err(system_error("start the watchdog"))?;
+        if let Some(program) = &self.options.watchdog {
+            let mut watchdog = Command::new(program);
+            watchdog.args([WATCHDOG_ARGUMENT, self.guard.launch_id()]);
+            let started = self.guard.start_watchdog(watchdog);
+            started.map_err(system_error("start the watchdog"))?;
+        }
         let mut events = Events::default();
         let folder = self.options.log_folder.path().display().to_string();
         self.log(
@@ -217,9 +212,7 @@ impl Supervisor {
                 self.poll_launch_node();
             }
         }
-        if let Some(watchdog) = &mut watchdog {
-            watchdog.finish();
-        }
+        self.guard.finish();
         Ok(LaunchOutcome {
             is_failed: self.machine.is_failed(),
             orphans: self.orphan_count,
@@ -244,7 +237,7 @@ impl Supervisor {
                 }
                 LaunchCommand::Log { level, task, text } => self.log(level, task, &text),
                 LaunchCommand::CleanUpOrphans { stop } => {
-                    self.orphan_count = orphan_cleanup::signal_orphans(&self.launch_id, stop);
+                    self.orphan_count = self.guard.signal(stop);
                     self.machine.handle_orphans_counted(self.orphan_count);
                 }
                 LaunchCommand::Finish => {
@@ -369,7 +362,9 @@ impl Supervisor {
                 io::Error::new(error.kind(), format!("write {}: {error}", path.display()))
             })
         });
-        let started = written.and_then(|()| Child::start(process, &self.launch_ids));
+        let outer = std::env::var(LAUNCH_ID_VARIABLE).ok();
+        let mark = self.guard.mark(outer.as_deref());
+        let started = written.and_then(|()| Child::start(process, mark));
         self.start_count += 1;
         let number = self.start_count;
         let started = started.and_then(|child| {
@@ -382,11 +377,12 @@ impl Supervisor {
         let program = process.command.first().cloned().unwrap_or_default();
         match started {
             Ok(child) => {
+                self.guard.add_leader(child.pid());
                 self.machine.handle_started(now, task, child.pid());
                 let running = RunningProcess {
                     task,
                     child,
-                    lines: [Vec::new(), Vec::new()],
+                    lines: Default::default(),
                     has_ended: false,
                 };
                 self.running.insert(number, running);
@@ -448,22 +444,16 @@ impl Supervisor {
         let running = self.running.get_mut(&number)?;
         let task = running.task;
         let read = running.child.read(stream, &mut buffer);
-        let count = read.unwrap_or(0);
-        let pending = &mut running.lines[stream as usize];
-        pending.extend_from_slice(buffer.get(..count).unwrap_or(&[]));
-        let is_over = read.is_none();
-        let mut pending = std::mem::take(pending);
-        let mut start = 0;
-        while let Some(length) = next_line(pending.get(start..).unwrap_or(&[]), is_over) {
-            let line = pending.get(start..start + length).unwrap_or(&[]);
-            let line = line.strip_suffix(b"\n").unwrap_or(line);
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // Lines are written while the process is not borrowed.
+        let mut lines = std::mem::take(&mut running.lines[stream as usize]);
+        lines.push(&buffer[..read.unwrap_or(0)], |line| {
             self.write_line(task, stream, line);
-            start += length;
-        }
-        pending.drain(..start);
+        });
         if let Some(running) = self.running.get_mut(&number) {
-            running.lines[stream as usize] = pending;
+            running.lines[stream as usize] = lines;
+        }
+        if read.is_none() {
+            self.flush_partial_line(number, stream);
         }
         read
     }
@@ -496,6 +486,7 @@ impl Supervisor {
             return Ok(());
         };
         running.has_ended = true;
+        self.guard.remove_leader(running.child.pid());
         let removed = self.poller.remove(running.child.descriptor());
         removed.map_err(system_error("wait for processes"))?;
         self.drain_output(number);
@@ -549,8 +540,7 @@ impl Supervisor {
             return;
         };
         let task = running.task;
-        let rest = std::mem::take(&mut running.lines[stream as usize]);
-        if !rest.is_empty() {
+        if let Some(rest) = running.lines[stream as usize].take_rest() {
             self.write_line(task, stream, &rest);
         }
     }
@@ -575,17 +565,4 @@ fn managed_nodes(plan: &LaunchPlan) -> Vec<(String, Vec<String>)> {
         Some((name, node.depends_on.clone()))
     });
     nodes.collect()
-}
-
-/// Length of the first line with its line break.
-fn next_line(bytes: &[u8], is_over: bool) -> Option<usize> {
-    if let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-        return Some((end + 1).min(LINE_BYTES_MAX));
-    }
-    match bytes.len() {
-        0 => None,
-        length if length >= LINE_BYTES_MAX => Some(LINE_BYTES_MAX),
-        length if is_over => Some(length),
-        _ => None,
-    }
 }

@@ -56,6 +56,11 @@ pub enum DecodeError {
         /// Offset of the end of the structure that lacks them.
         offset: usize,
     },
+    /// The receiver has no memory for the value.
+    NoMemory {
+        /// Bytes of the payload.
+        len: usize,
+    },
 }
 
 crate::debug_as_display!(DecodeError);
@@ -98,6 +103,7 @@ impl fmt::Display for DecodeError {
                 "members missing up to offset {offset} would take more than {} bytes",
                 super::limits::MISSING_BYTES_MAX
             ),
+            Self::NoMemory { len } => write!(f, "no memory for a payload of {len} bytes"),
         }
     }
 }

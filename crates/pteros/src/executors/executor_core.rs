@@ -30,8 +30,8 @@ pub struct ExecutorHandle {
 }
 
 impl ExecutorHandle {
-    /// Ends the current spin, or else the next one, after the running callbacks.
-    /// Returns at once.
+    /// Ends the current spin, or else the next one, after the running callbacks: also
+    /// the wait of `spin_once`. Returns at once.
     pub fn cancel(&self) {
         self.core.cancel();
     }

@@ -24,7 +24,7 @@ pub use isolated::IsolatedExecutor;
 pub use multi_threaded::MultiThreadedExecutor;
 pub use panic_policy::PanicPolicy;
 pub(crate) use panic_policy::panic_message;
-pub use polled::PolledExecutor;
+pub use polled::{NoDescriptor, PolledExecutor};
 pub use single_threaded::SingleThreadedExecutor;
 pub use spin::{spin, spin_until_future_complete};
 pub use static_executor::{

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use pteros_runtime::external_event_loop::ExternalEventLoop;
+use thiserror::Error;
 
 use super::SingleThreadedExecutor;
 
@@ -46,10 +47,23 @@ impl PolledExecutor {
     /// [`PolledExecutor::spin_some`] runs the callbacks that waited.
     ///
     /// # Errors
-    /// That of the operating system, in practice "too many open files".
+    /// That of the operating system, in practice "too many open files". The executor
+    /// ends; [`PolledExecutor::try_new`] returns it.
     pub fn new(executor: SingleThreadedExecutor) -> io::Result<Self> {
+        Self::try_new(executor).map_err(|refused| refused.source)
+    }
+
+    /// As [`PolledExecutor::new`], but an executor without a descriptor can be spun, or
+    /// wrapped later.
+    ///
+    /// # Errors
+    /// As [`PolledExecutor::new`], with the executor.
+    pub fn try_new(executor: SingleThreadedExecutor) -> Result<Self, NoDescriptor> {
         let (core, executor_queue) = executor.core_and_queue();
-        let event_loop = core.external_event_loop(&executor_queue.ready)?;
+        let event_loop = match core.external_event_loop(&executor_queue.ready) {
+            Ok(event_loop) => event_loop,
+            Err(source) => return Err(NoDescriptor { source, executor }),
+        };
         let polled = Self {
             executor,
             event_loop,
@@ -86,6 +100,21 @@ impl PolledExecutor {
         self.executor
     }
 }
+
+/// An executor for which the system has no descriptor.
+#[derive(Error)]
+#[error(
+    "no descriptor for the executor: {source}; close files, or raise the limit (`ulimit -n`), and \
+     try again"
+)]
+pub struct NoDescriptor {
+    /// Why there is none.
+    pub source: io::Error,
+    /// The executor, as it was.
+    pub executor: SingleThreadedExecutor,
+}
+
+pteros_msg::debug_as_display!(NoDescriptor);
 
 struct RearmOnDrop<'p>(&'p PolledExecutor);
 

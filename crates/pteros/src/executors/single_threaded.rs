@@ -125,8 +125,10 @@ impl SingleThreadedExecutor {
 
     /// Runs at most one callback and waits for it at most `timeout`; zero does not
     /// wait. Returns whether one ran. After a timer, any other ready task runs
-    /// first, so that timers that are always due do not starve the rest.
+    /// first, so that timers that are always due do not starve the rest. The wait
+    /// ends when the executor is [cancelled](ExecutorHandle::cancel).
     pub fn spin_once(&self, timeout: Duration) -> bool {
+        let _spin_guard = self.core.begin_spin();
         let (core, executor_queue) = (self.core.context.core(), &self.core.executor_queue);
         let mut until = None;
         if self.timer_was_last.take() {
@@ -145,7 +147,7 @@ impl SingleThreadedExecutor {
             }
             let now = core.platform.now();
             let until = *until.get_or_insert_with(|| now.after(timeout.into()));
-            if now >= until || core.is_shut_down() {
+            if now >= until || self.core.should_end() {
                 core.hand_over(&executor_queue.ready);
                 return false;
             }

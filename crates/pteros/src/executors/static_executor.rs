@@ -175,8 +175,8 @@ pub struct StaticExecutorHandle {
 }
 
 impl StaticExecutorHandle {
-    /// Ends the current spin, or else the next one, after the current round.
-    /// Returns at once.
+    /// Ends the current spin, or else the next one, after the current round: also the
+    /// wait of `spin_once`. Returns at once.
     pub fn cancel(&self) {
         self.control.cancelled.store(true, Ordering::Release);
         self.executor_queue.ready.interrupt();
@@ -385,6 +385,16 @@ impl StaticExecutor {
         let until = now.after(timeout.into());
         self.set.recheck_ready();
         self.wait_for_ready(now);
+        let is_triggered = self.wait_for_trigger(until);
+        if is_triggered {
+            self.run_round();
+            self.flush_outputs();
+        }
+        self.end();
+        is_triggered
+    }
+
+    fn wait_for_trigger(&mut self, until: Instant) -> bool {
         while !self.is_triggered(true) {
             let over = self.context.core().platform.now() >= until;
             if over || !self.should_continue() {
@@ -392,8 +402,6 @@ impl StaticExecutor {
             }
             self.wait_for_ready(until);
         }
-        self.run_round();
-        self.flush_outputs();
         true
     }
 

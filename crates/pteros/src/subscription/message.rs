@@ -203,7 +203,7 @@ pub(crate) fn typed_decoder<T: MessageTypeSupport>(support: &T::Support) -> Body
             // Routes are created by type, so this is a bug here, not in user code.
             Err(_) => unreachable!("a shared sample of another type reached a typed subscription"),
         },
-        SampleBody::Serialized(bytes) => T::from_type_payload(&support, &bytes).map(Decoded::Owned),
+        SampleBody::Serialized(bytes) => T::from_type_bytes(&support, bytes).map(Decoded::Owned),
     })
 }
 

@@ -336,6 +336,29 @@ fn a_timer_created_on_another_thread_wakes_the_sleeping_leader() {
     assert!(!handle.is_spinning());
 }
 
+/// `cancel` before or during the wait: the next or the current one returns, once.
+#[test]
+fn cancel_ends_the_wait_of_spin_once() {
+    let context = context();
+    let executor = SingleThreadedExecutor::new(&context);
+    executor
+        .add_node(&context.create_node("n").unwrap())
+        .unwrap();
+    let handle = executor.handle();
+    handle.cancel();
+    assert!(!executor.spin_once(Duration::MAX), "cancelled before");
+    let begun = Instant::now();
+    assert!(!executor.spin_once(SOON));
+    assert!(begun.elapsed() >= SOON, "one cancel ends one wait");
+    let spun = thread::spawn(move || executor.spin_once(Duration::MAX));
+    while !handle.is_spinning() {
+        thread::yield_now();
+    }
+    handle.cancel();
+    assert!(!spun.join().unwrap());
+    assert!(!handle.is_spinning());
+}
+
 #[test]
 fn a_callback_cancels_the_spin_while_nodes_are_added_and_removed() {
     let context = context();

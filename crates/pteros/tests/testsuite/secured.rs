@@ -11,7 +11,7 @@ use pteros::prelude::*;
 use pteros::subscription::DeliveryPath;
 use pteros_security::date::UnixTime;
 use pteros_security::keystore::{Keystore, Options};
-use pteros_sim::WireBus;
+use pteros_sim::TransportBus;
 use pteros_test_support::own_process;
 
 const CHILD_ROLE: &str = "PTEROS_TEST_PART";
@@ -38,11 +38,11 @@ fn child() {
         return;
     }
     let unprotected = Context::with_options(ContextOptions {
-        wires: vec![WireBus::new(Duration::ZERO).wire()],
+        transports: vec![TransportBus::new(Duration::ZERO).transport()],
         ..options("/one")
     });
     let refused = unprotected.map(|_| ()).unwrap_err().to_string();
-    let expected = "the wire \"bus\" does not protect messages, and this context is secured";
+    let expected = "the transport \"bus\" does not protect messages, and this context is secured";
     assert!(refused.starts_with(expected), "{refused}");
     let contexts = ["/one", "/one", "/two"].map(open);
     let [a, b, c] = &contexts;

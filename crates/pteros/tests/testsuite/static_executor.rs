@@ -295,3 +295,15 @@ fn another_thread_cancels_a_waiting_static_executor() {
     });
     assert_eq!(fixture.log.take(), [('a', Some(1))]);
 }
+
+#[test]
+fn one_cancel_ends_one_wait_of_spin_once() {
+    let fixture = StepFixture::new();
+    let mut executor = StaticExecutor::new(&fixture.context);
+    let [a, ..] = &fixture.subscriptions;
+    executor.add_subscription(a, fixture.step('a')).unwrap();
+    executor.handle().cancel();
+    assert!(!executor.spin_once(Duration::MAX));
+    publish(&fixture.publishers[0], 1);
+    assert!(executor.spin_once(TIMEOUT), "the cancel has had its effect");
+}

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import atexit
 import os
-import signal
-import subprocess
+import shutil
 import sys
 import tempfile
 import uuid
 
 import launch.logging
-from launch import _watchdog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,17 +20,10 @@ if TYPE_CHECKING:
 OPEN_ENDED_MAX = 64
 """The largest number of ended processes whose output is still read, because others have it."""
 
-MEMBERS_LEFT_MAX = 16
-"""The largest number of members that are known of the group of a process that has ended."""
-
-MEMBERS_ENDED_MAX = 256
-"""The number of members known beside the processes that run, with which ended ones go."""
-
 TEMPORARY_PREFIX = 'launch_params_'
 """How the names of temporary folders and of the parameter files in them begin."""
 
-_WATCHDOG_TIMEOUT = 2.0
-_ORPHAN_ESCALATION = ((signal.SIGTERM, 2.0), (signal.SIGKILL, 2.0))
+_WATCHDOG = os.path.join(os.path.dirname(__file__), '_watchdog.py')
 
 
 class TemporaryFolder:
@@ -68,43 +59,35 @@ class TemporaryFolder:
             path, self.path = self.path, None
             atexit.unregister(self.delete)
             if self.__owner == os.getpid():
-                _watchdog.delete_folder(os.fsencode(path))
+                shutil.rmtree(path, ignore_errors=True)
 
 
 class LaunchGuard:
     """
-    Marks processes with the id of the launch, and ends those that are left at its end. It also
-    knows their process groups, as a process may start others without the mark. It deletes the
-    temporary files of the launch.
+    Ends the processes that are left at the end of the launch, and deletes its temporary files.
 
     A watchdog process does so if this process is killed. It starts with the first process.
     """
 
     def __init__(self) -> None:
-        self.launch_id = uuid.uuid4().hex
-        self.__watchdog: Optional[subprocess.Popen] = None
+        from pteros import _native
+        self.__library = _native.__file__
+        self.__guard = _native.LaunchGuard(uuid.uuid4().hex)
         self.__running: List[ChildProcess] = []
         self.__ended: List[ChildProcess] = []
-        self.__groups = _watchdog.Groups()
-        self.__starts: Dict[int, int] = {}
         self.__folder = TemporaryFolder()
+        self.add_leader = self.__guard.add_leader
+        self.remove_leader = self.__guard.remove_leader
 
     def mark(self, environment: Dict[str, str]) -> Dict[str, str]:
         """Return the environment with the launch's id."""
-        outer = os.environ.get(_watchdog.LAUNCH_ID_VARIABLE)
-        ids = self.launch_id if not outer else f'{outer}:{self.launch_id}'
-        return {**environment, _watchdog.LAUNCH_ID_VARIABLE: ids}
+        name, _ = self.__guard.mark(None)
+        return {**environment, name: self.__guard.mark(os.environ.get(name))[1]}
 
     def start_watchdog(self) -> None:
         """Start the watchdog unless it runs."""
-        if self.__watchdog is None:
-            self.__watchdog = subprocess.Popen(
-                [sys.executable, '-I', '-S', _watchdog.__file__, self.launch_id],
-                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                # Ctrl-C in the terminal must not reach it.
-                start_new_session=True)
-            os.set_blocking(self.__watchdog.stdin.fileno(), False)
-            self.__tell_folder()
+        self.__guard.start_watchdog([
+            sys.executable, '-I', '-S', _WATCHDOG, self.__library, self.__guard.launch_id])
 
     def write_temporary_file(self, text: str) -> str:
         """
@@ -112,68 +95,14 @@ class LaunchGuard:
 
         :raises OSError: if it cannot be written.
         """
-        is_first = self.__folder.path is None
         path = self.__folder.write(text)
-        if is_first and self.__watchdog is not None:
-            self.__tell_folder()
+        self.__guard.set_folder(self.__folder.path)
         return path
-
-    def __tell_folder(self) -> None:
-        if self.__folder.path is not None:
-            path = os.fsencode(self.__folder.path)
-            self.__tell(b'%s %s\n' % (_watchdog.FOLDER, path.hex().encode()))
-
-    def __tell(self, message: bytes) -> None:
-        """Write a line to the watchdog, unless it has been killed or stopped."""
-        try:
-            # The kernel writes so few bytes as a whole, or nothing.
-            os.write(self.__watchdog.stdin.fileno(), message)
-        except (BrokenPipeError, BlockingIOError):
-            pass
-
-    def __add_member(self, pid: int, start: int, group: int) -> None:
-        self.__groups.add(pid, start, group)
-        self.__tell(b'%s %d %d %d\n' % (_watchdog.ADDED, pid, start, group))
-
-    def __remove_member(self, pid: int, start: int, group: int) -> None:
-        self.__groups.remove(pid, start)
-        self.__tell(b'%s %d %d %d\n' % (_watchdog.REMOVED, pid, start, group))
-
-    def __add_members_left(self, group: int) -> None:
-        """Add processes that are in the group of a process that has ended."""
-        try:
-            os.killpg(group, 0)
-        except OSError:
-            # Mostly there are none.
-            return
-        members = _watchdog.find_members({group})
-        if any(pid == group for pid, *_ in members):
-            # Another process has the id, and has made a group.
-            return
-        for pid, start, _, _ in members[:MEMBERS_LEFT_MAX]:
-            self.__add_member(pid, start, group)
-        if len(self.__groups) > len(self.__starts) + MEMBERS_ENDED_MAX:
-            for member in self.__groups.ended():
-                self.__remove_member(*member)
 
     def add(self, process: ChildProcess) -> None:
         """Add a process that has started."""
         self.__running.append(process)
         self.add_leader(process.get_pid())
-
-    def add_leader(self, pid: int) -> None:
-        """Add a process that leads a group; those that it starts may lose the mark."""
-        stat = _watchdog.read_stat(pid)
-        if stat is not None:
-            self.__starts[pid] = stat[2]
-            self.__add_member(pid, stat[2], pid)
-
-    def remove_leader(self, pid: int) -> None:
-        """Remove a leader that has ended; the rest of its group stays."""
-        self.__add_members_left(pid)
-        start = self.__starts.pop(pid, None)
-        if start is not None:
-            self.__remove_member(pid, start, pid)
 
     def move_to_ended(self, process: ChildProcess) -> None:
         """Move a process that has ended; its output is read as long as others write it."""
@@ -202,14 +131,13 @@ class LaunchGuard:
         Blocks for at most 6 s.
         """
         try:
-            self.__end_processes()
+            if self.__guard.has_watchdog:
+                self.__end_processes()
         finally:
             self.__folder.delete()
 
     def __end_processes(self) -> None:
-        if self.__watchdog is None:
-            return
-        left = _watchdog.end_orphans(self.launch_id, _ORPHAN_ESCALATION, self.__groups)
+        left = self.__guard.end_processes()
         if left:
             launch.logging.get_logger('launch').error(
                 f'{left} processes of this launch could not be ended; find them with: ps -ef')
@@ -217,16 +145,7 @@ class LaunchGuard:
             process.close()
         self.__running.clear()
         self.__ended.clear()
-        self.__starts.clear()
-        self.__tell(_watchdog.DONE)
-        watchdog, self.__watchdog = self.__watchdog, None
-        watchdog.stdin.close()
-        try:
-            watchdog.wait(_WATCHDOG_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            # It has been stopped.
-            watchdog.kill()
-            watchdog.wait()
+        self.__guard.finish()
 
 
 def write_temporary_file(context: Any, text: str) -> str:

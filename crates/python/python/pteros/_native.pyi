@@ -112,6 +112,8 @@ class rmw_qos_profile_t:
         "qos_profile_action_status_default". ValueError for others."""
     def __eq__(self, other: object) -> bool: ...
 
+def qos_policy_parameter(profile: rmw_qos_profile_t, policy: str) -> Any:
+    """The value that a policy has as a QoS override parameter."""
 def qos_check_compatible(
     offered: rmw_qos_profile_t, requested: rmw_qos_profile_t,
 ) -> tuple[int, str]:
@@ -592,6 +594,13 @@ class ParameterStore:
         """Declares the overrides, if the node does so."""
     def declare(self, node: Any, parameter: Any, descriptor: Any, ignore_override: bool) -> Any:
         """Declares a parameter with its default, and returns it with its value."""
+    def override_qos(
+        self, node: Any, topic: str, endpoint: tuple[bool, str], policies: list[str],
+        profile: rmw_qos_profile_t,
+    ) -> dict[str, Any]:
+        """Declares the QoS override parameters of an endpoint, and returns its policies by
+        name with their values in place. `endpoint`: whether it is a publisher, and its id.
+        RCLError names a refused value."""
     def undeclare(self, name: str) -> None: ...
     def set_atomically(self, node: Any, parameters: list[Any]) -> Any:
         """Sets all or none, and returns a SetParametersResult."""
@@ -753,6 +762,50 @@ def node_parameter_arguments(
     is the text of a file to write. A source is ``('argument', name, yaml)``,
     ``('value', name, yaml)`` or ``('file', path, '')``.
     """
+
+class LaunchGuard:
+    """Marks the processes of a launch, knows their process groups, and ends those that are
+    left. A watchdog process does so if this process is killed."""
+
+    def __init__(self, launch_id: str) -> None:
+        """`launch_id` is that of no other launch."""
+    launch_id: str
+    def mark(self, outer: str | None) -> tuple[str, str]:
+        """The environment variable that marks processes, and its value in a process where it
+        is `outer`."""
+    def start_watchdog(self, words: Sequence[str]) -> None:
+        """Starts the watchdog, unless it runs. The command runs `run_launch_watchdog`.
+        OSError."""
+    has_watchdog: bool
+    def set_folder(self, folder: str) -> None:
+        """Names the folder of temporary files, which the watchdog deletes."""
+    def add_leader(self, pid: int) -> None:
+        """Adds a process that leads a group; those that it starts may lose the mark."""
+    def remove_leader(self, pid: int) -> None:
+        """Removes a leader that has ended and was waited for."""
+    def end_processes(self) -> int:
+        """Ends the processes by SIGTERM and SIGKILL, and returns how many are left. Blocks
+        for at most 4 s."""
+    def finish(self) -> None:
+        """Ends the watchdog. Blocks for at most 2 s."""
+
+def run_launch_watchdog(launch_id: str) -> None:
+    """The body of the watchdog process. Its standard input is a pipe of the launcher."""
+
+class OutputLines:
+    """Splits the output of a process into lines. What is not UTF-8 is replaced."""
+
+    def push(self, bytes: bytes) -> list[str]:
+        """Adds bytes, and returns the whole lines without their ends. A line over 1 MiB
+        comes in parts."""
+    def take_rest(self) -> str | None:
+        """Takes what is not a whole line."""
+
+def stop_escalation(
+    process: str, sigterm_timeout: float, sigkill_timeout: float,
+) -> list[tuple[str, float, str]]:
+    """The signals of a process that does not end after SIGINT: name, seconds after SIGINT and
+    log line. ValueError: a time-out is negative or not finite."""
 
 class RespawnBackoff:
     """Whether and when a process that has ended by itself starts again."""

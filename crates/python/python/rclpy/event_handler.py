@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from enum import IntEnum
 
@@ -15,7 +16,7 @@ from rclpy.waitable import NumberOfEntities, StaticWaitable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, List, Optional
+    from typing import Any, Callable, Dict, List, Optional
 
     from rclpy.callback_groups import CallbackGroup
 else:
@@ -200,14 +201,33 @@ class QoSEventHandler(EventHandler):
         super().__init__(*args, **kwargs)
 
 
-def _add_optional(handlers: List[EventHandler], **kwargs: Any) -> None:
-    try:
-        handlers.append(EventHandler(**kwargs))
-    except UnsupportedEventTypeError:
-        pass
+class _EventCallbacks:
+    """What callbacks of subscriptions and publishers share."""
+
+    use_default_callbacks: bool
+
+    def _handlers(
+        self, callback_group: CallbackGroup, parent: Any, kinds: Dict[str, IntEnum],
+        texts: Dict[str, Callable[[Any], str]],
+    ) -> List[EventHandler]:
+        """Create the handlers by attribute; those without a callback may log a warning."""
+        handlers: List[EventHandler] = []
+        for name, kind in kinds.items():
+            callback = getattr(self, name)
+            is_optional = not callback and self.use_default_callbacks and name in texts
+            if is_optional:
+                def callback(status: Any, text: Any = texts[name]) -> None:
+                    rclpy.logging.get_logger(_LOGGER_NAME).warn(text(status))
+            if callback:
+                ignored = (UnsupportedEventTypeError,) if is_optional else ()
+                with contextlib.suppress(*ignored):
+                    handlers.append(EventHandler(
+                        callback_group=callback_group, callback=callback, event_type=kind,
+                        parent_impl=parent))
+        return handlers
 
 
-class SubscriptionEventCallbacks:
+class SubscriptionEventCallbacks(_EventCallbacks):
     """The event callbacks of a subscription."""
 
     def __init__(
@@ -238,51 +258,25 @@ class SubscriptionEventCallbacks:
     ) -> List[EventHandler]:
         """Create the handlers of a subscription."""
         kinds = QoSSubscriptionEventType
-        handlers: List[EventHandler] = []
-
-        def add(callback: Any, kind: IntEnum) -> None:
-            handlers.append(EventHandler(
-                callback_group=callback_group, callback=callback, event_type=kind,
-                parent_impl=subscription))
-
-        def add_default(callback: Any, kind: IntEnum) -> None:
-            _add_optional(
-                handlers, callback_group=callback_group, callback=callback, event_type=kind,
-                parent_impl=subscription)
-
-        if self.deadline:
-            add(self.deadline, kinds.RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED)
-        if self.incompatible_qos:
-            add(self.incompatible_qos, kinds.RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS)
-        elif self.use_default_callbacks:
-
-            def warn_of_qos(status: Any) -> None:
-                rclpy.logging.get_logger(_LOGGER_NAME).warn(
-                    f"New publisher discovered on topic '{topic_name}', offering incompatible "
-                    'QoS. No messages will be received from it. Last incompatible policy: '
-                    f'{qos_policy_name_from_kind(status.last_policy_kind)}')
-
-            add_default(warn_of_qos, kinds.RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS)
-        if self.liveliness:
-            add(self.liveliness, kinds.RCL_SUBSCRIPTION_LIVELINESS_CHANGED)
-        if self.message_lost:
-            add(self.message_lost, kinds.RCL_SUBSCRIPTION_MESSAGE_LOST)
-        if self.incompatible_type:
-            add(self.incompatible_type, kinds.RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE)
-        elif self.use_default_callbacks:
-
-            def warn_of_type(status: Any) -> None:
-                rclpy.logging.get_logger(_LOGGER_NAME).warn(
-                    f"Incompatible type on topic '{topic_name}', no messages will be received "
-                    'from it.')
-
-            add_default(warn_of_type, kinds.RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE)
-        if self.matched:
-            add(self.matched, kinds.RCL_SUBSCRIPTION_MATCHED)
-        return handlers
+        return self._handlers(callback_group, subscription, {
+            'deadline': kinds.RCL_SUBSCRIPTION_REQUESTED_DEADLINE_MISSED,
+            'incompatible_qos': kinds.RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS,
+            'liveliness': kinds.RCL_SUBSCRIPTION_LIVELINESS_CHANGED,
+            'message_lost': kinds.RCL_SUBSCRIPTION_MESSAGE_LOST,
+            'incompatible_type': kinds.RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE,
+            'matched': kinds.RCL_SUBSCRIPTION_MATCHED,
+        }, {
+            'incompatible_qos': lambda status: (
+                f"New publisher discovered on topic '{topic_name}', offering incompatible QoS. "
+                'No messages will be received from it. Last incompatible policy: '
+                f'{qos_policy_name_from_kind(status.last_policy_kind)}'),
+            'incompatible_type': lambda status: (
+                f"Incompatible type on topic '{topic_name}', no messages will be received from "
+                'it.'),
+        })
 
 
-class PublisherEventCallbacks:
+class PublisherEventCallbacks(_EventCallbacks):
     """The event callbacks of a publisher."""
 
     def __init__(
@@ -311,42 +305,17 @@ class PublisherEventCallbacks:
     ) -> List[EventHandler]:
         """Create the handlers of a publisher."""
         kinds = QoSPublisherEventType
-        handlers: List[EventHandler] = []
-
-        def add(callback: Any, kind: IntEnum) -> None:
-            handlers.append(EventHandler(
-                callback_group=callback_group, callback=callback, event_type=kind,
-                parent_impl=publisher))
-
-        def add_default(callback: Any, kind: IntEnum) -> None:
-            _add_optional(
-                handlers, callback_group=callback_group, callback=callback, event_type=kind,
-                parent_impl=publisher)
-
-        if self.deadline:
-            add(self.deadline, kinds.RCL_PUBLISHER_OFFERED_DEADLINE_MISSED)
-        if self.liveliness:
-            add(self.liveliness, kinds.RCL_PUBLISHER_LIVELINESS_LOST)
-        if self.incompatible_qos:
-            add(self.incompatible_qos, kinds.RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS)
-        elif self.use_default_callbacks:
-
-            def warn_of_qos(status: Any) -> None:
-                rclpy.logging.get_logger(_LOGGER_NAME).warn(
-                    f"New subscription discovered on topic '{topic_name}', requesting "
-                    'incompatible QoS. No messages will be sent to it. Last incompatible '
-                    f'policy: {qos_policy_name_from_kind(status.last_policy_kind)}')
-
-            add_default(warn_of_qos, kinds.RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS)
-        if self.incompatible_type:
-            add(self.incompatible_type, kinds.RCL_PUBLISHER_INCOMPATIBLE_TYPE)
-        elif self.use_default_callbacks:
-
-            def warn_of_type(status: Any) -> None:
-                rclpy.logging.get_logger(_LOGGER_NAME).warn(
-                    f"Incompatible type on topic '{topic_name}', no messages will be sent to it.")
-
-            add_default(warn_of_type, kinds.RCL_PUBLISHER_INCOMPATIBLE_TYPE)
-        if self.matched:
-            add(self.matched, kinds.RCL_PUBLISHER_MATCHED)
-        return handlers
+        return self._handlers(callback_group, publisher, {
+            'deadline': kinds.RCL_PUBLISHER_OFFERED_DEADLINE_MISSED,
+            'liveliness': kinds.RCL_PUBLISHER_LIVELINESS_LOST,
+            'incompatible_qos': kinds.RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS,
+            'incompatible_type': kinds.RCL_PUBLISHER_INCOMPATIBLE_TYPE,
+            'matched': kinds.RCL_PUBLISHER_MATCHED,
+        }, {
+            'incompatible_qos': lambda status: (
+                f"New subscription discovered on topic '{topic_name}', requesting incompatible "
+                'QoS. No messages will be sent to it. Last incompatible policy: '
+                f'{qos_policy_name_from_kind(status.last_policy_kind)}'),
+            'incompatible_type': lambda status: (
+                f"Incompatible type on topic '{topic_name}', no messages will be sent to it."),
+        })

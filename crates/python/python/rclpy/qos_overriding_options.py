@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from pteros import _native
+from rcl_interfaces.msg import SetParametersResult
 from rclpy._imported_names import getter_of
-from rclpy.duration import Duration
-from rclpy.exceptions import ParameterAlreadyDeclaredException
-from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
-from rclpy.qos import (
-    DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSPolicyKind, QoSProfile,
-    ReliabilityPolicy,
-)
+from rclpy.qos import QoSPolicyKind, QoSProfile
+from rclpy.topic_endpoint_info import _with_durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable, Iterable, List, Optional, Union
+    from typing import Any, Callable, Iterable, Optional, Union
 
     from rclpy.node import Node
 else:
@@ -79,71 +75,24 @@ def _declare_qos_parameters(
     options: QoSOverridingOptions,
 ) -> None:
     """Declare a parameter for each policy and write its value into the profile."""
-    entity = 'publisher' if entity_type is Publisher else 'subscription'
-    suffix = f'_{options.entity_id}' if options.entity_id else ''
-    prefix = f'qos_overrides.{topic_name}.{entity}{suffix}.'
-    allowed = _get_allowed_policies(entity_type)
-    for kind in options.policy_kinds:
-        if kind not in allowed:
-            continue
-        name = prefix + kind.name.lower()
-        descriptor = ParameterDescriptor(
-            description=f'{kind.name.lower()} of {topic_name} {entity}', read_only=True)
-        try:
-            parameter = node.declare_parameter(
-                name, _get_qos_policy_parameter(qos, kind), descriptor)
-        except ParameterAlreadyDeclaredException:
-            parameter = node.get_parameter(name)
-        _override_qos_policy_with_param(qos, kind, parameter)
+    is_publisher = issubclass(entity_type, Publisher)
+    policies = [kind.name.lower() for kind in options.policy_kinds]
+    values = _with_durations(node._parameter_store.override_qos(
+        node, topic_name, (is_publisher, options.entity_id or ''), policies,
+        _native.rmw_qos_profile_t(*qos._native())))
+    for policy in policies:
+        if policy in values:
+            setattr(qos, policy, values[policy])
     if options.callback is not None:
         result = options.callback(qos)
         if not result.successful:
+            entity = 'publisher' if is_publisher else 'subscription'
             raise InvalidQosOverridesError(
-                f"{entity} of topic {topic_name!r}: the QoS overrides are rejected: "
+                f'{entity} of topic {topic_name!r}: the QoS overrides are rejected: '
                 f'{result.reason}')
-
-
-def _get_allowed_policies(entity_type: Any) -> List[QoSPolicyKind]:
-    allowed = [
-        QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY,
-        QoSPolicyKind.DEADLINE, QoSPolicyKind.LIVELINESS,
-        QoSPolicyKind.LIVELINESS_LEASE_DURATION, QoSPolicyKind.DURABILITY,
-        QoSPolicyKind.AVOID_ROS_NAMESPACE_CONVENTIONS]
-    if entity_type is Publisher:
-        allowed.append(QoSPolicyKind.LIFESPAN)
-    return allowed
-
-
-_ENUMS = {
-    QoSPolicyKind.HISTORY: HistoryPolicy, QoSPolicyKind.RELIABILITY: ReliabilityPolicy,
-    QoSPolicyKind.DURABILITY: DurabilityPolicy, QoSPolicyKind.LIVELINESS: LivelinessPolicy,
-}
-_DURATIONS = (
-    QoSPolicyKind.LIFESPAN, QoSPolicyKind.DEADLINE, QoSPolicyKind.LIVELINESS_LEASE_DURATION)
 
 
 def _get_qos_policy_parameter(qos: QoSProfile, policy: QoSPolicyKind) -> Union[str, int, bool]:
     """Return a policy as the value of a parameter."""
-    value = getattr(qos, policy.name.lower())
-    if policy in _ENUMS:
-        return value.short_key
-    if policy in _DURATIONS:
-        return value.nanoseconds
-    return value
-
-
-def _override_qos_policy_with_param(
-    qos: QoSProfile, policy: QoSPolicyKind, param: Parameter,
-) -> None:
-    """Write the value of a parameter into a profile."""
-    value = param.value
-    if policy in _ENUMS:
-        try:
-            value = _ENUMS[policy].get_from_short_key(value)
-        except KeyError:
-            raise ValueError(
-                f'parameter {param.name!r}: {value!r} is no value of {policy.name.lower()}; use '
-                + ', '.join(_ENUMS[policy].short_keys())) from None
-    elif policy in _DURATIONS:
-        value = Duration(nanoseconds=value)
-    setattr(qos, policy.name.lower(), value)
+    return _native.qos_policy_parameter(
+        _native.rmw_qos_profile_t(*qos._native()), policy.name.lower())

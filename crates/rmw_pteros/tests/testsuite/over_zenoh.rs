@@ -1,4 +1,4 @@
-//! The Zenoh wire below the exported functions. `cargo xtask test --all` runs it with the
+//! The Zenoh transport below the exported functions. `cargo xtask test --all` runs it with the
 //! feature `zenoh`.
 
 use std::ptr::null_mut;
@@ -23,7 +23,7 @@ fn contexts_of_one_host_meet_beside_zenoh_by_shared_memory() {
 }
 
 #[test]
-fn contexts_on_both_wires_get_each_message_once() {
+fn contexts_on_both_transports_get_each_message_once() {
     let both = [("PTEROS_WIRE", "rtps,zenoh")];
     run_alone(BOTH_WAYS, &both);
 }

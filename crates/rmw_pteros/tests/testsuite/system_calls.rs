@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use pteros_runtime::error::OpenError;
 use pteros_runtime::platform::{
-    Instant, Locator, OpenedTransports, Platform, ReceivedDatagram, SignalHandling, SocketPlan,
-    SystemPlatform, Timestamp, Transport,
+    DatagramSockets, Instant, Locator, OpenedSockets, Platform, ReceivedDatagram, SignalHandling,
+    SocketPlan, SystemPlatform, Timestamp,
 };
 
 /// System calls of a context so far.
@@ -103,10 +103,10 @@ impl Platform for CountingPlatform {
         self.system.guid_seed()
     }
 
-    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError> {
         let mut opened = self.system.open(plan)?;
-        opened.transport = Box::new(CountingTransport {
-            sockets: opened.transport,
+        opened.sockets = Box::new(CountingSockets {
+            sockets: opened.sockets,
             counters: self.counters.clone(),
             before_sleep: self.before_sleep.clone(),
         });
@@ -114,13 +114,13 @@ impl Platform for CountingPlatform {
     }
 }
 
-struct CountingTransport {
-    sockets: Box<dyn Transport>,
+struct CountingSockets {
+    sockets: Box<dyn DatagramSockets>,
     counters: Arc<CallCounters>,
     before_sleep: SleepHook,
 }
 
-impl Transport for CountingTransport {
+impl DatagramSockets for CountingSockets {
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
         note(&self.counters.sends);
         self.sockets.send(parts, to)

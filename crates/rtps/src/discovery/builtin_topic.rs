@@ -23,7 +23,7 @@ use crate::retransmission_window::RetransmissionWindow;
 use crate::seq::SequenceNumber;
 use crate::shared_qos::SharedQos;
 use crate::time::{Duration, Instant};
-use crate::wire::{AckNack, Data, DataHead, Heartbeat, Submessage};
+use crate::wire::{AckNack, DataHead, Heartbeat, Submessage};
 use crate::writer::{NewChange, ReaderProxyConfig, Writer, WriterConfig, WriterEvent};
 
 /// The largest message: a TypeLookup reply, with names and headers.
@@ -282,8 +282,9 @@ impl BuiltinTopic {
         let ours = |writer: EntityId| writer == self.endpoints.writer;
         match message {
             Submessage::Data(m) if ours(m.writer) => {
+                let content = RecentChanges::hash(m.payload, m.key_only, m.inline_qos.key_hash());
                 let rereads = self.reader.rereads_history();
-                if rereads && self.recent.contradicts(now, from, m) {
+                if rereads && self.recent.contradicts(now, (from, m.sequence), content) {
                     // One of the two is forged. Neither counts; the true one comes again.
                     self.reader.reread(now, from.with(m.writer));
                 } else {
@@ -311,7 +312,14 @@ impl BuiltinTopic {
 
     /// The next change of a peer, in order.
     pub(crate) fn poll_change(&mut self) -> Option<CacheChange> {
-        self.reader.poll_sample()
+        let change = self.reader.poll_sample()?;
+        if self.reader.rereads_history() {
+            // It may have come in fragments.
+            let content = RecentChanges::hash(&change.payload, change.key_only, change.key_hash);
+            let of = (change.writer.prefix, change.sequence);
+            self.recent.note(of, content);
+        }
+        Some(change)
     }
 
     /// The next participant whose writer or reader restarted with the same GUID, or
@@ -345,8 +353,8 @@ impl BuiltinTopic {
     }
 
     /// A heartbeat that requests an answer, to probe a peer.
-    pub(crate) fn probe(&mut self) -> Heartbeat {
-        self.writer.probe()
+    pub(crate) fn probe(&mut self, prefix: GuidPrefix) -> Heartbeat {
+        self.writer.probe(prefix.with(self.endpoints.reader))
     }
 
     /// An ACKNACK that requests a HEARTBEAT of a peer's writer, to probe it.
@@ -380,6 +388,9 @@ impl BuiltinTopic {
     }
 }
 
+/// The participant of a built-in writer, and the number of its change.
+type ChangeId = (GuidPrefix, SequenceNumber);
+
 /// Hashes of the last changes received from all peers.
 ///
 /// A writer never gives two changes one number. A second content for a number means
@@ -387,7 +398,7 @@ impl BuiltinTopic {
 #[derive(Default)]
 struct RecentChanges {
     /// Oldest first.
-    list: VecDeque<(GuidPrefix, i64, u64)>,
+    list: VecDeque<(ChangeId, u64)>,
     /// When a contradiction last was found, so that an attacker cannot cause more
     /// than two repetitions a second.
     found_at: Option<Instant>,
@@ -402,19 +413,13 @@ const CONTRADICTION_PAUSE: Duration = Duration::from_millis(500);
 
 impl RecentChanges {
     /// Notes a change. True if another one had its number.
-    fn contradicts(&mut self, now: Instant, from: GuidPrefix, data: &Data<'_>) -> bool {
-        let mut hasher = Fnv1a::default();
-        (data.payload, data.key_only).hash(&mut hasher);
-        data.inline_qos.key_hash().hash(&mut hasher);
-        let hash = hasher.finish();
-        let same = |(prefix, number, _): &&(GuidPrefix, i64, u64)| {
-            *prefix == from && *number == data.sequence.0
-        };
-        if let Some((_, _, before)) = self.list.iter().find(same) {
+    fn contradicts(&mut self, now: Instant, of: ChangeId, hash: u64) -> bool {
+        let from = of.0;
+        if let Some(before) = self.find(of) {
             let is_paused = self
                 .found_at
                 .is_some_and(|at| now.since(at) < CONTRADICTION_PAUSE);
-            let contradicts = *before != hash;
+            let contradicts = before != hash;
             if contradicts && is_paused {
                 // As many as there are participants in the list.
                 self.postponed.insert(from);
@@ -423,11 +428,33 @@ impl RecentChanges {
             }
             return contradicts && !is_paused;
         }
+        self.note(of, hash);
+        false
+    }
+
+    /// The hash of a change. The payload names the key if there is one, and the key hash
+    /// may be in one fragment only.
+    fn hash(payload: &[u8], key_only: bool, key_hash: Option<[u8; 16]>) -> u64 {
+        let mut hasher = Fnv1a::default();
+        (payload, key_only).hash(&mut hasher);
+        key_hash.filter(|_| payload.is_empty()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn find(&self, of: ChangeId) -> Option<u64> {
+        let mut all = self.list.iter();
+        all.find(|(known, _)| *known == of).map(|(_, hash)| *hash)
+    }
+
+    /// Notes a change that is not noted yet.
+    fn note(&mut self, of: ChangeId, hash: u64) {
+        if self.find(of).is_some() {
+            return;
+        }
         if self.list.len() >= RECENT_CHANGES_MAX {
             self.list.pop_front();
         }
-        self.list.push_back((from, data.sequence.0, hash));
-        false
+        self.list.push_back((of, hash));
     }
 
     /// The participants to read again, when the pause has ended.
@@ -445,7 +472,7 @@ impl RecentChanges {
     }
 
     fn remove_participant(&mut self, prefix: GuidPrefix) {
-        self.list.retain(|(from, ..)| *from != prefix);
+        self.list.retain(|((from, _), _)| *from != prefix);
         self.postponed.remove(&prefix);
     }
 }
@@ -492,9 +519,58 @@ fn qos() -> EndpointQos {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::locator::Locator;
     use crate::receiver::MessageReader;
+
+    /// Found in review: a probe named first = 1, and the peer took that for a
+    /// contradiction to the other heartbeats.
+    #[test]
+    fn probes_name_the_first_number_of_the_other_heartbeats() {
+        let (us, them) = (GuidPrefix([1; 12]), GuidPrefix([2; 12]));
+        let endpoints = BuiltinEndpoints {
+            writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+            reader: EntityId::SEDP_PUBLICATIONS_READER,
+            writer_bit: 1,
+            reader_bit: 2,
+        };
+        let mut peer = ParticipantData::new(them);
+        peer.builtin_endpoints = 3;
+        let route = Route::by_socket(&[Locator::udp_v4([10, 0, 0, 2], 7410)], false);
+        for (published, disposed, first) in [(0, 0, 1), (1, 0, 1), (3, 2, 3), (3, 3, 7)] {
+            let now = Instant::ZERO;
+            let mut channel = BuiltinTopic::new(us, endpoints);
+            for key in 0..published {
+                channel.publish(now, [key; 16], Bytes::from_static(b"data"));
+            }
+            for key in 0..disposed {
+                channel.dispose(now, [key; 16], Bytes::from_static(b"key"));
+            }
+            let unmatched = channel.probe(them);
+            channel.match_peer(now, &peer, &route);
+            let mut out = Outbox::new();
+            channel.poll_transmit(now, &mut out);
+            let mut heartbeats = Vec::new();
+            for datagram in out.iter() {
+                let bytes = datagram.to_vec();
+                for (_, message) in MessageReader::new(&bytes, them).unwrap() {
+                    if let Submessage::Heartbeat(heartbeat) = message {
+                        heartbeats.push((heartbeat.first, heartbeat.last));
+                    }
+                }
+            }
+            let probe = channel.probe(them);
+            assert_eq!(probe.first, SequenceNumber(first), "{published} {disposed}");
+            assert_eq!(probe.first, unmatched.first);
+            assert!(!heartbeats.is_empty());
+            assert!(
+                heartbeats.iter().all(|of| of.0 == probe.first),
+                "{heartbeats:?}"
+            );
+        }
+    }
 
     #[test]
     fn acknack_counts_continue_when_a_peer_is_matched_again() {

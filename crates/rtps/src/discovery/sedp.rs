@@ -191,7 +191,7 @@ impl Sedp {
         } else {
             &mut self.publications
         };
-        let heartbeat = asked.reader.then(|| asked_topic.probe());
+        let heartbeat = asked.reader.then(|| asked_topic.probe(prefix));
         let publications = &mut self.publications;
         let subscriptions = &mut self.subscriptions;
         Question {

@@ -174,10 +174,7 @@ impl Participant {
             return;
         }
         if self.local.builtin.sedp.handle(now, source, message) {
-            // First: a change of this message is the first one that is read again.
-            while let Some(reset) = self.local.builtin.sedp.poll_reset() {
-                self.remote.handle_sedp_reset(&mut self.local, now, reset);
-            }
+            // First: a change of this message was received before the reset.
             while let Some(change) = self
                 .local
                 .builtin
@@ -185,6 +182,9 @@ impl Participant {
                 .poll_change(&self.local.config.limits.data)
             {
                 self.remote.handle_sedp_change(&mut self.local, now, change);
+            }
+            while let Some(reset) = self.local.builtin.sedp.poll_reset() {
+                self.remote.handle_sedp_reset(&mut self.local, now, reset);
             }
             self.remote.end_probation(&self.local, now, source.prefix);
             self.remote.end_sweeps(&mut self.local, source.prefix);

@@ -18,7 +18,7 @@ mod event;
 mod filter;
 mod match_start;
 mod memory;
-mod other_wires;
+mod other_transports;
 mod plausibility;
 mod proxy;
 mod ready;
@@ -363,6 +363,11 @@ impl Reader {
             self.stats.duplicate_fragments.tally();
             return;
         }
+        if self.config.rereads_history
+            && let Some(proxy) = self.writers.get_mut(&guid)
+        {
+            proxy.expect_heartbeat(now, data.sequence);
+        }
         let mut head = sample_head(data.sequence, source, &data.inline_qos, data.key_only);
         if self.config.qos.presentation.holds_samples() {
             head.coherent_mark = data.inline_qos.coherent_mark(false).map(Box::new);
@@ -567,15 +572,20 @@ impl Reader {
             self.schedule_response(guid);
             return;
         }
+        let (first, last) = (heartbeat.first.0, heartbeat.last.0);
+        let rereads = self.config.rereads_history;
         if !proxy.accepts_heartbeat(now, heartbeat) {
             self.stats.duplicate_heartbeats.tally();
+            if rereads {
+                proxy.note_refused_heartbeat(now, first);
+                self.schedule_response(guid);
+            }
             return;
         }
-        let (first, last) = (heartbeat.first.0, heartbeat.last.0);
         // A writer of endpoints that counts again has restarted: then its participant
         // is lost, see below.
-        let restarts = self.config.rereads_history && proxy.heartbeat_counts.counts_went_back();
-        if proxy.note_contradiction(now, first, last) && !restarts {
+        let restarts = rereads && proxy.heartbeat_counts.counts_went_back();
+        if proxy.note_contradiction(now, (first, last), rereads) && !restarts {
             self.resynchronise(guid, (first, last));
             return;
         }
@@ -583,7 +593,14 @@ impl Reader {
             proxy.restart_at(next, last);
         }
         let is_for_us = heartbeat.reader == self.config.guid.entity;
+        let has_early = rereads && !proxy.synced && proxy.announced > 0;
+        if has_early {
+            proxy.deliver_early((first, last), &mut self.ready);
+        }
         let lost = proxy.note_available((first, last), is_for_us, &mut self.ready);
+        if has_early {
+            proxy.restart_at(first, last);
+        }
         if let Some(group) = &heartbeat.group_info
             && self.config.qos.presentation.holds_samples()
         {
@@ -600,6 +617,12 @@ impl Reader {
         }
         self.events
             .note_lost(guid, lost, &mut self.stats, self.config.limits.events_max);
+        if has_early {
+            // What came early, and the writer does not have, is to be forgotten.
+            let events_max = self.config.limits.events_max;
+            self.events
+                .resynchronised(guid, &mut self.stats, events_max);
+        }
         self.schedule_response(guid);
     }
 

@@ -9,8 +9,9 @@
 //!   jump costs one round trip.
 //! - Numbers that were skipped without being announced before are not acknowledged
 //!   until a further HEARTBEAT agrees. So the writer keeps them.
-//! - HEARTBEATs that keep naming less than is believed prove the belief wrong. Then
-//!   the reader resets the writer's state ([`WriterProxy::resynchronise`]).
+//! - HEARTBEATs that keep naming less than is believed prove the belief wrong. So do
+//!   lower first numbers of a built-in topic. Then the reader resets the writer's state
+//!   ([`WriterProxy::resynchronise`]).
 //! - A sample of a built-in topic that no HEARTBEAT follows requests one.
 //! - A best-effort writer whose samples keep coming below the expected number is
 //!   followed again.
@@ -19,6 +20,7 @@
 
 use super::config::NackConfig;
 use super::proxy::WriterProxy;
+use crate::heartbeat_counts::HeartbeatCounts;
 use crate::late_samples::LateSamples;
 use crate::seq::SequenceNumber;
 use crate::time::{Duration, Instant};
@@ -88,6 +90,8 @@ pub(super) struct Plausibility {
     ack_limit: Option<AckLimit>,
     probe_at: Instant,
     probes: u32,
+    /// The highest first number of the HEARTBEATs.
+    first: i64,
     /// The highest number delivered, and the one before the last leap.
     delivered: i64,
     before_leap: i64,
@@ -104,6 +108,7 @@ impl Plausibility {
         ack_limit: None,
         probe_at: Instant::FAR_FUTURE,
         probes: 0,
+        first: 0,
         delivered: 0,
         before_leap: i64::MAX,
         given_up: (0, Instant::ZERO),
@@ -211,15 +216,32 @@ impl WriterProxy {
     }
 
     /// Compares an accepted HEARTBEAT with what is believed, before it is applied.
-    /// Returns true when the belief is proven wrong.
-    pub(super) fn note_contradiction(&mut self, now: Instant, first: i64, last: i64) -> bool {
+    /// Returns true when the belief is proven wrong. `first_grows`: a lower first number
+    /// contradicts, too, and one that skips something requests another HEARTBEAT. Writers
+    /// of users lower it for a further reader of the participant.
+    pub(super) fn note_contradiction(
+        &mut self,
+        now: Instant,
+        (first, last): (i64, i64),
+        first_grows: bool,
+    ) -> bool {
         let believed = self.believed();
+        let skips = first_grows && first > self.first_missing();
         let plausibility = &mut self.plausibility;
+        let names_earlier = first_grows && first < plausibility.first;
+        plausibility.first = plausibility.first.max(first);
         if !self.synced {
+            if first_grows {
+                // It may be forged, so its count refuses no other one.
+                self.heartbeat_counts = HeartbeatCounts::default();
+            }
+            if skips {
+                plausibility.probe_no_later(now.after(HEARTBEAT_DELAY));
+            }
             return false;
         }
         match &mut plausibility.contradiction {
-            None if last < believed => {
+            None if last < believed || names_earlier => {
                 plausibility.contradiction = Some(Contradiction {
                     believed,
                     since: now,
@@ -228,7 +250,7 @@ impl WriterProxy {
                 plausibility.probe_no_later(now.after(PROBE_DELAY));
             }
             None => {}
-            Some(open) if last >= open.believed => {
+            Some(open) if last >= open.believed && !names_earlier => {
                 plausibility.contradiction = None;
             }
             Some(open) => {
@@ -249,7 +271,18 @@ impl WriterProxy {
             self.limit_acks(now, unnamed, first.saturating_sub(1));
         }
         self.plausibility.clear_if_resolved();
+        if skips {
+            self.plausibility.probe_no_later(now.after(HEARTBEAT_DELAY));
+        }
         false
+    }
+
+    /// Requests a HEARTBEAT after one of a built-in topic whose count did not grow,
+    /// because a forged one may have set count and start.
+    pub(super) fn note_refused_heartbeat(&mut self, now: Instant, first: i64) {
+        if first < self.plausibility.first {
+            self.plausibility.probe_no_later(now.after(HEARTBEAT_DELAY));
+        }
     }
 
     /// Acknowledges nothing from `base` on until a later HEARTBEAT names `through`.
@@ -298,6 +331,7 @@ impl WriterProxy {
         };
         self.restart_at(next, last);
         self.plausibility = Plausibility {
+            first,
             delivered: next.saturating_sub(1),
             given_up: (if continues.is_none() { delivered } else { 0 }, now),
             ..Plausibility::NONE

@@ -396,6 +396,20 @@ impl WriterProxy {
         self.pending_group_sequence = None;
     }
 
+    /// Delivers what came before the first HEARTBEAT, `first..=last`, and drops other
+    /// numbers. It may be forged, so all of it is requested again after that HEARTBEAT.
+    /// For a built-in topic, whose samples may come twice.
+    pub fn deliver_early(&mut self, (first, last): (i64, i64), ready: &mut ReadyQueue) {
+        while ready.has_space()
+            && let Some(change) = self.reorder.pop_below(SequenceNumber(i64::MAX))
+        {
+            if (first..=last).contains(&change.sequence.0) {
+                ready.changes.push_back(change);
+            }
+        }
+        self.restart_at(self.next, 0);
+    }
+
     /// Notes that all numbers below `sequence` are received or irrelevant.
     pub fn skip_to(&mut self, sequence: SequenceNumber) {
         self.synced = true;

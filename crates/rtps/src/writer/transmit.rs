@@ -13,7 +13,7 @@ use super::proxy::{Destination, ReaderProxy};
 use super::send_cursor::SendCursor;
 use super::transmission::Transmission;
 use crate::change::WriterChange;
-use crate::id::EntityId;
+use crate::id::{EntityId, Guid};
 use crate::locator::RouteKind;
 use crate::outbox::Outbox;
 use crate::seq::SequenceNumber;
@@ -216,13 +216,22 @@ impl Writer {
     }
 
     /// A heartbeat that requests an answer from a participant that may have no
-    /// matched reader. Discovery probes with it whether a participant is alive.
-    pub(crate) fn probe(&mut self) -> Heartbeat {
+    /// matched reader. Discovery probes with it whether a participant is alive. It names
+    /// the same first number as those to `reader`, as matched now or if it were.
+    pub(crate) fn probe(&mut self, reader: Guid) -> Heartbeat {
+        let start = match self.matched.proxies.find(reader) {
+            Some(reader) => SequenceNumber(reader.start),
+            None => self
+                .cache
+                .history
+                .first_of_last(usize::MAX)
+                .unwrap_or(self.cache.last.next()),
+        };
         let cursor = &self.transmission.cursor;
         let source = HeartbeatSource::new(&self.config, &self.cache, cursor);
         let last = self.cache.last.0;
         self.heartbeats
-            .heartbeat_from((EntityId::UNKNOWN, 1), false, last, source)
+            .heartbeat_from((EntityId::UNKNOWN, start.0), false, last, source)
     }
 
     /// Sends retransmissions, history replays, GAPs and heartbeats. False when the

@@ -12,10 +12,10 @@ use pteros_rtps::locator::Locator;
 use pteros_rtps::outbox::{MessageBuilder, Outbox};
 use pteros_rtps::participant::{LostReason, Participant, ParticipantConfig, ParticipantEvent};
 use pteros_rtps::qos::{EndpointQos, Liveliness};
-use pteros_rtps::seq::SequenceNumber;
+use pteros_rtps::seq::{FragmentNumber, SequenceNumber};
 use pteros_rtps::time::Duration;
 use pteros_rtps::wire::{
-    AckNack, DataHead, Gap, Heartbeat, InlineQosHead, SequenceSet, StatusInfo,
+    AckNack, DataFragHead, DataHead, Gap, Heartbeat, InlineQosHead, SequenceSet, StatusInfo,
 };
 
 /// The attacker's own address, which nobody announces.
@@ -66,6 +66,26 @@ impl Victim {
         });
     }
 
+    /// As [`Self::sedp`], as a fragment that is the whole sample.
+    fn sedp_fragment(&mut self, from: Locator, sequence: i64, data: &EndpointData) {
+        let body = data.encode();
+        let size = u16::try_from(body.len()).unwrap();
+        let head = DataFragHead {
+            reader: EntityId::UNKNOWN,
+            writer: EntityId::SEDP_PUBLICATIONS_WRITER,
+            sequence: SequenceNumber(sequence),
+            first_fragment: FragmentNumber(1),
+            fragment_count: 1,
+            fragment_size: size,
+            sample_size: size.into(),
+            inline_qos: InlineQosHead::NONE,
+            key_only: false,
+        };
+        self.attack(from, |message| {
+            assert!(message.data_frag(&head, body));
+        });
+    }
+
     fn dispose_endpoint(&mut self, from: Locator, sequence: i64) {
         let key = EndpointData::encode_key(self.writer);
         let head = DataHead {
@@ -94,6 +114,14 @@ impl Victim {
                 liveliness: false,
                 group_info: None,
             });
+        });
+    }
+
+    fn gap(&mut self, from: Locator, first: i64, last: i64) {
+        let (first, last) = (SequenceNumber(first), SequenceNumber(last));
+        let (reader, writer) = (EntityId::UNKNOWN, EntityId::SEDP_PUBLICATIONS_WRITER);
+        self.attack(from, |message| {
+            message.gap(&Gap::range(reader, writer, first, last));
         });
     }
 
@@ -433,6 +461,18 @@ fn a_forged_endpoint_disappears() {
 }
 
 #[test]
+fn a_forged_endpoint_in_a_fragment_disappears() {
+    let mut victim = Victim::new();
+    let (next, fake) = (victim.next(), victim.fake_reader());
+    victim.sedp_fragment(address(0), next, &fake);
+    victim.check_recovery();
+    // The writer gives the same number to a change of its own.
+    let mut victim = Victim::new();
+    victim.sedp_fragment(address(0), next, &fake);
+    victim.check_recovery_with_new_writer();
+}
+
+#[test]
 fn a_forged_dispose_is_undone_although_the_writer_goes_on() {
     // The writer gives the same number to a change of its own.
     let mut victim = Victim::new();
@@ -638,6 +678,109 @@ fn a_contradiction_soon_after_another_one_is_undone_too() {
     let next = victim.next();
     victim.dispose_endpoint(address(0), next);
     victim.check_recovery_with_new_writer();
+}
+
+/// A forged HEARTBEAT agrees with a forged change: it drops all numbers below, which the
+/// writer takes for acknowledged.
+#[test]
+fn a_forged_heartbeat_that_agrees_with_a_forged_change_is_undone() {
+    for count in [1 << 8, 1 << 12] {
+        let mut victim = Victim::new();
+        victim.dispose_endpoint(address(0), 300);
+        victim.domain.run_for(Duration::from_millis(350));
+        victim.heartbeat(address(0), 300, 300, count);
+        assert!(!victim.is_matched());
+        victim.check_recovery();
+    }
+}
+
+/// A participant is discovered again, and the first words of its SEDP writer are forged:
+/// they set no start, and what comes before its first HEARTBEAT is no announcement.
+#[test]
+fn forged_announcements_before_the_first_true_ones_are_undone() {
+    type Attack = fn(&mut Victim);
+    let attacks: [(&str, Attack); 9] = [
+        ("HEARTBEAT", |victim| victim.heartbeat(address(0), 3, 3, 1)),
+        ("HEARTBEAT of nothing", |victim| {
+            victim.heartbeat(address(0), 4, 3, 1 << 30)
+        }),
+        ("GAP", |victim| victim.gap(address(0), 1, 2)),
+        ("DATA 1", |victim| {
+            victim.sedp(address(0), 1, &victim.fake_reader())
+        }),
+        ("DATA 3", |victim| {
+            victim.sedp(address(0), 3, &victim.fake_reader())
+        }),
+        ("DATA 4", |victim| {
+            victim.sedp(address(0), 4, &victim.fake_reader())
+        }),
+        ("DATA 50", |victim| {
+            victim.sedp(address(0), 50, &victim.fake_reader())
+        }),
+        ("DATA_FRAG 1", |victim| {
+            victim.sedp_fragment(address(0), 1, &victim.fake_reader())
+        }),
+        ("DATA_FRAG 50", |victim| {
+            victim.sedp_fragment(address(0), 50, &victim.fake_reader())
+        }),
+    ];
+    for ((name, attack), times) in attacks.iter().flat_map(|of| [(of, 1), (of, 100)]) {
+        if *name == "GAP" && times > 1 {
+            // One behind the first HEARTBEAT is no announcement, but hides some.
+            continue;
+        }
+        let mut victim = Victim::new();
+        let others = ["rt/b", "rt/c"]
+            .map(|topic| victim.domain.add_writer(0, topic, EndpointQos::default()));
+        victim.domain.run_for(Duration::from_secs(1));
+        victim.dispose_participant(address(0));
+        let is_known = |victim: &Victim| victim.domain.nodes[1].machine.participants().count() > 0;
+        while !is_known(&victim) {
+            victim.domain.run_for(Duration::from_micros(50));
+        }
+        assert!(!victim.is_matched(), "{name}");
+        for _ in 0..times {
+            attack(&mut victim);
+            victim.domain.run_for(Duration::from_micros(50));
+        }
+        victim.domain.run_for(RECOVERY);
+        assert!(victim.is_matched(), "{name}, {times} times");
+        let known = victim.domain.nodes[1].machine.endpoints().remotes();
+        let known: Vec<Guid> = known.map(|known| known.guid()).collect();
+        assert_eq!(known, [victim.writer, others[0], others[1]], "{name}");
+    }
+}
+
+/// A peer that sends changes before its first HEARTBEAT is read again once: its endpoints
+/// stay, and then it gets no more datagrams than one whose HEARTBEAT comes first.
+#[test]
+fn a_peer_that_announces_before_its_first_heartbeat_is_read_again_once() {
+    let [without, with] = [false, true].map(|is_early| {
+        let mut victim = Victim::new();
+        victim.dispose_participant(address(0));
+        while victim.domain.nodes[1].machine.participants().count() == 0 {
+            victim.domain.run_for(Duration::from_micros(50));
+        }
+        if is_early {
+            let own = endpoint(victim.writer, "rt/chatter", "T", EndpointQos::default());
+            victim.sedp(address(0), 1, &own);
+            assert!(victim.is_matched());
+        }
+        let unmatched = |victim: &Victim| {
+            let events = victim.domain.nodes[1].events.iter();
+            events
+                .filter(|e| matches!(e, ParticipantEvent::Unmatched { .. }))
+                .count()
+        };
+        let before = unmatched(&victim);
+        victim.domain.run_for(RECOVERY);
+        assert_eq!(unmatched(&victim), before);
+        victim.check_matched();
+        victim.domain.sent.clear();
+        victim.domain.run_for(Duration::from_secs(20));
+        victim.domain.sent.get(&address(0)).copied()
+    });
+    assert_eq!(with, without);
 }
 
 /// The participant answers where it is, and announces itself in between: however often

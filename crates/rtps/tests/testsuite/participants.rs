@@ -670,7 +670,7 @@ fn participants_of_other_domains_are_ignored() {
     }
 }
 
-/// As of a context that another wire joins with the network.
+/// As of a context that another transport joins with the network.
 #[test]
 fn a_participant_that_ignores_announcements_is_discovered_by_nobody() {
     let mut domain = Domain::new(1);

@@ -14,6 +14,7 @@ use pteros_rtps::participant::{LostReason, Participant, ParticipantConfig, Parti
 use pteros_rtps::qos::EndpointQos;
 use pteros_rtps::receiver::MessageReader;
 use pteros_rtps::time::{Duration, Instant};
+use pteros_rtps::wire::{AckNack, Submessage};
 use vectors::{Captured, load};
 
 fn sender(datagram: &Captured) -> GuidPrefix {
@@ -70,6 +71,7 @@ fn replay(scene: &RecordedGraph, local: Option<EndpointData>) -> ReplayResult {
         sent_to: Vec::new(),
     };
     let theirs = prefix(scene.them);
+    let mut recorded = Vec::new();
     for datagram in load(scene.name) {
         if sender(&datagram) != theirs {
             continue;
@@ -85,13 +87,41 @@ fn replay(scene: &RecordedGraph, local: Option<EndpointData>) -> ReplayResult {
         while let Some(event) = seen.machine.poll_event() {
             seen.events.push(event);
         }
+        recorded.push(datagram.message);
         let mut out = Outbox::new();
         seen.machine.poll_transmit(now, &mut out);
         for sent in out.iter() {
             seen.sent_to.extend_from_slice(sent.to);
+            let bytes = sent.parts.concat();
+            for (_, submessage) in MessageReader::new(&bytes, theirs).unwrap() {
+                if let Submessage::AckNack(acknack) = submessage {
+                    seen.retransmit(now, from, &recorded, &acknack);
+                }
+            }
         }
     }
     seen
+}
+
+impl ReplayResult {
+    /// What the recording has of a request comes again.
+    fn retransmit(&mut self, now: Instant, from: Locator, recorded: &[Vec<u8>], acknack: &AckNack) {
+        let us = self.machine.prefix();
+        for message in recorded {
+            for (source, submessage) in MessageReader::new(message, us).unwrap() {
+                if let Submessage::Data(data) = &submessage
+                    && data.writer == acknack.writer
+                    && acknack.state.contains(data.sequence)
+                {
+                    let machine = &mut self.machine;
+                    machine.handle_submessage(now, Some(from), &source, &submessage);
+                }
+            }
+        }
+        while let Some(event) = self.machine.poll_event() {
+            self.events.push(event);
+        }
+    }
 }
 
 /// The recordings: name, domain, the watched node, the node that we stand in for and

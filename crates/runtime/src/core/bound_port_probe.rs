@@ -21,7 +21,7 @@ impl Core {
         }
         let domain = self.options.domain_id;
         let ports = unicast_port(domain, 0)..=unicast_port(domain, LOCAL_PEERS_MAX - 1);
-        let bound = self.transport.bound_ports(ports);
+        let bound = self.datagrams.bound_ports(ports);
         self.participant()
             .lock()
             .spdp_writer_mut()
@@ -71,7 +71,7 @@ mod tests {
         let announced = || first.participant().lock().stats().announcements_sent;
         until(|| announced() >= 5);
         let sent = first.counts().datagrams_sent;
-        match first.transport.bound_ports(0..=u16::MAX) {
+        match first.datagrams.bound_ports(0..=u16::MAX) {
             Some(_) => assert_eq!(sent, 0, "datagrams to nobody"),
             // A system that does not reveal its list of bound ports.
             None => assert!(sent >= 5 * u64::from(LOCAL_PEERS_MAX - 1)),

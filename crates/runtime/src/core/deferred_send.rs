@@ -170,7 +170,7 @@ impl Core {
         let fits = is_value
             && writer.flow_membership.is_none()
             && !state.machine.readers().is_empty()
-            && state.wires.is_empty()
+            && state.transports.is_empty()
             && has_waiting_callback()
             && !self.driver.is_locked()
             && state.deferred.is_open();

@@ -464,7 +464,7 @@ impl Core {
             let may_delay = has_new_samples && machine.has_only_positive_acks();
             let more = !may_delay && machine.poll_transmit(now, outbox);
             reader.schedule(&self.scheduler, &machine);
-            reader.wire_holds.release_if(|| machine.has_space());
+            reader.transport_holds.release_if(|| machine.has_space());
             more
         });
         if reader.is_graph() {

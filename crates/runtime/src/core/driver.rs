@@ -173,7 +173,7 @@ impl Core {
         if slept {
             state.sockets_checked_at = now;
         } else if until <= now {
-            self.transport.check_readable();
+            self.datagrams.check_readable();
             self.disarm_shm_doorbell();
             state.sockets_checked_at = now;
         } else {
@@ -214,7 +214,7 @@ impl Core {
     /// Polls without sleeping, for the background I/O thread and for simulations.
     /// Returns how many datagrams were handled.
     pub fn poll_now(&self, state: &mut DriverState) -> usize {
-        self.transport.check_readable();
+        self.datagrams.check_readable();
         self.disarm_shm_doorbell();
         let now = self.platform.now();
         state.sockets_checked_at = now;
@@ -244,7 +244,7 @@ impl Core {
             let checks_sockets = self.shm_connections.get().is_none()
                 || now.since(state.sockets_checked_at) >= POLL_PERIOD;
             if handled == 0 && checks_sockets {
-                self.transport.check_readable();
+                self.datagrams.check_readable();
                 self.disarm_shm_doorbell();
                 state.sockets_checked_at = now;
                 handled = self.receive(state, now, queue);
@@ -269,13 +269,13 @@ impl Core {
     fn check_sockets(&self, state: &mut DriverState, now: Instant) {
         if now.since(state.sockets_checked_at) >= SOCKET_CHECK_PERIOD {
             state.sockets_checked_at = now;
-            self.transport.check_readable();
+            self.datagrams.check_readable();
             self.disarm_shm_doorbell();
         }
     }
 
     fn handle_shutdown_signal(&self) {
-        if self.transport.shutdown_requested() {
+        if self.datagrams.shutdown_requested() {
             self.request_shutdown();
         }
     }
@@ -306,7 +306,7 @@ impl Core {
             if state.slept >= LONG_SLEEP {
                 self.scheduler.note_poll_sleeping(state.slept);
             }
-            self.transport.sleep(now, wake_at);
+            self.datagrams.sleep(now, wake_at);
             queue.end_sleep();
         }
         self.disarm_shm_doorbell();
@@ -352,11 +352,11 @@ impl Core {
         let mut handled = 0;
         // First the discovery log: a peer known by its log needs no announcement
         // over the network.
-        if self.transport.discovery_log_changed() {
+        if self.datagrams.discovery_log_changed() {
             self.poll_same_host_peers(now);
             handled = 1;
         }
-        if self.transport.interfaces_changed() {
+        if self.datagrams.interfaces_changed() {
             self.note_interfaces_changed();
         }
         // The ends that waited when the sockets were last checked.
@@ -370,7 +370,7 @@ impl Core {
                     break;
                 }
                 // Receives what was sent before them.
-                self.transport.check_readable();
+                self.datagrams.check_readable();
                 checked_for = ends;
                 continue;
             }
@@ -405,7 +405,7 @@ impl Core {
         };
         let is_young = self.shm_connections.is_settling(now);
         if is_young {
-            self.transport.check_readable();
+            self.datagrams.check_readable();
         }
         // A connection with endless traffic must not starve the sockets.
         let sockets_first = is_young || handled % 8 == 7;
@@ -417,7 +417,7 @@ impl Core {
     }
 
     fn receive_datagram(&self, state: &mut DriverState, now: Instant) -> bool {
-        let mut pending = self.transport.receive(&mut state.inbox.buffer);
+        let mut pending = self.datagrams.receive(&mut state.inbox.buffer);
         if pending.is_none() {
             return false;
         }
@@ -450,11 +450,11 @@ impl Core {
         if self.dispatch_shm_message(now, &mut state.inbox, &record) {
             return true;
         }
-        self.transport.check_readable();
+        self.datagrams.check_readable();
         let mut may_be_known = false;
         for _ in 0..DATAGRAMS_PER_POLL {
             let next = pending.take();
-            let next = next.or_else(|| self.transport.receive(&mut state.inbox.buffer));
+            let next = next.or_else(|| self.datagrams.receive(&mut state.inbox.buffer));
             let Some(received) = next else { break };
             self.dispatch(now, &mut state.inbox, received);
             may_be_known = true;
@@ -489,9 +489,9 @@ impl Core {
                 self.fire_participant_timeouts(state, now);
             }
             TimeoutOwner::ShmConnections => self.poll_shm_connections(now),
-            TimeoutOwner::Wire(index) => {
+            TimeoutOwner::Transport(index) => {
                 let _order = self.endpoints.begin_match();
-                self.serve_wire(now, index);
+                self.serve_transport(now, index);
             }
             TimeoutOwner::Interfaces => self.follow_interfaces(now),
             TimeoutOwner::Graph => self.announce_graph(now),
@@ -652,7 +652,7 @@ impl Core {
     /// Receives what has arrived, without callbacks. Stops before a reader would lose a
     /// sample that its callbacks did not take. Returns whether all was received.
     fn receive_within_histories(&self, state: &mut DriverState, now: Instant) -> bool {
-        self.transport.check_readable();
+        self.datagrams.check_readable();
         for _ in 0..RECEIVED_AT_ONCE_MAX {
             let table = self.endpoints.read();
             let have_space = table.readers.values().all(|reader| reader.has_space());

@@ -82,7 +82,7 @@ impl Core {
             tracer.name_owner(data.guid.entity, key);
         }
         self.graph.attach_endpoint(key, data.guid);
-        self.attach_endpoint_on_wires(key, data.guid);
+        self.attach_endpoint_on_transports(key, data.guid);
         self.graph_changed();
     }
 
@@ -108,8 +108,8 @@ impl Core {
             let list = self.graph.node_list();
             let payload = to_payload(&list, Representation::Xcdr1);
             self.same_host.append_node_list(now, &payload);
-            for wire in self.wires.added() {
-                wire.announce_nodes(now, &list);
+            for transport in self.transports.added() {
+                transport.announce_nodes(now, &list);
             }
             list
         };

@@ -43,7 +43,7 @@ impl Core {
     pub(crate) fn follow_interfaces(&self, now: Instant) {
         let listed_at = &self.sockets.interfaces_listed_at;
         listed_at.store(now.as_nanos(), Ordering::Relaxed);
-        let Some(change) = self.transport.follow_interfaces() else {
+        let Some(change) = self.datagrams.follow_interfaces() else {
             return;
         };
         for lost in &change.lost {

@@ -39,8 +39,8 @@ use crate::qos::DataLifecycle;
 use crate::sample::samples_max;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::send::flow_controller::{FlowController, FlowMembership};
+use crate::transport::{Transport, TransportEvent};
 use crate::user_data::NO_ENTRIES;
-use crate::wire::{Wire, WireEvent};
 
 /// Maximum number of endpoints of a context. A robot process has tens; the bound
 /// makes a runaway loop an error.
@@ -354,7 +354,7 @@ impl Core {
         self.same_host.append_announcements(now);
         loop {
             let mut events = Vec::new();
-            self.wires.rtps.poll(now, &mut events);
+            self.transports.rtps.poll(now, &mut events);
             let participant = self.participant().lock();
             let refuses_writers = participant.endpoints().has_refused_writers();
             if let Some(security) = &self.security {
@@ -369,7 +369,7 @@ impl Core {
             }
             let publishers_change = events.iter().any(changes_publishers);
             for event in events {
-                if let WireEvent::Discovery(event) = event {
+                if let TransportEvent::Discovery(event) = event {
                     self.apply_rtps_event(now, event);
                 }
             }
@@ -379,7 +379,7 @@ impl Core {
                 self.update_publisher_writers(now);
             }
         }
-        self.serve_wires(now);
+        self.serve_transports(now);
     }
 
     pub(crate) fn apply(&self, now: Instant, event: ParticipantEvent) {
@@ -628,8 +628,8 @@ impl Core {
             drop(table);
             reader.note_gone(remote);
             let mut machine = reader.machine.lock();
-            if !self.wires.added().is_empty() {
-                // Another wire may serve it meanwhile, and RTPS again later.
+            if !self.transports.added().is_empty() {
+                // Another transport may serve it meanwhile, and RTPS again later.
                 machine.set_resume_point(remote);
             }
             machine.unmatch_writer(remote);

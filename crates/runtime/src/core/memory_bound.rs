@@ -71,9 +71,12 @@ impl Core {
                 ));
             }
         }
-        self.wires.iter().find_map(|wire| {
-            let (what, held, max) = wire.exceeded_limit()?;
-            Some(format!("wire {}: {held} {what}, limit {max}", wire.name()))
+        self.transports.iter().find_map(|transport| {
+            let (what, held, max) = transport.exceeded_limit()?;
+            Some(format!(
+                "transport {}: {held} {what}, limit {max}",
+                transport.name()
+            ))
         })
     }
 }

@@ -1,7 +1,7 @@
-//! The core of a context: the wiring of one RTPS participant and its further wires.
+//! The core of a context: the wiring of one RTPS participant and its further transports.
 //!
 //! A [`Core`] owns the parts of a context and passes reports of one part to the others.
-//! Each part has its own folder, fields and locks: endpoints, send path, scheduler, wires,
+//! Each part has its own folder, fields and locks: endpoints, send path, scheduler, transports,
 //! shared-memory connections, same-host peers, graph, security. A part never accesses the
 //! core. An operation on one part is a method of that part.
 //!
@@ -42,9 +42,9 @@ mod subscription_group;
 pub(crate) mod table_fill;
 mod trace_writing;
 mod traced_publish;
+mod transport;
 mod type_objects;
 mod undecodable;
-mod wire;
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -65,7 +65,7 @@ use crate::graph::{DISCOVERY_TOPIC, Graph};
 use crate::limits::Limits;
 use crate::lock::{Mutex, rank};
 use crate::platform::{
-    DISCOVERY_GROUP, OpenedTransports, Platform, SocketPlan, Transport, UndrivenContext,
+    DISCOVERY_GROUP, DatagramSockets, OpenedSockets, Platform, SocketPlan, UndrivenContext,
     multicast_port, unicast_port,
 };
 use crate::same_host::SameHostPeers;
@@ -82,12 +82,14 @@ use crate::send::flow_controllers::FlowControllers;
 use crate::shared_memory::SharedMemoryOptions;
 use crate::shm_connections::{ShmConnections, announced_property};
 use crate::trace::{self, TraceOptions, Tracer};
-use crate::wire::rtps::RtpsWire;
-use crate::wire::wires::{Wires, open_wires};
-use crate::wire::{OpenWire, RtpsReach, SampleWire, WireScheduler, WireSetup};
+use crate::transport::rtps::RtpsTransport;
+use crate::transport::transports::{Transports, open_transports};
+use crate::transport::{
+    OpenTransport, RtpsReach, SampleTransport, TransportScheduler, TransportSetup,
+};
 use driver::DriverState;
 
-pub use crate::wire::wires::WIRES_MAX;
+pub use crate::transport::transports::TRANSPORTS_MAX;
 
 /// Participant indices of this host that receive unicast announcements, so that
 /// processes find each other without multicast. Only bound ports are used. ROS 2's
@@ -141,8 +143,8 @@ pub struct CoreOptions {
     pub security: Option<SecurityOptions>,
     /// Whether and where the context is traced, see [`crate::trace`].
     pub trace: Option<TraceOptions>,
-    /// Wires beside RTPS, at most [`WIRES_MAX`].
-    pub wires: Vec<OpenWire>,
+    /// Transports beside RTPS, at most [`TRANSPORTS_MAX`].
+    pub transports: Vec<OpenTransport>,
 }
 
 impl Default for CoreOptions {
@@ -168,7 +170,7 @@ impl Default for CoreOptions {
             shared_memory: SharedMemoryOptions::default(),
             security: None,
             trace: None,
-            wires: Vec::new(),
+            transports: Vec::new(),
         }
     }
 }
@@ -231,12 +233,12 @@ struct SocketReport {
 pub struct Core {
     /// Clock, random seed and network.
     pub platform: Arc<dyn Platform>,
-    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) datagrams: Arc<dyn DatagramSockets>,
     pub(crate) prefix: GuidPrefix,
     pub(crate) options: CoreOptions,
     sockets: SocketReport,
-    /// RTPS, and the wires that were added to it.
-    pub(crate) wires: Arc<Wires>,
+    /// RTPS, and the transports that were added to it.
+    pub(crate) transports: Arc<Transports>,
     pub(crate) endpoints: Endpoints,
     pub(crate) intra_process: IntraProcess,
     pub(crate) scheduler: Arc<Scheduler>,
@@ -292,22 +294,19 @@ impl Core {
         let config = participant_config(&options, prefix, credentials.as_ref(), &opened);
         let now = platform.now();
         let participant = Arc::new(Mutex::new(Participant::new(now, config)));
-        let transport: Arc<dyn Transport> = opened.transport.into();
+        let datagrams: Arc<dyn DatagramSockets> = opened.sockets.into();
         let send = Arc::new(SendPath::new(
             platform.clone(),
-            transport.clone(),
+            datagrams.clone(),
             opened.shm.as_ref().ok().cloned(),
             crypto_transform.clone(),
         ));
-        let mut wire_failure = None;
+        let mut failure = None;
         let core = Arc::new_cyclic(|me: &Weak<Self>| {
             let context: Weak<dyn UndrivenContext> = me.clone();
-            let background_io = if platform.drives_undriven(&context) {
-                None
-            } else {
-                BackgroundIo::for_process()
-            };
-            let scheduler = Arc::new(Scheduler::new(transport.clone(), background_io));
+            let drives_itself = platform.drives_undriven(&context);
+            let background_io = (!drives_itself).then(BackgroundIo::for_process).flatten();
+            let scheduler = Arc::new(Scheduler::new(datagrams.clone(), background_io));
             let parts = SecurityParts {
                 domain_id: options.domain_id,
                 platform: platform.clone(),
@@ -317,17 +316,19 @@ impl Core {
             };
             let own = credentials.zip(crypto_transform);
             let security = own.map(|(own, transform)| own.into_security(transform, parts));
-            let rtps = RtpsWire {
+            let rtps = RtpsTransport {
                 participant: participant.clone(),
                 send: send.clone(),
-                scheduler: WireScheduler::new(scheduler.clone(), TimeoutOwner::Participant),
+                scheduler: TransportScheduler::new(scheduler.clone(), TimeoutOwner::Participant),
             };
-            let added = open_added_wires(&options, prefix, &scheduler).unwrap_or_else(|error| {
-                wire_failure = Some(error);
-                Vec::new()
-            });
-            let wires = Arc::new(Wires::new(rtps, added));
-            let graph = Arc::new(Graph::new(prefix, wires.clone(), options.enclave.clone()));
+            let added =
+                open_added_transports(&options, prefix, &scheduler).unwrap_or_else(|error| {
+                    failure = Some(error);
+                    Vec::new()
+                });
+            let transports = Arc::new(Transports::new(rtps, added));
+            let enclave = options.enclave.clone();
+            let graph = Arc::new(Graph::new(prefix, transports.clone(), enclave));
             Self {
                 prefix,
                 sockets: SocketReport {
@@ -345,7 +346,7 @@ impl Core {
                 ),
                 same_host: SameHostPeers::new(
                     options.lease,
-                    transport.clone(),
+                    datagrams.clone(),
                     participant,
                     graph.clone(),
                     scheduler.clone(),
@@ -355,10 +356,10 @@ impl Core {
                     scheduler: scheduler.clone(),
                 },
                 platform,
-                transport,
+                datagrams,
                 graph,
                 graph_writer: OnceLock::new(),
-                wires,
+                transports,
                 endpoints: Endpoints::new(prefix),
                 driver: Mutex::new(DriverState::new(options.busy_poll)),
                 idle_queue: ReadyQueue::new(|| {}),
@@ -376,7 +377,7 @@ impl Core {
                 options,
             }
         });
-        if let Some(failure) = wire_failure {
+        if let Some(failure) = failure {
             return Err(failure);
         }
         core.start(now);
@@ -398,7 +399,7 @@ impl Core {
 
     /// The participant: discovery by RTPS.
     pub(crate) fn participant(&self) -> &Mutex<Participant, rank::Participant> {
-        &self.wires.rtps.participant
+        &self.transports.rtps.participant
     }
 
     /// The options with which the context was opened.
@@ -484,8 +485,8 @@ impl Core {
         self.send_deferred();
         self.request_shutdown();
         let now = self.platform.now();
-        for wire in self.wires.iter() {
-            wire.close(now);
+        for transport in self.transports.iter() {
+            transport.close(now);
         }
         // The background I/O thread may still hold the core for a moment, and the process
         // may be about to end.
@@ -519,7 +520,7 @@ impl UndrivenContext for Core {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.transport.descriptor()
+        self.datagrams.descriptor()
     }
 
     fn memory_bytes(&self) -> (usize, usize) {
@@ -549,7 +550,7 @@ fn participant_config(
     options: &CoreOptions,
     prefix: GuidPrefix,
     credentials: Option<&Credentials>,
-    opened: &OpenedTransports,
+    opened: &OpenedSockets,
 ) -> ParticipantConfig {
     let user_data = format!("enclave={};", options.enclave).into_bytes();
     let mut config = ParticipantConfig {
@@ -567,7 +568,7 @@ fn participant_config(
         user_data,
         entity_name: Some(options.enclave.clone()),
         lease: options.lease,
-        announces_on_host: opened.transport.discovery_log().is_some(),
+        announces_on_host: opened.sockets.discovery_log().is_some(),
         topics_not_announced_on_host: vec![DISCOVERY_TOPIC.into()],
         limits: options.limits.participant_limits(),
         properties: vec![announced_property(&opened.shm)],
@@ -582,7 +583,7 @@ fn participant_config(
 }
 
 /// Logs warnings about the sockets.
-fn report_sockets(plan: &SocketPlan, opened: &OpenedTransports) {
+fn report_sockets(plan: &SocketPlan, opened: &OpenedSockets) {
     for advice in &opened.advice {
         tracing::warn!("{advice}");
     }
@@ -593,15 +594,15 @@ fn report_sockets(plan: &SocketPlan, opened: &OpenedTransports) {
     }
 }
 
-/// Opens the wires beside RTPS.
-fn open_added_wires(
+/// Opens the transports beside RTPS.
+fn open_added_transports(
     options: &CoreOptions,
     prefix: GuidPrefix,
     scheduler: &Arc<Scheduler>,
-) -> Result<Vec<Arc<dyn SampleWire>>, OpenError> {
+) -> Result<Vec<Arc<dyn SampleTransport>>, OpenError> {
     let is_secured = options.security.is_some();
-    open_wires(&options.wires, is_secured, scheduler, |scheduler| {
-        WireSetup {
+    open_transports(&options.transports, is_secured, scheduler, |scheduler| {
+        TransportSetup {
             domain_id: options.domain_id,
             prefix,
             enclave: options.enclave.clone(),

@@ -87,7 +87,7 @@ impl Core {
                 .map(|counts| self.totals_of(counts))
         };
         self.same_host.poll(now, totals);
-        if self.transport.discovery_log().is_some() {
+        if self.datagrams.discovery_log().is_some() {
             self.serve_participant(now);
         }
     }
@@ -129,7 +129,7 @@ impl Core {
     /// How samples travel between this context and the participant of an endpoint,
     /// including this participant, and why not by shared memory.
     pub fn delivery_path_to(&self, endpoint: Guid) -> PeerDelivery {
-        match self.other_wire_to(endpoint) {
+        match self.other_transport_to(endpoint) {
             Some(path) => PeerDelivery {
                 path,
                 reason: Some("RTPS does not reach it".into()),
@@ -138,26 +138,27 @@ impl Core {
         }
     }
 
-    /// Path by a wire beside RTPS to a remote endpoint, or to any endpoint of a
-    /// participant. RTPS takes precedence: other wires list nothing that it reaches.
-    pub fn other_wire_to(&self, endpoint: Guid) -> Option<DeliveryPath> {
-        let mut added = self.wires.added().iter();
-        let found = added.find(|wire| {
+    /// Path by a transport beside RTPS to a remote endpoint, or to any endpoint of a
+    /// participant. RTPS takes precedence: other transports list nothing that it reaches.
+    pub fn other_transport_to(&self, endpoint: Guid) -> Option<DeliveryPath> {
+        let mut added = self.transports.added().iter();
+        let found = added.find(|transport| {
             if endpoint.entity != EntityId::PARTICIPANT {
-                return wire.with_endpoint(endpoint, &mut |_| ());
+                return transport.with_endpoint(endpoint, &mut |_| ());
             }
             let mut any = false;
-            wire.for_each_endpoint(&mut |known| any |= known.guid().prefix == endpoint.prefix);
+            transport.for_each_endpoint(&mut |known| any |= known.guid().prefix == endpoint.prefix);
             any
         });
-        found.map(|wire| wire.carrier().into())
+        found.map(|transport| transport.carrier().into())
     }
 
-    /// The wires beside RTPS that cannot carry such an endpoint, each with the reason.
-    pub fn wires_without(&self, endpoint: &EndpointData) -> Vec<(String, &'static str)> {
-        let added = self.wires.added().iter();
-        let lacking =
-            added.filter_map(|wire| Some((wire.name().to_owned(), wire.lacks(endpoint)?)));
+    /// The transports beside RTPS that cannot carry such an endpoint, each with the reason.
+    pub fn transports_without(&self, endpoint: &EndpointData) -> Vec<(String, &'static str)> {
+        let added = self.transports.added().iter();
+        let lacking = added.filter_map(|transport| {
+            Some((transport.name().to_owned(), transport.lacks(endpoint)?))
+        });
         lacking.collect()
     }
 
@@ -187,7 +188,7 @@ impl Core {
             let counts = self.connection_counts();
             return counts.as_ref().map(|counts| self.totals_of(counts));
         }
-        let totals = self.transport.discovery_log()?.totals(peer.0)?;
+        let totals = self.datagrams.discovery_log()?.totals(peer.0)?;
         Some(ConnectionTotals::from_words(totals))
     }
 

@@ -257,7 +257,7 @@ impl Core {
             }
             let group = writer.group.as_ref().map(|group| group.begin_write());
             let mut state = writer.state.lock();
-            if !state.wires.have_space(writer.guid(), write.bytes) {
+            if !state.transports.have_space(writer.guid(), write.bytes) {
                 return false;
             }
             let now = self.platform.now();
@@ -324,7 +324,7 @@ impl Core {
             return meta.sequence;
         }
         let is_read = !state.machine.readers().is_empty()
-            || !state.wires.is_empty()
+            || !state.transports.is_empty()
             || writer.store.is_some()
             || message.shared().is_none();
         let payload = is_read.then(|| {
@@ -388,10 +388,10 @@ impl Core {
     ) {
         let WriteLocks { mut state, group } = locks;
         let instance = sample.instance;
-        let is_on_wires = !state.wires.is_empty();
-        if is_on_wires && let Some(payload) = &payload {
+        let has_transport_routes = !state.transports.is_empty();
+        if has_transport_routes && let Some(payload) = &payload {
             let change = cache_change(message, payload, &sample);
-            state.wires.write(now, &change, message.directed_to());
+            state.transports.write(now, &change, message.directed_to());
         }
         keep_for_late_joiners(&mut state, now, writer, message, payload, sample);
         state.note_written(now, message.kind(), instance);
@@ -401,8 +401,8 @@ impl Core {
         } else {
             self.send_new(writer, state, now);
         }
-        if is_on_wires {
-            self.flush_wires(now, writer);
+        if has_transport_routes {
+            self.flush_transports(now, writer);
         }
     }
 
@@ -581,7 +581,7 @@ impl Core {
     fn assert_writer(&self, now: Instant, writer: &WriterEndpoint) {
         let mut state = writer.state.lock();
         state.machine.assert_liveliness(now);
-        state.wires.assert_writer(now, writer.guid());
+        state.transports.assert_writer(now, writer.guid());
         drop(state);
         self.count_liveliness_assertion(writer);
         self.serve_writer(now, writer);
@@ -602,8 +602,8 @@ impl Core {
         for writer in &writers {
             self.assert_writer(now, writer);
         }
-        for wire in self.wires.iter() {
-            wire.assert_liveliness(now, kind);
+        for transport in self.transports.iter() {
+            transport.assert_liveliness(now, kind);
         }
         self.serve_participant(now);
     }
@@ -676,7 +676,7 @@ fn new_change(
     }
 }
 
-/// The sample as a further wire carries it.
+/// The sample as a further transport carries it.
 fn cache_change(
     message: &dyn OutboundMessage,
     payload: &Bytes,

@@ -12,7 +12,7 @@ use pteros_rtps::reader::Reader;
 use pteros_rtps::time::{Instant, Timestamp};
 
 use crate::endpoints::reader::ReaderEndpoint;
-use crate::wire::WireEvent;
+use crate::transport::TransportEvent;
 
 impl ReaderEndpoint {
     /// Whether samples may have to wait for others.
@@ -327,11 +327,15 @@ impl ReaderEndpoint {
 }
 
 /// Whether the event may change the known writers of a publisher.
-pub(crate) fn changes_publishers(event: &WireEvent) -> bool {
+pub(crate) fn changes_publishers(event: &TransportEvent) -> bool {
     match event {
-        WireEvent::Discovery(ParticipantEvent::EndpointDiscovered(data)) => data.group.is_some(),
-        WireEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => remote.group.is_some(),
-        WireEvent::Discovery(ParticipantEvent::EndpointLost(_)) => true,
+        TransportEvent::Discovery(ParticipantEvent::EndpointDiscovered(data)) => {
+            data.group.is_some()
+        }
+        TransportEvent::Discovery(ParticipantEvent::Matched { remote, .. }) => {
+            remote.group.is_some()
+        }
+        TransportEvent::Discovery(ParticipantEvent::EndpointLost(_)) => true,
         _ => false,
     }
 }

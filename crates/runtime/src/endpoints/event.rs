@@ -46,7 +46,7 @@ impl EndpointEvents {
         self.status.lock().ended_count()
     }
 
-    /// Notes a peer whose match over a further wire has ended.
+    /// Notes a peer whose match over a further transport has ended.
     pub(crate) fn note_moved(&self, peer: Guid) {
         self.status.lock().note_moved(peer);
     }

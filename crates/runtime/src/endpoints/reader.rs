@@ -37,7 +37,7 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::ready_queue::ReadySlot;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::trace::Tracer;
-use crate::wire::holds::WireHolds;
+use crate::transport::holds::TransportHolds;
 use pteros_dcps::cache::FullQueuePolicy;
 use pteros_dcps::cache::ReaderCache;
 use pteros_dcps::coherent::SOLE_READER;
@@ -125,8 +125,8 @@ pub struct ReaderEndpoint {
     graph: AtomicBool,
     /// Receives its samples in place of a queue.
     pub(crate) listener: Option<InlineListener>,
-    /// Held writers on further wires.
-    pub(crate) wire_holds: WireHolds,
+    /// Held writers on further transports.
+    pub(crate) transport_holds: TransportHolds,
     /// Its membership in a subscription group.
     pub(crate) group: Option<GroupMembership>,
     /// The tracer, in a traced context.
@@ -182,7 +182,7 @@ impl ReaderEndpoint {
             told_resynchronised: AtomicBool::new(false),
             graph: AtomicBool::new(false),
             listener: None,
-            wire_holds: WireHolds::default(),
+            transport_holds: TransportHolds::default(),
             group: None,
             tracer: None,
         }

@@ -36,7 +36,7 @@ use crate::send::back_pressure::{BlockingBudget, next_send_retry};
 use crate::send::deferred::{self, DeferredSlot};
 use crate::send::flow_controller::FlowMembership;
 use crate::store::Store;
-use crate::wire::routes::WireRoutes;
+use crate::transport::routes::TransportRoutes;
 use pteros_dcps::history::LocalHistory;
 
 /// Counters of a publisher since it was created.
@@ -80,8 +80,8 @@ pub struct WriterEndpoint {
     pub(crate) serialize_only: bool,
     pub(crate) state: Mutex<WriterState, rank::WriterState>,
     remote: AtomicUsize,
-    /// Number of routes on further wires.
-    on_wires: AtomicUsize,
+    /// Number of routes on further transports.
+    transport_routes: AtomicUsize,
     /// Number of remote readers that are reached by shared memory.
     connected: AtomicUsize,
     /// Some remote readers are to be connected with the next message.
@@ -101,8 +101,8 @@ pub(crate) struct WriterState {
     pub(crate) machine: Writer,
     /// Its readers within the context.
     pub(crate) local: Vec<IntraProcessRoute>,
-    /// Its readers on further wires.
-    pub(crate) wires: WireRoutes,
+    /// Its readers on further transports.
+    pub(crate) transports: TransportRoutes,
     pub(crate) history: LocalHistory,
     /// The remote send of its last message, if deferred.
     pub(crate) deferred: DeferredSlot,
@@ -170,7 +170,7 @@ impl WriterEndpoint {
             state: Mutex::new(WriterState {
                 machine,
                 local: Vec::new(),
-                wires: WireRoutes::default(),
+                transports: TransportRoutes::default(),
                 history,
                 deferred: DeferredSlot::default(),
                 instances,
@@ -182,7 +182,7 @@ impl WriterEndpoint {
                 delivered_locally: 0,
             }),
             remote: AtomicUsize::new(0),
-            on_wires: AtomicUsize::new(0),
+            transport_routes: AtomicUsize::new(0),
             connected: AtomicUsize::new(0),
             wants_connections: AtomicBool::new(false),
             group,
@@ -220,7 +220,7 @@ impl WriterEndpoint {
     /// Subscriptions may join or leave meanwhile. So a publisher may use it to choose
     /// what to prepare, not what to deliver. Does not allocate; any thread may call it.
     pub fn intra_process_count(&self) -> usize {
-        if self.remote_count() > 0 || self.is_on_wires() {
+        if self.remote_count() > 0 || self.has_transport_routes() {
             return 0;
         }
         self.matched_count()
@@ -230,12 +230,12 @@ impl WriterEndpoint {
     pub fn matched(&self) -> Vec<Guid> {
         let state = self.state.lock();
         let local = state.local.iter().map(|route| route.reader.data.guid);
-        let on_wires = state.wires.readers();
+        let on_transports = state.transports.readers();
         state
             .machine
             .readers()
             .guids()
-            .chain(on_wires)
+            .chain(on_transports)
             .chain(local)
             .collect()
     }
@@ -308,7 +308,7 @@ impl WriterEndpoint {
         let machine = &state.machine;
         state.deferred.is_empty()
             && machine.readers().is_acked_by_all()
-            && state.wires.are_acknowledged(self.guid())
+            && state.transports.are_acknowledged(self.guid())
             && (self.flow_membership.is_none() || !machine.has_output())
     }
 
@@ -330,7 +330,7 @@ impl WriterEndpoint {
 
     /// Whether readers of other processes, or late joiners, need a message.
     pub(crate) fn leaves_process(&self) -> bool {
-        self.remote_count() > 0 || self.keeps_local_history() || self.is_on_wires()
+        self.remote_count() > 0 || self.keeps_local_history() || self.has_transport_routes()
     }
 
     /// How long a publisher may block for space in the socket.
@@ -363,16 +363,16 @@ impl WriterEndpoint {
         self.serialized.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether some further wire carries its samples.
-    pub fn is_on_wires(&self) -> bool {
-        self.on_wires.load(Ordering::Relaxed) > 0
+    /// Whether some further transport carries its samples.
+    pub fn has_transport_routes(&self) -> bool {
+        self.transport_routes.load(Ordering::Relaxed) > 0
     }
 
-    /// Updates the number of routes on further wires.
-    pub(crate) fn update_wire_count(&self, state: &WriterState) {
+    /// Updates the number of routes on further transports.
+    pub(crate) fn update_transport_routes(&self, state: &WriterState) {
         // Release: the routes were changed before, under the lock.
-        let count = state.wires.count();
-        self.on_wires.store(count, Ordering::Release);
+        let count = state.transports.count();
+        self.transport_routes.store(count, Ordering::Release);
     }
 
     pub(crate) fn note_remote(&self, change: i32) {

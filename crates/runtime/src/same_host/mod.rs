@@ -24,7 +24,7 @@ use pteros_shm::{DisconnectReason, DiscoveryLog, DiscoveryLogEvent};
 
 use crate::graph::Graph;
 use crate::lock::{Mutex, rank};
-use crate::platform::Transport;
+use crate::platform::DatagramSockets;
 use crate::scheduler::Scheduler;
 use crate::scheduler::timeout_queue::TimeoutOwner;
 use crate::shm_transport::ConnectionTotals;
@@ -47,7 +47,7 @@ const REPLY_WAIT_MAX: Duration = Duration::from_millis(500);
 /// discovery logs, report to participant and graph, and never access an endpoint.
 pub(crate) struct SameHostPeers {
     lease: Duration,
-    transport: Arc<dyn Transport>,
+    sockets: Arc<dyn DatagramSockets>,
     participant: Arc<Mutex<Participant, rank::Participant>>,
     graph: Arc<Graph>,
     scheduler: Arc<Scheduler>,
@@ -102,14 +102,14 @@ impl PeerLogEvent {
 impl SameHostPeers {
     pub(crate) fn new(
         lease: Duration,
-        transport: Arc<dyn Transport>,
+        sockets: Arc<dyn DatagramSockets>,
         participant: Arc<Mutex<Participant, rank::Participant>>,
         graph: Arc<Graph>,
         scheduler: Arc<Scheduler>,
     ) -> Self {
         Self {
             lease,
-            transport,
+            sockets,
             participant,
             graph,
             scheduler,
@@ -122,7 +122,7 @@ impl SameHostPeers {
     /// Precedes the first SPDP announcement, so that peers know this process by its
     /// log when they receive that.
     pub(crate) fn connect_to_all(&self, now: Instant) {
-        if let Some(discovery_log) = self.transport.discovery_log() {
+        if let Some(discovery_log) = self.sockets.discovery_log() {
             self.append_announcements(now);
             let called = discovery_log.connect_to_all(now.as_nanos());
             tracing::debug!(called, "same-host peers");
@@ -146,7 +146,7 @@ impl SameHostPeers {
     /// Appends new announcements of the participant. Call in the order of its
     /// changes, under `match_order`, or before other threads can.
     pub(crate) fn append_announcements(&self, now: Instant) {
-        let Some(discovery_log) = self.transport.discovery_log() else {
+        let Some(discovery_log) = self.sockets.discovery_log() else {
             return;
         };
         let Some(notices) = self.participant.lock().take_announcements() else {
@@ -163,7 +163,7 @@ impl SameHostPeers {
 
     /// Appends the local node list. Call as [`Self::append_announcements`].
     pub(crate) fn append_node_list(&self, now: Instant, list: &[u8]) {
-        if let Some(discovery_log) = self.transport.discovery_log() {
+        if let Some(discovery_log) = self.sockets.discovery_log() {
             self.append_records(now, discovery_log, &[node_list_record(list)]);
         }
     }
@@ -197,7 +197,7 @@ impl SameHostPeers {
     /// Reads the logs of peers, wakes peers, and asserts liveliness when due. Serve
     /// the participant afterwards.
     pub(crate) fn poll(&self, now: Instant, totals: impl FnOnce() -> Option<ConnectionTotals>) {
-        let Some(discovery_log) = self.transport.discovery_log() else {
+        let Some(discovery_log) = self.sockets.discovery_log() else {
             return;
         };
         let mut state = self.state.lock();
@@ -237,7 +237,7 @@ impl SameHostPeers {
     /// Reads a part of a peer's log. Returns false if nothing is unread. Serve the
     /// participant after each part.
     pub(crate) fn read_log_of(&self, now: Instant, peer: GuidPrefix) -> bool {
-        let Some(discovery_log) = self.transport.discovery_log() else {
+        let Some(discovery_log) = self.sockets.discovery_log() else {
             return false;
         };
         if !discovery_log.has_unread(peer.0) {
@@ -254,12 +254,12 @@ impl SameHostPeers {
 
     /// Whether another participant is not known and may become a same-host peer.
     pub(crate) fn may_connect(&self, peer: GuidPrefix) -> bool {
-        self.transport.discovery_log().is_some() && !self.is_known(peer)
+        self.sockets.discovery_log().is_some() && !self.is_known(peer)
     }
 
     /// Whether an unknown participant is connecting as a same-host peer.
     pub(crate) fn is_connecting_to(&self, peer: GuidPrefix) -> bool {
-        let log = self.transport.discovery_log();
+        let log = self.sockets.discovery_log();
         !self.is_known(peer) && log.is_some_and(|log| log.is_connecting_to(peer.0))
     }
 

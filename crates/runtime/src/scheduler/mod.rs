@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use pteros_rtps::time::{Duration, Instant};
 
 use crate::lock::{Mutex, rank};
-use crate::platform::{Transport, UndrivenContext};
+use crate::platform::{DatagramSockets, UndrivenContext};
 use background_io::BackgroundIo;
 use ready_queue::ReadyQueue;
 use timeout_queue::{TimeoutOwner, TimeoutQueue};
@@ -26,7 +26,7 @@ use waiters::Waiters;
 
 /// See the module documentation. Thread-safe.
 pub(crate) struct Scheduler {
-    transport: Arc<dyn Transport>,
+    sockets: Arc<dyn DatagramSockets>,
     timeouts: TimeoutQueue,
     /// The instant until which the driver sleeps, nanoseconds; 0 while it is awake.
     sleeping_until: AtomicU64,
@@ -42,9 +42,12 @@ pub(crate) struct Scheduler {
 
 impl Scheduler {
     /// `background_io`: the thread that drives the context while no other thread does.
-    pub(crate) fn new(transport: Arc<dyn Transport>, background_io: Option<BackgroundIo>) -> Self {
+    pub(crate) fn new(
+        sockets: Arc<dyn DatagramSockets>,
+        background_io: Option<BackgroundIo>,
+    ) -> Self {
         Self {
-            transport,
+            sockets,
             timeouts: TimeoutQueue::new(),
             sleeping_until: AtomicU64::new(0),
             followers: Mutex::default(),
@@ -76,7 +79,7 @@ impl Scheduler {
         fence(Ordering::SeqCst);
         let sleeping_until = self.sleeping_until.load(Ordering::SeqCst);
         if sleeping_until != 0 && at.as_nanos() < sleeping_until {
-            self.transport.wake();
+            self.sockets.wake();
         }
     }
 
@@ -143,7 +146,7 @@ impl Scheduler {
         if is_driver_free() {
             queue.wake();
         }
-        if self.transport.sleep_queue(queue, until) {
+        if self.sockets.sleep_queue(queue, until) {
             queue.clear_wake()
         } else {
             queue.sleep(limit())
@@ -176,10 +179,10 @@ impl Scheduler {
 
     /// A ready queue that wakes the driver of this context.
     pub(crate) fn ready_queue(&self) -> Arc<ReadyQueue> {
-        let transport = Arc::downgrade(&self.transport);
+        let sockets = Arc::downgrade(&self.sockets);
         Arc::new(ReadyQueue::new(move || {
-            if let Some(transport) = transport.upgrade() {
-                transport.wake();
+            if let Some(sockets) = sockets.upgrade() {
+                sockets.wake();
             }
         }))
     }
@@ -216,7 +219,7 @@ impl Scheduler {
 
     /// Whether executors should stop spinning.
     pub(crate) fn is_shut_down(&self) -> bool {
-        self.shut_down.load(Ordering::Acquire) || self.transport.shutdown_requested()
+        self.shut_down.load(Ordering::Acquire) || self.sockets.shutdown_requested()
     }
 
     /// Ends every spin of this context. Thread-safe and does not block.
@@ -224,7 +227,7 @@ impl Scheduler {
         if self.shut_down.swap(true, Ordering::AcqRel) {
             return;
         }
-        self.transport.wake();
+        self.sockets.wake();
         for follower in self.followers.lock().iter() {
             follower.wake();
         }
@@ -257,7 +260,7 @@ mod tests {
         wakes: AtomicU64,
     }
 
-    impl Transport for SilentSockets {
+    impl DatagramSockets for SilentSockets {
         fn send(&self, _: &[IoSlice<'_>], _: &Locator) -> io::Result<()> {
             Ok(())
         }

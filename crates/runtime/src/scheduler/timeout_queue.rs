@@ -15,8 +15,8 @@ use crate::lock::{Mutex, rank};
 pub enum TimeoutOwner {
     /// Discovery: SPDP and SEDP.
     Participant,
-    /// A further wire, by its index in the context.
-    Wire(usize),
+    /// A further transport, by its index in the context.
+    Transport(usize),
     /// The announcement of the node list.
     Graph,
     /// Discovery logs of same-host peers.

@@ -104,7 +104,7 @@ impl SendPath {
         };
         self.counters.waits.fetch_add(1, Ordering::Relaxed);
         let from = self.platform.now();
-        let is_writable = self.transport.wait_writable(span);
+        let is_writable = self.sockets.wait_writable(span);
         budget.note_waited(self.platform.now().since(from));
         budget.is_exhausted.set(!is_writable);
         is_writable
@@ -122,7 +122,7 @@ impl SendPath {
         if !self.socket_may_be_full.load(Ordering::Relaxed) {
             return true;
         }
-        let is_writable = self.transport.wait_writable(Duration::ZERO);
+        let is_writable = self.sockets.wait_writable(Duration::ZERO);
         self.socket_may_be_full
             .store(!is_writable, Ordering::Relaxed);
         is_writable

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use pteros_rtps::locator::Locator;
 use pteros_rtps::outbox::{Datagram, Outbox};
 
-use crate::platform::{Platform, Transport};
+use crate::platform::{DatagramSockets, Platform};
 use crate::shm_transport::ShmTransport;
 use crate::thread_buffer::with_buffer;
 use back_pressure::BlockingBudget;
@@ -49,7 +49,7 @@ pub(crate) struct SendCounters {
 /// See the module documentation. Thread-safe.
 pub(crate) struct SendPath {
     platform: Arc<dyn Platform>,
-    transport: Arc<dyn Transport>,
+    sockets: Arc<dyn DatagramSockets>,
     shm: Option<Arc<dyn ShmTransport>>,
     /// The crypto transform between protocol and sockets, in a secured context.
     crypto_transform: Option<Arc<CryptoTransform>>,
@@ -61,13 +61,13 @@ pub(crate) struct SendPath {
 impl SendPath {
     pub(crate) fn new(
         platform: Arc<dyn Platform>,
-        transport: Arc<dyn Transport>,
+        sockets: Arc<dyn DatagramSockets>,
         shm: Option<Arc<dyn ShmTransport>>,
         crypto_transform: Option<Arc<CryptoTransform>>,
     ) -> Self {
         Self {
             platform,
-            transport,
+            sockets,
             shm,
             crypto_transform,
             counters: SendCounters::default(),
@@ -162,8 +162,8 @@ impl SendPath {
         budget: &BlockingBudget,
     ) {
         let sent = self.send_within_budget(budget, || match code_point {
-            0 => self.transport.send(parts, to),
-            _ => self.transport.send_with_dscp(parts, to, code_point),
+            0 => self.sockets.send(parts, to),
+            _ => self.sockets.send_with_dscp(parts, to, code_point),
         });
         let counter = match sent {
             Ok(()) => &self.counters.sent,

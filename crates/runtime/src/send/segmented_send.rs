@@ -92,7 +92,7 @@ impl SendPath {
         let parts = segments.parts();
         for to in segments.to {
             let together = || {
-                self.transport
+                self.sockets
                     .send_segmented(parts, segments.segment_bytes, to)
             };
             let alone = |each: &[IoSlice<'_>]| self.send_to(each, to, 0, budget);

@@ -163,7 +163,7 @@ impl ServiceClient {
 
     /// Consumes the number of a request without sending it, for users to whom the request
     /// is lost. So the numbers of later calls still equal those of their requests on the
-    /// wire.
+    /// transport.
     ///
     /// # Errors
     /// See [`PublishError`].
@@ -398,7 +398,7 @@ impl ServiceClient {
         abandoned
     }
 
-    /// Removes servers that RTPS now reaches instead of another wire. They have not
+    /// Removes servers that RTPS now reaches instead of another transport. They have not
     /// received the open requests, or cannot reply to them.
     fn forget_moved_servers(&self, calls: &mut CallTable) {
         let moved = self.requests.events.take_moved();

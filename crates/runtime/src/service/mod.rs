@@ -32,7 +32,7 @@ pub struct ServiceSpec {
     pub requests: EndpointSpec,
     /// The topic of replies.
     pub replies: EndpointSpec,
-    /// Type hash of the service, if known. Some wires need it.
+    /// Type hash of the service, if known. Some transports need it.
     pub type_hash: Option<TypeHash>,
 }
 
@@ -80,7 +80,7 @@ impl Core {
     }
 
     /// Why services of a participant may not understand ours, by its vendor. Peers of
-    /// other wires have no vendor.
+    /// other transports have no vendor.
     fn service_mismatch_of(&self, prefix: GuidPrefix) -> Option<String> {
         service_mismatch(VendorId::PTEROS, self.graph.vendor_of(prefix)?)
     }

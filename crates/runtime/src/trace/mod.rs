@@ -27,7 +27,7 @@ use pteros_rtps::time::Instant;
 
 use crate::error::OpenError;
 use crate::node_key::NodeKey;
-use crate::platform::{OpenedTransports, Platform};
+use crate::platform::{OpenedSockets, Platform};
 use crate::sample::{DeliveryPath, SampleMeta};
 use current_context::{CallbackContext, CallbackInput};
 pub use current_context::{SpanGuard, span};
@@ -36,7 +36,7 @@ use ring::TraceRing;
 pub use ring::{
     BYTES_MAX, BYTES_MIN, HEAD_WORDS, MAGIC, Recording, TraceHeader, TraceReadError, VERSION,
 };
-use tracing_decorators::{TracingShmTransport, TracingTransport};
+use tracing_decorators::{TracingShmTransport, TracingSockets};
 
 /// File extension of a trace.
 pub const EXTENSION: &str = "ptrace";
@@ -191,8 +191,8 @@ impl Tracer {
     pub(crate) fn note_arrived(&self, reader: EntityId, meta: &SampleMeta, bytes: usize) {
         let now = self.now();
         let arrived = match meta.path {
-            // The wire's own threads have received it.
-            DeliveryPath::IntraProcess | DeliveryPath::Zenoh | DeliveryPath::OtherWire => now,
+            // The transport's own threads have received it.
+            DeliveryPath::IntraProcess | DeliveryPath::Zenoh | DeliveryPath::OtherTransport => now,
             DeliveryPath::SharedMemory | DeliveryPath::Network => {
                 current_context::arrived_at().unwrap_or(now).min(now)
             }
@@ -370,10 +370,10 @@ impl Drop for CallbackSpan<'_> {
 }
 
 /// Wraps opened transports with tracing decorators.
-pub(crate) fn with_tracing(opened: OpenedTransports, tracer: &Arc<Tracer>) -> OpenedTransports {
-    OpenedTransports {
-        transport: Box::new(TracingTransport {
-            inner: opened.transport,
+pub(crate) fn with_tracing(opened: OpenedSockets, tracer: &Arc<Tracer>) -> OpenedSockets {
+    OpenedSockets {
+        sockets: Box::new(TracingSockets {
+            inner: opened.sockets,
             tracer: tracer.clone(),
         }),
         shm: opened.shm.map(|inner| {

@@ -101,7 +101,7 @@ impl TraceRecord {
             DeliveryPath::SharedMemory => 1,
             DeliveryPath::Network => 2,
             DeliveryPath::Zenoh => 3,
-            DeliveryPath::OtherWire => 4,
+            DeliveryPath::OtherTransport => 4,
         };
         let [a, b, c, d] = self.later_times.map(|time| time.unwrap_or(ABSENT));
         let guid = u128::from_be_bytes(self.writer.to_bytes());
@@ -133,7 +133,7 @@ impl TraceRecord {
             1 => DeliveryPath::SharedMemory,
             2 => DeliveryPath::Network,
             3 => DeliveryPath::Zenoh,
-            4 => DeliveryPath::OtherWire,
+            4 => DeliveryPath::OtherTransport,
             _ => return None,
         };
         let guid = ((u128::from(high) << 64) | u128::from(low)).to_be_bytes();
@@ -218,7 +218,7 @@ mod tests {
             DeliveryPath::SharedMemory,
             DeliveryPath::Network,
             DeliveryPath::Zenoh,
-            DeliveryPath::OtherWire,
+            DeliveryPath::OtherTransport,
         ] {
             let record = TraceRecord {
                 event: TraceEvent::Arrived,

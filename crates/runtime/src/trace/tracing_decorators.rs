@@ -21,7 +21,7 @@ use super::Tracer;
 use super::current_context;
 use crate::instance::{KeyHash, KeyReader};
 use crate::outbound::OutboundMessage;
-use crate::platform::{InterfaceChange, ReceivedDatagram, Transport};
+use crate::platform::{DatagramSockets, InterfaceChange, ReceivedDatagram};
 use crate::sample::SharedValue;
 use crate::scheduler::ready_queue::ReadyQueue;
 use crate::shm_transport::{
@@ -29,13 +29,13 @@ use crate::shm_transport::{
     SendRefusal, ShmScope, ShmTransport,
 };
 
-/// A transport that records time stamps.
-pub(crate) struct TracingTransport {
-    pub inner: Box<dyn Transport>,
+/// Sockets that record time stamps.
+pub(crate) struct TracingSockets {
+    pub inner: Box<dyn DatagramSockets>,
     pub tracer: Arc<Tracer>,
 }
 
-impl Transport for TracingTransport {
+impl DatagramSockets for TracingSockets {
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
         self.tracer.note_first_datagram();
         self.inner.send(parts, to)

@@ -121,7 +121,7 @@ impl Counterpart {
     /// Whether something on the other side receives from it: a subscription, or a Zenoh
     /// subscriber without a token.
     pub fn is_matched(&self) -> bool {
-        self.writer.matched_count() > 0 || self.writer.is_on_wires()
+        self.writer.matched_count() > 0 || self.writer.has_transport_routes()
     }
 
     /// Publishes a message of its origin. Blocks as publishing does.

@@ -1,4 +1,4 @@
-//! The bridge between RTPS domains and Zenoh networks, with nodes on one wire each.
+//! The bridge between RTPS domains and Zenoh networks, with nodes on one transport each.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

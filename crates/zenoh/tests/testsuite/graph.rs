@@ -80,7 +80,7 @@ fn domains_are_separate() {
         let options = ContextOptions {
             domain_id: Some(domain_id),
             discovery_range: Some(pteros::config::DiscoveryRange::Off),
-            wires: vec![pteros_zenoh::wire(net.settings("peer"))],
+            transports: vec![pteros_zenoh::transport(net.settings("peer"))],
             ..ContextOptions::default()
         };
         Context::with_options(options).unwrap()

@@ -127,7 +127,7 @@ pub fn settings_of(port: u16, mode: &str) -> ZenohSettings {
 pub fn open_with(settings: ZenohSettings) -> Context {
     let options = ContextOptions {
         discovery_range: Some(DiscoveryRange::Off),
-        wires: vec![pteros_zenoh::wire(settings)],
+        transports: vec![pteros_zenoh::transport(settings)],
         ..ContextOptions::default()
     };
     Context::with_options(options).unwrap()
@@ -163,9 +163,9 @@ pub fn until(context: &Context, done: impl FnMut() -> bool) {
     assert!(graph.wait_until(SOON, done), "not within {SOON:?}");
 }
 
-/// A counter of the wire.
+/// A counter of the transport.
 pub fn counter(context: &Context, name: &str) -> u64 {
-    let counters = context.wire_counters();
+    let counters = context.transport_counters();
     let found = counters.iter().find(|(_, counter, _)| *counter == name);
     found.unwrap_or_else(|| panic!("no counter {name}")).2
 }

@@ -1,4 +1,4 @@
-//! The Zenoh wire between contexts, with a router in the middle, and with peers that
+//! The Zenoh transport between contexts, with a router in the middle, and with peers that
 //! are not of Pteros.
 //!
 //! Every test has a router at a port of its own and a domain of its own.
@@ -6,7 +6,7 @@
 
 mod access;
 mod actions;
-mod both_wires;
+mod both_transports;
 mod bridge;
 mod graph;
 mod harness;

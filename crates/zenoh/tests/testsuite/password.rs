@@ -66,7 +66,7 @@ fn a_router_lets_only_known_users_in() {
         };
         Context::with_options(ContextOptions {
             discovery_range: Some(DiscoveryRange::Off),
-            wires: vec![pteros_zenoh::wire(settings)],
+            transports: vec![pteros_zenoh::transport(settings)],
             ..ContextOptions::default()
         })
     };

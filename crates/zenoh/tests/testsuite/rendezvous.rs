@@ -14,7 +14,7 @@ fn open() -> Context {
     let options = ContextOptions {
         domain_id: Some(93),
         discovery_range: Some(DiscoveryRange::Off),
-        wires: vec![pteros_zenoh::wire(settings)],
+        transports: vec![pteros_zenoh::transport(settings)],
         ..ContextOptions::default()
     };
     Context::with_options(options).unwrap()

@@ -160,7 +160,7 @@ fn the_queries_of_a_server_that_closes_end() {
     assert!(
         has_come,
         "{:?} {:?}",
-        here.wire_counters(),
+        here.transport_counters(),
         service.counts()
     );
     assert!(replies.try_recv().unwrap().is_none(), "open until now");
@@ -171,7 +171,7 @@ fn the_queries_of_a_server_that_closes_end() {
 }
 
 #[test]
-fn parameters_are_read_and_set_through_the_wire() {
+fn parameters_are_read_and_set_through_the_transport() {
     let net = Net::new();
     let [here, there] = [net.open(), net.open()];
     let node = here.create_node("arm").unwrap();

@@ -114,7 +114,7 @@ pub fn open(file: PathBuf) -> Result<Context, String> {
     };
     let context = Context::with_options(ContextOptions {
         discovery_range: Some(DiscoveryRange::Off),
-        wires: vec![pteros_zenoh::wire(settings)],
+        transports: vec![pteros_zenoh::transport(settings)],
         ..ContextOptions::default()
     });
     context.map_err(|error| error.to_string())

@@ -195,7 +195,7 @@ fn a_late_joiner_gets_the_last_samples_that_pass_its_filter() {
 }
 
 #[test]
-fn local_subscriptions_get_each_message_once_and_without_the_wire() {
+fn local_subscriptions_get_each_message_once_and_without_the_transport() {
     let net = Net::new();
     let context = net.open();
     let node = context.create_node("both").unwrap();
@@ -258,7 +258,7 @@ fn large_messages_arrive_whole() {
     }
 }
 
-/// The reader's queue is small and nobody takes: its writer's samples wait in the wire.
+/// The reader's queue is small and nobody takes: its writer's samples wait in the transport.
 #[test]
 fn a_keep_all_subscription_loses_nothing_while_nobody_takes() {
     let net = Net::new();
@@ -303,7 +303,7 @@ fn what_zenoh_cannot_carry_stays_within_the_process() {
     let found = graph.publishers("/chatter");
     assert_eq!(found.len(), 2);
     for endpoint in &found {
-        let reason = graph.wires_without(endpoint);
+        let reason = graph.transports_without(endpoint);
         if endpoint.gid == publisher.gid() {
             assert_eq!(reason, [("zenoh".to_owned(), "it has no partitions")]);
         } else {

@@ -53,7 +53,7 @@ const ROS2: &str = "ros2";
 /// The benchmark of the Python wheel.
 const PYTHON: &str = "python";
 
-/// The benchmark of the Zenoh wire.
+/// The benchmark of the Zenoh transport.
 const ZENOH: &str = "zenoh";
 
 #[derive(clap::Args)]

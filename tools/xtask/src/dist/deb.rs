@@ -65,7 +65,7 @@ fn control_file(variant: Variant, needs: Glibc, kibibytes: u64) -> String {
     let others: Vec<&str> = others.filter(|other| *other != own).collect();
     let others = others.join(", ");
     let zenoh = if variant.has_zenoh {
-        " With the Zenoh wire, `pteros router` and `pteros bridge`.\n"
+        " With the Zenoh transport, `pteros router` and `pteros bridge`.\n"
     } else {
         ""
     };

@@ -298,7 +298,7 @@ fn check_zenoh(program: &Path, variant: Variant) -> Result<()> {
     ensure!(
         output.status.success() == variant.has_zenoh
             && (variant.has_zenoh || said.contains("feature \"zenoh\"")),
-        "the program of {} with the Zenoh wire: {}: {said}",
+        "the program of {} with the Zenoh transport: {}: {said}",
         variant.package,
         output.status
     );

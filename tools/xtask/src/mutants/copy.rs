@@ -76,7 +76,7 @@ impl Group {
                 "quick",
                 "scenarios",
                 "seeds",
-                "wires",
+                "transports",
             ],
         }
     }

@@ -23,6 +23,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     // Verification alone uses it, and the instrumented copy of the product.
     ("pteros-seeded-bugs", &[]),
     ("pteros-store", &[]),
+    ("pteros-pattern", &[]),
     // rtps for ids and times.
     ("pteros-security", &["pteros-rtps"]),
     (
@@ -38,7 +39,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "pteros-security",
         ],
     ),
-    // A wire of the runtime, built on request.
+    // A transport of the runtime, built on request.
     (
         "pteros-zenoh",
         &[
@@ -107,7 +108,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     ("pteros-container", &["pteros"]),
-    ("pteros-bag", &["pteros"]),
+    ("pteros-bag", &["pteros", "pteros-pattern"]),
     (
         "pteros-bag-components",
         &["pteros", "pteros-bag", "pteros-dylib"],
@@ -115,7 +116,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     // net for its poll and for Ctrl-C.
     (
         "pteros-launch",
-        &["pteros", "pteros-container", "pteros-net"],
+        &["pteros", "pteros-container", "pteros-net", "pteros-pattern"],
     ),
     // Independent of Pteros, so that xtask builds without it.
     ("pteros-peers", &[]),
@@ -137,6 +138,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "pteros-cli",
         &[
             "pteros",
+            "pteros-pattern",
             "pteros-bag",
             "pteros-container",
             "pteros-launch",

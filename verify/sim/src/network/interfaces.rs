@@ -3,7 +3,7 @@
 //!
 //! A host without an entry has one address on one network that never changes. The
 //! transport lists the interfaces of the others through the engine's seam
-//! (`Transport::interfaces_changed`, `Transport::follow_interfaces`), as the real one
+//! (`DatagramSockets::interfaces_changed`, `DatagramSockets::follow_interfaces`), as the real one
 //! does after a notice of the kernel (netlink).
 
 use std::collections::{BTreeMap, BTreeSet};

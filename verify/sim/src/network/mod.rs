@@ -9,10 +9,10 @@ mod datagram_text;
 pub mod interfaces;
 pub mod link;
 pub mod processing;
+pub mod sample_transport;
 pub mod shared_memory;
 pub mod trace;
 pub mod watched_text;
-pub mod wire;
 
 use std::collections::{BTreeMap, VecDeque};
 

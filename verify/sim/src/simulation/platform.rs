@@ -1,4 +1,4 @@
-//! The simulated platform: `Platform` and `Transport` over the virtual clock and the
+//! The simulated platform: `Platform` and `DatagramSockets` over the virtual clock and the
 //! simulated network.
 
 use std::io::{self, IoSlice};
@@ -9,8 +9,8 @@ use pteros_rtps::locator::{Locator, OwnAddress};
 use pteros_rtps::time::{Instant, Timestamp};
 use pteros_runtime::error::OpenError;
 use pteros_runtime::platform::{
-    DISCOVERY_GROUP, InterfaceChange, OpenedTransports, Platform, ReceivedDatagram, SocketPlan,
-    Transport, UndrivenContext, multicast_port, unicast_port,
+    DISCOVERY_GROUP, DatagramSockets, InterfaceChange, OpenedSockets, Platform, ReceivedDatagram,
+    SocketPlan, UndrivenContext, multicast_port, unicast_port,
 };
 use pteros_runtime::ready_queue::ReadyQueue;
 use pteros_runtime::shm_transport::ShmTransport;
@@ -76,7 +76,7 @@ impl Platform for SimEnv {
         self.unique
     }
 
-    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError> {
         let no_port = OpenError::NoFreePort {
             domain_id: plan.domain_id,
             first: unicast_port(plan.domain_id, 0),
@@ -106,8 +106,8 @@ impl Platform for SimEnv {
         drop(network);
         let group = Locator::udp_v4(DISCOVERY_GROUP.octets(), multicast_port(plan.domain_id));
         world.record_socket(self.process, number);
-        Ok(OpenedTransports {
-            transport: Box::new(SimTransport {
+        Ok(OpenedSockets {
+            sockets: Box::new(SimSockets {
                 world: Arc::downgrade(&world),
                 process: self.process,
                 number,
@@ -166,14 +166,14 @@ pub fn wall(world: &EventLoop, process: usize) -> Timestamp {
     Timestamp::from_nanos(WALL_START.saturating_add(now).saturating_add(jumped))
 }
 
-struct SimTransport {
+struct SimSockets {
     world: Weak<EventLoop>,
     process: usize,
     number: usize,
     is_external: bool,
 }
 
-impl Drop for SimTransport {
+impl Drop for SimSockets {
     /// The world closes the sockets of its own processes itself.
     fn drop(&mut self) {
         if let Some(world) = self.world.upgrade().filter(|_| self.is_external) {
@@ -183,7 +183,7 @@ impl Drop for SimTransport {
     }
 }
 
-impl Transport for SimTransport {
+impl DatagramSockets for SimSockets {
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
         let Some(world) = self.world.upgrade() else {
             return Ok(());

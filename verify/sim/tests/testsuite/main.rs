@@ -8,4 +8,4 @@ mod quick;
 mod scenarios;
 mod seeds;
 mod sound;
-mod wires;
+mod transports;

@@ -2,7 +2,7 @@
 //!
 //! They are in one context, or in two that discover each other on this host, over
 //! UDP or shared memory, or on two hosts of a simulated network, where time passes
-//! only while some thread waits, and over a second wire there. With the
+//! only while some thread waits, and over a second transport there. With the
 //! feature `zenoh` a router of Zenoh joins them, too.
 
 use std::path::Path as FolderPath;
@@ -20,7 +20,7 @@ use pteros::{
     NodeOptions, event_handler::EndpointEvent, publisher::FlowController,
     shared_memory::SharedMemoryOptions, subscription::DeliveryPath,
 };
-use pteros_sim::{Link, SimThread, Simulation, ThreadBody, WireBus};
+use pteros_sim::{Link, SimThread, Simulation, ThreadBody, TransportBus};
 
 /// For anything that should happen soon, on a busy machine.
 pub const TIMEOUT: Duration = Duration::from_secs(20);
@@ -39,8 +39,8 @@ pub enum TestTransport {
     /// Over a simulated network that loses, duplicates and reorders datagrams, by
     /// this seed.
     SimulatedLossy(u64),
-    /// Over a wire of the simulation that carries whole samples, without RTPS.
-    SimulatedWire,
+    /// Over a transport of the simulation that carries whole samples, without RTPS.
+    SimulatedSamples,
     /// Over a Zenoh router on this host.
     #[cfg(feature = "zenoh")]
     Zenoh,
@@ -49,7 +49,7 @@ pub enum TestTransport {
 impl TestTransport {
     fn simulated(self) -> Option<Simulation> {
         match self {
-            Self::Simulated | Self::SimulatedWire => Some(Simulation::new(&[1, 2], 1)),
+            Self::Simulated | Self::SimulatedSamples => Some(Simulation::new(&[1, 2], 1)),
             Self::SimulatedLossy(seed) => {
                 let sim = Simulation::new(&[1, 2], seed);
                 sim.set_links(Link {
@@ -112,15 +112,15 @@ impl Harness {
             ..ContextOptions::local(domain)
         };
         let sim = transport.simulated().map(Arc::new);
-        let bus = (transport == TestTransport::SimulatedWire)
-            .then(|| WireBus::new(Duration::from_micros(100)));
+        let bus = (transport == TestTransport::SimulatedSamples)
+            .then(|| TransportBus::new(Duration::from_micros(100)));
         #[cfg(feature = "zenoh")]
         let (router, options) = match transport {
             TestTransport::Zenoh => {
-                let (router, wire) = crate::conformance::over_zenoh::router();
+                let (router, transport) = crate::conformance::over_zenoh::router();
                 let options = ContextOptions {
                     discovery_range: Some(DiscoveryRange::Off),
-                    wires: vec![wire],
+                    transports: vec![transport],
                     ..options
                 };
                 (Some(router), options)
@@ -135,7 +135,7 @@ impl Harness {
                         None => DiscoveryRange::Subnet,
                         Some(_) => DiscoveryRange::Off,
                     }),
-                    wires: bus.iter().map(WireBus::wire).collect(),
+                    transports: bus.iter().map(TransportBus::transport).collect(),
                     ..options.clone()
                 };
                 let disk = Arc::new(SystemPlatform::new());
@@ -195,7 +195,7 @@ impl Harness {
             TestTransport::Udp | TestTransport::Simulated | TestTransport::SimulatedLossy(_) => {
                 DeliveryPath::Network
             }
-            TestTransport::SimulatedWire => DeliveryPath::OtherWire,
+            TestTransport::SimulatedSamples => DeliveryPath::OtherTransport,
             #[cfg(feature = "zenoh")]
             TestTransport::Zenoh => DeliveryPath::Zenoh,
             TestTransport::SharedMemory => DeliveryPath::SharedMemory,

@@ -3,8 +3,8 @@
 //!
 //! Each test case runs intra-process (with and without shared values), over UDP,
 //! through shared memory, and in simulated time over a perfect network and several
-//! lossy ones, over a second wire instead of RTPS, and, with the feature `zenoh`, over
-//! Zenoh. `lossy_network.rs`, `other_wire.rs` and `over_zenoh.rs` list the test cases
+//! lossy ones, over a second transport instead of RTPS, and, with the feature `zenoh`, over
+//! Zenoh. `lossy_network.rs`, `other_transport.rs` and `over_zenoh.rs` list the test cases
 //! that are exempt.
 #![allow(clippy::disallowed_methods, reason = "ends that block are threads")]
 
@@ -21,7 +21,7 @@ mod in_place;
 mod instance_policies;
 mod instances;
 mod lossy_network;
-mod other_wire;
+mod other_transport;
 #[cfg(feature = "zenoh")]
 mod over_zenoh;
 mod policies;
@@ -80,8 +80,8 @@ macro_rules! on_every_transport {
             }
 
             #[test]
-            fn over_another_wire() {
-                other_wire::run(stringify!($test_case), $module::$test_case);
+            fn over_another_transport() {
+                other_transport::run(stringify!($test_case), $module::$test_case);
             }
 
             #[cfg(feature = "zenoh")]
@@ -267,7 +267,7 @@ on_every_transport!(
 fn exemptions_name_test_cases() {
     for exempt in [
         lossy_network::EXEMPT,
-        other_wire::EXEMPT,
+        other_transport::EXEMPT,
         #[cfg(feature = "zenoh")]
         over_zenoh::EXEMPT,
     ] {
@@ -310,8 +310,8 @@ fn passing(exempt: Exemptions, transport: TestTransport, at_once: usize) -> Vec<
 }
 
 #[test]
-fn no_exemption_of_the_other_wire_is_stale() {
-    let passed = passing(other_wire::EXEMPT, TestTransport::SimulatedWire, 2);
+fn no_exemption_of_the_other_transport_is_stale() {
+    let passed = passing(other_transport::EXEMPT, TestTransport::SimulatedSamples, 2);
     assert!(passed.is_empty(), "{passed:?}");
 }
 

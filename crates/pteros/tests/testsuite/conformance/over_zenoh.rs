@@ -5,7 +5,7 @@
 use std::net::TcpListener;
 
 use pteros::config::ZenohSettings;
-use pteros_runtime::wire::OpenWire;
+use pteros_runtime::transport::OpenTransport;
 use pteros_zenoh::Router;
 
 use crate::conformance::exemptions::{self, Exemptions};
@@ -151,7 +151,7 @@ pub const EXEMPT: Exemptions = &[
 
 /// A router at a port of its own, and what opens a session that reaches others through
 /// it alone.
-pub fn router() -> (Router, OpenWire) {
+pub fn router() -> (Router, OpenTransport) {
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoints = format!("[\"tcp/{}\"]", free.local_addr().unwrap());
     drop(free);
@@ -169,7 +169,7 @@ pub fn router() -> (Router, OpenWire) {
         ("connect/endpoints", &endpoints),
         ("listen/endpoints", "[]"),
     ]);
-    (router, pteros_zenoh::wire(session))
+    (router, pteros_zenoh::transport(session))
 }
 
 /// Runs a test case over Zenoh, unless it is exempt.

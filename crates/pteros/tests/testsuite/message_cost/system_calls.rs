@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use pteros::error::OpenError;
-use pteros::platform::{Instant, Locator, Timestamp};
 use pteros::platform::{
-    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, SystemPlatform, Transport,
+    DatagramSockets, OpenedSockets, Platform, ReceivedDatagram, SocketPlan, SystemPlatform,
     UndrivenContext,
 };
+use pteros::platform::{Instant, Locator, Timestamp};
 
 /// System calls and clock reads, by kind.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -85,10 +85,10 @@ impl Platform for CountingEnv {
         self.system.guid_seed()
     }
 
-    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError> {
         let mut opened = self.system.open(plan)?;
-        opened.transport = Box::new(CountingTransport {
-            sockets: opened.transport,
+        opened.sockets = Box::new(CountingSockets {
+            sockets: opened.sockets,
             counters: self.counters.clone(),
         });
         Ok(opened)
@@ -99,12 +99,12 @@ impl Platform for CountingEnv {
     }
 }
 
-struct CountingTransport {
-    sockets: Box<dyn Transport>,
+struct CountingSockets {
+    sockets: Box<dyn DatagramSockets>,
     counters: Arc<CallCounters>,
 }
 
-impl Transport for CountingTransport {
+impl DatagramSockets for CountingSockets {
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
         self.counters.note(0);
         self.sockets.send(parts, to)

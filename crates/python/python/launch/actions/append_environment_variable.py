@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from launch.action import Action
+from launch.actions._named_action import NamedValueAction
 from launch.frontend.expose import expose_action
 from launch.utilities import normalize_to_list_of_substitutions, perform_substitutions
 from launch.utilities.type_utils import (
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @expose_action('append_env')
-class AppendEnvironmentVariable(Action):
+class AppendEnvironmentVariable(NamedValueAction):
     """Appends to an environment variable, or sets it if it is not there."""
 
     def __init__(
@@ -33,9 +33,7 @@ class AppendEnvironmentVariable(Action):
         separator: SomeSubstitutionsType = os.pathsep,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        self.__name = normalize_to_list_of_substitutions(name)
-        self.__value = normalize_to_list_of_substitutions(value)
+        super().__init__(name, value, **kwargs)
         self.__prepend = normalize_typed_substitution(prepend, bool)
         self.__separator = normalize_to_list_of_substitutions(separator)
 
@@ -45,8 +43,6 @@ class AppendEnvironmentVariable(Action):
     ) -> Tuple[Type[AppendEnvironmentVariable], Dict[str, Any]]:
         """Return the class and its arguments."""
         _, kwargs = super().parse(entity, parser)
-        kwargs['name'] = parser.parse_substitution(entity.get_attr('name'))
-        kwargs['value'] = parser.parse_substitution(entity.get_attr('value'))
         prepend = entity.get_attr('prepend', optional=True, data_type=bool, can_be_str=True)
         if prepend is not None:
             kwargs['prepend'] = parser.parse_if_substitutions(prepend)
@@ -54,16 +50,6 @@ class AppendEnvironmentVariable(Action):
         if separator is not None:
             kwargs['separator'] = parser.parse_substitution(separator)
         return cls, kwargs
-
-    @property
-    def name(self) -> List[Substitution]:
-        """The variable."""
-        return self.__name
-
-    @property
-    def value(self) -> List[Substitution]:
-        """The text to append."""
-        return self.__value
 
     @property
     def prepend(self) -> Union[bool, List[Substitution]]:
@@ -77,8 +63,8 @@ class AppendEnvironmentVariable(Action):
 
     def execute(self, context: LaunchContext) -> None:
         """Append it."""
-        name = perform_substitutions(context, self.__name)
-        parts = [perform_substitutions(context, self.__value)]
+        name = perform_substitutions(context, self._name)
+        parts = [perform_substitutions(context, self._value)]
         is_in_front = perform_typed_substitution(context, self.__prepend, bool)
         separator = perform_substitutions(context, self.__separator)
         if name in context.environment:

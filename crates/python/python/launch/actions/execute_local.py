@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import shutil
 import signal
@@ -26,7 +25,7 @@ from launch.events.process import (
 )
 from launch.launch_description_entity import LaunchDescriptionEntity
 from launch.launch_guard import LaunchGuard
-from launch.substitutions import LaunchConfiguration, PythonExpression
+from launch.substitutions import LaunchConfiguration
 from launch.utilities import (
     is_a_subclass, normalize_to_list_of_substitutions, perform_substitutions,
 )
@@ -37,7 +36,7 @@ from launch.utilities.type_utils import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
-    from typing import Any, Callable, Dict, List, Optional, Text, Union
+    from typing import Any, Callable, Dict, List, Optional, Text, Tuple, Union
 
     from launch.descriptions import Executable
     from launch.events import Shutdown
@@ -52,9 +51,6 @@ if TYPE_CHECKING:
 
 OVERRIDE_OUTPUT_VARIABLE = 'OVERRIDE_LAUNCH_PROCESS_OUTPUT'
 """Environment variable with the output of all processes."""
-
-LINE_CHARACTERS_MAX = 1 << 20
-"""The longest line that is kept until it ends. A longer one is logged in parts."""
 
 
 class _Protocol:
@@ -134,8 +130,8 @@ class ExecuteLocal(Action):
         self.__completed_future: Optional[asyncio.Future] = None
         self.__shutdown_future: Optional[asyncio.Future] = None
         self.__escalation: List[TimerAction] = []
-        self.__stdout_buffer = io.StringIO()
-        self.__stderr_buffer = io.StringIO()
+        self.__lines: Dict[str, Any] = {}
+        self.__cache = {'stdout': b'', 'stderr': b''}
         self.__logger: Optional[logging.Logger] = None
         self.__is_executed = False
 
@@ -196,7 +192,7 @@ class ExecuteLocal(Action):
 
         :raises RuntimeError: without ``cached_output``.
         """
-        return self.__cached(self.__stdout_buffer, 'stdout')
+        return self.__cached('stdout')
 
     def get_stderr(self) -> str:
         """
@@ -204,14 +200,14 @@ class ExecuteLocal(Action):
 
         :raises RuntimeError: without ``cached_output``.
         """
-        return self.__cached(self.__stderr_buffer, 'stderr')
+        return self.__cached('stderr')
 
-    def __cached(self, buffer: io.StringIO, stream: str) -> str:
+    def __cached(self, stream: str) -> str:
         if not self.__is_output_cached:
             raise RuntimeError(
                 f'cached output must be true to be able to get {stream}, proc '
                 f"'{self.__process_description.name}'")
-        return buffer.getvalue()
+        return self.__cache[stream].decode(errors='replace')
 
     # --- start --------------------------------------------------------------------------
 
@@ -292,6 +288,7 @@ class ExecuteLocal(Action):
         output = self.__output
         if not isinstance(output, dict):
             output = perform_substitutions(context, output)
+        sigterm_timeout, sigkill_timeout = self.__timeouts(context)
         step = plan.add(
             'start', f"start {own['name']}", process=own['name'],
             command=shell_command(own['cmd']) if self.__shell else own['cmd'],
@@ -303,8 +300,7 @@ class ExecuteLocal(Action):
                 'retries_max': (
                     None if self.__respawn_max_retries < 0 else self.__respawn_max_retries),
             } if self.__respawn else None,
-            sigterm_timeout_s=float(perform_substitutions(context, self.__sigterm_timeout)),
-            sigkill_timeout_s=float(perform_substitutions(context, self.__sigkill_timeout)),
+            sigterm_timeout_s=sigterm_timeout, sigkill_timeout_s=sigkill_timeout,
             **details)
         if callable(self.__on_exit):
             plan.add_unknown(f"{own['name']}: on_exit is a function, which gets the exit code")
@@ -318,8 +314,15 @@ class ExecuteLocal(Action):
     def __event_handlers(
         self, stdout: logging.Logger, stderr: logging.Logger,
     ) -> List[Any]:
-        write = self.__write_cached if self.__is_output_cached else self.__write
-        flush = self.__flush_cached if self.__is_output_cached else self.__flush
+        from pteros import _native
+        self.__lines = {stream: _native.OutputLines() for stream in self.__cache}
+
+        def flush(event: ProcessExited, context: LaunchContext) -> None:
+            for stream, logger in (('stdout', stdout), ('stderr', stderr)):
+                rest = self.__lines[stream].take_rest()
+                if rest is not None:
+                    self.__log_line(logger, rest)
+
         return [
             EventHandler(
                 matcher=lambda event: is_a_subclass(event, ShutdownProcess),
@@ -329,12 +332,11 @@ class ExecuteLocal(Action):
                 entities=UninterruptedFunction(function=self.__on_signal_process_event)),
             OnProcessIO(
                 target_action=self,
-                on_stdout=lambda event: write(event, self.__stdout_buffer, stdout),
-                on_stderr=lambda event: write(event, self.__stderr_buffer, stderr)),
+                on_stdout=lambda event: self.__write(event, 'stdout', stdout),
+                on_stderr=lambda event: self.__write(event, 'stderr', stderr)),
             OnShutdown(on_shutdown=self.__on_shutdown),
             OnProcessExit(target_action=self, on_exit=self.__on_exit or []),
-            OnProcessExit(
-                target_action=self, on_exit=lambda event, context: flush(stdout, stderr)),
+            OnProcessExit(target_action=self, on_exit=flush),
         ]
 
     async def __execute_process(self, context: LaunchContext) -> None:
@@ -424,42 +426,12 @@ class ExecuteLocal(Action):
     def __log_line(self, logger: logging.Logger, line: str) -> None:
         logger.info(self.__output_format.format(line=line, this=self))
 
-    def __write(self, event: ProcessIO, buffer: io.StringIO, logger: logging.Logger) -> None:
+    def __write(self, event: ProcessIO, stream: str, logger: logging.Logger) -> None:
         """Log the whole lines; the last part waits for the rest of its line."""
-        *lines, rest = (buffer.getvalue() + event.text.decode(errors='replace')).split('\n')
-        if len(rest) > LINE_CHARACTERS_MAX:
-            lines.append(rest)
-            rest = ''
-        buffer.seek(0)
-        buffer.truncate()
-        buffer.write(rest)
-        for line in lines:
-            self.__log_line(logger, line.removesuffix('\r'))
-
-    def __flush(self, stdout: logging.Logger, stderr: logging.Logger) -> None:
-        for buffer, logger in ((self.__stdout_buffer, stdout), (self.__stderr_buffer, stderr)):
-            if buffer.getvalue():
-                self.__log_line(logger, buffer.getvalue())
-            buffer.seek(0)
-            buffer.truncate()
-
-    def __write_cached(
-        self, event: ProcessIO, buffer: io.StringIO, logger: logging.Logger,
-    ) -> None:
-        """Log the whole lines behind the position, which stays in front of the rest."""
-        start = buffer.tell()
-        buffer.seek(0, os.SEEK_END)
-        buffer.write(event.text.decode(errors='replace'))
-        text = buffer.getvalue()
-        end = text.rfind('\n') + 1
-        for line in text[start:end].splitlines():
+        if self.__is_output_cached:
+            self.__cache[stream] += event.text
+        for line in self.__lines[stream].push(event.text):
             self.__log_line(logger, line)
-        buffer.seek(max(start, end))
-
-    def __flush_cached(self, stdout: logging.Logger, stderr: logging.Logger) -> None:
-        for buffer, logger in ((self.__stdout_buffer, stdout), (self.__stderr_buffer, stderr)):
-            for line in buffer.read().splitlines():
-                self.__log_line(logger, line)
 
     # --- signals ------------------------------------------------------------------------
 
@@ -490,8 +462,7 @@ class ExecuteLocal(Action):
                     context, send_sigint=True)))
             return None
         self.__shutdown_future.set_result(None)
-        context.extend_locals({'process_name': self.process_details['name']})
-        actions: List[Action] = self.__escalation_timers()
+        actions: List[Action] = self.__escalation_timers(context)
         if send_sigint:
             actions.append(self.__signal_action(signal.SIGINT))
         return actions
@@ -500,30 +471,26 @@ class ExecuteLocal(Action):
         return EmitEvent(event=SignalProcess(
             signal_number=number, process_matcher=matches_action(self)))
 
-    def __escalation_timers(self) -> List[Action]:
+    def __escalation_timers(self, context: LaunchContext) -> List[Action]:
         """Return the timers of SIGTERM and SIGKILL."""
-        both = [PythonExpression((
-            'float(', *self.__sigterm_timeout, ') + float(', *self.__sigkill_timeout, ')'))]
-        self.__escalation = []
-        for timeout, before, number in (
-                (self.__sigterm_timeout, 'SIGINT', signal.SIGTERM),
-                (both, 'SIGTERM', signal.SIGKILL)):
-            self.__escalation.append(TimerAction(
-                period=timeout,
+        from pteros import _native
+        steps = _native.stop_escalation(self.process_details['name'], *self.__timeouts(context))
+        self.__escalation = [
+            TimerAction(
+                period=after,
                 actions=[
                     UninterruptedFunction(
-                        function=self.__log_escalation, args=(timeout, before, number.name)),
-                    self.__signal_action(number)],
-                cancel_on_shutdown=False))
+                        function=lambda _, text: self.__logger.error(text), args=(text,)),
+                    self.__signal_action(signal.Signals[name])],
+                cancel_on_shutdown=False)
+            for name, after, text in steps]
         return list(self.__escalation)
 
-    def __log_escalation(
-        self, context: LaunchContext, timeout: List[Substitution], before: str, after: str,
-    ) -> None:
-        seconds = perform_substitutions(context, timeout)
-        self.__logger.error(
-            f"process[{context.locals.process_name}] failed to terminate '{seconds}' seconds "
-            f"after receiving '{before}', escalating to '{after}'")
+    def __timeouts(self, context: LaunchContext) -> Tuple[float, float]:
+        """Return the seconds from SIGINT to SIGTERM, and from there to SIGKILL."""
+        return (
+            float(perform_substitutions(context, self.__sigterm_timeout)),
+            float(perform_substitutions(context, self.__sigkill_timeout)))
 
     def __on_signal_process_event(self, context: LaunchContext) -> None:
         event: Any = context.locals.event

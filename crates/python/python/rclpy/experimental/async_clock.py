@@ -10,40 +10,24 @@ from rclpy.exceptions import TimeSourceChangedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Dict, Optional
+    from typing import Optional, Set
 
     from rclpy.clock import TimeJump
-    from rclpy.time import Time
+
+_ANY_JUMP = JumpThreshold(min_forward=Duration(nanoseconds=1), min_backward=None)
 
 
 class AsyncClock(ROSClock):
     """A clock of ROS time whose sleep lets the event loop run."""
 
     def __init__(self) -> None:
-        self._sleepers: Dict[asyncio.Future, Optional[Time]] = {}
+        # For the end of the node. The clock itself finds those that a jump wakes.
+        self._sleepers: Set[asyncio.Future] = set()
         self._is_destroyed = False
-        self._jumps = self.create_jump_callback(
-            JumpThreshold(min_forward=Duration(nanoseconds=1), min_backward=None),
-            post_callback=self._on_jump)
-
-    def _on_jump(self, jump: TimeJump) -> None:
-        is_change = jump.clock_change in (
-            ClockChange.ROS_TIME_ACTIVATED, ClockChange.ROS_TIME_DEACTIVATED)
-        now = self.now()
-        for sleeper, until in list(self._sleepers.items()):
-            if sleeper.done():
-                continue
-            if is_change:
-                sleeper.set_exception(TimeSourceChangedError())
-            elif until is not None and now >= until:
-                sleeper.set_result(None)
 
     def _destroy(self) -> None:
         """Cancel all sleeps."""
-        if self._is_destroyed:
-            return
         self._is_destroyed = True
-        self._jumps.unregister()
         for sleeper in list(self._sleepers):
             sleeper.cancel()
 
@@ -64,21 +48,22 @@ class AsyncClock(ROSClock):
             return
         loop = asyncio.get_running_loop()
         sleeper: asyncio.Future = loop.create_future()
-        until: Optional[Time] = None
-        alarm: Optional[asyncio.TimerHandle] = None
-        if self.ros_time_is_active:
-            until = self.now() + duration
-        else:
-            alarm = loop.call_later(duration_sec, _wake, sleeper)
-        self._sleepers[sleeper] = until
+        until = self.now() + duration
+
+        def wake(jump: Optional[TimeJump] = None) -> None:
+            if sleeper.done():
+                return
+            if jump is not None and jump.clock_change != ClockChange.ROS_TIME_NO_CHANGE:
+                sleeper.set_exception(TimeSourceChangedError())
+            elif jump is None or self.now() >= until:
+                sleeper.set_result(None)
+
+        alarm = None if self.ros_time_is_active else loop.call_later(duration_sec, wake)
+        self._sleepers.add(sleeper)
         try:
-            await sleeper
+            with self.create_jump_callback(_ANY_JUMP, post_callback=wake):
+                await sleeper
         finally:
-            del self._sleepers[sleeper]
+            self._sleepers.discard(sleeper)
             if alarm is not None:
                 alarm.cancel()
-
-
-def _wake(sleeper: asyncio.Future) -> None:
-    if not sleeper.done():
-        sleeper.set_result(None)

@@ -136,9 +136,9 @@ fn late_joiners_of_one_process_do_not_disturb_those_already_there() {
     assert_eq!(pair.numbers(late), (4..=9).collect::<Vec<_>>());
 }
 
-/// A match over another wire ends, and RTPS goes on with the same writer.
+/// A match over another transport ends, and RTPS goes on with the same writer.
 #[test]
-fn a_history_that_came_by_another_wire_is_not_delivered_again() {
+fn a_history_that_came_by_another_transport_is_not_delivered_again() {
     for durable in [true, false] {
         let qos = || {
             if durable {
@@ -189,7 +189,7 @@ fn a_history_that_came_by_another_wire_is_not_delivered_again() {
 /// One sample in the name of a living writer silenced its readers for good: its number
 /// was believed whatever came later.
 #[test]
-fn a_forged_sample_by_another_wire_silences_its_writer_for_two_seconds_at_most() {
+fn a_forged_sample_by_another_transport_silences_its_writer_for_two_seconds_at_most() {
     for forged in [310, 70_000, i64::MAX] {
         let mut pair = Pair::new();
         let r = pair.reader(1, best_effort());
@@ -236,7 +236,7 @@ fn a_forged_sample_by_another_wire_silences_its_writer_for_two_seconds_at_most()
 }
 
 #[test]
-fn samples_by_another_wire_keep_their_writer_alive() {
+fn samples_by_another_transport_keep_their_writer_alive() {
     let manual = EndpointQos {
         liveliness: Liveliness::ManualByTopic,
         lease_duration: Duration::from_millis(100),

@@ -11,7 +11,7 @@ use pteros_dcps::limits::Limits;
 use pteros_runtime::error::OpenError;
 use pteros_runtime::flow_controller::{AsyncPublishMode, FlowController};
 use pteros_runtime::platform::{
-    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport, UndrivenContext,
+    DatagramSockets, OpenedSockets, Platform, ReceivedDatagram, SocketPlan, UndrivenContext,
     unicast_port,
 };
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
@@ -238,7 +238,7 @@ impl Platform for Place {
         [u8::try_from(self.index).unwrap() + 1; 10]
     }
 
-    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError> {
         let place = || Place {
             network: self.network.clone(),
             index: self.index,
@@ -252,8 +252,8 @@ impl Platform for Place {
             None => Err("none here".into()),
         };
         drop(network);
-        Ok(OpenedTransports {
-            transport: Box::new(place()),
+        Ok(OpenedSockets {
+            sockets: Box::new(place()),
             participant_index: u32::try_from(self.index).unwrap(),
             unicast: vec![address(self.index)],
             own_addresses: vec![OwnAddress {
@@ -271,7 +271,7 @@ impl Platform for Place {
     }
 }
 
-impl Transport for Place {
+impl DatagramSockets for Place {
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
         let mut network = self.network.lock().unwrap();
         let Some(target) = (0..network.contexts).find(|index| address(*index) == *to) else {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use bytes::Bytes;
 use pteros_runtime::error::OpenError;
 use pteros_runtime::platform::{
-    OpenedTransports, Platform, ReceivedDatagram, SocketPlan, Transport, UndrivenContext,
+    DatagramSockets, OpenedSockets, Platform, ReceivedDatagram, SocketPlan, UndrivenContext,
     unicast_port,
 };
 use pteros_runtime::reader::{DeliveryForm, ReaderEndpoint};
@@ -129,10 +129,10 @@ impl Platform for Place {
         [u8::try_from(self.index).unwrap() + 1; 10]
     }
 
-    fn open(&self, plan: &SocketPlan) -> Result<OpenedTransports, OpenError> {
+    fn open(&self, plan: &SocketPlan) -> Result<OpenedSockets, OpenError> {
         assert!(!plan.shared_memory.enabled);
-        Ok(OpenedTransports {
-            transport: Box::new(Place {
+        Ok(OpenedSockets {
+            sockets: Box::new(Place {
                 network: self.network.clone(),
                 index: self.index,
             }),
@@ -155,7 +155,7 @@ impl Platform for Place {
     }
 }
 
-impl Transport for Place {
+impl DatagramSockets for Place {
     fn send(&self, parts: &[IoSlice<'_>], to: &Locator) -> io::Result<()> {
         let mut network = self.network.lock().unwrap();
         let Some(target) = (0..network.places).find(|index| address(*index) == *to) else {

@@ -326,11 +326,13 @@ impl GraphWorld {
         if self.sim.has_failed() {
             return Vec::new();
         }
+        // A reader of an attacker may be matched, and acknowledges nothing.
+        let is_attacked = self.knows_attacker();
         let model = self.model.lock();
         let mut wrong = Vec::new();
         for r in joined {
             for (w, writer) in model.living_writers() {
-                wrong.extend(check_history(w, writer, r, &model.readers[r]));
+                wrong.extend(check_history(w, writer, r, &model.readers[r], is_attacked));
             }
             // Samples overwritten before it joined are not lost.
             let lost = model.readers[r].endpoint.counts().lost;
@@ -497,12 +499,14 @@ fn check_pair(w: usize, writer: &WriterRecord, r: usize, reader: &ReaderRecord) 
     None
 }
 
-/// I4: checks a late joiner against a writer that keeps samples.
+/// I4: checks a late joiner against a writer that keeps samples. `keeps_unregistered`: it
+/// may keep those of unregistered instances, too (seed 900004896).
 fn check_history(
     w: usize,
     writer: &WriterRecord,
     r: usize,
     reader: &ReaderRecord,
+    keeps_unregistered: bool,
 ) -> Option<String> {
     let data = &writer.endpoint.data;
     if match_decision(data, &reader.endpoint.data) != Some(MatchDecision::Compatible) {
@@ -528,12 +532,15 @@ fn check_history(
     }
     let of_each = writer.keyed && matches!(data.qos.history, History::KeepLast(_));
     let mut offered: Vec<i64> = if of_each || !writer.ends.is_empty() {
-        writer.kept_per_instance(w, kept)
+        writer.kept_per_instance(w, kept, false)
     } else {
         writer.last_messages(kept)
     };
     offered.retain(|number| reader.passes_filter(w, *number));
     let expected = reader.kept_by_reader_depth(writer, w, &offered);
+    if keeps_unregistered && !writer.ends.is_empty() {
+        offered.extend(writer.kept_per_instance(w, kept, true));
+    }
     let taken_samples = reader.numbers_taken_from(writer.endpoint.guid());
     // Samples may have been taken before newer ones came (seed 19635). With a depth per
     // instance, or behind a filter, the depth says nothing of one take.

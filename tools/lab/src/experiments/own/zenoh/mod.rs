@@ -30,7 +30,7 @@ use rows::{CPU_RATE, Kind, LINK_WARMUP, Row};
 pub const EXPERIMENT: Experiment = Experiment {
     id: "own.zenoh",
     paper: Paper::Own,
-    title: "The Zenoh wire: latency, CPU, memory, discovery",
+    title: "The Zenoh transport: latency, CPU, memory, discovery",
     reproduces: "docs/measurements/zenoh.md",
     question: "What does Pteros add to Zenoh, and how do other programs over it compare?",
     metrics: &METRICS,

@@ -300,8 +300,9 @@ impl ReaderRecord {
 
 impl WriterRecord {
     /// The numbers that a late joiner gets if the writer keeps `kept` samples of
-    /// each instance. A dispose counts as one.
-    pub fn kept_per_instance(&self, w: usize, kept: u64) -> Vec<i64> {
+    /// each instance. A dispose counts as one. `unregistered`: with those of unregistered
+    /// instances, which it keeps until all matched readers know of their end.
+    pub fn kept_per_instance(&self, w: usize, kept: u64, unregistered: bool) -> Vec<i64> {
         let kept = usize::try_from(kept).unwrap_or(usize::MAX);
         let mut of_each: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for number in 1..=self.written {
@@ -314,7 +315,7 @@ impl WriterRecord {
             };
             let of_it = of_each.entry(instance).or_default();
             match end {
-                Some(InstanceEnd::Unregister) => of_it.clear(),
+                Some(InstanceEnd::Unregister) if !unregistered => of_it.clear(),
                 _ => of_it.push(number),
             }
             let surplus = of_it.len().saturating_sub(kept);

@@ -1,6 +1,6 @@
-//! A simulated wire: the second implementation of the engine's wire seam.
+//! A simulated transport: the second implementation of the engine's transport seam.
 //!
-//! A [`WireBus`] joins contexts by whole samples instead of datagrams, as a wire with
+//! A [`TransportBus`] joins contexts by whole samples instead of datagrams, as a transport with
 //! sessions does. Each context has a [`Station`] with an inbox. What is sent arrives
 //! after the latency, in order, unless a station is unplugged.
 
@@ -15,10 +15,10 @@ use pteros_rtps::id::{Guid, GuidPrefix};
 use pteros_rtps::participant::{LostReason, ParticipantEvent};
 use pteros_rtps::qos::{Liveliness, Reliability};
 use pteros_rtps::time::{Duration, Instant};
-use pteros_runtime::wire::matcher::EndpointMatcher;
-use pteros_runtime::wire::{
-    OpenWire, RemoteEndpointRecord, SampleWire, Wire, WireEvent, WireSample, WireScheduler,
-    WireSetup,
+use pteros_runtime::transport::matcher::EndpointMatcher;
+use pteros_runtime::transport::{
+    OpenTransport, RemoteEndpointRecord, SampleTransport, Transport, TransportEvent,
+    TransportSample, TransportScheduler, TransportSetup,
 };
 
 /// Samples of one writer under way to one station, beyond which a KEEP_ALL writer has
@@ -35,7 +35,7 @@ enum Message {
     Nodes(GuidPrefix, ParticipantEntitiesInfo),
     Alive(GuidPrefix, Liveliness),
     WriterAlive(Guid),
-    Sample(Box<WireSample>),
+    Sample(Box<TransportSample>),
     /// Samples of a writer of the receiver have arrived.
     Arrived,
 }
@@ -43,7 +43,7 @@ enum Message {
 /// One context on the bus.
 struct Station {
     participant: ParticipantData,
-    scheduler: WireScheduler,
+    scheduler: TransportScheduler,
     is_plugged: bool,
     /// What it has announced, for those that join later.
     endpoints: BTreeMap<Guid, Arc<EndpointData>>,
@@ -53,16 +53,16 @@ struct Station {
     /// Remote writers whose messages wait for space, with the number of full readers.
     held: BTreeMap<Guid, usize>,
     /// Written, not flushed.
-    outgoing: VecDeque<WireSample>,
+    outgoing: VecDeque<TransportSample>,
 }
 
 /// Joins simulated contexts. Unbounded inboxes: a simulation ends.
-pub struct WireBus {
+pub struct TransportBus {
     latency: Duration,
     stations: Mutex<BTreeMap<GuidPrefix, Station>>,
 }
 
-impl WireBus {
+impl TransportBus {
     /// A bus on which everything takes `latency`.
     pub fn new(latency: std::time::Duration) -> Arc<Self> {
         Arc::new(Self {
@@ -71,10 +71,10 @@ impl WireBus {
         })
     }
 
-    /// What opens the bus as a wire of a context.
-    pub fn wire(self: &Arc<Self>) -> OpenWire {
+    /// What opens the bus as a transport of a context.
+    pub fn transport(self: &Arc<Self>) -> OpenTransport {
         let bus = self.clone();
-        OpenWire::new("bus", move |setup| Ok(Arc::new(bus.join(setup))))
+        OpenTransport::new("bus", move |setup| Ok(Arc::new(bus.join(setup))))
     }
 
     /// Unplugs a context: both sides lose each other, and nothing passes. Samples under
@@ -104,7 +104,7 @@ impl WireBus {
         introduce(&mut stations, context);
     }
 
-    fn join(self: &Arc<Self>, setup: WireSetup) -> BusWire {
+    fn join(self: &Arc<Self>, setup: TransportSetup) -> BusTransport {
         let mut participant = ParticipantData::new(setup.prefix);
         participant.domain_id = Some(setup.domain_id);
         participant.user_data = format!("enclave={};", setup.enclave).into_bytes();
@@ -122,7 +122,7 @@ impl WireBus {
         let mut stations = self.stations.lock();
         stations.insert(setup.prefix, station);
         introduce(&mut stations, setup.prefix);
-        BusWire {
+        BusTransport {
             bus: self.clone(),
             prefix: setup.prefix,
         }
@@ -206,40 +206,40 @@ impl Station {
     }
 
     /// Applies a message that has arrived.
-    fn handle(&mut self, message: Message, events: &mut Vec<WireEvent>) {
+    fn handle(&mut self, message: Message, events: &mut Vec<TransportEvent>) {
         match message {
             Message::Joined(data) => drop(self.matcher.add_participant(*data)),
             Message::Left(prefix, reason) => self.matcher.remove_participant(prefix, reason),
             Message::Endpoint(data) => drop(self.matcher.add_remote((*data).clone())),
             Message::Withdrawn(guid) => self.matcher.remove_remote(guid),
             Message::Nodes(participant, nodes) => {
-                events.push(WireEvent::Nodes { participant, nodes });
+                events.push(TransportEvent::Nodes { participant, nodes });
             }
             Message::Alive(prefix, kind) => {
                 let event = ParticipantEvent::LivelinessAsserted { prefix, kind };
-                events.push(WireEvent::Discovery(event));
+                events.push(TransportEvent::Discovery(event));
             }
-            Message::Sample(sample) => events.push(WireEvent::Sample(sample)),
-            Message::WriterAlive(writer) => events.push(WireEvent::WriterAsserted(writer)),
-            Message::Arrived => events.push(WireEvent::SpaceFreed),
+            Message::Sample(sample) => events.push(TransportEvent::Sample(sample)),
+            Message::WriterAlive(writer) => events.push(TransportEvent::WriterAsserted(writer)),
+            Message::Arrived => events.push(TransportEvent::SpaceFreed),
         }
         self.take_matches(events);
     }
 
-    fn take_matches(&mut self, events: &mut Vec<WireEvent>) {
+    fn take_matches(&mut self, events: &mut Vec<TransportEvent>) {
         while let Some(event) = self.matcher.poll_event() {
-            events.push(WireEvent::Discovery(event));
+            events.push(TransportEvent::Discovery(event));
         }
     }
 }
 
-/// The wire of one context.
-struct BusWire {
-    bus: Arc<WireBus>,
+/// The transport of one context.
+struct BusTransport {
+    bus: Arc<TransportBus>,
     prefix: GuidPrefix,
 }
 
-impl BusWire {
+impl BusTransport {
     fn with_station<T>(&self, act: impl FnOnce(&mut Station) -> T) -> Option<T> {
         self.bus.stations.lock().get_mut(&self.prefix).map(act)
     }
@@ -260,7 +260,7 @@ impl BusWire {
     }
 }
 
-impl Wire for BusWire {
+impl Transport for BusTransport {
     fn name(&self) -> &str {
         "bus"
     }
@@ -294,7 +294,7 @@ impl Wire for BusWire {
         self.send(now, &Message::Alive(self.prefix, kind));
     }
 
-    fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
+    fn poll(&self, now: Instant, events: &mut Vec<TransportEvent>) {
         let mut stations = self.bus.stations.lock();
         let Some(own) = stations.get_mut(&self.prefix) else {
             return;
@@ -331,7 +331,7 @@ impl Wire for BusWire {
     }
 }
 
-impl SampleWire for BusWire {
+impl SampleTransport for BusTransport {
     fn announce_nodes(&self, now: Instant, nodes: &ParticipantEntitiesInfo) {
         self.with_station(|own| own.nodes = Some(nodes.clone()));
         self.send(now, &Message::Nodes(self.prefix, nodes.clone()));
@@ -353,19 +353,19 @@ impl SampleWire for BusWire {
         });
     }
 
-    fn write(&self, _now: Instant, sample: &WireSample) {
+    fn write(&self, _now: Instant, sample: &TransportSample) {
         self.with_station(|own| own.outgoing.push_back(sample.clone()));
     }
 
     fn flush(&self, now: Instant, writer: Guid) {
-        let of_it = |sample: &WireSample| sample.change.writer == writer;
+        let of_it = |sample: &TransportSample| sample.change.writer == writer;
         let outgoing = self.with_station(|own| {
             let all = std::mem::take(&mut own.outgoing);
             let (ours, others) = all.into_iter().partition(of_it);
             own.outgoing = others;
             ours
         });
-        let outgoing: VecDeque<WireSample> = outgoing.unwrap_or_default();
+        let outgoing: VecDeque<TransportSample> = outgoing.unwrap_or_default();
         for sample in outgoing {
             self.send(now, &Message::Sample(Box::new(sample)));
         }

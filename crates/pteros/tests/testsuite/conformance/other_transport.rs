@@ -1,13 +1,13 @@
-//! Another wire: test cases over the simulator's wire instead of RTPS, and the
+//! Another transport: test cases over the simulator's transport instead of RTPS, and the
 //! exemptions with their reasons.
 
 use crate::conformance::exemptions::{self, Exemptions};
 use crate::conformance::harness::{Harness, TestTransport};
 
-const COHERENT: &str = "the wire marks no coherent sets and no order of a group; it refuses such \
+const COHERENT: &str = "the transport marks no coherent sets and no order of a group; it refuses such \
                         endpoints";
 const PACED: &str = "flow controllers and the latency budget pace RTPS datagrams";
-const BY_INSTANCE: &str = "the wire holds back a writer, not one of its instances";
+const BY_INSTANCE: &str = "the transport holds back a writer, not one of its instances";
 const AT_THE_READER: &str = "content filters act at the reader only";
 
 /// Test cases that run over RTPS only.
@@ -31,9 +31,9 @@ pub const EXEMPT: Exemptions = &[
     (AT_THE_READER, exemptions::FILTERED_BY_WRITERS),
 ];
 
-/// Runs a test case over the wire, unless it is exempt.
+/// Runs a test case over the transport, unless it is exempt.
 pub fn run(name: &str, test_case: impl Fn(&Harness)) {
     if !exemptions::is_exempt(EXEMPT, name) {
-        test_case(&Harness::new(TestTransport::SimulatedWire));
+        test_case(&Harness::new(TestTransport::SimulatedSamples));
     }
 }

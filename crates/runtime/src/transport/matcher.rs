@@ -1,9 +1,9 @@
-//! Endpoint matcher: matching for wires that only report which endpoints exist.
+//! Endpoint matcher: matching for transports that only report which endpoints exist.
 //!
-//! It holds a wire's local and remote endpoints, and turns their changes into the
-//! events of [`WireEvent::Discovery`](super::WireEvent), each change of a pair once.
-//! The rules are those of RTPS ([`evaluate_match`]), unless the wire brings its own
-//! ([`EndpointMatcher::with_rule`]). Sans-IO; the wire locks it.
+//! It holds a transport's local and remote endpoints, and turns their changes into the
+//! events of [`TransportEvent::Discovery`](super::TransportEvent), each change of a pair once.
+//! The rules are those of RTPS ([`evaluate_match`]), unless the transport brings its own
+//! ([`EndpointMatcher::with_rule`]). Sans-IO; the transport locks it.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -239,7 +239,7 @@ impl EndpointMatcher {
     }
 }
 
-/// A further wire knows no locators.
+/// A further transport knows no locators.
 fn no_route() -> Route {
     Route::by_socket(&[], false)
 }

@@ -1,4 +1,4 @@
-//! Stories of contexts that another wire joins, without RTPS between them.
+//! Stories of contexts that another transport joins, without RTPS between them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -13,17 +13,18 @@ use pteros_rtps::discovery::data::EndpointData;
 use pteros_rtps::id::Guid;
 use pteros_rtps::qos::Liveliness;
 use pteros_rtps::time::Instant;
-use pteros_runtime::wire::{
-    NodeName, OpenWire, RemoteEndpointRecord, SampleWire, Wire, WireEvent, WireSample,
+use pteros_runtime::transport::{
+    NodeName, OpenTransport, RemoteEndpointRecord, SampleTransport, Transport, TransportEvent,
+    TransportSample,
 };
-use pteros_sim::{Simulation, WireBus};
+use pteros_sim::{Simulation, TransportBus};
 
 const SOON: Duration = Duration::from_secs(5);
 
-fn open(sim: &Simulation, bus: &Arc<WireBus>, process: usize) -> Context {
+fn open(sim: &Simulation, bus: &Arc<TransportBus>, process: usize) -> Context {
     let options = ContextOptions {
         discovery_range: Some(DiscoveryRange::Off),
-        wires: vec![bus.wire()],
+        transports: vec![bus.transport()],
         ..ContextOptions::default()
     };
     Context::with_platform(sim.env(process, None), options).unwrap()
@@ -38,7 +39,7 @@ fn text(n: usize) -> Text {
 #[test]
 fn an_unplugged_context_is_lost_and_found_again_with_its_history() {
     let sim = Simulation::new(&[1, 2, 3], 1);
-    let bus = WireBus::new(Duration::from_micros(200));
+    let bus = TransportBus::new(Duration::from_micros(200));
     let contexts = [0, 1, 2].map(|process| open(&sim, &bus, process));
     let [talker, one, other] = ["talker", "one", "other"];
     let soon = |done: &mut dyn FnMut() -> bool| contexts[1].graph().wait_until(SOON, done);
@@ -95,25 +96,25 @@ fn an_unplugged_context_is_lost_and_found_again_with_its_history() {
 }
 
 #[test]
-fn a_context_tells_why_a_wire_did_not_open() {
+fn a_context_tells_why_a_transport_did_not_open() {
     let sim = Simulation::new(&[1], 1);
-    let bus = WireBus::new(Duration::ZERO);
-    let open = |wires| {
+    let bus = TransportBus::new(Duration::ZERO);
+    let open = |transports| {
         let options = ContextOptions {
-            wires,
+            transports,
             ..ContextOptions::default()
         };
         let opened = Context::with_platform(sim.env(0, None), options);
         opened.map(|_| ()).unwrap_err().to_string()
     };
-    let broken = OpenWire::new("uplink", |_| Err("no router at 10.0.0.1:7447".into()));
+    let broken = OpenTransport::new("uplink", |_| Err("no router at 10.0.0.1:7447".into()));
     assert_eq!(
-        open(vec![bus.wire(), broken]),
-        "open the wire \"uplink\": no router at 10.0.0.1:7447"
+        open(vec![bus.transport(), broken]),
+        "open the transport \"uplink\": no router at 10.0.0.1:7447"
     );
     assert_eq!(
-        open(vec![bus.wire(); 5]),
-        "5 wires beside RTPS; a context has at most 4"
+        open(vec![bus.transport(); 5]),
+        "5 transports beside RTPS; a context has at most 4"
     );
 }
 
@@ -121,7 +122,7 @@ fn a_context_tells_why_a_wire_did_not_open() {
 #[test]
 fn a_writer_waits_for_the_slower_of_two_keep_all_readers_of_a_context() {
     let sim = Simulation::new(&[1, 2], 1);
-    let bus = WireBus::new(Duration::from_micros(200));
+    let bus = TransportBus::new(Duration::from_micros(200));
     let [sender, receiver] = [0, 1].map(|process| open(&sim, &bus, process));
     let talker = sender.create_node("talker").unwrap();
     let listener = receiver.create_node("listener").unwrap();
@@ -154,7 +155,7 @@ fn a_writer_waits_for_the_slower_of_two_keep_all_readers_of_a_context() {
     assert_eq!([slow.counts().lost, fast.counts().lost], [0, 0]);
 }
 
-/// A wire that only looks at what it is told.
+/// A transport that only looks at what it is told.
 #[derive(Default)]
 struct Watching {
     state: Mutex<Watched>,
@@ -180,16 +181,16 @@ impl Watching {
     }
 }
 
-struct WatchingWire(Arc<Watching>);
+struct WatchingTransport(Arc<Watching>);
 
-impl Wire for WatchingWire {
+impl Transport for WatchingTransport {
     fn name(&self) -> &'static str {
         "watching"
     }
     fn announce(&self, _now: Instant, _endpoint: &Arc<EndpointData>) {}
     fn withdraw(&self, _now: Instant, _endpoint: Guid) {}
     fn assert_liveliness(&self, _now: Instant, _kind: Liveliness) {}
-    fn poll(&self, _now: Instant, _events: &mut Vec<WireEvent>) {}
+    fn poll(&self, _now: Instant, _events: &mut Vec<TransportEvent>) {}
     fn for_each_endpoint(&self, _see: &mut dyn FnMut(&dyn RemoteEndpointRecord)) {}
     fn exceeded_limit(&self) -> Option<(&'static str, usize, usize)> {
         None
@@ -197,7 +198,7 @@ impl Wire for WatchingWire {
     fn close(&self, _now: Instant) {}
 }
 
-impl SampleWire for WatchingWire {
+impl SampleTransport for WatchingTransport {
     fn attach_endpoint(&self, _now: Instant, _endpoint: Guid, node: &NodeName<'_>) {
         self.0.state.lock().unwrap().nodes.insert(node.name.into());
         self.0.changed.notify_all();
@@ -219,7 +220,7 @@ impl SampleWire for WatchingWire {
     }
 
     fn assert_writer(&self, _now: Instant, _writer: Guid) {}
-    fn write(&self, _now: Instant, _sample: &WireSample) {}
+    fn write(&self, _now: Instant, _sample: &TransportSample) {}
     fn flush(&self, _now: Instant, _writer: Guid) {}
     fn hold(&self, _writer: Guid, _holds: bool) {}
     fn has_space(&self, _writer: Guid, _bytes: usize) -> bool {
@@ -230,15 +231,15 @@ impl SampleWire for WatchingWire {
     }
 }
 
-/// Otherwise a wire that declares a node with its first endpoint would withdraw it again.
+/// Otherwise a transport that declares a node with its first endpoint would withdraw it again.
 #[test]
 fn no_node_list_is_older_than_the_endpoints_before_it() {
     let watching = Arc::new(Watching::default());
-    let wire = watching.clone();
+    let transport = watching.clone();
     let options = ContextOptions {
         discovery_range: Some(DiscoveryRange::Off),
-        wires: vec![OpenWire::new("watching", move |_| {
-            Ok(Arc::new(WatchingWire(wire.clone())))
+        transports: vec![OpenTransport::new("watching", move |_| {
+            Ok(Arc::new(WatchingTransport(transport.clone())))
         })],
         ..ContextOptions::default()
     };

@@ -1,8 +1,8 @@
-//! The RTPS wire: one participant (SPDP, SEDP, liveliness) behind the [`Wire`] trait.
+//! The RTPS transport: one participant (SPDP, SEDP, liveliness) behind the [`Transport`] trait.
 //!
 //! Samples do not pass here: RTPS writers and readers live in the endpoints and send
 //! through [`SendPath`]. Security, same-host discovery and shared-memory connections
-//! use the participant directly, because they are parts of this wire.
+//! use the participant directly, because they are parts of this transport.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use pteros_rtps::participant::Participant;
 use pteros_rtps::qos::Liveliness;
 use pteros_rtps::time::Instant;
 
-use super::{RemoteEndpointRecord, Wire, WireEvent, WireScheduler};
+use super::{RemoteEndpointRecord, Transport, TransportEvent, TransportScheduler};
 use crate::lock::{Mutex, rank};
 use crate::send::SendPath;
 use crate::send::back_pressure::{BlockingBudget, GOODBYE_WAIT};
 
 /// See the module documentation.
-pub(crate) struct RtpsWire {
+pub(crate) struct RtpsTransport {
     pub(crate) participant: Arc<Mutex<Participant, rank::Participant>>,
     pub(crate) send: Arc<SendPath>,
-    pub(crate) scheduler: WireScheduler,
+    pub(crate) scheduler: TransportScheduler,
 }
 
-impl Wire for RtpsWire {
+impl Transport for RtpsTransport {
     fn name(&self) -> &str {
         "rtps"
     }
@@ -47,11 +47,11 @@ impl Wire for RtpsWire {
         self.participant.lock().assert_liveliness(now, kind);
     }
 
-    fn poll(&self, now: Instant, events: &mut Vec<WireEvent>) {
+    fn poll(&self, now: Instant, events: &mut Vec<TransportEvent>) {
         self.send.transmit(|outbox| {
             let mut participant = self.participant.lock();
             while let Some(event) = participant.poll_event() {
-                events.push(WireEvent::Discovery(event));
+                events.push(TransportEvent::Discovery(event));
             }
             let more = participant.poll_transmit(now, outbox);
             // Under the lock: a later timeout must not be overwritten.

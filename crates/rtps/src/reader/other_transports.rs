@@ -1,4 +1,4 @@
-//! Samples that reach a reader by another wire than RTPS, whole. The runtime passes
+//! Samples that reach a reader by another transport than RTPS, whole. The runtime passes
 //! them here.
 
 use super::Reader;
@@ -23,13 +23,13 @@ impl Reader {
         }
     }
 
-    /// Takes a sample that another wire has received whole, from a matched best-effort
+    /// Takes a sample that another transport has received whole, from a matched best-effort
     /// writer. Content filter, queue limit and DEADLINE apply as to any other.
     ///
     /// Numbers must not run back; a lower one is a duplicate, unless lower ones go on
     /// ([`LateSamples`](crate::late_samples::LateSamples)): then a higher one was forged.
     /// Missing numbers are not
-    /// counted as lost, because a directed write leaves some out: the wire reports its
+    /// counted as lost, because a directed write leaves some out: the transport reports its
     /// losses by [`Reader::note_samples_lost`]. `expires_at` is computed here.
     pub fn handle_whole_sample(&mut self, now: Instant, sample: CacheChange) {
         let guid = sample.writer;
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// Notes where a match ends, in a context with several wires. RTPS may match the same
+    /// Notes where a match ends, in a context with several transports. RTPS may match the same
     /// writer next: then its history begins after the last sample that came. Call it
     /// before [`Reader::unmatch_writer`]. Without any sample it does nothing.
     pub fn set_resume_point(&mut self, writer: Guid) {
@@ -82,7 +82,7 @@ impl Reader {
         }
     }
 
-    /// Counts samples of a matched writer that another wire has lost.
+    /// Counts samples of a matched writer that another transport has lost.
     pub fn note_samples_lost(&mut self, now: Instant, writer: Guid, count: u64) {
         if self.begin_submessage(now, writer, false) {
             self.events.note_lost(

@@ -1,22 +1,22 @@
-//! Wires of a context beside RTPS: Zenoh, if the plug-in is built with it and
+//! Transports of a context beside RTPS: Zenoh, if the plug-in is built with it and
 //! `PTEROS_WIRE` selects it.
 
 use pteros_runtime::config::{Config, ZenohSettings};
-use pteros_runtime::wire::{OpenWire, RtpsReach};
+use pteros_runtime::transport::{OpenTransport, RtpsReach};
 
 use crate::error::{Failure, Outcome};
 
-/// The wires of one context.
-pub struct WirePlan {
+/// The transports of one context.
+pub struct TransportPlan {
     /// Which processes RTPS reaches, also by shared memory.
     pub rtps_reach: RtpsReach,
-    /// The wires beside RTPS.
-    pub wires: Vec<OpenWire>,
+    /// The transports beside RTPS.
+    pub transports: Vec<OpenTransport>,
     /// Whether the sockets of RTPS receive little.
     pub is_rtps_idle: bool,
 }
 
-/// The wires selected by the environment. `has_discovery`: the discovery range allows the
+/// The transports selected by the environment. `has_discovery`: the discovery range allows the
 /// context to find others.
 ///
 /// # Errors
@@ -27,7 +27,7 @@ pub fn plan(
     domain_id: u32,
     has_discovery: bool,
     is_secured: bool,
-) -> Outcome<WirePlan> {
+) -> Outcome<TransportPlan> {
     let choice = config.wire.unwrap_or_default();
     if choice.has_zenoh() && is_secured {
         return Err(Failure::error(
@@ -38,13 +38,17 @@ pub fn plan(
     let zenoh = choice.has_zenoh().then(|| config.zenoh()).transpose();
     let zenoh = zenoh.map_err(Failure::error)?;
     let has_shared_memory = config.shared_memory.unwrap_or(true);
-    Ok(WirePlan {
+    Ok(TransportPlan {
         rtps_reach: RtpsReach::of(choice, has_discovery, has_shared_memory, || {
             let beside = |settings| reach_beside_zenoh(settings, domain_id);
             zenoh.as_ref().map_or(RtpsReach::Off, beside)
         }),
         is_rtps_idle: !choice.has_rtps(),
-        wires: zenoh.map(zenoh_wire).transpose()?.into_iter().collect(),
+        transports: zenoh
+            .map(zenoh_transport)
+            .transpose()?
+            .into_iter()
+            .collect(),
     })
 }
 
@@ -59,12 +63,12 @@ fn reach_beside_zenoh(_: &ZenohSettings, _: u32) -> RtpsReach {
 }
 
 #[cfg(feature = "zenoh")]
-fn zenoh_wire(settings: ZenohSettings) -> Outcome<OpenWire> {
-    Ok(pteros_zenoh::wire(settings))
+fn zenoh_transport(settings: ZenohSettings) -> Outcome<OpenTransport> {
+    Ok(pteros_zenoh::transport(settings))
 }
 
 #[cfg(not(feature = "zenoh"))]
-fn zenoh_wire(_: ZenohSettings) -> Outcome<OpenWire> {
+fn zenoh_transport(_: ZenohSettings) -> Outcome<OpenTransport> {
     Err(Failure::error(
         "PTEROS_WIRE asks for Zenoh, which is not in this rmw_pteros_cpp: build it with the \
          feature \"zenoh\" of pteros-rmw, or set PTEROS_WIRE=rtps",

@@ -1,4 +1,4 @@
-//! Wire routes: the remote readers of a writer that further wires reach.
+//! Transport routes: the remote readers of a writer that further transports reach.
 //!
 //! Part of the writer's state, under its lock. RTPS readers are not among them.
 
@@ -8,21 +8,21 @@ use pteros_rtps::history::CacheChange;
 use pteros_rtps::id::Guid;
 use pteros_rtps::time::Instant;
 
-use super::{SampleWire, WireSample};
+use super::{SampleTransport, TransportSample};
 
-/// The matched readers on one wire.
-struct WireRoute {
-    wire: Arc<dyn SampleWire>,
+/// The matched readers on one transport.
+struct TransportRoute {
+    transport: Arc<dyn SampleTransport>,
     readers: Vec<Guid>,
-    /// The wire needs every sample, with or without matched readers.
+    /// The transport needs every sample, with or without matched readers.
     is_wanted: bool,
 }
 
 /// See the module documentation.
 #[derive(Default)]
-pub(crate) struct WireRoutes(Vec<WireRoute>);
+pub(crate) struct TransportRoutes(Vec<TransportRoute>);
 
-impl WireRoutes {
+impl TransportRoutes {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -34,7 +34,7 @@ impl WireRoutes {
             .flat_map(|route| route.readers.iter().copied())
     }
 
-    /// The number of routes that a sample may take: matched readers, and wires that
+    /// The number of routes that a sample may take: matched readers, and transports that
     /// want every sample.
     pub(crate) fn count(&self) -> usize {
         let wanted = self.0.iter().filter(|route| route.is_wanted).count();
@@ -42,21 +42,24 @@ impl WireRoutes {
     }
 
     /// Adds a matched reader.
-    pub(crate) fn add(&mut self, wire: &Arc<dyn SampleWire>, reader: Guid) {
-        self.route(wire).readers.push(reader);
+    pub(crate) fn add(&mut self, transport: &Arc<dyn SampleTransport>, reader: Guid) {
+        self.route(transport).readers.push(reader);
     }
 
-    /// Whether a wire gets every sample, matched readers or not.
-    pub(crate) fn set_wanted(&mut self, wire: &Arc<dyn SampleWire>, is_wanted: bool) {
-        self.route(wire).is_wanted = is_wanted;
+    /// Whether a transport gets every sample, matched readers or not.
+    pub(crate) fn set_wanted(&mut self, transport: &Arc<dyn SampleTransport>, is_wanted: bool) {
+        self.route(transport).is_wanted = is_wanted;
         self.drop_unused();
     }
 
-    fn route(&mut self, wire: &Arc<dyn SampleWire>) -> &mut WireRoute {
-        let known = self.0.iter().position(|r| Arc::ptr_eq(&r.wire, wire));
+    fn route(&mut self, transport: &Arc<dyn SampleTransport>) -> &mut TransportRoute {
+        let known = self
+            .0
+            .iter()
+            .position(|r| Arc::ptr_eq(&r.transport, transport));
         let at = known.unwrap_or_else(|| {
-            self.0.push(WireRoute {
-                wire: wire.clone(),
+            self.0.push(TransportRoute {
+                transport: transport.clone(),
                 readers: Vec::new(),
                 is_wanted: false,
             });
@@ -81,7 +84,7 @@ impl WireRoutes {
         was_matched
     }
 
-    /// Queues a sample on every wire, for all its readers there or one.
+    /// Queues a sample on every transport, for all its readers there or one.
     pub(crate) fn write(&self, now: Instant, change: &CacheChange, directed_to: Option<Guid>) {
         for route in &self.0 {
             let is_addressed = |reader: &&Guid| directed_to.is_none_or(|only| only == **reader);
@@ -89,31 +92,33 @@ impl WireRoutes {
             let is_for_all = route.is_wanted && directed_to.is_none();
             if !readers.is_empty() || is_for_all {
                 let change = change.clone();
-                route.wire.write(now, &WireSample { change, readers });
+                route
+                    .transport
+                    .write(now, &TransportSample { change, readers });
             }
         }
     }
 
-    /// Asserts a writer's liveliness on every wire.
+    /// Asserts a writer's liveliness on every transport.
     pub(crate) fn assert_writer(&self, now: Instant, writer: Guid) {
         for route in &self.0 {
-            route.wire.assert_writer(now, writer);
+            route.transport.assert_writer(now, writer);
         }
     }
 
-    /// The wires, to flush them without the writer's lock.
-    pub(crate) fn wires(&self) -> Vec<Arc<dyn SampleWire>> {
-        self.0.iter().map(|route| route.wire.clone()).collect()
+    /// The transports, to flush them without the writer's lock.
+    pub(crate) fn transports(&self) -> Vec<Arc<dyn SampleTransport>> {
+        self.0.iter().map(|route| route.transport.clone()).collect()
     }
 
-    /// Whether every wire has space for so many bytes of a KEEP_ALL writer.
+    /// Whether every transport has space for so many bytes of a KEEP_ALL writer.
     pub(crate) fn have_space(&self, writer: Guid, bytes: usize) -> bool {
-        self.0.iter().all(|r| r.wire.has_space(writer, bytes))
+        self.0.iter().all(|r| r.transport.has_space(writer, bytes))
     }
 
-    /// Whether every wire has delivered everything to reliable readers.
+    /// Whether every transport has delivered everything to reliable readers.
     pub(crate) fn are_acknowledged(&self, writer: Guid) -> bool {
-        self.0.iter().all(|r| r.wire.is_acknowledged(writer))
+        self.0.iter().all(|r| r.transport.is_acknowledged(writer))
     }
 }
 
@@ -126,21 +131,21 @@ mod tests {
     use pteros_rtps::qos::Liveliness;
     use pteros_rtps::seq::SequenceNumber;
 
-    use super::super::{RemoteEndpointRecord, Wire, WireEvent};
+    use super::super::{RemoteEndpointRecord, Transport, TransportEvent};
     use super::*;
     use crate::lock::{Mutex, rank};
 
-    /// A wire that notes the readers of what it carries.
+    /// A transport that notes the readers of what it carries.
     #[derive(Default)]
-    struct NotingWire(Mutex<Vec<Vec<Guid>>, rank::WireHolds>);
+    struct NotingTransport(Mutex<Vec<Vec<Guid>>, rank::TransportHolds>);
 
-    impl NotingWire {
+    impl NotingTransport {
         fn take(&self) -> Vec<Vec<Guid>> {
             std::mem::take(&mut self.0.lock())
         }
     }
 
-    impl Wire for NotingWire {
+    impl Transport for NotingTransport {
         fn name(&self) -> &'static str {
             "noting"
         }
@@ -151,7 +156,7 @@ mod tests {
 
         fn assert_liveliness(&self, _: Instant, _: Liveliness) {}
 
-        fn poll(&self, _: Instant, _: &mut Vec<WireEvent>) {}
+        fn poll(&self, _: Instant, _: &mut Vec<TransportEvent>) {}
 
         fn for_each_endpoint(&self, _: &mut dyn FnMut(&dyn RemoteEndpointRecord)) {}
 
@@ -162,12 +167,12 @@ mod tests {
         fn close(&self, _: Instant) {}
     }
 
-    impl SampleWire for NotingWire {
+    impl SampleTransport for NotingTransport {
         fn announce_nodes(&self, _: Instant, _: &ParticipantEntitiesInfo) {}
 
         fn assert_writer(&self, _: Instant, _: Guid) {}
 
-        fn write(&self, _: Instant, sample: &WireSample) {
+        fn write(&self, _: Instant, sample: &TransportSample) {
             self.0.lock().push(sample.readers.clone());
         }
 
@@ -185,15 +190,15 @@ mod tests {
     }
 
     #[test]
-    fn a_wire_that_wants_every_sample_gets_none_that_is_for_another_reader() {
+    fn a_transport_that_wants_every_sample_gets_none_that_is_for_another_reader() {
         let guid = |entity| GuidPrefix([1; 12]).with(EntityId::from_bytes([0, 0, entity, 4]));
-        let [with_readers, wanting] = [(); 2].map(|()| Arc::new(NotingWire::default()));
-        let mut routes = WireRoutes::default();
-        let wire: Arc<dyn SampleWire> = with_readers.clone();
-        routes.add(&wire, guid(1));
-        routes.add(&wire, guid(2));
-        let wire: Arc<dyn SampleWire> = wanting.clone();
-        routes.set_wanted(&wire, true);
+        let [with_readers, wanting] = [(); 2].map(|()| Arc::new(NotingTransport::default()));
+        let mut routes = TransportRoutes::default();
+        let transport: Arc<dyn SampleTransport> = with_readers.clone();
+        routes.add(&transport, guid(1));
+        routes.add(&transport, guid(2));
+        let transport: Arc<dyn SampleTransport> = wanting.clone();
+        routes.set_wanted(&transport, true);
         let change = CacheChange::new(guid(9), SequenceNumber(1), Bytes::new());
         let carried = |directed_to: Option<Guid>| {
             routes.write(Instant::ZERO, &change, directed_to);
@@ -202,7 +207,7 @@ mod tests {
         assert_eq!(carried(None), (vec![vec![guid(1), guid(2)]], vec![vec![]]));
         assert_eq!(carried(Some(guid(2))), (vec![vec![guid(2)]], vec![]));
         // Its own reader counts.
-        routes.add(&wire, guid(3));
+        routes.add(&transport, guid(3));
         routes.write(Instant::ZERO, &change, Some(guid(3)));
         assert_eq!(
             (with_readers.take(), wanting.take()),

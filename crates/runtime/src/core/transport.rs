@@ -1,7 +1,7 @@
-//! Further wires: announces endpoints on all wires, and applies what a wire beside
+//! Further transports: announces endpoints on all transports, and applies what a transport beside
 //! RTPS reports.
 //!
-//! A remote writer on such a wire is a best-effort writer of the reader's machine, like a
+//! A remote writer on such a transport is a best-effort writer of the reader's machine, like a
 //! local writer. So filters, limits, DEADLINE and LIVELINESS apply to its samples as
 //! well.
 
@@ -28,35 +28,35 @@ use crate::graph::NodeKey;
 use crate::names::ros_topic;
 use crate::sample::QueuedSample;
 use crate::scheduler::timeout_queue::TimeoutOwner;
-use crate::wire::{NodeName, SampleWire, WireEvent, WireSample};
+use crate::transport::{NodeName, SampleTransport, TransportEvent, TransportSample};
 
 /// Prefix of the DDS topics of requests.
 const REQUEST_PREFIX: &str = "rq/";
 
-/// Polls of one wire, each with at most one sample, before user code runs. The same
+/// Polls of one transport, each with at most one sample, before user code runs. The same
 /// number of datagrams is handled per poll of the sockets.
 const POLLS_MAX: usize = 64;
 
 impl Core {
-    /// Announces a local endpoint, or its changed data, on all wires.
+    /// Announces a local endpoint, or its changed data, on all transports.
     pub(crate) fn announce_endpoint(&self, now: Instant, endpoint: &Arc<EndpointData>) {
-        for wire in self.wires.iter() {
-            let Some(reason) = wire.why_not(endpoint) else {
-                wire.announce(now, endpoint);
+        for transport in self.transports.iter() {
+            let Some(reason) = transport.why_not(endpoint) else {
+                transport.announce(now, endpoint);
                 continue;
             };
             tracing::warn!(
                 endpoint = %endpoint.guid,
-                "topic \"{}\": the wire \"{}\" does not carry this endpoint: {reason}",
-                ros_topic(&endpoint.topic), wire.name()
+                "topic \"{}\": the transport \"{}\" does not carry this endpoint: {reason}",
+                ros_topic(&endpoint.topic), transport.name()
             );
         }
     }
 
-    /// Notifies the further wires of a local endpoint's node, and applies their reports:
+    /// Notifies the further transports of a local endpoint's node, and applies their reports:
     /// a publisher may write at once.
-    pub(crate) fn attach_endpoint_on_wires(&self, key: NodeKey, endpoint: Guid) {
-        if self.wires.added().is_empty() {
+    pub(crate) fn attach_endpoint_on_transports(&self, key: NodeKey, endpoint: Guid) {
+        if self.transports.added().is_empty() {
             return;
         }
         let Some((namespace, name)) = self.graph.node_name(key) else {
@@ -65,76 +65,76 @@ impl Core {
         let (namespace, name) = (&namespace, &name);
         let now = self.platform.now();
         let _order = self.endpoints.begin_match();
-        for wire in self.wires.added() {
-            wire.attach_endpoint(now, endpoint, &NodeName { namespace, name });
+        for transport in self.transports.added() {
+            transport.attach_endpoint(now, endpoint, &NodeName { namespace, name });
         }
-        self.serve_wires(now);
+        self.serve_transports(now);
     }
 
-    /// Notifies the further wires of the type hash of a service.
+    /// Notifies the further transports of the type hash of a service.
     pub(crate) fn note_service_hash(&self, endpoint: Guid, hash: Option<TypeHash>) {
         let Some(hash) = hash else { return };
-        for wire in self.wires.added() {
-            wire.note_service_hash(endpoint, &hash);
+        for transport in self.transports.added() {
+            transport.note_service_hash(endpoint, &hash);
         }
     }
 
-    /// Notifies the further wires of the content filter of a reader.
+    /// Notifies the further transports of the content filter of a reader.
     pub(crate) fn note_content_filter(&self, reader: Guid, filter: Option<&Arc<ContentFilter>>) {
-        for wire in self.wires.added() {
-            wire.note_content_filter(reader, filter);
+        for transport in self.transports.added() {
+            transport.note_content_filter(reader, filter);
         }
     }
 
-    /// The counters of the further wires: wire, counter, total. For diagnostics.
-    pub fn wire_counters(&self) -> Vec<(String, &'static str, u64)> {
-        let wires = self.wires.added().iter();
-        let counters = wires.flat_map(|wire| {
-            let name = wire.name().to_owned();
-            let counters = wire.counters().into_iter();
+    /// The counters of the further transports: transport, counter, total. For diagnostics.
+    pub fn transport_counters(&self) -> Vec<(String, &'static str, u64)> {
+        let transports = self.transports.added().iter();
+        let counters = transports.flat_map(|transport| {
+            let name = transport.name().to_owned();
+            let counters = transport.counters().into_iter();
             counters.map(move |(counter, total)| (name.clone(), counter, total))
         });
         counters.collect()
     }
 
-    /// Withdraws a local endpoint from all wires.
+    /// Withdraws a local endpoint from all transports.
     pub(crate) fn withdraw_endpoint(&self, now: Instant, endpoint: Guid) {
-        for wire in self.wires.iter() {
-            wire.withdraw(now, endpoint);
+        for transport in self.transports.iter() {
+            transport.withdraw(now, endpoint);
         }
     }
 
-    /// Polls the further wires and applies their reports. Call under `MatchOrder`.
-    pub(crate) fn serve_wires(&self, now: Instant) {
-        for index in 0..self.wires.added().len() {
-            self.serve_wire(now, index);
+    /// Polls the further transports and applies their reports. Call under `MatchOrder`.
+    pub(crate) fn serve_transports(&self, now: Instant) {
+        for index in 0..self.transports.added().len() {
+            self.serve_transport(now, index);
         }
     }
 
-    /// Polls one of the further wires.
-    pub(crate) fn serve_wire(&self, now: Instant, index: usize) {
-        let Some(wire) = self.wires.added().get(index) else {
+    /// Polls one of the further transports.
+    pub(crate) fn serve_transport(&self, now: Instant, index: usize) {
+        let Some(transport) = self.transports.added().get(index) else {
             return;
         };
         for _ in 0..POLLS_MAX {
             let mut events = Vec::new();
-            wire.poll(now, &mut events);
+            transport.poll(now, &mut events);
             if events.is_empty() {
                 return;
             }
             for event in events {
-                self.apply_wire_event(now, wire, event);
+                self.apply_transport_event(now, transport, event);
             }
         }
         // The remaining events wait until user code has run.
         self.scheduler
-            .schedule(TimeoutOwner::Wire(index), Some(now));
+            .schedule(TimeoutOwner::Transport(index), Some(now));
     }
 
-    /// Applies the decisions of discovery by RTPS. Further wires leave a participant that
+    /// Applies the decisions of discovery by RTPS. Further transports leave a participant that
     /// RTPS reaches: their matches end before those of RTPS start.
     pub(crate) fn apply_rtps_event(&self, now: Instant, event: ParticipantEvent) {
-        if self.wires.added().is_empty() {
+        if self.transports.added().is_empty() {
             return self.apply(now, event);
         }
         let lost = match &event {
@@ -152,27 +152,36 @@ impl Core {
     }
 
     fn note_rtps_participant(&self, now: Instant, prefix: GuidPrefix, is_reached: bool) {
-        for wire in self.wires.added() {
-            wire.note_rtps_participant(now, prefix, is_reached);
+        for transport in self.transports.added() {
+            transport.note_rtps_participant(now, prefix, is_reached);
         }
-        self.serve_wires(now);
+        self.serve_transports(now);
     }
 
-    fn apply_wire_event(&self, now: Instant, wire: &Arc<dyn SampleWire>, event: WireEvent) {
+    fn apply_transport_event(
+        &self,
+        now: Instant,
+        transport: &Arc<dyn SampleTransport>,
+        event: TransportEvent,
+    ) {
         match event {
-            WireEvent::Discovery(ParticipantEvent::Matched { local, remote, .. }) => {
-                self.apply_wire_match(now, wire, local, &remote);
+            TransportEvent::Discovery(ParticipantEvent::Matched { local, remote, .. }) => {
+                self.apply_transport_match(now, transport, local, &remote);
             }
-            WireEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
-                self.apply_wire_unmatch(now, local, remote);
+            TransportEvent::Discovery(ParticipantEvent::Unmatched { local, remote }) => {
+                self.apply_transport_unmatch(now, local, remote);
             }
             // RTPS continues with it, so its nodes remain.
-            WireEvent::Discovery(ParticipantEvent::ParticipantLost { prefix, .. })
+            TransportEvent::Discovery(ParticipantEvent::ParticipantLost { prefix, .. })
                 if self.participant().lock().participant(prefix).is_some() => {}
-            WireEvent::Discovery(event) => self.apply(now, event),
-            WireEvent::Nodes { participant, nodes } => self.graph.note_nodes(participant, &nodes),
-            WireEvent::Sample(sample) => self.receive_wire_sample(now, wire, *sample),
-            WireEvent::WriterAsserted(writer) => {
+            TransportEvent::Discovery(event) => self.apply(now, event),
+            TransportEvent::Nodes { participant, nodes } => {
+                self.graph.note_nodes(participant, &nodes)
+            }
+            TransportEvent::Sample(sample) => {
+                self.receive_transport_sample(now, transport, *sample)
+            }
+            TransportEvent::WriterAsserted(writer) => {
                 for reader in self.readers_of(writer) {
                     let mut machine = reader.machine.lock();
                     machine.note_delivered_elsewhere(now, writer, false);
@@ -180,7 +189,7 @@ impl Core {
                     self.serve_reader(now, &reader);
                 }
             }
-            WireEvent::SamplesLost {
+            TransportEvent::SamplesLost {
                 writer,
                 reader: only,
                 count,
@@ -195,12 +204,12 @@ impl Core {
                     self.serve_reader(now, &reader);
                 }
             }
-            WireEvent::SpaceFreed => {}
-            WireEvent::WriterWanted { writer, is_wanted } => {
+            TransportEvent::SpaceFreed => {}
+            TransportEvent::WriterWanted { writer, is_wanted } => {
                 if let Some(writer) = self.endpoints.writer(writer.entity) {
                     let mut state = writer.state.lock();
-                    state.wires.set_wanted(wire, is_wanted);
-                    writer.update_wire_count(&state);
+                    state.transports.set_wanted(transport, is_wanted);
+                    writer.update_transport_routes(&state);
                 }
             }
         }
@@ -213,12 +222,17 @@ impl Core {
         readers.cloned().unwrap_or_default()
     }
 
-    fn receive_wire_sample(&self, now: Instant, wire: &Arc<dyn SampleWire>, sample: WireSample) {
-        let WireSample {
+    fn receive_transport_sample(
+        &self,
+        now: Instant,
+        transport: &Arc<dyn SampleTransport>,
+        sample: TransportSample,
+    ) {
+        let TransportSample {
             mut change,
             readers,
         } = sample;
-        change.carrier = wire.carrier();
+        change.carrier = transport.carrier();
         for reader in self.readers_of(change.writer) {
             if !readers.is_empty() && !readers.contains(&reader.data.guid) {
                 continue;
@@ -231,42 +245,42 @@ impl Core {
             if qos.history == History::KeepAll
                 && qos.reliability == Reliability::Reliable
                 && !reader.machine.lock().has_space()
-                && is_reliable(&**wire, change.writer)
+                && is_reliable(&**transport, change.writer)
             {
-                reader.wire_holds.hold(wire, change.writer);
+                reader.transport_holds.hold(transport, change.writer);
                 // Another thread may have made space meanwhile without seeing the held
                 // writer.
                 reader
-                    .wire_holds
+                    .transport_holds
                     .release_if(|| reader.machine.lock().has_space());
             }
         }
     }
 
-    fn apply_wire_match(
+    fn apply_transport_match(
         &self,
         now: Instant,
-        wire: &Arc<dyn SampleWire>,
+        transport: &Arc<dyn SampleTransport>,
         local: Guid,
         remote: &Arc<EndpointData>,
     ) {
         if let Some(writer) = self.endpoints.writer(local.entity) {
             let mut state = writer.state.lock();
             self.write_deferred(now, &writer, &mut state);
-            if !wire.keeps_history() {
-                write_kept_samples(now, wire, &writer, &state, remote);
+            if !transport.keeps_history() {
+                write_kept_samples(now, transport, &writer, &state, remote);
             }
-            state.wires.add(wire, remote.guid);
-            writer.update_wire_count(&state);
+            state.transports.add(transport, remote.guid);
+            writer.update_transport_routes(&state);
             drop(state);
-            wire.flush(now, writer.guid());
+            transport.flush(now, writer.guid());
             writer.events.note_matched(remote.guid, 1);
             mismatch::warn_about_definitions(self.prefix, &writer.data, remote);
         } else if let Some(reader) = self.endpoints.reader(local.entity) {
             reader.note_writer(remote.guid, remote.qos.ownership_strength);
             reader.note_durable(remote.guid, &remote.qos);
             if reader.holds_samples() {
-                // A member of a subscription group. No such wire carries marks of a group.
+                // A member of a subscription group. No such transport carries marks of a group.
                 reader.add_set_writer(remote.guid, remote.group, GroupDialect::default());
             }
             reader.machine.lock().match_writer(now, monitored(remote));
@@ -280,16 +294,16 @@ impl Core {
         }
     }
 
-    fn apply_wire_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
+    fn apply_transport_unmatch(&self, now: Instant, local: Guid, remote: Guid) {
         let Some(writer) = self.endpoints.writer(local.entity) else {
             if let Some(reader) = self.endpoints.reader(local.entity) {
-                reader.wire_holds.forget(remote);
+                reader.transport_holds.forget(remote);
             }
             return self.apply_unmatch(now, local, remote);
         };
         let mut state = writer.state.lock();
-        let was_matched = state.wires.remove(remote);
-        writer.update_wire_count(&state);
+        let was_matched = state.transports.remove(remote);
+        writer.update_transport_routes(&state);
         drop(state);
         if was_matched {
             if writer.data.topic.starts_with(REQUEST_PREFIX) {
@@ -299,22 +313,22 @@ impl Core {
         }
     }
 
-    /// Sends the messages that a publishing thread has queued on further wires. Takes no
+    /// Sends the messages that a publishing thread has queued on further transports. Takes no
     /// lock while it sends.
-    pub(crate) fn flush_wires(&self, now: Instant, writer: &WriterEndpoint) {
-        let wires = writer.state.lock().wires.wires();
-        for wire in wires {
-            wire.await_readiness(writer.guid());
-            wire.flush(now, writer.guid());
+    pub(crate) fn flush_transports(&self, now: Instant, writer: &WriterEndpoint) {
+        let transports = writer.state.lock().transports.transports();
+        for transport in transports {
+            transport.await_readiness(writer.guid());
+            transport.flush(now, writer.guid());
         }
     }
 }
 
 /// Writes the kept samples again for a late joiner, directed to it. Call under the
-/// writer's lock, before it is a reader of the wire.
+/// writer's lock, before it is a reader of the transport.
 fn write_kept_samples(
     now: Instant,
-    wire: &Arc<dyn SampleWire>,
+    transport: &Arc<dyn SampleTransport>,
     writer: &WriterEndpoint,
     state: &WriterState,
     reader: &EndpointData,
@@ -327,7 +341,7 @@ fn write_kept_samples(
         let payload = writer.kept_payload(machine, item);
         let change = kept_change(writer.guid(), item, payload);
         let readers = vec![reader.guid];
-        wire.write(now, &WireSample { change, readers });
+        transport.write(now, &TransportSample { change, readers });
     }
 }
 
@@ -344,16 +358,16 @@ fn kept_change(writer: Guid, item: &QueuedSample, payload: bytes::Bytes) -> Cach
     }
 }
 
-fn is_reliable(wire: &dyn SampleWire, writer: Guid) -> bool {
+fn is_reliable(transport: &dyn SampleTransport, writer: Guid) -> bool {
     let mut reliable = false;
-    wire.with_endpoint(writer, &mut |known| {
+    transport.with_endpoint(writer, &mut |known| {
         reliable = known.to_data().qos.reliability == Reliability::Reliable;
     });
     reliable
 }
 
 /// Parameters of a remote writer that the reader's machine only monitors. It never sends
-/// to the writer. The wire itself reports the end of a writer with AUTOMATIC liveliness.
+/// to the writer. The transport itself reports the end of a writer with AUTOMATIC liveliness.
 fn monitored(writer: &EndpointData) -> WriterProxyConfig {
     let mut qos = EndpointQos {
         reliability: Reliability::BestEffort,

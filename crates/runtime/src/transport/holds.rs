@@ -1,6 +1,6 @@
-//! Wire holds: back-pressure of a KEEP_ALL reader towards writers on further wires.
+//! Transport holds: back-pressure of a KEEP_ALL reader towards writers on further transports.
 //!
-//! Part of a reader. A held writer's samples remain in its wire until the reader's
+//! Part of a reader. A held writer's samples remain in its transport until the reader's
 //! machine has space again.
 
 use std::sync::Arc;
@@ -8,29 +8,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pteros_rtps::id::Guid;
 
-use super::SampleWire;
+use super::SampleTransport;
 use crate::lock::{Mutex, rank};
 
 struct HeldWriter {
-    wire: Arc<dyn SampleWire>,
+    transport: Arc<dyn SampleTransport>,
     writer: Guid,
 }
 
 /// See the module documentation. Thread-safe.
 #[derive(Default)]
-pub(crate) struct WireHolds {
+pub(crate) struct TransportHolds {
     is_used: AtomicBool,
-    held: Mutex<Vec<HeldWriter>, rank::WireHolds>,
+    held: Mutex<Vec<HeldWriter>, rank::TransportHolds>,
 }
 
-impl WireHolds {
+impl TransportHolds {
     /// Holds a writer's samples back.
-    pub(crate) fn hold(&self, wire: &Arc<dyn SampleWire>, writer: Guid) {
+    pub(crate) fn hold(&self, transport: &Arc<dyn SampleTransport>, writer: Guid) {
         let mut held = self.held.lock();
         if held.iter().all(|known| known.writer != writer) {
-            wire.hold(writer, true);
-            let wire = wire.clone();
-            held.push(HeldWriter { wire, writer });
+            transport.hold(writer, true);
+            let transport = transport.clone();
+            held.push(HeldWriter { transport, writer });
         }
         self.is_used.store(true, Ordering::Release);
     }
@@ -43,7 +43,7 @@ impl WireHolds {
         let mut held = self.held.lock();
         self.is_used.store(false, Ordering::Release);
         for of in held.drain(..) {
-            of.wire.hold(of.writer, false);
+            of.transport.hold(of.writer, false);
         }
     }
 
@@ -52,7 +52,7 @@ impl WireHolds {
         self.held.lock().retain(|known| {
             let stays = known.writer != writer;
             if !stays {
-                known.wire.hold(writer, false);
+                known.transport.hold(writer, false);
             }
             stays
         });

@@ -1,4 +1,4 @@
-//! Contexts with both wires beside some with one: each message comes once, each request
+//! Contexts with both transports beside some with one: each message comes once, each request
 //! is served once, and the graph has each node once.
 
 use std::sync::Arc;
@@ -24,25 +24,25 @@ fn domain() -> u32 {
     150 + u32::try_from(next).unwrap()
 }
 
-/// A context on these wires.
+/// A context on these transports.
 fn open(net: &Net, domain: u32, has_rtps: bool, has_zenoh: bool) -> Context {
     let range = if has_rtps {
         DiscoveryRange::Localhost
     } else {
         DiscoveryRange::Off
     };
-    let wire = has_zenoh.then(|| pteros_zenoh::wire(net.settings("peer")));
+    let transport = has_zenoh.then(|| pteros_zenoh::transport(net.settings("peer")));
     let options = ContextOptions {
         domain_id: Some(domain),
         discovery_range: Some(range),
-        wires: wire.into_iter().collect(),
+        transports: transport.into_iter().collect(),
         ..ContextOptions::default()
     };
     Context::with_options(options).unwrap()
 }
 
 #[test]
-fn each_peer_gets_each_message_once_whatever_its_wires() {
+fn each_peer_gets_each_message_once_whatever_its_transports() {
     let (net, domain) = (Net::new(), domain());
     let here = open(&net, domain, true, true);
     let talker = here.create_node("talker").unwrap();
@@ -95,7 +95,7 @@ fn each_peer_gets_each_message_once_whatever_its_wires() {
 }
 
 #[test]
-fn a_context_with_both_wires_hears_publishers_of_each() {
+fn a_context_with_both_transports_hears_publishers_of_each() {
     let (net, domain) = (Net::new(), domain());
     let here = open(&net, domain, true, true);
     let listener = here.create_node("listener").unwrap();
@@ -122,7 +122,7 @@ fn a_context_with_both_wires_hears_publishers_of_each() {
     until(&here, || graph.nodes().len() == 4);
     let infos = graph.publishers("/chatter");
     assert_eq!(infos.len(), 3);
-    // One leaves on both wires at once.
+    // One leaves on both transports at once.
     let [both, ..] = peers;
     drop(both);
     until(&here, || subscription.matched_count() == 2);
@@ -130,7 +130,7 @@ fn a_context_with_both_wires_hears_publishers_of_each() {
 }
 
 #[test]
-fn a_server_with_both_wires_serves_each_request_once() {
+fn a_server_with_both_transports_serves_each_request_once() {
     let (net, domain) = (Net::new(), domain());
     let here = open(&net, domain, true, true);
     let serving = here.create_node("serving").unwrap();
@@ -167,7 +167,7 @@ fn a_server_with_both_wires_serves_each_request_once() {
 
 /// RTPS does not leave the process of one of them, so that Zenoh alone joins the pair.
 #[test]
-fn contexts_with_both_wires_meet_over_zenoh_where_rtps_does_not_reach() {
+fn contexts_with_both_transports_meet_over_zenoh_where_rtps_does_not_reach() {
     let net = Net::new();
     // Two domains of RTPS, and one for both sessions, as on two networks.
     let here = open(&net, 0, false, true);
@@ -187,7 +187,7 @@ fn contexts_with_both_wires_meet_over_zenoh_where_rtps_does_not_reach() {
 
 /// Zenoh tells a publisher only that some subscriber has its key.
 #[test]
-fn a_subscriber_without_a_token_is_served_while_no_context_with_both_wires_reads() {
+fn a_subscriber_without_a_token_is_served_while_no_context_with_both_transports_reads() {
     let (net, domain) = (Net::new(), domain());
     let here = open(&net, domain, true, true);
     let talker = here.create_node("talker").unwrap();

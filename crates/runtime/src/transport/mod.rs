@@ -1,23 +1,23 @@
-//! Wires: the trait by which a wire protocol joins a context with other processes.
+//! Transports: the trait by which a wire protocol joins a context with other processes.
 //!
 //! The layers above are graph, QoS, history for local late joiners, local delivery,
-//! executors, services, actions and parameters. A [`Wire`] announces local endpoints,
+//! executors, services, actions and parameters. A [`Transport`] announces local endpoints,
 //! reports remote ones and their matches, and carries samples.
 //!
 //! RTPS is the first implementation (`rtps.rs`) and always present. It owns shared memory
 //! between processes of a host as well. Its samples pass through the protocol machines
-//! inside the endpoints, without a call through a trait. A further wire implements
-//! [`SampleWire`] and is opened with the context ([`OpenWire`]). It receives and returns
+//! inside the endpoints, without a call through a trait. A further transport implements
+//! [`SampleTransport`] and is opened with the context ([`OpenTransport`]). It receives and returns
 //! whole samples; [`matcher`] matches for it.
 //!
-//! `docs/internals/wires.md` lists the callers of each method, and the locks that they
+//! `docs/internals/transports.md` lists the callers of each method, and the locks that they
 //! hold.
 
 pub(crate) mod holds;
 pub mod matcher;
 pub(crate) mod routes;
 pub(crate) mod rtps;
-pub(crate) mod wires;
+pub(crate) mod transports;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -42,8 +42,8 @@ use crate::zenoh_settings::WireChoice;
 ///
 /// No call may block, publish, or call the context. Discovery calls are made one at a
 /// time, in the order of matches. Queries are made by any thread.
-pub trait Wire: Send + Sync {
-    /// Name of the wire in messages, `rtps`.
+pub trait Transport: Send + Sync {
+    /// Name of the transport in messages, `rtps`.
     fn name(&self) -> &str;
 
     /// Why it cannot carry a local endpoint; `None` if it can. Such an endpoint is not
@@ -52,8 +52,8 @@ pub trait Wire: Send + Sync {
         None
     }
 
-    /// Why no context can have such an endpoint on this wire; `None` if it can.
-    /// [`Wire::why_not`] has further reasons.
+    /// Why no context can have such an endpoint on this transport; `None` if it can.
+    /// [`Transport::why_not`] has further reasons.
     fn lacks(&self, _endpoint: &EndpointData) -> Option<&'static str> {
         None
     }
@@ -70,8 +70,8 @@ pub trait Wire: Send + Sync {
 
     /// Sends the output of discovery, appends new events to `events`, and schedules its
     /// next call. It is called again until it appends nothing. A sample is the last event
-    /// of a call, so that [`SampleWire::hold`] acts before the next one.
-    fn poll(&self, now: Instant, events: &mut Vec<WireEvent>);
+    /// of a call, so that [`SampleTransport::hold`] acts before the next one.
+    fn poll(&self, now: Instant, events: &mut Vec<TransportEvent>);
 
     /// Calls `see` for every remote endpoint, matched or not. `see` must not call the
     /// context.
@@ -106,15 +106,15 @@ pub trait Wire: Send + Sync {
     fn close(&self, now: Instant);
 }
 
-/// A wire beside RTPS that carries samples itself. Thread-safe.
-pub trait SampleWire: Wire {
+/// A transport beside RTPS that carries samples itself. Thread-safe.
+pub trait SampleTransport: Transport {
     /// The delivery path of its samples.
     fn carrier(&self) -> Carrier {
-        Carrier::OtherWire
+        Carrier::OtherTransport
     }
 
     /// Whether it encrypts and authenticates as a secured context requires. A secured
-    /// context does not open with another wire.
+    /// context does not open with another transport.
     fn is_protected(&self) -> bool {
         false
     }
@@ -126,30 +126,30 @@ pub trait SampleWire: Wire {
     }
 
     /// Notes the node of a local endpoint. Called once, after
-    /// [`announce`](Wire::announce) and before the endpoint is used. For wires that
+    /// [`announce`](Transport::announce) and before the endpoint is used. For transports that
     /// announce an endpoint together with its node.
     fn attach_endpoint(&self, _now: Instant, _endpoint: Guid, _node: &NodeName<'_>) {}
 
     /// Notes the type hash of the service of a client's or server's endpoint. Called
-    /// before [`attach_endpoint`](SampleWire::attach_endpoint), and only if the hash is
+    /// before [`attach_endpoint`](SampleTransport::attach_endpoint), and only if the hash is
     /// known.
     fn note_service_hash(&self, _endpoint: Guid, _hash: &TypeHash) {}
 
     /// Notes the content filter of a local reader: before it is announced, and when it
-    /// changes. Not called for a reader that never had one. A wire that keeps samples for
+    /// changes. Not called for a reader that never had one. A transport that keeps samples for
     /// late joiners needs the filter, because only samples that pass count towards the
     /// reader's depth.
     fn note_content_filter(&self, _reader: Guid, _filter: Option<&Arc<ContentFilter>>) {}
 
     /// Waits until a writer with a history can send. So a reader that joins after
     /// `publish` has returned gets the writer's samples only from the history. Called
-    /// before [`SampleWire::flush`] by a publishing thread, under no lock of the context.
+    /// before [`SampleTransport::flush`] by a publishing thread, under no lock of the context.
     fn await_readiness(&self, _writer: Guid) {}
 
     /// Notes whether RTPS reaches a participant. Between the calls with `true` and with
-    /// `false`, the wire reports and delivers nothing of the participant. So no message
+    /// `false`, the transport reports and delivers nothing of the participant. So no message
     /// arrives twice. Its earlier reports end: the context
-    /// polls the wire right after the call. Called for every participant of RTPS. A wire
+    /// polls the transport right after the call. Called for every participant of RTPS. A transport
     /// with other peers than RTPS ignores it.
     fn note_rtps_participant(&self, _now: Instant, _prefix: GuidPrefix, _is_reached: bool) {}
 
@@ -165,43 +165,43 @@ pub trait SampleWire: Wire {
     fn assert_writer(&self, now: Instant, writer: Guid);
 
     /// Queues a sample for its readers. Called under the writer's lock, in the
-    /// order of sequence numbers. Must not block: [`SampleWire::flush`] sends.
-    fn write(&self, now: Instant, sample: &WireSample);
+    /// order of sequence numbers. Must not block: [`SampleTransport::flush`] sends.
+    fn write(&self, now: Instant, sample: &TransportSample);
 
     /// Sends what was queued for a writer. Called under no lock of the context; may
     /// block for as long as a publisher may.
     fn flush(&self, now: Instant, writer: Guid);
 
     /// Holds a remote writer's samples back for one KEEP_ALL reader without space, or
-    /// releases them. The wire counts the holds: the samples are released after the last
-    /// one. Later samples of the writer are held behind them. The wire schedules its next
+    /// releases them. The transport counts the holds: the samples are released after the last
+    /// one. Later samples of the writer are held behind them. The transport schedules its next
     /// poll on a release. Releasing a writer that is not held has no effect.
     fn hold(&self, writer: Guid, holds: bool);
 
-    /// Whether a KEEP_ALL writer may write `bytes` now. When that changes, the wire
-    /// reports [`WireEvent::SpaceFreed`].
+    /// Whether a KEEP_ALL writer may write `bytes` now. When that changes, the transport
+    /// reports [`TransportEvent::SpaceFreed`].
     fn has_space(&self, writer: Guid, bytes: usize) -> bool;
 
-    /// Whether all samples of a writer have reached its reliable readers. A wire without
+    /// Whether all samples of a writer have reached its reliable readers. A transport without
     /// acknowledgements returns true.
     fn is_acknowledged(&self, writer: Guid) -> bool;
 }
 
-/// A sample as a wire carries it: serialized, with writer, sequence number and stamp.
+/// A sample as a transport carries it: serialized, with writer, sequence number and stamp.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WireSample {
+pub struct TransportSample {
     /// The sample. A reply names its request in `related_sample_identity`.
     pub change: CacheChange,
     /// The receiving readers: those matched with the writer, or only a client's reader of
     /// replies (directed write). A received sample without readers is for all that are
-    /// matched with the writer. A written one without readers is for a wire that wants
-    /// every sample ([`WireEvent::WriterWanted`]).
+    /// matched with the writer. A written one without readers is for a transport that wants
+    /// every sample ([`TransportEvent::WriterWanted`]).
     pub readers: Vec<Guid>,
 }
 
-/// An event of a wire. Events are reported in the order in which they happened.
+/// An event of a transport. Events are reported in the order in which they happened.
 #[derive(Clone, PartialEq, Debug)]
-pub enum WireEvent {
+pub enum TransportEvent {
     /// Discovery: participants, endpoints, matches, mismatches, liveliness.
     Discovery(ParticipantEvent),
     /// The whole list of a participant's nodes.
@@ -212,7 +212,7 @@ pub enum WireEvent {
         nodes: ParticipantEntitiesInfo,
     },
     /// A sample of a matched writer.
-    Sample(Box<WireSample>),
+    Sample(Box<TransportSample>),
     /// A matched MANUAL_BY_TOPIC writer asserted its liveliness.
     WriterAsserted(Guid),
     /// Samples of a matched writer that will not arrive.
@@ -226,7 +226,7 @@ pub enum WireEvent {
     },
     /// A KEEP_ALL writer without space may have some, or acknowledgements arrived.
     SpaceFreed,
-    /// Whether the wire needs every sample of a local writer, even without matched
+    /// Whether the transport needs every sample of a local writer, even without matched
     /// readers. It may keep a history, or have readers that are not announced.
     WriterWanted {
         /// The local writer.
@@ -245,7 +245,7 @@ pub struct NodeName<'a> {
     pub name: &'a str,
 }
 
-/// A remote endpoint in a wire's tables.
+/// A remote endpoint in a transport's tables.
 pub trait RemoteEndpointRecord {
     /// GUID. The entity kind distinguishes writers from readers.
     fn guid(&self) -> Guid;
@@ -303,7 +303,7 @@ impl RemoteEndpointRecord for EndpointData {
     }
 }
 
-/// Which processes RTPS reaches. A further wire may reach others.
+/// Which processes RTPS reaches. A further transport may reach others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum RtpsReach {
     /// Every participant of the domain, as the discovery options allow.
@@ -321,16 +321,16 @@ pub enum RtpsReach {
 }
 
 impl RtpsReach {
-    /// The reach of a context with these wires. `has_discovery`: its discovery range
+    /// The reach of a context with these transports. `has_discovery`: its discovery range
     /// allows it to find others. `beside_zenoh`: the reach of shared memory if Zenoh is
     /// the only network.
     pub fn of(
-        wire: WireChoice,
+        choice: WireChoice,
         has_discovery: bool,
         has_shared_memory: bool,
         beside_zenoh: impl FnOnce() -> Self,
     ) -> Self {
-        match wire {
+        match choice {
             _ if !has_discovery => Self::Off,
             WireChoice::Rtps | WireChoice::Both => Self::Network,
             WireChoice::Zenoh if has_shared_memory => beside_zenoh(),
@@ -339,9 +339,9 @@ impl RtpsReach {
     }
 }
 
-/// Parameters of a further wire, from the context that opens it.
+/// Parameters of a further transport, from the context that opens it.
 #[derive(Clone)]
-pub struct WireSetup {
+pub struct TransportSetup {
     /// ROS_DOMAIN_ID.
     pub domain_id: u32,
     /// The GUID prefix of the context, which its endpoints' GUIDs begin with.
@@ -350,29 +350,29 @@ pub struct WireSetup {
     pub enclave: String,
     /// Restricts the context to this host.
     pub local_only: bool,
-    /// Which processes RTPS reaches. The wire may reach them, too: see
-    /// [`SampleWire::note_rtps_participant`].
+    /// Which processes RTPS reaches. The transport may reach them, too: see
+    /// [`SampleTransport::note_rtps_participant`].
     pub rtps_reach: RtpsReach,
     /// Limits of the context: what remote peers may fill.
     pub limits: Limits,
-    /// Schedules calls of [`Wire::poll`].
-    pub scheduler: WireScheduler,
+    /// Schedules calls of [`Transport::poll`].
+    pub scheduler: TransportScheduler,
 }
 
-/// Schedules [`Wire::poll`] of one wire. Thread-safe, does not block; takes a lock of
+/// Schedules [`Transport::poll`] of one transport. Thread-safe, does not block; takes a lock of
 /// the innermost ranks only.
 #[derive(Clone)]
-pub struct WireScheduler {
+pub struct TransportScheduler {
     scheduler: Arc<Scheduler>,
     owner: TimeoutOwner,
 }
 
-impl WireScheduler {
+impl TransportScheduler {
     pub(crate) fn new(scheduler: Arc<Scheduler>, owner: TimeoutOwner) -> Self {
         Self { scheduler, owner }
     }
 
-    /// Schedules the next poll (`None`: none), and replaces an earlier time. A wire calls
+    /// Schedules the next poll (`None`: none), and replaces an earlier time. A transport calls
     /// it under the lock of its queues, so that a later time never replaces that of a new
     /// arrival. [`Instant::ZERO`] means at once: it wakes the thread that sleeps in the
     /// context's sockets.
@@ -381,21 +381,24 @@ impl WireScheduler {
     }
 }
 
-/// Opens a further wire with a context.
+/// Opens a further transport with a context.
 #[derive(Clone)]
-pub struct OpenWire {
+pub struct OpenTransport {
     name: &'static str,
     open: Arc<OpenFn>,
 }
 
-type OpenFn = dyn Fn(WireSetup) -> Result<Arc<dyn SampleWire>, String> + Send + Sync;
+type OpenFn = dyn Fn(TransportSetup) -> Result<Arc<dyn SampleTransport>, String> + Send + Sync;
 
-impl OpenWire {
+impl OpenTransport {
     /// `open` may block while the context opens. Its error names the failure and the
     /// remedy.
     pub fn new(
         name: &'static str,
-        open: impl Fn(WireSetup) -> Result<Arc<dyn SampleWire>, String> + Send + Sync + 'static,
+        open: impl Fn(TransportSetup) -> Result<Arc<dyn SampleTransport>, String>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         Self {
             name,
@@ -407,14 +410,14 @@ impl OpenWire {
         self.name
     }
 
-    pub(crate) fn open(&self, setup: WireSetup) -> Result<Arc<dyn SampleWire>, String> {
+    pub(crate) fn open(&self, setup: TransportSetup) -> Result<Arc<dyn SampleTransport>, String> {
         (self.open)(setup)
     }
 }
 
-impl fmt::Debug for OpenWire {
+impl fmt::Debug for OpenTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OpenWire").field(&self.name).finish()
+        f.debug_tuple("OpenTransport").field(&self.name).finish()
     }
 }
 
@@ -425,13 +428,16 @@ mod tests {
     #[test]
     fn rtps_reaches_others_over_the_network_or_by_shared_memory_beside_zenoh() {
         const HOST: RtpsReach = RtpsReach::Host { group: 1_000 };
-        let reach = |wire, has_discovery, has_shared_memory| {
-            RtpsReach::of(wire, has_discovery, has_shared_memory, || HOST)
+        let reach = |transport, has_discovery, has_shared_memory| {
+            RtpsReach::of(transport, has_discovery, has_shared_memory, || HOST)
         };
         for has_shared_memory in [true, false] {
-            for wire in [WireChoice::Rtps, WireChoice::Both] {
-                assert_eq!(reach(wire, true, has_shared_memory), RtpsReach::Network);
-                assert_eq!(reach(wire, false, has_shared_memory), RtpsReach::Off);
+            for transport in [WireChoice::Rtps, WireChoice::Both] {
+                assert_eq!(
+                    reach(transport, true, has_shared_memory),
+                    RtpsReach::Network
+                );
+                assert_eq!(reach(transport, false, has_shared_memory), RtpsReach::Off);
             }
             let hidden = reach(WireChoice::Zenoh, false, has_shared_memory);
             assert_eq!(hidden, RtpsReach::Off);

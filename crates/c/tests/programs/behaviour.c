@@ -1,0 +1,354 @@
+/*
+ * Plays rows of the client core's behaviour tables. `behaviour.rs` writes them as lines of
+ * words, which tabs separate, to a file, and compares what this program prints.
+ */
+#include <example_interfaces/action/fibonacci.h>
+#include <inttypes.h>
+#include <pteros/pteros.h>
+#include <pthread.h>
+#include <rosgraph_msgs/msg/clock.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SECOND INT64_C(1000000000)
+#define TIMEOUT_S 20
+#define WORDS_MAX 32
+#define CHECK(condition) check(condition, #condition, __LINE__)
+
+static void check(bool holds, const char *condition, int at) {
+  if (holds) return;
+  fprintf(stderr, "line %d: %s: %s\n", at, condition, pteros_error_message());
+  exit(1);
+}
+
+/* A line of the file. */
+static char line[4096];
+static char *words[WORDS_MAX];
+static size_t count;
+
+/* Reads the words of a line. False at the end of the file. */
+static bool read_line(FILE *file) {
+  if (fgets(line, sizeof line, file) == NULL) return false;
+  line[strcspn(line, "\n")] = '\0';
+  count = 0;
+  for (char *word = line; word != NULL && count < WORDS_MAX; count++) {
+    words[count] = word;
+    word = strchr(word, '\t');
+    if (word != NULL) *word++ = '\0';
+  }
+  return true;
+}
+
+static bool is(size_t at, const char *word) { return at < count && strcmp(words[at], word) == 0; }
+
+/* --- parameters --- */
+
+/* A value of a row: its type and, but for PTEROS_PARAMETER_NOT_SET, its text. */
+static pteros_parameter_value_t value_of(const char *kind, const char *text) {
+  static bool bools[WORDS_MAX];
+  static int64_t integers[WORDS_MAX];
+  static double doubles[WORDS_MAX];
+  static const char *strings[WORDS_MAX];
+  static char elements[sizeof line];
+  pteros_parameter_value_t value = {.value_type = atoi(kind), .string_value = text};
+  value.bool_value = strcmp(text, "true") == 0;
+  value.integer_value = strtoll(text, NULL, 10);
+  value.double_value = strtod(text, NULL);
+  strcpy(elements, text);
+  for (char *rest = elements, *one; (one = strtok(rest, ",")) != NULL; rest = NULL) {
+    bools[value.array_size] = strcmp(one, "true") == 0;
+    integers[value.array_size] = strtoll(one, NULL, 10);
+    doubles[value.array_size] = strtod(one, NULL);
+    strings[value.array_size++] = one;
+  }
+  const void *arrays[] = {bools, integers, doubles, strings};
+  if (value.value_type >= PTEROS_PARAMETER_BOOL_ARRAY)
+    value.array_value = arrays[value.value_type - PTEROS_PARAMETER_BOOL_ARRAY];
+  return value;
+}
+
+static void print_value(const char *name, const pteros_parameter_value_t *value, void *user) {
+  if (strcmp(name, user) != 0) return;
+  printf("value\t%d", value->value_type);
+  switch (value->value_type) {
+    case PTEROS_PARAMETER_BOOL: printf("\t%d", value->bool_value); break;
+    case PTEROS_PARAMETER_INTEGER: printf("\t%" PRId64, value->integer_value); break;
+    case PTEROS_PARAMETER_DOUBLE: printf("\t%.17g", value->double_value); break;
+    case PTEROS_PARAMETER_STRING: printf("\t%s", value->string_value); break;
+    default: break;
+  }
+  for (size_t at = 0; at < value->array_size; at++) switch (value->value_type) {
+      case PTEROS_PARAMETER_BOOL_ARRAY: printf("\t%d", ((const bool *)value->array_value)[at]); break;
+      case PTEROS_PARAMETER_INTEGER_ARRAY:
+        printf("\t%" PRId64, ((const int64_t *)value->array_value)[at]);
+        break;
+      case PTEROS_PARAMETER_DOUBLE_ARRAY:
+        printf("\t%.17g", ((const double *)value->array_value)[at]);
+        break;
+      default: printf("\t%s", ((const char *const *)value->array_value)[at]);
+    }
+}
+
+static const char *refuse(const char *name, const pteros_parameter_value_t *value, void *user) {
+  (void)name;
+  const pteros_parameter_value_t *unlucky = user;
+  bool is_found = value->value_type == unlucky->value_type &&
+                  value->integer_value == unlucky->integer_value;
+  return is_found ? "refused" : NULL;
+}
+
+/* A row is its overrides, its steps, and "end". Prints the outcome of the last step. */
+static void parameters(FILE *file) {
+  while (true) {
+    const char *arguments[1 + 2 * WORDS_MAX] = {"--ros-args"};
+    char *texts[WORDS_MAX];
+    size_t overrides = 0;
+    bool is_row = read_line(file);
+    if (!is_row) return;
+    for (; is(0, "override"); is_row = read_line(file)) {
+      texts[overrides] = strdup(words[1]);
+      arguments[1 + 2 * overrides] = "-p";
+      arguments[2 + 2 * overrides] = texts[overrides];
+      overrides++;
+    }
+    pteros_context_t *context = pteros_context_new((int)(1 + 2 * overrides), arguments);
+    pteros_node_t *node = pteros_node_new(context, "node", NULL);
+    CHECK(node != NULL);
+    pteros_parameter_callback_t *callback = NULL;
+    pteros_parameter_value_t unlucky;
+    char outcome[sizeof line] = "", name[64] = "";
+    for (; !is(0, "end"); CHECK(read_line(file))) {
+      pteros_status_t status = PTEROS_OK;
+      snprintf(name, sizeof name, "%s", is(0, "set") ? "" : words[1]);
+      if (is(0, "refuse")) {
+        unlucky = value_of(words[1], words[2]);
+        callback = pteros_parameter_callback_new(node, refuse, &unlucky, NULL);
+        CHECK(callback != NULL);
+        continue;
+      }
+      pteros_parameter_value_t value = value_of(count > 2 ? words[2] : "0", count > 3 ? words[3] : "");
+      if (is(0, "declare"))
+        status = pteros_node_declare_parameter(node, words[1], &value);
+      else if (is(0, "set"))
+        status = pteros_node_set_parameter(node, words[1], &value);
+      snprintf(outcome, sizeof outcome, "%s", status == PTEROS_OK ? "ok" : pteros_error_message());
+      if (status != PTEROS_OK) name[0] = '\0';
+    }
+    if (name[0] == '\0')
+      printf("%s", outcome);
+    else if (pteros_node_has_parameter(node, name))
+      CHECK(pteros_node_visit_parameters(node, name, print_value, name) == PTEROS_OK);
+    else
+      printf("not declared");
+    printf("\n");
+    pteros_parameter_callback_free(callback);
+    pteros_node_free(node);
+    pteros_context_free(context);
+    while (overrides > 0) free(texts[--overrides]);
+  }
+}
+
+/* --- ROS time --- */
+
+static pteros_context_t *context;
+static pteros_node_t *node;
+static pteros_executor_t *executor;
+static size_t calls;
+
+static void tick(void *user) {
+  (void)user;
+  calls++;
+}
+
+static int64_t monotonic(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * SECOND + now.tv_nsec;
+}
+
+/* Spins until a condition holds, and then what is ready. */
+#define SPIN_UNTIL(condition)                                                          \
+  {                                                                                    \
+    int64_t until = monotonic() + TIMEOUT_S * SECOND;                                  \
+    while (!(condition) && monotonic() < until)                                        \
+      pteros_executor_spin_once(executor, SECOND / 1000, NULL);                        \
+    for (int turn = 0; turn < 4; turn++)                                               \
+      CHECK(pteros_executor_spin_some(executor, NULL) == PTEROS_OK);                   \
+  }
+
+static void open_node(void) {
+  context = pteros_context_new(0, NULL);
+  node = pteros_node_new(context, "rows", NULL);
+  executor = pteros_executor_new(context);
+  CHECK(executor != NULL && pteros_executor_add_node(executor, node) == PTEROS_OK);
+}
+
+static void close_node(void) {
+  pteros_executor_free(executor);
+  pteros_node_free(node);
+  pteros_context_free(context);
+}
+
+/* Plays "on", "off" or a time of /clock in nanoseconds; `told` is the last one. */
+static void play(const pteros_publisher_t *clock, const char *step, int64_t *told, bool *is_on) {
+  if (strcmp(step, "on") == 0 || strcmp(step, "off") == 0) {
+    *is_on = strcmp(step, "on") == 0;
+    pteros_parameter_value_t value = {.value_type = PTEROS_PARAMETER_BOOL, .bool_value = *is_on};
+    CHECK(pteros_node_set_parameter(node, "use_sim_time", &value) == PTEROS_OK);
+  } else {
+    *told = strtoll(step, NULL, 10);
+    rosgraph_msgs__msg__Clock message;
+    CHECK(rosgraph_msgs__msg__Clock__init(&message));
+    message.clock.sec = (int32_t)(*told / SECOND);
+    message.clock.nanosec = (uint32_t)(*told % SECOND);
+    CHECK(pteros_publisher_publish(clock, &message) == PTEROS_OK);
+    rosgraph_msgs__msg__Clock__fini(&message);
+  }
+  if (*is_on) SPIN_UNTIL(pteros_node_now(node) == *told);
+}
+
+/*
+ * A row is "timer", the time of its start and its period, or "source", and then its steps, each
+ * with the number of calls or the time that follows. Prints what followed.
+ */
+static void times(FILE *file) {
+  while (read_line(file)) {
+    open_node();
+    pteros_qos_t qos = PTEROS_QOS_DEFAULT;
+    qos.depth = 1;
+    pteros_publisher_t *clock =
+        pteros_publisher_new(node, &rosgraph_msgs__msg__Clock__type, "/clock", &qos);
+    CHECK(clock != NULL);
+    int64_t told = 0;
+    bool is_on = false;
+    pteros_timer_t *timer = NULL;
+    size_t at = 1;
+    calls = 0;
+    if (is(0, "timer")) {
+      play(clock, "on", &told, &is_on);
+      if (strcmp(words[1], "0") != 0) play(clock, words[1], &told, &is_on);
+      timer = pteros_timer_new(node, strtoll(words[2], NULL, 10), true, tick, NULL, NULL);
+      CHECK(timer != NULL);
+      at = 3;
+    }
+    for (; at + 1 < count; at += 2) {
+      if (is(at, "cancel"))
+        CHECK(pteros_timer_cancel(timer) == PTEROS_OK);
+      else if (is(at, "reset"))
+        CHECK(pteros_timer_reset(timer) == PTEROS_OK);
+      else if (strncmp(words[at], "period=", 7) == 0)
+        CHECK(pteros_timer_set_period(timer, strtoll(words[at] + 7, NULL, 10)) == PTEROS_OK);
+      else
+        play(clock, words[at], &told, &is_on);
+      size_t wanted = (size_t)strtoll(words[at + 1], NULL, 10);
+      if (timer != NULL) {
+        SPIN_UNTIL(calls >= wanted);
+        printf("%zu ", calls);
+      } else if (is_on)
+        printf("%" PRId64 " ", pteros_node_now(node));
+      else
+        printf("%s ", pteros_node_now(node) > INT64_C(1500000000) * SECOND ? "system" : "?");
+    }
+    printf("\n");
+    pteros_timer_free(timer);
+    pteros_publisher_free(clock);
+    close_node();
+  }
+}
+
+/* --- goals --- */
+
+static pteros_goal_t *accepted;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t has_goal = PTHREAD_COND_INITIALIZER;
+
+static int defer(const void *goal, void *user) {
+  (void)goal;
+  (void)user;
+  return PTEROS_GOAL_ACCEPT_AND_DEFER;
+}
+
+static void keep(pteros_goal_t *goal, void *user) {
+  (void)user;
+  pthread_mutex_lock(&lock);
+  accepted = goal;
+  pthread_cond_signal(&has_goal);
+  pthread_mutex_unlock(&lock);
+}
+
+static void *spin(void *user) {
+  (void)user;
+  pteros_executor_spin(executor);
+  return NULL;
+}
+
+static pteros_status_t change(const char *step, pteros_client_goal_t *goal) {
+  example_interfaces__action__Fibonacci_Result result;
+  CHECK(example_interfaces__action__Fibonacci_Result__init(&result));
+  pteros_status_t status = PTEROS_UNSUPPORTED;
+  if (strcmp(step, "executing") == 0)
+    status = pteros_goal_execute(accepted);
+  else if (strcmp(step, "canceling") == 0)
+    status = pteros_client_goal_cancel(goal, TIMEOUT_S * SECOND);
+  else if (strcmp(step, "succeeded") == 0)
+    status = pteros_goal_succeed(accepted, &result);
+  else if (strcmp(step, "aborted") == 0)
+    status = pteros_goal_abort(accepted, &result);
+  else if (strcmp(step, "canceled") == 0)
+    status = pteros_goal_canceled(accepted, &result);
+  example_interfaces__action__Fibonacci_Result__fini(&result);
+  return status;
+}
+
+/* A row is the steps of a goal. Prints its status, or "refused". */
+static void goals(FILE *file) {
+  static const char *names[] = {"unknown",   "accepted", "executing", "canceling",
+                                "succeeded", "canceled", "aborted"};
+  const pteros_action_type_t *type = &example_interfaces__action__Fibonacci__type;
+  open_node();
+  pteros_action_server_t *server =
+      pteros_action_server_new(node, type, "rows", defer, NULL, keep, NULL, NULL);
+  pteros_action_client_t *client = pteros_action_client_new(node, type, "rows");
+  CHECK(server != NULL && client != NULL);
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, spin, NULL) == 0);
+  CHECK(pteros_action_client_wait_for_server(client, TIMEOUT_S * SECOND) == PTEROS_OK);
+  while (read_line(file)) {
+    accepted = NULL;
+    example_interfaces__action__Fibonacci_Goal goal = {.order = 1};
+    pteros_client_goal_t *sent =
+        pteros_action_client_send_goal(client, &goal, TIMEOUT_S * SECOND, NULL, NULL, NULL);
+    CHECK(sent != NULL);
+    pthread_mutex_lock(&lock);
+    while (accepted == NULL) pthread_cond_wait(&has_goal, &lock);
+    pthread_mutex_unlock(&lock);
+    pteros_status_t status = PTEROS_OK;
+    for (size_t at = 0; at < count; at++) {
+      CHECK(status == PTEROS_OK);
+      int8_t before = pteros_goal_status(accepted);
+      status = change(words[at], sent);
+      CHECK(status == PTEROS_OK || pteros_goal_status(accepted) == before);
+    }
+    printf("%s\n", status == PTEROS_OK ? names[pteros_goal_status(accepted)] : "refused");
+    pteros_client_goal_free(sent);
+    pteros_goal_free(accepted);
+  }
+  pteros_executor_cancel(executor);
+  pthread_join(thread, NULL);
+  pteros_action_client_free(client);
+  pteros_action_server_free(server);
+  close_node();
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 3);
+  FILE *file = fopen(argv[2], "r");
+  CHECK(file != NULL);
+  if (strcmp(argv[1], "parameters") == 0) parameters(file);
+  if (strcmp(argv[1], "times") == 0) times(file);
+  if (strcmp(argv[1], "goals") == 0) goals(file);
+  fclose(file);
+  return 0;
+}
