@@ -15,9 +15,9 @@
 //! `None`, then [`Participant::poll_transmit`] until `false`. One call adds events
 //! for the endpoints of at most one participant.
 //!
-//! The parts own their state. [`local_participant`] is our side: [`spdp_writer`] has our
-//! announcement, [`builtin_topics`] SEDP, WLP, TypeLookup and security, [`endpoints`] all
-//! endpoints with their matches. [`remote_participants`] are the others, with their
+//! The parts own their state. `local_participant` is our side: `spdp_writer` has our
+//! announcement, `builtin_topics` SEDP, WLP, TypeLookup and security, `endpoints` all
+//! endpoints with their matches. `remote_participants` are the others, with their
 //! addresses, leases and claims. `Participant` takes what the owner calls to both.
 
 mod announce;

@@ -123,7 +123,7 @@ impl Participant {
         Some(data)
     }
 
-    /// Notes that [`send_key_message`](Self::send_key_message) got all keys that an
+    /// Notes that [`send_key_message`](SecureDiscovery::send_key_message) got all keys that an
     /// admitted participant needs to decrypt our built-in endpoints.
     ///
     /// These match it as soon as it has acknowledged the keys, at once if there
@@ -209,7 +209,7 @@ impl Participant {
     /// handshake, and announces us again.
     ///
     /// Returns its locators for a
-    /// [protected dispose](Self::write_protected_dispose). `None` if it is not
+    /// [protected dispose](SecureDiscovery::write_protected_dispose). `None` if it is not
     /// authenticating, or has not proven to receive our datagrams.
     pub fn send_unprotected_dispose(
         &mut self,

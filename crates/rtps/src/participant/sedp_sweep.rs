@@ -7,7 +7,7 @@
 //! True endpoints are announced again by it. Other endpoints are removed once
 //! everything has come. A GAP or HEARTBEAT that is forged meanwhile may hide some, so
 //! after a removal everything is read once more, a second later. Called by
-//! [`Participant`] for SEDP.
+//! `Participant` for SEDP.
 
 use alloc::vec::Vec;
 

@@ -615,11 +615,11 @@ impl Reader {
             self.events
                 .push_or_drop_oldest(event, self.config.limits.events_max);
         }
-        let events_max = self.config.limits.events_max;
         self.events
-            .note_lost(guid, lost, &mut self.stats, events_max);
+            .note_lost(guid, lost, &mut self.stats, self.config.limits.events_max);
         if has_early {
             // What came early, and the writer does not have, is to be forgotten.
+            let events_max = self.config.limits.events_max;
             self.events
                 .resynchronised(guid, &mut self.stats, events_max);
         }

@@ -14,8 +14,8 @@
 //! late or repeated poll is safe. Payloads are shared, never copied. In steady
 //! state nothing is allocated.
 //!
-//! The parts own their state: [`writer_cache`] the changes, [`matched_readers`] the
-//! reader proxies and destinations, [`transmission`] what was sent, [`heartbeats`] the
+//! The parts own their state: `writer_cache` the changes, `matched_readers` the
+//! reader proxies and destinations, `transmission` what was sent, `heartbeats` the
 //! requests for acknowledgement. `Writer` owns the parts and the timers, and passes each
 //! write, submessage and timeout to them.
 

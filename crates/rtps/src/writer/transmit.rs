@@ -219,19 +219,19 @@ impl Writer {
     /// matched reader. Discovery probes with it whether a participant is alive. It names
     /// the same first number as those to `reader`, as matched now or if it were.
     pub(crate) fn probe(&mut self, reader: Guid) -> Heartbeat {
-        let last = self.cache.last;
         let start = match self.matched.proxies.find(reader) {
             Some(reader) => SequenceNumber(reader.start),
             None => self
                 .cache
                 .history
                 .first_of_last(usize::MAX)
-                .unwrap_or(last.next()),
+                .unwrap_or(self.cache.last.next()),
         };
         let cursor = &self.transmission.cursor;
         let source = HeartbeatSource::new(&self.config, &self.cache, cursor);
+        let last = self.cache.last.0;
         self.heartbeats
-            .heartbeat_from((EntityId::UNKNOWN, start.0), false, last.0, source)
+            .heartbeat_from((EntityId::UNKNOWN, start.0), false, last, source)
     }
 
     /// Sends retransmissions, history replays, GAPs and heartbeats. False when the
