@@ -65,7 +65,6 @@ pub(crate) struct Client {
     introspection: Introspection,
     pub(crate) life: Arc<Lifetime>,
     name: String,
-    avoids_conventions: bool,
 }
 
 /// The endpoints of one side: topics, types and QoS.
@@ -141,7 +140,6 @@ impl Client {
                 introspection,
                 life,
                 name,
-                avoids_conventions: profile.avoid_ros_namespace_conventions,
             }),
         )
     }
@@ -249,15 +247,6 @@ impl Client {
     fn get_service_name(&self) -> PyResult<&str> {
         self.life.check()?;
         Ok(&self.name)
-    }
-
-    /// The QoS in use.
-    fn get_qos(&self) -> PyResult<Profile> {
-        self.life.check()?;
-        Ok(Profile::actual(
-            &self.client.requests.announced().qos,
-            self.avoids_conventions,
-        ))
     }
 
     /// Publishes events on `<service>/_service_event`: 0 off, 1 metadata, 2 contents.

@@ -88,6 +88,6 @@ fn to_dict(py: Python<'_>, info: TopicEndpointInfo) -> PyResult<Bound<'_, PyDict
     values.set_item("topic_type_hash", hash_info)?;
     values.set_item("endpoint_type", if info.is_publisher { 1 } else { 2 })?;
     values.set_item("endpoint_gid", info.gid.map(u32::from).to_vec())?;
-    values.set_item("qos_profile", Profile::from(info.qos).to_dict(py)?)?;
+    values.set_item("qos_profile", Profile(info.qos).to_dict(py)?)?;
     Ok(values)
 }

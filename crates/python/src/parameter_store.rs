@@ -187,7 +187,7 @@ impl ParameterStore {
             QosOverrideError::Parameter(error) => raised(py, error, Some(&hooks)),
             error @ QosOverrideError::Refused(_) => rcl(error),
         })?;
-        Profile::from(profile.to_rmw().updated(&qos)).to_dict(py)
+        Profile(profile.0.updated(&qos)).to_dict(py)
     }
 
     /// Removes a parameter that is not read-only.

@@ -32,7 +32,6 @@ pub(crate) struct Publisher {
     pub(crate) events: Arc<EventState>,
     pub(crate) life: Arc<Lifetime>,
     topic: String,
-    avoids_conventions: bool,
 }
 
 /// Sends a message through a writer. A large one is encoded into shared memory where
@@ -137,7 +136,6 @@ impl Publisher {
                 events,
                 life,
                 topic,
-                avoids_conventions: profile.avoid_ros_namespace_conventions,
             }),
         )
     }
@@ -173,15 +171,6 @@ impl Publisher {
     fn get_subscription_count(&self, py: Python<'_>) -> PyResult<usize> {
         self.check(py, "get subscription count")?;
         Ok(self.writer.matched_count())
-    }
-
-    /// The QoS in use.
-    fn get_qos(&self) -> PyResult<Profile> {
-        self.life.check()?;
-        Ok(Profile::actual(
-            &self.writer.announced().qos,
-            self.avoids_conventions,
-        ))
     }
 
     fn assert_liveliness(&self, py: Python<'_>) -> PyResult<()> {

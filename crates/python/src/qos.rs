@@ -3,7 +3,6 @@
 use pteros_rcl::parameter::QosPolicyKind;
 use pteros_rcl::rmw_qos::RmwQosProfile;
 use pteros_runtime::qos::QosProfile;
-use pteros_runtime::rtps::qos::EndpointQos;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -14,23 +13,12 @@ use crate::parameters::object;
 #[pyclass(
     name = "rmw_qos_profile_t",
     module = "pteros._native",
-    get_all,
-    set_all,
+    frozen,
     eq,
     from_py_object
 )]
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Profile {
-    history: u32,
-    depth: usize,
-    reliability: u32,
-    durability: u32,
-    lifespan: i64,
-    deadline: i64,
-    liveliness: u32,
-    liveliness_lease_duration: i64,
-    avoid_ros_namespace_conventions: bool,
-}
+pub(crate) struct Profile(pub(crate) RmwQosProfile);
 
 #[pymethods]
 impl Profile {
@@ -48,39 +36,40 @@ impl Profile {
         liveliness_lease_duration: i64,
         avoid_ros_namespace_conventions: bool,
     ) -> Self {
-        Self {
+        Self(RmwQosProfile {
             history,
             depth,
             reliability,
             durability,
-            lifespan,
             deadline,
+            lifespan,
             liveliness,
             liveliness_lease_duration,
             avoid_ros_namespace_conventions,
-        }
+        })
     }
 
     /// All values by name.
     pub(crate) fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let qos = self.0;
         let values = PyDict::new(py);
-        values.set_item("history", self.history)?;
-        values.set_item("depth", self.depth)?;
-        values.set_item("reliability", self.reliability)?;
-        values.set_item("durability", self.durability)?;
-        values.set_item("lifespan", self.lifespan)?;
-        values.set_item("deadline", self.deadline)?;
-        values.set_item("liveliness", self.liveliness)?;
-        values.set_item("liveliness_lease_duration", self.liveliness_lease_duration)?;
+        values.set_item("history", qos.history)?;
+        values.set_item("depth", qos.depth)?;
+        values.set_item("reliability", qos.reliability)?;
+        values.set_item("durability", qos.durability)?;
+        values.set_item("lifespan", qos.lifespan)?;
+        values.set_item("deadline", qos.deadline)?;
+        values.set_item("liveliness", qos.liveliness)?;
+        values.set_item("liveliness_lease_duration", qos.liveliness_lease_duration)?;
         values.set_item(
             "avoid_ros_namespace_conventions",
-            self.avoid_ros_namespace_conventions,
+            qos.avoid_ros_namespace_conventions,
         )?;
         Ok(values)
     }
 
     fn __repr__(&self) -> String {
-        format!("{self:?}").replacen("Profile", "rmw_qos_profile_t", 1)
+        format!("{:?}", self.0).replacen("RmwQosProfile", "rmw_qos_profile_t", 1)
     }
 }
 
@@ -90,44 +79,9 @@ impl Profile {
     /// # Errors
     /// A policy is UNKNOWN or no value of its enumeration.
     pub(crate) fn to_profile(&self) -> PyResult<QosProfile> {
-        self.to_rmw()
+        self.0
             .to_profile()
             .map_err(|error| PyValueError::new_err(format!("{error}; use one of rclpy.qos")))
-    }
-
-    /// The QoS in use.
-    pub(crate) fn actual(qos: &EndpointQos, avoid_ros_namespace_conventions: bool) -> Self {
-        RmwQosProfile::actual(qos, avoid_ros_namespace_conventions).into()
-    }
-
-    pub(crate) fn to_rmw(&self) -> RmwQosProfile {
-        RmwQosProfile {
-            history: self.history,
-            depth: self.depth,
-            reliability: self.reliability,
-            durability: self.durability,
-            deadline: self.deadline,
-            lifespan: self.lifespan,
-            liveliness: self.liveliness,
-            liveliness_lease_duration: self.liveliness_lease_duration,
-            avoid_ros_namespace_conventions: self.avoid_ros_namespace_conventions,
-        }
-    }
-}
-
-impl From<RmwQosProfile> for Profile {
-    fn from(qos: RmwQosProfile) -> Self {
-        Self {
-            history: qos.history,
-            depth: qos.depth,
-            reliability: qos.reliability,
-            durability: qos.durability,
-            lifespan: qos.lifespan,
-            deadline: qos.deadline,
-            liveliness: qos.liveliness,
-            liveliness_lease_duration: qos.liveliness_lease_duration,
-            avoid_ros_namespace_conventions: qos.avoid_ros_namespace_conventions,
-        }
     }
 }
 
@@ -147,6 +101,6 @@ pub(crate) fn qos_policy_parameter<'py>(
 /// middleware) or 2 (they do not), and the reasons.
 #[pyfunction]
 pub(crate) fn qos_check_compatible(offered: &Profile, requested: &Profile) -> (u8, String) {
-    let (compatibility, reasons) = offered.to_rmw().compatibility(&requested.to_rmw());
+    let (compatibility, reasons) = offered.0.compatibility(&requested.0);
     (compatibility as u8, reasons)
 }

@@ -36,7 +36,6 @@ pub(crate) struct Service {
     introspection: Introspection,
     pub(crate) life: Arc<Lifetime>,
     name: String,
-    avoids_conventions: bool,
 }
 
 #[pymethods]
@@ -84,7 +83,6 @@ impl Service {
                 introspection,
                 life,
                 name,
-                avoids_conventions: profile.avoid_ros_namespace_conventions,
             }),
         )
     }
@@ -166,15 +164,6 @@ impl Service {
     fn get_service_name(&self) -> PyResult<&str> {
         self.life.check()?;
         Ok(&self.name)
-    }
-
-    /// The QoS in use.
-    fn get_qos(&self) -> PyResult<Profile> {
-        self.life.check()?;
-        Ok(Profile::actual(
-            &self.server.requests.announced().qos,
-            self.avoids_conventions,
-        ))
     }
 
     /// Publishes events on `<service>/_service_event`: 0 off, 1 metadata, 2 contents.

@@ -30,7 +30,6 @@ pub(crate) struct Subscription {
     pub(crate) events: Arc<EventState>,
     pub(crate) life: Arc<Lifetime>,
     topic: String,
-    avoids_conventions: bool,
 }
 
 impl Subscription {
@@ -130,7 +129,6 @@ impl Subscription {
                 events,
                 life,
                 topic,
-                avoids_conventions: profile.avoid_ros_namespace_conventions,
             }),
         )
     }
@@ -179,15 +177,6 @@ impl Subscription {
     fn get_publisher_count(&self) -> PyResult<usize> {
         self.life.check()?;
         Ok(self.waiter.reader.matched_count())
-    }
-
-    /// The QoS in use.
-    fn get_qos(&self) -> PyResult<Profile> {
-        self.life.check()?;
-        Ok(Profile::actual(
-            &self.waiter.reader.announced().qos,
-            self.avoids_conventions,
-        ))
     }
 
     /// Expression and parameters.

@@ -79,16 +79,6 @@ class rmw_qos_profile_t:
     3 unknown, 4 best available; liveliness 0 system default, 1 automatic, 3 manual by
     topic, 4 unknown, 5 best available."""
 
-    history: int
-    depth: int
-    reliability: int
-    durability: int
-    lifespan: int
-    deadline: int
-    liveliness: int
-    liveliness_lease_duration: int
-    avoid_ros_namespace_conventions: bool
-
     def __init__(
         self,
         history: int = 1,
@@ -270,8 +260,6 @@ class Publisher(Handle):
     def get_topic_name(self) -> str:
         """Full, remapped."""
     def get_subscription_count(self) -> int: ...
-    def get_qos(self) -> rmw_qos_profile_t:
-        """In use."""
     def assert_liveliness(self) -> None: ...
     def wait_for_all_acked(self, timeout_ns: int = -1) -> bool:
         """Negative: for ever. KeyboardInterrupt passes."""
@@ -300,7 +288,6 @@ class Subscription(Handle):
         """Whether `take` has something."""
     def get_topic_name(self) -> str: ...
     def get_publisher_count(self) -> int: ...
-    def get_qos(self) -> rmw_qos_profile_t: ...
     def get_content_filter(self) -> tuple[str, list[str]] | None: ...
     def set_content_filter(self, expression: str, parameters: Sequence[str] = ()) -> None:
         """"" removes it. RCLError."""
@@ -329,7 +316,6 @@ class Client(Handle):
     def is_ready(self) -> bool: ...
     def service_server_is_available(self) -> bool: ...
     def get_service_name(self) -> str: ...
-    def get_qos(self) -> rmw_qos_profile_t: ...
     def configure_introspection(self, clock: Clock, qos: rmw_qos_profile_t, state: int) -> None:
         """Publishes events on `<service>/_service_event`: 0 off, 1 metadata,
         2 contents."""
@@ -342,7 +328,6 @@ class Service(Handle):
         """Once per request. TypeError; RCLError if it is not open."""
     def is_ready(self) -> bool: ...
     def get_service_name(self) -> str: ...
-    def get_qos(self) -> rmw_qos_profile_t: ...
     def configure_introspection(self, clock: Clock, qos: rmw_qos_profile_t, state: int) -> None: ...
 
 class GuardCondition(Handle):
