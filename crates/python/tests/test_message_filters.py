@@ -10,6 +10,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped
 from message_filters import (
     ApproximateTimeSynchronizer, Cache, SimpleFilter, Subscriber, TimeSynchronizer)
+from pteros import _native
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Header
@@ -117,3 +118,68 @@ def test_sets_of_two_threads_keep_their_order_and_do_not_overlap():
     b.signalMessage(message(1))
     other.join()
     assert notes == [('begin', 1), ('end', 1), ('begin', 2), ('end', 2)]
+
+
+class Owner:
+    """Messages of its filters refer to it: a cycle that only the collector can end."""
+
+    def __init__(self, ended):
+        self.ended = ended
+
+    def __del__(self):
+        self.ended.append(self)
+
+
+@pytest.mark.parametrize('make', [
+    lambda: _native.MessageCache(9),
+    lambda: _native.Synchronizer('exact', 2, 9),
+    lambda: _native.Synchronizer('slop', 2, 9, 5),
+])
+def test_a_cycle_through_a_filter_is_collected(make):
+    ended = []
+    owner = Owner(ended)
+    owner.filter = make()
+    for stamp in range(3):
+        arguments = (stamp, owner)
+        if not isinstance(owner.filter, _native.MessageCache):
+            arguments = (0, *arguments)
+        owner.filter.add(*arguments)
+    del owner, arguments
+    gc.collect()
+    assert len(ended) == 1
+
+
+def test_the_end_of_a_message_uses_the_filter_that_dropped_it():
+    cache = _native.MessageCache(1)
+    seen = []
+
+    class Message:
+        def __del__(self):
+            seen.append(len(cache.messages()))
+
+    cache.add(1, Message())
+    cache.add(2, 'later')
+    assert seen == [1]
+    cache.add(3, Message())
+    cache.clear()
+    assert seen == [1, 0]
+
+
+def test_the_collector_runs_while_threads_change_filters():
+    """A message that one pass of the collector misses would end too early."""
+    synchronizer = _native.Synchronizer('exact', 2, 50)
+    stop = threading.Event()
+
+    def collect():
+        while not stop.is_set():
+            gc.collect(0)
+
+    collector = threading.Thread(target=collect)
+    collector.start()
+    for stamp in range(3000):
+        synchronizer.add(0, stamp, [stamp])
+        if stamp % 3 == 0:
+            assert synchronizer.add(1, stamp, {'stamp': stamp}) == [
+                ([stamp], {'stamp': stamp})]
+    stop.set()
+    collector.join()

@@ -318,6 +318,13 @@ impl<M: Send> SyncPolicy<M> for ApproximateTime<M> {
         sets
     }
 
+    fn visit(&self, visit: &mut dyn FnMut(&M)) {
+        for input in &self.inputs {
+            let entries = input.aside.iter().chain(&input.queue);
+            entries.for_each(|entry| visit(&entry.message));
+        }
+    }
+
     fn clear(&mut self) {
         self.search = None;
         for input in &mut self.inputs {

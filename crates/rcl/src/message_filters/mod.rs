@@ -45,6 +45,9 @@ pub trait SyncPolicy<M>: Send {
     /// does not exist is ignored.
     fn add(&mut self, input: usize, stamp: i64, message: M) -> MessageSets<M>;
 
+    /// Calls `visit` with each message that waits, in any order.
+    fn visit(&self, visit: &mut dyn FnMut(&M));
+
     /// Drops all messages that wait: time has gone back, or has another source.
     fn clear(&mut self);
 }
@@ -146,6 +149,24 @@ mod tests {
             count += 1;
         }
         assert!(count > 40);
+    }
+
+    #[test]
+    fn the_messages_that_wait_are_visited() {
+        let policies: [Box<dyn SyncPolicy<i64>>; 3] = [
+            Box::new(ExactTime::new(2, 9)),
+            Box::new(ApproximateTime::new(2, 9)),
+            Box::new(SlopTime::new(2, 9, 2)),
+        ];
+        for mut policy in policies {
+            play(&mut *policy, &["a1", "b1", "b2", "a10", "a20"]);
+            let mut waiting = Vec::new();
+            policy.visit(&mut |message| waiting.push(*message));
+            waiting.sort_unstable();
+            assert!(waiting.ends_with(&[10, 20]), "{waiting:?}");
+            policy.clear();
+            policy.visit(&mut |message| panic!("{message} waits"));
+        }
     }
 
     #[test]

@@ -99,6 +99,13 @@ impl<M: Send> SyncPolicy<M> for SlopTime<M> {
         ]
     }
 
+    fn visit(&self, visit: &mut dyn FnMut(&M)) {
+        self.queues
+            .iter()
+            .flat_map(StampQueue::messages)
+            .for_each(visit);
+    }
+
     fn clear(&mut self) {
         self.queues.iter_mut().for_each(StampQueue::clear);
     }

@@ -105,6 +105,11 @@ impl<M> StampQueue<M> {
         arrivals.into_iter().map(|(_, _, stamp)| stamp).collect()
     }
 
+    /// The messages, the oldest first.
+    pub(super) fn messages(&self) -> impl Iterator<Item = &M> {
+        self.messages.values().map(|arrival| &arrival.message)
+    }
+
     pub(super) fn clear(&mut self) {
         self.messages.clear();
         self.late.end();
