@@ -62,8 +62,7 @@ pub(crate) struct ShmConnections {
     scheduler: Arc<Scheduler>,
     send: Arc<SendPath>,
     peers: Mutex<BTreeMap<GuidPrefix, ConnectionState>, rank::ShmPeers>,
-    /// Nanoseconds until which some connection is settling.
-    settling_until: AtomicU64,
+    sockets: SettlingSockets,
 }
 
 /// The state of the connection to a peer with matched endpoints.
@@ -91,10 +90,55 @@ struct Connection {
 }
 
 impl Connection {
-    /// Whether datagrams from sockets cannot be of the peer.
-    fn refuses_datagrams(&self, now: Instant) -> bool {
-        let age = now.since(self.since);
+    /// Whether datagrams from sockets that were empty at this time cannot be of the peer.
+    fn refuses_datagrams(&self, drained_at: Instant) -> bool {
+        let age = drained_at.since(self.since);
         age >= NOTICE_TIME || (self.carries_traffic && age >= SETTLE_TIME)
+    }
+}
+
+/// When the sockets were empty, compared with when the last connection came up.
+///
+/// A datagram is judged by when it arrived: this process may have been stopped, or late,
+/// between its arrival and now. What is in the sockets was sent after they were empty.
+/// All values are in nanoseconds.
+#[derive(Default)]
+struct SettlingSockets {
+    /// When the last connection has settled.
+    settled_at: AtomicU64,
+    /// When its peer must have noticed it.
+    noticed_at: AtomicU64,
+    /// When the sockets were checked last and were empty.
+    drained_at: AtomicU64,
+}
+
+impl SettlingSockets {
+    fn note_connection(&self, now: Instant) {
+        for (at, span) in [
+            (&self.settled_at, SETTLE_TIME),
+            (&self.noticed_at, NOTICE_TIME),
+        ] {
+            at.fetch_max(now.after(span).as_nanos(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether they are to be checked, until they have been empty after both times.
+    fn are_settling(&self, now: Instant) -> bool {
+        let drained_at = self.drained_at();
+        drained_at.as_nanos() < self.settled_at.load(Ordering::Relaxed)
+            || (drained_at < self.noticed_at() && now >= self.noticed_at())
+    }
+
+    fn note_drained(&self, now: Instant) {
+        self.drained_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    fn drained_at(&self) -> Instant {
+        Instant::from_nanos(self.drained_at.load(Ordering::Relaxed))
+    }
+
+    fn noticed_at(&self) -> Instant {
+        Instant::from_nanos(self.noticed_at.load(Ordering::Relaxed))
     }
 }
 
@@ -133,7 +177,7 @@ impl ShmConnections {
             scheduler,
             send,
             peers: Mutex::default(),
-            settling_until: AtomicU64::new(0),
+            sockets: SettlingSockets::default(),
         }
     }
 
@@ -142,10 +186,16 @@ impl ShmConnections {
         self.transport.as_deref().ok()
     }
 
-    /// Whether datagrams sent before a connection came up may still wait in a
-    /// socket.
+    /// Whether datagrams sent before a peer noticed its connection may still wait in a
+    /// socket. Then the sockets are checked, and [`Self::note_drained`] is called once
+    /// they are empty.
     pub(crate) fn is_settling(&self, now: Instant) -> bool {
-        now.as_nanos() < self.settling_until.load(Ordering::Relaxed)
+        self.sockets.are_settling(now)
+    }
+
+    /// Notes that the sockets were checked at this time or later, and are empty.
+    pub(crate) fn note_drained(&self, now: Instant) {
+        self.sockets.note_drained(now);
     }
 
     /// Requests a connection after a match with an endpoint of this peer, unless one
@@ -251,12 +301,13 @@ impl ShmConnections {
 
     /// Whether to refuse user traffic from a socket in the name of a participant that
     /// sends by shared memory. The first refusal is logged.
-    pub(crate) fn refuses_datagrams_of(&self, now: Instant, peer: GuidPrefix) -> bool {
+    pub(crate) fn refuses_datagrams_of(&self, peer: GuidPrefix) -> bool {
+        let drained_at = self.sockets.drained_at();
         let mut peers = self.peers.lock();
         let Some(ConnectionState::Connected(connection)) = peers.get_mut(&peer) else {
             return false;
         };
-        if !connection.refuses_datagrams(now) {
+        if !connection.refuses_datagrams(drained_at) {
             return false;
         }
         let is_told = std::mem::replace(&mut connection.told_refusal, true);
@@ -290,9 +341,11 @@ impl ShmConnections {
             self.handle_connection_event(now, event);
         }
         let again = self.retry_connections(now);
+        // The sockets are checked then, even if nothing arrives.
+        let noticed = Some(self.sockets.noticed_at()).filter(|at| *at > now);
         self.scheduler.schedule(
             TimeoutOwner::ShmConnections,
-            next.into_iter().chain(again).min(),
+            next.into_iter().chain(again).chain(noticed).min(),
         );
         !is_quiet
     }
@@ -302,8 +355,7 @@ impl ShmConnections {
             ConnectionEvent::Connected { peer, connection } => {
                 let peer = GuidPrefix(peer);
                 tracing::debug!(peer = %peer, connection, "connected by shared memory");
-                let until = now.after(SETTLE_TIME).as_nanos();
-                self.settling_until.fetch_max(until, Ordering::Relaxed);
+                self.sockets.note_connection(now);
                 let mut peers = self.peers.lock();
                 let connection = Connection {
                     number: connection,
@@ -452,4 +504,61 @@ fn property(data: &ParticipantData) -> Option<&str> {
     properties
         .find(|(name, _)| name == PARTICIPANT_PROPERTY)
         .map(|(_, value)| value.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Instant {
+        Instant::ZERO.after(Duration::from_millis(millis))
+    }
+
+    fn connection(carries_traffic: bool) -> Connection {
+        Connection {
+            number: 0,
+            since: at(5_000),
+            carries_traffic,
+            told_refusal: false,
+        }
+    }
+
+    /// At each time a process reads its sockets until they are empty, or is stopped.
+    #[test]
+    fn datagrams_are_judged_by_when_the_sockets_were_empty() {
+        let sockets = SettlingSockets::default();
+        sockets.note_drained(at(4_999));
+        assert!(!sockets.are_settling(at(5_000)), "no connection");
+        sockets.note_connection(at(5_000));
+        let refuses = |carries_traffic: bool| {
+            let drained_at = sockets.drained_at();
+            connection(carries_traffic).refuses_datagrams(drained_at)
+        };
+        for millis in [5_000, 5_050] {
+            assert!(sockets.are_settling(at(millis)));
+            sockets.note_drained(at(millis));
+            assert!(!refuses(true) && !refuses(false));
+        }
+        // Stopped for a minute: what waits may be of the first milliseconds.
+        assert!(sockets.are_settling(at(65_000)));
+        assert!(!refuses(true) && !refuses(false));
+        sockets.note_drained(at(65_000));
+        assert!(!sockets.are_settling(at(65_001)));
+        assert!(refuses(true) && refuses(false));
+    }
+
+    #[test]
+    fn an_idle_peer_is_refused_once_the_sockets_were_empty_after_a_second() {
+        let sockets = SettlingSockets::default();
+        sockets.note_connection(at(5_000));
+        sockets.note_drained(at(5_100));
+        let refuses = |carries_traffic: bool| {
+            connection(carries_traffic).refuses_datagrams(sockets.drained_at())
+        };
+        assert!(refuses(true) && !refuses(false));
+        assert!(!sockets.are_settling(at(5_999)));
+        assert!(sockets.are_settling(at(6_000)), "at the timer");
+        sockets.note_drained(at(6_000));
+        assert!(refuses(false) && !sockets.are_settling(at(6_001)));
+    }
 }

@@ -247,7 +247,7 @@ impl Core {
                 return false;
             }
             drop(participant);
-            if self.shm_connections.refuses_datagrams_of(now, prefix) {
+            if self.shm_connections.refuses_datagrams_of(prefix) {
                 return false;
             }
             let mut participant = self.participant().lock();

@@ -412,6 +412,9 @@ impl Core {
         if sockets_first && self.receive_datagram(state, now) {
             return true;
         }
+        if is_young {
+            self.shm_connections.note_drained(now);
+        }
         self.receive_shm_message(shm, state, now, &mut None)
             || (!sockets_first && self.receive_datagram(state, now))
     }
