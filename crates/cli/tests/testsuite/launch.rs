@@ -201,7 +201,7 @@ fn no_process_survives_a_killed_launcher() {
 
 #[test]
 fn a_process_that_was_left_without_environment_ends_with_the_launch() {
-    let folder = Folder::new("unmarked");
+    let folder = LaunchFolder::new("unmarked");
     folder.write(
         "a.launch.xml",
         r#"<launch>

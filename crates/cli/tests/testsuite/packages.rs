@@ -261,7 +261,7 @@ fn a_new_package_is_written_once_and_only_with_a_valid_name() {
 /// As docs/how_to/deploy.md copies a package to a robot: one program and its launch files.
 #[test]
 fn a_package_copied_to_a_prefix_is_launched_by_its_name() {
-    let folder = Folder::new("deployed");
+    let folder = LaunchFolder::new("deployed");
     run(&folder, &["new", "my_robot"]).ok();
     folder.program("install/lib/my_robot/my_robot", "#!/bin/sh\n");
     folder.write(
@@ -396,7 +396,7 @@ fn a_created_package_has_a_manifest_that_xml_prints() {
 /// The tests of the wheel run such a package.
 #[test]
 fn a_package_in_python_is_written_whole() {
-    let folder = Folder::new("python");
+    let folder = LaunchFolder::new("python");
     let said = run(&folder, &["new", "my_py", "--python"]).ok();
     assert_contains(&said, "pip install ./my_py && pteros run my_py my_py");
     let words = [
