@@ -110,7 +110,7 @@ pub mod parameter {
         IntoParameter, PARAMETER_FILE_BYTES_MAX, Parameter, ParameterCallbackHandle,
         ParameterDescriptor, ParameterError, ParameterFile, ParameterHandle, ParameterKind,
         ParameterText, ParameterType, ParameterValue, QosOverridingOptions, QosPolicyKind,
-        SetParameterError, TypingRule,
+        SetParameterError, TypingRule, tagged_scalar,
     };
     pub(crate) use pteros_rcl::parameter::{
         NodeParameterOptions, ParameterDeclaration, ParameterEventSink, ParameterObserver,

@@ -46,4 +46,4 @@ pub use parameter_text::ParameterText;
 pub use rules::RuleSet;
 pub use thread_parameters::merge_thread_settings;
 pub use value::{IntoParameter, ParameterCell, ParameterKind, ParameterType, ParameterValue};
-pub use yaml::TypingRule;
+pub use yaml::{TypingRule, tagged_scalar};

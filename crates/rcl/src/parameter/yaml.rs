@@ -3,9 +3,9 @@
 //! The declared type wins, wherever one is known (`parameter_text.rs`).
 //! Without one, ROS 2 has two rules for a plain scalar, and so has [`TypingRule`]:
 //! rcl's parser reads parameter files and `-p`, YAML 1.1 is for all that ROS 2 does
-//! in Python. A quoted scalar, or one with the tag `!!str`, is a string. The tags
-//! `!!bool`, `!!int` and `!!float` require a type. Sources: rcl_yaml_param_parser,
-//! `parse.c`; PyYAML, `resolver.py`.
+//! in Python. A quoted scalar, or one with the tag `!!str`, is a string. YAML 1.1 has
+//! further tags, which decide the type; rcl ignores them. Sources: rcl_yaml_param_parser,
+//! `parse.c`; PyYAML, `resolver.py` and `constructor.py`.
 
 use pteros_msg::yaml::{YamlContent, YamlNode};
 
@@ -28,6 +28,22 @@ impl TypingRule {
     /// The value of a scalar without quotes. An empty one is an empty string.
     pub fn value_of(self, plain_text: &str) -> ParameterValue {
         plain(plain_text, self)
+    }
+}
+
+/// The value of a scalar with one of YAML's own tags, as `str` for `!!str`, by YAML 1.1.
+/// `None` if the text is not of that type, or for another tag.
+pub fn tagged_scalar(text: &str, tag: &str) -> Option<ParameterValue> {
+    match (tag, TypingRule::Yaml11.value_of(text)) {
+        ("str", _) => Some(ParameterValue::String(text.into())),
+        ("null", _) => Some(ParameterValue::NotSet),
+        ("bool", value @ ParameterValue::Bool(_))
+        | ("int", value @ ParameterValue::Integer(_))
+        | ("float", value @ ParameterValue::Double(_)) => Some(value),
+        // As Python's float() and int(), which PyYAML calls for a tag.
+        ("float", _) => text.trim().parse().ok().map(ParameterValue::Double),
+        ("int", _) => text.trim().parse().ok().map(ParameterValue::Integer),
+        _ => None,
     }
 }
 
@@ -65,18 +81,19 @@ fn scalar(
     tag: Option<&str>,
     rule: TypingRule,
 ) -> Result<ParameterValue, YamlValueError> {
-    let tagged = |value: Option<ParameterValue>| match value {
-        Some(value) => Ok(value),
-        None => invalid(
-            format!("{text:?} does not match its tag !!{}", tag.unwrap_or("")),
-            "write a value of that type, or leave the tag out",
-        ),
-    };
     match tag {
         Some("str") => return Ok(ParameterValue::String(text.into())),
-        Some("bool") => return tagged(bool_of(text).map(ParameterValue::Bool)),
-        Some("int") => return tagged(integer_of(text).map(ParameterValue::Integer)),
-        Some("float") => return tagged(double_of(text).map(ParameterValue::Double)),
+        Some(tag @ ("bool" | "int" | "float")) if rule == TypingRule::Yaml11 => {
+            return tagged_scalar(text, tag).map_or_else(
+                || {
+                    invalid(
+                        format!("{text:?} does not match its tag !!{tag}"),
+                        "write a value of that type, or leave the tag out",
+                    )
+                },
+                Ok,
+            );
+        }
         _ => {}
     }
     if quoted {
@@ -239,6 +256,7 @@ fn finite_of(text: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parameter::ParameterText;
 
     #[track_caller]
     fn reads(text: &str, value: impl Into<ParameterValue>) {
@@ -284,12 +302,39 @@ mod tests {
             ("'yes'", "yes"),
             ("\"12\"", "12"),
             ("!!str 12", "12"),
+            ("!!int '5'", "5"),
+            ("!!float '5'", "5"),
+            ("!!bool 'true'", "true"),
             ("''", ""),
         ] {
             reads(text, value);
         }
+        reads("!!float 5", 5);
+        reads("!!int 1.5", 1.5);
+        reads(
+            "[!!int '1', !!float '2']",
+            vec!["1".to_owned(), "2".to_owned()],
+        );
         let nan = ParameterValue::from_yaml(".nan");
         assert!(matches!(nan, Ok(ParameterValue::Double(v)) if v.is_nan()));
+    }
+
+    #[test]
+    fn tags_decide_the_type_by_yaml_1_1() {
+        let read = |text| ParameterText::read(text, TypingRule::Yaml11);
+        let reads = |text, value: ParameterValue| {
+            assert_eq!(read(text).unwrap().value(), &value, "{text}");
+        };
+        reads("!!int '5'", 5.into());
+        reads("!!float 5", 5.0.into());
+        reads("!!float 1e3", 1000.0.into());
+        reads("!!bool 'yes'", true.into());
+        reads("!!str 5", "5".into());
+        reads("[!!float 1, !!float '2']", vec![1.0, 2.0].into());
+        for text in ["!!int 1.5", "!!int x", "!!bool 1", "!!float x"] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains("does not match its tag"), "{error}");
+        }
     }
 
     #[test]
@@ -305,7 +350,6 @@ mod tests {
             ("[[1]]", "a list in a list"),
             ("{a: 1}", "a mapping"),
             ("", "no value"),
-            ("!!int 1.5", "!!int"),
             ("[1,", "not valid YAML"),
         ] {
             let error = ParameterValue::from_yaml(text).unwrap_err();
