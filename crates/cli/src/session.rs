@@ -5,6 +5,7 @@
 //! fixed time would be too long for a small graph and too short for a large one.
 
 use crate::cli_context::CliContext;
+use crate::exit_errors::Interrupted;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use pteros::NamedQosExt;
@@ -199,6 +200,17 @@ impl Session {
             ),
         }
         graph
+    }
+
+    /// Whether the session goes on. What was not found by its end may be there.
+    ///
+    /// # Errors
+    /// [`Interrupted`] if Ctrl-C or SIGTERM has ended it.
+    pub fn check_interrupted(&self) -> Result<()> {
+        if self.context.is_shut_down() {
+            return Err(Interrupted::now().into());
+        }
+        Ok(())
     }
 
     /// The participants that announce themselves and answer nothing. Waits for a second

@@ -11,7 +11,7 @@ use crate::session::{DiscoveryFlags, Session};
 use crate::value_parsers::positive_seconds;
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
-use pteros::interfaces::action_msgs::srv::{CancelGoal, CancelGoalRequest};
+use pteros::interfaces::action_msgs::srv::{CancelGoal, CancelGoalRequest, CancelGoalResponse};
 use pteros::msg::dynamic::DynamicService;
 use pteros::msg::dynamic::{DynamicMessage, DynamicType, YamlOptions};
 use pteros::msg::library::InterfaceLibrary;
@@ -67,10 +67,22 @@ struct GoalSession<'s> {
     end: Option<Instant>,
     limit_ms: u64,
     feedback: Option<Subscription<DynamicMessage>>,
+    uuid: [u8; 16],
     /// The goal id as feedback messages contain it.
     id: String,
-    /// Whether the server may have the goal.
-    is_sent: Cell<bool>,
+    progress: Cell<Progress>,
+}
+
+/// How far a goal has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// No server has it.
+    Unsent,
+    /// A server may have it.
+    Sent,
+    Accepted,
+    /// It was rejected, or its result has arrived.
+    Ended,
 }
 
 impl SendGoal {
@@ -91,8 +103,7 @@ impl SendGoal {
             )
         })?;
         let uuid = new_goal_id(&session);
-        let uuid_yaml = format!("{uuid:?}");
-        request.set_yaml("goal_id.uuid", &uuid_yaml)?;
+        request.set_yaml("goal_id.uuid", &format!("{uuid:?}"))?;
         let feedback = if self.feedback {
             Some(feedback(&session, &feedback_type, &name)?)
         } else {
@@ -106,33 +117,13 @@ impl SendGoal {
             feedback,
             session,
             name,
-            is_sent: Cell::new(false),
+            uuid,
+            progress: Cell::new(Progress::Unsent),
         };
-        let accepted = match goal.send(&asking, &request) {
-            Err(_) if goal.is_interrupted() => return Err(goal.cancel_after_signal(uuid)),
-            accepted => accepted?,
-        };
-        if !accepted {
-            goal.print(&json!({ "accepted": false }), "Goal was rejected.")?;
-            return Err(Failed.into());
+        match goal.pursue(&asking, &request, &telling) {
+            Err(error) if goal.is_open() => Err(goal.cancel_after(error)),
+            outcome => outcome,
         }
-        let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-        if !cli.console.json {
-            let line = format!("Goal accepted with ID: {hex}\n");
-            cli.console.line(line)?;
-        }
-        let mut result_request = DynamicMessage::new(telling.request());
-        result_request.set_yaml("goal_id.uuid", &uuid_yaml)?;
-        let client = goal.client("get_result", &telling)?;
-        let response = match goal.call(&client, &result_request) {
-            Err(error) if is_timeout(&error) => {
-                goal.cancel(&goal.session, uuid)?;
-                return Err(error);
-            }
-            Err(_) if goal.is_interrupted() => return Err(goal.cancel_after_signal(uuid)),
-            response => response?,
-        };
-        goal.print_result(&response, &hex)
     }
 
     /// The types from their definition, else from the action's server.
@@ -228,12 +219,37 @@ fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn is_timeout(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<CallError>();
-    error.is_some_and(CallError::is_timeout)
-}
-
 impl GoalSession<'_> {
+    /// Sends the goal, waits for its result and prints it.
+    fn pursue(
+        &self,
+        asking: &DynamicService,
+        request: &DynamicMessage,
+        telling: &DynamicService,
+    ) -> Result<()> {
+        if !self.send(asking, request)? {
+            self.progress.set(Progress::Ended);
+            self.print(&json!({ "accepted": false }), "Goal was rejected.")?;
+            return Err(Failed.into());
+        }
+        self.progress.set(Progress::Accepted);
+        let hex: String = self.uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+        let console = self.cli.console;
+        if !console.json {
+            console.line(format!("Goal accepted with ID: {hex}\n"))?;
+        }
+        let mut request = DynamicMessage::new(telling.request());
+        request.set_yaml("goal_id.uuid", &format!("{:?}", self.uuid))?;
+        let response = self.call(&self.client("get_result", telling)?, &request)?;
+        self.progress.set(Progress::Ended);
+        self.print_result(&response, &hex)
+    }
+
+    /// Whether the server may have a goal without a result.
+    fn is_open(&self) -> bool {
+        matches!(self.progress.get(), Progress::Sent | Progress::Accepted)
+    }
+
     fn client(&self, part: &str, ty: &DynamicService) -> Result<Client<DynamicService>> {
         let name = format!("{}/_action/{part}", self.name);
         let options = ClientOptions::of_type(ty, name);
@@ -291,7 +307,9 @@ impl GoalSession<'_> {
             self.check_deadline(|| self.timeout_error(client))?;
         }
         let mut call = client.call_async(request)?;
-        self.is_sent.set(true);
+        if self.progress.get() == Progress::Unsent {
+            self.progress.set(Progress::Sent);
+        }
         loop {
             self.print_feedback()?;
             if let Some(response) = call.take() {
@@ -309,9 +327,7 @@ impl GoalSession<'_> {
 
     /// Fails after Ctrl-C or the timeout.
     fn check_deadline(&self, late: impl FnOnce() -> CallError) -> Result<()> {
-        if self.session.context.is_shut_down() {
-            return Err(Interrupted::now().into());
-        }
+        self.session.check_interrupted()?;
         if self.end.is_some_and(|end| Instant::now() >= end) {
             Err(late().into())
         } else {
@@ -373,39 +389,65 @@ impl GoalSession<'_> {
         }
     }
 
-    /// Whether Ctrl-C or SIGTERM has ended the session while the server may have the
-    /// goal.
-    fn is_interrupted(&self) -> bool {
-        self.is_sent.get() && self.session.context.is_shut_down()
-    }
-
-    /// Cancels the goal after Ctrl-C or SIGTERM, which have ended the session. A
-    /// second one ends the wait for the response. Returns the error of the verb.
-    fn cancel_after_signal(&self, id: [u8; 16]) -> anyhow::Error {
-        let interrupted = Interrupted::now();
-        let cancel = || -> Result<()> {
-            shutdown_signal()?.clear();
-            let session = Session::open(self.cli, None)?;
-            self.cancel(&session, id)
+    /// Cancels the goal, because the verb ends with `error`. Returns the error of the
+    /// verb.
+    ///
+    /// Ctrl-C and SIGTERM have ended the session, so another one cancels. A second
+    /// signal ends the wait for the response.
+    fn cancel_after(&self, error: anyhow::Error) -> anyhow::Error {
+        let is_interrupted = self.session.context.is_shut_down();
+        let error = if is_interrupted {
+            Interrupted::now().into()
+        } else {
+            error
         };
-        match cancel() {
-            Ok(()) => interrupted.into(),
-            Err(error) => error.context(format!("the goal of action '{}' may go on", self.name)),
+        let cancel = || -> Result<()> {
+            if !is_interrupted {
+                return self.cancel(&self.session);
+            }
+            shutdown_signal()?.clear();
+            // The node of the ended session has its name still.
+            let name = format!("_pteros_cli_{}_cancel", std::process::id());
+            self.cancel(&Session::open(self.cli, Some(&name))?)
+        };
+        if let Err(reason) = cancel() {
+            let action = &self.name;
+            let note = format!("the goal of action '{action}' may go on: {reason:#}");
+            self.cli.console.note(note);
         }
+        error
     }
 
-    fn cancel(&self, session: &Session, id: [u8; 16]) -> Result<()> {
+    fn cancel(&self, session: &Session) -> Result<()> {
         self.cli.console.note("Canceling goal...");
         let name = format!("{}/_action/cancel_goal", self.name);
         let client = session.node.create_client::<CancelGoal>(&name)?;
         let mut request = CancelGoalRequest::default();
-        request.goal_info.goal_id.uuid = id;
-        let response = client.call(&request, CANCEL_TIMEOUT)?;
-        if response.goals_canceling.is_empty() {
-            bail!("action '{}': the goal was not cancelled", self.name)
-        } else {
-            self.cli.console.note("Goal canceled.")
+        request.goal_info.goal_id.uuid = self.uuid;
+        let end = Instant::now() + CANCEL_TIMEOUT;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            let response = client.call(&request, left)?;
+            if !response.goals_canceling.is_empty() {
+                self.cli.console.note("Goal canceled.");
+                return Ok(());
+            }
+            match response.return_code {
+                // The server has not decided yet whether it accepts the goal.
+                CancelGoalResponse::ERROR_UNKNOWN_GOAL_ID
+                    if self.progress.get() == Progress::Sent && !left.is_zero() =>
+                {
+                    session.spin_once(POLL_PERIOD);
+                }
+                CancelGoalResponse::ERROR_UNKNOWN_GOAL_ID => {
+                    bail!("the server does not know the goal")
+                }
+                CancelGoalResponse::ERROR_GOAL_TERMINATED => {
+                    self.cli.console.note("The goal has ended.");
+                    return Ok(());
+                }
+                _ => bail!("the server refused to cancel it"),
+            }
         }
-        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! Component containers in the graph, and calls of their services.
 
-use crate::exit_errors::Interrupted;
 use crate::session::Session;
 use crate::suggest::did_you_mean;
 use anyhow::{Result, bail};
@@ -85,9 +84,7 @@ fn check_deadline(
     late: impl FnOnce() -> CallError,
     left: Duration,
 ) -> Result<()> {
-    if session.context.is_shut_down() {
-        return Err(Interrupted::now().into());
-    }
+    session.check_interrupted()?;
     if left.is_zero() {
         return Err(late().into());
     }

@@ -2,7 +2,7 @@
 
 use super::lookup::{find_managed_node, interrupted, managed_nodes};
 use crate::cli_context::CliContext;
-use crate::exit_errors::{Failed, Interrupted};
+use crate::exit_errors::Failed;
 use crate::session::{DiscoveryFlags, Session};
 use crate::value_parsers::positive_seconds;
 use anyhow::Result;
@@ -119,9 +119,7 @@ fn query_all(session: &Session, nodes: Vec<String>, timeout: Duration) -> Result
     }
     let end = Instant::now() + timeout;
     while queries.iter().any(|one| one.response.is_none()) && Instant::now() < end {
-        if session.context.is_shut_down() {
-            return Err(Interrupted::now().into());
-        }
+        session.check_interrupted()?;
         for one in &mut queries {
             if one.response.is_some() {
                 continue;

@@ -48,6 +48,7 @@ pub fn find_managed_node(
     if managed.contains(&full) {
         return Ok(full);
     }
+    session.check_interrupted()?;
     let domain = session.context.domain_id();
     if node_names(graph, true).contains(&full) {
         if managed_nodes(graph, true).contains(&full) {

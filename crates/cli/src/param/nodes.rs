@@ -77,6 +77,7 @@ impl NodeFlags {
         graph.wait_until(self.timeout, || !fitting().is_empty());
         let names = fitting();
         if names.is_empty() {
+            session.check_interrupted()?;
             bail!(
                 "node not found: '{wanted}' in domain {}{} See all of them with: pteros node list",
                 session.context.domain_id(),
@@ -145,6 +146,9 @@ impl TargetNodes {
 
     /// Reports failures. With a single node its error is the error of the verb.
     pub fn report_failures(&self, cli: &CliContext, failures: Vec<NodeFailure>) -> Result<()> {
+        if !failures.is_empty() {
+            self.session.check_interrupted()?;
+        }
         match failures.as_slice() {
             [] => Ok(()),
             [only] if !self.several => Err(anyhow!("{}", only.error)),

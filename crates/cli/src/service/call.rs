@@ -1,7 +1,6 @@
 //! `pteros service call`.
 
 use crate::cli_context::CliContext;
-use crate::exit_errors::Interrupted;
 use crate::interface::type_names::find_service_type;
 use crate::misspelt::refuse_misspelt;
 use crate::pace::Pace;
@@ -81,7 +80,7 @@ impl Call {
                 refuse_misspelt("service", own, others, "pteros service list")?;
                 console.note("waiting for service to become available...");
                 while !client.wait_for_service(left().min(POLL_PERIOD)) {
-                    interrupted(&session)?;
+                    session.check_interrupted()?;
                     let service = client.service_name();
                     check_server_type(&session.context.graph(), service, &name)?;
                     if left().is_zero() {
@@ -104,7 +103,7 @@ impl Call {
                 if let Some(response) = call.take() {
                     break response?;
                 }
-                interrupted(&session)?;
+                session.check_interrupted()?;
                 if left().is_zero() {
                     return Err(client.timed_out(limit).into());
                 }
@@ -122,7 +121,7 @@ impl Call {
                 return Ok(());
             };
             while !pace.take(Instant::now()) {
-                interrupted(&session)?;
+                session.check_interrupted()?;
                 session.spin_once(
                     pace.next()
                         .saturating_duration_since(Instant::now())
@@ -169,12 +168,4 @@ impl Call {
 
 fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn interrupted(session: &Session) -> Result<()> {
-    if session.context.is_shut_down() {
-        Err(Interrupted::now().into())
-    } else {
-        Ok(())
-    }
 }

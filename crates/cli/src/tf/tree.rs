@@ -1,7 +1,6 @@
 //! `pteros tf tree`: the frame tree, as `view_frames`, without a PDF.
 
 use crate::cli_context::CliContext;
-use crate::exit_errors::Interrupted;
 use crate::session::Session;
 use crate::value_parsers::positive_seconds;
 use anyhow::{Result, bail};
@@ -33,9 +32,7 @@ impl Tree {
         let transforms = TransformListener::new(&session.node)?;
         let graph = session.context.graph();
         graph.wait_until(self.spin_time, || session.context.is_shut_down());
-        if session.context.is_shut_down() {
-            return Err(Interrupted::now().into());
-        }
+        session.check_interrupted()?;
         let buffer = transforms.buffer();
         let (frames, console) = (buffer.frames(), cli.console);
         if frames.is_empty() {

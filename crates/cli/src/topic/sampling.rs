@@ -4,7 +4,6 @@
 use super::lookup::only_type;
 use super::mismatch::MismatchReporter;
 use crate::cli_context::CliContext;
-use crate::exit_errors::Interrupted;
 use crate::misspelt::{not_published, refuse_misspelt};
 use crate::pace::Pace;
 use crate::session::{DiscoveryFlags, Session};
@@ -176,9 +175,7 @@ pub fn run_every_second<T>(
 
 /// The error of a measurement without messages, or of its interruption.
 pub fn no_messages_error(session: &Session, topics: &[String]) -> Result<()> {
-    if session.context.is_shut_down() {
-        return Err(Interrupted::now().into());
-    }
+    session.check_interrupted()?;
     bail!(
         "no message received on {} in time; to find the reason: pteros topic why {}",
         topics.join(", "),

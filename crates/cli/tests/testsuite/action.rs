@@ -3,28 +3,40 @@
 #![allow(clippy::disallowed_methods, reason = "the server is a thread")]
 
 use crate::spin_thread::SpinThread;
-use crate::support::{Domain, assert_contains};
+use crate::support::{Domain, Running, assert_contains};
 use pteros::action::{ActionServerOptions, GoalResponse, ServerGoalHandle};
 use pteros::interfaces::example_interfaces::action::{
     Fibonacci, FibonacciFeedback, FibonacciResult,
 };
 use pteros::prelude::*;
+use std::sync::mpsc::{Receiver, channel};
 
 /// An action server that counts until it is dropped. It rejects negative goals and
-/// never finishes goal 99.
+/// never finishes goals from 98 on.
 ///
 /// It accepts the cancellation of every goal.
 fn counter(domain: &Domain) -> SpinThread {
+    counter_that_accepts(domain, |_| ())
+}
+
+/// As [`counter`], which calls `accept` before it accepts a goal of that order.
+fn counter_that_accepts(
+    domain: &Domain,
+    mut accept: impl FnMut(i32) + Send + 'static,
+) -> SpinThread {
     let context = Context::with_options(ContextOptions::local(domain.id()));
     let node = context.unwrap().create_node("counter").unwrap();
     let options =
-        ActionServerOptions::<Fibonacci>::new("fibonacci").on_goal(|goal| match goal.order {
+        ActionServerOptions::<Fibonacci>::new("fibonacci").on_goal(move |goal| match goal.order {
             ..0 => GoalResponse::Reject,
-            _ => GoalResponse::AcceptAndExecute,
+            order => {
+                accept(order);
+                GoalResponse::AcceptAndExecute
+            }
         });
     let mut endless = Vec::new();
     let server = node.create_action_server(options, move |goal| match goal.goal().order {
-        99 => endless.push(goal),
+        98.. => endless.push(goal),
         _ => count(&goal),
     });
     SpinThread::of_node(&node, server.unwrap())
@@ -85,6 +97,49 @@ fn a_signal_cancels_the_goal() {
         assert_contains(&answer.err, "Goal canceled.");
         assert_ne!(answer.code, Some(0), "{signal}");
     }
+}
+
+/// Starts a goal that its server asks about in `asked` and does not accept yet.
+fn start_undecided(domain: &Domain, options: &str, asked: &Receiver<i32>) -> Running {
+    let running = domain.start_with(&format!("{GOAL}{options}"), "{order: 98}");
+    assert_eq!(asked.recv().unwrap(), 98);
+    running
+}
+
+#[test]
+fn every_end_before_the_goal_is_accepted_cancels_it() {
+    let domain = Domain::new();
+    let mut other = domain.start_with(GOAL, "{order: 99}");
+    let (ask, asked) = channel();
+    let (decide, decided) = channel::<()>();
+    let _counter = counter_that_accepts(&domain, move |order| {
+        if order == 98 {
+            ask.send(order).unwrap();
+            decided.recv().unwrap();
+        }
+    });
+    // Dropped before the server, which waits for it.
+    let decide = decide;
+    while !other.line().starts_with("Goal accepted") {}
+    for (options, signal) in [("", "INT"), ("", "TERM"), (" --timeout 1 --feedback", "")] {
+        let mut running = start_undecided(&domain, options, &asked);
+        if !signal.is_empty() {
+            running.signal(signal);
+        }
+        assert_eq!(running.error_line(), "Canceling goal...");
+        decide.send(()).unwrap();
+        let answer = running.wait();
+        assert_eq!(answer.err.lines().next(), Some("Goal canceled."));
+        assert_ne!(answer.code, Some(0), "{signal}");
+    }
+    // The line "Goal accepted" has no reader.
+    let mut running = start_undecided(&domain, "", &asked);
+    running.close_output();
+    decide.send(()).unwrap();
+    assert_eq!(running.wait().err, "Canceling goal...\nGoal canceled.\n");
+    // Another goal of the server goes on.
+    other.signal("INT");
+    assert_eq!(other.wait().err, "Canceling goal...\nGoal canceled.\n");
 }
 
 #[test]

@@ -409,9 +409,14 @@ fn a_signal_before_the_work_is_done_is_a_failure() {
         assert!(waiting.error_line().starts_with("Waiting"));
         let mut unfinished = domain.start("topic pub /y std_msgs/msg/Empty --times 9 -w 0");
         assert_eq!(unfinished.line(), "publisher: beginning loop");
-        for running in [&mut waiting, &mut unfinished] {
+        let mut looking = domain.start("param get /nobody p --timeout 600");
+        let name = format!("/_pteros_cli_{}\n", looking.id());
+        domain.run_until("node list --all", |list| list.out.contains(&name));
+        for running in [&mut waiting, &mut unfinished, &mut looking] {
             running.signal(signal);
-            assert_eq!(running.wait().code, Some(code));
+            let answer = running.wait();
+            assert_eq!(answer.code, Some(code));
+            assert!(!answer.err.contains("error"), "{}", answer.err);
         }
     }
 }

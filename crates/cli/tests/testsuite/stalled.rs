@@ -88,3 +88,32 @@ fn a_stopped_subscription_of_a_fast_keep_last_publisher_is_named() {
     }
     panic!("topic info names it: {is_shown}, doctor names it: {is_diagnosed}");
 }
+
+/// The first messages go by UDP, before the connection by shared memory is in use. They
+/// are read long after it came up, and after the end of their publisher.
+#[test]
+fn a_stopped_subscription_gets_what_was_sent_before_its_publisher_ended() {
+    let message = format!("{{data: {}}}", "x".repeat(100_000));
+    for history in ["keep_last --qos-depth 50", "keep_all"] {
+        let domain = Domain::new();
+        let qos = format!("--qos-reliability reliable --qos-history {history}");
+        let echo = format!("topic echo --csv --truncate-length 8 {qos} /t std_msgs/msg/String");
+        let mut echo = domain.start(&echo);
+        let publish =
+            format!("topic pub -t 3 -r 200 -w 1 --keep-alive 0.3 {qos} /t std_msgs/msg/String");
+        let mut publisher = domain.start_with(&publish, &message);
+        loop {
+            let line = publisher.line();
+            assert!(!line.is_empty(), "{}", publisher.wait().err);
+            if line.starts_with("publishing #1") {
+                break;
+            }
+        }
+        echo.signal("STOP");
+        publisher.wait().ok();
+        echo.signal("CONT");
+        for _ in 0..3 {
+            assert!(echo.line().starts_with("xxxxxxxx"), "{history}");
+        }
+    }
+}

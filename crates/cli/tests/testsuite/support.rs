@@ -255,6 +255,19 @@ impl Running {
         input.flush().unwrap();
     }
 
+    /// The id of its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Closes the pipe behind its standard output, which has no more lines then.
+    pub fn close_output(&mut self) {
+        let mut silent = Command::new("true");
+        let mut silent = silent.stdout(Stdio::piped()).spawn().unwrap();
+        self.out = BufReader::new(silent.stdout.take().unwrap());
+        silent.wait().unwrap();
+    }
+
     /// Sends a signal by name, as `INT`.
     pub fn signal(&self, name: &str) {
         let status = Command::new("kill")

@@ -33,8 +33,7 @@ impl Builder {
         };
         let value = self.value_of(element, &argument);
         argument.value = value.as_ref().ok().cloned();
-        let is_known = self.arguments.iter().any(|known| known.name == name);
-        if !is_known {
+        if self.argument_names.insert(name.clone()) {
             self.arguments.push(argument);
         }
         self.scope.set(name, value?);
@@ -97,7 +96,7 @@ impl Builder {
         ];
         for (name, value) in &request.arguments {
             let declared = self.arguments.iter().map(|one| one.name.as_str());
-            let is_known = declared.clone().any(|one| one == name)
+            let is_known = self.argument_names.contains(name)
                 || self.requested_arguments.contains(name)
                 || WELL_KNOWN.contains(&name.as_str());
             if !is_known {

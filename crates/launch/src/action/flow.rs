@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use pteros::msg::regular_file;
 use pteros::msg::yaml::{YamlContent, YamlNode};
 use pteros::names;
 
@@ -118,10 +119,10 @@ impl Builder {
         path: &Path,
     ) -> Result<(), LaunchFileError> {
         let name = path.display();
-        if !path.is_file() {
+        if let Err(error) = regular_file::open(path) {
             return Err(LaunchFileError::at(
                 location,
-                format!("cannot read launch file {name}: there is no such file; check its path"),
+                format!("cannot read launch file {name}: {error}; check its path"),
             ));
         }
         if !self.declares_only {

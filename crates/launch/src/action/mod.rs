@@ -45,6 +45,8 @@ pub(crate) struct Builder {
     components: ComponentIndex,
     errors: LaunchFileErrors,
     arguments: Vec<LaunchArgument>,
+    /// Their names.
+    argument_names: BTreeSet<String>,
     /// Names of the launch configurations that were referred to.
     requested_arguments: BTreeSet<String>,
     documents: BTreeMap<PathBuf, Rc<Document>>,
@@ -108,6 +110,7 @@ impl Builder {
             components: request.components.clone(),
             errors: LaunchFileErrors::default(),
             arguments: Vec::new(),
+            argument_names: BTreeSet::new(),
             requested_arguments: BTreeSet::new(),
             documents: BTreeMap::new(),
             including: Vec::new(),

@@ -1,6 +1,7 @@
 //! XML launch files, parsed by roxmltree. It reports the location of every
 //! attribute and refuses document types, so entities cannot expand.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, LaunchFileErrors> {
         file,
         text,
         line_starts: line_starts(text),
+        last_column: Cell::default(),
     };
     reader.refuse_depth()?;
     reader.refuse_attributes()?;
@@ -55,6 +57,9 @@ struct Reader<'t> {
     file: &'t Arc<Path>,
     text: &'t str,
     line_starts: Vec<usize>,
+    /// The last location's byte and its column, from 0, where the next one begins to
+    /// count: a file may be one line.
+    last_column: Cell<(usize, usize)>,
 }
 
 fn line_starts(text: &str) -> Vec<usize> {
@@ -127,11 +132,19 @@ impl Reader<'_> {
     fn location(&self, byte: usize) -> SourceLocation {
         let line = self.line_starts.partition_point(|start| *start <= byte);
         let start = self.line_starts.get(line.saturating_sub(1)).copied();
-        let before = self.text.get(start.unwrap_or(0)..byte).unwrap_or("");
+        let start = start.unwrap_or(0);
+        let (last, column) = self.last_column.get();
+        let (from, column) = match (start..=byte).contains(&last) {
+            true => (last, column),
+            false => (start, 0),
+        };
+        let between = self.text.get(from..byte).unwrap_or("");
+        let column = column + between.chars().count();
+        self.last_column.set((byte, column));
         SourceLocation {
             file: self.file.clone(),
             line: u32::try_from(line).unwrap_or(u32::MAX),
-            column: u32::try_from(before.chars().count() + 1).unwrap_or(u32::MAX),
+            column: u32::try_from(column + 1).unwrap_or(u32::MAX),
         }
     }
 

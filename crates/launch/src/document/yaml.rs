@@ -5,14 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use pteros::msg::yaml::{self, YamlContent, YamlEntry, YamlNode};
+use pteros::parameter::tagged_scalar;
 
 use super::{
     ATTRIBUTES_MAX, Attribute, DEPTH_MAX, Element, Scalar, Value, too_deep, too_many_attributes,
 };
 use crate::error::{LaunchFileError, LaunchFileErrors, SourceLocation};
 
-/// The tag of a text that is quoted in another way.
-const STRING_TAG: &str = "tag:yaml.org,2002:str";
+/// Namespace of YAML's own tags.
+const CORE: &str = "tag:yaml.org,2002:";
 
 /// Parses the tree.
 pub fn read(file: &Arc<Path>, text: &str) -> Result<Element, LaunchFileErrors> {
@@ -108,13 +109,12 @@ impl Reader<'_> {
                 format!("{key:?} is given twice; keep one"),
             )),
             YamlContent::Scalar { .. } => {
-                element
-                    .attributes
-                    .extend(Self::scalar(value).map(|scalar| Attribute {
-                        name: key.clone(),
-                        value: Value::Scalar(scalar),
-                        location: self.location(value.place),
-                    }));
+                let attribute = self.scalar(value).map(|scalar| Attribute {
+                    name: key.clone(),
+                    value: Value::Scalar(scalar),
+                    location: self.location(value.place),
+                });
+                element.attributes.extend(attribute);
             }
             YamlContent::List(items) if key == "children" => self.actions(items, element, depth),
             YamlContent::List(items) if key == "on_exit" => {
@@ -134,7 +134,8 @@ impl Reader<'_> {
                 }
             }
             YamlContent::List(items) => {
-                let list = items.iter().filter_map(Self::scalar);
+                let has_scalars_only = items.iter().all(is_scalar);
+                let list = items.iter().filter_map(|item| self.scalar(item));
                 let list: Vec<Scalar> = list.collect();
                 if list.len() == items.len() {
                     element.attributes.push(Attribute {
@@ -142,7 +143,7 @@ impl Reader<'_> {
                         value: Value::List(list),
                         location: self.location(value.place),
                     });
-                } else {
+                } else if !has_scalars_only {
                     self.errors.push(LaunchFileError::at(
                         &self.location(value.place),
                         format!("{key} has a list of mixed types; write a list of scalars, or of mappings: - {{name: …}}"),
@@ -156,14 +157,27 @@ impl Reader<'_> {
         }
     }
 
-    fn scalar(item: &YamlNode) -> Option<Scalar> {
-        match &item.content {
-            YamlContent::Scalar { text, quoted } => Some(Scalar {
-                text: text.clone(),
-                quoted: *quoted || item.tag.as_deref() == Some(STRING_TAG),
-            }),
-            _ => None,
-        }
+    /// A scalar; its tag decides its type, as in PyYAML.
+    fn scalar(&mut self, item: &YamlNode) -> Option<Scalar> {
+        let YamlContent::Scalar { text, quoted } = &item.content else {
+            return None;
+        };
+        let tag = item.tag.as_deref().and_then(|tag| tag.strip_prefix(CORE));
+        let (text, quoted) = match tag {
+            Some("str") => (text.clone(), true),
+            Some(tag @ ("bool" | "int" | "float")) => match tagged_scalar(text, tag) {
+                Some(value) => (value.to_yaml(), false),
+                None => {
+                    self.errors.push(LaunchFileError::at(
+                        &self.location(item.place),
+                        format!("{text:?} is no !!{tag}; write such a value, or leave the tag out"),
+                    ));
+                    return None;
+                }
+            },
+            _ => (text.clone(), *quoted),
+        };
+        Some(Scalar { text, quoted })
     }
 
     /// A list of actions: mappings of one key each, which is the action's name.
@@ -194,6 +208,10 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+fn is_scalar(node: &YamlNode) -> bool {
+    matches!(node.content, YamlContent::Scalar { .. })
 }
 
 fn is_mapping(node: &YamlNode) -> bool {

@@ -162,12 +162,35 @@ fn thousands_of_damaged_files_are_read_or_refused_with_a_location() {
     assert!(fine > 10 && wrong > 500, "{fine} fine, {wrong} wrong");
 }
 
+/// In one line or many: time that grows with the square would be a minute.
+#[test]
+fn tens_of_thousands_of_arguments_take_linear_time() {
+    const COUNT: usize = 40_000;
+    let folder = LaunchFolder::new();
+    for between in ["", "\n"] {
+        let argument = |at| format!("<arg name='{at:05}' default='é'/>{between}");
+        let arguments: String = (0..COUNT).map(argument).collect();
+        folder.write("a.launch.xml", &format!("<launch>{arguments}</launch>"));
+        let plan = folder.plan("a.launch.xml", &[]).unwrap();
+        assert_eq!(plan.arguments.len(), COUNT);
+        // Columns are characters, so an é is one.
+        let (line, column) = if between.is_empty() {
+            (1, 9 + 31 * (COUNT - 1))
+        } else {
+            (COUNT, 1)
+        };
+        let location = &plan.arguments[COUNT - 1].location;
+        let found = (location.line as usize, location.column as usize);
+        assert_eq!(found, (line, column));
+    }
+}
+
 /// Whatever a launch file names, and does not end, is refused.
 #[test]
 fn commands_fifos_and_attributes_have_limits() {
     let folder = LaunchFolder::new();
-    let fifo = folder.text("fifo.launch.xml");
-    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    let fifos = ["xml", "py"].map(|end| folder.text(&format!("fifo.launch.{end}")));
+    let made = std::process::Command::new("mkfifo").args(&fifos).status();
     assert!(made.unwrap().success());
     let many: String = (0..40_000).map(|at| format!(" a{at}='{at}'")).collect();
     let of_keys = |count: usize| -> String { (0..count).map(|at| format!(" a{at}: 1,")).collect() };
@@ -201,6 +224,11 @@ fn commands_fifos_and_attributes_have_limits() {
             "a.launch.xml",
             "<launch><include file=\"$(dirname)/fifo.launch.xml\"/></launch>".into(),
             "it is a FIFO, not a regular file",
+        ),
+        (
+            "a.launch.xml",
+            "<launch><include file=\"$(dirname)/fifo.launch.py\"/></launch>".into(),
+            "fifo.launch.py: it is a FIFO, not a regular file",
         ),
         (
             "a.launch.xml",

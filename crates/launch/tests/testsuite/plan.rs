@@ -484,10 +484,7 @@ fn python_includes_are_left_out_and_the_rest_is_planned() {
         "<launch><include file=\"no.launch.py\"/></launch>",
     );
     let errors = folder.plan("c.launch.xml", &[]).unwrap_err().to_string();
-    assert!(
-        errors.contains("no.launch.py: there is no such file"),
-        "{errors}"
-    );
+    assert!(errors.contains("no.launch.py: No such file"), "{errors}");
 }
 
 #[test]

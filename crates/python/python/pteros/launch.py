@@ -122,6 +122,9 @@ def _split_words(words: List[str]) -> Tuple[str, List[Tuple[str, str]]]:
         raise UsageError(
             f"'{places[1]}' is not an argument of a launch file; write NAME:=VALUE")
     if not os.path.isfile(places[0]):
+        if os.path.exists(places[0]):
+            raise UsageError(
+                f"'{places[0]}' is not a regular file; write the path of a launch file")
         raise UsageError(
             f"there is no launch file '{places[0]}'; write its path, or PACKAGE FILE")
     return os.path.abspath(places[0]), arguments
