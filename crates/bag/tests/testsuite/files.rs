@@ -778,7 +778,7 @@ fn a_copy_has_the_sources_custom_data_without_its_accounts() {
 /// of the other, or within the compressed file.
 #[test]
 fn a_file_that_was_being_compressed_is_read_once() {
-    let [plain, packed] = ["copies-plain", "copies-packed"].map(Folder::absent);
+    let [plain, packed] = ["bag-copies-plain", "bag-copies-packed"].map(Folder::absent);
     write(&plain, BagOptions::default(), 20);
     let options = BagOptions {
         compress_files: true,

@@ -193,7 +193,8 @@ fn bags_of_sqlite3_and_ros_1_are_shown_printed_checked_and_converted() {
 #[test]
 fn names_dates_and_paths_are_shown_as_they_are() {
     use std::os::unix::ffi::OsStrExt;
-    let folder = Folder::absent("bag-outside").join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    let outside = Folder::new("bag-outside");
+    let folder = outside.join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
     let mut writer = BagWriter::create(&folder, BagOptions::default()).unwrap();
     for (number, name) in (1u16..).zip(["/a\nb", "/zero\u{200b}width", "/tag\u{e0041}"]) {
         let topic = BagTopic {
@@ -582,7 +583,7 @@ fn messages_of_a_pause_are_told() {
 #[test]
 fn options_without_effect_are_accepted() {
     let domain = Domain::new();
-    let config = Folder::absent("bag-config").with_extension("yaml");
+    let config = Folder::absent("bag-config.yaml");
     std::fs::write(&config, "{}").unwrap();
     for words in ["play --disable-loan-message", "burst -n 1"] {
         let words = format!("bag {words} --topics /text --storage-config-file");

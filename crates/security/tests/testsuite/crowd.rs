@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "measures a real machine")]
 
 use crate::support;
+use pteros_test_support::folder::Folder;
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
 use pteros_rtps::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use pteros_security::crypto::KeyMaterial;
 use pteros_security::enclave::Enclave;
 use pteros_security::keystore::{Keystore, Options};
 use std::collections::BTreeMap;
-use support::{Folder, NOW};
+use support::NOW;
 
 const PARTICIPANTS: usize = 50;
 const START: Instant = Instant::from_nanos(1_000_000_000);
@@ -23,7 +24,7 @@ const STEP: Duration = Duration::from_millis(5);
 /// Fifty, of ten enclaves.
 fn crowd(folder: &Folder) -> Vec<Handshakes> {
     let options = Options::default();
-    let keystore = Keystore::create(&folder.0, &options, NOW).unwrap();
+    let keystore = Keystore::create(folder, &options, NOW).unwrap();
     let participant = |number: usize| {
         let name = format!("/robot/part_{}", number % 10);
         let made = keystore.create_enclave(&name, None, &options, NOW);

@@ -1,6 +1,7 @@
 //! Keystores of SROS 2 and OpenSSL, loaded, and broken in every way.
 
 use crate::support;
+use pteros_test_support::folder::Folder;
 
 use pteros_security::certificate::{Certificate, RevocationList};
 use pteros_security::date::UnixTime;
@@ -13,7 +14,7 @@ use pteros_security::keystore::{Keystore, Options};
 use pteros_security::permissions::access_control::EndpointRequest;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use support::{Folder, NOW, authority, fixture, member, validity};
+use support::{NOW, authority, fixture, member, validity};
 
 /// A copy of a fixture's enclave without links, to break.
 fn copy(keystore: &str) -> Folder {
@@ -21,15 +22,15 @@ fn copy(keystore: &str) -> Folder {
     for entry in fs::read_dir(fixture(keystore).join("enclaves/talker")).unwrap() {
         let entry = entry.unwrap();
         let content = fs::read(entry.path()).unwrap();
-        fs::write(folder.0.join(entry.file_name()), content).unwrap();
+        fs::write(folder.join(entry.file_name()), content).unwrap();
     }
-    fs::set_permissions(folder.0.join("key.pem"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::set_permissions(folder.join("key.pem"), fs::Permissions::from_mode(0o600)).unwrap();
     folder
 }
 
 /// The one fault of an enclave.
 fn fault(folder: &Folder, now: UnixTime) -> String {
-    let faults = Enclave::load(&folder.0, now).unwrap_err();
+    let faults = Enclave::load(folder, now).unwrap_err();
     assert_eq!(faults.len(), 1, "{faults:?}");
     faults[0].to_string()
 }
@@ -83,12 +84,12 @@ fn an_enclave_with_a_file_missing_or_broken_says_which() {
         "permissions.p7s",
     ] {
         let folder = copy("sros2");
-        fs::remove_file(folder.0.join(name)).unwrap();
+        fs::remove_file(folder.join(name)).unwrap();
         assert!(
             fault(&folder, NOW).contains(&format!("{name}: file")),
             "{name}"
         );
-        fs::write(folder.0.join(name), "nothing of use").unwrap();
+        fs::write(folder.join(name), "nothing of use").unwrap();
         let said = fault(&folder, NOW);
         assert!(said.contains(name), "{said}");
     }
@@ -100,11 +101,11 @@ fn an_enclave_on_a_pkcs11_token_says_what_to_do() {
     let names = ["key", "cert", "identity_ca.cert", "permissions_ca.cert"];
     for name in names {
         let folder = copy("sros2");
-        let pem = folder.0.join(format!("{name}.pem"));
-        let token = folder.0.join(format!("{name}.p11"));
+        let pem = folder.join(format!("{name}.pem"));
+        let token = folder.join(format!("{name}.p11"));
         fs::write(&token, "pkcs11:token=robot;object=arm").unwrap();
         // Beside what is read it does no harm.
-        Enclave::load(&folder.0, NOW).unwrap();
+        Enclave::load(&folder, NOW).unwrap();
         fs::remove_file(&pem).unwrap();
         let said = fault(&folder, NOW);
         let remedy = format!("put the object beside it as {name}.pem");
@@ -116,9 +117,9 @@ fn an_enclave_on_a_pkcs11_token_says_what_to_do() {
 #[test]
 fn a_readable_key_is_a_warning_and_a_wrong_key_an_error() {
     let folder = copy("sros2");
-    let key = folder.0.join("key.pem");
+    let key = folder.join("key.pem");
     let warned = |folder: &Folder| {
-        let enclave = Enclave::load(&folder.0, NOW).unwrap();
+        let enclave = Enclave::load(folder, NOW).unwrap();
         enclave.warnings.iter().any(|w| &*w.field == "mode")
     };
     assert!(!warned(&folder));
@@ -132,7 +133,7 @@ fn a_readable_key_is_a_warning_and_a_wrong_key_an_error() {
 fn expired_certificates_are_rejected_with_the_date() {
     let folder = copy("sros2");
     let late = UnixTime(NOW.0 + 200 * 365 * 86_400);
-    let faults = Enclave::load(&folder.0, late).unwrap_err();
+    let faults = Enclave::load(&folder, late).unwrap_err();
     let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
     // The authorities themselves, and not all that they have signed.
     assert_eq!(said.len(), 2, "{said:?}");
@@ -149,13 +150,13 @@ fn missing_or_special_files_are_rejected_without_blocking() {
     assert!(faults[0].to_string().contains("is not a folder"));
     // Opening a pipe or a socket would block until its other end is opened.
     let folder = copy("sros2");
-    fs::remove_file(folder.0.join("cert.pem")).unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(folder.0.join("cert.pem")).unwrap();
+    fs::remove_file(folder.join("cert.pem")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(folder.join("cert.pem")).unwrap();
     assert!(fault(&folder, NOW).contains("cert.pem: file: not a regular file"));
     let folder = copy("sros2");
-    let text = fs::read(folder.0.join("cert.pem")).unwrap();
+    let text = fs::read(folder.join("cert.pem")).unwrap();
     let chain = Certificate::from_pem("cert.pem", &text).unwrap();
-    fs::write(folder.0.join("cert.pem"), chain[0].der()).unwrap();
+    fs::write(folder.join("cert.pem"), chain[0].der()).unwrap();
     let said = fault(&folder, NOW);
     assert!(
         said.contains("is DER") && said.contains("openssl"),
@@ -167,7 +168,7 @@ fn missing_or_special_files_are_rejected_without_blocking() {
 #[test]
 fn a_dangling_revocation_list_is_an_error() {
     let folder = copy("sros2");
-    let list = folder.0.join("crl.pem");
+    let list = folder.join("crl.pem");
     std::os::unix::fs::symlink("../public/crl.pem", &list).unwrap();
     assert!(fault(&folder, NOW).contains("crl.pem: file: cannot be read"));
     // Of version 1, whose first field is the algorithm.
@@ -300,7 +301,7 @@ fn random_bytes_are_rejected_as_certificates() {
 fn changed_files_are_detected_and_reloaded() {
     let root = Folder::new("changing");
     let options = Options::default();
-    let keystore = Keystore::create(&root.0, &options, NOW).unwrap();
+    let keystore = Keystore::create(&root, &options, NOW).unwrap();
     let folder = support::enclave(&keystore, "/arm");
     let mut watch = EnclaveWatch::new(&folder);
     let mut enclave = Enclave::load(&folder, NOW).unwrap();
@@ -313,9 +314,9 @@ fn changed_files_are_detected_and_reloaded() {
     assert!(!renewal.has_changed && renewal.ignored_changes.is_empty());
 
     let edit = |file: &str, from: &str, to: &str| {
-        let text = fs::read_to_string(root.0.join(file)).unwrap();
+        let text = fs::read_to_string(root.join(file)).unwrap();
         assert!(text.contains(from), "{text}");
-        fs::write(root.0.join(file), text.replace(from, to)).unwrap();
+        fs::write(root.join(file), text.replace(from, to)).unwrap();
         keystore.sign(NOW).unwrap();
     };
     edit("enclaves/arm/permissions.xml", "rt/*", "rt/narrow*");

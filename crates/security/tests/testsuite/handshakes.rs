@@ -2,6 +2,7 @@
 //! with forged messages, and never with an untrusted peer.
 
 use crate::support;
+use pteros_test_support::folder::Folder;
 
 use pteros_rtps::id::{EntityId, GuidPrefix};
 use pteros_rtps::time::{Duration, Instant};
@@ -13,7 +14,7 @@ use pteros_security::crypto::KeyMaterial;
 use pteros_security::enclave::Enclave;
 use pteros_security::keystore::{Keystore, Options};
 use std::path::Path;
-use support::{Folder, NOW, fixture};
+use support::{NOW, fixture};
 
 /// A list of parameters with the participant's GUID and nothing more.
 fn announced(prefix: GuidPrefix) -> Vec<u8> {
@@ -33,7 +34,7 @@ fn machine(folder: &Path, candidate: u8) -> Handshakes {
 
 fn keystore(name: &str) -> (Folder, Keystore) {
     let folder = Folder::new(name);
-    let keystore = Keystore::create(&folder.0, &Options::default(), NOW).unwrap();
+    let keystore = Keystore::create(&folder, &Options::default(), NOW).unwrap();
     (folder, keystore)
 }
 

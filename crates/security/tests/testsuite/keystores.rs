@@ -2,6 +2,7 @@
 //! instead of lost.
 
 use crate::support;
+use pteros_test_support::folder::Folder;
 
 use pteros_security::certificate::Certificate;
 use pteros_security::date::UnixTime;
@@ -13,11 +14,11 @@ use pteros_security::policy::{Policy, PolicyAction};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use support::{Folder, NOW, fixture, openssl};
+use support::{NOW, fixture, openssl};
 
 fn made(name: &str) -> (Folder, Keystore) {
     let folder = Folder::new(name);
-    let keystore = Keystore::create(&folder.0, &Options::default(), NOW).unwrap();
+    let keystore = Keystore::create(&folder, &Options::default(), NOW).unwrap();
     (folder, keystore)
 }
 
@@ -55,9 +56,9 @@ fn a_keystore_has_two_authorities_private_keys_for_its_owner_and_loads() {
         "private/identity_ca.key.pem",
         "private/permissions_ca.key.pem",
     ] {
-        assert_eq!(mode(&folder.0.join(key)), 0o600);
+        assert_eq!(mode(&folder.join(key)), 0o600);
     }
-    assert_eq!(mode(&folder.0.join("private")), 0o700);
+    assert_eq!(mode(&folder.join("private")), 0o700);
     assert_eq!(mode(&arm.join("key.pem")), 0o600);
     let link = fs::read_link(arm.join("governance.p7s")).unwrap();
     assert_eq!(link, Path::new("../../governance.p7s"));
@@ -80,7 +81,7 @@ fn a_keystore_has_two_authorities_private_keys_for_its_owner_and_loads() {
     }
     assert!(!access.may_write(&on("other"), NOW).allowed);
     assert_eq!(keystore.enclaves().unwrap(), ["/robot/arm"]);
-    let again = Keystore::create(&folder.0, &Options::default(), NOW).unwrap_err();
+    let again = Keystore::create(&folder, &Options::default(), NOW).unwrap_err();
     assert!(again.reason.contains("already"), "{again}");
 }
 
@@ -93,7 +94,7 @@ fn the_root_enclave_shares_the_folder_with_the_governance() {
             .unwrap()
             .is_file()
     );
-    assert!(Enclave::load(&folder.0.join("enclaves"), NOW).is_ok());
+    assert!(Enclave::load(&folder.join("enclaves"), NOW).is_ok());
     assert_eq!(keystore.enclaves().unwrap(), ["/"]);
 }
 
@@ -102,9 +103,9 @@ fn a_keystore_can_be_moved_since_its_links_are_relative() {
     let (folder, keystore) = made("moved");
     support::enclave(&keystore, "/a/b/c");
     let moved = Folder::new("elsewhere");
-    copy_tree(&folder.0, &moved.0.join("ks"));
+    copy_tree(&folder, &moved.join("ks"));
     drop(folder);
-    assert!(Enclave::load(&moved.0.join("ks/enclaves/a/b/c"), NOW).is_ok());
+    assert!(Enclave::load(&moved.join("ks/enclaves/a/b/c"), NOW).is_ok());
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn existing_files_are_kept_and_edited_ones_signed() {
     assert_eq!((&*fault.field, &*fault.value), ("<default>", "DENIED"));
     assert_eq!(fs::read(arm.join("permissions.p7s")).unwrap(), signed);
     fs::write(arm.join("permissions.xml"), &text).unwrap();
-    let governance = folder.0.join("enclaves/governance.xml");
+    let governance = folder.join("enclaves/governance.xml");
     let edited = fs::read_to_string(&governance)
         .unwrap()
         .replace(">ENCRYPT</rtps", ">SIGN</rtps");
@@ -209,21 +210,21 @@ fn a_revoked_enclave_is_refused_by_all_until_it_has_a_new_key() {
 #[test]
 fn an_enclave_is_added_to_a_keystore_that_sros_2_made() {
     let folder = Folder::new("sros2");
-    copy_tree(&fixture("sros2"), &folder.0);
-    let keystore = Keystore::open(&folder.0).unwrap();
+    copy_tree(&fixture("sros2"), &folder);
+    let keystore = Keystore::open(&folder).unwrap();
     let arm = support::enclave(&keystore, "/arm");
     let enclave = Enclave::load(&arm, NOW).unwrap();
     assert!(enclave.access(0).unwrap().may_join(NOW).allowed);
     assert_eq!(keystore.enclaves().unwrap(), ["/arm", "/talker"]);
     let nothing = Folder::new("nothing");
-    assert!(Keystore::open(&nothing.0).is_err());
+    assert!(Keystore::open(&nothing).is_err());
 }
 
 #[test]
 fn openssl_agrees_with_every_certificate_and_list() {
     let (folder, keystore) = made("openssl");
     let arm = support::enclave(&keystore, "/arm");
-    let ca = folder.0.join("public/identity_ca.cert.pem");
+    let ca = folder.join("public/identity_ca.cert.pem");
     let (ca, cert) = (ca.to_str().unwrap(), arm.join("cert.pem"));
     let cert = cert.to_str().unwrap();
     let verify = [
@@ -246,7 +247,7 @@ fn openssl_agrees_with_every_certificate_and_list() {
     .unwrap();
     assert!(good, "{said}");
     keystore.revoke("/arm", &Options::default(), NOW).unwrap();
-    let list = folder.0.join("public/crl.pem");
+    let list = folder.join("public/crl.pem");
     let crl = ["-crl_check", "-CRLfile", list.to_str().unwrap(), cert];
     let (good, said) = openssl(&[&verify[..], &crl].concat(), &[]).unwrap();
     assert!(!good && said.contains("revoked"), "{said}");
@@ -255,10 +256,10 @@ fn openssl_agrees_with_every_certificate_and_list() {
 #[test]
 fn a_policy_becomes_permissions_for_just_what_it_names() {
     let folder = Folder::new("policy");
-    let path = folder.0.join("policy.xml");
-    fs::create_dir(folder.0.join("common")).unwrap();
+    let path = folder.join("policy.xml");
+    fs::create_dir(folder.join("common")).unwrap();
     fs::write(
-        folder.0.join("common/node.xml"),
+        folder.join("common/node.xml"),
         "<profile xmlns:xi=\"http://www.w3.org/2001/XInclude\">\n\
          <topics publish=\"ALLOW\"><topic>rosout</topic></topics>\n\
          <services reply=\"ALLOW\"><service>~/get_parameters</service></services></profile>",
@@ -303,14 +304,14 @@ fn a_policy_becomes_permissions_for_just_what_it_names() {
     assert!(write("ros_discovery_info") && read("ros_discovery_info"));
 
     fs::write(
-        folder.0.join("common/node.xml"),
+        folder.join("common/node.xml"),
         "<profile><topics publish=\"YES\"/></profile>",
     )
     .unwrap();
     let fault = Policy::read(&path).unwrap_err();
     assert!(fault.file.ends_with("common/node.xml"), "{fault}");
     fs::write(
-        folder.0.join("common/node.xml"),
+        folder.join("common/node.xml"),
         "<profile><include href=\"node.xml\" xpointer=\"xpointer(/profile/*)\"/></profile>",
     )
     .unwrap();
@@ -351,7 +352,7 @@ fn a_certificate_names_its_signature_without_parameters() {
     ];
     for path in [
         arm.join("cert.pem"),
-        folder.0.join("public/identity_ca.cert.pem"),
+        folder.join("public/identity_ca.cert.pem"),
     ] {
         let text = fs::read(&path).unwrap();
         let chain = Certificate::from_pem("cert.pem", &text).unwrap();
@@ -365,7 +366,7 @@ fn a_certificate_names_its_signature_without_parameters() {
 fn a_check_names_topics_whose_samples_can_be_read() {
     let (folder, keystore) = made("readable");
     support::enclave(&keystore, "/arm");
-    let governance = folder.0.join("enclaves/governance.xml");
+    let governance = folder.join("enclaves/governance.xml");
     let readable = |edits: &[(&str, &str)]| {
         let mut text = fs::read_to_string(&governance).unwrap();
         for (from, to) in edits {
@@ -374,7 +375,7 @@ fn a_check_names_topics_whose_samples_can_be_read() {
         }
         fs::write(&governance, text).unwrap();
         keystore.sign(NOW).unwrap();
-        let found = check(&folder.0, NOW).unwrap();
+        let found = check(&folder, NOW).unwrap();
         let faults = found.iter().map(|finding| finding.fault.to_string());
         faults
             .filter(|fault| fault.contains("samples can be read"))
@@ -404,7 +405,7 @@ fn a_policy_is_written_and_read_back() {
     policy.allow("/arm", "/", "arm", PolicyAction::Reply, "~/set<\"&");
     policy.allow("/", "/a", "leg", PolicyAction::Call, "/go");
     let folder = Folder::new("written");
-    let path = folder.0.join("policy.xml");
+    let path = folder.join("policy.xml");
     fs::write(&path, policy.to_xml()).unwrap();
     assert_eq!(Policy::read(&path).unwrap(), policy);
     assert_eq!(policy.enclaves[0].profiles[0].rules[0].names, ["scan"]);
@@ -414,14 +415,14 @@ fn a_policy_is_written_and_read_back() {
 fn a_check_lists_broken_before_weak_findings() {
     let (folder, keystore) = made("check");
     assert!(
-        check(&folder.0, NOW)
+        check(&folder, NOW)
             .unwrap_err()
             .reason
             .contains("no enclaves")
     );
     let arm = support::enclave(&keystore, "/arm");
     let reasons = |severity: Severity| -> Vec<String> {
-        let found = check(&folder.0, NOW).unwrap().into_iter();
+        let found = check(&folder, NOW).unwrap().into_iter();
         let found = found.filter(|finding| finding.severity == severity);
         found.map(|finding| finding.fault.to_string()).collect()
     };
@@ -433,7 +434,7 @@ fn a_check_lists_broken_before_weak_findings() {
         reasons(Severity::Weak)
     );
     assert_eq!(reasons(Severity::Broken), [""; 0]);
-    fs::remove_dir_all(folder.0.join("private")).unwrap();
+    fs::remove_dir_all(folder.join("private")).unwrap();
     assert_eq!(reasons(Severity::Weak).len(), 1);
     fs::set_permissions(arm.join("key.pem"), fs::Permissions::from_mode(0o644)).unwrap();
     assert!(
@@ -447,7 +448,7 @@ fn a_check_lists_broken_before_weak_findings() {
         broken.len() == 1 && broken[0].contains("permissions.p7s"),
         "{broken:?}"
     );
-    let later = check(&folder.0, UnixTime(i64::from(i32::MAX) * 3)).unwrap();
+    let later = check(&folder, UnixTime(i64::from(i32::MAX) * 3)).unwrap();
     assert_eq!(later[0].severity, Severity::Broken);
 
     let sros2 = check(&fixture("sros2"), NOW).unwrap();
@@ -475,11 +476,11 @@ fn a_check_reports_domains_that_cyclone_dds_does_not_support() {
             domain,
             ..Options::default()
         };
-        let keystore = Keystore::create(&folder.0, &options, NOW).unwrap();
+        let keystore = Keystore::create(&folder, &options, NOW).unwrap();
         keystore
             .create_enclave("/arm", None, &options, NOW)
             .unwrap();
-        let found = check(&folder.0, NOW).unwrap();
+        let found = check(&folder, NOW).unwrap();
         let told = found.iter().map(|finding| finding.fault.to_string());
         let told: Vec<String> = told.filter(|said| said.contains("Cyclone DDS")).collect();
         // Governance and permissions.

@@ -2,11 +2,12 @@
 //! signature by the permissions CA itself is rejected with the reason.
 
 use crate::support;
+use pteros_test_support::folder::Folder;
 
 use pteros_security::governance::Governance;
 use pteros_security::smime::{SignedDocument, sign};
 use pteros_security::{certificate::Certificate, date::UnixTime};
-use support::{Folder, NOW, authority, certificate, member, openssl, read};
+use support::{NOW, authority, certificate, member, openssl, read};
 
 const DOCUMENT: &str = "<dds>\n  <a>ä</a>\n</dds>\n";
 
@@ -51,7 +52,7 @@ fn our_signatures_verify_here_and_with_openssl() {
         let document = SignedDocument::read("g.p7s", signed.as_bytes(), &ca, NOW).unwrap();
         let text = document.source("g.p7s").text.replace("\r\n", "\n");
         assert_eq!(text, DOCUMENT);
-        let path = folder.0.join("ca.pem");
+        let path = folder.join("ca.pem");
         std::fs::write(&path, ca.to_pem()).unwrap();
         let path = path.to_str().unwrap();
         let verify = [

@@ -1,4 +1,4 @@
-//! Helpers of several tests: fixtures, a temporary folder, parts of a keystore.
+//! Helpers of several tests: fixtures, parts of a keystore.
 
 use pteros_security::certificate::Certificate;
 use pteros_security::date::{UnixTime, Validity};
@@ -6,7 +6,6 @@ use pteros_security::issue;
 use pteros_security::key::PrivateKey;
 use pteros_security::keystore::{Keystore, Options};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// 2030-01-01: all fixtures are valid then.
 pub const NOW: UnixTime = UnixTime(1_893_456_000);
@@ -24,26 +23,6 @@ pub fn read(path: &str) -> Vec<u8> {
 pub fn certificate(path: &str) -> Certificate {
     let mut all = Certificate::from_pem(path, &read(path)).unwrap();
     all.remove(0)
-}
-
-/// A folder that goes when the test ends.
-pub struct Folder(pub PathBuf);
-
-impl Folder {
-    pub fn new(name: &str) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let id = std::process::id();
-        let path = std::env::temp_dir().join(format!("pteros-security-{name}-{id}-{count}"));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 pub fn validity() -> Validity {

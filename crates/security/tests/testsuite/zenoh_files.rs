@@ -1,6 +1,7 @@
 //! Zenoh's configuration files for a keystore: what is in them, and which keystores get
 //! none.
 
+use pteros_test_support::folder::Folder;
 use std::path::{Path, PathBuf};
 
 use pteros_security::date::UnixTime;
@@ -14,15 +15,13 @@ const YEAR: i64 = 365 * 86_400;
 
 /// A keystore of one test, removed at its end.
 struct Store {
-    root: PathBuf,
+    root: Folder,
     keystore: Keystore,
 }
 
 impl Store {
     fn new(test: &str) -> Self {
-        let name = format!("pteros-zenoh-files-{test}-{}", std::process::id());
-        let root = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_dir_all(&root);
+        let root = Folder::absent(test);
         let keystore = Keystore::create(&root, &Options::default(), NOW).unwrap();
         let store = Self { root, keystore };
         let mut policy = Policy::default();
@@ -67,12 +66,6 @@ impl Store {
         let faults = zenoh_files(&self.keystore, options, now).unwrap_err();
         let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
         texts.join("\n")
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.root);
     }
 }
 
