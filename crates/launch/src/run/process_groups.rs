@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use rustix::process::{Pid, getpgrp};
+use rustix::process::Pid;
 
 /// A process and its group. The start time tells it from a later process with its id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -15,6 +15,7 @@ pub struct GroupMember {
     pub pid: i32,
     /// In clock ticks since the system's start.
     pub start: u64,
+    /// 0 if the group was made outside of this PID namespace.
     pub group: i32,
 }
 
@@ -102,7 +103,10 @@ impl ProcessGroups {
     pub fn find(&mut self) -> Vec<i32> {
         let there = self.known.iter().filter(|member| member.is_there());
         let mut groups: BTreeSet<i32> = there.map(|member| member.group).collect();
-        groups.remove(&getpgrp().as_raw_nonzero().get());
+        let own = i32::try_from(std::process::id()).ok();
+        let own = own.and_then(GroupMember::of).map(|own| own.group);
+        // Those of group 0 may be of any group.
+        groups.retain(|group| *group > 0 && Some(*group) != own);
         if groups.is_empty() {
             self.known.clear();
             return Vec::new();
