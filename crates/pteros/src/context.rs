@@ -381,7 +381,7 @@ impl Context {
         self.inner.core.counts()
     }
 
-    /// What its transports beside RTPS dropped or refused: transport, counter, total. For
+    /// Drops and refusals of its transports beside RTPS: transport, counter, total. For
     /// diagnostics. Locks a transport's discovery shortly.
     pub fn transport_counters(&self) -> Vec<(String, &'static str, u64)> {
         self.inner.core.transport_counters()

@@ -67,7 +67,7 @@ pub enum FirstTime {
     IsAJump,
 }
 
-/// What a clock tells its timers about its time.
+/// The changes of its time that a clock reports to its timers.
 pub trait ClockTimer: Send + Sync {
     /// Restarts the period. A stopped timer stays stopped.
     fn restart(&self);

@@ -3,6 +3,7 @@
 //! Nothing is read where standard input is no terminal, or while the process runs in
 //! the background: the shell would stop it.
 
+use pteros_launch::run::own_process_group;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr};
 use std::collections::VecDeque;
@@ -69,7 +70,7 @@ impl Drop for Keyboard {
 }
 
 fn is_in_foreground() -> bool {
-    tcgetpgrp(stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
+    tcgetpgrp(stdin()).is_ok_and(|group| own_process_group() == Some(group.as_raw_nonzero().get()))
 }
 
 fn has_input() -> bool {

@@ -100,7 +100,7 @@ impl Language {
         }
     }
 
-    /// What to do with a new package in `folder`.
+    /// The next steps with a new package in `folder`, for the user.
     fn next_steps(self, folder: &str, name: &str, node: &str) -> String {
         match self {
             Self::Rust => format!(

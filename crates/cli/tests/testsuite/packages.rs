@@ -55,7 +55,7 @@ fn a_program_of_a_package_runs_with_all_its_arguments_and_its_exit_code() {
     assert_contains(&error, "has no program \"sya\"; did you mean \"say\"?");
     let error = run(&folder, &["run", "bxo", "say"]).failed(1);
     assert_contains(&error, "no package \"bxo\"; did you mean \"box\"?");
-    // What pip installed into the active virtual environment.
+    // Packages that pip installed into the active virtual environment.
     let mut command = pteros();
     command
         .args(["run", "box", "say", "x"])

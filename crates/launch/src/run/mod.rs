@@ -20,6 +20,7 @@ mod watchdog;
 pub use launch_guard::LaunchGuard;
 pub use log_folder::LogFolder;
 pub use output_lines::OutputLines;
+pub use process_groups::own_process_group;
 pub use screen::{Screen, ScreenOptions};
 pub use supervisor::{LaunchOutcome, RunError, RunOptions, Supervisor};
 pub use watchdog::{WATCHDOG_ARGUMENT, run_watchdog};

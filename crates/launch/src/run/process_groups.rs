@@ -42,6 +42,13 @@ impl GroupMember {
     }
 }
 
+/// The process group of this process; `None` if it was made outside of this PID namespace, as
+/// in a container, where `getpgrp()` is 0. Reads a file of `/proc`.
+pub fn own_process_group() -> Option<i32> {
+    let own = GroupMember::of(i32::try_from(std::process::id()).ok()?)?;
+    Some(own.group).filter(|group| *group > 0)
+}
+
 /// The ids of all processes.
 pub fn process_ids() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten();
@@ -103,8 +110,7 @@ impl ProcessGroups {
     pub fn find(&mut self) -> Vec<i32> {
         let there = self.known.iter().filter(|member| member.is_there());
         let mut groups: BTreeSet<i32> = there.map(|member| member.group).collect();
-        let own = i32::try_from(std::process::id()).ok();
-        let own = own.and_then(GroupMember::of).map(|own| own.group);
+        let own = own_process_group();
         // Those of group 0 may be of any group.
         groups.retain(|group| *group > 0 && Some(*group) != own);
         if groups.is_empty() {

@@ -26,7 +26,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// Period between two looks for its end.
 const END_POLL_PERIOD: Duration = Duration::from_millis(5);
 
-/// What the launcher writes: a word, its values, and a zero byte.
+/// A message of the launcher: a word, its values, and a zero byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchdogMessage {
     /// A member of a process group.

@@ -129,7 +129,7 @@ impl Entries {
     }
 }
 
-/// What a node declares of a parameter.
+/// A parameter as a node declares it.
 pub struct ParameterDeclaration {
     /// Name; dots separate groups.
     pub name: String,

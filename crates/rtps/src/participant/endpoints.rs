@@ -31,7 +31,7 @@ pub struct Endpoints {
     pub(super) has_refused_writers: bool,
 }
 
-/// What a new match needs, and where it is reported.
+/// The peers that a new match needs, and the place of its report.
 pub(super) struct MatchReport<'a> {
     pub(super) peers: &'a Peers,
     pub(super) network: &'a NetworkScope,
